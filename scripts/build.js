@@ -1,0 +1,28 @@
+// Builds dist/ and the oclif command manifest. With --if-needed, does nothing when dist/ is newer than every source.
+import { execFileSync } from 'node:child_process'
+import { readdirSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+
+const root = new URL('..', import.meta.url).pathname
+const manifest = join(root, 'oclif.manifest.json')
+
+function newestIn(path) {
+  const stat = statSync(path)
+  if (!stat.isDirectory()) return stat.mtimeMs
+  return Math.max(...readdirSync(path).map((name) => newestIn(join(path, name))))
+}
+
+function isCurrent() {
+  const built = statSync(manifest, { throwIfNoEntry: false })?.mtimeMs ?? 0
+  return built > newestIn(join(root, 'src')) && built > newestIn(join(root, 'package.json'))
+}
+
+function run(command, ...args) {
+  execFileSync(process.execPath, [join(root, 'node_modules', command), ...args], { cwd: root, stdio: 'inherit' })
+}
+
+if (!process.argv.includes('--if-needed') || !isCurrent()) {
+  rmSync(join(root, 'dist'), { recursive: true, force: true })
+  run('typescript/bin/tsc', '--project', 'tsconfig.build.json')
+  run('oclif/bin/run.js', 'manifest')
+}

@@ -1,0 +1,64 @@
+import { z } from 'zod'
+
+const LONE_SURROGATE_OR_NUL = /[\0\p{Surrogate}]/u
+
+export function codePointLength(text: string): number {
+  let length = text.length
+  for (const char of text) if (char.length === 2) length -= 1
+  return length
+}
+
+/**
+ * Text of a bounded length, counted in code points as JSON Schema does (zod's own max counts UTF-16 units). NUL and
+ * lone surrogates are refused: no database stores them faithfully.
+ */
+export function text(min: number, max: number) {
+  return z
+    .string()
+    .superRefine((value, context) => {
+      const length = value.length > max * 2 ? value.length : codePointLength(value)
+      if (length < min)
+        context.addIssue({
+          code: 'custom',
+          message: min === 1 ? 'Must not be empty' : `Must have at least ${min} characters`,
+        })
+      if (length > max) context.addIssue({ code: 'custom', message: `Must have at most ${max} characters` })
+      if (LONE_SURROGATE_OR_NUL.test(value))
+        context.addIssue({ code: 'custom', message: 'Must be well-formed text without NUL' })
+    })
+    .meta({ type: 'string', ...(min > 0 && { minLength: min }), maxLength: max })
+}
+
+/** A moment as the interface takes it: ISO 8601 with Z or an offset, seconds optional. */
+export const Timestamp = z.iso.datetime({ offset: true, message: 'Must be an ISO 8601 date-time with Z or an offset' })
+
+/** A moment as the interface shows it: ISO 8601 in UTC, ending in Z. */
+export const UtcTimestamp = z.iso.datetime()
+
+export const CalendarDate = z.iso.date({ message: 'Must be a date such as 2026-12-31' })
+
+/** A whole number as responses hold it. */
+export const Count = z.int().min(0)
+
+export const PositiveInt = z.int().min(1)
+
+/** The page envelope of every list endpoint (spec 4.1). */
+export function pageOf<T extends z.ZodType>(item: T) {
+  return z.strictObject({
+    items: z.array(item),
+    total: Count,
+    limit: Count,
+    offset: Count,
+    nextCursor: z.string().nullable(),
+    hasMore: z.boolean(),
+  })
+}
+
+export interface Page<T> {
+  items: T[]
+  total: number
+  limit: number
+  offset: number
+  nextCursor: string | null
+  hasMore: boolean
+}

@@ -1,0 +1,148 @@
+import { z } from 'zod'
+import { Uuid } from '../ids.ts'
+import { text } from './common.ts'
+import { RedemptionTemplate } from './redemption.ts'
+
+/** The definition of a template version: one JSON document that renders on both platforms. */
+
+export const PassType = z.enum(['generic', 'eventTicket', 'storeCard', 'coupon', 'boardingPass'])
+export type PassType = z.output<typeof PassType>
+
+export const VariableFormat = z.enum(['text', 'date', 'date-time', 'number', 'url', 'email'])
+export type VariableFormat = z.output<typeof VariableFormat>
+
+export const VariableDefinition = z.strictObject({
+  name: z.string().regex(/^[A-Za-z][A-Za-z0-9_]{0,63}$/, 'Must be a letter followed by up to 63 letters, digits or _'),
+  label: text(1, 255),
+  required: z.boolean().default(false),
+  default: text(0, 10_000).optional(),
+  format: VariableFormat.optional(),
+  maxLength: z.int().min(1).max(65_536).optional(),
+  example: text(0, 10_000).optional(),
+})
+export type VariableDefinition = z.output<typeof VariableDefinition>
+
+const Color = z.string().regex(/^#[0-9A-Fa-f]{6}$/, 'Must be a colour such as #1a2b3c')
+
+export const FieldDefinition = z.strictObject({
+  key: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'Must be 1 to 64 letters, digits, _ or -'),
+  label: text(0, 255).default(''),
+  value: text(0, 10_000),
+  changeMessage: text(1, 255)
+    .refine((message) => message.includes('%@'), 'Must hold %@, where the new value goes')
+    .optional(),
+})
+export type FieldDefinition = z.output<typeof FieldDefinition>
+
+export const fieldGroups = ['header', 'primary', 'secondary', 'auxiliary', 'back'] as const
+export type FieldGroup = (typeof fieldGroups)[number]
+
+const fieldList = (max: number) => z.array(FieldDefinition).max(max).default([])
+
+export const imageRoles = ['icon', 'logo', 'strip', 'thumbnail', 'hero'] as const
+export type ImageRole = (typeof imageRoles)[number]
+
+export const BarcodeFormat = z.enum(['qr', 'pdf417', 'aztec', 'code128'])
+export type BarcodeFormat = z.output<typeof BarcodeFormat>
+
+const Design = z.strictObject({
+  organizationName: text(1, 255),
+  description: text(1, 1000),
+  logoText: text(0, 255).optional(),
+  colors: z
+    .strictObject({ background: Color.optional(), foreground: Color.optional(), label: Color.optional() })
+    .default({}),
+  images: z
+    .strictObject({
+      icon: Uuid.optional(),
+      logo: Uuid.optional(),
+      strip: Uuid.optional(),
+      thumbnail: Uuid.optional(),
+      hero: Uuid.optional(),
+    })
+    .default({}),
+  fields: z
+    .strictObject({
+      header: fieldList(3),
+      primary: fieldList(3),
+      secondary: fieldList(8),
+      auxiliary: fieldList(8),
+      back: fieldList(50),
+    })
+    .default({ header: [], primary: [], secondary: [], auxiliary: [], back: [] }),
+  barcode: z
+    .strictObject({
+      format: BarcodeFormat.default('qr'),
+      message: text(1, 2048).optional(),
+      altText: text(0, 255).optional(),
+    })
+    .default({ format: 'qr' }),
+  locations: z
+    .array(
+      z.strictObject({
+        latitude: z.number().min(-90).max(90),
+        longitude: z.number().min(-180).max(180),
+        relevantText: text(1, 255).optional(),
+      }),
+    )
+    .max(10)
+    .default([]),
+  relevantDate: text(1, 255).optional(),
+  links: z
+    .array(z.strictObject({ label: text(1, 255), url: text(1, 2048) }))
+    .max(20)
+    .default([]),
+})
+
+/** Keys of pass.json that belong to the service; an override of one would break the pass or its updates. */
+const appleReserved = [
+  'formatVersion',
+  'passTypeIdentifier',
+  'teamIdentifier',
+  'serialNumber',
+  'webServiceURL',
+  'authenticationToken',
+  'voided',
+  'expirationDate',
+] as const
+
+const AppleOverrides = z
+  .looseObject({
+    transitType: z
+      .enum(['PKTransitTypeAir', 'PKTransitTypeBoat', 'PKTransitTypeBus', 'PKTransitTypeGeneric', 'PKTransitTypeTrain'])
+      .optional(),
+  })
+  .superRefine((overrides, context) => {
+    for (const key of appleReserved) {
+      if (key in overrides)
+        context.addIssue({ code: 'custom', path: [key], message: 'Is set by the service and cannot be overridden' })
+    }
+  })
+
+export const GoogleKind = z.enum(['generic', 'eventTicket', 'loyalty', 'offer', 'giftCard', 'flight', 'transit'])
+export type GoogleKind = z.output<typeof GoogleKind>
+
+const platformKeys = z.record(z.string(), z.unknown()).superRefine((overrides, context) => {
+  for (const key of ['id', 'classId', 'state']) {
+    if (key in overrides)
+      context.addIssue({ code: 'custom', path: [key], message: 'Is set by the service and cannot be overridden' })
+  }
+})
+
+const GoogleOverrides = z.strictObject({
+  kind: GoogleKind.optional(),
+  class: platformKeys.optional(),
+  object: platformKeys.optional(),
+})
+
+export const Definition = z.strictObject({
+  variables: z.array(VariableDefinition).max(200).default([]),
+  design: Design,
+  apple: AppleOverrides.optional(),
+  google: GoogleOverrides.optional(),
+  expiresAt: text(1, 255).nullable().default(null),
+  redemption: RedemptionTemplate.optional(),
+  photo: text(1, 2048).optional(),
+})
+export type Definition = z.output<typeof Definition>
+export type DefinitionInput = z.input<typeof Definition>

@@ -1,0 +1,72 @@
+import { z } from 'zod'
+import { lonePlaceholder } from '../rules/placeholder.ts'
+import { Timestamp } from './common.ts'
+
+function isTimezone(name: string): boolean {
+  // Intl also takes bare offsets such as +01:00, which are no IANA identifiers.
+  if (!/^[A-Za-z][A-Za-z0-9_+/-]*$/.test(name)) return false
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name })
+    return true
+  } catch {
+    return false
+  }
+}
+
+const Timezone = z.string().refine(isTimezone, 'Must be an IANA timezone identifier, UTC or GMT')
+
+const integer = (max: number) => z.int().min(1).max(max)
+
+/** The shape of spec 2.2 over its leaves, so that the policy and its template cannot drift apart. */
+function policyOf<N extends z.ZodType, D extends z.ZodType, Z extends z.ZodType, B extends z.ZodType>(leaf: {
+  integer: (max: number) => N
+  dateTime: D
+  timezone: Z
+  basis: B
+}) {
+  return z.strictObject({
+    windows: z
+      .array(
+        z.strictObject({
+          start: leaf.dateTime.optional(),
+          end: leaf.dateTime.optional(),
+          maxUses: leaf.integer(100_000).optional(),
+        }),
+      )
+      .min(1)
+      .max(366)
+      .optional(),
+    maxUses: leaf.integer(100_000).optional(),
+    autoVoidOnExhaustion: z.boolean().optional(),
+    perPeriod: z
+      .strictObject({
+        unit: z.enum(['day', 'week', 'month']),
+        count: leaf.integer(100_000),
+        timezone: leaf.timezone,
+      })
+      .optional(),
+    minIntervalMinutes: leaf.integer(527_040).optional(),
+    activation: z.strictObject({ basis: leaf.basis, validForHours: leaf.integer(87_840) }).optional(),
+  })
+}
+
+/** A redemption policy as it is enforced at scan time (spec 2.2). A window without start or end is open on that side. */
+export const RedemptionPolicy = policyOf({
+  integer,
+  dateTime: Timestamp,
+  timezone: Timezone,
+  basis: z.literal('firstScan'),
+})
+export type RedemptionPolicy = z.output<typeof RedemptionPolicy>
+
+/** A policy as a definition holds it: its strings may hold placeholders, and a lone one may stand for a number. */
+export const RedemptionTemplate = policyOf({
+  integer: (max) =>
+    z.union([integer(max), z.string().refine((value) => lonePlaceholder(value) !== undefined)], {
+      error: `Must be a whole number from 1 to ${max}, or a lone placeholder such as {{uses}}`,
+    }),
+  dateTime: z.string().max(500),
+  timezone: z.string().max(500),
+  basis: z.literal('firstScan'),
+})
+export type RedemptionTemplate = z.output<typeof RedemptionTemplate>

@@ -1,0 +1,118 @@
+import { z } from 'zod'
+
+/**
+ * Every error code of the interface with its HTTP status and meaning (spec 7). A code whose meaning starts with
+ * "Reserved" is part of the enum but nothing answers it.
+ */
+export const errorTable = {
+  UNAUTHORIZED: [401, 'No access token was sent.'],
+  FORBIDDEN: [403, 'The token lacks the scope or role that the endpoint needs.'],
+  SCANNER_OFFLINE_DISABLED: [403, 'The workspace forbids scanning offline.'],
+  TOKEN_EXPIRED: [401, 'The access token is past its expiry.'],
+  TOKEN_INVALID: [401, 'The access token is malformed, unknown or revoked.'],
+  CSRF_TOKEN_INVALID: [403, 'Reserved: there are no cookie sessions.'],
+  TENANT_EXPIRED: [403, 'The workspace is past its expiry.'],
+  TENANT_NOT_FOUND: [404, 'Reserved: a token always belongs to a workspace.'],
+  ORGANIZATION_REQUIRED: [400, 'Reserved: a token always belongs to a workspace.'],
+  TENANT_SUSPENDED: [403, 'The workspace is suspended.'],
+  VALIDATION_ERROR: [400, 'The request does not fit its schema; details.issues lists every problem.'],
+  INVALID_INPUT: [400, 'The body is too large (413), of the wrong content type (415), or not what it claims to be.'],
+  MISSING_REQUIRED_FIELD: [400, 'At least one field must be given.'],
+  INVALID_FORMAT: [400, 'The body is not well-formed JSON.'],
+  SYSTEM_VARIABLE_READONLY: [400, 'A variable name with a dot belongs to the system and cannot be written.'],
+  NOT_FOUND: [404, 'There is no such project, scan, delivery, image or route.'],
+  PASS_NOT_FOUND: [404, 'There is no such pass.'],
+  TEMPLATE_NOT_FOUND: [404, 'There is no such template or version, or the template has no published version.'],
+  WEBHOOK_NOT_FOUND: [404, 'There is no such webhook.'],
+  NOTIFICATION_NOT_FOUND: [404, 'Reserved: see PASS_NOTIFICATION_NOT_FOUND.'],
+  PASS_NOTIFICATION_NOT_FOUND: [404, 'There is no such notification.'],
+  PASS_NOTIFICATION_BROADCAST_NOT_FOUND: [404, 'There is no such broadcast.'],
+  CONFLICT: [409, 'The state of the resource forbids the request.'],
+  VERSION_CONFLICT: [409, 'Reserved: see PRECONDITION_FAILED.'],
+  PRECONDITION_FAILED: [412, 'The pass changed since the revision in If-Match was read; read it again.'],
+  DUPLICATE_PASS: [409, 'The externalPassId is taken by a pass of another template.'],
+  IDEMPOTENCY_CONFLICT: [409, 'Reserved: reuse of an idempotency key returns the existing record.'],
+  SCANNER_SNAPSHOT_STALE: [409, 'The snapshot is older than 24 hours; take a new one.'],
+  TEMPLATE_VERSION_NOT_NEWER: [409, 'A pass only moves forward; the version asked for is older than its own.'],
+  WEBHOOK_MANAGED_EXTERNALLY: [409, 'Reserved.'],
+  WEBHOOK_SUBSCRIPTION_OWNERSHIP_CONFLICT: [409, 'Reserved.'],
+  TEMPLATE_PASS_TYPE_LOCKED: [409, 'The pass type cannot change after the first publish.'],
+  PASS_ALREADY_ISSUED: [409, 'Reserved: create is idempotent on externalPassId.'],
+  PASS_ALREADY_VOIDED: [409, 'The pass is void.'],
+  PASS_NOT_ISSUED: [409, 'The pass is not issued.'],
+  PASS_ISSUING_FAILED: [500, 'The pass could not be rendered; shown in the error of pass.failed.'],
+  PASS_NOTIFICATION_ALREADY_SENT: [409, 'Delivery has started; send a new notification instead.'],
+  PASS_NOTIFICATION_BROADCAST_ALREADY_DISPATCHED: [409, 'The broadcast has started.'],
+  APPLE_SIGNING_FAILED: [500, 'The Apple package could not be signed.'],
+  APPLE_APNS_FAILED: [502, 'Apple push failed; shown on the notification.'],
+  GOOGLE_API_FAILED: [502, 'The Google Wallet API refused; shown on the notification.'],
+  GOOGLE_JWT_FAILED: [500, 'The Google save link could not be signed.'],
+  PROVIDER_UNAVAILABLE: [503, 'A wallet platform does not answer.'],
+  LINK_REVOKED: [410, 'The link was revoked, or its pass is void, failed or expired.'],
+  LINK_INVALID: [404, 'The link is malformed, tampered with or past its expiry.'],
+  TOKEN_SIGNATURE_INVALID: [401, 'Reserved.'],
+  TOKEN_CLOCK_SKEW: [401, 'Reserved.'],
+  RATE_LIMITED: [429, 'Too many requests; Retry-After says when to go on.'],
+  TOO_MANY_REQUESTS: [429, 'Reserved: see RATE_LIMITED.'],
+  PASS_NOTIFICATION_RATE_LIMITED: [429, 'More than 3 google notifications for the pass in 24 hours.'],
+  INTERNAL_ERROR: [500, 'Something unforeseen; quote the correlation id.'],
+  SERVICE_UNAVAILABLE: [503, 'The database is busy or the server is shutting down; Retry-After says when to go on.'],
+  JOB_FAILED: [500, 'Reserved.'],
+} as const satisfies Record<string, readonly [status: number, meaning: string]>
+
+export type ErrorCode = keyof typeof errorTable
+
+export const ErrorCode = z.enum(Object.keys(errorTable) as [ErrorCode, ...ErrorCode[]])
+
+/** The body of every error answer (spec 7). */
+export const ErrorBody = z.strictObject({
+  errorCode: ErrorCode,
+  message: z.string(),
+  correlationId: z.string(),
+  details: z.record(z.string(), z.unknown()),
+})
+export type ErrorBody = z.output<typeof ErrorBody>
+
+/** One thing that is wrong with a request: where, and what to do about it. */
+export interface Issue {
+  path: (string | number)[]
+  message: string
+}
+
+export interface ProblemOptions {
+  /** What went wrong and what to do; the table's meaning of the code where it is left out. */
+  message?: string
+  details?: Record<string, unknown>
+  /** Only for INVALID_INPUT, which stands for 400, 413 and 415. */
+  status?: number
+  headers?: Record<string, string>
+  cause?: unknown
+}
+
+/** An expected refusal on its way to the caller. Anything else that is thrown becomes INTERNAL_ERROR. */
+export class Problem extends Error {
+  override readonly name = 'Problem'
+  readonly code: ErrorCode
+  readonly status: number
+  readonly details: Record<string, unknown>
+  readonly headers: Record<string, string>
+
+  constructor(code: ErrorCode, options: ProblemOptions = {}) {
+    super(options.message ?? errorTable[code][1], { cause: options.cause })
+    this.code = code
+    this.status = options.status ?? errorTable[code][0]
+    this.details = options.details ?? {}
+    this.headers = options.headers ?? {}
+  }
+}
+
+/** 400 VALIDATION_ERROR with every problem listed. */
+export function invalid(issues: Issue[]): Problem {
+  const [first] = issues
+  const where = first && first.path.length > 0 ? `${first.path.join('.')}: ` : ''
+  const rest = issues.length > 1 ? ` (and ${issues.length - 1} more, see details.issues)` : ''
+  return new Problem('VALIDATION_ERROR', {
+    message: first ? `${where}${first.message}${rest}` : errorTable.VALIDATION_ERROR[1],
+    details: { issues },
+  })
+}

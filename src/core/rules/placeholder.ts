@@ -1,0 +1,58 @@
+/** Placeholders are {{name}}: a variable of the version, or a system variable. No logic, no loops. */
+
+const PLACEHOLDER = /\{\{\s*([A-Za-z][A-Za-z0-9_.]{0,127})\s*\}\}/g
+const LONE_PLACEHOLDER = /^\{\{\s*([A-Za-z][A-Za-z0-9_.]{0,127})\s*\}\}$/
+
+/** System variables: facts of the pass and what it belongs to, under names that no template variable can have. */
+export const systemVariables = [
+  'pass.id',
+  'pass.externalPassId',
+  'pass.label',
+  'pass.scanCode',
+  'pass.expiresAt',
+  'template.name',
+  'project.name',
+] as const
+
+export type SystemVariable = (typeof systemVariables)[number]
+
+/** Values by placeholder name; a name without a value renders as nothing. */
+export type Scope = ReadonlyMap<string, string>
+
+/** The text with every placeholder replaced, in one pass: braces inside a value stay as they are. */
+export function fill(template: string, scope: Scope): string {
+  if (!template.includes('{{')) return template
+  return template.replace(PLACEHOLDER, (_, name: string) => scope.get(name) ?? '')
+}
+
+/** Every string inside a JSON value filled; keys stay as they are. */
+export function fillDeep<T>(value: T, scope: Scope): T {
+  if (typeof value === 'string') return fill(value, scope) as T
+  if (Array.isArray(value)) return value.map((item) => fillDeep(item, scope)) as T
+  if (value !== null && typeof value === 'object') {
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fillDeep(item, scope)])) as T
+  }
+  return value
+}
+
+/** The name when the whole text is a single placeholder, else undefined. */
+export function lonePlaceholder(text: string): string | undefined {
+  return LONE_PLACEHOLDER.exec(text)?.[1]
+}
+
+export function placeholdersIn(text: string): string[] {
+  return [...text.matchAll(PLACEHOLDER)].map((match) => match[1]!)
+}
+
+/** Each placeholder anywhere inside a JSON value, with the path of the string that holds it. */
+export function* placeholdersDeep(
+  value: unknown,
+  path: (string | number)[] = [],
+): Generator<{ name: string; path: (string | number)[] }> {
+  if (typeof value === 'string') {
+    for (const name of placeholdersIn(value)) yield { name, path }
+  } else if (value !== null && typeof value === 'object') {
+    const entries = Array.isArray(value) ? value.map((item, index) => [index, item] as const) : Object.entries(value)
+    for (const [key, item] of entries) yield* placeholdersDeep(item, [...path, key])
+  }
+}

@@ -1,0 +1,33 @@
+import type { Card } from '../core/rules/card.ts'
+
+export const platforms = ['apple', 'google'] as const
+export type Platform = (typeof platforms)[number]
+
+/** What a wallet platform needs to know of one pass to build what a phone shows. */
+export interface WalletPass {
+  /** The pass id: Apple's serial number and the suffix of Google's object id. */
+  id: string
+  templateId: string
+  /** Apple's authenticationToken: random for each pass and never changed. */
+  authenticationToken: string
+  card: Card
+}
+
+/** Reads the bytes of an image, PNG or JPEG, by its id; throws where there is none. */
+export type LoadImage = (id: string) => Promise<Uint8Array>
+
+/** A credential that cannot work: says which file or setting, why, and what to do. Stops the start of the server. */
+export class CredentialError extends Error {
+  override readonly name = 'CredentialError'
+}
+
+/** One wallet platform, as issuing sees it. */
+export interface Wallet {
+  readonly platform: Platform
+  /**
+   * Builds everything that the platform would be sent and throws it away.
+   * @throws Problem PASS_ISSUING_FAILED, APPLE_SIGNING_FAILED or GOOGLE_JWT_FAILED where the pass could not be shown or
+   * the signing identity is no longer sound.
+   */
+  check(pass: WalletPass, at: Date): Promise<void>
+}
