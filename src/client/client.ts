@@ -1,0 +1,172 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Agent, type Dispatcher, request } from 'undici'
+import { type Contract, contract } from '../core/contract/contract.ts'
+import type { Route, RouteCall, RouteResult } from '../core/route.ts'
+import { ApiError, ConnectionError } from './errors.ts'
+
+export { ApiError, ConnectionError } from './errors.ts'
+
+export interface ClientOptions {
+  /** Base address of the server, such as http://127.0.0.1:3000. */
+  url: string
+  token: string
+  /** Tries in all for a request that is safe to repeat; 5 by default. */
+  attempts?: number
+  /** Told before each wait for another try. */
+  onRetry?: (reason: { error: Error; waitSeconds: number; attempt: number }) => void
+}
+
+export interface CallOptions {
+  signal?: AbortSignal
+}
+
+type Method<R extends Route> =
+  Record<never, never> extends RouteCall<R>
+    ? (call?: RouteCall<R>, options?: CallOptions) => Promise<RouteResult<R>>
+    : (call: RouteCall<R>, options?: CallOptions) => Promise<RouteResult<R>>
+
+/** The whole interface as typed methods: client.passes.get({ params: { id } }). */
+export type Client = {
+  [Resource in keyof Contract]: {
+    [Operation in keyof Contract[Resource]]: Contract[Resource][Operation] extends Route
+      ? Method<Contract[Resource][Operation]>
+      : never
+  }
+} & { close(): Promise<void> }
+
+/**
+ * A client for one server and token. Methods resolve to the body of the answer.
+ * @throws ApiError when the server refuses, ConnectionError when it does not answer.
+ */
+export function createClient(options: ClientOptions): Client {
+  const dispatcher = new Agent({ keepAliveTimeout: 10_000, connections: 16 })
+  const resources = Object.entries(contract).map(([resource, operations]) => [
+    resource,
+    Object.fromEntries(
+      Object.entries(operations).map(([operation, route]) => [
+        operation,
+        (call: AnyCall = {}, callOptions: CallOptions = {}) =>
+          send(route, call, { ...options, ...callOptions, dispatcher }),
+      ]),
+    ),
+  ])
+  return { ...Object.fromEntries(resources), close: () => dispatcher.close() } as Client
+}
+
+/** Walks a list endpoint to its end, a page at a time. */
+export async function* walk<T, Q extends object>(
+  list: (call: {
+    query: Q & { cursor?: string; limit?: number }
+  }) => Promise<{ items: T[]; nextCursor: string | null }>,
+  query: Q,
+): AsyncGenerator<T> {
+  let cursor: string | null | undefined
+  do {
+    const page = await list({ query: { limit: 100, ...query, ...(cursor && { cursor }) } })
+    yield* page.items
+    cursor = page.nextCursor
+  } while (cursor)
+}
+
+interface AnyCall {
+  params?: Record<string, unknown>
+  query?: Record<string, unknown>
+  body?: unknown
+  contentType?: string
+}
+
+interface SendOptions extends ClientOptions, CallOptions {
+  dispatcher: Dispatcher
+}
+
+async function send(route: Route, call: AnyCall, options: SendOptions): Promise<unknown> {
+  const attempts = options.attempts ?? 5
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await sendOnce(route, call, options)
+    } catch (error) {
+      const wait = attempt < attempts ? waitBeforeRetry(route, error, attempt) : undefined
+      if (wait === undefined || options.signal?.aborted) throw error
+      options.onRetry?.({ error: error as Error, waitSeconds: wait, attempt })
+      await sleep(wait * 1000, undefined, { signal: options.signal })
+    }
+  }
+}
+
+async function sendOnce(
+  route: Route,
+  call: AnyCall,
+  { url, token, signal, dispatcher }: SendOptions,
+): Promise<unknown> {
+  const path = pathOf(route, call)
+  const isRaw = route.rawBody !== undefined
+  let answer: Dispatcher.ResponseData
+  let text: string
+  try {
+    answer = await request(new URL(path, url), {
+      method: route.method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        accept: 'application/json',
+        ...(call.body !== undefined && { 'content-type': isRaw ? call.contentType : 'application/json' }),
+      },
+      body: call.body === undefined ? null : isRaw ? (call.body as Uint8Array) : JSON.stringify(call.body),
+      dispatcher,
+      signal,
+    })
+    text = await answer.body.text()
+  } catch (error) {
+    if (signal?.aborted) throw error
+    throw new ConnectionError(url, error)
+  }
+  const body = parseJson(text)
+  if (answer.statusCode < 300) return answer.statusCode === 204 ? undefined : body
+  throw apiError(route, path, answer, body)
+}
+
+function pathOf(route: Route, call: AnyCall): string {
+  const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(call.params?.[name])))
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(call.query ?? {})) {
+    for (const item of Array.isArray(value) ? value : [value]) {
+      if (item !== undefined) query.append(name, String(item))
+    }
+  }
+  return query.size > 0 ? `${path}?${query}` : path
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function apiError(route: Route, path: string, answer: Dispatcher.ResponseData, body: unknown): ApiError {
+  const retryAfter = Number(answer.headers['retry-after'] ?? Number.NaN)
+  const known = (body ?? {}) as { errorCode?: string; message?: string; correlationId?: string; details?: object }
+  return new ApiError({
+    status: answer.statusCode,
+    code: known.errorCode ?? 'INTERNAL_ERROR',
+    message: known.message ?? `The server answered ${answer.statusCode} without an error body of this interface`,
+    correlationId: known.correlationId ?? String(answer.headers['x-correlation-id'] ?? ''),
+    details: { ...known.details },
+    request: { method: route.method, path },
+    ...(Number.isFinite(retryAfter) && { retryAfterSeconds: retryAfter }),
+  })
+}
+
+/** Seconds until the next try, or undefined where there is none: 429 and 503 say that nothing was done. */
+function waitBeforeRetry(route: Route, error: unknown, attempt: number): number | undefined {
+  const backoff = Math.min(0.2 * 2 ** (attempt - 1), 5) * (0.5 + Math.random() / 2)
+  if (error instanceof ApiError) {
+    if (error.status === 429 || error.status === 503) return error.retryAfterSeconds ?? backoff
+    return [502, 504].includes(error.status) && isIdempotent(route) ? backoff : undefined
+  }
+  return error instanceof ConnectionError && isIdempotent(route) ? backoff : undefined
+}
+
+function isIdempotent(route: Route): boolean {
+  return route.method === 'GET' || route.method === 'DELETE' || route.idempotent === true
+}

@@ -1,0 +1,30 @@
+import { z } from 'zod'
+import { Uuid } from '../ids.ts'
+import { route } from '../route.ts'
+import { PositiveInt } from './common.ts'
+
+export const ImageType = z.enum(['image/png', 'image/jpeg'])
+
+export const MAX_IMAGE_BYTES = 5 * 1024 * 1024
+
+export const Image = z.strictObject({
+  id: Uuid,
+  contentType: ImageType,
+  width: PositiveInt,
+  height: PositiveInt,
+  bytes: PositiveInt,
+})
+export type Image = z.output<typeof Image>
+
+export const images = {
+  create: route({
+    method: 'POST',
+    path: '/v1/images',
+    scope: 'templates:write',
+    summary: 'Upload an image',
+    description: 'The body is the file itself, PNG or JPEG. The same bytes always have the same id: 200 when known.',
+    rawBody: { contentTypes: ImageType.options, maxBytes: MAX_IMAGE_BYTES },
+    responses: { 200: Image, 201: Image },
+    errors: ['INVALID_INPUT'],
+  }),
+}

@@ -1,0 +1,92 @@
+import { z } from 'zod'
+import { Uuid } from '../ids.ts'
+import { route } from '../route.ts'
+import { Count, pageOf, text, UtcTimestamp } from './common.ts'
+import { listQuery } from './list.ts'
+
+export const ProjectColor = z.enum(['gray', 'red', 'orange', 'yellow', 'green', 'blue', 'indigo', 'purple', 'pink'])
+
+/** Spec 2.3. */
+export const Project = z.strictObject({
+  id: Uuid,
+  name: z.string(),
+  description: z.string(),
+  color: ProjectColor,
+  createdAt: UtcTimestamp,
+  updatedAt: UtcTimestamp,
+})
+export type Project = z.output<typeof Project>
+
+/** Spec 2.4. */
+export const ProjectStats = z.strictObject({
+  projectId: Uuid,
+  templateCount: Count,
+  livePassCount: Count,
+  totalPassCount: Count,
+  googleInstallCount: Count,
+  passesAddedLast7Days: Count,
+})
+
+const ById = z.strictObject({ id: Uuid })
+
+const name = text(1, 255)
+const description = text(0, 2000)
+
+export const projects = {
+  list: route({
+    method: 'GET',
+    path: '/v1/projects',
+    scope: 'templates:read',
+    summary: 'List projects',
+    query: listQuery(['createdAt', 'updatedAt', 'name'], {}),
+    responses: { 200: pageOf(Project) },
+  }),
+  create: route({
+    method: 'POST',
+    path: '/v1/projects',
+    scope: 'templates:write',
+    summary: 'Create a project',
+    body: z.strictObject({ name, description: description.default(''), color: ProjectColor.default('gray') }),
+    responses: { 201: Project },
+  }),
+  get: route({
+    method: 'GET',
+    path: '/v1/projects/{id}',
+    scope: 'templates:read',
+    summary: 'Read a project',
+    params: ById,
+    responses: { 200: Project },
+  }),
+  update: route({
+    method: 'PATCH',
+    path: '/v1/projects/{id}',
+    scope: 'templates:write',
+    summary: 'Change a project',
+    description: 'At least one field must be given.',
+    params: ById,
+    body: z.strictObject({
+      name: name.optional(),
+      description: description.optional(),
+      color: ProjectColor.optional(),
+    }),
+    responses: { 200: Project },
+    errors: ['MISSING_REQUIRED_FIELD'],
+  }),
+  delete: route({
+    method: 'DELETE',
+    path: '/v1/projects/{id}',
+    scope: 'templates:write',
+    summary: 'Delete a project',
+    description: 'Its templates and passes live on without a project.',
+    params: ById,
+    responses: { 204: null },
+  }),
+  stats: route({
+    method: 'GET',
+    path: '/v1/projects/{id}/stats',
+    scope: 'templates:read',
+    summary: 'Count what a project holds',
+    params: ById,
+    responses: { 200: ProjectStats },
+  }),
+}

@@ -1,0 +1,75 @@
+import { z } from 'zod'
+import { Uuid } from '../ids.ts'
+import { route } from '../route.ts'
+import { PositiveInt, UtcTimestamp } from './common.ts'
+import { Definition } from './definition.ts'
+
+export const Stage = z.enum(['draft', 'published'])
+
+/** Spec 2.9. */
+export const TemplateVersion = z.strictObject({
+  id: Uuid,
+  templateId: Uuid,
+  version: PositiveInt,
+  stage: Stage,
+  createdAt: UtcTimestamp,
+  publishedAt: UtcTimestamp.nullable(),
+  updatedAt: UtcTimestamp,
+})
+export type TemplateVersion = z.output<typeof TemplateVersion>
+
+/** The record of spec 2.9 with the content of the version. */
+export const TemplateVersionDetail = TemplateVersion.extend({ definition: Definition })
+
+const ById = z.strictObject({ id: Uuid })
+const errors = ['TEMPLATE_NOT_FOUND', 'CONFLICT'] as const
+
+export const templateVersions = {
+  list: route({
+    method: 'GET',
+    path: '/v1/template-versions',
+    scope: 'templates:read',
+    summary: 'List the versions of a template, newest first',
+    query: z.strictObject({ templateId: Uuid }),
+    responses: { 200: z.array(TemplateVersion) },
+    errors: ['TEMPLATE_NOT_FOUND'],
+  }),
+  get: route({
+    method: 'GET',
+    path: '/v1/template-versions/{id}',
+    scope: 'templates:read',
+    summary: 'Read a version with its definition',
+    params: ById,
+    responses: { 200: TemplateVersionDetail },
+    errors: ['TEMPLATE_NOT_FOUND'],
+  }),
+  update: route({
+    method: 'PATCH',
+    path: '/v1/template-versions/{id}',
+    scope: 'templates:write',
+    summary: 'Replace the definition of a draft',
+    params: ById,
+    body: z.strictObject({ definition: Definition }),
+    responses: { 200: TemplateVersionDetail },
+    errors,
+  }),
+  delete: route({
+    method: 'DELETE',
+    path: '/v1/template-versions/{id}',
+    scope: 'templates:write',
+    summary: 'Delete a draft',
+    params: ById,
+    responses: { 204: null },
+    errors,
+  }),
+  publish: route({
+    method: 'POST',
+    path: '/v1/template-versions/{id}/publish',
+    scope: 'templates:write',
+    summary: 'Publish a draft, once and for good',
+    description: 'The definition is validated whole and for each configured platform.',
+    params: ById,
+    responses: { 200: TemplateVersionDetail },
+    errors: [...errors, 'VALIDATION_ERROR'],
+  }),
+}

@@ -1,0 +1,115 @@
+import { z } from 'zod'
+import { Uuid } from '../ids.ts'
+import { route } from '../route.ts'
+import { PositiveInt, pageOf, text, UtcTimestamp } from './common.ts'
+import { Definition, PassType } from './definition.ts'
+import { anyOf, listQuery } from './list.ts'
+import { TemplateVersionDetail } from './template-versions.ts'
+
+export const Template = z.strictObject({
+  id: Uuid,
+  projectId: Uuid.nullable(),
+  name: z.string(),
+  description: z.string(),
+  passType: PassType,
+  latestPublishedVersion: PositiveInt.nullable(),
+  createdAt: UtcTimestamp,
+  updatedAt: UtcTimestamp,
+})
+export type Template = z.output<typeof Template>
+
+/** Spec 2.10: a JSON Schema (draft 2020-12) of the variables that the published version takes. */
+export const VariablesSchema = z.strictObject({
+  schema: z.looseObject({
+    type: z.literal('object'),
+    properties: z.record(z.string(), z.looseObject({ type: z.literal('string'), title: z.string() })),
+    required: z.array(z.string()),
+  }),
+})
+
+const ById = z.strictObject({ id: Uuid })
+const name = text(1, 255)
+const description = text(0, 2000)
+
+export const templates = {
+  list: route({
+    method: 'GET',
+    path: '/v1/templates',
+    scope: 'templates:read',
+    summary: 'List templates',
+    description: 'projectId takes the word null for templates without a project.',
+    query: listQuery(['createdAt', 'updatedAt', 'name'], {
+      projectId: anyOf(z.union([Uuid, z.literal('null')])).optional(),
+    }),
+    responses: { 200: pageOf(Template) },
+  }),
+  create: route({
+    method: 'POST',
+    path: '/v1/templates',
+    scope: 'templates:write',
+    summary: 'Create a template',
+    body: z.strictObject({
+      name,
+      description: description.default(''),
+      passType: PassType,
+      projectId: Uuid.nullable().default(null),
+    }),
+    responses: { 201: Template },
+    errors: ['NOT_FOUND'],
+  }),
+  get: route({
+    method: 'GET',
+    path: '/v1/templates/{id}',
+    scope: 'templates:read',
+    summary: 'Read a template',
+    params: ById,
+    responses: { 200: Template },
+    errors: ['TEMPLATE_NOT_FOUND'],
+  }),
+  update: route({
+    method: 'PATCH',
+    path: '/v1/templates/{id}',
+    scope: 'templates:write',
+    summary: 'Change a template',
+    description: 'The pass type is locked by the first publish. Passes keep the project that they were created in.',
+    params: ById,
+    body: z.strictObject({
+      name: name.optional(),
+      description: description.optional(),
+      passType: PassType.optional(),
+      projectId: Uuid.nullable().optional(),
+    }),
+    responses: { 200: Template },
+    errors: ['TEMPLATE_NOT_FOUND', 'NOT_FOUND', 'MISSING_REQUIRED_FIELD', 'TEMPLATE_PASS_TYPE_LOCKED'],
+  }),
+  delete: route({
+    method: 'DELETE',
+    path: '/v1/templates/{id}',
+    scope: 'templates:write',
+    summary: 'Delete a template',
+    description: 'Passes that were issued from it live on.',
+    params: ById,
+    responses: { 204: null },
+    errors: ['TEMPLATE_NOT_FOUND'],
+  }),
+  createVersion: route({
+    method: 'POST',
+    path: '/v1/templates/{id}/versions',
+    scope: 'templates:write',
+    summary: 'Create a draft version',
+    description: 'Without a definition the draft starts as a copy of the newest version.',
+    params: ById,
+    body: z.strictObject({ definition: Definition.optional() }).default({}),
+    responses: { 201: TemplateVersionDetail },
+    errors: ['TEMPLATE_NOT_FOUND', 'MISSING_REQUIRED_FIELD'],
+  }),
+  variablesSchema: route({
+    method: 'GET',
+    path: '/v1/templates/{id}/published-version/variables-schema',
+    scope: 'templates:read',
+    summary: 'Read the JSON Schema of the variables of the published version',
+    params: ById,
+    responses: { 200: VariablesSchema },
+    errors: ['TEMPLATE_NOT_FOUND'],
+  }),
+}

@@ -1,0 +1,90 @@
+import type { z } from 'zod'
+import type { ErrorCode } from './errors.ts'
+
+/** Scopes of an access token (spec 5.2 and, for webhooks, our own two). */
+export const scopes = [
+  'passes:read',
+  'passes:write',
+  'pass-notifications:read',
+  'pass-notifications:write',
+  'scans:read',
+  'scans:write',
+  'templates:read',
+  'templates:write',
+  'webhooks:read',
+  'webhooks:write',
+] as const
+export type Scope = (typeof scopes)[number]
+
+export type Role = 'owner' | 'member'
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+
+/** A body that is a file rather than JSON. */
+export interface RawBody {
+  contentTypes: readonly string[]
+  maxBytes: number
+}
+
+/** One endpoint, stated once: the server mounts it, the client calls it, /openapi.json prints it, the tests fuzz it. */
+export interface Route {
+  method: Method
+  /** Parameters stand in braces: /v1/passes/{id}. */
+  path: `/${string}`
+  /** What the token must hold; null where any valid token will do. */
+  scope: Scope | null
+  /** Set where the scope alone is not enough. */
+  role?: 'owner'
+  /** True where sending the same request again has no further effect; reads and deletes always are. */
+  idempotent?: true
+  summary: string
+  description?: string
+  params?: z.ZodObject
+  query?: z.ZodObject
+  /** A JSON body. */
+  body?: z.ZodType
+  rawBody?: RawBody
+  /** The shape of each success answer by status; null where there is no content. */
+  responses: { readonly [status: number]: z.ZodType | null }
+  /** Codes beyond those that every endpoint of its kind may answer. */
+  errors?: readonly ErrorCode[]
+}
+
+export function route<const R extends Route>(definition: R): R {
+  return definition
+}
+
+type OutputOf<T> = T extends z.ZodType ? z.output<T> : undefined
+type InputOf<T> = T extends z.ZodType ? z.input<T> : undefined
+
+/** What a handler is given: parsed, bounded and typed. */
+export interface RouteInput<R extends Route> {
+  params: OutputOf<R['params']>
+  query: OutputOf<R['query']>
+  body: R extends { rawBody: RawBody } ? Uint8Array : OutputOf<R['body']>
+}
+
+/** What a handler answers: one of the statuses of its route with the body that belongs to it. */
+export type RouteReply<R extends Route> = {
+  [S in keyof R['responses'] & number]: {
+    status: S
+    body: OutputOf<R['responses'][S]>
+    headers?: Record<string, string>
+  }
+}[keyof R['responses'] & number]
+
+/** What a caller gives, before defaults are filled in. */
+export type RouteCall<R extends Route> = (R extends { params: z.ZodType }
+  ? { params: InputOf<R['params']> }
+  : unknown) &
+  (R extends { query: z.ZodType } ? { query?: InputOf<R['query']> } : unknown) &
+  (R extends { rawBody: RawBody }
+    ? { body: Uint8Array; contentType: string }
+    : R extends { body: z.ZodType }
+      ? undefined extends InputOf<R['body']>
+        ? { body?: InputOf<R['body']> }
+        : { body: InputOf<R['body']> }
+      : unknown)
+
+/** What a caller gets: the body of whichever success status came. */
+export type RouteResult<R extends Route> = RouteReply<R>['body']

@@ -1,0 +1,96 @@
+import { Timestamp } from '../contract/common.ts'
+import type { Definition, VariableDefinition } from '../contract/definition.ts'
+import { RedemptionPolicy } from '../contract/redemption.ts'
+import type { Issue } from '../errors.ts'
+import { fill, lonePlaceholder, type Scope, type SystemVariable } from './placeholder.ts'
+import type { Variables } from './variables.ts'
+
+/** What a pass enforces, once the placeholders of its version are filled. */
+export interface Resolved {
+  expiresAt: Date | null
+  redemption: RedemptionPolicy | null
+}
+
+/** The values that placeholders stand for: stored variables, defaults where none is stored, and the system's own. */
+export function buildScope(
+  declared: readonly VariableDefinition[],
+  variables: Variables,
+  system: Partial<Record<SystemVariable, string>>,
+): Map<string, string> {
+  const scope = new Map<string, string>(Object.entries(system))
+  for (const { name, default: fallback } of declared) {
+    const stored = Object.hasOwn(variables, name) ? variables[name] : undefined
+    const value = typeof stored === 'string' ? stored : fallback
+    if (value !== undefined) scope.set(name, value)
+  }
+  return scope
+}
+
+/** Expiry and policy of one pass, or everything that keeps the values from making sense. */
+export function resolvePolicies(definition: Definition, scope: Scope): Resolved | { issues: Issue[] } {
+  const expiresAt = resolveExpiry(definition.expiresAt, scope)
+  const redemption = resolveRedemption(definition, scope)
+  const issues = [expiresAt, redemption].flatMap((result) => ('issues' in result ? result.issues : []))
+  if ('issues' in expiresAt || 'issues' in redemption) return { issues }
+  return { expiresAt: expiresAt.value, redemption: redemption.value }
+}
+
+type Result<T> = { value: T } | { issues: Issue[] }
+
+/** A placeholder that comes out empty means no expiry; a date alone means the end of that day in UTC. */
+export function resolveExpiry(template: string | null, scope: Scope): Result<Date | null> {
+  const text = template === null ? '' : fill(template, scope).trim()
+  if (text === '') return { value: null }
+  const moment = parseMoment(text)
+  if (moment) return { value: moment }
+  return {
+    issues: [{ path: ['expiresAt'], message: `Must be a date-time or a date, and came out as "${excerpt(text)}"` }],
+  }
+}
+
+function parseMoment(text: string): Date | undefined {
+  const candidate = /^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T23:59:59.999Z` : text
+  return Timestamp.safeParse(candidate).success ? new Date(candidate) : undefined
+}
+
+function resolveRedemption({ redemption }: Definition, scope: Scope): Result<RedemptionPolicy | null> {
+  if (!redemption) return { value: null }
+  const issues: Issue[] = []
+  const filled = fillLeaves(redemption, ['redemption'], scope, issues)
+  if (issues.length > 0) return { issues }
+  const parsed = RedemptionPolicy.safeParse(filled)
+  if (parsed.success) return { value: parsed.data }
+  return {
+    issues: parsed.error.issues.map((issue) => ({
+      path: ['redemption', ...(issue.path as (string | number)[])],
+      message: issue.message,
+    })),
+  }
+}
+
+const TEXT_LEAVES = new Set(['start', 'end', 'timezone'])
+
+/**
+ * Every leaf filled; a lone placeholder where a number belongs becomes that number. A placeholder without a value is
+ * refused: leaving a limit out silently would let everyone in.
+ */
+function fillLeaves(value: unknown, path: (string | number)[], scope: Scope, issues: Issue[]): unknown {
+  if (typeof value === 'string') {
+    const text = fill(value, scope)
+    const name = lonePlaceholder(value)
+    if (name !== undefined && text === '') issues.push({ path, message: `The placeholder {{${name}}} has no value` })
+    const isNumber = name !== undefined && !TEXT_LEAVES.has(String(path.at(-1)))
+    return isNumber && /^\d{1,15}$/.test(text) ? Number(text) : text
+  }
+  if (Array.isArray(value)) return value.map((item, index) => fillLeaves(item, [...path, index], scope, issues))
+  if (value !== null && typeof value === 'object') {
+    return Object.fromEntries(
+      Object.entries(value).map(([key, item]) => [key, fillLeaves(item, [...path, key], scope, issues)]),
+    )
+  }
+  return value
+}
+
+function excerpt(text: string): string {
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text
+}
