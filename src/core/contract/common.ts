@@ -29,8 +29,21 @@ export function text(min: number, max: number) {
     .meta({ type: 'string', ...(min > 0 && { minLength: min }), maxLength: max })
 }
 
-/** A moment as the interface takes it: ISO 8601 with Z or an offset, seconds optional. */
-export const Timestamp = z.iso.datetime({ offset: true, message: 'Must be an ISO 8601 date-time with Z or an offset' })
+/** Years stay within four digits in UTC too: ISO 8601 writes others in a form that many readers refuse. */
+const LATEST_MOMENT = Date.UTC(10_000, 0)
+
+const time = '(?:[01]\\d|2[0-3]):[0-5]\\d(?::[0-5]\\d(?:\\.\\d+)?)?'
+const offset = '(?:Z|[+-](?:[01]\\d|2[0-3]):[0-5]\\d)'
+
+/** ISO 8601 date-time with Z or an offset, seconds optional (zod's own pattern insists on them). */
+export const timestampPattern = `${z.regexes.date.source.slice(0, -1)}T${time}${offset}$`
+
+/** A moment as the interface takes it. */
+export const Timestamp = z
+  .string()
+  .regex(new RegExp(timestampPattern), 'Must be an ISO 8601 date-time with Z or an offset, such as 2027-05-31T19:30:00Z')
+  .refine((value) => !(Date.parse(value) >= LATEST_MOMENT), 'Must be before the year 10000')
+  .meta({ format: 'date-time' })
 
 /** A moment as the interface shows it: ISO 8601 in UTC, ending in Z. */
 export const UtcTimestamp = z.iso.datetime()

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { codePointLength } from '../contract/common.ts'
+import { codePointLength, timestampPattern } from '../contract/common.ts'
 import type { Definition, VariableDefinition, VariableFormat } from '../contract/definition.ts'
 import type { Issue } from '../errors.ts'
 
@@ -12,7 +12,7 @@ export const MAX_VARIABLES_BYTES = 64 * 1024
 /** One pattern for each format, both published in the JSON Schema and used by the server. */
 export const formatPatterns: Record<Exclude<VariableFormat, 'text'>, { pattern: string; example: string }> = {
   date: { pattern: z.regexes.date.source, example: '2027-05-31' },
-  'date-time': { pattern: z.regexes.datetime({ offset: true }).source, example: '2027-05-31T19:30:00Z' },
+  'date-time': { pattern: timestampPattern, example: '2027-05-31T19:30:00Z' },
   number: { pattern: '^-?(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?$', example: '12.50' },
   url: { pattern: '^https?://[^\\s/?#]+[^\\s]*$', example: 'https://example.com/' },
   email: { pattern: z.regexes.email.source, example: 'ada@example.com' },

@@ -1,0 +1,30 @@
+import { createHash } from 'node:crypto'
+import type { Variables } from './variables.ts'
+
+/** Text as substring filters compare it: without regard to case, the same on every database. */
+export function foldCase(text: string): string {
+  return text.normalize('NFC').toLowerCase()
+}
+
+/** What `search` looks through: label and externalPassId. */
+export function searchText(pass: { label: string; externalPassId: string }): string {
+  return foldCase(`${pass.label}\n${pass.externalPassId}`)
+}
+
+const MAX_INDEXED = 128
+
+/** Long names and values stand in the index by their digest: it only answers whether two are the same. */
+export function indexedText(text: string): string {
+  const trimmed = text.trim()
+  if (trimmed.length <= MAX_INDEXED && !/[\0\p{Surrogate}]/u.test(trimmed)) return trimmed
+  return `sha256:${createHash('sha256').update(trimmed).digest('base64url')}`
+}
+
+/** The pairs that `variable=key:value` finds a pass by; what is no string is compared as JSON. */
+export function indexedVariables(variables: Variables): { name: string; value: string }[] {
+  const pairs = new Map<string, string>()
+  for (const [name, value] of Object.entries(variables)) {
+    pairs.set(indexedText(name), indexedText(typeof value === 'string' ? value : JSON.stringify(value)))
+  }
+  return [...pairs].map(([name, value]) => ({ name, value }))
+}

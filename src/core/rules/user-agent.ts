@@ -1,0 +1,20 @@
+export type DevicePlatform = 'apple' | 'google' | 'undetermined'
+
+export interface VisitorHeaders {
+  /** The header `User-Agent`. */
+  userAgent: string | null
+  /** The header `Sec-CH-UA-Platform` as it was sent: a quoted string such as `"Android"`. */
+  platformHint: string | null
+}
+
+/**
+ * The wallet of the device behind a request. A Macintosh may be an iPad in disguise, so only a script on the page can
+ * tell; it and every computer are undetermined and get the page that offers both.
+ */
+export function devicePlatform({ userAgent, platformHint }: VisitorHeaders): DevicePlatform {
+  if (platformHint?.trim() === '"Android"') return 'google'
+  if (userAgent === null) return 'undetermined'
+  if (/\bAndroid\b/i.test(userAgent)) return 'google'
+  if (/\b(?:iPhone|iPad|iPod)\b/i.test(userAgent)) return 'apple'
+  return 'undetermined'
+}

@@ -1,0 +1,44 @@
+import type { Knex } from 'knex'
+
+/** Every difference between SQLite and PostgreSQL that queries see stands in this file. */
+
+export function isPostgres(db: Knex): boolean {
+  return db.client.config.client === 'pg'
+}
+
+/** Locks the rows of a select until the transaction ends. On SQLite the transaction itself is the lock. */
+export function forUpdate<Q extends Knex.QueryBuilder>(db: Knex, query: Q): Q {
+  return (isPostgres(db) ? query.forUpdate() : query) as Q
+}
+
+/** As forUpdate, passing over rows that another worker holds. */
+export function forUpdateSkipLocked<Q extends Knex.QueryBuilder>(db: Knex, query: Q): Q {
+  return (isPostgres(db) ? query.forUpdate().skipLocked() : query) as Q
+}
+
+/** knex writes a multi-row insert for SQLite as a compound select, which may have at most 500 terms. */
+const ROWS_PER_INSERT = 400
+
+/** Inserts any number of rows in as few statements as the database takes. */
+export async function insertMany(db: Knex, table: string, rows: object[]): Promise<void> {
+  for (let start = 0; start < rows.length; start += ROWS_PER_INSERT) {
+    await db(table).insert(rows.slice(start, start + ROWS_PER_INSERT))
+  }
+}
+
+/** SQLite: busy, locked, full, read-only file. PostgreSQL: no connection, shutting down, too many, serialization. */
+const UNAVAILABLE = new Set([
+  ...['SQLITE_BUSY', 'SQLITE_LOCKED', 'SQLITE_FULL', 'SQLITE_READONLY', 'SQLITE_IOERR'],
+  ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ENOTFOUND', 'ETIMEDOUT', 'EAI_AGAIN'],
+  ...['57P01', '57P02', '57P03', '53300', '53100', '08000', '08003', '08006', '40001', '40P01', '55P03'],
+])
+
+/** True where the database cannot serve for the moment and the same request may work later. */
+export function isUnavailable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  if (error.name === 'KnexTimeoutError') return true
+  const { code } = error as { code?: unknown }
+  if (typeof code === 'string' && UNAVAILABLE.has(code)) return true
+  // pg reports a connection that ended under a query without any code.
+  return error.cause !== undefined && isUnavailable(error.cause)
+}

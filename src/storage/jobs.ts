@@ -1,0 +1,158 @@
+import { randomUUID } from 'node:crypto'
+import type { Knex } from 'knex'
+import { newId } from '../core/ids.ts'
+import { forUpdateSkipLocked, insertMany } from './dialect.ts'
+
+/** Kinds of work in the outbox, most urgent first where several are due. */
+export const jobKinds = ['issue-pass', 'detach-project'] as const
+export type JobKind = (typeof jobKinds)[number]
+
+/** 0 is for what a person waits for, 9 for what may take its time. */
+const priorities: Record<JobKind, number> = { 'issue-pass': 3, 'detach-project': 9 }
+
+/** A job that this worker holds until its lease ends; whatever it writes must present the claim token. */
+export interface Job {
+  id: string
+  workspaceId: string
+  kind: JobKind
+  /** The row that the job is about. */
+  subject: string
+  correlationId: string | null
+  /** Runs so far, this one included. */
+  attempts: number
+  claimToken: string
+}
+
+export interface NewJob {
+  workspaceId: string
+  kind: JobKind
+  subject: string
+  correlationId: string | null
+  runAt?: Date
+}
+
+interface Row {
+  id: string
+  workspace_id: string
+  kind: JobKind
+  subject: string
+  correlation_id: string | null
+  attempts: number
+  claim_token: string
+}
+
+/**
+ * The outbox: whatever must happen later is a row written in the same transaction as its cause. A claim moves run_at to
+ * the end of the lease; release makes jobs whose lease ended due again.
+ */
+export class Jobs {
+  private readonly db: Knex
+  private readonly onInsert: () => void
+
+  constructor(db: Knex, onInsert: () => void) {
+    this.db = db
+    this.onInsert = onInsert
+  }
+
+  async insert(jobs: NewJob[], at: Date): Promise<void> {
+    const rows = jobs.map((job) => ({
+      id: newId(at),
+      workspace_id: job.workspaceId,
+      kind: job.kind,
+      subject: job.subject,
+      correlation_id: job.correlationId,
+      priority: priorities[job.kind],
+      run_at: (job.runAt ?? at).getTime(),
+      attempts: 0,
+      created_at: at.getTime(),
+    }))
+    await insertMany(this.db, 'jobs', rows)
+    this.onInsert()
+  }
+
+  async hasDue(at: Date): Promise<boolean> {
+    return (await this.due(at).first('id')) !== undefined
+  }
+
+  /** Takes up to `limit` due jobs, the most urgent first, and holds them until the lease ends. */
+  async claim(at: Date, options: { limit: number; leaseSeconds: number }): Promise<Job[]> {
+    const chosen = forUpdateSkipLocked(
+      this.db,
+      this.due(at)
+        .orderBy([{ column: 'priority' }, { column: 'run_at' }])
+        .limit(options.limit)
+        .select('id'),
+    )
+    const rows: Row[] = await this.db('jobs')
+      .whereIn('id', chosen)
+      .update({
+        claim_token: randomUUID(),
+        run_at: at.getTime() + options.leaseSeconds * 1000,
+        attempts: this.db.raw('attempts + 1'),
+      })
+      .returning(['id', 'workspace_id', 'kind', 'subject', 'correlation_id', 'attempts', 'claim_token'])
+    return rows.map((row) => ({
+      id: row.id,
+      workspaceId: row.workspace_id,
+      kind: row.kind,
+      subject: row.subject,
+      correlationId: row.correlation_id,
+      attempts: row.attempts,
+      claimToken: row.claim_token,
+    }))
+  }
+
+  /** Moves the end of the lease; jobs that were lost meanwhile stay lost. */
+  async renew(jobs: Job[], until: Date): Promise<void> {
+    await this.held(jobs).update({ run_at: until.getTime() })
+  }
+
+  /** Removes jobs that are done, and returns those that were still ours: only their effects may be written. */
+  async complete(jobs: Job[]): Promise<Job[]> {
+    const rows: { id: string }[] = await this.held(jobs).delete().returning('id')
+    const done = new Set(rows.map((row) => row.id))
+    return jobs.filter((job) => done.has(job.id))
+  }
+
+  /** Gives jobs back to run later. */
+  async retry(jobs: Job[], runAt: Date, error: string): Promise<void> {
+    await this.held(jobs).update({ claim_token: null, run_at: runAt.getTime(), last_error: error })
+  }
+
+  /** Sets jobs aside for an operator to look at. */
+  async fail(jobs: Job[], at: Date, error: string): Promise<void> {
+    await this.held(jobs).update({ claim_token: null, failed_at: at.getTime(), last_error: error })
+  }
+
+  /** Makes jobs whose lease ended due again: their worker died, or hangs. */
+  async release(at: Date): Promise<{ workspaceId: string; kind: JobKind; subject: string }[]> {
+    const rows: Row[] = await this.db('jobs')
+      .whereNotNull('claim_token')
+      .where('run_at', '<=', at.getTime())
+      .update({ claim_token: null })
+      .returning(['workspace_id', 'kind', 'subject'])
+    return rows.map((row) => ({ workspaceId: row.workspace_id, kind: row.kind, subject: row.subject }))
+  }
+
+  /** Makes the jobs of one row run now, if they wait. */
+  async hasten(workspaceId: string, kind: JobKind, subject: string, at: Date): Promise<void> {
+    await this.db('jobs')
+      .where({ workspace_id: workspaceId, kind, subject, claim_token: null, failed_at: null })
+      .update({ run_at: at.getTime(), priority: 0 })
+    this.onInsert()
+  }
+
+  private due(at: Date) {
+    return this.db('jobs').whereNull('claim_token').whereNull('failed_at').where('run_at', '<=', at.getTime())
+  }
+
+  /** Jobs of one claim share its token. */
+  private held(jobs: Job[]) {
+    return this.db('jobs')
+      .whereIn(
+        'id',
+        jobs.map((job) => job.id),
+      )
+      .where({ claim_token: jobs[0]?.claimToken ?? null })
+  }
+}

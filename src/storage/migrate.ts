@@ -1,0 +1,43 @@
+import type { Knex } from 'knex'
+import type { Database } from './database.ts'
+import { isPostgres } from './dialect.ts'
+import * as start from './migrations/0001-start.ts'
+
+interface Migration {
+  up(db: Knex): Promise<void>
+}
+
+/** In order; one that was released never changes. */
+const migrations: Record<string, Migration> = { '0001-start': start }
+
+/** Any number that no other program uses for an advisory lock on the same database. */
+const MIGRATION_LOCK = 7_277_437
+
+/**
+ * Brings the database up to date and returns the names of the migrations that ran. Everything happens in one
+ * transaction, so that servers that start together wait for each other and a killed one leaves nothing half done (the
+ * lock table of knex's own migrator would stay locked).
+ */
+export function migrate({ writer }: Database): Promise<string[]> {
+  return writer.transaction(async (tx) => {
+    if (isPostgres(tx)) await tx.raw('select pg_advisory_xact_lock(?)', [MIGRATION_LOCK])
+    await tx.raw('create table if not exists migrations (name text primary key)')
+    const pending = await missing(tx)
+    for (const name of pending) {
+      await migrations[name]!.up(tx)
+      await tx('migrations').insert({ name })
+    }
+    return pending
+  })
+}
+
+/** Names of the migrations that the database still lacks. */
+export async function pendingMigrations({ reader }: Database): Promise<string[]> {
+  const started = await reader.schema.hasTable('migrations')
+  return started ? missing(reader) : Object.keys(migrations)
+}
+
+async function missing(db: Knex): Promise<string[]> {
+  const applied = new Set<string>(await db('migrations').pluck('name'))
+  return Object.keys(migrations).filter((name) => !applied.has(name))
+}

@@ -1,0 +1,69 @@
+import type { Knex } from 'knex'
+import type { Database } from './database.ts'
+import { Events } from './events.ts'
+import { Images } from './images.ts'
+import { Jobs } from './jobs.ts'
+import { Passes } from './passes.ts'
+import { Projects } from './projects.ts'
+import { Settings } from './settings.ts'
+import { TemplateVersions } from './template-versions.ts'
+import { Templates } from './templates.ts'
+import { Tokens } from './tokens.ts'
+import { Workspaces } from './workspaces.ts'
+
+/** One repository a resource, all on the same connection or transaction. */
+export interface Repositories {
+  settings: Settings
+  workspaces: Workspaces
+  tokens: Tokens
+  projects: Projects
+  templates: Templates
+  templateVersions: TemplateVersions
+  images: Images
+  passes: Passes
+  jobs: Jobs
+  events: Events
+}
+
+/** Reads go to the store itself; whatever writes happens in a transaction. */
+export interface Store extends Repositories {
+  /** Runs the work in one transaction: all of it is written, or nothing. Only SQL may be awaited inside. */
+  transaction<T>(work: (tx: Repositories) => Promise<T>): Promise<T>
+}
+
+/** @param onJobs told after each commit that put jobs into the outbox, so that a worker here wakes at once. */
+export function createStore(database: Database, onJobs: () => void = () => undefined): Store {
+  const reads = repositories(database.reader, () => {
+    throw new Error('Jobs are inserted inside a transaction')
+  })
+  return {
+    ...reads,
+    async transaction(work) {
+      let hasJobs = false
+      const result = await database.writer.transaction((tx) =>
+        work(
+          repositories(tx, () => {
+            hasJobs = true
+          }),
+        ),
+      )
+      if (hasJobs) onJobs()
+      return result
+    },
+  }
+}
+
+function repositories(db: Knex, onJobs: () => void): Repositories {
+  return {
+    settings: new Settings(db),
+    workspaces: new Workspaces(db),
+    tokens: new Tokens(db),
+    projects: new Projects(db),
+    templates: new Templates(db),
+    templateVersions: new TemplateVersions(db),
+    images: new Images(db),
+    passes: new Passes(db),
+    jobs: new Jobs(db, onJobs),
+    events: new Events(db),
+  }
+}

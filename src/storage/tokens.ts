@@ -1,0 +1,119 @@
+import type { Knex } from 'knex'
+import { newId } from '../core/ids.ts'
+import type { Role, Scope } from '../core/route.ts'
+import { moment } from './moment.ts'
+
+/** An access token as it is stored: everything but the token itself, of which only the SHA-256 is kept. */
+export interface Token {
+  id: string
+  workspaceId: string
+  name: string
+  role: Role
+  scopes: Scope[]
+  createdAt: Date
+  expiresAt: Date | null
+  lastUsedAt: Date | null
+  revokedAt: Date | null
+}
+
+/** A token together with what its workspace allows. */
+export interface TokenWithWorkspace extends Token {
+  workspace: { name: string; suspendedAt: Date | null; expiresAt: Date | null }
+}
+
+export interface NewToken {
+  name: string
+  role: Role
+  scopes: Scope[]
+  digest: string
+  expiresAt: Date | null
+}
+
+interface Row {
+  id: string
+  workspace_id: string
+  name: string
+  role: Role
+  scopes: string
+  created_at: number
+  expires_at: number | null
+  last_used_at: number | null
+  revoked_at: number | null
+}
+
+export class Tokens {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  async insert(workspaceId: string, token: NewToken, at: Date): Promise<Token> {
+    const row: Row = {
+      id: newId(at),
+      workspace_id: workspaceId,
+      name: token.name,
+      role: token.role,
+      scopes: JSON.stringify(token.scopes),
+      created_at: at.getTime(),
+      expires_at: token.expiresAt?.getTime() ?? null,
+      last_used_at: null,
+      revoked_at: null,
+    }
+    await this.db('tokens').insert({ ...row, digest: token.digest })
+    return toToken(row)
+  }
+
+  /** The one lookup without a workspace: it is what tells the workspace. */
+  async findByDigest(digest: string): Promise<TokenWithWorkspace | undefined> {
+    const row = await this.db('tokens')
+      .join('workspaces', 'workspaces.id', 'tokens.workspace_id')
+      .where({ digest })
+      .first('tokens.*', {
+        workspace_name: 'workspaces.name',
+        workspace_suspended_at: 'workspaces.suspended_at',
+        workspace_expires_at: 'workspaces.expires_at',
+      })
+    return (
+      row && {
+        ...toToken(row),
+        workspace: {
+          name: row.workspace_name,
+          suspendedAt: moment(row.workspace_suspended_at),
+          expiresAt: moment(row.workspace_expires_at),
+        },
+      }
+    )
+  }
+
+  async list(workspaceId: string): Promise<Token[]> {
+    const rows: Row[] = await this.db('tokens').where({ workspace_id: workspaceId }).orderBy(['created_at', 'id'])
+    return rows.map(toToken)
+  }
+
+  /** False when there is no such token in the workspace; revoking twice keeps the first moment. */
+  async revoke(workspaceId: string, id: string, at: Date): Promise<boolean> {
+    const count = await this.db('tokens')
+      .where({ workspace_id: workspaceId, id })
+      .update({ revoked_at: this.db.raw('coalesce(revoked_at, cast(? as bigint))', [at.getTime()]) })
+    return count > 0
+  }
+
+  async setLastUsed(workspaceId: string, id: string, at: Date): Promise<void> {
+    await this.db('tokens').where({ workspace_id: workspaceId, id }).update({ last_used_at: at.getTime() })
+  }
+}
+
+function toToken(row: Row): Token {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    name: row.name,
+    role: row.role,
+    scopes: JSON.parse(row.scopes),
+    createdAt: new Date(row.created_at),
+    expiresAt: moment(row.expires_at),
+    lastUsedAt: moment(row.last_used_at),
+    revokedAt: moment(row.revoked_at),
+  }
+}

@@ -1,0 +1,66 @@
+import type { Knex } from 'knex'
+import { newId } from '../core/ids.ts'
+import { moment } from './moment.ts'
+
+export interface Workspace {
+  id: string
+  name: string
+  createdAt: Date
+  suspendedAt: Date | null
+  expiresAt: Date | null
+}
+
+interface Row {
+  id: string
+  name: string
+  created_at: number
+  suspended_at: number | null
+  expires_at: number | null
+}
+
+export class Workspaces {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  /** The new workspace, or undefined when the name is taken. */
+  async insert(name: string, at: Date): Promise<Workspace | undefined> {
+    const row: Row = { id: newId(at), name, created_at: at.getTime(), suspended_at: null, expires_at: null }
+    const [inserted] = await this.db('workspaces').insert(row).onConflict('name').ignore().returning('id')
+    return inserted && toWorkspace(row)
+  }
+
+  /** Names come before ids: a workspace may be called like another one's id. */
+  async findByNameOrId(nameOrId: string): Promise<Workspace | undefined> {
+    const row: Row | undefined =
+      (await this.db('workspaces').where({ name: nameOrId }).first()) ??
+      (/^[0-9a-f-]{36}$/.test(nameOrId) ? await this.db('workspaces').where({ id: nameOrId }).first() : undefined)
+    return row && toWorkspace(row)
+  }
+
+  async list(): Promise<Workspace[]> {
+    return (await this.db<Row>('workspaces').orderBy('name')).map(toWorkspace)
+  }
+
+  async isEmpty(): Promise<boolean> {
+    return (await this.db('workspaces').first('id')) === undefined
+  }
+
+  async setSuspended(id: string, at: Date | null): Promise<void> {
+    await this.db('workspaces')
+      .where({ id })
+      .update({ suspended_at: at?.getTime() ?? null })
+  }
+}
+
+function toWorkspace(row: Row): Workspace {
+  return {
+    id: row.id,
+    name: row.name,
+    createdAt: new Date(row.created_at),
+    suspendedAt: moment(row.suspended_at),
+    expiresAt: moment(row.expires_at),
+  }
+}

@@ -1,0 +1,71 @@
+import type { GoogleKind } from '../../core/contract/definition.ts'
+import type { Card } from '../../core/rules/card.ts'
+import type { WalletPass } from '../wallet.ts'
+import { templateInfo } from './fields.ts'
+import { applyOverrides } from './overrides.ts'
+import { classIdOf, type GoogleIssuer, type GoogleResource, kindOf } from './resource.ts'
+import { backgroundOf, compact, firstText, image, localized, nameOf } from './values.ts'
+
+/**
+ * What all passes of a template have in common. Everyone who holds one of them sees it: the class that is sent to
+ * Google must come from a card that was rendered without any pass's own values.
+ */
+export function buildClass(issuer: GoogleIssuer, { templateId, card }: Pick<WalletPass, 'templateId' | 'card'>) {
+  const kind = kindOf(card)
+  const resource: GoogleResource = {
+    id: classIdOf(issuer.issuerId, templateId),
+    ...compact({
+      callbackOptions: callbackOptions(issuer),
+      // Google approves a class on its own; every update has to ask for it again.
+      ...(kind !== 'generic' && { issuerName: nameOf(card), reviewStatus: 'UNDER_REVIEW' }),
+      ...kindFields[kind](card, issuer),
+    }),
+  }
+  return applyOverrides(resource, card.google.class)
+}
+
+const kindFields: Record<GoogleKind, (card: Card, issuer: GoogleIssuer) => Record<string, unknown>> = {
+  generic: (card) => ({ classTemplateInfo: templateInfo(card) }),
+  eventTicket: (card, issuer) => ({
+    eventName: localized(firstText(card.description) ?? nameOf(card)),
+    logo: image(issuer, card, 'logo', 'icon'),
+    classTemplateInfo: templateInfo(card),
+  }),
+  loyalty: (card, issuer) => ({
+    programName: firstText(card.logoText, card.description) ?? nameOf(card),
+    programLogo: image(issuer, card, 'logo', 'icon'),
+    hexBackgroundColor: backgroundOf(card),
+    classTemplateInfo: templateInfo(card),
+  }),
+  offer: (card, issuer) => ({
+    title: firstText(card.description) ?? nameOf(card),
+    provider: nameOf(card),
+    redemptionChannel: 'BOTH',
+    titleImage: image(issuer, card, 'logo', 'icon'),
+    hexBackgroundColor: backgroundOf(card),
+    classTemplateInfo: templateInfo(card),
+  }),
+  giftCard: (card, issuer) => ({
+    merchantName: nameOf(card),
+    programLogo: image(issuer, card, 'logo', 'icon'),
+    hexBackgroundColor: backgroundOf(card),
+    classTemplateInfo: templateInfo(card),
+  }),
+  // Airports, flight number and departure have no place on a neutral card: the definition's overrides give them.
+  flight: () => ({}),
+  transit: (card, issuer) => ({
+    transitType: transitTypes.get(card.apple.transitType) ?? 'OTHER',
+    logo: image(issuer, card, 'logo', 'icon'),
+  }),
+}
+
+const transitTypes = new Map<unknown, string>([
+  ['PKTransitTypeBoat', 'FERRY'],
+  ['PKTransitTypeBus', 'BUS'],
+  ['PKTransitTypeTrain', 'RAIL'],
+])
+
+/** Where Google reports saves and removals; it takes https only. */
+function callbackOptions({ publicUrl }: GoogleIssuer) {
+  return publicUrl.startsWith('https://') ? { url: `${publicUrl}/google/callbacks` } : undefined
+}

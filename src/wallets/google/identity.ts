@@ -1,0 +1,72 @@
+import { createPrivateKey, type KeyObject } from 'node:crypto'
+import { CredentialError } from '../wallet.ts'
+
+/** Who signs save links and calls the Google Wallet API: a service account that the issuer account trusts. */
+export interface GoogleIdentity {
+  /** The issuer account's number: the front half of every class and object id. */
+  issuerId: string
+  clientEmail: string
+  privateKey: KeyObject
+  privateKeyId: string
+}
+
+export interface ServiceAccountFile {
+  /** Where it came from, as messages name it: a path or a setting. */
+  source: string
+  json: string
+}
+
+const HOW_TO_GET_ONE =
+  'Download a new JSON key of the service account in the Google Cloud console (IAM, Service accounts, Keys).'
+
+/** @throws CredentialError that holds nothing of the file's content */
+export function parseGoogleIdentity({ source, json }: ServiceAccountFile, issuerId: string): GoogleIdentity {
+  if (!/^\d+$/.test(issuerId)) {
+    throw new CredentialError(
+      `The Google issuer id ${JSON.stringify(issuerId)} is not a number. ` +
+        'Copy it from the Google Pay and Wallet console, where it stands as "Issuer ID".',
+    )
+  }
+  const account = parseAccount(source, json)
+  const clientEmail = field(source, account, 'client_email')
+  const privateKeyId = field(source, account, 'private_key_id')
+  return { issuerId, clientEmail, privateKeyId, privateKey: parseKey(source, field(source, account, 'private_key')) }
+}
+
+function parseAccount(source: string, json: string): Record<string, unknown> {
+  let value: unknown
+  try {
+    value = JSON.parse(json)
+  } catch {
+    // The parser's own message quotes the text, which may be a private key.
+    throw new CredentialError(`The Google service account key from ${source} is not JSON. ${HOW_TO_GET_ONE}`)
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new CredentialError(`The Google service account key from ${source} is not a JSON object. ${HOW_TO_GET_ONE}`)
+  }
+  return value as Record<string, unknown>
+}
+
+function field(source: string, account: Record<string, unknown>, name: string): string {
+  const value = account[name]
+  if (typeof value === 'string' && value !== '') return value
+  throw new CredentialError(`The Google service account key from ${source} has no ${name}. ${HOW_TO_GET_ONE}`)
+}
+
+function parseKey(source: string, pem: string): KeyObject {
+  let key: KeyObject
+  try {
+    key = createPrivateKey(pem)
+  } catch (cause) {
+    throw new CredentialError(
+      `The private_key in the Google service account key from ${source} cannot be read as an unencrypted PEM key. ${HOW_TO_GET_ONE}`,
+      { cause },
+    )
+  }
+  if (key.asymmetricKeyType !== 'rsa') {
+    throw new CredentialError(
+      `The private_key in the Google service account key from ${source} is of type ${key.asymmetricKeyType}, and Google takes RSA only. ${HOW_TO_GET_ONE}`,
+    )
+  }
+  return key
+}

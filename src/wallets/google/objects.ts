@@ -1,0 +1,114 @@
+import type { BarcodeFormat, GoogleKind } from '../../core/contract/definition.ts'
+import type { Card } from '../../core/rules/card.ts'
+import type { WalletPass } from '../wallet.ts'
+import { textModules, titleField } from './fields.ts'
+import { applyOverrides } from './overrides.ts'
+import { classIdOf, type GoogleIssuer, type GoogleResource, kindOf, objectIdOf } from './resource.ts'
+import { backgroundOf, compact, firstText, image, localized, nameOf } from './values.ts'
+
+/** What one pass shows: its fields, its barcode, and whether it is still valid at the given time. */
+export function buildObject(issuer: GoogleIssuer, pass: WalletPass, at: Date): GoogleResource {
+  const { card } = pass
+  const resource: GoogleResource = {
+    id: objectIdOf(issuer.issuerId, pass.id),
+    classId: classIdOf(issuer.issuerId, pass.templateId),
+    state: stateOf(card, at),
+    ...compact({
+      barcode: barcode(card),
+      heroImage: image(issuer, card, 'hero', 'strip'),
+      textModulesData: textModules(card),
+      linksModuleData: linksModule(card),
+      merchantLocations: merchantLocations(card),
+      validTimeInterval: card.expiresAt ? { end: { date: card.expiresAt.toISOString() } } : undefined,
+      ...kindFields[kindOf(card)](pass, issuer),
+    }),
+  }
+  return applyOverrides(resource, card.google.object)
+}
+
+/** Google ends a pass up to a day after its time interval, so the state says it too. */
+function stateOf(card: Card, at: Date): 'ACTIVE' | 'EXPIRED' | 'INACTIVE' {
+  if (card.voided) return 'INACTIVE'
+  return card.expiresAt && card.expiresAt <= at ? 'EXPIRED' : 'ACTIVE'
+}
+
+// Objects of loyalty cards, offers and gift cards have no colour of their own; theirs stands on the class.
+const kindFields: Record<GoogleKind, (pass: WalletPass, issuer: GoogleIssuer) => Record<string, unknown>> = {
+  generic: ({ card }, issuer) => {
+    const title = titleField(card)
+    const subheader = firstText(title?.label)
+    return {
+      cardTitle: localized(firstText(card.logoText) ?? nameOf(card)),
+      header: localized(firstText(title?.value, card.description) ?? nameOf(card)),
+      subheader: subheader && localized(subheader),
+      logo: image(issuer, card, 'logo', 'icon'),
+      hexBackgroundColor: backgroundOf(card),
+    }
+  },
+  eventTicket: ({ card }) => ({ hexBackgroundColor: backgroundOf(card) }),
+  loyalty: () => ({}),
+  offer: () => ({}),
+  giftCard: ({ id, card }) => ({ cardNumber: firstText(card.barcode.message) ?? id }),
+  flight: ({ card }) => ({ hexBackgroundColor: backgroundOf(card) }),
+  transit: ({ card }) => ({
+    tripType: 'ONE_WAY',
+    hexBackgroundColor: backgroundOf(card),
+    ...journey(card),
+  }),
+}
+
+/** From where to where and when, by the convention that the first two primary fields are origin and destination. */
+function journey(card: Card): Record<string, unknown> {
+  const [origin, destination] = card.fields.primary.map(({ value }) => firstText(value))
+  const departure = departureOf(card)
+  // Google takes one leg or a list of legs, never both; a list can only come from the definition.
+  const ownLegs = card.google.object?.ticketLegs !== undefined
+  const hasLeg = !ownLegs && origin !== undefined && destination !== undefined
+  return {
+    ticketLeg: hasLeg
+      ? compact({
+          originName: localized(origin),
+          destinationName: localized(destination),
+          departureDateTime: departure,
+        })
+      : undefined,
+    // A ticket has to say a departure or a validity. One without an end is valid from a beginning long past.
+    ...(!card.expiresAt &&
+      !(hasLeg && departure) && { validTimeInterval: { start: { date: '2000-01-01T00:00:00Z' } } }),
+  }
+}
+
+const DATE_TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d)(:\d\d(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)$/
+
+/** The relevant date with its offset kept, since Google shows the local time, and with the seconds that Google wants. */
+function departureOf({ relevantDate }: Card): string | undefined {
+  const parts = DATE_TIME.exec(relevantDate ?? '')
+  if (parts === null || Number.isNaN(Date.parse(parts[0]))) return undefined
+  return `${parts[1]}${parts[2] ?? ':00'}${parts[3]}`
+}
+
+const barcodeTypes: Record<BarcodeFormat, string> = {
+  qr: 'QR_CODE',
+  pdf417: 'PDF_417',
+  aztec: 'AZTEC',
+  code128: 'CODE_128',
+}
+
+function barcode({ barcode: { format, message, altText } }: Card) {
+  if (message === '') return undefined
+  return compact({ type: barcodeTypes[format], value: message, alternateText: firstText(altText) })
+}
+
+const linkProtocols = new Set(['https:', 'http:', 'tel:', 'mailto:'])
+
+/** The links that Google would take; one that it would not is left out rather than losing the pass. */
+function linksModule(card: Card) {
+  const uris = card.links
+    .map(({ label, url }, index) => ({ id: `link-${index + 1}`, uri: url, description: firstText(label) ?? url }))
+    .filter(({ uri }) => URL.canParse(uri) && linkProtocols.has(new URL(uri).protocol))
+  return uris.length > 0 ? { uris } : undefined
+}
+
+function merchantLocations({ locations }: Card) {
+  return locations.length > 0 ? locations.map(({ latitude, longitude }) => ({ latitude, longitude })) : undefined
+}

@@ -1,0 +1,106 @@
+import { expect, test } from 'vitest'
+import { buildClass } from '../../../src/wallets/google/classes.ts'
+import { design, flight, hero, logo, pass, publicUrl } from './samples.ts'
+
+const issuer = { issuerId: '3388', publicUrl }
+const classOf = (options: Parameters<typeof pass>[0], from = issuer) => buildClass(from, pass(options))
+const text = (value: string) => ({ defaultValue: { language: 'en', value } })
+const logoImage = {
+  sourceUri: { uri: `${publicUrl}/images/${logo}` },
+  contentDescription: text('Example Arts'),
+}
+
+const common = {
+  id: '3388.template-018f2f5e-7c1a-7000-8000-0123456789ab',
+  callbackOptions: { url: `${publicUrl}/google/callbacks` },
+}
+const reviewed = { ...common, issuerName: 'Example Arts', reviewStatus: 'UNDER_REVIEW' }
+
+test.each([
+  ['eventTicket', { ...reviewed, eventName: text('Season ticket'), logo: logoImage }],
+  ['storeCard', { ...reviewed, programName: 'EXAMPLE', programLogo: logoImage, hexBackgroundColor: '#1a2b3c' }],
+  [
+    'coupon',
+    {
+      ...reviewed,
+      title: 'Season ticket',
+      provider: 'Example Arts',
+      redemptionChannel: 'BOTH',
+      titleImage: logoImage,
+      hexBackgroundColor: '#1a2b3c',
+    },
+  ],
+  ['boardingPass', { ...reviewed, transitType: 'OTHER', logo: logoImage }],
+] as const)('the class of a %s holds what Google requires of its kind', (passType, expected) => {
+  const { classTemplateInfo: _, ...rest } = classOf({ passType })
+  expect(rest).toEqual(expected)
+})
+
+test('a generic class needs only its id, and lays out the front of the card', () => {
+  const item = (key: string) => ({ firstValue: { fields: [{ fieldPath: `object.textModulesData['${key}']` }] } })
+  expect(classOf({ passType: 'generic' })).toEqual({
+    ...common,
+    classTemplateInfo: {
+      cardTemplateOverride: {
+        // The first primary field is the header of the card and needs no row.
+        cardRowTemplateInfos: [
+          { oneItem: { item: item('gate') } },
+          { oneItem: { item: item('seat') } },
+          { threeItems: { startItem: item('row'), middleItem: item('block'), endItem: item('door') } },
+        ],
+      },
+    },
+  })
+})
+
+test('two fields of a group share a row', () => {
+  const fields = { header: [], primary: [], secondary: design.fields!.secondary!.slice(0, 2), auxiliary: [], back: [] }
+  const built = JSON.stringify(classOf({ passType: 'generic', design: { fields } }).classTemplateInfo)
+  expect(built).toMatch(/"twoItems":\{"startItem":.*row.*"endItem":.*block/)
+})
+
+test('a gift card and a flight are had by naming their kind', () => {
+  expect(classOf({ google: { kind: 'giftCard' } })).toMatchObject({ ...reviewed, merchantName: 'Example Arts' })
+  expect(classOf({ passType: 'boardingPass', google: flight })).toEqual({ ...reviewed, ...flight.class })
+})
+
+test.each([
+  ['PKTransitTypeBoat', 'FERRY'],
+  ['PKTransitTypeBus', 'BUS'],
+  ['PKTransitTypeTrain', 'RAIL'],
+  ['PKTransitTypeAir', 'OTHER'],
+] as const)('the transit type %s is %s at Google', (transitType, expected) => {
+  expect(classOf({ passType: 'boardingPass', apple: { transitType } }).transitType).toBe(expected)
+})
+
+test('under plain http a class names no image and no callback, which Google could not reach', () => {
+  for (const passType of ['generic', 'eventTicket', 'storeCard', 'coupon', 'boardingPass'] as const) {
+    const built = JSON.stringify(classOf({ passType }, { issuerId: '3388', publicUrl: 'http://127.0.0.1:3000' }))
+    expect(built).not.toContain('127.0.0.1')
+    expect(built).not.toContain('Image')
+  }
+})
+
+test('an icon stands in for a missing logo', () => {
+  const built = classOf({ passType: 'storeCard', design: { images: { icon: hero } } })
+  expect(built.programLogo).toMatchObject({ sourceUri: { uri: `${publicUrl}/images/${hero}` } })
+})
+
+test('a text that came out empty is replaced by the organization name, and that by what else there is', () => {
+  const empty = { organizationName: '{{nothing}}', description: ' {{nothing}}', logoText: '' }
+  expect(classOf({ passType: 'eventTicket', design: { description: '{{nothing}}' } }).eventName).toEqual(
+    text('Example Arts'),
+  )
+  expect(classOf({ passType: 'eventTicket', design: { organizationName: '{{nothing}}' } }).issuerName).toBe('EXAMPLE')
+  expect(classOf({ passType: 'storeCard', design: empty })).toMatchObject({ issuerName: 'Pass', programName: 'Pass' })
+})
+
+test('overrides of the definition are merged deeply over the class', () => {
+  const built = classOf({
+    passType: 'eventTicket',
+    google: { class: { eventName: { defaultValue: { value: 'Gala' } }, venue: { name: text('Hall') } } },
+  })
+  expect(built.eventName).toEqual(text('Gala'))
+  expect(built.venue).toEqual({ name: text('Hall') })
+  expect(built.issuerName).toBe('Example Arts')
+})

@@ -1,0 +1,143 @@
+import { expect, test } from 'vitest'
+import { buildObject } from '../../../src/wallets/google/objects.ts'
+import { at, design, flight, hero, logo, pass, publicUrl } from './samples.ts'
+
+const issuer = { issuerId: '3388', publicUrl }
+const objectOf = (options: Parameters<typeof pass>[0] = {}, from = issuer) => buildObject(from, pass(options), at)
+const text = (value: string) => ({ defaultValue: { language: 'en', value } })
+const picture = (id: string) => ({
+  sourceUri: { uri: `${publicUrl}/images/${id}` },
+  contentDescription: text('Example Arts'),
+})
+const module = (key: string) => ({ id: key, header: `label of ${key}`, body: `value of ${key}` })
+const later = (ms: number) => new Date(at.getTime() + ms)
+
+test('a generic object shows the whole card', () => {
+  expect(objectOf({ expiresAt: new Date('2026-12-31T23:59:59Z') })).toEqual({
+    id: '3388.018f2f5e-7c1a-7000-bfff-ba9876543210',
+    classId: '3388.template-018f2f5e-7c1a-7000-8000-0123456789ab',
+    state: 'ACTIVE',
+    cardTitle: text('EXAMPLE'),
+    header: text('Ada Lovelace'),
+    subheader: text('Guest'),
+    logo: picture(logo),
+    heroImage: picture(hero),
+    hexBackgroundColor: '#1a2b3c',
+    barcode: { type: 'QR_CODE', value: 'CODE-1', alternateText: 'Code 1' },
+    textModulesData: ['gate', 'seat', 'row', 'block', 'door', 'level', 'price', 'terms'].map(module),
+    linksModuleData: { uris: [{ id: 'link-1', uri: 'https://example.com/', description: 'Website' }] },
+    merchantLocations: [{ latitude: 47.4, longitude: 8.5 }],
+    validTimeInterval: { end: { date: '2026-12-31T23:59:59.000Z' } },
+  })
+})
+
+test('the other kinds show every field, the first one too', () => {
+  for (const passType of ['eventTicket', 'storeCard', 'coupon', 'boardingPass'] as const) {
+    const modules = objectOf({ passType }).textModulesData as { id: string }[]
+    expect(modules.map(({ id }) => id)).toEqual([
+      'gate',
+      'name',
+      'seat',
+      'row',
+      'block',
+      'door',
+      'level',
+      'price',
+      'terms',
+    ])
+  }
+})
+
+test.each([
+  ['qr', 'QR_CODE'],
+  ['pdf417', 'PDF_417'],
+  ['aztec', 'AZTEC'],
+  ['code128', 'CODE_128'],
+] as const)('a barcode of the format %s is of the type %s', (format, type) => {
+  expect(objectOf({ design: { barcode: { format, message: '1' } } }).barcode).toEqual({ type, value: '1' })
+})
+
+test.each([
+  ['a pass without an expiry', {}, 'ACTIVE'],
+  ['a pass a millisecond before its expiry', { expiresAt: later(1) }, 'ACTIVE'],
+  ['a pass at its expiry', { expiresAt: at }, 'EXPIRED'],
+  ['a void pass', { voided: true }, 'INACTIVE'],
+  ['a void pass past its expiry', { voided: true, expiresAt: later(-1) }, 'INACTIVE'],
+])('%s has a state of its own, since its time interval may lag', (_, facts, state) => {
+  expect(objectOf(facts).state).toBe(state)
+})
+
+test('a transit ticket says where from, where to and when', () => {
+  const built = objectOf({ passType: 'boardingPass', design: { relevantDate: '2026-05-01T08:30+02:00' } })
+  expect(built).toMatchObject({
+    tripType: 'ONE_WAY',
+    ticketLeg: {
+      originName: text('Ada Lovelace'),
+      destinationName: text('value of seat'),
+      departureDateTime: '2026-05-01T08:30:00+02:00',
+    },
+  })
+  expect(built.validTimeInterval).toBeUndefined()
+})
+
+test('a transit ticket without departure and expiry is valid without end, since Google wants to know one of them', () => {
+  for (const relevantDate of [undefined, 'tomorrow']) {
+    const built = objectOf({ passType: 'boardingPass', design: { relevantDate } })
+    expect(built.validTimeInterval).toEqual({ start: { date: '2000-01-01T00:00:00Z' } })
+    expect(built.ticketLeg).not.toHaveProperty('departureDateTime')
+  }
+  const expiring = objectOf({ passType: 'boardingPass', expiresAt: later(1000) })
+  expect(expiring.validTimeInterval).toEqual({ end: { date: later(1000).toISOString() } })
+})
+
+test('a transit ticket with legs of its own gets none beside them', () => {
+  const ticketLegs = [{ originName: text('A'), destinationName: text('B') }]
+  const built = objectOf({ passType: 'boardingPass', google: { object: { ticketLegs } } })
+  expect(built.ticketLegs).toEqual(ticketLegs)
+  expect(built).not.toHaveProperty('ticketLeg')
+})
+
+test('a gift card has the number that its barcode holds, or the id of the pass', () => {
+  expect(objectOf({ google: { kind: 'giftCard' } }).cardNumber).toBe('CODE-1')
+  const bare = { google: { kind: 'giftCard' as const }, design: { barcode: { message: '{{nothing}}' } } }
+  expect(objectOf(bare).cardNumber).toBe(pass().id)
+  expect(objectOf(bare)).not.toHaveProperty('barcode')
+})
+
+test('a flight takes its passenger from the overrides', () => {
+  expect(objectOf({ passType: 'boardingPass', google: flight })).toMatchObject({ ...flight.object })
+})
+
+test('under plain http an object names no image', () => {
+  const built = JSON.stringify(objectOf({}, { issuerId: '3388', publicUrl: 'http://127.0.0.1:3000' }))
+  expect(built).not.toContain('/images/')
+})
+
+test('fields without a value, links that lead nowhere and empty labels are left out', () => {
+  const built = objectOf({
+    design: {
+      fields: {
+        header: [
+          { key: 'blank', label: 'Blank', value: '{{nothing}}' },
+          { key: 'bare', value: 'x' },
+        ],
+      } as typeof design.fields,
+      links: [
+        { label: 'Script', url: 'javascript:alert(1)' },
+        { label: 'Relative', url: '/here' },
+        { label: '{{nothing}}', url: 'tel:+41441234567' },
+      ],
+    },
+  })
+  expect(built.textModulesData).toEqual([{ id: 'bare', body: 'x' }])
+  expect(built.linksModuleData).toEqual({
+    uris: [{ id: 'link-3', uri: 'tel:+41441234567', description: 'tel:+41441234567' }],
+  })
+})
+
+test('a header whose value came out empty falls back to the description', () => {
+  const fields = { ...design.fields!, primary: [{ key: 'name', label: '', value: '{{nothing}}' }] }
+  const built = objectOf({ design: { fields } })
+  expect(built.header).toEqual(text('Season ticket'))
+  expect(built).not.toHaveProperty('subheader')
+})

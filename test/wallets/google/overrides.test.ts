@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest'
+import { applyOverrides } from '../../../src/wallets/google/overrides.ts'
+
+const resource = { id: '1.a', classId: '1.c', state: 'ACTIVE', barcode: { type: 'QR_CODE', value: 'x' }, list: [1, 2] }
+
+test('objects are merged, arrays and plain values are replaced', () => {
+  expect(applyOverrides(resource, { barcode: { type: 'AZTEC' }, list: [3], extra: { deep: true } })).toEqual({
+    ...resource,
+    barcode: { type: 'AZTEC', value: 'x' },
+    list: [3],
+    extra: { deep: true },
+  })
+})
+
+test('null takes a whole value away', () => {
+  expect(applyOverrides(resource, { barcode: null }).barcode).toBeNull()
+})
+
+test('id, class and state cannot be forged', () => {
+  const overrides = { id: '1.other', classId: '1.other', state: 'ACTIVE', extra: 1 }
+  expect(applyOverrides({ ...resource, state: 'INACTIVE' }, overrides)).toEqual({
+    ...resource,
+    state: 'INACTIVE',
+    extra: 1,
+  })
+})
+
+test('no override reaches a prototype', () => {
+  const overrides = JSON.parse(
+    '{"__proto__":{"a":1},"barcode":{"__proto__":{"a":1}},"constructor":{"prototype":{"a":1}}}',
+  )
+  const merged = applyOverrides(resource, overrides)
+  expect(({} as Record<string, unknown>).a).toBeUndefined()
+  expect((merged.barcode as Record<string, unknown>).a).toBeUndefined()
+  expect(Object.getPrototypeOf(merged)).toBe(Object.prototype)
+  expect(JSON.stringify(merged)).not.toContain('__proto__')
+})
+
+test('neither the resource nor the overrides are changed', () => {
+  const before = structuredClone(resource)
+  const overrides = { barcode: { type: 'AZTEC' } }
+  applyOverrides(resource, overrides)
+  expect(resource).toEqual(before)
+  expect(overrides).toEqual({ barcode: { type: 'AZTEC' } })
+})
