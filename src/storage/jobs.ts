@@ -124,26 +124,24 @@ export class Jobs {
     await this.held(jobs).update({ claim_token: null, failed_at: at.getTime(), last_error: error })
   }
 
+  async hasLapsed(at: Date): Promise<boolean> {
+    return (await this.lapsed(at).first('id')) !== undefined
+  }
+
   /** Makes jobs whose lease ended due again: their worker died, or hangs. */
-  async release(at: Date): Promise<{ workspaceId: string; kind: JobKind; subject: string }[]> {
-    const rows: Row[] = await this.db('jobs')
-      .whereNotNull('claim_token')
-      .where('run_at', '<=', at.getTime())
+  async release(at: Date): Promise<Pick<Job, 'workspaceId' | 'kind' | 'subject'>[]> {
+    const rows: Row[] = await this.lapsed(at)
       .update({ claim_token: null })
       .returning(['workspace_id', 'kind', 'subject'])
     return rows.map((row) => ({ workspaceId: row.workspace_id, kind: row.kind, subject: row.subject }))
   }
 
-  /** Makes the jobs of one row run now, if they wait. */
-  async hasten(workspaceId: string, kind: JobKind, subject: string, at: Date): Promise<void> {
-    await this.db('jobs')
-      .where({ workspace_id: workspaceId, kind, subject, claim_token: null, failed_at: null })
-      .update({ run_at: at.getTime(), priority: 0 })
-    this.onInsert()
-  }
-
   private due(at: Date) {
     return this.db('jobs').whereNull('claim_token').whereNull('failed_at').where('run_at', '<=', at.getTime())
+  }
+
+  private lapsed(at: Date) {
+    return this.db('jobs').whereNotNull('claim_token').where('run_at', '<=', at.getTime())
   }
 
   /** Jobs of one claim share its token. */

@@ -4,7 +4,7 @@ import type { RedemptionPolicy } from '../core/contract/redemption.ts'
 import type { ErrorCode } from '../core/errors.ts'
 import { indexedVariables, searchText } from '../core/rules/search.ts'
 import type { Variables } from '../core/rules/variables.ts'
-import { forUpdate, insertMany } from './dialect.ts'
+import { forUpdate, forUpdateSkipLocked, insertMany } from './dialect.ts'
 import { moment } from './moment.ts'
 
 /** A pass as it is stored. Its status is the stored one: an ISSUED pass past expiresAt reads as EXPIRED. */
@@ -24,6 +24,8 @@ export interface StoredPass {
   latestTemplateVersion: number | null
   /** Null also when the project was deleted. */
   projectId: string | null
+  projectName: string | null
+  templateName: string
   variables: Variables
   redemption: RedemptionPolicy | null
   expiresAt: Date | null
@@ -73,6 +75,8 @@ interface Row {
   template_version: number
   latest_template_version: number | null
   project_id: string | null
+  project_name: string | null
+  template_name: string
   variables: string
   redemption: string | null
   expires_at: number | null
@@ -197,12 +201,14 @@ export class Passes {
     await this.transition(workspaceId, [id], ['QUEUED', 'ISSUING'], change, at)
   }
 
+  async hasExpired(at: Date): Promise<boolean> {
+    return (await this.expired(at).first('id')) !== undefined
+  }
+
   /** Marks up to `limit` issued passes that are past their expiry, in whatever workspace, and returns how many. */
   async expire(at: Date, limit: number): Promise<number> {
-    const now = at.getTime()
-    const due = this.db('passes').where({ status: 'ISSUED' }).where('expires_at', '<=', now).limit(limit).select('id')
     return this.db('passes')
-      .whereIn('id', due)
+      .whereIn('id', forUpdateSkipLocked(this.db, this.expired(at).limit(limit).select('id')))
       .where({ status: 'ISSUED' })
       .update({ ...this.counted({ status: 'EXPIRED' }, at), wallet_version: this.db.raw('wallet_version + 1') })
   }
@@ -213,6 +219,10 @@ export class Passes {
     return this.db('passes')
       .whereIn('id', some)
       .update(this.counted({ project_id: null }, at))
+  }
+
+  private expired(at: Date) {
+    return this.db('passes').where({ status: 'ISSUED' }).where('expires_at', '<=', at.getTime())
   }
 
   private async transition(
@@ -242,6 +252,8 @@ export class Passes {
       .where('passes.workspace_id', workspaceId)
       .select(COLUMNS, {
         project_id: 'projects.id',
+        project_name: 'projects.name',
+        template_name: 'templates.name',
         latest_template_version: this.db.raw(
           'case when templates.deleted_at is null then templates.published_version end',
         ),
@@ -270,6 +282,8 @@ function toPass(row: Row): StoredPass {
     templateVersion: row.template_version,
     latestTemplateVersion: row.latest_template_version,
     projectId: row.project_id,
+    projectName: row.project_name,
+    templateName: row.template_name,
     variables: JSON.parse(row.variables),
     redemption: row.redemption === null ? null : JSON.parse(row.redemption),
     expiresAt: moment(row.expires_at),

@@ -17,4 +17,8 @@ export class Settings {
     await this.db('settings').insert({ name, value }).onConflict('name').ignore()
     return (await this.find(name)) ?? value
   }
+
+  async update(name: string, value: string): Promise<void> {
+    await this.db('settings').where({ name }).update({ value })
+  }
 }

@@ -11,6 +11,8 @@ export interface WalletPass {
   /** Apple's authenticationToken: random for each pass and never changed. */
   authenticationToken: string
   card: Card
+  /** The card without any value of its holder: for what a platform shows to everyone alike, as Google's classes. */
+  templateCard: Card
 }
 
 /** Reads the bytes of an image, PNG or JPEG, by its id; throws where there is none. */

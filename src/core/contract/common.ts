@@ -41,7 +41,10 @@ export const timestampPattern = `${z.regexes.date.source.slice(0, -1)}T${time}${
 /** A moment as the interface takes it. */
 export const Timestamp = z
   .string()
-  .regex(new RegExp(timestampPattern), 'Must be an ISO 8601 date-time with Z or an offset, such as 2027-05-31T19:30:00Z')
+  .regex(
+    new RegExp(timestampPattern),
+    'Must be an ISO 8601 date-time with Z or an offset, such as 2027-05-31T19:30:00Z',
+  )
   .refine((value) => !(Date.parse(value) >= LATEST_MOMENT), 'Must be before the year 10000')
   .meta({ format: 'date-time' })
 

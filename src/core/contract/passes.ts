@@ -8,7 +8,13 @@ import { RedemptionPolicy } from './redemption.ts'
 export const PassStatus = z.enum(['QUEUED', 'ISSUING', 'ISSUED', 'VOID', 'FAILED', 'EXPIRED'])
 export type PassStatus = z.output<typeof PassStatus>
 
-const Variables = z.record(z.string(), z.unknown())
+/** A JSON object, kept as it came: zod's own record would drop a key named __proto__. */
+const Variables = z
+  .custom<Record<string, unknown>>(
+    (value) => value !== null && typeof value === 'object' && !Array.isArray(value),
+    'Must be an object of variables',
+  )
+  .meta({ type: 'object', additionalProperties: true })
 
 const HostedLink = z.url().nullable()
 

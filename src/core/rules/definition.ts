@@ -1,8 +1,8 @@
-import { type Definition, fieldGroups } from '../contract/definition.ts'
+import { type Definition, fieldGroups, type VariableFormat } from '../contract/definition.ts'
 import type { Issue } from '../errors.ts'
-import { placeholdersDeep, type SystemVariable, systemVariables } from './placeholder.ts'
-import { buildScope, resolveExpiry, resolvePolicies } from './resolve.ts'
-import { checkDeclarations, type Variables } from './variables.ts'
+import { placeholdersDeep, type Scope, type SystemVariable, systemVariables } from './placeholder.ts'
+import { resolveExpiry, resolveRedemption } from './resolve.ts'
+import { checkDeclarations } from './variables.ts'
 
 /** Everything that keeps a definition from being published, each with its path (paths start below `definition`). */
 export function checkDefinition(definition: Definition): Issue[] {
@@ -14,22 +14,24 @@ export function checkDefinition(definition: Definition): Issue[] {
   ]
 }
 
+const SAMPLES: Record<VariableFormat, string> = {
+  text: 'Text',
+  date: '2030-01-31',
+  'date-time': '2030-01-31T18:00:00Z',
+  number: '1',
+  url: 'https://example.com/',
+  email: 'ada@example.com',
+}
+
 /** Values that a definition can be tried with: its examples, else its defaults, else text that fits the format. */
-export function sampleVariables(definition: Definition): Variables {
-  const samples = {
-    text: 'Text',
-    date: '2030-01-31',
-    'date-time': '2030-01-31T18:00:00Z',
-    number: '1',
-    url: 'https://example.com/',
-    email: 'ada@example.com',
-  }
-  return Object.fromEntries(
-    definition.variables.map((variable) => [
-      variable.name,
-      variable.example ?? variable.default ?? samples[variable.format ?? 'text'].slice(0, variable.maxLength),
-    ]),
-  )
+export function sampleScope({ variables }: Definition): Scope {
+  return new Map([
+    ...systemVariables.map((name) => [name, 'Text'] as const),
+    ...variables.map((variable) => {
+      const fallback = variable.default ?? SAMPLES[variable.format ?? 'text'].slice(0, variable.maxLength)
+      return [variable.name, variable.example ?? fallback] as const
+    }),
+  ])
 }
 
 function checkFieldKeys({ design }: Definition): Issue[] {
@@ -79,20 +81,11 @@ function malformedPlaceholders(value: unknown, path: (string | number)[]): Issue
   return entries.flatMap(([key, item]) => malformedPlaceholders(item, [...path, key]))
 }
 
-/** Expiry and policy are tried with sample values; what depends on no placeholder must come out right. */
-function checkPolicies(definition: Definition): Issue[] {
-  const names = new Set([...placeholdersDeep([definition.expiresAt, definition.redemption])].map(({ name }) => name))
-  if (names.size === 0) {
-    const resolved = resolvePolicies(definition, new Map())
-    return 'issues' in resolved ? resolved.issues : []
-  }
-  if (![...placeholdersDeep(definition.expiresAt)].length) {
-    const expiry = resolveExpiry(definition.expiresAt, new Map())
-    if ('issues' in expiry) return expiry.issues
-  }
-  const literal = withoutPlaceholders(definition.redemption)
-  const resolved = resolvePolicies({ ...definition, expiresAt: null, redemption: literal }, buildScope([], {}, {}))
-  return 'issues' in resolved ? resolved.issues : []
+/** Expiry and policy: what depends on no placeholder must come out right for every pass. */
+function checkPolicies({ expiresAt, redemption }: Definition): Issue[] {
+  const expiry = expiresAt?.includes('{{') ? undefined : resolveExpiry(expiresAt, new Map())
+  const policy = resolveRedemption({ redemption: withoutPlaceholders(redemption) }, new Map())
+  return [expiry, policy].flatMap((result) => (result && 'issues' in result ? result.issues : []))
 }
 
 /** The policy with each leaf that holds a placeholder replaced by a value that any bound accepts. */

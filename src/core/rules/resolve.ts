@@ -11,15 +11,39 @@ export interface Resolved {
   redemption: RedemptionPolicy | null
 }
 
-/** The values that placeholders stand for: stored variables, defaults where none is stored, and the system's own. */
+/** What placeholders of a pass stand for, beside its variables. */
+export interface PassFacts {
+  id: string
+  externalPassId: string
+  label: string
+  scanCode: string
+  variables: Variables
+  templateName: string
+  projectName: string | null
+}
+
+/**
+ * The values that placeholders stand for: stored variables, defaults where none is stored, and the system's own.
+ * @param expiresAt undefined while it is still to be resolved
+ */
 export function buildScope(
   declared: readonly VariableDefinition[],
-  variables: Variables,
-  system: Partial<Record<SystemVariable, string>>,
+  facts: PassFacts,
+  expiresAt?: Date | null,
 ): Map<string, string> {
-  const scope = new Map<string, string>(Object.entries(system))
+  const system: Record<SystemVariable, string | undefined> = {
+    'pass.id': facts.id,
+    'pass.externalPassId': facts.externalPassId,
+    'pass.label': facts.label,
+    'pass.scanCode': facts.scanCode,
+    'pass.expiresAt': expiresAt?.toISOString(),
+    'template.name': facts.templateName,
+    'project.name': facts.projectName ?? undefined,
+  }
+  const scope = new Map<string, string>()
+  for (const [name, value] of Object.entries(system)) if (value !== undefined) scope.set(name, value)
   for (const { name, default: fallback } of declared) {
-    const stored = Object.hasOwn(variables, name) ? variables[name] : undefined
+    const stored = Object.hasOwn(facts.variables, name) ? facts.variables[name] : undefined
     const value = typeof stored === 'string' ? stored : fallback
     if (value !== undefined) scope.set(name, value)
   }
@@ -27,11 +51,11 @@ export function buildScope(
 }
 
 /** Expiry and policy of one pass, or everything that keeps the values from making sense. */
-export function resolvePolicies(definition: Definition, scope: Scope): Resolved | { issues: Issue[] } {
-  const expiresAt = resolveExpiry(definition.expiresAt, scope)
-  const redemption = resolveRedemption(definition, scope)
-  const issues = [expiresAt, redemption].flatMap((result) => ('issues' in result ? result.issues : []))
-  if ('issues' in expiresAt || 'issues' in redemption) return { issues }
+export function resolvePolicies(definition: Definition, facts: PassFacts): Resolved | { issues: Issue[] } {
+  const expiresAt = resolveExpiry(definition.expiresAt, buildScope(definition.variables, facts))
+  if ('issues' in expiresAt) return expiresAt
+  const redemption = resolveRedemption(definition, buildScope(definition.variables, facts, expiresAt.value))
+  if ('issues' in redemption) return redemption
   return { expiresAt: expiresAt.value, redemption: redemption.value }
 }
 
@@ -53,7 +77,10 @@ function parseMoment(text: string): Date | undefined {
   return Timestamp.safeParse(candidate).success ? new Date(candidate) : undefined
 }
 
-function resolveRedemption({ redemption }: Definition, scope: Scope): Result<RedemptionPolicy | null> {
+export function resolveRedemption(
+  { redemption }: Pick<Definition, 'redemption'>,
+  scope: Scope,
+): Result<RedemptionPolicy | null> {
   if (!redemption) return { value: null }
   const issues: Issue[] = []
   const filled = fillLeaves(redemption, ['redemption'], scope, issues)

@@ -29,7 +29,7 @@ export function variablesSchema(variables: readonly VariableDefinition[]) {
       variables.map((variable) => [
         variable.name,
         {
-          type: 'string',
+          type: 'string' as const,
           title: variable.label,
           ...(variable.maxLength !== undefined && { maxLength: variable.maxLength }),
           ...(patternOf(variable) && { pattern: patternOf(variable) }),

@@ -6,11 +6,9 @@ import { applyOverrides } from './overrides.ts'
 import { classIdOf, type GoogleIssuer, type GoogleResource, kindOf } from './resource.ts'
 import { backgroundOf, compact, firstText, image, localized, nameOf } from './values.ts'
 
-/**
- * What all passes of a template have in common. Everyone who holds one of them sees it: the class that is sent to
- * Google must come from a card that was rendered without any pass's own values.
- */
-export function buildClass(issuer: GoogleIssuer, { templateId, card }: Pick<WalletPass, 'templateId' | 'card'>) {
+/** What all passes of a template have in common. Everyone who holds one sees it, so no value of a holder may stand in it. */
+export function buildClass(issuer: GoogleIssuer, pass: Pick<WalletPass, 'templateId' | 'templateCard'>) {
+  const { templateId, templateCard: card } = pass
   const kind = kindOf(card)
   const resource: GoogleResource = {
     id: classIdOf(issuer.issuerId, templateId),

@@ -9,11 +9,8 @@ import { buildSaveJwt, saveUrl } from './save-link.ts'
 
 export interface GoogleWallet extends Wallet {
   readonly platform: 'google'
-  /**
-   * The class of the pass's template. Everyone who holds a pass of it sees it, so a class that is to be stored at Google
-   * needs a card rendered without a pass's own values.
-   */
-  classOf(pass: Pick<WalletPass, 'templateId' | 'card'>): GoogleResource
+  /** The class of the pass's template. */
+  classOf(pass: Pick<WalletPass, 'templateId' | 'templateCard'>): GoogleResource
   objectOf(pass: WalletPass, at: Date): GoogleResource
   /**
    * A link that saves the pass: `reference` where class and object are at Google already, `full` where they are not.

@@ -58,11 +58,13 @@ export function card(options: CardOptions = {}): Card {
 }
 
 export function pass(options: CardOptions = {}): WalletPass {
+  const rendered = card(options)
   return {
     id: '018f2f5e-7c1a-7000-bfff-ba9876543210',
     templateId: '018f2f5e-7c1a-7000-8000-0123456789ab',
     authenticationToken: 'never-for-google',
-    card: card(options),
+    card: rendered,
+    templateCard: rendered,
   }
 }
 

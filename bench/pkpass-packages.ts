@@ -1,0 +1,92 @@
+import { randomBytes } from 'node:crypto'
+import sharp from 'sharp'
+import { Definition, type ImageRole } from '../src/core/contract/definition.ts'
+import { renderCard } from '../src/core/rules/card.ts'
+import { parseAppleIdentity } from '../src/wallets/apple/identity.ts'
+import { createAppleWallet } from '../src/wallets/apple/wallet.ts'
+import { createSandboxApple } from '../src/wallets/sandbox/certificates.ts'
+import type { WalletPass } from '../src/wallets/wallet.ts'
+
+type Pictures = Partial<Record<ImageRole, [width: number, height: number]>>
+
+/** Pictures of noise, which no compression makes smaller, so that the packages come to the sizes in their names. */
+export const packages: { name: string; boundBySigning: boolean; pictures: Pictures }[] = [
+  { name: '36 KB', boundBySigning: true, pictures: { icon: [76, 76], logo: [75, 50] } },
+  {
+    name: '120 KB',
+    boundBySigning: true,
+    pictures: { icon: [114, 114], logo: [160, 50], strip: [70, 60], thumbnail: [90, 90] },
+  },
+  {
+    name: '570 KB',
+    boundBySigning: false,
+    pictures: { icon: [114, 114], logo: [160, 50], strip: [375, 144], thumbnail: [270, 270] },
+  },
+]
+
+/** A wallet with a sandbox identity, and a pass with the pictures of each package. */
+export async function createBenchWallet(at: Date) {
+  const chain = await createSandboxApple({
+    passTypeIdentifier: 'pass.com.example.bench',
+    teamIdentifier: 'BENCH12345',
+    at,
+  })
+  const identity = parseAppleIdentity(
+    {
+      certificate: { source: 'sandbox', pem: chain.certificatePem },
+      key: { source: 'sandbox', pem: chain.keyPem },
+      wwdr: { source: 'sandbox', pem: chain.wwdrPem },
+    },
+    at,
+  )
+  const wallet = createAppleWallet({
+    identity,
+    webServiceUrl: 'https://passes.example.com/apple',
+    loadImage: (id) => {
+      const [name, role] = id.split('/') as [string, ImageRole]
+      return noise(...packages.find((each) => each.name === name)!.pictures[role]!)
+    },
+  })
+  return { wallet, chain, passOf }
+}
+
+function passOf(name: string): WalletPass {
+  const { pictures } = packages.find((each) => each.name === name)!
+  const images = Object.fromEntries(Object.keys(pictures).map((role) => [role, `${name}/${role}`]))
+  const card = {
+    ...renderCard({ passType: 'generic', definition, scope: new Map(), expiresAt: null, voided: false }),
+    images,
+  }
+  return {
+    id: '01982f3e-0000-7000-8000-000000000001',
+    templateId: '01982f3e-0000-7000-8000-000000000002',
+    authenticationToken: 'token-of-at-least-16-characters',
+    card,
+    templateCard: card,
+  }
+}
+
+const field = (key: string, value: string) => ({ key, label: key, value })
+
+const definition = Definition.parse({
+  design: {
+    organizationName: 'Example',
+    description: 'A pass to measure with',
+    logoText: 'Example',
+    colors: { background: '#1a2b3c', foreground: '#ffffff', label: '#aabbcc' },
+    fields: {
+      primary: [field('name', 'Ada Lovelace')],
+      secondary: [field('seat', '12 A'), field('gate', 'North')],
+      auxiliary: [field('date', '2026-08-01')],
+      back: [field('terms', 'Bring this pass with you.')],
+    },
+    barcode: { message: 'ABCDEFGH234567' },
+  },
+})
+
+function noise(width: number, height: number): Promise<Buffer> {
+  const raw = { width, height, channels: 3 as const }
+  return sharp(randomBytes(width * height * 3), { raw })
+    .png()
+    .toBuffer()
+}

@@ -1,0 +1,27 @@
+import { PKPass } from 'passkit-generator'
+import type { SandboxApple } from '../src/wallets/sandbox/certificates.ts'
+
+/** passkit-generator with the same certificates; each builder makes the package that an archive of ours holds. */
+export function createPeer(chain: SandboxApple) {
+  const certificates = { wwdr: chain.wwdrPem, signerCert: chain.certificatePem, signerKey: chain.keyPem }
+  return {
+    builderOf(archive: Buffer): () => Promise<Buffer> {
+      const { 'manifest.json': _manifest, signature: _signature, ...files } = storedFiles(archive)
+      return async () => new PKPass(files, certificates).getAsBuffer()
+    },
+  }
+}
+
+/** The files of a zip of stored entries whose local headers hold their sizes. */
+function storedFiles(archive: Buffer): Record<string, Buffer> {
+  const files: Record<string, Buffer> = {}
+  let position = 0
+  while (archive.readUInt32LE(position) === 0x04034b50) {
+    const size = archive.readUInt32LE(position + 18)
+    const nameLength = archive.readUInt16LE(position + 26)
+    const start = position + 30 + nameLength
+    files[archive.toString('utf8', position + 30, start)] = Buffer.from(archive.subarray(start, start + size))
+    position = start + size
+  }
+  return files
+}

@@ -1,0 +1,26 @@
+/**
+ * Draws the images of the examples: `npx tsx examples/make-images.ts [FOLDER]`.
+ * FOLDER is where to write; the examples' own folder where it is left out.
+ */
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import sharp from 'sharp'
+import { conferenceImages } from './generator/conference-images.ts'
+import { couponImages } from './generator/coupon-images.ts'
+import { loyaltyImages } from './generator/loyalty-images.ts'
+
+const folder = process.argv[2] ?? import.meta.dirname
+
+for (const [example, images] of Object.entries({
+  conference: conferenceImages(),
+  loyalty: loyaltyImages(),
+  coupon: couponImages(),
+})) {
+  const imageFolder = join(folder, example, 'images')
+  await mkdir(imageFolder, { recursive: true })
+  for (const [role, drawing] of Object.entries(images)) {
+    await sharp(Buffer.from(drawing))
+      .png({ palette: true, quality: 100, effort: 10 })
+      .toFile(join(imageFolder, `${role}.png`))
+  }
+}

@@ -1,0 +1,61 @@
+import { Flags } from '@oclif/core'
+import { ClientCommand } from '../cli/client-command.ts'
+import { UsageError } from '../cli/errors.ts'
+import { details } from '../cli/output.ts'
+import { writeProfile } from '../cli/profile.ts'
+import { askSecret, canAsk, readStdin } from '../cli/prompt.ts'
+import { overridingVariables, resolveConnection, type Setting } from '../cli/settings.ts'
+
+export default class Login extends ClientCommand {
+  static override summary = 'Check a token with its server and store both as a profile.'
+  static override description = 'Asks for the token; in scripts give --token-stdin. Only its owner can read the file.'
+  static override examples = [
+    '<%= config.bin %> login --url https://passes.example',
+    {
+      description: 'In a script, under a name of its own',
+      command: '<%= config.bin %> login --url https://passes.example --profile production --token-stdin < token.txt',
+    },
+  ]
+  static override flags = {
+    'token-stdin': Flags.boolean({ summary: 'Read the token from stdin.', exclusive: ['token'] }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(Login)
+    const resolved = resolveConnection(flags, { profileMayBeMissing: true })
+    const token = await this.#readToken(flags, resolved.url.value)
+    this.connection = { ...resolved, token }
+    const current = await this.connect(flags).tokens.current()
+    const { name, path } = resolved.profile
+    writeProfile(path, name, { url: resolved.url.value, token: token.value })
+    this.log(
+      details([
+        ['Profile', `${name} (${path})`],
+        ['Server', resolved.url.value],
+        ['Workspace', `${current.workspaceName} (${current.workspaceId})`],
+        ['Token', `${current.name}, ${current.role}`],
+      ]),
+    )
+    const overriding = overridingVariables()
+    if (overriding.length > 0) this.note(`Mind that ${overriding.join(', ')} in the environment win over a profile.`)
+    return { profile: name, path, url: resolved.url.value, token: current }
+  }
+
+  /** Never taken from the environment: what is stored is what was given for it. */
+  async #readToken(
+    flags: { 'token-stdin': boolean; token?: string | undefined; 'no-input': boolean },
+    url: string,
+  ): Promise<Setting> {
+    if (flags.token) return { value: flags.token, source: '--token' }
+    if (flags['token-stdin']) return notEmpty({ value: await readStdin(), source: 'stdin' })
+    if (canAsk({ noInput: flags['no-input'] })) {
+      return notEmpty({ value: await askSecret(`Token for ${url}: `), source: 'the prompt' })
+    }
+    throw new UsageError('There is no token, and nobody can be asked for one', { hint: 'give it with --token-stdin.' })
+  }
+}
+
+function notEmpty(token: Setting): Setting {
+  if (!token.value) throw new UsageError(`The token from ${token.source} is empty`)
+  return token
+}

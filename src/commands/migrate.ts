@@ -1,0 +1,27 @@
+import { BaseCommand } from '../cli/base-command.ts'
+import { databaseFlags } from '../cli/server-flags.ts'
+
+export default class Migrate extends BaseCommand {
+  static override summary = 'Bring the database up to date.'
+  static override description =
+    'passes serve does the same when it starts. Safe to run at any time, also twice at once.'
+  static override examples = [
+    '<%= config.bin %> migrate',
+    '<%= config.bin %> migrate --database postgres://passes:secret@db/passes',
+  ]
+  static override flags = databaseFlags
+
+  async run() {
+    const { flags } = await this.parse(Migrate)
+    const { openDatabase } = await import('../storage/database.ts')
+    const { migrate } = await import('../storage/migrate.ts')
+    const database = openDatabase(flags.database)
+    try {
+      const applied = await migrate(database)
+      this.log(applied.length > 0 ? `Applied ${applied.join(', ')}.` : 'The database is up to date.')
+      return { applied }
+    } finally {
+      await database.close()
+    }
+  }
+}

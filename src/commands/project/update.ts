@@ -1,0 +1,30 @@
+import { Args, Flags } from '@oclif/core'
+import { ClientCommand } from '../../cli/client-command.ts'
+import { showProject } from '../../cli/show.ts'
+import { ProjectColor } from '../../core/contract/projects.ts'
+
+export default class ProjectUpdate extends ClientCommand {
+  static override summary = 'Change a project.'
+  static override description = 'What is not given stays as it is.'
+  static override examples = [
+    '<%= config.bin %> project update 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --name "Autumn fair"',
+    '<%= config.bin %> project update 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --color orange --description ""',
+  ]
+  static override args = { id: Args.string({ description: 'Id of the project.', required: true }) }
+  static override flags = {
+    name: Flags.string({ summary: 'New name.', atLeastOne: ['name', 'description', 'color'] }),
+    description: Flags.string({ summary: 'New description.' }),
+    color: Flags.option({ summary: 'New colour.', options: ProjectColor.options })(),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(ProjectUpdate)
+    const { name, description, color } = flags
+    const project = await this.connect(flags).projects.update({
+      params: { id: args.id },
+      body: { name, description, color },
+    })
+    this.log(showProject(project))
+    return project
+  }
+}

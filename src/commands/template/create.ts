@@ -1,0 +1,29 @@
+import { Flags } from '@oclif/core'
+import { ClientCommand } from '../../cli/client-command.ts'
+import { showTemplate } from '../../cli/show.ts'
+import { PassType } from '../../core/contract/definition.ts'
+
+export default class TemplateCreate extends ClientCommand {
+  static override summary = 'Create a template without content.'
+  static override description = 'To create one from a file, with its images and first version, use template push.'
+  static override examples = [
+    '<%= config.bin %> template create --name "Day ticket" --pass-type eventTicket',
+    '<%= config.bin %> template create --name Member --pass-type storeCard --project 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10',
+  ]
+  static override flags = {
+    name: Flags.string({ summary: 'Name, up to 255 characters.', required: true }),
+    'pass-type': Flags.option({ summary: 'Kind of pass.', options: PassType.options, required: true })(),
+    description: Flags.string({ summary: 'Description, up to 2000 characters.' }),
+    project: Flags.string({ summary: 'Id of the project that its passes go to.' }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(TemplateCreate)
+    const { name, description, project } = flags
+    const template = await this.connect(flags).templates.create({
+      body: { name, description, passType: flags['pass-type'], projectId: project },
+    })
+    this.log(showTemplate(template))
+    return template
+  }
+}

@@ -1,0 +1,19 @@
+import { Args } from '@oclif/core'
+import { ClientCommand } from '../../cli/client-command.ts'
+import { showTemplate } from '../../cli/show.ts'
+
+export default class TemplateGet extends ClientCommand {
+  static override summary = 'Show a template.'
+  static override examples = [
+    '<%= config.bin %> template get 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
+    '<%= config.bin %> template get 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --json',
+  ]
+  static override args = { id: Args.string({ description: 'Id of the template.', required: true }) }
+
+  async run() {
+    const { args, flags } = await this.parse(TemplateGet)
+    const template = await this.connect(flags).templates.get({ params: { id: args.id } })
+    this.log(showTemplate(template))
+    return template
+  }
+}

@@ -1,0 +1,46 @@
+import { Flags } from '@oclif/core'
+import { terminalWidth } from '../../cli/base-command.ts'
+import { ClientCommand } from '../../cli/client-command.ts'
+import { listFlags, listPage, moreHint } from '../../cli/list.ts'
+import { table } from '../../cli/output.ts'
+
+export default class TemplateList extends ClientCommand {
+  static override summary = 'List templates, newest first.'
+  static override examples = [
+    '<%= config.bin %> template list',
+    {
+      description: 'Every template of a project, and those of none',
+      command: '<%= config.bin %> template list --project 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --project null --all',
+    },
+  ]
+  static override flags = {
+    ...listFlags,
+    project: Flags.string({
+      summary: 'Only templates of this project; null for those of none. Repeatable.',
+      multiple: true,
+      multipleNonGreedy: true,
+    }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(TemplateList)
+    const query = flags.project ? { projectId: flags.project } : {}
+    const page = await listPage(this.connect(flags).templates.list, query, flags)
+    this.log(
+      table(
+        page.items,
+        [
+          { title: 'id', value: (template) => template.id },
+          { title: 'name', value: (template) => template.name },
+          { title: 'pass type', value: (template) => template.passType },
+          { title: 'published', value: (template) => template.latestPublishedVersion ?? 'none' },
+          { title: 'created', value: (template) => template.createdAt },
+        ],
+        { width: terminalWidth() },
+      ),
+    )
+    const more = moreHint(page)
+    if (more) this.note(more)
+    return page
+  }
+}

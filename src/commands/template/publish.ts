@@ -1,0 +1,36 @@
+import { Args, Flags } from '@oclif/core'
+import { ClientCommand } from '../../cli/client-command.ts'
+import { CliError } from '../../cli/errors.ts'
+
+export default class TemplatePublish extends ClientCommand {
+  static override summary = 'Publish a draft version, once and for good.'
+  static override description = 'New passes are issued from the newest published version.'
+  static override examples = [
+    {
+      description: 'The newest draft',
+      command: '<%= config.bin %> template publish 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
+    },
+    '<%= config.bin %> template publish 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --version 3',
+  ]
+  static override args = { id: Args.string({ description: 'Id of the template.', required: true }) }
+  static override flags = { version: Flags.integer({ summary: 'Number of the version; the newest draft by default.' }) }
+
+  async run() {
+    const { args, flags } = await this.parse(TemplatePublish)
+    const client = this.connect(flags)
+    const versions = await client.templateVersions.list({ query: { templateId: args.id } })
+    const wanted = versions.find(({ version, stage }) =>
+      flags.version ? version === flags.version : stage === 'draft',
+    )
+    if (!wanted) {
+      const what = flags.version ? `no version ${flags.version}` : 'no draft'
+      throw new CliError(`Template ${args.id} has ${what}`, {
+        code: 'NOT_FOUND',
+        hint: `passes template versions ${args.id} lists what there is; passes template push makes a draft.`,
+      })
+    }
+    const { definition: _, ...published } = await client.templateVersions.publish({ params: { id: wanted.id } })
+    this.log(`Version ${published.version} of template ${published.templateId} is published.`)
+    return published
+  }
+}

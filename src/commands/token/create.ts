@@ -1,0 +1,64 @@
+import { Flags } from '@oclif/core'
+import { BaseCommand } from '../../cli/base-command.ts'
+import { details } from '../../cli/output.ts'
+import { databaseFlags, parseDuration } from '../../cli/server-flags.ts'
+import { scopes } from '../../core/route.ts'
+
+export default class TokenCreate extends BaseCommand {
+  static override summary = 'Make an access token.'
+  static override description =
+    'Works straight on the database. The token is shown once: only its digest is stored. Without --scope it gets all scopes.'
+  static override examples = [
+    '<%= config.bin %> token create --name "box office" --scope passes:read --scope passes:write',
+    '<%= config.bin %> token create --name ci --role owner --expires-in 30d --json',
+  ]
+  static override flags = {
+    ...databaseFlags,
+    name: Flags.string({ summary: 'What the token is for.', required: true }),
+    role: Flags.option({ options: ['owner', 'member'] as const })({
+      summary: 'Managing webhooks needs owner.',
+      default: 'member' as const,
+    }),
+    scope: Flags.option({ options: scopes, multiple: true, multipleNonGreedy: true })({
+      summary: 'What the token may do. Repeatable; all when left out.',
+    }),
+    workspace: Flags.string({ summary: 'Name or id of the workspace.', default: 'default' }),
+    'expires-in': Flags.string({ summary: 'When it ends: 3s, 15m, 12h, 30d; never when left out.' }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(TokenCreate)
+    const lifetime = flags['expires-in'] === undefined ? undefined : parseDuration(flags['expires-in'], '--expires-in')
+    const { getOrCreateWorkspace, withStore } = await import('../../server/operator.ts')
+    const { createToken } = await import('../../server/tokens.ts')
+    const now = new Date()
+    return withStore(flags.database, async (store) => {
+      const workspace = await getOrCreateWorkspace(store, flags.workspace, now)
+      const expiresAt = lifetime === undefined ? null : new Date(now.getTime() + lifetime * 1000)
+      const { text, token } = await store.transaction((tx) =>
+        createToken(tx, workspace.id, { name: flags.name, role: flags.role, scopes: flags.scope, expiresAt }, now),
+      )
+      const made = {
+        id: token.id,
+        token: text,
+        name: token.name,
+        role: token.role,
+        scopes: token.scopes,
+        workspaceId: workspace.id,
+        expiresAt: token.expiresAt?.toISOString() ?? null,
+      }
+      this.log(
+        details([
+          ['Token', text],
+          ['Id', made.id],
+          ['Workspace', workspace.name],
+          ['Role', made.role],
+          ['Scopes', made.scopes.join(' ')],
+          ['Expires', made.expiresAt ?? 'never'],
+        ]),
+      )
+      this.note('Keep the token now: it is not shown again.')
+      return made
+    })
+  }
+}

@@ -1,0 +1,32 @@
+import { Args, Flags } from '@oclif/core'
+import { BaseCommand } from '../../cli/base-command.ts'
+import { databaseFlags } from '../../cli/server-flags.ts'
+
+export default class TokenRevoke extends BaseCommand {
+  static override summary = 'Revoke an access token.'
+  static override description = 'Running servers refuse it within two seconds.'
+  static override examples = [
+    '<%= config.bin %> token revoke 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
+    '<%= config.bin %> token revoke 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --workspace acme',
+  ]
+  static override args = { id: Args.string({ description: 'Id of the token (passes token list).', required: true }) }
+  static override flags = {
+    ...databaseFlags,
+    workspace: Flags.string({ summary: 'Name or id of the workspace.', default: 'default' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(TokenRevoke)
+    const { getWorkspace, OperatorError, withStore } = await import('../../server/operator.ts')
+    return withStore(flags.database, async (store) => {
+      const workspace = await getWorkspace(store, flags.workspace)
+      const isUuid = /^[0-9a-f-]{36}$/i.test(args.id)
+      const revoked =
+        isUuid && (await store.transaction((tx) => tx.tokens.revoke(workspace.id, args.id.toLowerCase(), new Date())))
+      if (!revoked)
+        throw new OperatorError(`There is no token ${args.id} in ${workspace.name}; passes token list shows them.`)
+      this.log(`Revoked ${args.id}.`)
+      return { id: args.id, revoked: true }
+    })
+  }
+}

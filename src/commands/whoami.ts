@@ -1,0 +1,24 @@
+import { ClientCommand } from '../cli/client-command.ts'
+import { details } from '../cli/output.ts'
+
+export default class Whoami extends ClientCommand {
+  static override summary = 'Show which server and token are used, where they come from, and what the token may do.'
+  static override examples = ['<%= config.bin %> whoami', '<%= config.bin %> whoami --profile production --json']
+
+  async run() {
+    const { flags } = await this.parse(Whoami)
+    const token = await this.connect(flags).tokens.current()
+    const { url, token: secret } = this.connection!
+    this.log(
+      details([
+        ['Server', `${url.value} (from ${url.source})`],
+        ['Token', `${token.name} (from ${secret!.source})`],
+        ['Role', token.role],
+        ['Workspace', `${token.workspaceName} (${token.workspaceId})`],
+        ['Scopes', token.scopes.join(', ')],
+        ['Expires', token.expiresAt ?? 'never'],
+      ]),
+    )
+    return { url: url.value, urlSource: url.source, tokenSource: secret!.source, token }
+  }
+}

@@ -1,0 +1,28 @@
+import { BaseCommand, terminalWidth } from '../../cli/base-command.ts'
+import { table } from '../../cli/output.ts'
+import { databaseFlags } from '../../cli/server-flags.ts'
+
+export default class WorkspaceList extends BaseCommand {
+  static override summary = 'List the workspaces of the server.'
+  static override examples = ['<%= config.bin %> workspace list', '<%= config.bin %> workspace list --json']
+  static override flags = databaseFlags
+
+  async run() {
+    const { flags } = await this.parse(WorkspaceList)
+    const { withStore } = await import('../../server/operator.ts')
+    const workspaces = await withStore(flags.database, (store) => store.workspaces.list())
+    this.log(
+      table(
+        workspaces,
+        [
+          { title: 'Id', value: (workspace) => workspace.id },
+          { title: 'Name', value: (workspace) => workspace.name },
+          { title: 'Created', value: (workspace) => workspace.createdAt.toISOString() },
+          { title: 'Suspended', value: (workspace) => workspace.suspendedAt?.toISOString() ?? '' },
+        ],
+        { width: terminalWidth() },
+      ),
+    )
+    return workspaces
+  }
+}

@@ -1,0 +1,22 @@
+import { Args } from '@oclif/core'
+import { BaseCommand } from '../../cli/base-command.ts'
+import { databaseFlags } from '../../cli/server-flags.ts'
+
+export default class WorkspaceResume extends BaseCommand {
+  static override summary = 'Resume a suspended workspace.'
+  static override description = 'Its tokens work again within two seconds.'
+  static override examples = [
+    '<%= config.bin %> workspace resume acme',
+    '<%= config.bin %> workspace resume acme --database sqlite:./data/passes.db',
+  ]
+  static override args = { workspace: Args.string({ description: 'Name or id of the workspace.', required: true }) }
+  static override flags = databaseFlags
+
+  async run() {
+    const { args, flags } = await this.parse(WorkspaceResume)
+    const { setSuspended } = await import('../../server/operator.ts')
+    const workspace = await setSuspended(flags.database, args.workspace, null)
+    this.log(`Resumed ${workspace.name}.`)
+    return workspace
+  }
+}

@@ -1,0 +1,11 @@
+import type { PassStatus } from '../contract/passes.ts'
+
+/** The status that a reader sees: an issued pass is expired from expiresAt on, whether or not a sweep has said so. */
+export function effectiveStatus(pass: { status: PassStatus; expiresAt: Date | null }, at: Date): PassStatus {
+  return pass.status === 'ISSUED' && pass.expiresAt !== null && at >= pass.expiresAt ? 'EXPIRED' : pass.status
+}
+
+/** While installable, a pass has hosted links (spec 2.1). */
+export function isInstallable(status: PassStatus): boolean {
+  return status === 'QUEUED' || status === 'ISSUING' || status === 'ISSUED'
+}

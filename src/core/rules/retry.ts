@@ -1,0 +1,7 @@
+/** Seconds until a job that failed for the n-th time runs again: 2, 4, 8 … up to 5 minutes. */
+export function jobBackoffSeconds(attempts: number): number {
+  return Math.min(2 ** Math.min(attempts, 9), 300)
+}
+
+/** After so many failed runs a job is set aside for an operator. */
+export const MAX_JOB_ATTEMPTS = 20

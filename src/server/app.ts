@@ -1,0 +1,82 @@
+import { H3, type H3Event } from 'h3'
+import { Problem } from '../core/errors.ts'
+import { clientAddress } from './client-address.ts'
+import type { Services } from './context.ts'
+import { createAuthenticate } from './middleware/authenticate.ts'
+import { correlationIdOf } from './middleware/correlation.ts'
+import { logProblem, problemResponse, toProblem } from './middleware/problems.ts'
+import { createRateLimit } from './middleware/rate-limit.ts'
+import { methodsByPath, mountContract } from './mount.ts'
+import { pageHeaders } from './pages/html.ts'
+import { linkProblemPage, openLink } from './pages/links.ts'
+import { mountPublic, publicPaths, type Readiness } from './pages/public.ts'
+import { handlers } from './resources/handlers.ts'
+
+export interface AppOptions {
+  services: Services
+  readiness: Readiness
+  rateLimit: { perSecond: number; burst: number }
+  trustedProxies: number
+}
+
+/** Opened links and failed authentications a second for each client address. */
+const ADDRESS_LIMIT = { perSecond: 20, burst: 100 }
+
+/** The whole HTTP side of the server. */
+export function createApp({ services, readiness, rateLimit, trustedProxies }: AppOptions): H3 {
+  const app = new H3({
+    silent: true,
+    onError: (error, event) => answerProblem(toProblem(error), event, services),
+    onResponse: (response, event) => {
+      if (!response.headers.has('x-correlation-id')) {
+        response.headers.set('x-correlation-id', correlationIdOf(event))
+      }
+    },
+  })
+  const limit = createRateLimit(rateLimit.perSecond === 0 ? { perSecond: 0, burst: 0 } : ADDRESS_LIMIT)
+  const limitAddress = (event: H3Event) => limit(clientAddress(event, trustedProxies))
+
+  mountContract(app, {
+    services,
+    handlers,
+    authenticate: createAuthenticate(services.store, services.log),
+    limitToken: createRateLimit(rateLimit),
+    limitAddress,
+  })
+  app.get('/l/:token', async (event) => {
+    await limitAddress(event)
+    return openLink(event, services)
+  })
+  mountPublic(app, services, readiness)
+  refuseOtherMethods(app)
+  app.all('/**', () => {
+    throw new Problem('NOT_FOUND', { message: 'There is no such route; see /openapi.json.' })
+  })
+  return app
+}
+
+/** A path that exists, asked with a method that it does not take (a bare 404 in h3). */
+function refuseOtherMethods(app: H3): void {
+  const allowed = new Map<string, readonly string[]>(methodsByPath())
+  for (const path of publicPaths) allowed.set(path, ['GET'])
+  for (const [path, methods] of allowed) {
+    const allow = methods.join(', ')
+    app.all(path, () => {
+      throw new Problem('NOT_FOUND', { status: 405, message: `This route takes ${allow} only.`, headers: { allow } })
+    })
+  }
+}
+
+function answerProblem(problem: Problem, event: H3Event, { log }: Services): Response {
+  const correlationId = correlationIdOf(event)
+  logProblem(log, problem, {
+    correlationId,
+    method: event.req.method,
+    path: event.url.pathname.replace(/^\/l\/.*/, '/l/…'),
+  })
+  const isLink = problem.code === 'LINK_INVALID' || problem.code === 'LINK_REVOKED'
+  if (isLink && !(event.req.headers.get('accept') ?? '').includes('application/json')) {
+    return new Response(linkProblemPage(problem), { status: problem.status, headers: pageHeaders })
+  }
+  return problemResponse(problem, correlationId)
+}

@@ -1,0 +1,29 @@
+import type { Repositories, Store } from '../storage/store.ts'
+import type { TokenWithWorkspace } from '../storage/tokens.ts'
+import type { Issuing } from './issuing.ts'
+import type { Links } from './links.ts'
+import type { Logger } from './log.ts'
+import type { Wallets } from './wallets.ts'
+
+/** What every part of the server works with. */
+export interface Services {
+  store: Store
+  wallets: Wallets
+  links: Links
+  issuing: Issuing
+  /** The time, injected so that tests can set it. */
+  clock: () => Date
+  log: Logger
+}
+
+/** What a handler knows beside its input: who is asking, and when. */
+export interface RequestContext extends Services {
+  workspaceId: string
+  token: TokenWithWorkspace
+  correlationId: string
+  /** The moment of the request: everything that it writes carries the same time. */
+  now: Date
+  headers: Headers
+}
+
+export type { Repositories }

@@ -1,0 +1,138 @@
+import { Problem } from '../core/errors.ts'
+import { renderCard } from '../core/rules/card.ts'
+import { buildScope } from '../core/rules/resolve.ts'
+import type { PassError, StoredPass } from '../storage/passes.ts'
+import type { Repositories, Store } from '../storage/store.ts'
+import type { PublishedVersion } from '../storage/template-versions.ts'
+import type { WalletPass } from '../wallets/wallet.ts'
+import type { Wallets } from './wallets.ts'
+
+/** A pass that was rendered for every configured platform, or the reason why that cannot work. */
+export interface Outcome {
+  pass: StoredPass
+  error?: PassError
+}
+
+/** Issuing is two steps, so that nothing but SQL happens inside a transaction. */
+export interface Issuing {
+  /** Renders passes for every configured platform; those that are gone or issued already are left out. */
+  prepare(workspaceId: string, passIds: string[], at: Date): Promise<Outcome[]>
+  /**
+   * Writes the outcomes with their events, and returns the ids of passes that changed since they were rendered: they
+   * are still to be issued.
+   */
+  write(tx: Repositories, workspaceId: string, outcomes: Outcome[], cause: Cause): Promise<string[]>
+  /** What platforms are given of a pass, as it stands. */
+  render(pass: StoredPass): Promise<WalletPass>
+}
+
+export interface Cause {
+  at: Date
+  /** The correlation id of whatever asked for the pass, by pass id. */
+  correlationIdOf: (passId: string) => string | null
+}
+
+export function createIssuing(store: Store, wallets: Wallets): Issuing {
+  return {
+    async prepare(workspaceId, passIds, at) {
+      const passes = (await store.passes.listByIds(workspaceId, passIds)).filter(isUnissued)
+      const versions = await versionsOf(workspaceId, passes)
+      return Promise.all(passes.map((pass) => check(pass, versions.get(pass.templateVersionId)!, wallets, at)))
+    },
+
+    async write(tx, workspaceId, outcomes, { at, correlationIdOf }) {
+      const revisions = await tx.passes.lockUnissued(
+        workspaceId,
+        outcomes.map(({ pass }) => pass.id),
+      )
+      const current = outcomes.filter(({ pass }) => revisions.get(pass.id) === pass.revision)
+      const issued = current.filter(({ error }) => !error).map(({ pass }) => pass)
+      await tx.passes.setIssued(
+        workspaceId,
+        issued.map((pass) => pass.id),
+        at,
+      )
+      await tx.events.insert(
+        workspaceId,
+        issued.map((pass) => ({
+          type: 'pass.issued',
+          subject: pass.id,
+          data: issuedData(pass),
+          correlationId: correlationIdOf(pass.id),
+        })),
+        at,
+      )
+      for (const { pass, error } of current) {
+        if (!error) continue
+        await tx.passes.setFailed(workspaceId, pass.id, error, at)
+        const event = { type: 'pass.failed' as const, subject: pass.id, data: { ...identifiers(pass), error } }
+        await tx.events.insert(workspaceId, [{ ...event, correlationId: correlationIdOf(pass.id) }], at)
+      }
+      return outcomes
+        .map(({ pass }) => pass)
+        .filter((pass) => (revisions.get(pass.id) ?? pass.revision) !== pass.revision)
+        .map((pass) => pass.id)
+    },
+
+    async render(pass) {
+      const versions = await versionsOf(pass.workspaceId, [pass])
+      return toWalletPass(pass, versions.get(pass.templateVersionId)!)
+    },
+  }
+
+  async function versionsOf(workspaceId: string, passes: StoredPass[]): Promise<Map<string, PublishedVersion>> {
+    const ids = [...new Set(passes.map((pass) => pass.templateVersionId))]
+    const versions = await store.templateVersions.listByIds(workspaceId, ids)
+    return new Map(versions.map((version) => [version.id, version]))
+  }
+}
+
+async function check(pass: StoredPass, version: PublishedVersion, wallets: Wallets, at: Date): Promise<Outcome> {
+  const walletPass = toWalletPass(pass, version)
+  try {
+    for (const wallet of wallets.all) await wallet.check(walletPass, at)
+    return { pass }
+  } catch (error) {
+    // Anything but a refusal may be gone on the next try; the job's retry decides.
+    if (!(error instanceof Problem)) throw error
+    return { pass, error: { code: error.code, message: error.message } }
+  }
+}
+
+/** The pass as its pinned version renders it. */
+export function toWalletPass(pass: StoredPass, version: Pick<PublishedVersion, 'definition' | 'passType'>): WalletPass {
+  const { definition, passType } = version
+  const facts = { definition, passType, expiresAt: pass.expiresAt, voided: pass.status === 'VOID' }
+  const defaults = definition.variables.flatMap(({ name, default: value }) =>
+    value === undefined ? [] : [[name, value]],
+  )
+  const shared = new Map<string, string>(defaults as [string, string][])
+  shared.set('template.name', pass.templateName)
+  if (pass.projectName !== null) shared.set('project.name', pass.projectName)
+  return {
+    id: pass.id,
+    templateId: pass.templateId,
+    authenticationToken: pass.appleToken,
+    card: renderCard({ ...facts, scope: buildScope(definition.variables, pass, pass.expiresAt) }),
+    templateCard: renderCard({ ...facts, scope: shared, expiresAt: null, voided: false }),
+  }
+}
+
+function isUnissued(pass: StoredPass): boolean {
+  return pass.status === 'QUEUED' || pass.status === 'ISSUING'
+}
+
+function identifiers(pass: StoredPass) {
+  const { id, externalPassId, templateId, templateVersionId, projectId } = pass
+  return { id, externalPassId, templateId, templateVersionId, projectId }
+}
+
+function issuedData(pass: StoredPass) {
+  return {
+    ...identifiers(pass),
+    variables: pass.variables,
+    redemption: pass.redemption,
+    expiresAt: pass.expiresAt?.toISOString() ?? null,
+    createdAt: pass.createdAt.toISOString(),
+  }
+}

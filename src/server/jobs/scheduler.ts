@@ -1,0 +1,62 @@
+import { schedule } from 'node-cron'
+import type { Services } from '../context.ts'
+
+export interface Scheduler {
+  /** Runs everything that is due once; the clock calls it each second. */
+  tick(): Promise<void>
+  stop(): Promise<void>
+}
+
+const CHUNK = 500
+
+/**
+ * Each second: marks passes past their expiry, and makes jobs due again whose worker died. Every statement may run on
+ * several servers at once.
+ */
+export function startScheduler(services: Services, onReleased: () => void): Scheduler {
+  const { store, clock, log } = services
+
+  async function expirePasses(): Promise<void> {
+    let expired: number
+    do {
+      expired = await store.transaction((tx) => tx.passes.expire(clock(), CHUNK))
+    } while (expired === CHUNK)
+  }
+
+  async function releaseJobs(): Promise<void> {
+    const at = clock()
+    const released = await store.transaction(async (tx) => {
+      const jobs = await tx.jobs.release(at)
+      for (const workspaceId of new Set(jobs.map((job) => job.workspaceId))) {
+        const passIds = jobs
+          .filter((job) => job.workspaceId === workspaceId && job.kind === 'issue-pass')
+          .map((job) => job.subject)
+        await tx.passes.setQueued(workspaceId, passIds, at)
+      }
+      return jobs.length
+    })
+    if (released > 0) onReleased()
+  }
+
+  async function tick(): Promise<void> {
+    if (await store.passes.hasExpired(clock())) await expirePasses()
+    if (await store.jobs.hasLapsed(clock())) await releaseJobs()
+  }
+
+  let running: Promise<void> = Promise.resolve()
+  const task = schedule(
+    '* * * * * *',
+    () => {
+      running = tick().catch((error) => log.error({ err: error }, 'the scheduler could not reach the database'))
+      return running
+    },
+    { noOverlap: true, name: 'each-second' },
+  )
+  return {
+    tick,
+    async stop() {
+      await task.destroy()
+      await running
+    },
+  }
+}

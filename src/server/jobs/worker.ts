@@ -1,0 +1,124 @@
+import { jobBackoffSeconds, MAX_JOB_ATTEMPTS } from '../../core/rules/retry.ts'
+import type { Job, JobKind } from '../../storage/jobs.ts'
+import type { Services } from '../context.ts'
+
+/**
+ * Does the work of some jobs of one kind and completes them in the transaction that writes their effects: only those
+ * that `complete` returns were still ours. A throw gives back the jobs that are still held.
+ */
+export type JobHandler = (jobs: Job[], services: Services) => Promise<void>
+
+export interface WorkerOptions {
+  handlers: Record<JobKind, JobHandler>
+  /** Jobs taken at once. */
+  batchSize?: number
+  leaseSeconds?: number
+  pollSeconds?: number
+}
+
+export interface Worker {
+  /** Looks for work now: jobs were committed in this process. */
+  wake(): void
+  isRunning(): boolean
+  /** Takes no more work, finishes what is in flight. */
+  stop(): Promise<void>
+}
+
+/** The loop that runs the outbox. Several workers, here or elsewhere, share the work through claims. */
+export function startWorker(services: Services, options: WorkerOptions): Worker {
+  const { handlers, batchSize = 100, leaseSeconds = 10, pollSeconds = 1 } = options
+  const { store, clock, log } = services
+  let isStopping = false
+  let isWoken = false
+  let wakeUp: () => void = () => undefined
+
+  async function idle(): Promise<void> {
+    if (isWoken || isStopping) return
+    let timer: NodeJS.Timeout | undefined
+    await new Promise<void>((resolve) => {
+      wakeUp = resolve
+      timer = setTimeout(resolve, pollSeconds * 1000)
+    })
+    clearTimeout(timer)
+  }
+
+  async function loop(): Promise<void> {
+    while (!isStopping) {
+      isWoken = false
+      try {
+        const jobs = await claim()
+        if (jobs.length > 0) await runAll(jobs)
+        if (jobs.length === 0) await idle()
+      } catch (error) {
+        log.error({ err: error }, 'the worker could not reach the outbox')
+        isWoken = false
+        await idle()
+      }
+    }
+  }
+
+  async function claim(): Promise<Job[]> {
+    // A read first: an idle worker must not take turns with writers.
+    if (!(await store.jobs.hasDue(clock()))) return []
+    return store.transaction((tx) => tx.jobs.claim(clock(), { limit: batchSize, leaseSeconds }))
+  }
+
+  async function runAll(jobs: Job[]): Promise<void> {
+    const renewal = setInterval(
+      () => {
+        const until = new Date(clock().getTime() + leaseSeconds * 1000)
+        store
+          .transaction((tx) => tx.jobs.renew(jobs, until))
+          .catch((error) => log.warn({ err: error }, 'could not renew a lease'))
+      },
+      (leaseSeconds * 1000) / 3,
+    )
+    try {
+      const kinds = [...new Set(jobs.map((job) => job.kind))]
+      await Promise.all(
+        kinds.map((kind) =>
+          run(
+            kind,
+            jobs.filter((job) => job.kind === kind),
+          ),
+        ),
+      )
+    } finally {
+      clearInterval(renewal)
+    }
+  }
+
+  async function run(kind: JobKind, jobs: Job[]): Promise<void> {
+    try {
+      await handlers[kind](jobs, services)
+    } catch (error) {
+      log.error({ err: error, kind, jobs: jobs.length, correlationId: jobs[0]?.correlationId }, 'jobs failed')
+      await giveBack(jobs, error instanceof Error ? error.message : String(error))
+    }
+  }
+
+  /** One by one where there were several: the one that fails must not take the others with it again. */
+  async function giveBack(jobs: Job[], message: string): Promise<void> {
+    const now = clock()
+    await store.transaction(async (tx) => {
+      for (const job of jobs) {
+        if (job.attempts >= MAX_JOB_ATTEMPTS) await tx.jobs.fail([job], now, message)
+        else await tx.jobs.retry([job], new Date(now.getTime() + jobBackoffSeconds(job.attempts) * 1000), message)
+      }
+    })
+  }
+
+  const running = loop()
+  return {
+    wake() {
+      isWoken = true
+      wakeUp()
+    },
+    isRunning: () => !isStopping,
+    async stop() {
+      isStopping = true
+      wakeUp()
+      await running
+    },
+  }
+}

@@ -1,0 +1,45 @@
+import { HTTPError } from 'h3'
+import { type ErrorBody, Problem } from '../../core/errors.ts'
+import { isUnavailable } from '../../storage/dialect.ts'
+import type { Logger } from '../log.ts'
+
+/** Turns whatever was thrown into the refusal that the caller is told. */
+export function toProblem(thrown: unknown): Problem {
+  const error = thrown instanceof HTTPError && thrown.cause !== undefined ? thrown.cause : thrown
+  if (error instanceof Problem) return error
+  if (isUnavailable(error)) {
+    return new Problem('SERVICE_UNAVAILABLE', { cause: error, headers: { 'retry-after': '1' } })
+  }
+  if (error instanceof HTTPError && error.status === 413) {
+    return new Problem('INVALID_INPUT', { status: 413, message: 'The body is too large.' })
+  }
+  if (error instanceof HTTPError && error.status < 500) {
+    return new Problem('INVALID_FORMAT', { status: error.status, message: 'The request is malformed.' })
+  }
+  return new Problem('INTERNAL_ERROR', { cause: error })
+}
+
+/** The answer to a problem in the shape of spec 7. */
+export function problemResponse(problem: Problem, correlationId: string): Response {
+  const body: ErrorBody = {
+    errorCode: problem.code,
+    message: problem.message,
+    correlationId,
+    details: problem.details,
+  }
+  const challenge = problem.status === 401 && { 'www-authenticate': 'Bearer' }
+  return Response.json(body, {
+    status: problem.status,
+    headers: { ...problem.headers, ...challenge, 'x-correlation-id': correlationId },
+  })
+}
+
+/** What an operator should see: our faults whole, and what keeps us from serving. */
+export function logProblem(
+  log: Logger,
+  problem: Problem,
+  facts: { correlationId: string; method: string; path: string },
+): void {
+  if (problem.status >= 500)
+    log.error({ ...facts, code: problem.code, err: problem.cause ?? problem }, 'request failed')
+}

@@ -1,0 +1,174 @@
+import { assertBodySize, type H3, type H3Event } from 'h3'
+import type { z } from 'zod'
+import { contract } from '../core/contract/contract.ts'
+import { type Issue, invalid, Problem } from '../core/errors.ts'
+import type { Method, Route, RouteInput, RouteReply } from '../core/route.ts'
+import type { RequestContext, Services } from './context.ts'
+import { type Authenticate, authorize } from './middleware/authenticate.ts'
+import { correlationIdOf } from './middleware/correlation.ts'
+import type { Limit } from './middleware/rate-limit.ts'
+
+export type Handler<R extends Route> = (input: RouteInput<R>, context: RequestContext) => Promise<RouteReply<R>>
+
+/** One handler for each operation of a resource: a missing one, or one of the wrong shape, does not compile. */
+export type Handlers<Operations extends Record<string, Route>> = {
+  [Operation in keyof Operations]: Handler<Operations[Operation]>
+}
+
+export type AllHandlers = { [Resource in keyof typeof contract]: Handlers<(typeof contract)[Resource]> }
+
+export interface MountOptions {
+  services: Services
+  handlers: AllHandlers
+  authenticate: Authenticate
+  limitToken: Limit
+  /** Slows down whoever guesses tokens. */
+  limitAddress: (event: H3Event) => Promise<void>
+}
+
+const MAX_JSON_BYTES = 1024 * 1024
+const MAX_DEPTH = 64
+
+/** Puts every route of the contract on the app: parse, authorize, call, reply. */
+export function mountContract(app: H3, options: MountOptions): void {
+  for (const [resource, operations] of Object.entries(contract)) {
+    for (const [operation, route] of Object.entries(operations) as [string, Route][]) {
+      const handlers = options.handlers[resource as keyof AllHandlers] as unknown as Record<string, Handler<Route>>
+      app.on(route.method, toPattern(route.path), (event) => serve(event, route, handlers[operation]!, options))
+    }
+  }
+}
+
+/** Paths of the contract with the methods that each takes, for the 405 of any other. */
+export function methodsByPath(): Map<string, Method[]> {
+  const methods = new Map<string, Method[]>()
+  for (const route of Object.values(contract).flatMap((operations) => Object.values(operations) as Route[])) {
+    const pattern = toPattern(route.path)
+    methods.set(pattern, [...(methods.get(pattern) ?? []), route.method])
+  }
+  return methods
+}
+
+async function serve(event: H3Event, route: Route, handler: Handler<Route>, options: MountOptions): Promise<Response> {
+  const { services } = options
+  const { headers } = event.req
+  const now = services.clock()
+  const token = await options.authenticate(headers, now).catch(async (error: unknown) => {
+    await options.limitAddress(event)
+    throw error
+  })
+  await options.limitToken(token.id)
+  authorize(token, route)
+  const input = await parseInput(event, route)
+  const correlationId = correlationIdOf(event)
+  const context = { ...services, workspaceId: token.workspaceId, token, correlationId, now, headers }
+  const reply = await handler(input as RouteInput<Route>, context)
+  return toResponse(reply as { status: number; body: unknown; headers?: Record<string, string> })
+}
+
+function toResponse(reply: { status: number; body: unknown; headers?: Record<string, string> }): Response {
+  if (reply.body === undefined) return new Response(null, { status: reply.status, headers: reply.headers ?? {} })
+  return new Response(JSON.stringify(reply.body), {
+    status: reply.status,
+    headers: { 'content-type': 'application/json', 'cache-control': 'no-store', ...reply.headers },
+  })
+}
+
+/** @throws Problem VALIDATION_ERROR with every problem of path, query and body at once */
+async function parseInput(event: H3Event, route: Route): Promise<{ params: unknown; query: unknown; body: unknown }> {
+  const issues: Issue[] = []
+  const parse = (schema: z.ZodType | undefined, value: unknown, unknownKey: string): unknown => {
+    if (!schema) return undefined
+    const result = schema.safeParse(value, { error: describeIssue })
+    if (!result.success) issues.push(...toIssues(result.error, unknownKey))
+    return result.data
+  }
+  const body = route.rawBody
+    ? await readRawBody(event, route.rawBody)
+    : await readJsonBody(event, route.body !== undefined)
+  const params = parse(route.params, event.context.params ?? {}, 'parameter')
+  const query = parse(route.query, queryOf(event, route), 'parameter')
+  const parsed = route.rawBody ? body : parse(route.body, body, 'property')
+  if (issues.length > 0) throw invalid(issues)
+  return { params, query, body: parsed }
+}
+
+/** Parameters by name; several of one name as a list. A route without a query schema takes none. */
+function queryOf(event: H3Event, route: Route): Record<string, string | string[]> {
+  const query: Record<string, string | string[]> = Object.create(null)
+  for (const name of new Set(event.url.searchParams.keys())) {
+    const values = event.url.searchParams.getAll(name)
+    query[name] = values.length > 1 ? values : values[0]!
+  }
+  const [unexpected] = Object.keys(query)
+  if (!route.query && unexpected !== undefined) throw invalid([{ path: [unexpected], message: 'Unknown parameter' }])
+  return { ...query }
+}
+
+async function readJsonBody(event: H3Event, isExpected: boolean): Promise<unknown> {
+  await assertBodySize(event, MAX_JSON_BYTES)
+  const text = event.req.body ? await event.req.text() : ''
+  if (text === '') return undefined
+  if (!isExpected) throw invalid([{ path: [], message: 'This endpoint takes no body' }])
+  requireContentType(event, ['application/json'])
+  const value = parseJson(text)
+  if (isTooDeep(value)) {
+    throw new Problem('INVALID_FORMAT', { message: `The body is nested deeper than ${MAX_DEPTH} levels.` })
+  }
+  return value
+}
+
+async function readRawBody(
+  event: H3Event,
+  { contentTypes, maxBytes }: NonNullable<Route['rawBody']>,
+): Promise<Uint8Array> {
+  requireContentType(event, contentTypes)
+  await assertBodySize(event, maxBytes)
+  return new Uint8Array(await event.req.arrayBuffer())
+}
+
+function requireContentType(event: H3Event, accepted: readonly string[]): void {
+  const given = event.req.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() ?? ''
+  if (accepted.includes(given)) return
+  throw new Problem('INVALID_INPUT', {
+    status: 415,
+    message: `The body must be ${accepted.join(' or ')}, and says it is ${given || 'nothing'}.`,
+  })
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new Problem('INVALID_FORMAT', { message: `The body is not well-formed JSON: ${(error as Error).message}` })
+  }
+}
+
+/** Walks without recursion: deep nesting is exactly what would overflow the stack. */
+function isTooDeep(root: unknown): boolean {
+  let level = [root]
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > MAX_DEPTH) return true
+    level = level.flatMap((value) => (value !== null && typeof value === 'object' ? Object.values(value) : []))
+  }
+  return false
+}
+
+/** zod's own words, but for the commonest mistake. */
+function describeIssue(issue: { code?: string; input?: unknown }): string | undefined {
+  return issue.code === 'invalid_type' && issue.input === undefined ? 'Is required' : undefined
+}
+
+export function toIssues(error: z.ZodError, unknownKey: string): Issue[] {
+  return error.issues.flatMap((issue) => {
+    const path = issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part))
+    if (issue.code === 'unrecognized_keys') {
+      return issue.keys.map((key) => ({ path: [...path, key], message: `Unknown ${unknownKey}` }))
+    }
+    return [{ path, message: issue.message }]
+  })
+}
+
+function toPattern(path: string): string {
+  return path.replaceAll(/\{(\w+)\}/g, ':$1')
+}

@@ -1,0 +1,38 @@
+import type { H3 } from 'h3'
+import { Problem } from '../../core/errors.ts'
+import { Uuid } from '../../core/ids.ts'
+import { openApiDocument } from '../../core/openapi.ts'
+import type { Services } from '../context.ts'
+
+/** Whether the server can do its work, and what keeps it from it. */
+export type Readiness = () => Promise<Record<string, boolean>>
+
+/** What is served without a token beside hosted links: images, the interface description, health. */
+export function mountPublic(app: H3, { store }: Services, readiness: Readiness): void {
+  app.get('/images/:id', async (event) => {
+    const { data: id } = Uuid.safeParse(event.context.params?.id)
+    const image = id && (await store.images.findPublic(id))
+    if (!image) throw new Problem('NOT_FOUND', { message: 'There is no such image.' })
+    return new Response(new Uint8Array(image.data), {
+      headers: {
+        'content-type': image.contentType,
+        'cache-control': 'public, max-age=31536000, immutable',
+        'x-content-type-options': 'nosniff',
+        'cross-origin-resource-policy': 'cross-origin',
+      },
+    })
+  })
+
+  const description = JSON.stringify(openApiDocument())
+  app.get('/openapi.json', () => new Response(description, { headers: { 'content-type': 'application/json' } }))
+
+  app.get('/healthz', () => Response.json({ status: 'ok' }))
+
+  app.get('/readyz', async () => {
+    const checks = await readiness()
+    const isReady = Object.values(checks).every(Boolean)
+    return Response.json({ status: isReady ? 'ready' : 'unavailable', checks }, { status: isReady ? 200 : 503 })
+  })
+}
+
+export const publicPaths = ['/images/:id', '/openapi.json', '/healthz', '/readyz', '/l/:token']

@@ -1,0 +1,153 @@
+import { randomBytes } from 'node:crypto'
+import { PassCreate } from '../../core/contract/passes.ts'
+import { invalid, Problem } from '../../core/errors.ts'
+import { newId } from '../../core/ids.ts'
+import { barcodeMessage } from '../../core/rules/card.ts'
+import { buildScope, resolvePolicies } from '../../core/rules/resolve.ts'
+import { identifierDigest, newScanCode } from '../../core/rules/scan-code.ts'
+import {
+  type CheckVariables,
+  compileVariables,
+  MAX_VARIABLES_BYTES,
+  systemVariableIn,
+  variablesTooLarge,
+} from '../../core/rules/variables.ts'
+import type { NewPass, StoredPass } from '../../storage/passes.ts'
+import type { PublishedVersion } from '../../storage/template-versions.ts'
+import type { RequestContext } from '../context.ts'
+import { toIssues } from '../mount.ts'
+
+export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPassId: string; problem: Problem }
+
+/**
+ * Creates passes in one transaction with their jobs, each item for itself: one result an item, in order. An
+ * externalPassId that is there already answers the existing pass, whatever else the item holds.
+ */
+export async function createPasses(items: unknown[], context: RequestContext): Promise<CreateResult[]> {
+  const { store, workspaceId, now, correlationId } = context
+  const parsed = items.map(parseItem)
+  const requests = parsed.filter((item): item is PassCreate => !('problem' in item))
+  const existing = await findExisting(requests, context)
+  const plans = await planPasses(
+    requests.filter((request) => !existing.has(request.externalPassId)),
+    context,
+  )
+  const planned = [...plans.values()].filter((plan): plan is NewPass => !(plan instanceof Problem))
+  const inserted = await store.transaction(async (tx) => {
+    const ids = await tx.passes.insert(workspaceId, planned, now)
+    const jobs = [...ids].map((subject) => ({ workspaceId, kind: 'issue-pass' as const, subject, correlationId }))
+    if (jobs.length > 0) await tx.jobs.insert(jobs, now)
+    return ids
+  })
+  // After the commit: what was inserted here, and what a racing request inserted first.
+  const created = await findExisting(planned, context)
+
+  return parsed.map((item) => {
+    if ('problem' in item) return item
+    const { externalPassId } = item
+    const plan = plans.get(item)
+    if (plan instanceof Problem) return { externalPassId, problem: plan }
+    const pass = existing.get(externalPassId) ?? created.get(externalPassId)
+    if (!pass) throw new Error(`The pass ${externalPassId} was written and cannot be read`)
+    if (pass.templateId !== item.templateId) {
+      return { externalPassId, problem: new Problem('DUPLICATE_PASS', { details: { passId: pass.id } }) }
+    }
+    return { pass, isNew: inserted.has(pass.id) }
+  })
+}
+
+/** An item that is no PassCreate fails alone, with every problem listed. */
+function parseItem(item: unknown): PassCreate | { externalPassId: string; problem: Problem } {
+  const result = PassCreate.safeParse(item)
+  if (result.success) return result.data
+  const given = (item as { externalPassId?: unknown } | null)?.externalPassId
+  return {
+    externalPassId: typeof given === 'string' ? given : '',
+    problem: invalid(toIssues(result.error, 'property')),
+  }
+}
+
+async function findExisting(passes: { externalPassId: string }[], { store, workspaceId }: RequestContext) {
+  const ids = [...new Set(passes.map((pass) => pass.externalPassId))]
+  const found = ids.length > 0 ? await store.passes.listByExternalIds(workspaceId, ids) : []
+  return new Map(found.map((pass) => [pass.externalPassId, pass]))
+}
+
+/**
+ * What to insert for each request, or why it is refused. As in single creates one after another, the first sound request
+ * of an externalPassId makes the pass; later ones have no plan and answer with it.
+ */
+async function planPasses(
+  requests: PassCreate[],
+  context: RequestContext,
+): Promise<Map<PassCreate, NewPass | Problem>> {
+  const templateIds = [...new Set(requests.map((request) => request.templateId))]
+  const versions =
+    templateIds.length > 0
+      ? await context.store.templateVersions.listNewestPublished(context.workspaceId, templateIds)
+      : []
+  const rules = new Map(
+    versions.map((version) => [
+      version.templateId,
+      { version, checkVariables: compileVariables(version.definition.variables) },
+    ]),
+  )
+  const plans = new Map<PassCreate, NewPass | Problem>()
+  const taken = new Set<string>()
+  for (const request of requests) {
+    if (taken.has(request.externalPassId)) continue
+    const plan = planPass(request, rules.get(request.templateId), context.now)
+    plans.set(request, plan)
+    if (!(plan instanceof Problem)) taken.add(request.externalPassId)
+  }
+  return plans
+}
+
+function planPass(
+  request: PassCreate,
+  rules: { version: PublishedVersion; checkVariables: CheckVariables } | undefined,
+  now: Date,
+): NewPass | Problem {
+  if (!rules) {
+    return new Problem('TEMPLATE_NOT_FOUND', {
+      message: 'There is no such template, or it has no published version.',
+      details: { templateId: request.templateId },
+    })
+  }
+  const { version, checkVariables } = rules
+  const { definition } = version
+  const refusal = checkRequest(request, checkVariables)
+  if (refusal) return refusal
+  const facts = { ...request, id: newId(now), scanCode: newScanCode(), ...pickNames(version) }
+  const resolved = resolvePolicies(definition, facts)
+  if ('issues' in resolved) return invalid(resolved.issues)
+  const scope = buildScope(definition.variables, facts, resolved.expiresAt)
+  return {
+    ...request,
+    ...resolved,
+    id: facts.id,
+    scanCode: facts.scanCode,
+    templateVersionId: version.id,
+    templateVersion: version.version,
+    projectId: version.projectId,
+    appleToken: randomBytes(24).toString('hex'),
+    identifierDigest: identifierDigest(barcodeMessage(definition, scope)),
+  }
+}
+
+function checkRequest({ variables }: PassCreate, checkVariables: CheckVariables): Problem | undefined {
+  const systemVariable = systemVariableIn(variables)
+  if (systemVariable !== undefined) {
+    return new Problem('SYSTEM_VARIABLE_READONLY', { details: { variable: systemVariable } })
+  }
+  if (variablesTooLarge(variables)) {
+    const message = `Must have at most ${MAX_VARIABLES_BYTES / 1024} KiB as JSON`
+    return invalid([{ path: ['variables'], message }])
+  }
+  const issues = checkVariables(variables)
+  return issues.length > 0 ? invalid(issues) : undefined
+}
+
+function pickNames({ templateName, projectName }: PublishedVersion) {
+  return { templateName, projectName }
+}

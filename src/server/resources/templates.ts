@@ -1,0 +1,81 @@
+import type { templates as contract } from '../../core/contract/templates.ts'
+import { Problem } from '../../core/errors.ts'
+import { variablesSchema } from '../../core/rules/variables.ts'
+import type { Repositories } from '../../storage/store.ts'
+import type { Handlers } from '../mount.ts'
+import { toPage } from './page.ts'
+
+export const templates: Handlers<typeof contract> = {
+  list: async ({ query }, { store, workspaceId }) => ({
+    status: 200,
+    body: toPage(await store.templates.list(workspaceId, query)),
+  }),
+
+  create: ({ body }, { store, workspaceId, now }) =>
+    store.transaction(async (tx) => {
+      await requireProject(tx, workspaceId, body.projectId)
+      return { status: 201, body: await tx.templates.insert(workspaceId, body, now) }
+    }),
+
+  get: async ({ params }, { store, workspaceId }) => ({
+    status: 200,
+    body: (await store.templates.find(workspaceId, params.id)) ?? missing(params.id),
+  }),
+
+  update: async ({ params, body }, { store, workspaceId, now }) => {
+    if (Object.keys(body).length === 0) {
+      throw new Problem('MISSING_REQUIRED_FIELD', {
+        message: 'Give at least one of name, description, passType, projectId.',
+      })
+    }
+    return store.transaction(async (tx) => {
+      const template = (await tx.templates.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
+      if (body.passType && body.passType !== template.passType && template.latestPublishedVersion !== null) {
+        throw new Problem('TEMPLATE_PASS_TYPE_LOCKED', { details: { passType: template.passType } })
+      }
+      await requireProject(tx, workspaceId, body.projectId ?? null)
+      const updated = await tx.templates.update(workspaceId, params.id, body, now)
+      return { status: 200, body: updated ?? missing(params.id) }
+    })
+  },
+
+  delete: ({ params }, { store, workspaceId, now }) =>
+    store.transaction(async (tx) => {
+      if (!(await tx.templates.delete(workspaceId, params.id, now))) return missing(params.id)
+      return { status: 204, body: undefined }
+    }),
+
+  createVersion: ({ params, body }, { store, workspaceId, now }) =>
+    store.transaction(async (tx) => {
+      const number = (await tx.templates.takeVersionNumber(workspaceId, params.id)) ?? missing(params.id)
+      const definition = body.definition ?? (await tx.templateVersions.findNewest(workspaceId, params.id))?.definition
+      if (!definition) {
+        throw new Problem('MISSING_REQUIRED_FIELD', {
+          message: 'Give a definition: the template has no version to copy.',
+          details: { field: 'definition' },
+        })
+      }
+      const version = await tx.templateVersions.insert(workspaceId, params.id, number, definition, now)
+      return { status: 201, body: version }
+    }),
+
+  variablesSchema: async ({ params }, { store, workspaceId }) => {
+    const [version] = await store.templateVersions.listNewestPublished(workspaceId, [params.id])
+    if (!version) {
+      throw new Problem('TEMPLATE_NOT_FOUND', {
+        message: 'There is no such template, or it has no published version.',
+        details: { templateId: params.id },
+      })
+    }
+    return { status: 200, body: { schema: variablesSchema(version.definition.variables) } }
+  },
+}
+
+async function requireProject(tx: Repositories, workspaceId: string, projectId: string | null): Promise<void> {
+  if (projectId === null || (await tx.projects.find(workspaceId, projectId))) return
+  throw new Problem('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
+}
+
+function missing(templateId: string): never {
+  throw new Problem('TEMPLATE_NOT_FOUND', { message: 'There is no such template.', details: { templateId } })
+}

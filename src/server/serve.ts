@@ -1,0 +1,163 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { toNodeHandler } from 'h3/node'
+import { type Listener, listen } from 'listhen'
+import { openDatabase } from '../storage/database.ts'
+import { migrate, pendingMigrations } from '../storage/migrate.ts'
+import { createStore, type Store } from '../storage/store.ts'
+import type { Platform } from '../wallets/wallet.ts'
+import { createApp } from './app.ts'
+import type { Config } from './config.ts'
+import type { Services } from './context.ts'
+import { createIssuing } from './issuing.ts'
+import { detachProjects } from './jobs/detach-project.ts'
+import { issuePasses } from './jobs/issue-pass.ts'
+import { startScheduler } from './jobs/scheduler.ts'
+import { startWorker } from './jobs/worker.ts'
+import { createLinks } from './links.ts'
+import type { Logger } from './log.ts'
+import { loadServerKeys } from './server-key.ts'
+import { createFirstToken } from './tokens.ts'
+import { createWallets, loadIdentities } from './wallets.ts'
+
+export interface RunningServer {
+  /** The listening address; empty for a server that only works. */
+  url: string
+  publicUrl: string
+  /** Platforms that run against local stand-ins. */
+  sandboxed: Platform[]
+  /** An owner token of the workspace `default`, when the database was empty. */
+  firstToken: string | undefined
+  /** No new connections or claims; what is in flight finishes. */
+  close(): Promise<void>
+}
+
+export interface ServeOptions {
+  config: Config
+  log: Logger
+  clock?: () => Date
+}
+
+/**
+ * Migrates the database, checks credentials, and serves.
+ * @throws CredentialError, ServerKeyError, DatabaseUrlError, ListenError: each says what to do
+ */
+export async function startServer({ config, log, clock = () => new Date() }: ServeOptions): Promise<RunningServer> {
+  const database = openDatabase(config.databaseUrl)
+  let wake: () => void = () => undefined
+  const store = createStore(database, () => wake())
+  const closers: (() => Promise<void>)[] = [() => database.close()]
+  const close = async () => {
+    for (const closer of closers.splice(0).reverse()) await closer()
+  }
+  try {
+    await migrate(database)
+    const keys = await loadServerKeys(config, store)
+    const identities = await loadIdentities(config, clock())
+    const firstToken = await createFirstToken(store, clock())
+    const port = config.role === 'worker' ? 0 : await choosePort(config)
+    const url = config.role === 'worker' ? '' : `http://${urlHost(config.host)}:${port}`
+    const publicUrl = (config.publicUrl ?? url).replace(/\/+$/, '')
+
+    const wallets = createWallets(identities, { publicUrl, loadImage: (id) => loadImage(store, id) })
+    const links = createLinks({ keys, publicUrl, platforms: config.platforms, ttlDays: config.linkTtlDays })
+    const services: Services = { store, wallets, links, issuing: createIssuing(store, wallets), clock, log }
+
+    let isWorking = () => true
+    if (config.role !== 'api') {
+      const worker = startWorker(services, {
+        handlers: { 'issue-pass': issuePasses, 'detach-project': detachProjects },
+      })
+      const scheduler = startScheduler(services, worker.wake)
+      wake = worker.wake
+      isWorking = worker.isRunning
+      closers.push(worker.stop, scheduler.stop)
+    }
+    if (config.role !== 'worker') {
+      const readiness = async () => ({
+        database: await canRead(store),
+        migrations: await isMigrated(database),
+        worker: isWorking(),
+      })
+      const app = createApp({
+        services,
+        readiness,
+        rateLimit: { perSecond: config.rateLimit, burst: config.rateBurst },
+        trustedProxies: config.trustedProxies,
+      })
+      const listener = await listenOn(config.host, port, toNodeHandler(app))
+      closers.push(() => listener.close())
+    }
+    return { url, publicUrl, sandboxed: identities.sandboxed, firstToken, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** The address cannot be listened on: says which and why. */
+export class ListenError extends Error {
+  override readonly name = 'ListenError'
+}
+
+const MIN_HEADERS_MS = 10_000
+
+async function listenOn(hostname: string, port: number, handler: ReturnType<typeof toNodeHandler>): Promise<Listener> {
+  const listener = await listen(handler as Parameters<typeof listen>[0], {
+    hostname,
+    port,
+    isProd: true,
+    isTest: false,
+    showURL: false,
+    autoClose: false,
+    qr: false,
+    publicURL: '',
+  })
+  // Sockets that send their headers slowly are closed; healthy ones are not held up by them.
+  Object.assign(listener.server, { headersTimeout: MIN_HEADERS_MS, connectionsCheckingInterval: 1_000 })
+  return listener
+}
+
+/** listhen moves to another port without a word where one is taken, so the port is tried first. */
+async function choosePort({ host, port }: Pick<Config, 'host' | 'port'>): Promise<number> {
+  const probe = createServer()
+  try {
+    probe.listen(port, host)
+    await once(probe, 'listening')
+    return (probe.address() as { port: number }).port
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    const why = code === 'EADDRINUSE' ? 'it is in use' : (code ?? String(error))
+    throw new ListenError(`Cannot listen on ${host}:${port}: ${why}. Give another with --port or --host.`)
+  } finally {
+    probe.close()
+  }
+}
+
+function urlHost(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
+  return host.includes(':') ? `[${host}]` : host
+}
+
+async function loadImage(store: Store, id: string): Promise<Uint8Array> {
+  const image = await store.images.findPublic(id)
+  if (!image) throw new Error(`There is no image ${id}`)
+  return image.data
+}
+
+async function canRead(store: Store): Promise<boolean> {
+  try {
+    await store.settings.find('server-key-fingerprint')
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function isMigrated(database: Parameters<typeof pendingMigrations>[0]): Promise<boolean> {
+  try {
+    return (await pendingMigrations(database)).length === 0
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,55 @@
+import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { link, readFile, rm, writeFile } from 'node:fs/promises'
+import { fingerprint, newServerKey, parseServerKey, ServerKeyError } from '../core/rules/server-key.ts'
+import type { Store } from '../storage/store.ts'
+import { type Config, serverKeyFile } from './config.ts'
+
+export interface ServerKeys {
+  current: Buffer
+  /** Keys of before a rotation: what they protect is still accepted. */
+  previous: Buffer[]
+}
+
+const FINGERPRINT = 'server-key-fingerprint'
+
+/**
+ * The key as configured, else the file beside the SQLite database, made on first start. The database remembers a
+ * fingerprint of the key, so that a server with another key refuses to start rather than break links and secrets.
+ * @throws ServerKeyError
+ */
+export async function loadServerKeys(config: Config, store: Store): Promise<ServerKeys> {
+  const current = parseServerKey(config.serverKey ?? (await readOrCreateKeyFile(config)))
+  const previous = config.previousServerKeys.map(parseServerKey)
+  const known = await store.transaction((tx) => tx.settings.insert(FINGERPRINT, fingerprint(current)))
+  if (known === fingerprint(current)) return { current, previous }
+  if (!previous.some((key) => fingerprint(key) === known)) {
+    throw new ServerKeyError(
+      'The server key is not the one this database was made with. Give the right one (PASSES_SERVER_KEY), or, to rotate ' +
+        'it, name the old one in PASSES_PREVIOUS_SERVER_KEYS.',
+    )
+  }
+  await store.transaction((tx) => tx.settings.update(FINGERPRINT, fingerprint(current)))
+  return { current, previous }
+}
+
+async function readOrCreateKeyFile(config: Config): Promise<string> {
+  const file = serverKeyFile(config)
+  if (!file) {
+    throw new ServerKeyError(
+      'PostgreSQL needs the server key in PASSES_SERVER_KEY. Make one with: openssl rand -hex 32',
+    )
+  }
+  if (existsSync(file)) return readFile(file, 'utf8')
+  const draft = `${file}.${randomUUID()}`
+  await writeFile(draft, `${newServerKey()}\n`, { mode: 0o600, flush: true })
+  try {
+    // A link appears whole or fails: of servers that start together one makes the key and the others read it.
+    await link(draft, file)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    await rm(draft)
+  }
+  return readFile(file, 'utf8')
+}

@@ -1,0 +1,90 @@
+import { type AppleIdentity, parseAppleIdentity } from '../wallets/apple/identity.ts'
+import { type AppleWallet, createAppleWallet } from '../wallets/apple/wallet.ts'
+import { type GoogleIdentity, parseGoogleIdentity } from '../wallets/google/identity.ts'
+import { createGoogleWallet, type GoogleWallet } from '../wallets/google/wallet.ts'
+import { CredentialError, type LoadImage, type Platform, type Wallet } from '../wallets/wallet.ts'
+import { type Config, readSecret } from './config.ts'
+import { loadSandboxApple, loadSandboxGoogle } from './sandbox.ts'
+
+/** The configured platforms. */
+export interface Wallets {
+  apple?: AppleWallet
+  google?: GoogleWallet
+  all: Wallet[]
+}
+
+/** Who signs, for each configured platform, and which of them are stand-ins. */
+export interface Identities {
+  apple?: AppleIdentity
+  google?: GoogleIdentity
+  sandboxed: Platform[]
+}
+
+/**
+ * Reads or makes the credentials of the configured platforms and checks them.
+ * @throws CredentialError
+ */
+export async function loadIdentities(config: Config, at: Date): Promise<Identities> {
+  const sandboxed = config.platforms.filter((platform) => !hasCredentials(config, platform))
+  if (config.isProduction && sandboxed.length > 0) {
+    throw new CredentialError(
+      `--production refuses the sandbox, and ${sandboxed.join(' and ')} has no credentials. Give them, or leave the ` +
+        'platform out with --platforms.',
+    )
+  }
+  const has = (platform: Platform) => config.platforms.includes(platform)
+  return {
+    ...(has('apple') && { apple: await loadApple(config, sandboxed.includes('apple'), at) }),
+    ...(has('google') && { google: await loadGoogle(config, sandboxed.includes('google')) }),
+    sandboxed,
+  }
+}
+
+export function createWallets(identities: Identities, options: { publicUrl: string; loadImage: LoadImage }): Wallets {
+  const { publicUrl, loadImage } = options
+  const apple =
+    identities.apple &&
+    createAppleWallet({ identity: identities.apple, webServiceUrl: `${publicUrl}/apple`, loadImage })
+  const google = identities.google && createGoogleWallet({ identity: identities.google, publicUrl })
+  return {
+    ...(apple && { apple }),
+    ...(google && { google }),
+    all: [apple, google].filter((wallet) => wallet !== undefined),
+  }
+}
+
+function hasCredentials({ apple, google }: Config, platform: Platform): boolean {
+  return platform === 'apple'
+    ? [apple.certificate, apple.key, apple.wwdr].some((value) => value !== undefined)
+    : google.serviceAccount !== undefined
+}
+
+async function loadApple(config: Config, isSandboxed: boolean, at: Date): Promise<AppleIdentity> {
+  if (isSandboxed) return loadSandboxApple(config, at)
+  const { certificate, key, keyPassphrase, wwdr, passTypeIdentifier, teamIdentifier } = config.apple
+  return parseAppleIdentity(
+    {
+      certificate: readSecret(required(certificate, '--apple-certificate'), '--apple-certificate'),
+      key: {
+        ...readSecret(required(key, '--apple-key'), '--apple-key'),
+        ...(keyPassphrase !== undefined && { passphrase: keyPassphrase }),
+      },
+      wwdr: readSecret(required(wwdr, '--apple-wwdr'), '--apple-wwdr'),
+      ...(passTypeIdentifier !== undefined && { passTypeIdentifier }),
+      ...(teamIdentifier !== undefined && { teamIdentifier }),
+    },
+    at,
+  )
+}
+
+async function loadGoogle(config: Config, isSandboxed: boolean): Promise<GoogleIdentity> {
+  if (isSandboxed) return loadSandboxGoogle(config)
+  const { source, pem } = readSecret(required(config.google.serviceAccount, '--google-key'), '--google-key')
+  return parseGoogleIdentity({ source, json: pem.toString() }, required(config.google.issuerId, '--google-issuer-id'))
+}
+
+function required(value: string | undefined, flag: string): string {
+  if (value === undefined)
+    throw new CredentialError(`${flag} is missing: it belongs to the other credentials of its platform.`)
+  return value
+}

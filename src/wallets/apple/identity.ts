@@ -1,0 +1,176 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
+import { Problem } from '../../core/errors.ts'
+import { CredentialError } from '../wallet.ts'
+
+/** What signs passes and, as a TLS client certificate, opens the connection to Apple push. Read once, at start. */
+export interface AppleIdentity {
+  passTypeIdentifier: string
+  teamIdentifier: string
+  /** The pass certificate in PEM; with the key it is the client certificate for Apple push. */
+  certificatePem: string
+  key: KeyObject
+  certificate: ParsedCertificate
+  /** Apple's intermediate (Worldwide Developer Relations) that issued the pass certificate. */
+  wwdr: ParsedCertificate
+}
+
+export interface ParsedCertificate {
+  der: Buffer
+  notBefore: Date
+  notAfter: Date
+}
+
+/** A certificate or key and where it came from: the file or setting that messages name. */
+export interface CredentialSource {
+  source: string
+  /** PEM; certificates may be DER too. */
+  pem: string | Buffer
+}
+
+export interface AppleCredentials {
+  certificate: CredentialSource
+  key: CredentialSource & { passphrase?: string }
+  wwdr: CredentialSource
+  /** Where given, it must be the certificate's subject UID. */
+  passTypeIdentifier?: string
+  /** Where given, it must be the certificate's subject OU. */
+  teamIdentifier?: string
+}
+
+/**
+ * Reads the signing identity and checks all that would make phones refuse its passes without a word.
+ * @throws CredentialError naming the file or setting, what is wrong with it and what to do.
+ */
+export function parseAppleIdentity(credentials: AppleCredentials, at: Date): AppleIdentity {
+  const leaf = parseCertificate(credentials.certificate, 'pass certificate')
+  const wwdr = parseCertificate(credentials.wwdr, 'WWDR certificate')
+  const key = parseKey(credentials.key)
+  const from = credentials.certificate.source
+
+  if (!leaf.checkPrivateKey(key)) {
+    throw new CredentialError(
+      `The private key in ${credentials.key.source} does not belong to the pass certificate in ${from}: give the key that the certificate was requested with.`,
+    )
+  }
+  const passTypeIdentifier = subjectPart(leaf, 'UID', 'pass type identifier', from, credentials.passTypeIdentifier)
+  const teamIdentifier = subjectPart(leaf, 'OU', 'team identifier', from, credentials.teamIdentifier)
+  if (!leaf.checkIssued(wwdr) || !leaf.verify(wwdr.publicKey)) {
+    throw new CredentialError(
+      `The WWDR certificate in ${credentials.wwdr.source} did not issue the pass certificate in ${from}: download the one that did from Apple (its issuer is "${oneLine(leaf.issuer)}"; for pass type certificates of today it is WWDR G4).`,
+    )
+  }
+
+  const identity = {
+    passTypeIdentifier,
+    teamIdentifier,
+    certificatePem: leaf.toString(),
+    key,
+    certificate: parsed(leaf),
+    wwdr: parsed(wwdr),
+  }
+  checkValidity(identity.certificate, 'pass certificate', credentials.certificate.source, at)
+  checkValidity(identity.wwdr, 'WWDR certificate', credentials.wwdr.source, at)
+  return identity
+}
+
+/**
+ * Phones refuse what an expired certificate signs; asked for each pass, since a server may run for longer than its
+ * certificate.
+ * @throws Problem APPLE_SIGNING_FAILED
+ */
+export function assertSound(identity: AppleIdentity, at: Date): void {
+  for (const [name, { notBefore, notAfter }] of [
+    ['pass certificate', identity.certificate],
+    ['WWDR certificate', identity.wwdr],
+  ] as const) {
+    if (at >= notBefore && at <= notAfter) continue
+    throw new Problem('APPLE_SIGNING_FAILED', {
+      message:
+        at > notAfter
+          ? `The Apple ${name} expired on ${notAfter.toISOString()}; the operator must renew it.`
+          : `The Apple ${name} is valid only from ${notBefore.toISOString()}; the operator must check the clock.`,
+    })
+  }
+}
+
+function parseCertificate({ source, pem }: CredentialSource, what: string): X509Certificate {
+  try {
+    return new X509Certificate(pem)
+  } catch (cause) {
+    throw new CredentialError(
+      `The ${what} in ${source} is not a certificate in PEM or DER: give the .pem or .cer file itself (a .p12 has to be converted first).`,
+      { cause },
+    )
+  }
+}
+
+function parseKey(credential: AppleCredentials['key']): KeyObject {
+  const key = readKey(credential)
+  if (key.asymmetricKeyType !== 'rsa') {
+    throw new CredentialError(
+      `The private key in ${credential.source} is of type ${key.asymmetricKeyType}: pass certificates have RSA keys, so give the one that the certificate was requested with.`,
+    )
+  }
+  return key
+}
+
+function readKey({ source, pem, passphrase }: AppleCredentials['key']): KeyObject {
+  try {
+    return createPrivateKey({ key: pem, passphrase })
+  } catch (cause) {
+    const encrypted = pem.includes('ENCRYPTED')
+    const reason = encrypted
+      ? passphrase === undefined
+        ? 'is encrypted: set its passphrase'
+        : 'cannot be decrypted with the passphrase given: check the passphrase'
+      : 'is not a private key in PEM: give the file that begins with "-----BEGIN PRIVATE KEY-----"'
+    throw new CredentialError(`The private key in ${source} ${reason}.`, { cause })
+  }
+}
+
+function subjectPart(
+  leaf: X509Certificate,
+  attribute: 'UID' | 'OU',
+  meaning: string,
+  source: string,
+  expected: string | undefined,
+): string {
+  const subject = leaf.toLegacyObject().subject as unknown as Record<string, string | string[] | undefined>
+  const value = subject[attribute]
+  if (typeof value !== 'string' || value === '') {
+    throw new CredentialError(
+      `The certificate in ${source} has no single subject ${attribute}, where Apple writes the ${meaning}: it is no pass type certificate; make one in Apple's developer portal.`,
+    )
+  }
+  if (expected !== undefined && expected !== value) {
+    throw new CredentialError(
+      `The certificate in ${source} is for the ${meaning} "${value}" (subject ${attribute}), but "${expected}" is configured: correct the setting or give the certificate of that identifier.`,
+    )
+  }
+  return value
+}
+
+function parsed(certificate: X509Certificate): ParsedCertificate {
+  return {
+    der: certificate.raw,
+    notBefore: new Date(certificate.validFrom),
+    notAfter: new Date(certificate.validTo),
+  }
+}
+
+function checkValidity({ notBefore, notAfter }: ParsedCertificate, what: string, source: string, at: Date): void {
+  if (at > notAfter) {
+    throw new CredentialError(
+      `The ${what} in ${source} expired on ${notAfter.toISOString()}: renew it in Apple's developer portal and give the new file.`,
+    )
+  }
+  if (at < notBefore) {
+    throw new CredentialError(
+      `The ${what} in ${source} is valid only from ${notBefore.toISOString()}: check the clock of this machine.`,
+    )
+  }
+}
+
+function oneLine(name: string): string {
+  return name.replaceAll('\n', ', ')
+}

@@ -1,0 +1,126 @@
+import { Timestamp } from '../../core/contract/common.ts'
+import type { BarcodeFormat, FieldGroup } from '../../core/contract/definition.ts'
+import { fieldGroups, PassType } from '../../core/contract/definition.ts'
+import type { Card, CardField } from '../../core/rules/card.ts'
+import type { WalletPass } from '../wallet.ts'
+import { type JsonObject, mergeOver } from './overrides.ts'
+
+/** The part of the signing identity that pass.json names. */
+export interface PassIdentifiers {
+  passTypeIdentifier: string
+  teamIdentifier: string
+}
+
+const groupNames: Record<FieldGroup, string> = {
+  header: 'headerFields',
+  primary: 'primaryFields',
+  secondary: 'secondaryFields',
+  auxiliary: 'auxiliaryFields',
+  back: 'backFields',
+}
+
+const barcodeFormats: Record<BarcodeFormat, string> = {
+  qr: 'PKBarcodeFormatQR',
+  pdf417: 'PKBarcodeFormatPDF417',
+  aztec: 'PKBarcodeFormatAztec',
+  code128: 'PKBarcodeFormatCode128',
+}
+
+/**
+ * pass.json as a phone reads it: the card, the definition's own keys for Apple over it, and over both what belongs to
+ * the service. A key whose value is undefined is left out of the JSON. Never throws.
+ */
+export function buildPassJson(pass: WalletPass, identity: PassIdentifiers, webServiceUrl: string): JsonObject {
+  const { card } = pass
+  const { transitType = 'PKTransitTypeGeneric', ...overrides } = card.apple
+  const style = card.passType === 'boardingPass' ? { ...styleFields(card), transitType } : styleFields(card)
+  // A pass has one style: phones refuse a second one.
+  for (const other of PassType.options) if (other !== card.passType) delete overrides[other]
+  const shown = mergeOver({ ...appearance(card), [card.passType]: style }, overrides)
+  return {
+    ...shown,
+    formatVersion: 1,
+    passTypeIdentifier: identity.passTypeIdentifier,
+    teamIdentifier: identity.teamIdentifier,
+    serialNumber: pass.id,
+    webServiceURL: webServiceUrl,
+    authenticationToken: pass.authenticationToken,
+    voided: card.voided || undefined,
+    expirationDate: card.expiresAt ? w3cDate(card.expiresAt) : undefined,
+  }
+}
+
+function appearance(card: Card): JsonObject {
+  const organizationName = firstText(card.organizationName, card.description, 'Pass')
+  const relevant = relevantDates(card.relevantDate)
+  return {
+    organizationName,
+    description: firstText(card.description, organizationName),
+    ...(card.logoText && { logoText: card.logoText }),
+    ...(card.colors.background && { backgroundColor: rgb(card.colors.background) }),
+    ...(card.colors.foreground && { foregroundColor: rgb(card.colors.foreground) }),
+    ...(card.colors.label && { labelColor: rgb(card.colors.label) }),
+    // A phone refuses a barcode without a message.
+    ...(card.barcode.message !== '' && { barcodes: [barcode(card.barcode)] }),
+    ...(card.locations.length > 0 && { locations: card.locations.map((location) => ({ ...location })) }),
+    ...relevant,
+  }
+}
+
+/** The fields of each group, and the links as back fields, where phones make addresses clickable by themselves. */
+function styleFields(card: Card): JsonObject {
+  const links = card.links.map((link, n) => ({ key: `link-${n + 1}`, label: link.label, value: link.url }))
+  const unique = uniqueKeys()
+  const groups = fieldGroups.map((group) => {
+    const fields: CardField[] = group === 'back' ? [...card.fields.back, ...links] : card.fields[group]
+    return [groupNames[group], fields.map((field) => passField(field, unique(field.key)))] as const
+  })
+  return Object.fromEntries(groups.filter(([, fields]) => fields.length > 0))
+}
+
+function passField({ label, value, changeMessage }: CardField, key: string): JsonObject {
+  return { key, ...(label !== '' && { label }), value, ...(changeMessage !== undefined && { changeMessage }) }
+}
+
+/** Keys are unique in the whole pass, while a definition may use one in two groups: later ones get a number. */
+function uniqueKeys(): (key: string) => string {
+  const taken = new Set<string>()
+  return (key) => {
+    let unique = key
+    for (let n = 2; taken.has(unique); n++) unique = `${key}-${n}`
+    taken.add(unique)
+    return unique
+  }
+}
+
+function barcode({ format, message, altText }: Card['barcode']): JsonObject {
+  return {
+    format: barcodeFormats[format],
+    message,
+    // Scanners expect Latin-1; only a message that does not fit into it is written as UTF-8.
+    messageEncoding: /[\u0100-\uffff]/.test(message) ? 'utf-8' : 'iso-8859-1',
+    ...(altText && { altText }),
+  }
+}
+
+/** Both spellings, for phones before and since iOS 18; nothing where the text is no date-time. */
+function relevantDates(text: string | null): JsonObject {
+  const parsed = Timestamp.safeParse(text)
+  if (!parsed.success) return {}
+  const date = w3cDate(new Date(parsed.data))
+  return { relevantDate: date, relevantDates: [{ date }] }
+}
+
+/** Phones take seconds without a fraction. */
+function w3cDate(at: Date): string {
+  return `${at.toISOString().slice(0, -5)}Z`
+}
+
+function rgb(color: string): string {
+  const channels = [1, 3, 5].map((start) => Number.parseInt(color.slice(start, start + 2), 16))
+  return `rgb(${channels.join(', ')})`
+}
+
+function firstText(...texts: [string, ...string[]]): string {
+  return texts.find((text) => text.trim() !== '') ?? texts[0]
+}

@@ -1,0 +1,156 @@
+import { webcrypto } from 'node:crypto'
+import {
+  AuthorityKeyIdentifierExtension,
+  BasicConstraintsExtension,
+  ExtendedKeyUsageExtension,
+  Extension,
+  type JsonName,
+  KeyUsageFlags,
+  KeyUsagesExtension,
+  PemConverter,
+  SubjectKeyIdentifierExtension,
+  X509CertificateGenerator,
+} from '@peculiar/x509'
+
+export interface SandboxApple {
+  rootPem: string
+  /** The intermediate, in the place of Apple's WWDR certificate. */
+  wwdrPem: string
+  certificatePem: string
+  /** PKCS #8, not encrypted. */
+  keyPem: string
+}
+
+const algorithm = {
+  name: 'RSASSA-PKCS1-v1_5',
+  hash: 'SHA-256',
+  modulusLength: 2048,
+  publicExponent: new Uint8Array([1, 0, 1]),
+}
+const USER_ID = '0.9.2342.19200300.100.1.1'
+const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2'
+/** Marks a certificate that signs passes; holds the pass type identifier. */
+const PASS_SIGNING = '1.2.840.113635.100.6.1.16'
+/** Marks a certificate for development push: the push client asks for it wherever the address is not Apple's own. */
+const DEVELOPMENT_PUSH = '1.2.840.113635.100.6.3.1'
+const ORGANIZATION: JsonName = [{ O: ['Development Sandbox (not Apple)'] }]
+
+/**
+ * A certificate chain for development, shaped like Apple's: root, intermediate, pass certificate. The pass certificate
+ * also serves as TLS client certificate towards a push server. No phone trusts it, and each call makes new keys.
+ */
+export async function createSandboxApple(options: {
+  passTypeIdentifier: string
+  teamIdentifier: string
+  at: Date
+}): Promise<SandboxApple> {
+  const { passTypeIdentifier, teamIdentifier, at } = options
+  const [rootKeys, wwdrKeys, passKeys] = await Promise.all([generateKeys(), generateKeys(), generateKeys()])
+  const rootName: JsonName = [{ CN: ['Wallet Sandbox Development Root CA'] }, ...ORGANIZATION]
+  const wwdrName: JsonName = [
+    { CN: ['Wallet Sandbox Development Worldwide Developer Relations CA'] },
+    { OU: ['Sandbox'] },
+    ...ORGANIZATION,
+  ]
+  const passName: JsonName = [
+    { [USER_ID]: [passTypeIdentifier] },
+    { CN: ['Wallet Sandbox Development Pass Type ID'] },
+    { OU: [teamIdentifier] },
+    ...ORGANIZATION,
+  ]
+
+  const [rootPem, wwdrPem, certificatePem] = await Promise.all([
+    issue({
+      subject: rootName,
+      keys: rootKeys,
+      issuer: rootName,
+      issuerKeys: rootKeys,
+      at,
+      years: 15,
+      extensions: authority(),
+    }),
+    issue({
+      subject: wwdrName,
+      keys: wwdrKeys,
+      issuer: rootName,
+      issuerKeys: rootKeys,
+      at,
+      years: 10,
+      extensions: authority(0),
+    }),
+    issue({
+      subject: passName,
+      keys: passKeys,
+      issuer: wwdrName,
+      issuerKeys: wwdrKeys,
+      at,
+      years: 5,
+      extensions: [
+        new BasicConstraintsExtension(false, undefined, true),
+        new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
+        new ExtendedKeyUsageExtension([CLIENT_AUTH]),
+        new Extension(PASS_SIGNING, false, utf8String(passTypeIdentifier)),
+        new Extension(DEVELOPMENT_PUSH, false, Buffer.from([0x05, 0x00])),
+      ],
+    }),
+  ])
+  return { rootPem, wwdrPem, certificatePem, keyPem: await exportKey(passKeys.privateKey) }
+}
+
+function generateKeys(): Promise<webcrypto.CryptoKeyPair> {
+  return webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
+}
+
+async function issue(request: {
+  subject: JsonName
+  keys: webcrypto.CryptoKeyPair
+  issuer: JsonName
+  issuerKeys: webcrypto.CryptoKeyPair
+  at: Date
+  years: number
+  extensions: Extension[]
+}): Promise<string> {
+  const { subject, keys, issuer, issuerKeys, at, years, extensions } = request
+  const certificate = await X509CertificateGenerator.create(
+    {
+      subject,
+      issuer,
+      // A day of grace for clocks that disagree.
+      notBefore: addDays(at, -1),
+      notAfter: addDays(at, years * 365),
+      publicKey: keys.publicKey,
+      signingKey: issuerKeys.privateKey,
+      signingAlgorithm: algorithm,
+      extensions: [
+        ...extensions,
+        await SubjectKeyIdentifierExtension.create(keys.publicKey, false, webcrypto),
+        await AuthorityKeyIdentifierExtension.create(issuerKeys.publicKey, false, webcrypto),
+      ],
+    },
+    webcrypto,
+  )
+  return `${certificate.toString('pem')}\n`
+}
+
+function authority(pathLength?: number): Extension[] {
+  return [
+    new BasicConstraintsExtension(true, pathLength, true),
+    new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
+  ]
+}
+
+async function exportKey(key: webcrypto.CryptoKey): Promise<string> {
+  const pkcs8 = await webcrypto.subtle.exportKey('pkcs8', key)
+  return `${PemConverter.encode(pkcs8, PemConverter.PrivateKeyTag)}\n`
+}
+
+/** Pass type identifiers are short, so that the length fits in one byte; a longer one is refused by Apple as well. */
+function utf8String(text: string): Buffer {
+  const bytes = Buffer.from(text)
+  if (bytes.length > 0x7f) throw new RangeError(`The pass type identifier "${text}" is longer than 127 bytes.`)
+  return Buffer.from([0x0c, bytes.length, ...bytes])
+}
+
+function addDays(at: Date, days: number): Date {
+  return new Date(at.getTime() + days * 86_400_000)
+}

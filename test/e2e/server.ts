@@ -1,0 +1,96 @@
+import type { Readable } from 'node:stream'
+import { execa } from 'execa'
+import { onTestFinished } from 'vitest'
+import { type Client, createClient } from '../../src/client/client.ts'
+import { emptyDatabase, type TestDialect, temporaryFolder } from '../support/databases.ts'
+
+/** The built program, as a user runs it. */
+export const program = new URL('../../bin/run.js', import.meta.url).pathname
+
+/** A secret for servers on PostgreSQL, which have no file to keep one beside. */
+const SERVER_KEY = 'e2e-'.repeat(11)
+
+export interface ServerOptions {
+  dialect?: TestDialect
+  /** A database that another server made; its first token must then be given. */
+  database?: string
+  token?: string
+  args?: string[]
+  env?: Record<string, string>
+}
+
+export interface TestServer {
+  url: string
+  token: string
+  database: string
+  client: Client
+  /** SIGTERM, and waits for the end; resolves to the exit code. */
+  stop(): Promise<number | undefined>
+  /** SIGKILL, and waits for the end. */
+  kill(): Promise<void>
+  stderr(): string
+}
+
+/** Starts `passes serve` as a process of its own on a free port, without a rate limit. */
+export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
+  const database = options.database ?? (await emptyDatabase(options.dialect ?? 'sqlite'))
+  const folder = temporaryFolder()
+  const child = execa('node', [program, 'serve', '--port', '0', '--json', ...(options.args ?? [])], {
+    cwd: folder,
+    env: {
+      PASSES_DATABASE_URL: database,
+      PASSES_RATE_LIMIT: '0',
+      PASSES_LOG_LEVEL: 'warn',
+      ...(database.startsWith('postgres') && { PASSES_SERVER_KEY: SERVER_KEY }),
+      ...options.env,
+    },
+    reject: false,
+    buffer: false,
+  })
+  let stderr = ''
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk
+  })
+  onTestFinished(async () => {
+    child.kill('SIGKILL')
+    await child
+  })
+  const started = await firstJson(child.stdout, () => stderr)
+  const token = options.token ?? started.token
+  if (!token) throw new Error('The database had a workspace already: give its token')
+  const client = createClient({ url: started.url, token, attempts: 1 })
+  onTestFinished(() => client.close())
+  return {
+    url: started.url,
+    token,
+    database,
+    client,
+    stderr: () => stderr,
+    async stop() {
+      child.kill('SIGTERM')
+      return (await child).exitCode
+    },
+    async kill() {
+      child.kill('SIGKILL')
+      await child
+    },
+  }
+}
+
+/** Runs a command of the built program against a server and waits for its end. */
+export function run(args: string[], server?: Pick<TestServer, 'url' | 'token'>, options: object = {}) {
+  return execa('node', [program, ...args], {
+    env: { ...(server && { PASSES_URL: server.url, PASSES_TOKEN: server.token }), XDG_CONFIG_HOME: '/nonexistent' },
+    reject: false,
+    ...options,
+  })
+}
+
+async function firstJson(stdout: Readable, stderr: () => string) {
+  let text = ''
+  for await (const chunk of stdout) {
+    text += chunk
+    if (text.endsWith('}\n')) return JSON.parse(text) as { url: string; token: string | null }
+  }
+  throw new Error(`The server did not start: ${stderr()}`)
+}

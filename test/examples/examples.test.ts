@@ -1,0 +1,190 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { parse } from 'csv-parse/sync'
+import sharp from 'sharp'
+import { expect, test } from 'vitest'
+import { attendees } from '../../examples/generator/attendees.ts'
+import { brokenRows } from '../../examples/generator/broken-attendees.ts'
+import { codePointLength } from '../../src/core/contract/common.ts'
+import { Definition, PassType } from '../../src/core/contract/definition.ts'
+import { checkDefinition } from '../../src/core/rules/definition.ts'
+import { resolvePolicies } from '../../src/core/rules/resolve.ts'
+import { compileVariables } from '../../src/core/rules/variables.ts'
+
+const root = join(import.meta.dirname, '../..')
+const folder = (example: string) => join(root, 'examples', example)
+
+const examples = [
+  { example: 'conference', passType: 'eventTicket', files: { 'attendees.csv': 2000, 'attendees-mended.csv': 18 } },
+  { example: 'loyalty', passType: 'storeCard', files: { 'members.csv': 200 } },
+  { example: 'coupon', passType: 'coupon', files: { 'coupons.csv': 200 } },
+]
+
+test.each(examples)('the $example template can be published as it is', async ({ example, passType }) => {
+  const template = await readTemplate(example)
+  expect(PassType.parse(template.passType)).toBe(passType)
+  expect(checkDefinition(await readDefinition(example))).toEqual([])
+})
+
+test.each(examples)('the $example images are small PNG files of the sizes that wallets show', async ({ example }) => {
+  const { design } = (await readTemplate(example)).definition
+  // On an event ticket the strip is less high than on a store card or a coupon.
+  const strip = example === 'conference' ? [1125, 294] : [1125, 432]
+  const sizes: Record<string, number[]> = { icon: [114, 114], logo: [480, 150], strip, hero: [1032, 336] }
+  expect(Object.keys(design.images).sort()).toEqual(Object.keys(sizes).sort())
+  for (const [role, path] of Object.entries(design.images)) {
+    const file = join(folder(example), path)
+    const { data, info } = await sharp(file).removeAlpha().raw().toBuffer({ resolveWithObject: true })
+    expect([info.width, info.height], role).toEqual(sizes[role])
+    expect((await stat(file)).size, role).toBeLessThan(60_000)
+    const corner = `#${data.subarray(0, 3).toString('hex')}`
+    if (role === 'logo') expect(corner).toBe(design.colors.background)
+  }
+})
+
+const goodFiles = examples.flatMap(({ example, files }) =>
+  Object.entries(files).map(([file, count]) => ({ example, file, count })),
+)
+
+test.each(goodFiles)('each of the $count rows of $example/$file makes a pass', async ({ example, file, count }) => {
+  const check = checkOf(await readDefinition(example))
+  const [header, ...rows] = await readRows(example, file)
+  expect(rows).toHaveLength(count)
+  for (const row of rows) expect(check(header!, row), row.join()).toEqual([])
+  expect(new Set(rows.map(([externalPassId]) => externalPassId)).size).toBe(count)
+})
+
+test('the attendees bring the scripts, quotes, commas, line breaks and emoji that real lists hold', async () => {
+  const text = await readFile(join(folder('conference'), 'attendees.csv'), 'utf8')
+  const scripts =
+    'Latin Cyrillic Greek Arabic Hebrew Devanagari Tamil Bengali Han Hiragana Katakana Hangul Thai Ethiopic Georgian Armenian'
+  const signs = [
+    ...scripts.split(' ').map((script) => new RegExp(`\\p{Script=${script}}`, 'u')),
+    /\u200d\p{Extended_Pictographic}/u,
+    /\w'\w/,
+    /\w’\w/,
+    /""/,
+    /\w, \w/,
+    /\w-\w/,
+    /\n1\. /,
+  ]
+  expect(signs.filter((sign) => !sign.test(text))).toEqual([])
+  expect(text).not.toMatch(/\r|undefined|^\ufeff/)
+})
+
+test('of the broken file exactly the rows that are meant to be broken make no pass', async () => {
+  const check = checkOf(await readDefinition('conference'))
+  const [header, ...rows] = await readRows('conference', 'attendees-broken.csv')
+  const seen = new Set<string>()
+  const refused = rows.flatMap((row, index) => {
+    const repeated = seen.has(row[0]!)
+    seen.add(row[0]!)
+    return repeated || check(header!, row).length > 0 ? [index] : []
+  })
+  const meant = brokenRows(attendees({ seed: 521, first: 2001, count: 40 }))
+  expect(rows).toHaveLength(40)
+  expect(refused).toEqual(meant.map(({ index }) => index))
+  expect(meant.map(({ cells }) => cells)).toEqual(meant.map(({ index }) => rows[index]))
+})
+
+test('what is mended and what was fine make up the 40 late registrations', async () => {
+  const [, ...broken] = await readRows('conference', 'attendees-broken.csv')
+  const [, ...mended] = await readRows('conference', 'attendees-mended.csv')
+  const fine = broken.filter((_, index) => index % 2 === 0 || index > 2 * mended.length)
+  const ids = [...fine, ...mended].map(([externalPassId]) => externalPassId).sort()
+  expect(ids).toEqual(Array.from({ length: 40 }, (_, index) => `PG27-${String(2001 + index).padStart(5, '0')}`))
+})
+
+const scripts = [
+  {
+    script: 'make-attendees.ts',
+    base: 'conference',
+    files: ['attendees.csv', 'attendees-broken.csv', 'attendees-mended.csv'],
+  },
+  { script: 'make-customers.ts', base: '.', files: ['loyalty/members.csv', 'coupon/coupons.csv'] },
+]
+
+test.each(scripts)('$script writes the same bytes again', async ({ script, base, files }) => {
+  const target = await mkdtemp(join(tmpdir(), 'passes-examples-'))
+  try {
+    await run(script, target)
+    for (const file of files) {
+      expect(await readFile(join(target, file), 'utf8')).toBe(await readFile(join(folder(base), file), 'utf8'))
+    }
+  } finally {
+    await rm(target, { recursive: true })
+  }
+})
+
+test('make-images.ts draws every image that the templates name, as committed', async () => {
+  const target = await mkdtemp(join(tmpdir(), 'passes-examples-'))
+  try {
+    await run('make-images.ts', target)
+    for (const { example } of examples) {
+      for (const path of Object.values((await readTemplate(example)).definition.design.images)) {
+        const pixels = (base: string) => sharp(join(base, path)).ensureAlpha().raw().toBuffer()
+        const [drawn, committed] = [await pixels(join(target, example)), await pixels(folder(example))]
+        // Edges may be smoothed a little differently on another processor.
+        expect(meanDifference(drawn, committed), `${example}/${path}`).toBeLessThan(0.5)
+      }
+    }
+  } finally {
+    await rm(target, { recursive: true })
+  }
+})
+
+interface TemplateFile {
+  name: string
+  description: string
+  passType: string
+  definition: { design: { images: Record<string, string>; colors: { background: string } } }
+}
+
+async function readTemplate(example: string): Promise<TemplateFile> {
+  return JSON.parse(await readFile(join(folder(example), 'template.json'), 'utf8'))
+}
+
+/** The definition as the server would get it: each path of an image replaced by an id. */
+async function readDefinition(example: string): Promise<Definition> {
+  const { definition } = await readTemplate(example)
+  const images = Object.fromEntries(
+    Object.keys(definition.design.images).map((role) => [role, '00000000-0000-0000-0000-000000000000']),
+  )
+  return Definition.parse({ ...definition, design: { ...definition.design, images } })
+}
+
+async function readRows(example: string, file: string): Promise<string[][]> {
+  return parse(await readFile(join(folder(example), file)), { relax_column_count: true })
+}
+
+/** Everything that keeps a row from being a pass; an empty cell is a variable that is not given. */
+function checkOf(definition: Definition) {
+  const checkVariables = compileVariables(definition.variables)
+  return (header: string[], row: string[]): unknown[] => {
+    if (row.length !== header.length) return ['column count']
+    const { externalPassId, label, ...cells } = Object.fromEntries(header.map((name, index) => [name, row[index]!]))
+    const variables = Object.fromEntries(Object.entries(cells).filter(([, value]) => value !== ''))
+    const undeclared = Object.keys(cells).filter((name) => definition.variables.every((known) => known.name !== name))
+    const lengths = [externalPassId, label].filter((value) => !value || codePointLength(value) > 255)
+    const issues = [...undeclared, ...lengths, ...checkVariables(variables)]
+    if (issues.length > 0) return issues
+    const names = { id: '', scanCode: '', templateName: '', projectName: null }
+    const resolved = resolvePolicies(definition, { ...names, externalPassId: '', label: '', variables })
+    return 'issues' in resolved ? resolved.issues : []
+  }
+}
+
+/** From 0 for the same pixels to 255 for black against white. */
+function meanDifference(a: Buffer, b: Buffer): number {
+  if (a.length !== b.length) return 255
+  return a.reduce((sum, value, index) => sum + Math.abs(value - b[index]!), 0) / a.length
+}
+
+async function run(script: string, target: string): Promise<void> {
+  await promisify(execFile)(process.execPath, ['--import', 'tsx', join(root, 'examples', script), target], {
+    cwd: root,
+  })
+}

@@ -1,0 +1,36 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { inject, onTestFinished } from 'vitest'
+
+/** Every guarantee of storage is tested on both databases: describe.each(dialects). */
+export const dialects = ['sqlite', 'postgres'] as const
+export type TestDialect = (typeof dialects)[number]
+
+/** An empty database of its own, gone after the test. */
+export async function emptyDatabase(dialect: TestDialect): Promise<string> {
+  if (dialect === 'sqlite') return `sqlite:${join(temporaryFolder(), 'passes.db')}`
+  const name = `passes_${randomUUID().replaceAll('-', '')}`
+  await onServer(`create database ${name}`)
+  onTestFinished(() => onServer(`drop database ${name} with (force)`))
+  return `${inject('postgresUrl')}${name}`
+}
+
+/** A folder of its own, gone after the test. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'passes-test-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+async function onServer(sql: string): Promise<void> {
+  const client = new pg.Client(`${inject('postgresUrl')}postgres`)
+  await client.connect()
+  try {
+    await client.query(sql)
+  } finally {
+    await client.end()
+  }
+}

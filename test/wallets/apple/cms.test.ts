@@ -1,0 +1,115 @@
+import { createHash, X509Certificate } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { execa } from 'execa'
+import { Certificate, ContentInfo, SignedData } from 'pkijs'
+import { beforeAll, expect, test } from 'vitest'
+import { createSigner } from '../../../src/wallets/apple/cms.ts'
+import { at, createTestIdentity, flipped, type TestIdentity, temporaryFolder, verifySignature } from './fixtures.ts'
+
+const content = Buffer.from(JSON.stringify({ 'pass.json': 'a'.repeat(40), 'icon.png': 'b'.repeat(40) }))
+
+let chain: TestIdentity
+let signature: Buffer
+beforeAll(async () => {
+  chain = await createTestIdentity()
+  signature = await createSigner(chain.identity)(content, at)
+})
+
+const toArrayBuffer = (bytes: Uint8Array) => new Uint8Array(bytes).buffer
+
+test('openssl accepts the signature with nothing but the root, and names the signer', async () => {
+  const folder = writeSigned(signature, content)
+  const { stderr } = await verifySignature(folder, chain.rootPem, ['-signer', 'signer.pem'])
+  expect(stderr).toContain('CMS Verification successful')
+  expect(readFileSync(join(folder, 'signer.pem'), 'utf8').trim()).toBe(chain.certificatePem.trim())
+})
+
+test('the structure is as phones want it: SHA-256, both certificates, three signed attributes, signing time', async () => {
+  const folder = writeSigned(signature, content)
+  const { stdout } = await execa('openssl', ['cms', '-cmsout', '-print', '-inform', 'DER', '-in', 'signature'], {
+    cwd: folder,
+  })
+  expect(stdout).toContain('eContent: <ABSENT>')
+  expect(stdout).toContain('algorithm: sha256 (2.16.840.1.101.3.4.2.1)')
+  expect(stdout.match(/d\.certificate:/g)).toHaveLength(2)
+  expect(stdout.match(/object: \w+/g)?.slice(-3)).toEqual([
+    'object: contentType',
+    'object: signingTime',
+    'object: messageDigest',
+  ])
+  expect(stdout).toContain('UTCTIME:Jul  1 12:34:56 2026 GMT')
+  expect(stdout).toContain('signatureAlgorithm: \n          algorithm: rsaEncryption')
+})
+
+test('openssl reads the bytes back to the same bytes, so they are DER', async () => {
+  const folder = writeSigned(signature, content)
+  await execa('openssl', ['cms', '-cmsout', '-inform', 'DER', '-in', 'signature', '-outform', 'DER', '-out', 'again'], {
+    cwd: folder,
+  })
+  expect(readFileSync(join(folder, 'again')).equals(signature)).toBe(true)
+})
+
+test('a second implementation accepts it, and refuses other content', async () => {
+  const signed = new SignedData({ schema: ContentInfo.fromBER(toArrayBuffer(signature)).content })
+  const root = Certificate.fromBER(toArrayBuffer(new X509Certificate(chain.rootPem).raw))
+  const check = (data: Buffer) =>
+    signed.verify({ signer: 0, data: toArrayBuffer(data), trustedCerts: [root], checkChain: true, checkDate: at })
+  expect(await check(content)).toBe(true)
+  await expect(check(flipped(content, 0))).rejects.toThrow('digest')
+})
+
+test('after 2049 the signing time is a GeneralizedTime and openssl still reads it', async () => {
+  const late = await createSigner(chain.identity)(content, new Date('2050-01-01T00:00:00Z'))
+  const { stdout } = await execa('openssl', ['asn1parse', '-inform', 'DER'], { input: late })
+  expect(stdout).toContain('GENERALIZEDTIME   :20500101000000Z')
+})
+
+test('openssl refuses it once a byte of the content differs', async () => {
+  for (let position = 0; position < content.length; position += 5) {
+    await expectRefused(signature, flipped(content, position), `byte ${position}`)
+  }
+})
+
+// Every part that carries meaning. (Readers skip some bytes between, such as versions and empty parameters.)
+test.each([
+  ['the pass certificate', () => partOf(chain.identity.certificate.der), 41],
+  ['the WWDR certificate', () => partOf(chain.identity.wwdr.der), 41],
+  ['the signed attributes', attributesPart, 3],
+  ['the signature value', () => ({ start: signature.length - 256, end: signature.length }), 7],
+] as const)('openssl refuses it once a byte of %s differs', async (_, part, step) => {
+  const { start, end } = part()
+  expect(start).toBeGreaterThan(0)
+  for (let position = start; position < end; position += step) {
+    await expectRefused(flipped(signature, position), content, `byte ${position - start}`)
+  }
+})
+
+test('openssl refuses it under another root', async () => {
+  const stranger = await createTestIdentity()
+  await expect(verifySignature(writeSigned(signature, content), stranger.rootPem)).rejects.toThrow(
+    'Verification failure',
+  )
+})
+
+function writeSigned(signatureBytes: Buffer, contentBytes: Buffer): string {
+  const folder = temporaryFolder()
+  writeFileSync(join(folder, 'signature'), signatureBytes)
+  writeFileSync(join(folder, 'manifest.json'), contentBytes)
+  return folder
+}
+
+async function expectRefused(signatureBytes: Buffer, contentBytes: Buffer, what: string): Promise<void> {
+  const folder = writeSigned(signatureBytes, contentBytes)
+  await expect(verifySignature(folder, chain.rootPem), what).rejects.toThrow()
+}
+
+function partOf(bytes: Buffer): { start: number; end: number } {
+  const start = signature.indexOf(bytes)
+  return { start, end: start + bytes.length }
+}
+
+function attributesPart(): { start: number; end: number } {
+  const contentType = Buffer.from('301806092a864886f70d010903', 'hex')
+  return { start: partOf(contentType).start, end: partOf(createHash('sha256').update(content).digest()).end }
+}

@@ -1,0 +1,107 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { execa } from 'execa'
+import sharp from 'sharp'
+import { onTestFinished } from 'vitest'
+import { Definition, type DefinitionInput, type PassType } from '../../../src/core/contract/definition.ts'
+import { renderCard } from '../../../src/core/rules/card.ts'
+import { type AppleIdentity, parseAppleIdentity } from '../../../src/wallets/apple/identity.ts'
+import { createSandboxApple, type SandboxApple } from '../../../src/wallets/sandbox/certificates.ts'
+import type { WalletPass } from '../../../src/wallets/wallet.ts'
+
+export const at = new Date('2026-07-01T12:34:56.789Z')
+export const passTypeIdentifier = 'pass.com.example.tickets'
+export const teamIdentifier = 'A1B2C3D4E5'
+export const webServiceUrl = 'https://passes.example.com/apple'
+
+export interface TestIdentity extends SandboxApple {
+  identity: AppleIdentity
+}
+
+export async function createTestIdentity(): Promise<TestIdentity> {
+  const chain = await createSandboxApple({ passTypeIdentifier, teamIdentifier, at })
+  const identity = parseAppleIdentity(
+    {
+      certificate: { source: 'pass.pem', pem: chain.certificatePem },
+      key: { source: 'key.pem', pem: chain.keyPem },
+      wwdr: { source: 'wwdr.pem', pem: chain.wwdrPem },
+    },
+    at,
+  )
+  return { ...chain, identity }
+}
+
+export interface TestPass {
+  passType?: PassType
+  definition?: Omit<DefinitionInput, 'design'> & { design?: Partial<DefinitionInput['design']> }
+  variables?: Record<string, string>
+  expiresAt?: Date | null
+  voided?: boolean
+}
+
+/** A pass as issuing would render it, from a definition that went through the contract's schema. */
+export function testPass({
+  passType = 'generic',
+  definition,
+  variables = {},
+  expiresAt = null,
+  voided = false,
+}: TestPass): WalletPass {
+  const scope = new Map(Object.entries({ 'pass.scanCode': 'SCANCODE234567', ...variables }))
+  const parsed = Definition.parse({
+    ...definition,
+    design: { organizationName: 'Example', description: 'A pass', ...definition?.design },
+  })
+  const card = renderCard({ passType, definition: parsed, scope, expiresAt, voided })
+  return {
+    id: '01982f3e-0000-7000-8000-000000000001',
+    templateId: '01982f3e-0000-7000-8000-000000000002',
+    authenticationToken: 'token-of-at-least-16-characters',
+    card,
+    templateCard: card,
+  }
+}
+
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'passes-apple-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** Unpacks with unzip, which checks every CRC on the way. */
+export async function unpack(archive: Buffer): Promise<string> {
+  const folder = temporaryFolder()
+  writeFileSync(join(folder, 'pass.pkpass'), archive)
+  const options = { cwd: folder, env: { LC_ALL: 'C.UTF-8' } }
+  await execa('unzip', ['-q', '-t', 'pass.pkpass'], options)
+  await execa('unzip', ['-q', 'pass.pkpass', '-d', 'out'], options)
+  return join(folder, 'out')
+}
+
+/** The signature in a folder over the manifest.json beside it, by openssl; throws where it is refused. */
+export function verifySignature(folder: string, rootPem: string, options: string[] = []) {
+  const root = join(temporaryFolder(), 'root.pem')
+  writeFileSync(root, rootPem)
+  const files = ['-in', 'signature', '-content', 'manifest.json', '-CAfile', root]
+  const time = ['-attime', String(Math.floor(at.getTime() / 1000))]
+  return execa(
+    'openssl',
+    ['cms', '-verify', '-inform', 'DER', '-binary', '-purpose', 'any', ...files, ...time, ...options],
+    {
+      cwd: folder,
+    },
+  )
+}
+
+export function flipped(bytes: Buffer, position: number): Buffer {
+  const copy = Buffer.from(bytes)
+  copy[position]! ^= 0x01
+  return copy
+}
+
+export function picture(width: number, height: number, format: 'png' | 'jpeg' = 'png'): Promise<Buffer> {
+  return sharp({ create: { width, height, channels: 3, background: '#336699' } })
+    .toFormat(format)
+    .toBuffer()
+}

@@ -1,0 +1,128 @@
+import sharp from 'sharp'
+import { expect, test } from 'vitest'
+import { createImageSets } from '../../../src/wallets/apple/images.ts'
+import { picture } from './fixtures.ts'
+
+const background = '#336699'
+
+/** Serves pictures by name and counts how often each is read. */
+function library(pictures: Record<string, Buffer | Error>) {
+  const reads: string[] = []
+  const loadImage = async (id: string) => {
+    reads.push(id)
+    const found = pictures[id]
+    if (!(found instanceof Buffer)) throw found ?? new Error(`No image ${id}`)
+    return found
+  }
+  return { reads, loadImage }
+}
+
+async function sizes(files: { name: string; bytes: Buffer }[]): Promise<Record<string, string>> {
+  const entries = files.map(async ({ name, bytes }) => {
+    const { format, width, height } = await sharp(bytes).metadata()
+    return [name, `${format} ${width}x${height}`] as const
+  })
+  return Object.fromEntries(await Promise.all(entries))
+}
+
+test('there is always an icon: a plain one in the colour of the card where none is given', async () => {
+  const { loadImage } = library({})
+  const files = await createImageSets(loadImage)({ images: {}, background })
+  expect(await sizes(files)).toEqual({
+    'icon.png': 'png 38x38',
+    'icon@2x.png': 'png 76x76',
+    'icon@3x.png': 'png 114x114',
+  })
+  const { channels } = await sharp(files[0]!.bytes).stats()
+  expect(channels.map(({ mean }) => mean)).toEqual([0x33, 0x66, 0x99])
+})
+
+test('a picture is shrunk to each scale that it fills and never enlarged; JPEG becomes PNG', async () => {
+  const { loadImage } = library({
+    icon: await picture(20, 20),
+    logo: await picture(1000, 200, 'jpeg'),
+    strip: await picture(800, 288),
+    thumbnail: await picture(180, 240, 'jpeg'),
+    hero: await picture(1032, 336),
+  })
+  const images = { icon: 'icon', logo: 'logo', strip: 'strip', thumbnail: 'thumbnail', hero: 'hero' }
+  expect(await sizes(await createImageSets(loadImage)({ images, background }))).toEqual({
+    'icon.png': 'png 20x20',
+    'logo.png': 'png 160x32',
+    'logo@2x.png': 'png 320x64',
+    'logo@3x.png': 'png 480x96',
+    'strip.png': 'png 375x135',
+    'strip@2x.png': 'png 750x270',
+    'thumbnail.png': 'png 68x90',
+    'thumbnail@2x.png': 'png 135x180',
+  })
+})
+
+test('a photo that says it lies on its side is set upright', async () => {
+  const sideways = await sharp(await picture(300, 100, 'jpeg'))
+    .withMetadata({ orientation: 6 })
+    .jpeg()
+    .toBuffer()
+  const { loadImage } = library({ a: sideways })
+  const made = await sizes(await createImageSets(loadImage)({ images: { thumbnail: 'a' }, background }))
+  expect(made).toMatchObject({ 'thumbnail.png': 'png 30x90', 'thumbnail@3x.png': 'png 90x270' })
+})
+
+test('callers that come together share one build, and later ones its result', async () => {
+  const { loadImage, reads } = library({ logo: await picture(160, 50) })
+  const imageSets = createImageSets(loadImage)
+  const card = { images: { logo: 'logo' }, background }
+  const all = await Promise.all(Array.from({ length: 20 }, () => imageSets(card)))
+  all.push(await imageSets({ ...card, images: { ...card.images } }))
+  expect(new Set(all).size).toBe(1)
+  expect(reads).toEqual(['logo'])
+})
+
+test('the colour of the card makes another set only where the icon is plain', async () => {
+  const { loadImage } = library({ icon: await picture(38, 38) })
+  const imageSets = createImageSets(loadImage)
+  const withIcon = await imageSets({ images: { icon: 'icon' }, background })
+  expect(await imageSets({ images: { icon: 'icon' }, background: '#000000' })).toBe(withIcon)
+  const plain = await imageSets({ images: {}, background })
+  expect(await imageSets({ images: {}, background: '#000000' })).not.toBe(plain)
+})
+
+test('a failed build is not kept', async () => {
+  const pictures: Record<string, Buffer | Error> = { logo: new Error('The database is away') }
+  const { loadImage } = library(pictures)
+  const imageSets = createImageSets(loadImage)
+  const card = { images: { logo: 'logo' }, background }
+  await expect(Promise.all([imageSets(card), imageSets(card)])).rejects.toThrow('The database is away')
+  pictures.logo = await picture(160, 50)
+  expect(await sizes(await imageSets(card))).toHaveProperty('logo.png')
+})
+
+test('the sets used last are kept, within the bound', async () => {
+  const { loadImage, reads } = library({ a: await picture(38, 38), b: await picture(38, 38), c: await picture(38, 38) })
+  const [icon] = await createImageSets(loadImage)({ images: { icon: 'a' }, background })
+  reads.length = 0
+  const imageSets = createImageSets(loadImage, { maxBytes: icon!.bytes.length * 2 })
+  for (const icon of ['a', 'b', 'a', 'c', 'a', 'b']) await imageSets({ images: { icon }, background })
+  // c took the place of b, since a had been used after it.
+  expect(reads).toEqual(['a', 'b', 'c', 'b'])
+})
+
+test.each([
+  ['text', Buffer.from('hello')],
+  ['nothing', Buffer.alloc(0)],
+  ['SVG', Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>')],
+])('%s is refused as an image, by role and id', async (_, bytes) => {
+  const { loadImage } = library({ x: bytes })
+  await expect(createImageSets(loadImage)({ images: { strip: 'x' }, background })).rejects.toMatchObject({
+    code: 'PASS_ISSUING_FAILED',
+    details: { imageId: 'x', role: 'strip' },
+  })
+})
+
+test('a cut-off picture is refused', async () => {
+  const whole = await picture(400, 300, 'jpeg')
+  const { loadImage } = library({ x: whole.subarray(0, whole.length - 200) })
+  await expect(createImageSets(loadImage)({ images: { strip: 'x' }, background })).rejects.toMatchObject({
+    code: 'PASS_ISSUING_FAILED',
+  })
+})

@@ -1,0 +1,271 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { PassType } from '../../../src/core/contract/definition.ts'
+import type { Card } from '../../../src/core/rules/card.ts'
+import { buildPassJson } from '../../../src/wallets/apple/pass-json.ts'
+import { PassJson } from '../../../src/wallets/apple/pass-json-schema.ts'
+import { passTypeIdentifier, type TestPass, teamIdentifier, testPass, webServiceUrl } from './fixtures.ts'
+
+const identity = { passTypeIdentifier, teamIdentifier }
+
+/** As a phone gets it: through JSON and back. */
+function build(options: TestPass, card: Partial<Card> = {}) {
+  const pass = testPass(options)
+  const json = buildPassJson({ ...pass, card: { ...pass.card, ...card } }, identity, webServiceUrl)
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks at what any phone would find, at any depth.
+  return JSON.parse(JSON.stringify(json)) as Record<string, any>
+}
+
+const field = (key: string, value = '{{v}}', more = {}) => ({ key, label: `L ${key}`, value, ...more })
+const everyGroup = {
+  header: [field('h')],
+  primary: [field('p', '{{v}}', { changeMessage: 'Now {{v}} %@' })],
+  secondary: [field('s')],
+  auxiliary: [field('a')],
+  back: [field('b')],
+}
+const groups = ['headerFields', 'primaryFields', 'secondaryFields', 'auxiliaryFields', 'backFields']
+
+test('a plain pass is exactly this', () => {
+  expect(build({ definition: { design: { fields: { primary: [field('name', 'Ada')] } } } })).toEqual({
+    formatVersion: 1,
+    passTypeIdentifier,
+    teamIdentifier,
+    serialNumber: '01982f3e-0000-7000-8000-000000000001',
+    webServiceURL: 'https://passes.example.com/apple',
+    authenticationToken: 'token-of-at-least-16-characters',
+    organizationName: 'Example',
+    description: 'A pass',
+    barcodes: [{ format: 'PKBarcodeFormatQR', message: 'SCANCODE234567', messageEncoding: 'iso-8859-1' }],
+    generic: { primaryFields: [{ key: 'name', label: 'L name', value: 'Ada' }] },
+  })
+})
+
+test('a full pass is exactly this', () => {
+  const json = build({
+    passType: 'eventTicket',
+    expiresAt: new Date('2026-12-31T23:59:59.999Z'),
+    voided: true,
+    definition: {
+      design: {
+        logoText: 'Logo',
+        colors: { background: '#0A141e', foreground: '#ffffff', label: '#000000' },
+        barcode: { format: 'pdf417', message: 'm', altText: 'alt' },
+        locations: [
+          { latitude: 1.5, longitude: -2, relevantText: 'Here' },
+          { latitude: 0, longitude: 0 },
+        ],
+        relevantDate: '2026-08-01T20:00+02:00',
+        links: [{ label: 'Site', url: 'https://example.com/?a=1&b=2' }],
+        fields: { back: [field('terms', 'None', { changeMessage: '%@' })] },
+      },
+      apple: { sharingProhibited: true },
+    },
+  })
+  expect(json).toMatchObject({
+    logoText: 'Logo',
+    backgroundColor: 'rgb(10, 20, 30)',
+    foregroundColor: 'rgb(255, 255, 255)',
+    labelColor: 'rgb(0, 0, 0)',
+    barcodes: [{ format: 'PKBarcodeFormatPDF417', message: 'm', messageEncoding: 'iso-8859-1', altText: 'alt' }],
+    locations: [
+      { latitude: 1.5, longitude: -2, relevantText: 'Here' },
+      { latitude: 0, longitude: 0 },
+    ],
+    relevantDate: '2026-08-01T18:00:00Z',
+    relevantDates: [{ date: '2026-08-01T18:00:00Z' }],
+    expirationDate: '2026-12-31T23:59:59Z',
+    voided: true,
+    sharingProhibited: true,
+    eventTicket: {
+      backFields: [
+        { key: 'terms', label: 'L terms', value: 'None', changeMessage: '%@' },
+        { key: 'link-1', label: 'Site', value: 'https://example.com/?a=1&b=2' },
+      ],
+    },
+  })
+})
+
+const hostile = {
+  number: '42',
+  'number beyond doubles': '90071992547409931e999',
+  emoji: '👩‍👩‍👧‍👦 🇩🇪',
+  'right to left': '\u202eשלום عالم',
+  'ten thousand characters': 'ä'.repeat(10_000),
+  braces: '{{v}} {{pass.id}} {{',
+  quotes: `"'\\"},"voided":true,"x":{"`,
+  'lone surrogates': 'a\ud800b\udc00',
+  'control characters': '\u0000\u0007\r\n\u2028',
+  html: '<a href="javascript:alert(1)">x</a>',
+  empty: '',
+}
+
+describe.each(PassType.options)('%s', (passType) => {
+  test.each(Object.entries(hostile))('%s comes out as text in every place', (_, v) => {
+    const json = build({
+      passType,
+      variables: { v },
+      definition: {
+        variables: [{ name: 'v', label: 'V' }],
+        design: {
+          organizationName: '{{v}}',
+          description: '{{v}}',
+          logoText: '{{v}}',
+          fields: everyGroup,
+          barcode: { message: '{{v}}', altText: '{{v}}' },
+          locations: [{ latitude: 1, longitude: 2, relevantText: '{{v}}' }],
+          relevantDate: '{{v}}',
+          links: [{ label: '{{v}}', url: '{{v}}' }],
+        },
+        apple: { userInfo: { note: '{{v}}' } },
+      },
+    })
+    expect(PassJson.safeParse(json).error).toBeUndefined()
+    const value = v.toWellFormed()
+    for (const group of groups) expect(json[passType][group][0].value).toBe(value)
+    expect(json[passType].primaryFields[0].changeMessage).toBe(`Now ${value} %@`)
+    expect(json[passType].backFields.at(-1)).toEqual({ key: 'link-1', value, ...(value && { label: value }) })
+    expect(json.barcodes?.[0].message).toBe(value || undefined)
+    expect(json.userInfo.note).toBe(value)
+    expect(json.voided).toBeUndefined()
+    expect(json).not.toHaveProperty('relevantDate')
+    expect(Object.keys(json).filter((key) => PassType.options.includes(key as PassType))).toEqual([passType])
+    if (passType === 'boardingPass') expect(json.boardingPass.transitType).toBe('PKTransitTypeGeneric')
+    else expect(json[passType]).not.toHaveProperty('transitType')
+  })
+})
+
+test('a pass without a description is described by its organization, and one without either is a pass', () => {
+  expect(build({}, { description: ' ' })).toMatchObject({ description: 'Example' })
+  expect(build({}, { organizationName: '' })).toMatchObject({ organizationName: 'A pass', description: 'A pass' })
+  expect(build({}, { organizationName: '', description: '' })).toMatchObject({
+    organizationName: 'Pass',
+    description: 'Pass',
+  })
+})
+
+test('a barcode beyond Latin-1 is written as UTF-8', () => {
+  const encoding = (message: string) =>
+    build({}, { barcode: { format: 'qr', message, altText: null } }).barcodes[0].messageEncoding
+  expect(encoding('Zoë ÿ')).toBe('iso-8859-1')
+  expect(encoding('Łódź')).toBe('utf-8')
+  expect(encoding('🎫')).toBe('utf-8')
+})
+
+test.each(['', 'tomorrow', '2026-08-01', '2026-02-30T10:00:00Z', '1754078400', '2026-08-01T20:00:00'])(
+  'a relevant date of "%s" is left out',
+  (relevantDate) => {
+    const json = build({}, { relevantDate })
+    expect(json).not.toHaveProperty('relevantDate')
+    expect(json).not.toHaveProperty('relevantDates')
+  },
+)
+
+test('field keys are unique over all groups, and stay the same from one build to the next', () => {
+  const fields = { header: [field('a')], primary: [field('a'), field('link-1')], back: [field('a-2'), field('a')] }
+  const options = { definition: { design: { fields, links: [{ label: 'L', url: 'https://example.com' }] } } }
+  const keys = groups.flatMap((group) => (build(options).generic[group] ?? []).map(({ key }: { key: string }) => key))
+  expect(keys).toEqual(['a', 'a-2', 'link-1', 'a-2-2', 'a-3', 'link-1-2'])
+})
+
+describe('overrides', () => {
+  test('objects merge, arrays and all else replace, null takes away', () => {
+    const json = build({
+      definition: {
+        design: { logoText: 'Old', fields: everyGroup, locations: [{ latitude: 1, longitude: 2 }] },
+        apple: {
+          generic: { headerFields: [{ key: 'x', value: 7, numberStyle: 'PKNumberStylePercent' }] },
+          logoText: null,
+          locations: [],
+          suppressStripShine: false,
+        },
+      },
+    })
+    expect(json.generic.headerFields).toEqual([{ key: 'x', value: 7, numberStyle: 'PKNumberStylePercent' }])
+    expect(json.generic.backFields).toHaveLength(1)
+    expect(json).not.toHaveProperty('logoText')
+    expect(json).toMatchObject({ locations: [], suppressStripShine: false })
+  })
+
+  test('the transit type moves into the boarding pass, and is dropped elsewhere', () => {
+    const definition = { apple: { transitType: 'PKTransitTypeTrain' as const } }
+    const boarding = build({ passType: 'boardingPass', definition })
+    expect(boarding.boardingPass).toEqual({ transitType: 'PKTransitTypeTrain' })
+    expect(boarding).not.toHaveProperty('transitType')
+    expect(build({ passType: 'coupon', definition })).not.toHaveProperty('transitType')
+  })
+
+  test('they never touch what belongs to the service', () => {
+    const apple = {
+      formatVersion: 2,
+      passTypeIdentifier: 'x',
+      teamIdentifier: 'x',
+      serialNumber: 'x',
+      webServiceURL: 'x',
+      authenticationToken: 'x',
+      voided: true,
+      expirationDate: 'x',
+    }
+    expect(build({}, { apple })).toEqual(build({}))
+  })
+
+  test('they cannot add a second style or replace the style by something else', () => {
+    const apple = { coupon: {}, generic: 'text', boardingPass: [] }
+    expect(build({}, { apple })).toEqual(build({}))
+  })
+
+  test('a key that means a prototype is only data', () => {
+    const apple = JSON.parse(
+      '{"__proto__":{"polluted":1},"generic":{"__proto__":{"polluted":1}},"constructor":{"a":1}}',
+    )
+    const json = build({}, { apple })
+    expect(Reflect.get({}, 'polluted')).toBeUndefined()
+    expect(json.generic.polluted).toBeUndefined()
+    expect(Object.getPrototypeOf(json)).toBe(Object.prototype)
+  })
+
+  test('a lone surrogate in them is made well-formed', () => {
+    expect(build({}, { apple: { userInfo: { a: ['\ud800'] } } }).userInfo).toEqual({ a: ['\ufffd'] })
+  })
+})
+
+const anyText = fc.string({ unit: 'binary' })
+const anyFields = fc.array(fc.record({ key: anyText, label: anyText, value: anyText }), { maxLength: 4 })
+
+test('whatever text a card holds, pass.json is built and has the types that phones insist on', () => {
+  fc.assert(
+    fc.property(
+      fc.record({
+        passType: fc.constantFrom(...PassType.options),
+        organizationName: anyText,
+        description: anyText,
+        logoText: fc.option(anyText),
+        fields: fc.record({
+          header: anyFields,
+          primary: anyFields,
+          secondary: anyFields,
+          auxiliary: anyFields,
+          back: anyFields,
+        }),
+        barcode: fc.record({
+          format: fc.constantFrom('qr' as const, 'code128' as const),
+          message: anyText,
+          altText: fc.option(anyText),
+        }),
+        relevantDate: fc.option(
+          fc.oneof(
+            anyText,
+            fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
+          ),
+        ),
+        expiresAt: fc.option(fc.date({ noInvalidDate: true })),
+        links: fc.array(fc.record({ label: anyText, url: anyText }), { maxLength: 3 }),
+        apple: fc.dictionary(anyText, fc.jsonValue()),
+      }),
+      ({ apple, ...card }) => {
+        expect(PassJson.safeParse(build({}, card)).error).toBeUndefined()
+        expect(() => build({}, { ...card, apple: apple as Record<string, unknown> })).not.toThrow()
+      },
+    ),
+  )
+})

@@ -1,0 +1,181 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import sharp from 'sharp'
+import { beforeAll, expect, test } from 'vitest'
+import { PassType } from '../../../src/core/contract/definition.ts'
+import { Problem } from '../../../src/core/errors.ts'
+import { createAppleWallet } from '../../../src/wallets/apple/wallet.ts'
+import type { WalletPass } from '../../../src/wallets/wallet.ts'
+import {
+  at,
+  createTestIdentity,
+  flipped,
+  picture,
+  type TestIdentity,
+  testPass,
+  unpack,
+  verifySignature,
+  webServiceUrl,
+} from './fixtures.ts'
+
+const logoId = '01982f3e-0000-8000-8000-00000000000a'
+const brokenId = '01982f3e-0000-8000-8000-00000000000b'
+const missingId = '01982f3e-0000-8000-8000-00000000000c'
+
+let chain: TestIdentity
+let images: Map<string, Buffer>
+beforeAll(async () => {
+  chain = await createTestIdentity()
+  images = new Map([
+    [logoId, await picture(320, 100, 'jpeg')],
+    [brokenId, Buffer.from('no picture')],
+  ])
+})
+
+async function loadImage(id: string): Promise<Uint8Array> {
+  const bytes = images.get(id)
+  if (!bytes) throw new Problem('NOT_FOUND')
+  return bytes
+}
+
+const createWallet = () => createAppleWallet({ identity: chain.identity, webServiceUrl, loadImage })
+const withLogo = (id: string, apple = {}) => testPass({ definition: { design: { images: { logo: id } }, apple } })
+
+/** What a phone checks before it shows a package. */
+async function assertAccepted(folder: string): Promise<void> {
+  const manifest = JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8')) as Record<string, string>
+  const signed = readdirSync(folder).filter((name) => name !== 'manifest.json' && name !== 'signature')
+  expect(Object.keys(manifest).toSorted()).toEqual(signed.toSorted())
+  for (const name of signed) {
+    const digest = createHash('sha1')
+      .update(readFileSync(join(folder, name)))
+      .digest('hex')
+    expect(manifest[name], name).toBe(digest)
+  }
+  await verifySignature(folder, chain.rootPem)
+}
+
+test.each(PassType.options)('a %s is a package that unzip, the manifest and openssl accept', async (passType) => {
+  const pass = testPass({ passType, definition: { design: { images: { logo: logoId } } } })
+  const wallet = createWallet()
+  const folder = await unpack(await wallet.buildPackage(pass, at))
+  await assertAccepted(folder)
+  expect(readdirSync(folder).toSorted()).toEqual([
+    'icon.png',
+    'icon@2x.png',
+    'icon@3x.png',
+    'logo.png',
+    'logo@2x.png',
+    'manifest.json',
+    'pass.json',
+    'signature',
+  ])
+  expect(JSON.parse(readFileSync(join(folder, 'pass.json'), 'utf8'))).toEqual(
+    JSON.parse(JSON.stringify(wallet.passJson(pass))),
+  )
+})
+
+test('a byte changed in any file of a package is noticed', async () => {
+  const folder = await unpack(await createWallet().buildPackage(withLogo(logoId), at))
+  for (const name of readdirSync(folder)) {
+    const path = join(folder, name)
+    const bytes = readFileSync(path)
+    for (const position of [0, bytes.length >> 1, bytes.length - 1]) {
+      writeFileSync(path, flipped(bytes, position))
+      await expect(assertAccepted(folder), `${name} at ${position}`).rejects.toThrow()
+    }
+    writeFileSync(path, bytes)
+  }
+  await assertAccepted(folder)
+})
+
+test('equal passes give equal packages, and a later signing time another signature', async () => {
+  const pass = withLogo(logoId)
+  const first = await createWallet().buildPackage(pass, at)
+  expect((await createWallet().buildPackage(pass, at)).equals(first)).toBe(true)
+  expect((await createWallet().buildPackage(pass, new Date(at.getTime() + 1000))).equals(first)).toBe(false)
+})
+
+test('sixty packages built at once are each their own', async () => {
+  const wallet = createWallet()
+  const passes = Array.from({ length: 60 }, (_, n) => ({ ...withLogo(logoId), id: `pass-${n}` }))
+  const archives = await Promise.all(passes.map((pass) => wallet.buildPackage(pass, at)))
+  for (const n of [0, 31, 59]) {
+    const folder = await unpack(archives[n]!)
+    await assertAccepted(folder)
+    expect(JSON.parse(readFileSync(join(folder, 'pass.json'), 'utf8')).serialNumber).toBe(`pass-${n}`)
+  }
+  expect(new Set(archives.map((archive) => archive.toString('base64'))).size).toBe(60)
+})
+
+test('text beyond ASCII arrives as it was written', async () => {
+  const pass = testPass({ definition: { design: { description: 'Grüße 👋 שלום' } } })
+  const folder = await unpack(await createWallet().buildPackage(pass, at))
+  expect(JSON.parse(readFileSync(join(folder, 'pass.json'), 'utf8')).description).toBe('Grüße 👋 שלום')
+})
+
+test('a noisy picture of many megapixels is shrunk to what a phone shows', async () => {
+  const raw = { width: 2400, height: 1600, channels: 3 as const }
+  images.set(
+    logoId,
+    await sharp(randomBytes(2400 * 1600 * 3), { raw })
+      .png({ compressionLevel: 0 })
+      .toBuffer(),
+  )
+  const archive = await createWallet().buildPackage(withLogo(logoId), at)
+  expect(archive.length).toBeLessThan(300_000)
+})
+
+async function refusal(pass: WalletPass, moment = at): Promise<Problem> {
+  const error = await createWallet()
+    .check(pass, moment)
+    .then(
+      () => undefined,
+      (reason: unknown) => reason,
+    )
+  expect(error).toBeInstanceOf(Problem)
+  return error as Problem
+}
+
+test('check accepts what can be shown', async () => {
+  await expect(createWallet().check(withLogo(logoId), at)).resolves.toBeUndefined()
+})
+
+test('check refuses a picture that cannot be read and says which', async () => {
+  const problem = await refusal(withLogo(brokenId))
+  expect(problem).toMatchObject({ code: 'PASS_ISSUING_FAILED', details: { imageId: brokenId, role: 'logo' } })
+  expect(problem.message).toContain(`The image ${brokenId} (logo) cannot be read`)
+  expect(await refusal(withLogo(missingId))).toMatchObject({ code: 'NOT_FOUND' })
+})
+
+test.each([
+  ['maxDistance', { maxDistance: 'far' }],
+  ['userInfo', { userInfo: 'text' }],
+  ['generic.backFields.0.value', { generic: { backFields: [{ key: 'a', value: {} }] } }],
+  [
+    'Two fields have the key "a"',
+    {
+      generic: {
+        backFields: [
+          { key: 'a', value: 1 },
+          { key: 'a', value: 2 },
+        ],
+      },
+    },
+  ],
+  ['organizationName', { organizationName: null }],
+])('check refuses overrides that phones would refuse without a word: %s', async (where, apple) => {
+  const problem = await refusal(withLogo(logoId, apple))
+  expect(problem.code).toBe('PASS_ISSUING_FAILED')
+  expect(problem.message).toMatch(/^A phone would refuse pass\.json: /)
+  expect(problem.message).toContain(where)
+})
+
+test('nothing is signed or called sound once the certificate has expired', async () => {
+  const later = new Date('2040-01-01T00:00:00Z')
+  expect(await refusal(withLogo(logoId), later)).toMatchObject({ code: 'APPLE_SIGNING_FAILED' })
+  await expect(createWallet().buildPackage(withLogo(logoId), later)).rejects.toMatchObject({
+    code: 'APPLE_SIGNING_FAILED',
+  })
+})

@@ -1,0 +1,40 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
+import { execa } from 'execa'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { zip } from '../../../src/wallets/apple/zip.ts'
+import { temporaryFolder, unpack } from './fixtures.ts'
+
+const entry = (name: string, bytes: Buffer) => ({ name, bytes, crc32: crc32(bytes) })
+
+test('unzip gives back every byte, of empty files and of names beyond ASCII too', async () => {
+  const noise = Buffer.from(Array.from({ length: 100_000 }, (_, n) => (n * 7919) % 251))
+  const folder = await unpack(
+    zip([entry('pass.json', Buffer.from('{}')), entry('empty', Buffer.alloc(0)), entry('größe.bin', noise)]),
+  )
+  expect(readFileSync(join(folder, 'pass.json'), 'utf8')).toBe('{}')
+  expect(readFileSync(join(folder, 'empty'))).toHaveLength(0)
+  expect(readFileSync(join(folder, 'größe.bin')).equals(noise)).toBe(true)
+})
+
+test('unzip finds a wrong CRC', async () => {
+  const folder = temporaryFolder()
+  writeFileSync(join(folder, 'bad.zip'), zip([{ name: 'a', bytes: Buffer.from('a'), crc32: 1 }]))
+  await expect(execa('unzip', ['-t', 'bad.zip'], { cwd: folder })).rejects.toThrow('bad CRC')
+})
+
+test('equal entries give equal archives, and different contents different ones', () => {
+  fc.assert(
+    fc.property(fc.uint8Array(), fc.uint8Array(), (a, b) => {
+      const [one, two] = [Buffer.from(a), Buffer.from(b)]
+      expect(zip([entry('f', one)]).equals(zip([entry('f', two)]))).toBe(one.equals(two))
+    }),
+  )
+})
+
+test('more entries than the format can count are refused', () => {
+  const many = Array.from({ length: 65_536 }, () => entry('f', Buffer.alloc(0)))
+  expect(() => zip(many)).toThrow(RangeError)
+})

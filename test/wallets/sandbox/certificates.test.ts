@@ -1,0 +1,70 @@
+import { X509Certificate } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { execa } from 'execa'
+import { beforeAll, expect, test } from 'vitest'
+import { parseAppleIdentity } from '../../../src/wallets/apple/identity.ts'
+import { createSandboxApple, type SandboxApple } from '../../../src/wallets/sandbox/certificates.ts'
+import { temporaryFolder } from '../apple/fixtures.ts'
+
+const at = new Date('2026-07-01T12:00:00Z')
+const names = { passTypeIdentifier: 'pass.com.example.sandbox', teamIdentifier: 'SANDBOX123' }
+
+let chain: SandboxApple
+beforeAll(async () => {
+  chain = await createSandboxApple({ ...names, at })
+})
+
+async function describe(pem: string): Promise<string> {
+  const { stdout } = await execa('openssl', ['x509', '-noout', '-text'], { input: pem })
+  return stdout
+}
+
+test('openssl verifies the chain, also as the client certificate of a TLS connection', async () => {
+  const cwd = temporaryFolder()
+  writeFileSync(join(cwd, 'root.pem'), chain.rootPem)
+  writeFileSync(join(cwd, 'wwdr.pem'), chain.wwdrPem)
+  writeFileSync(join(cwd, 'pass.pem'), chain.certificatePem)
+  const files = ['-CAfile', 'root.pem', '-untrusted', 'wwdr.pem', 'pass.pem']
+  const time = ['-attime', String(at.getTime() / 1000)]
+  const { stdout } = await execa('openssl', ['verify', '-x509_strict', '-purpose', 'sslclient', ...time, ...files], {
+    cwd,
+  })
+  expect(stdout).toBe('pass.pem: OK')
+})
+
+test('it makes a sound identity for as long as four years', () => {
+  const credentials = {
+    certificate: { source: 'sandbox', pem: chain.certificatePem },
+    key: { source: 'sandbox', pem: chain.keyPem },
+    wwdr: { source: 'sandbox', pem: chain.wwdrPem },
+  }
+  expect(parseAppleIdentity(credentials, at)).toMatchObject(names)
+  expect(parseAppleIdentity(credentials, new Date('2030-07-01T12:00:00Z'))).toMatchObject(names)
+})
+
+test('the pass certificate is shaped like one of Apple: identifiers, Wallet marks, no authority', async () => {
+  const text = await describe(chain.certificatePem)
+  expect(text).toContain('UID = pass.com.example.sandbox')
+  expect(text).toContain('OU = SANDBOX123')
+  expect(text).toContain('Public-Key: (2048 bit)')
+  expect(text).toContain('1.2.840.113635.100.6.1.16: \n                ..pass.com.example.sandbox')
+  expect(text).toContain('1.2.840.113635.100.6.3.1: ')
+  expect(text).toContain('TLS Web Client Authentication')
+  expect(text).toContain('CA:FALSE')
+  expect(text).toMatch(/Subject Key Identifier[\s\S]*Authority Key Identifier/)
+})
+
+test('nobody can take it for a certificate of Apple', async () => {
+  for (const pem of [chain.rootPem, chain.wwdrPem, chain.certificatePem]) {
+    const { subject } = new X509Certificate(pem)
+    expect(subject).toContain('O=Development Sandbox (not Apple)')
+    expect(subject).not.toContain('O=Apple')
+  }
+})
+
+test('each call makes new keys', async () => {
+  const other = await createSandboxApple({ ...names, at })
+  expect(other.keyPem).not.toBe(chain.keyPem)
+  expect(new X509Certificate(other.certificatePem).verify(new X509Certificate(chain.wwdrPem).publicKey)).toBe(false)
+})
