@@ -16,6 +16,14 @@ export function forUpdateSkipLocked<Q extends Knex.QueryBuilder>(db: Knex, query
   return (isPostgres(db) ? query.forUpdate().skipLocked() : query) as Q
 }
 
+/** Deletes what the query selects and returns the ids. knex knows `returning` behind a delete for PostgreSQL only. */
+export async function deleteReturningIds(db: Knex, query: Knex.QueryBuilder): Promise<string[]> {
+  const { sql, bindings } = query.delete().toSQL()
+  const result = await db.raw(`${sql} returning id`, bindings as Knex.RawBinding[])
+  const rows: { id: string }[] = isPostgres(db) ? result.rows : result
+  return rows.map((row) => row.id)
+}
+
 /** knex writes a multi-row insert for SQLite as a compound select, which may have at most 500 terms. */
 const ROWS_PER_INSERT = 400
 

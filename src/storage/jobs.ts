@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
 import { newId } from '../core/ids.ts'
-import { forUpdateSkipLocked, insertMany } from './dialect.ts'
+import { deleteReturningIds, forUpdateSkipLocked, insertMany } from './dialect.ts'
 
 /** Kinds of work in the outbox, most urgent first where several are due. */
 export const jobKinds = ['issue-pass', 'detach-project'] as const
@@ -109,8 +109,7 @@ export class Jobs {
 
   /** Removes jobs that are done, and returns those that were still ours: only their effects may be written. */
   async complete(jobs: Job[]): Promise<Job[]> {
-    const rows: { id: string }[] = await this.held(jobs).delete().returning('id')
-    const done = new Set(rows.map((row) => row.id))
+    const done = new Set(await deleteReturningIds(this.db, this.held(jobs)))
     return jobs.filter((job) => done.has(job.id))
   }
 

@@ -92,20 +92,20 @@ export function startWorker(services: Services, options: WorkerOptions): Worker 
     try {
       await handlers[kind](jobs, services)
     } catch (error) {
-      log.error({ err: error, kind, jobs: jobs.length, correlationId: jobs[0]?.correlationId }, 'jobs failed')
-      await giveBack(jobs, error instanceof Error ? error.message : String(error))
+      // One that cannot work must not hold up those that were claimed beside it: each gets a run of its own.
+      if (jobs.length > 1) for (const job of jobs) await run(kind, [job])
+      else await giveBack(jobs[0]!, error)
     }
   }
 
-  /** One by one where there were several: the one that fails must not take the others with it again. */
-  async function giveBack(jobs: Job[], message: string): Promise<void> {
+  async function giveBack(job: Job, error: unknown): Promise<void> {
+    log.error({ err: error, kind: job.kind, subject: job.subject, correlationId: job.correlationId }, 'a job failed')
     const now = clock()
-    await store.transaction(async (tx) => {
-      for (const job of jobs) {
-        if (job.attempts >= MAX_JOB_ATTEMPTS) await tx.jobs.fail([job], now, message)
-        else await tx.jobs.retry([job], new Date(now.getTime() + jobBackoffSeconds(job.attempts) * 1000), message)
-      }
-    })
+    const message = error instanceof Error ? error.message : String(error)
+    const runAt = new Date(now.getTime() + jobBackoffSeconds(job.attempts) * 1000)
+    await store.transaction((tx) =>
+      job.attempts < MAX_JOB_ATTEMPTS ? tx.jobs.retry([job], runAt, message) : tx.jobs.fail([job], now, message),
+    )
   }
 
   const running = loop()

@@ -1,0 +1,47 @@
+import { Flags } from '@oclif/core'
+import { type Client, type ClientOptions, createClient } from '../client/client.ts'
+import { BaseCommand } from './base-command.ts'
+import { UsageError } from './errors.ts'
+import { describeFailure, type Failure } from './failure.ts'
+import { type Connection, type ConnectionFlags, defaultUrl, resolveConnection } from './settings.ts'
+
+/** A command that calls a server. */
+export abstract class ClientCommand extends BaseCommand {
+  static override baseFlags = {
+    ...BaseCommand.baseFlags,
+    url: Flags.string({
+      summary: `Address of the server (PASSES_URL; ${defaultUrl} where nothing else is said).`,
+      helpGroup: 'CONNECTION',
+    }),
+    token: Flags.string({ summary: 'Access token (PASSES_TOKEN).', helpGroup: 'CONNECTION' }),
+    profile: Flags.string({
+      summary: 'Stored profile to take what flags and environment leave open (PASSES_PROFILE; default).',
+      helpGroup: 'CONNECTION',
+    }),
+  }
+
+  /** Known once `connect` was called; errors name where the address and the token came from. */
+  protected connection: Connection | undefined
+  readonly #clients: Client[] = []
+
+  /** A client for the server and token that flags, environment and profile say. */
+  protected connect(flags: ConnectionFlags, options: Omit<ClientOptions, 'url' | 'token'> = {}): Client {
+    this.connection ??= resolveConnection(flags)
+    const { url, token, noToken } = this.connection
+    if (!token) {
+      throw new UsageError(noToken, { hint: 'give one with --token or PASSES_TOKEN, or store one with passes login.' })
+    }
+    const client = createClient({ attempts: 3, ...options, url: url.value, token: token.value })
+    this.#clients.push(client)
+    return client
+  }
+
+  protected override describe(error: unknown): Failure {
+    return describeFailure(error, this.connection)
+  }
+
+  protected override async finally(error: Error | undefined): Promise<void> {
+    await Promise.all(this.#clients.map((client) => client.close()))
+    await super.finally(error)
+  }
+}

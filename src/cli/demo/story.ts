@@ -1,0 +1,183 @@
+import { createPublicKey, verify } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { request } from 'undici'
+import { createClient } from '../../client/client.ts'
+import { CliError } from '../errors.ts'
+import { count, duration } from '../output.ts'
+import { verifyPackage } from './pkpass.ts'
+import { type DemoServer, runCommand, startServer } from './program.ts'
+
+/** One chapter of the demo: what was done and what came of it. */
+export interface Step {
+  title: string
+  result: string
+  seconds: number
+}
+
+export interface StoryOptions {
+  /** An empty folder for the server's database, its keys and the links. */
+  folder: string
+  onStep: (step: Step) => void
+}
+
+const example = fileURLToPath(new URL('../../../examples/conference/', import.meta.url))
+const SAMPLE = 20
+
+/**
+ * The main job from beginning to end against a server of its own: a template, 2,000 tickets out of a CSV file, signed
+ * packages checked with openssl, save links checked against the key.
+ * @throws whatever the first step that does not work throws
+ */
+export async function tellStory({ folder, onStep }: StoryOptions): Promise<Step[]> {
+  const steps: Step[] = []
+  const step = async <T>(title: string, work: () => Promise<T>, describe: (value: T) => string): Promise<T> => {
+    const startedAt = performance.now()
+    const value = await work()
+    const done = { title, result: describe(value), seconds: (performance.now() - startedAt) / 1000 }
+    steps.push(done)
+    onStep(done)
+    return value
+  }
+
+  const server = await step(
+    'Start a server with a database of its own',
+    () => startServer(folder),
+    ({ url }) => url,
+  )
+  try {
+    const project = await step(
+      'Make a project',
+      () => runCommand<{ id: string; name: string }>(['project', 'create', '--name', 'Polyglot 2027'], folder, server),
+      ({ name }) => name,
+    )
+    const template = await step(
+      'Push and publish the conference ticket, with its images',
+      () => runCommand<PushedTemplate>(pushArgs(project.id), folder, server),
+      ({ version }) => `version ${version}`,
+    )
+    await step(
+      'Issue a ticket for each row of attendees.csv',
+      () => runCommand<{ created: number; failed: number }>(issueArgs(template.templateId), folder, server),
+      ({ created }) => `${count(created)} passes`,
+    )
+    const rows = await readLinks(folder)
+    await step(
+      'Wait until the last one is issued',
+      () => untilIssued(rows, server),
+      (label) => `${label} has a ticket`,
+    )
+    const sample = Array.from({ length: SAMPLE }, (_, index) => rows[Math.floor((index * rows.length) / SAMPLE)]!)
+    await step(
+      'Download Apple passes and check them with openssl',
+      () => checkApple(sample, folder),
+      (serials) => `${serials.length} signatures and manifests are sound`,
+    )
+    await step(
+      'Open Google save links and check their signatures',
+      () => checkGoogle(sample, folder),
+      (objects) => `${objects.length} tokens are sound`,
+    )
+    await step(
+      'Open a smart link as an iPhone and as an Android phone',
+      () => checkSmart(sample[0]!),
+      (targets) => targets.join(', '),
+    )
+  } finally {
+    await server.stop()
+  }
+  return steps
+}
+
+interface PushedTemplate {
+  templateId: string
+  version: number
+}
+
+interface LinkRow {
+  passId: string
+  label: string
+  appleLink: string
+  googleLink: string
+  smartLink: string
+}
+
+function pushArgs(projectId: string): string[] {
+  return ['template', 'push', join(example, 'template.json'), '--project', projectId, '--publish']
+}
+
+function issueArgs(templateId: string): string[] {
+  return ['issue', join(example, 'attendees.csv'), '--template', templateId, '--out', 'links.csv']
+}
+
+async function readLinks(folder: string): Promise<LinkRow[]> {
+  const { parse } = await import('csv-parse/sync')
+  return parse(await readFile(join(folder, 'links.csv')), { columns: true })
+}
+
+const PATIENCE_SECONDS = 60
+
+async function untilIssued(rows: LinkRow[], server: DemoServer): Promise<string> {
+  const client = createClient(server)
+  try {
+    const last = rows.at(-1)!
+    for (let waited = 0; waited < PATIENCE_SECONDS; waited += 0.1) {
+      const pass = await client.passes.get({ params: { id: last.passId } })
+      if (pass.status === 'ISSUED') return pass.label
+      if (pass.status === 'FAILED') throw new CliError(`The pass of ${pass.label} failed`)
+      await sleep(100)
+    }
+    throw new CliError(`The pass of ${last.label} is not issued after ${duration(PATIENCE_SECONDS)}`)
+  } finally {
+    await client.close()
+  }
+}
+
+function checkApple(sample: LinkRow[], folder: string): Promise<unknown[]> {
+  const rootPem = join(folder, 'passes.db.sandbox', 'apple', 'root.pem')
+  return Promise.all(
+    sample.map(async (row) => {
+      const { statusCode, body } = await request(row.appleLink)
+      if (statusCode !== 200) throw new CliError(`The Apple link of ${row.label} answered ${statusCode}`)
+      const pass = await verifyPackage(Buffer.from(await body.arrayBuffer()), rootPem, folder)
+      if (pass.serialNumber !== row.passId) throw new CliError(`The Apple link of ${row.label} gave another pass`)
+      return pass.serialNumber
+    }),
+  )
+}
+
+async function checkGoogle(sample: LinkRow[], folder: string): Promise<string[]> {
+  const account = await readFile(join(folder, 'passes.db.sandbox', 'google', 'service-account.json'), 'utf8')
+  const key = createPublicKey((JSON.parse(account) as { private_key: string }).private_key)
+  return Promise.all(
+    sample.map(async (row) => {
+      const location = await locationOf(row.googleLink)
+      const [, jwt = ''] = /^https:\/\/pay\.google\.com\/gp\/v\/save\/(.+)$/.exec(location) ?? []
+      const [header, claims, signature] = jwt.split('.')
+      const isSound =
+        signature !== undefined &&
+        verify('RSA-SHA256', Buffer.from(`${header}.${claims}`), key, Buffer.from(signature, 'base64url'))
+      if (!isSound) throw new CliError(`The save link of ${row.label} is not signed by our key`)
+      return jwt
+    }),
+  )
+}
+
+async function checkSmart(row: LinkRow): Promise<string[]> {
+  const devices = {
+    iPhone: 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15',
+    Android: 'Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 Chrome/130.0 Mobile',
+  }
+  const targets = await Promise.all(Object.values(devices).map((userAgent) => locationOf(row.smartLink, userAgent)))
+  if (new Set(targets).size !== targets.length) throw new CliError('The smart link does not tell the phones apart')
+  return Object.keys(devices).map((device) => `${device} to its own wallet`)
+}
+
+async function locationOf(link: string, userAgent = 'passes demo'): Promise<string> {
+  const { statusCode, headers, body } = await request(link, { headers: { 'user-agent': userAgent } })
+  await body.dump()
+  if (statusCode !== 302) throw new CliError(`${link} answered ${statusCode} and not a redirect`)
+  return String(headers.location)
+}

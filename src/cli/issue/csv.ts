@@ -1,0 +1,126 @@
+import { pipeline, Readable } from 'node:stream'
+import { CsvError, parse } from 'csv-parse'
+import { CliError } from '../errors.ts'
+import { type Dialect, detectDialect, firstLineEnds } from './dialect.ts'
+
+export interface CsvRow {
+  cells: string[]
+  /** Where the row ends, counted from 1. */
+  line: number
+  /** Bytes of the input up to the end of the row. */
+  bytes: number
+  /** Why the row cannot be read as its columns; undefined where it can. */
+  problem: string | undefined
+}
+
+export interface CsvFile {
+  dialect: Dialect
+  header: string[]
+  rows: AsyncIterable<CsvRow>
+}
+
+/** A row longer than this is taken for a quote that was never closed. */
+const MAX_ROW_BYTES = 1024 * 1024
+const MAX_HEADER_BYTES = 64 * 1024
+
+/**
+ * Reads CSV as a stream: memory does not grow with the file. Rows without any content are left out.
+ * @throws CliError for an empty input, one that is not UTF-8, or a quote that never closes.
+ */
+export async function openCsv(source: AsyncIterable<Uint8Array>): Promise<CsvFile> {
+  const chunks = source[Symbol.asyncIterator]()
+  const head = await readHead(chunks)
+  const dialect = detectDialect(head)
+  const parser = parse({
+    bom: true,
+    delimiter: dialect.delimiter,
+    info: true,
+    max_record_size: MAX_ROW_BYTES,
+    raw: true,
+    record_delimiter: dialect.newline === '\r' ? '\r' : ['\r\n', '\n'],
+    relax_column_count: true,
+    relax_quotes: true,
+    skip_empty_lines: true,
+    skip_records_with_empty_values: true,
+  })
+  // Errors of the source reach the reader through the parser, which pipeline destroys with them.
+  pipeline(Readable.from(joined(head, chunks)), parser, () => undefined)
+  const records = parser[Symbol.asyncIterator]() as AsyncIterator<ParsedRecord>
+  const first = await readable(() => records.next())
+  if (first.done) throw new CliError('The file is empty: its first line must name the columns')
+  const header = first.value.record.map((name) => name.trim())
+  return { dialect, header, rows: rowsOf(records, header.length) }
+}
+
+interface ParsedRecord {
+  record: string[]
+  raw: string
+  info: { lines: number; bytes: number }
+}
+
+async function* rowsOf(records: AsyncIterator<ParsedRecord>, columns: number): AsyncGenerator<CsvRow> {
+  try {
+    for (;;) {
+      const next = await readable(() => records.next())
+      if (next.done) return
+      const { record, raw, info } = next.value
+      yield { cells: record, line: info.lines, bytes: info.bytes, problem: problemOf(record, raw, columns) }
+    }
+  } finally {
+    await records.return?.()
+  }
+}
+
+function problemOf(cells: string[], raw: string, columns: number): string | undefined {
+  for (const cell of cells) {
+    // A quote kept at the start of a cell is either doubled in the file, or opened one that was not closed where it
+    // should be, and may have swallowed the next rows.
+    if (cell.startsWith('"') && !raw.includes(`"${cell.replaceAll('"', '""')}"`)) {
+      return 'A quote is opened and not closed where the cell ends'
+    }
+    if (cell.includes('\uFFFD')) return 'Holds bytes that are not UTF-8; save the file as UTF-8'
+  }
+  if (cells.length === columns) return undefined
+  const surplus = cells.slice(columns)
+  const behind = surplus.length > 0 ? `; behind the last column stands ${surplus.join(', ')}` : ''
+  return `Has ${cells.length} cells where the header has ${columns}${behind}`
+}
+
+async function readable<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read()
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error
+    // Counted with the header, so it is the number of the row after the last good one, without it.
+    const { records } = error as CsvError & { records?: number }
+    throw new CliError(`Row ${records} (not counting the header) cannot be read: a quote in it is never closed`, {
+      code: error.code,
+      hint: 'mend the file and run again with --restart: what is issued is not issued twice.',
+      cause: error,
+    })
+  }
+}
+
+/** Enough of the input to see the whole header. */
+async function readHead(chunks: AsyncIterator<Uint8Array>): Promise<Buffer> {
+  let head = Buffer.alloc(0)
+  while (!firstLineEnds(head) && head.length < MAX_HEADER_BYTES) {
+    const next = await chunks.next()
+    if (next.done) break
+    head = Buffer.concat([head, next.value])
+  }
+  return head
+}
+
+async function* joined(head: Buffer, chunks: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield head
+  try {
+    for (;;) {
+      const next = await chunks.next()
+      if (next.done) return
+      yield next.value
+    }
+  } finally {
+    await chunks.return?.()
+  }
+}

@@ -1,0 +1,179 @@
+import { createHash } from 'node:crypto'
+import { type FileHandle, open, readFile, stat } from 'node:fs/promises'
+import { CliError } from '../errors.ts'
+
+/** What a run works on. Only a run over the very same may go on from a journal. */
+export interface JournalHead {
+  format: 1
+  file: { bytes: number; modified: number; start: string }
+  server: string
+  workspaceId: string
+  templateId: string
+  externalIdColumn: string
+  labelColumn: string
+  out: string | null
+  failures: string | null
+}
+
+/** How far a run has come: everything before this point is done, nothing behind it counts. */
+export interface JournalEntry {
+  /** Rows of the input, from its first. */
+  rows: number
+  /** Bytes of the input up to the end of those rows. */
+  bytes: number
+  created: number
+  failed: number
+  /** Sizes of the files that were written. */
+  outBytes: number
+  failuresBytes: number
+  complete: boolean
+}
+
+export interface Journal {
+  /** Where to go on. */
+  readonly start: JournalEntry
+  append(entry: JournalEntry): Promise<void>
+  sync(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+export const atStart: JournalEntry = {
+  rows: 0,
+  bytes: 0,
+  created: 0,
+  failed: 0,
+  outBytes: 0,
+  failuresBytes: 0,
+  complete: false,
+}
+
+/** What tells one version of a file from another without reading it whole. */
+export async function fingerprint(path: string): Promise<JournalHead['file']> {
+  const file = await open(path, 'r')
+  try {
+    const { size, mtimeMs } = await file.stat()
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(64 * 1024), 0, 64 * 1024, 0)
+    const start = createHash('sha256').update(buffer.subarray(0, bytesRead)).digest('hex')
+    return { bytes: size, modified: mtimeMs, start }
+  } finally {
+    await file.close()
+  }
+}
+
+/**
+ * Opens the journal of a run, or begins one. One line an entry, only ever appended; a last line that a crash tore is
+ * cut off. A journal of other work is replaced where that work is complete.
+ * @throws CliError where it holds unfinished work of another kind and `restart` is not set.
+ */
+export async function openJournal(path: string, head: JournalHead, options: { restart: boolean }): Promise<Journal> {
+  const found = options.restart ? undefined : await readJournal(path)
+  const difference = found && differenceOf(found.head, head)
+  const last = found?.entries.at(-1) ?? atStart
+  if (difference && !last.complete) {
+    throw new CliError(`${path} holds an unfinished run ${difference}`, {
+      code: 'JOURNAL_MISMATCH',
+      details: { journal: path },
+      hint: 'go on with the command of that run, or start anew with --restart: what is issued is not issued twice.',
+    })
+  }
+  if (!found || difference) return beginJournal(path, head)
+  const file = await open(path, 'r+')
+  await file.truncate(found.bytes)
+  return journalOver(file, found.bytes, await startOf(found.entries, head))
+}
+
+async function beginJournal(path: string, head: JournalHead): Promise<Journal> {
+  const file = await open(path, 'w')
+  const { bytesWritten } = await file.write(`${JSON.stringify(head)}\n`, 0)
+  return journalOver(file, bytesWritten, atStart)
+}
+
+function journalOver(file: FileHandle, bytes: number, start: JournalEntry): Journal {
+  let position = bytes
+  return {
+    start,
+    append: async (entry) => {
+      position += (await file.write(`${JSON.stringify(entry)}\n`, position)).bytesWritten
+    },
+    sync: () => file.datasync(),
+    [Symbol.asyncDispose]: () => file.close(),
+  }
+}
+
+/**
+ * The last point at which the written files held what they still hold: an earlier one after a power cut, none where
+ * one was deleted. The files of a complete run may have been edited since, and are left alone.
+ */
+async function startOf(entries: JournalEntry[], head: JournalHead): Promise<JournalEntry> {
+  const outBytes = await sizeOf(head.out)
+  const failuresBytes = await sizeOf(head.failures)
+  const last = entries.at(-1)
+  if (last?.complete && outBytes > 0 && failuresBytes > 0) return last
+  return entries.findLast((entry) => entry.outBytes <= outBytes && entry.failuresBytes <= failuresBytes) ?? atStart
+}
+
+/** Of a file that is not wanted, no size is too small. */
+async function sizeOf(path: string | null): Promise<number> {
+  if (path === null) return Number.POSITIVE_INFINITY
+  try {
+    return (await stat(path)).size
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0
+    throw error
+  }
+}
+
+async function readJournal(path: string) {
+  let text: string
+  try {
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+  const whole = text.slice(0, text.lastIndexOf('\n') + 1)
+  const [head, ...entries] = whole.split('\n').slice(0, -1).map(parseLine)
+  if (!isHead(head)) return undefined
+  const torn = entries.indexOf(undefined)
+  const good = (torn < 0 ? entries : entries.slice(0, torn)) as JournalEntry[]
+  return {
+    head,
+    entries: good,
+    bytes:
+      Buffer.byteLength(
+        whole
+          .split('\n')
+          .slice(0, good.length + 1)
+          .join('\n'),
+      ) + 1,
+  }
+}
+
+function parseLine(line: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch {
+    return undefined
+  }
+}
+
+function isHead(value: unknown): value is JournalHead {
+  return typeof value === 'object' && value !== null && 'format' in value && value.format === 1
+}
+
+function differenceOf(found: JournalHead, wanted: JournalHead): string | undefined {
+  const file = found.file
+  if (file.bytes !== wanted.file.bytes || file.modified !== wanted.file.modified || file.start !== wanted.file.start) {
+    return 'over another version of this file'
+  }
+  if (found.server !== wanted.server) return `against another server (${found.server})`
+  if (found.workspaceId !== wanted.workspaceId) return 'in another workspace'
+  if (found.templateId !== wanted.templateId) return `with another template (${found.templateId})`
+  if (found.externalIdColumn !== wanted.externalIdColumn || found.labelColumn !== wanted.labelColumn) {
+    return `with other columns (${found.externalIdColumn}, ${found.labelColumn})`
+  }
+  if (found.out !== wanted.out || found.failures !== wanted.failures) {
+    return `with other files to write (--out ${found.out ?? 'none'}, --failures ${found.failures ?? 'none'})`
+  }
+  return undefined
+}

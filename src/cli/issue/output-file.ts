@@ -1,0 +1,41 @@
+import { type FileHandle, open } from 'node:fs/promises'
+import { type Dialect, formatRows } from './dialect.ts'
+
+/** A CSV file that is written beside the input, and goes on where an interrupted run left it. */
+export interface OutputFile {
+  /** Bytes written so far; the journal holds them, and a later run cuts the file there. */
+  readonly bytes: number
+  append(rows: readonly (readonly (string | null)[])[]): Promise<void>
+  sync(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** Opens `path`, cut to its first `keep` bytes; with none kept it starts anew with its header. */
+export async function openOutput(
+  path: string,
+  options: { keep: number; header: readonly string[]; dialect: Dialect },
+): Promise<OutputFile> {
+  const { keep, header, dialect } = options
+  const file = await open(path, keep === 0 ? 'w' : 'r+')
+  await file.truncate(keep)
+  let bytes = keep
+  const write = async (text: string) => {
+    bytes += await writeAt(file, Buffer.from(text), bytes)
+  }
+  if (keep === 0) await write(`${dialect.bom ? '\uFEFF' : ''}${formatRows([header], dialect)}`)
+  return {
+    get bytes() {
+      return bytes
+    },
+    append: (rows) => (rows.length > 0 ? write(formatRows(rows, dialect)) : Promise.resolve()),
+    sync: () => file.datasync(),
+    [Symbol.asyncDispose]: () => file.close(),
+  }
+}
+
+async function writeAt(file: FileHandle, buffer: Buffer, position: number): Promise<number> {
+  for (let written = 0; written < buffer.length; ) {
+    written += (await file.write(buffer, written, buffer.length - written, position + written)).bytesWritten
+  }
+  return buffer.length
+}

@@ -1,0 +1,145 @@
+import type { Client } from '../../client/client.ts'
+import type { BatchResult } from '../../core/contract/passes.ts'
+import { type Batch, batchRows } from './batches.ts'
+import type { Columns } from './columns.ts'
+import { atStart, type Journal, type JournalEntry } from './journal.ts'
+import type { OutputFile } from './output-file.ts'
+import { type FailedRow, outcomeOf } from './results.ts'
+import type { CheckedRow } from './row-check.ts'
+
+export interface IssueRun {
+  rows: AsyncIterable<CheckedRow>
+  columns: Columns
+  /** Undefined for a dry run: rows are checked and nothing is sent. */
+  client: Client | undefined
+  /** Batches in flight at once. */
+  concurrency: number
+  /** Undefined where the input cannot be read twice. */
+  journal: Journal | undefined
+  out: OutputFile | undefined
+  failures: OutputFile | undefined
+  /** Aborted to stop: no more rows are taken, and what is in flight ends. */
+  stop: AbortSignal
+  onProgress: (entry: JournalEntry) => void
+  onFailed: (rows: FailedRow[]) => void
+}
+
+/** Written at least this often to the disk itself; the operating system has it at once. */
+const SYNC_EVERY_MS = 1_000
+
+/**
+ * Sends the rows in batches, several at a time, and writes each batch down in the order of the input: files first, then
+ * the journal. A crash at any moment leaves a journal that says too little at most, and a batch may be sent twice: the
+ * server makes each pass once. Returns how far it came.
+ * @throws what kept a whole batch from being answered, once everything before it is written down.
+ */
+export async function issueRows(run: IssueRun): Promise<JournalEntry> {
+  const book = openBook(run)
+  const inFlight: Promise<Answer>[] = []
+  let failure: { error: unknown } | undefined
+  const settleFirst = async () => {
+    const answer = await inFlight.shift()!
+    // Behind a batch that failed nothing is written down: the journal knows a beginning, and no gaps.
+    if (!failure) failure = 'error' in answer ? answer : await book.write(answer.batch, answer.results)
+  }
+  let unread: { error: unknown } | undefined
+  try {
+    for await (const batch of untilStopped(batchRows(run.rows, book.entry().rows), run.stop)) {
+      inFlight.push(send(batch, run.client))
+      if (inFlight.length >= run.concurrency) await settleFirst()
+      if (failure) break
+    }
+  } catch (error) {
+    unread = { error }
+  }
+  while (inFlight.length > 0) await settleFirst()
+  failure ??= unread
+  await book.close({ complete: !failure && !run.stop.aborted })
+  if (failure) throw failure.error
+  return book.entry()
+}
+
+type Answer = { batch: Batch; results: BatchResult[] } | { error: unknown }
+
+/** Never rejects, since an answer may wait for its turn. */
+async function send(batch: Batch, client: Client | undefined): Promise<Answer> {
+  const passes = batch.rows.flatMap((row) => ('item' in row ? [row.item] : []))
+  if (passes.length === 0 || !client) {
+    return { batch, results: passes.map(({ externalPassId }) => ({ externalPassId, success: true })) }
+  }
+  try {
+    return { batch, results: (await client.passes.createBatch({ body: { passes } })).results }
+  } catch (error) {
+    return { error }
+  }
+}
+
+/** Keeps the files and the journal in step. */
+function openBook(run: IssueRun) {
+  const { columns, journal, out, failures } = run
+  let entry = journal?.start ?? atStart
+  let syncedAt = Date.now()
+  const sync = async () => {
+    // The journal last: it must never promise what the files have lost.
+    await Promise.all([out?.sync(), failures?.sync()])
+    await journal?.sync()
+    syncedAt = Date.now()
+  }
+  const write = async (batch: Batch, results: BatchResult[]) => {
+    const outcome = outcomeOf(batch, results, columns)
+    await out?.append(outcome.links)
+    await failures?.append(outcome.failures)
+    entry = {
+      rows: entry.rows + batch.rows.length,
+      bytes: batch.bytes,
+      created: entry.created + outcome.created,
+      failed: entry.failed + outcome.failed.length,
+      outBytes: out?.bytes ?? 0,
+      failuresBytes: failures?.bytes ?? 0,
+      complete: false,
+    }
+    await journal?.append(entry)
+    if (Date.now() - syncedAt > SYNC_EVERY_MS) await sync()
+    run.onProgress(entry)
+    if (outcome.failed.length > 0) run.onFailed(outcome.failed)
+  }
+  return {
+    entry: () => entry,
+    /** What kept the batch from being written down: a full disk, most likely. */
+    write: (batch: Batch, results: BatchResult[]): Promise<{ error: unknown } | undefined> => {
+      return write(batch, results).then(
+        () => undefined,
+        (error: unknown) => ({ error }),
+      )
+    },
+    close: async ({ complete }: { complete: boolean }) => {
+      if (complete) {
+        entry = { ...entry, complete, outBytes: out?.bytes ?? 0, failuresBytes: failures?.bytes ?? 0 }
+        await journal?.append(entry)
+      }
+      await sync()
+    },
+  }
+}
+
+/** Ends at once when stopped, even while the next item is awaited: a pipe may never bring it. */
+async function* untilStopped<T>(items: AsyncGenerator<T>, stop: AbortSignal): AsyncGenerator<T> {
+  for (;;) {
+    const next = await nextUnlessStopped(items, stop)
+    if (!next || next.done || stop.aborted) return
+    yield next.value
+  }
+}
+
+/** Not Promise.race, which would keep every item alive for as long as the signal lives. */
+function nextUnlessStopped<T>(items: AsyncGenerator<T>, stop: AbortSignal): Promise<IteratorResult<T> | undefined> {
+  return new Promise((resolve, reject) => {
+    if (stop.aborted) return resolve(undefined)
+    const onStop = () => resolve(undefined)
+    stop.addEventListener('abort', onStop, { once: true })
+    items
+      .next()
+      .then(resolve, reject)
+      .finally(() => stop.removeEventListener('abort', onStop))
+  })
+}

@@ -1,0 +1,81 @@
+/** How results look to people: plain text that fits the terminal, one row a line. */
+
+export interface Column<T> {
+  title: string
+  value: (row: T) => string | number | null
+}
+
+export interface TableOptions {
+  /** Columns of the terminal; where there is none, nothing is cut. */
+  width?: number | undefined
+}
+
+/** Rows under titles. Where the lines would not fit, the widest columns are cut with an ellipsis. */
+export function table<T>(rows: readonly T[], columns: readonly Column<T>[], options: TableOptions = {}): string {
+  const cells = rows.map((row) => columns.map((column) => printable(String(column.value(row) ?? ''))))
+  const lines = [columns.map((column) => column.title.toUpperCase()), ...cells]
+  const widths = columns.map((_, index) => Math.max(...lines.map((line) => textWidth(line[index]!))))
+  shrink(widths, options.width)
+  return lines
+    .map((line) => line.map((cell, index) => pad(cut(cell, widths[index]!), widths[index]!)).join('  '))
+    .map((line) => line.trimEnd())
+    .join('\n')
+}
+
+/** One thing: a label and its value on each line; what is null is left out. */
+export function details(entries: readonly (readonly [label: string, value: string | number | null])[]): string {
+  const shown = entries.filter(([, value]) => value !== null)
+  const width = Math.max(...shown.map(([label]) => label.length))
+  return shown.map(([label, value]) => `${label.padEnd(width)}  ${printable(String(value))}`).join('\n')
+}
+
+/** Text from elsewhere on one line and without control characters, which could steer the terminal. */
+export function printable(text: string): string {
+  return text.replaceAll(/\s+/g, ' ').replaceAll(/\p{Cc}/gu, '\uFFFD')
+}
+
+/** 12345 as 12,345. */
+export function count(value: number): string {
+  return value.toLocaleString('en-US')
+}
+
+/** Seconds as a person says them: 42 s, 3 min 20 s, 2 h 5 min. */
+export function duration(seconds: number): string {
+  const whole = Math.round(seconds)
+  if (whole < 60) return `${seconds < 10 ? Math.round(seconds * 10) / 10 : whole} s`
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`
+  return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`
+}
+
+const segmenter = new Intl.Segmenter()
+const WIDE = /\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Script=Hangul}|\p{Emoji_Presentation}|[！-｠]/u
+
+/** Columns that a text takes on a terminal: East Asian characters and emoji take two. */
+export function textWidth(text: string): number {
+  if (/^[ -~]*$/.test(text)) return text.length
+  let width = 0
+  for (const { segment } of segmenter.segment(text)) width += WIDE.test(segment) ? 2 : 1
+  return width
+}
+
+function shrink(widths: number[], available: number | undefined): void {
+  if (!available) return
+  const gaps = 2 * (widths.length - 1)
+  while (widths.reduce((sum, width) => sum + width, gaps) > available && Math.max(...widths) > 8) {
+    widths[widths.indexOf(Math.max(...widths))]! -= 1
+  }
+}
+
+function pad(text: string, width: number): string {
+  return text + ' '.repeat(width - textWidth(text))
+}
+
+function cut(text: string, width: number): string {
+  if (textWidth(text) <= width) return text
+  let kept = ''
+  for (const { segment } of segmenter.segment(text)) {
+    if (textWidth(kept + segment) > width - 1) break
+    kept += segment
+  }
+  return `${kept}…`
+}

@@ -1,0 +1,56 @@
+import { createInterface } from 'node:readline/promises'
+import { Writable } from 'node:stream'
+import { CliError, InterruptedError, UsageError } from './errors.ts'
+
+export interface PromptOptions {
+  /** From --no-input: never ask. */
+  noInput: boolean
+}
+
+/** Whether there is a person to ask. */
+export function canAsk({ noInput }: PromptOptions): boolean {
+  return !noInput && process.stdin.isTTY === true && process.stderr.isTTY === true
+}
+
+/**
+ * Asks before a dangerous act; `yes` answers in advance.
+ * @throws UsageError where nobody can be asked, CliError where the answer is no.
+ */
+export async function confirm(question: string, options: PromptOptions & { yes: boolean }): Promise<void> {
+  if (options.yes) return
+  if (!canAsk(options)) throw new UsageError(`${question} Nobody can be asked here`, { hint: 'add --yes to mean it.' })
+  const answer = await ask(`${question} [y/N] `, { hidden: false })
+  if (!/^y(es)?$/i.test(answer)) throw new CliError('Nothing was done.', { code: 'DECLINED' })
+}
+
+/** Asks for a secret without showing it. */
+export async function askSecret(question: string): Promise<string> {
+  const answer = await ask(question, { hidden: true })
+  process.stderr.write('\n')
+  return answer
+}
+
+/** What stands on stdin, to its end. */
+export async function readStdin(): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of process.stdin) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks).toString('utf8').trim()
+}
+
+async function ask(question: string, { hidden }: { hidden: boolean }): Promise<string> {
+  // The question is written here, so that readline echoes nothing but the answer, or not even that.
+  process.stderr.write(question)
+  const silence = new Writable({ write: (_chunk, _encoding, done) => done() })
+  const prompt = createInterface({ input: process.stdin, output: hidden ? silence : process.stderr, terminal: true })
+  const stopped = new AbortController()
+  prompt.once('SIGINT', () => stopped.abort())
+  prompt.once('close', () => stopped.abort())
+  try {
+    return (await prompt.question('', { signal: stopped.signal })).trim()
+  } catch (error) {
+    if (stopped.signal.aborted) throw new InterruptedError('Stopped.')
+    throw error
+  } finally {
+    prompt.close()
+  }
+}

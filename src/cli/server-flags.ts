@@ -1,0 +1,153 @@
+import { Flags } from '@oclif/core'
+import { UsageError } from './errors.ts'
+
+/** The database of a server: every operator command takes it. */
+export const databaseFlags = {
+  database: Flags.string({
+    summary: 'sqlite:FILE or postgres://user:password@host/name.',
+    env: 'PASSES_DATABASE_URL',
+    default: 'sqlite:./passes.db',
+    helpGroup: 'DATABASE',
+  }),
+}
+
+const platforms = ['apple', 'google'] as const
+
+/** Every setting of the server; each is a flag and a PASSES_* variable. */
+export const serveFlags = {
+  ...databaseFlags,
+  host: Flags.string({ summary: 'Address to listen on.', env: 'PASSES_HOST', default: '127.0.0.1' }),
+  port: Flags.integer({
+    summary: 'Port to listen on; 0 takes any free one.',
+    env: 'PASSES_PORT',
+    default: 3000,
+    min: 0,
+    max: 65_535,
+  }),
+  'public-url': Flags.url({
+    summary: 'Address that phones and browsers reach the server by; the listening address by default.',
+    env: 'PASSES_PUBLIC_URL',
+  }),
+  role: Flags.option({ options: ['all', 'api', 'worker'] as const })({
+    summary: 'Answer requests, do background work, or both.',
+    env: 'PASSES_ROLE',
+    default: 'all' as const,
+  }),
+  production: Flags.boolean({
+    summary: 'Refuse to start with a sandboxed platform.',
+    env: 'PASSES_PRODUCTION',
+  }),
+  platforms: Flags.string({
+    summary: 'Wallet platforms to issue for: apple, google or both. One without credentials runs in the sandbox.',
+    env: 'PASSES_PLATFORMS',
+    default: 'apple,google',
+    helpGroup: 'WALLETS',
+  }),
+  'apple-certificate': Flags.string({
+    summary: 'Pass Type ID certificate: a PEM or DER file, or the PEM itself.',
+    env: 'PASSES_APPLE_CERTIFICATE',
+    helpGroup: 'WALLETS',
+  }),
+  'apple-key': Flags.string({
+    summary: 'Its private key: a PEM file, or the PEM itself.',
+    env: 'PASSES_APPLE_KEY',
+    helpGroup: 'WALLETS',
+  }),
+  'apple-key-passphrase': Flags.string({
+    summary: 'Passphrase of the key.',
+    env: 'PASSES_APPLE_KEY_PASSPHRASE',
+    helpGroup: 'WALLETS',
+  }),
+  'apple-wwdr': Flags.string({
+    summary: "Apple's intermediate certificate (WWDR G4).",
+    env: 'PASSES_APPLE_WWDR',
+    helpGroup: 'WALLETS',
+  }),
+  'apple-pass-type': Flags.string({
+    summary: 'Pass type identifier, checked against the certificate.',
+    env: 'PASSES_APPLE_PASS_TYPE',
+    helpGroup: 'WALLETS',
+  }),
+  'apple-team': Flags.string({
+    summary: 'Team identifier, checked against the certificate.',
+    env: 'PASSES_APPLE_TEAM',
+    helpGroup: 'WALLETS',
+  }),
+  'google-key': Flags.string({
+    summary: 'Service account key: a JSON file, or the JSON itself.',
+    env: 'PASSES_GOOGLE_KEY',
+    helpGroup: 'WALLETS',
+  }),
+  'google-issuer-id': Flags.string({
+    summary: 'Google Wallet issuer id.',
+    env: 'PASSES_GOOGLE_ISSUER_ID',
+    helpGroup: 'WALLETS',
+  }),
+  'sandbox-dir': Flags.string({
+    summary: 'Folder of the sandbox credentials; beside a SQLite file by default.',
+    env: 'PASSES_SANDBOX_DIR',
+    helpGroup: 'WALLETS',
+  }),
+  'server-key': Flags.string({
+    summary: 'Secret of 32 bytes or more, hex or base64url. Made beside a SQLite file; needed with PostgreSQL.',
+    env: 'PASSES_SERVER_KEY',
+    helpGroup: 'SECURITY',
+  }),
+  'previous-server-keys': Flags.string({
+    summary: 'Keys of before a rotation, separated by commas.',
+    env: 'PASSES_PREVIOUS_SERVER_KEYS',
+    default: '',
+    helpGroup: 'SECURITY',
+  }),
+  'rate-limit': Flags.integer({
+    summary: 'Requests a second for each token; 0 turns the limit off.',
+    env: 'PASSES_RATE_LIMIT',
+    default: 100,
+    min: 0,
+    helpGroup: 'LIMITS',
+  }),
+  'rate-burst': Flags.integer({
+    summary: 'Requests beyond the limit that a token may send in a burst.',
+    env: 'PASSES_RATE_BURST',
+    default: 200,
+    min: 0,
+    helpGroup: 'LIMITS',
+  }),
+  'link-ttl': Flags.integer({
+    summary: 'Days that hosted links of a pass without an expiry live.',
+    env: 'PASSES_LINK_TTL',
+    default: 400,
+    min: 1,
+    helpGroup: 'LIMITS',
+  }),
+  'trusted-proxies': Flags.integer({
+    summary: 'Proxies in front of the server whose X-Forwarded-For is believed.',
+    env: 'PASSES_TRUSTED_PROXIES',
+    default: 0,
+    min: 0,
+    helpGroup: 'SECURITY',
+  }),
+  'log-level': Flags.option({ options: ['debug', 'info', 'warn', 'error', 'silent'] as const })({
+    summary: 'What is logged on stderr.',
+    env: 'PASSES_LOG_LEVEL',
+    default: 'info' as const,
+  }),
+}
+
+/** `apple,google` as a list. */
+export function parsePlatforms(text: string): ('apple' | 'google')[] {
+  const names = text.split(',').map((name) => name.trim())
+  const unknown = names.find((name) => !platforms.some((platform) => platform === name))
+  if (unknown !== undefined) throw new UsageError(`--platforms takes apple, google or both, and holds "${unknown}"`)
+  return platforms.filter((platform) => names.includes(platform))
+}
+
+const unitSeconds = { s: 1, m: 60, h: 3600, d: 86_400 }
+
+/** 3s, 15m, 12h or 30d in seconds. */
+export function parseDuration(text: string, flag: string): number {
+  const [, amount, unit] = /^([1-9]\d{0,5})([smhd])$/.exec(text) ?? []
+  if (!amount || !unit)
+    throw new UsageError(`${flag} takes a duration such as 3s, 15m, 12h or 30d, and holds "${text}"`)
+  return Number(amount) * unitSeconds[unit as keyof typeof unitSeconds]
+}

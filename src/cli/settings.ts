@@ -1,0 +1,104 @@
+import { join } from 'node:path'
+import { UsageError } from './errors.ts'
+import { readProfiles } from './profile.ts'
+
+/** The one reader of the environment in the command line. Flags win over environment, environment over profile. */
+
+export const defaultUrl = 'http://127.0.0.1:3000'
+
+/** A value and where it came from, in words that fit after "came from". */
+export interface Setting {
+  value: string
+  source: string
+}
+
+export interface ConnectionFlags {
+  url?: string | undefined
+  token?: string | undefined
+  profile?: string | undefined
+}
+
+export interface Connection {
+  url: Setting
+  /** Undefined where there is none; `noToken` then says why. */
+  token: Setting | undefined
+  noToken: string
+  profile: { name: string; path: string }
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+export interface ResolveOptions {
+  environment?: Environment
+  /** Set by login, which makes the profile. */
+  profileMayBeMissing?: boolean
+}
+
+/**
+ * Which server to talk to with which token.
+ * @throws UsageError for an address that is none, or a named profile that is not there.
+ */
+export function resolveConnection(flags: ConnectionFlags, options: ResolveOptions = {}): Connection {
+  const environment = options.environment ?? process.env
+  const named = flags.profile ?? given(environment.PASSES_PROFILE)
+  const name = named ?? 'default'
+  const path = profilesPath(environment)
+  const profile = readProfiles(path)[name]
+  if (named && !profile && !options.profileMayBeMissing) {
+    throw new UsageError(`There is no profile ${name} in ${path}`, { hint: `passes login --profile ${name} makes it.` })
+  }
+  const source = `profile ${name} (${path})`
+  const url: Setting = pick(flags.url, '--url', environment.PASSES_URL, 'PASSES_URL') ?? {
+    value: profile?.url ?? defaultUrl,
+    source: profile ? source : 'the default',
+  }
+  const origin = originOf(url)
+  let token = pick(flags.token, '--token', environment.PASSES_TOKEN, 'PASSES_TOKEN')
+  let noToken = 'There is no access token: no --token, no PASSES_TOKEN, and no profile.'
+  if (!token && profile) {
+    // A stored token belongs to its server: it is never sent to another one.
+    if (profile.url === origin) token = { value: profile.token, source }
+    else noToken = `There is no access token for ${origin}: the one of ${source} belongs to ${profile.url}.`
+  }
+  return { url: { ...url, value: origin }, token, noToken, profile: { name, path } }
+}
+
+/** Variables that win over a stored profile, so that login can say so. */
+export function overridingVariables(environment: Environment = process.env): string[] {
+  return ['PASSES_URL', 'PASSES_TOKEN', 'PASSES_PROFILE'].filter((name) => given(environment[name]))
+}
+
+/** Whether colour may be written to a stream: on a terminal, unless NO_COLOR or TERM=dumb forbid it. */
+export function canColor(stream: { isTTY?: boolean }, environment: Environment = process.env): boolean {
+  return canAnimate(stream, environment) && !given(environment.NO_COLOR)
+}
+
+/** Whether a stream can redraw a line. */
+export function canAnimate(stream: { isTTY?: boolean }, environment: Environment = process.env): boolean {
+  return stream.isTTY === true && environment.TERM !== 'dumb'
+}
+
+function profilesPath(environment: Environment): string {
+  const base = given(environment.XDG_CONFIG_HOME) ?? join(given(environment.HOME) ?? '.', '.config')
+  return join(base, 'passes', 'profiles.json')
+}
+
+function pick(flag: string | undefined, flagName: string, variable: string | undefined, name: string) {
+  const value = given(flag)
+  if (value) return { value, source: flagName }
+  const fallback = given(variable)
+  return fallback ? { value: fallback, source: name } : undefined
+}
+
+/** An empty value counts as not given. */
+function given(value: string | undefined): string | undefined {
+  return value?.trim() || undefined
+}
+
+function originOf({ value, source }: Setting): string {
+  const url = URL.canParse(value) ? new URL(value) : undefined
+  if (!url || !['http:', 'https:'].includes(url.protocol) || url.pathname !== '/') {
+    throw new UsageError(`The server address ${value} (from ${source}) must look like ${defaultUrl}`)
+  }
+  return url.origin
+}

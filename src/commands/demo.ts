@@ -1,0 +1,34 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Flags } from '@oclif/core'
+import { BaseCommand } from '../cli/base-command.ts'
+import { duration } from '../cli/output.ts'
+
+export default class Demo extends BaseCommand {
+  static override summary = 'Show the whole story against a throw-away server.'
+  static override description =
+    'Starts a server with sandbox credentials in a temporary folder, issues the 2,000 conference tickets of the examples, ' +
+    'and checks what phones would get. Exit code 0 only if each step worked. Needs openssl.'
+  static override examples = ['<%= config.bin %> demo', '<%= config.bin %> demo --keep']
+  static override flags = {
+    keep: Flags.boolean({ summary: 'Keep the folder with database, keys and links.' }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(Demo)
+    const { tellStory } = await import('../cli/demo/story.ts')
+    const folder = await mkdtemp(join(tmpdir(), 'passes-demo-'))
+    try {
+      const steps = await tellStory({
+        folder,
+        onStep: ({ title, result, seconds }) => this.log(`✓ ${title}: ${result} (${duration(seconds)})`),
+      })
+      if (flags.keep) this.log(`\nKept ${folder}`)
+      this.log('\nEverything worked. Next: passes serve')
+      return { steps, ...(flags.keep && { folder }) }
+    } finally {
+      if (!flags.keep) await rm(folder, { recursive: true, force: true })
+    }
+  }
+}

@@ -1,0 +1,98 @@
+import { Readable } from 'node:stream'
+import { expect, test } from 'vitest'
+import { type CsvRow, openCsv } from '../../../src/cli/issue/csv.ts'
+
+async function read(content: string | Buffer, options: { chunkBytes?: number } = {}) {
+  const bytes = Buffer.from(content)
+  const size = options.chunkBytes ?? bytes.length
+  const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
+    bytes.subarray(at * size, (at + 1) * size),
+  )
+  const csv = await openCsv(Readable.from(chunks))
+  const rows: CsvRow[] = []
+  for await (const row of csv.rows) rows.push(row)
+  return { ...csv, rows, cells: rows.map((row) => row.cells) }
+}
+
+test.each([
+  ['a comma', 'id,label\n1,Ada\n'],
+  ['a semicolon', 'id;label\n1;Ada\n'],
+  ['a tab', 'id\tlabel\n1\tAda\n'],
+  ['a byte order mark', '\uFEFFid,label\n1,Ada\n'],
+  ['CRLF', 'id,label\r\n1,Ada\r\n'],
+  ['CR alone', 'id,label\r1,Ada\r'],
+  ['no line break at the end', 'id,label\n1,Ada'],
+  ['empty lines everywhere', '\n\nid,label\n\n1,Ada\n\n\n'],
+  ['lines of nothing but delimiters', 'id,label\n,\n1,Ada\n,\n'],
+  ['quoted names', '"id","label"\n"1","Ada"\n'],
+  ['spaces around the names', 'id , label\n1,Ada\n'],
+])('a file with %s gives the same header and rows', async (_, content) => {
+  const { header, cells } = await read(content)
+  expect(header).toEqual(['id', 'label'])
+  expect(cells).toEqual([['1', 'Ada']])
+})
+
+test('chunks may cut a file anywhere: in a CRLF, in a quote, in a character', async () => {
+  const content = '\uFEFFid;label\r\n1;"Ada ""the first""; Gräfin\r\nLovelace"\r\n2;李𠮷祥\r\n'
+  const expected = [
+    ['1', 'Ada "the first"; Gräfin\r\nLovelace'],
+    ['2', '李𠮷祥'],
+  ]
+  for (const chunkBytes of [1, 2, 3, 5, 7]) expect((await read(content, { chunkBytes })).cells).toEqual(expected)
+})
+
+test('delimiters and line breaks inside quotes of the header do not mislead', async () => {
+  const { header, dialect } = await read('"a,b,c,d";"two\nlines"\n1;2\n')
+  expect(header).toEqual(['a,b,c,d', 'two\nlines'])
+  expect(dialect).toEqual({ delimiter: ';', newline: '\n', bom: false })
+})
+
+test('a row says in which line it ends and how far into the file it reaches', async () => {
+  const { rows } = await read('id,label\n1,Ada\n\n2,"two\nlines"\n3,Grace\n')
+  expect(rows.map(({ line, bytes }) => [line, bytes])).toEqual([
+    [2, 15],
+    [5, 30],
+    [6, 38],
+  ])
+})
+
+test('rows with too few or too many cells say so, and the next row is read', async () => {
+  const { rows } = await read('id,label\n1\n2,Ada,extra\n3,Grace\n')
+  expect(rows.map((row) => row.problem)).toEqual([
+    'Has 1 cells where the header has 2',
+    'Has 3 cells where the header has 2; behind the last column stands extra',
+    undefined,
+  ])
+})
+
+test('a quote inside a cell is text; one that is not closed where the cell ends is a problem of its row', async () => {
+  const { rows } = await read('id,label\n1,3" pipe\n2,"""Ada"" first"\n3,"Ada,\n4,foo"bar\n5,Grace\n')
+  expect(rows[0]).toMatchObject({ cells: ['1', '3" pipe'], problem: undefined })
+  expect(rows[1]).toMatchObject({ cells: ['2', '"Ada" first'], problem: undefined })
+  expect(rows[2]!.problem).toContain('A quote is opened')
+  expect(rows[3]).toMatchObject({ cells: ['5', 'Grace'], problem: undefined })
+})
+
+test('a quote that is never closed is refused with its place', async () => {
+  await expect(read('id,label\n1,Ada\n2,"Grace\n3,Joan\n')).rejects.toMatchObject({
+    code: 'CSV_QUOTE_NOT_CLOSED',
+    message: expect.stringContaining('Row 2'),
+  })
+})
+
+test('a quote that is never closed does not take the rest of a large file into memory', async () => {
+  const content = `id,label\n1,Ada\n2,"Grace\n${'3,Joan\n'.repeat(300_000)}`
+  await expect(read(content, { chunkBytes: 65_536 })).rejects.toMatchObject({ code: 'CSV_MAX_RECORD_SIZE' })
+})
+
+test('bytes that are not UTF-8 are a problem of their row', async () => {
+  const { rows } = await read(
+    Buffer.concat([Buffer.from('id,label\n1,Andr'), Buffer.from([0xe9]), Buffer.from('\n2,Ada\n')]),
+  )
+  expect(rows.map((row) => row.problem)).toEqual([expect.stringContaining('not UTF-8'), undefined])
+})
+
+test('an empty file and a UTF-16 file are refused', async () => {
+  await expect(read('')).rejects.toThrow('empty')
+  await expect(read(Buffer.from('\uFEFFid,label\n', 'utf16le'))).rejects.toThrow('not UTF-8')
+})

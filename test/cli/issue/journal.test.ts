@@ -1,0 +1,120 @@
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeEach, expect, test } from 'vitest'
+import {
+  atStart,
+  fingerprint,
+  type JournalEntry,
+  type JournalHead,
+  openJournal,
+} from '../../../src/cli/issue/journal.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'passes-journal-'))
+afterAll(() => rmSync(root, { recursive: true }))
+
+let folder: string
+let path: string
+let head: JournalHead
+
+beforeEach(() => {
+  folder = mkdtempSync(join(root, 'run-'))
+  path = join(folder, 'file.csv.journal')
+  head = {
+    format: 1,
+    file: { bytes: 10, modified: 1, start: 'abc' },
+    server: 'http://127.0.0.1:3000',
+    workspaceId: 'w',
+    templateId: 't',
+    externalIdColumn: 'externalPassId',
+    labelColumn: 'label',
+    out: null,
+    failures: null,
+  }
+})
+
+const entry = (rows: number, more: Partial<JournalEntry> = {}): JournalEntry => ({
+  ...atStart,
+  rows,
+  created: rows,
+  bytes: rows * 10,
+  ...more,
+})
+
+async function write(...entries: JournalEntry[]) {
+  await using journal = await openJournal(path, head, { restart: false })
+  for (const next of entries) await journal.append(next)
+}
+
+async function start(options: { restart?: boolean } = {}): Promise<JournalEntry> {
+  await using journal = await openJournal(path, head, { restart: false, ...options })
+  return journal.start
+}
+
+test('a journal gives back the last point that was written', async () => {
+  expect(await start()).toEqual(atStart)
+  await write(entry(100), entry(200))
+  expect(await start()).toEqual(entry(200))
+})
+
+test('a last line that a crash tore is cut off, wherever it was torn, and writing goes on behind the line before', async () => {
+  await write(entry(100), entry(200))
+  const whole = readFileSync(path, 'utf8')
+  const lastLine = whole.lastIndexOf('\n', whole.length - 2) + 1
+  for (let cut = lastLine; cut < whole.length; cut += 1) {
+    writeFileSync(path, whole.slice(0, cut))
+    expect(await start()).toEqual(entry(100))
+    await write(entry(300))
+    expect(await start()).toEqual(entry(300))
+  }
+})
+
+test('a journal whose first line was torn begins anew', async () => {
+  await write(entry(100))
+  truncateSync(path, 20)
+  expect(await start()).toEqual(atStart)
+})
+
+test.each<[string, Partial<JournalHead>]>([
+  ['another version of this file', { file: { bytes: 10, modified: 2, start: 'abc' } }],
+  ['another server', { server: 'http://127.0.0.1:4000' }],
+  ['another workspace', { workspaceId: 'v' }],
+  ['another template', { templateId: 'u' }],
+  ['other columns', { labelColumn: 'name' }],
+  ['other files', { out: '/tmp/links.csv' }],
+])('an unfinished run over %s is refused, a finished one is replaced', async (what, change) => {
+  await write(entry(100))
+  Object.assign(head, change)
+  await expect(start()).rejects.toThrow(what)
+  expect(await start({ restart: true })).toEqual(atStart)
+  await write(entry(100, { complete: true }))
+  head = { ...head, file: { ...head.file, modified: 3 } }
+  expect(await start()).toEqual(atStart)
+})
+
+test('a run goes on from where the written files still hold what the journal promises', async () => {
+  head.out = join(folder, 'links.csv')
+  await write(entry(100, { outBytes: 50 }), entry(200, { outBytes: 90 }))
+  writeFileSync(head.out, 'x'.repeat(95))
+  expect(await start()).toMatchObject({ rows: 200 })
+  truncateSync(head.out, 60)
+  expect(await start()).toMatchObject({ rows: 100 })
+  rmSync(head.out)
+  expect(await start()).toEqual(atStart)
+})
+
+test('the failures of a complete run may be mended in place without it beginning anew', async () => {
+  head.failures = join(folder, 'failures.csv')
+  writeFileSync(head.failures, 'mended')
+  await write(entry(100, { failuresBytes: 90, complete: true }))
+  expect(await start()).toMatchObject({ rows: 100, complete: true })
+})
+
+test('a fingerprint changes with the size, the time and the start of a file', async () => {
+  const file = join(folder, 'file.csv')
+  writeFileSync(file, 'id,label\n')
+  const before = await fingerprint(file)
+  expect(await fingerprint(file)).toEqual(before)
+  appendFileSync(file, '1,Ada\n')
+  expect(await fingerprint(file)).not.toEqual(before)
+})

@@ -1,0 +1,143 @@
+import { expect, test } from 'vitest'
+import { type ColumnOptions, planColumns } from '../../../src/cli/issue/columns.ts'
+import type { CsvRow } from '../../../src/cli/issue/csv.ts'
+import { type CheckedRow, checkRows, declaredVariables } from '../../../src/cli/issue/row-check.ts'
+import { VariableDefinition } from '../../../src/core/contract/definition.ts'
+import { VariablesSchema } from '../../../src/core/contract/templates.ts'
+import { variablesSchema } from '../../../src/core/rules/variables.ts'
+
+const templateId = '0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27'
+const defaults: ColumnOptions = { externalIdColumn: 'externalPassId', labelColumn: 'label' }
+
+/** As it comes from a server: through the published schema. */
+function declare(...variables: object[]) {
+  const declared = variables.map((variable) => VariableDefinition.parse(variable))
+  return declaredVariables(VariablesSchema.parse({ schema: variablesSchema(declared) }))
+}
+
+const seat = { name: 'seat', label: 'Seat', required: true }
+
+async function check(header: string[], rows: string[][], variables: VariableDefinition[]): Promise<CheckedRow[]> {
+  const source = async function* (): AsyncGenerator<CsvRow> {
+    for (const [index, cells] of rows.entries()) yield { cells, line: index + 2, bytes: 0, problem: undefined }
+  }
+  const checked: CheckedRow[] = []
+  const columns = planColumns(header, variables, defaults)
+  for await (const row of checkRows(source(), columns, { id: templateId, variables })) checked.push(row)
+  return checked
+}
+
+const errors = (rows: CheckedRow[]) => rows.map((row) => ('error' in row ? row.error : undefined))
+
+test('a header lists everything that it lacks at once, and the flag that names another column', () => {
+  const plan = () => planColumns(['id', 'seat.row', 'x', 'x'], declare(seat), defaults)
+  expect(plan).toThrow(
+    expect.objectContaining({
+      details: expect.objectContaining({
+        issues: [
+          {
+            path: [],
+            message: 'There is no column externalPassId for the external id; --external-id-column names another one',
+          },
+          { path: [], message: 'There is no column label for the label; --label-column names another one' },
+          { path: [], message: 'There is no column seat (Seat), which the template requires' },
+          { path: [], message: 'The column seat.row has a dot in its name; such names belong to the system' },
+          { path: [], message: 'The column x stands twice' },
+        ],
+      }),
+    }),
+  )
+})
+
+test('columns that are no variable are taken with a warning, and the error column of a failures file is ignored', () => {
+  const columns = planColumns(['externalPassId', 'label', 'seat', 'shoeSize', 'error'], declare(seat), defaults)
+  expect(columns.variables.map(({ name }) => name)).toEqual(['seat', 'shoeSize'])
+  expect(columns.warnings).toEqual([expect.stringContaining('shoeSize')])
+})
+
+test('a template with a variable named error keeps it; failures then go to a column of another name', () => {
+  const columns = planColumns(
+    ['externalPassId', 'label', 'error'],
+    declare({ name: 'error', label: 'Error' }),
+    defaults,
+  )
+  expect(columns.variables.map(({ name }) => name)).toEqual(['error'])
+  expect(columns.errorColumn).toBe('issue_error')
+})
+
+test('other columns may hold the external id and the label', () => {
+  const options = { externalIdColumn: 'ticket', labelColumn: 'name' }
+  const columns = planColumns(['name', 'ticket', 'seat'], declare(seat), options)
+  expect(columns).toMatchObject({ externalId: 1, label: 0, variables: [{ name: 'seat', index: 2 }], warnings: [] })
+})
+
+test('an empty cell means not given', async () => {
+  const [row] = await check(['externalPassId', 'label', 'seat', 'hall'], [['T-1', 'Ada', '12', '']], declare(seat))
+  expect(row).toMatchObject({ item: { externalPassId: 'T-1', label: 'Ada', templateId, variables: { seat: '12' } } })
+  expect(row).not.toHaveProperty('item.variables.hall')
+})
+
+test('a row is refused for what the server would refuse, with every reason', async () => {
+  const variables = declare(
+    seat,
+    { name: 'day', label: 'Day', format: 'date' },
+    { name: 'code', label: 'Code', maxLength: 3 },
+    { name: 'hall', label: 'Hall', required: true, default: 'A' },
+  )
+  const rows = await check(
+    ['externalPassId', 'label', 'seat', 'day', 'code', 'hall'],
+    [
+      ['T-1', '', '', 'soon', 'abcd', ''],
+      ['T-2', 'Ada', '12', '2027-02-30', '李𠮷祥', ''],
+      ['T-3', 'Ada', '12', '2027-02-28', '李𠮷祥', ''],
+      ['x'.repeat(256), 'Ada', '12', '', '', ''],
+    ],
+    variables,
+  )
+  expect(errors(rows)).toEqual([
+    'label: Must not be empty; seat: Is required (Seat); day: Must be a date such as 2027-05-31; ' +
+      'code: Must have at most 3 characters',
+    'day: Must be a date such as 2027-05-31',
+    undefined,
+    'externalPassId: Must have at most 255 characters',
+  ])
+})
+
+test('a pattern of a newer server is left to that server', async () => {
+  const schema = {
+    type: 'object',
+    properties: { seat: { type: 'string', title: 'Seat', pattern: '^[A-Z]$' } },
+    required: [],
+  }
+  const variables = declaredVariables(VariablesSchema.parse({ schema }))
+  expect(errors(await check(['externalPassId', 'label', 'seat'], [['T-1', 'Ada', '12']], variables))).toEqual([
+    undefined,
+  ])
+})
+
+test('the same row twice is harmless; the same id with other content fails and names the first line', async () => {
+  const rows = await check(
+    ['externalPassId', 'label', 'seat'],
+    [
+      ['T-1', 'Ada', '12'],
+      ['T-1', 'Ada', '12'],
+      ['T-1', 'Grace', '13'],
+      ['T-2', 'Joan', ''],
+      ['T-2', 'Joan', '14'],
+    ],
+    declare(seat),
+  )
+  expect(errors(rows)).toEqual([
+    undefined,
+    undefined,
+    'externalPassId: Stands in line 2 already, with other content',
+    'seat: Is required (Seat)',
+    undefined,
+  ])
+})
+
+test('a duplicate is found among 20,000 ids', async () => {
+  const rows = Array.from({ length: 20_000 }, (_, index) => [`T-${index}`, 'Ada', '1'])
+  const checked = await check(['externalPassId', 'label', 'seat'], [...rows, ['T-77', 'Grace', '1']], declare(seat))
+  expect(errors(checked).filter(Boolean)).toEqual(['externalPassId: Stands in line 79 already, with other content'])
+})

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest'
+import { details, duration, printable, table, textWidth } from '../../src/cli/output.ts'
+
+const columns = [
+  { title: 'id', value: (row: { id: string; name: string }) => row.id },
+  { title: 'name', value: (row: { id: string; name: string }) => row.name },
+]
+
+test('a table lines up, wide characters included', () => {
+  const rows = [
+    { id: '歐陽', name: 'one' },
+    { id: 'abcdef', name: 'two' },
+  ]
+  expect(table(rows, columns)).toBe('ID      NAME\n歐陽    one\nabcdef  two')
+})
+
+test('a table never is wider than its terminal, and cuts the widest column', () => {
+  const text = table([{ id: 'abc', name: '名'.repeat(60) }], columns, { width: 40 })
+  for (const line of text.split('\n')) expect(textWidth(line)).toBeLessThanOrEqual(40)
+  expect(text).toContain('abc')
+  expect(text).toContain('…')
+})
+
+test('text from elsewhere cannot steer the terminal', () => {
+  expect(printable('a\u001B[2Jb\nc')).toBe('a\uFFFD[2Jb c')
+  expect(details([['Label', '\u001B]0;x\u0007']])).not.toContain('\u001B')
+})
+
+test.each([
+  [0.44, '0.4 s'],
+  [42, '42 s'],
+  [200, '3 min 20 s'],
+  [7500, '2 h 5 min'],
+])('%d seconds are said as %s', (seconds, text) => {
+  expect(duration(seconds)).toBe(text)
+})

@@ -1,0 +1,97 @@
+import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeEach, expect, test } from 'vitest'
+import { readProfiles, writeProfile } from '../../src/cli/profile.ts'
+import {
+  type ConnectionFlags,
+  canAnimate,
+  canColor,
+  type Environment,
+  resolveConnection,
+} from '../../src/cli/settings.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'passes-settings-'))
+afterAll(() => rmSync(root, { recursive: true }))
+
+let home: string
+let path: string
+beforeEach(() => {
+  home = mkdtempSync(join(root, 'home-'))
+  path = join(home, 'passes', 'profiles.json')
+})
+
+const resolve = (flags: ConnectionFlags, environment: Environment = {}) =>
+  resolveConnection(flags, { environment: { XDG_CONFIG_HOME: home, ...environment } })
+
+test('a flag wins over the environment, the environment over the profile, and each says where it came from', () => {
+  writeProfile(path, 'default', { url: 'https://profile.example', token: 'profile-token' })
+  const environment = { PASSES_URL: 'https://environment.example/', PASSES_TOKEN: 'environment-token' }
+  expect(resolve({ url: 'https://flag.example', token: 'flag-token' }, environment)).toMatchObject({
+    url: { value: 'https://flag.example', source: '--url' },
+    token: { value: 'flag-token', source: '--token' },
+  })
+  expect(resolve({}, environment)).toMatchObject({
+    url: { value: 'https://environment.example', source: 'PASSES_URL' },
+    token: { value: 'environment-token', source: 'PASSES_TOKEN' },
+  })
+  expect(resolve({})).toMatchObject({
+    url: { value: 'https://profile.example', source: `profile default (${path})` },
+    token: { value: 'profile-token', source: `profile default (${path})` },
+  })
+})
+
+test('without anything said the server is the local one, and an empty variable is nothing said', () => {
+  expect(resolve({}, { PASSES_URL: '', PASSES_TOKEN: '' })).toMatchObject({
+    url: { value: 'http://127.0.0.1:3000', source: 'the default' },
+    token: undefined,
+  })
+})
+
+test('a stored token is never sent to another server than its own', () => {
+  writeProfile(path, 'default', { url: 'https://profile.example', token: 'profile-token' })
+  const connection = resolve({ url: 'https://elsewhere.example' })
+  expect(connection.token).toBeUndefined()
+  expect(connection.noToken).toContain('belongs to https://profile.example')
+})
+
+test('PASSES_PROFILE and --profile choose a profile, and one that is not there is an error', () => {
+  writeProfile(path, 'default', { url: 'https://one.example', token: 'one' })
+  writeProfile(path, 'two', { url: 'https://two.example', token: 'two' })
+  expect(resolve({}, { PASSES_PROFILE: 'two' }).token?.value).toBe('two')
+  expect(resolve({ profile: 'default' }, { PASSES_PROFILE: 'two' }).token?.value).toBe('one')
+  expect(() => resolve({ profile: 'three' })).toThrow('There is no profile three')
+})
+
+test.each(['localhost:3000', 'ftp://passes.example', 'https://passes.example/base', 'nonsense'])(
+  'the address %s is refused with where it came from',
+  (url) => {
+    expect(() => resolve({}, { PASSES_URL: url })).toThrow('from PASSES_URL')
+  },
+)
+
+test('profiles can be read by their owner alone, and leave nothing else behind', () => {
+  writeProfile(path, 'default', { url: 'https://one.example', token: 'one' })
+  chmodSync(path, 0o644)
+  writeProfile(path, 'two', { url: 'https://two.example', token: 'two' })
+  expect(statSync(path).mode & 0o777).toBe(0o600)
+  expect(statSync(dirname(path)).mode & 0o777).toBe(0o700)
+  expect(readdirSync(dirname(path))).toEqual(['profiles.json'])
+  expect(Object.keys(readProfiles(path))).toEqual(['default', 'two'])
+})
+
+test('a broken file of profiles is an error and is not overwritten', () => {
+  writeProfile(path, 'default', { url: 'https://one.example', token: 'one' })
+  writeFileSync(path, '{"profiles"')
+  expect(() => writeProfile(path, 'two', { url: 'https://two.example', token: 'two' })).toThrow(
+    'not a file of profiles',
+  )
+})
+
+test('colour and movement are for terminals; NO_COLOR takes the colour, TERM=dumb takes both', () => {
+  const terminal = { isTTY: true }
+  expect([canColor(terminal, {}), canAnimate(terminal, {})]).toEqual([true, true])
+  expect([canColor(terminal, { NO_COLOR: '1' }), canAnimate(terminal, { NO_COLOR: '1' })]).toEqual([false, true])
+  expect([canColor(terminal, { TERM: 'dumb' }), canAnimate(terminal, { TERM: 'dumb' })]).toEqual([false, false])
+  expect([canColor({}, {}), canAnimate({}, {})]).toEqual([false, false])
+})
