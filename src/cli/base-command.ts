@@ -25,6 +25,8 @@ export abstract class BaseCommand extends Command {
 
   protected override async catch(error: Error): Promise<void> {
     if (error instanceof Errors.ExitError) throw error
+    // Flags that could not be parsed are an answer to the caller; oclif would warn that nobody parsed them.
+    this.parsed = true
     const failure = this.describe(error)
     process.exitCode = failure.exitCode
     if (this.jsonEnabled()) this.logJson(failureJson(failure))

@@ -1,4 +1,4 @@
-import { styleText } from 'node:util'
+import { stripVTControlCharacters, styleText } from 'node:util'
 import { Errors } from '@oclif/core'
 import { ApiError, ConnectionError } from '../client/errors.ts'
 import { type Issue, Problem } from '../core/errors.ts'
@@ -31,7 +31,9 @@ export function describeFailure(error: unknown, connection?: Connection): Failur
       ...(error instanceof CliError && { exitCode: error.exitCode, hint: error.hint }),
     }
   }
-  if (error instanceof Errors.CLIError) return { ...plain('USAGE', error.message), exitCode: error.oclif.exit ?? 2 }
+  if (error instanceof Errors.CLIError) {
+    return { ...plain('USAGE', stripVTControlCharacters(error.message)), exitCode: error.oclif.exit ?? 2 }
+  }
   if (error instanceof Error && setupErrors.has(error.name)) return plain('SETUP', error.message)
   if (isSystemError(error)) return plain(error.code, error.message)
   return describeBug(error)

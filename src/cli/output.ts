@@ -3,6 +3,8 @@
 export interface Column<T> {
   title: string
   value: (row: T) => string | number | null
+  /** Never cut: an id is there to be copied. */
+  whole?: true
 }
 
 export interface TableOptions {
@@ -10,12 +12,12 @@ export interface TableOptions {
   width?: number | undefined
 }
 
-/** Rows under titles. Where the lines would not fit, the widest columns are cut with an ellipsis. */
+/** Rows under titles. Where the lines would not fit, the widest columns that may be cut are, with an ellipsis. */
 export function table<T>(rows: readonly T[], columns: readonly Column<T>[], options: TableOptions = {}): string {
   const cells = rows.map((row) => columns.map((column) => printable(String(column.value(row) ?? ''))))
   const lines = [columns.map((column) => column.title.toUpperCase()), ...cells]
   const widths = columns.map((_, index) => Math.max(...lines.map((line) => textWidth(line[index]!))))
-  shrink(widths, options.width)
+  shrink(widths, columns, options.width)
   return lines
     .map((line) => line.map((cell, index) => pad(cut(cell, widths[index]!), widths[index]!)).join('  '))
     .map((line) => line.trimEnd())
@@ -58,11 +60,18 @@ export function textWidth(text: string): number {
   return width
 }
 
-function shrink(widths: number[], available: number | undefined): void {
-  if (!available) return
+const NARROWEST = 8
+
+function shrink(widths: number[], columns: readonly Column<never>[], available = Number.POSITIVE_INFINITY): void {
   const gaps = 2 * (widths.length - 1)
-  while (widths.reduce((sum, width) => sum + width, gaps) > available && Math.max(...widths) > 8) {
-    widths[widths.indexOf(Math.max(...widths))]! -= 1
+  const widest = () => {
+    const cuttable = widths.filter((width, index) => width > NARROWEST && !columns[index]!.whole)
+    return widths.findIndex((width, index) => width === Math.max(...cuttable) && !columns[index]!.whole)
+  }
+  while (widths.reduce((sum, width) => sum + width, gaps) > available) {
+    const index = widest()
+    if (index < 0) return
+    widths[index]! -= 1
   }
 }
 

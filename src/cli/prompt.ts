@@ -38,15 +38,15 @@ export async function readStdin(): Promise<string> {
 }
 
 async function ask(question: string, { hidden }: { hidden: boolean }): Promise<string> {
-  // The question is written here, so that readline echoes nothing but the answer, or not even that.
-  process.stderr.write(question)
   const silence = new Writable({ write: (_chunk, _encoding, done) => done() })
   const prompt = createInterface({ input: process.stdin, output: hidden ? silence : process.stderr, terminal: true })
   const stopped = new AbortController()
   prompt.once('SIGINT', () => stopped.abort())
   prompt.once('close', () => stopped.abort())
+  // Written once the terminal echoes no more, so that nothing typed at once is seen.
+  if (hidden) process.stderr.write(question)
   try {
-    return (await prompt.question('', { signal: stopped.signal })).trim()
+    return (await prompt.question(hidden ? '' : question, { signal: stopped.signal })).trim()
   } catch (error) {
     if (stopped.signal.aborted) throw new InterruptedError('Stopped.')
     throw error

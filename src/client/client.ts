@@ -71,6 +71,7 @@ export async function* walk<T, Q extends object>(
 interface AnyCall {
   params?: Record<string, unknown>
   query?: Record<string, unknown>
+  headers?: Record<string, unknown>
   body?: unknown
   contentType?: string
 }
@@ -101,25 +102,28 @@ async function sendOnce(
   const path = pathOf(route, call)
   const isRaw = route.rawBody !== undefined
   let answer: Dispatcher.ResponseData
-  let text: string
+  let bytes: Buffer
   try {
     answer = await request(new URL(path, url), {
       method: route.method,
       headers: {
         authorization: `Bearer ${token}`,
-        accept: 'application/json',
+        ...stringHeaders(call.headers),
+        accept: ['application/json', ...(route.files ?? [])].join(', '),
         ...(call.body !== undefined && { 'content-type': isRaw ? call.contentType : 'application/json' }),
       },
       body: call.body === undefined ? null : isRaw ? (call.body as Uint8Array) : JSON.stringify(call.body),
       dispatcher,
       signal,
     })
-    text = await answer.body.text()
+    bytes = Buffer.from(await answer.body.arrayBuffer())
   } catch (error) {
     if (signal?.aborted) throw error
     throw new ConnectionError(url, error)
   }
-  const body = parseJson(text)
+  const type = String(answer.headers['content-type'] ?? '').split(';')[0]!
+  if (answer.statusCode === 200 && route.files?.includes(type)) return new Uint8Array(bytes)
+  const body = parseJson(bytes.toString())
   if (answer.statusCode < 300) return answer.statusCode === 204 ? undefined : body
   throw apiError(route, path, answer, body)
 }
@@ -133,6 +137,11 @@ function pathOf(route: Route, call: AnyCall): string {
     }
   }
   return query.size > 0 ? `${path}?${query}` : path
+}
+
+function stringHeaders(headers: Record<string, unknown> = {}): Record<string, string> {
+  const given = Object.entries(headers).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(given.map(([name, value]) => [name, String(value)]))
 }
 
 function parseJson(text: string): unknown {

@@ -1,7 +1,8 @@
 import { Args, Flags } from '@oclif/core'
 import { ClientCommand } from '../cli/client-command.ts'
-import { InterruptedError, UsageError } from '../cli/errors.ts'
+import { CliError, InterruptedError, UsageError } from '../cli/errors.ts'
 import { onInterrupt } from '../cli/interrupt.ts'
+import { count } from '../cli/output.ts'
 import { commandLine } from '../cli/program.ts'
 
 /** Tries for a batch before the run gives up: about 40 s, which outlasts a restart of the server. */
@@ -81,8 +82,8 @@ export default class Issue extends ClientCommand {
         note: (message) => this.note(message),
       })
       if (!summary.complete) {
-        throw new InterruptedError(`Stopped behind row ${summary.rows}: ${summary.created} have their pass.`, {
-          hint: `to ${goOn(args.file)}`,
+        throw new InterruptedError(`Stopped: ${count(summary.rows)} rows are done`, {
+          hint: goOn(args.file),
           details: { ...summary, command: repeat() },
         })
       }
@@ -91,7 +92,7 @@ export default class Issue extends ClientCommand {
       if (summary.failed > 0) process.exitCode = 1
       return summary
     } catch (error) {
-      if (hasBegun && !(error instanceof InterruptedError)) this.note(`To ${goOn(args.file)}`)
+      if (hasBegun && !(error instanceof CliError)) this.note(`When it is mended, ${goOn(args.file)}`)
       throw error
     } finally {
       release()
@@ -100,7 +101,7 @@ export default class Issue extends ClientCommand {
 }
 
 function goOn(file: string): string {
-  return file === '-' ? `go on, send the same input again (no pass is made twice): ${repeat()}` : `go on: ${repeat()}`
+  return file === '-' ? `send the same input again (no pass is made twice): ${repeat()}` : `go on with: ${repeat()}`
 }
 
 /** With --restart the next run would begin anew. */

@@ -37,7 +37,8 @@ export default class Login extends ClientCommand {
       ]),
     )
     const overriding = overridingVariables()
-    if (overriding.length > 0) this.note(`Mind that ${overriding.join(', ')} in the environment win over a profile.`)
+    if (overriding.length > 0)
+      this.note(`Set in the environment, where it wins over a profile: ${overriding.join(', ')}`)
     return { profile: name, path, url: resolved.url.value, token: current }
   }
 

@@ -15,9 +15,14 @@ export interface EventData {
     | 'expiresAt'
     | 'createdAt'
   >
-  'pass.failed': Pick<Pass, 'id' | 'externalPassId' | 'templateId' | 'templateVersionId' | 'projectId'> & {
-    error: { code: ErrorCode; message: string }
-  }
+  'pass.failed': Identifiers & { error: { code: ErrorCode; message: string } }
+  'pass.updated': Identifiers & { changedFields: ChangedField[] }
+  'pass.voided': Pick<Pass, 'id' | 'externalPassId'> & { reason: string | null }
 }
+
+type Identifiers = Pick<Pass, 'id' | 'externalPassId' | 'templateId' | 'templateVersionId' | 'projectId'>
+
+/** Top-level fields that an update touched; receivers ignore entries that they do not know. */
+export type ChangedField = 'label' | 'variables' | 'redemption' | 'expiresAt' | 'templateVersionId' | 'manual_requeue'
 
 export type EventType = keyof EventData

@@ -30,6 +30,13 @@ export function newId(at: Date): string {
   return formatUuid(bytes)
 }
 
+/** No id made at or after the millisecond is less, and every id made before it is. */
+export function idBound(millisecond: number): string {
+  const clamped = Math.min(Math.max(Math.trunc(millisecond), 0), 2 ** 48 - 1)
+  const hex = clamped.toString(16).padStart(12, '0')
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`
+}
+
 /** A UUID of version 8 made from a SHA-256: the same content always has the same id. */
 export function contentId(...parts: (string | Uint8Array)[]): string {
   const hash = createHash('sha256')

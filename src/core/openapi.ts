@@ -37,7 +37,7 @@ const DESCRIPTION = [
 /** Codes that any endpoint may answer. */
 const COMMON: ErrorCode[] = [
   ...(['UNAUTHORIZED', 'TOKEN_INVALID', 'TOKEN_EXPIRED', 'FORBIDDEN', 'TENANT_SUSPENDED', 'TENANT_EXPIRED'] as const),
-  ...(['VALIDATION_ERROR', 'RATE_LIMITED', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'] as const),
+  ...(['VALIDATION_ERROR', 'INVALID_FORMAT', 'RATE_LIMITED', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'] as const),
 ]
 
 function paths() {
@@ -59,13 +59,17 @@ function describe(resource: string, operation: string, route: Route) {
     ...(route.scope && { 'x-scope': route.scope }),
     ...(route.role && { 'x-role': route.role }),
     ...(route.idempotent && { 'x-idempotent': true }),
-    parameters: [...parameters(route.params, 'path'), ...parameters(route.query, 'query')],
+    parameters: [
+      ...parameters(route.params, 'path'),
+      ...parameters(route.query, 'query'),
+      ...parameters(route.headers, 'header'),
+    ],
     ...requestBody(route),
     responses: { ...successes(route), ...failures(route) },
   }
 }
 
-function parameters(schema: z.ZodObject | undefined, where: 'path' | 'query') {
+function parameters(schema: z.ZodObject | undefined, where: 'path' | 'query' | 'header') {
   return Object.entries(schema?.shape ?? {}).map(([name, value]) => {
     const { deprecated, ...json } = toSchema(value as z.ZodType, 'output') as { deprecated?: boolean }
     return {
@@ -94,7 +98,13 @@ function successes(route: Route) {
     Object.entries(route.responses).map(([status, schema]) => [
       status,
       schema
-        ? { description: 'Success', content: { 'application/json': { schema: toSchema(schema, 'output') } } }
+        ? {
+            description: 'Success',
+            content: {
+              'application/json': { schema: toSchema(schema, 'output') },
+              ...Object.fromEntries((route.files ?? []).map((type) => [type, {}])),
+            },
+          }
         : { description: 'Done; no content' },
     ]),
   )
@@ -105,13 +115,15 @@ function failures(route: Route) {
     ...COMMON,
     ...(route.errors ?? []),
     ...(route.params ? (['NOT_FOUND'] as const) : []),
-    ...(route.body || route.rawBody ? (['INVALID_FORMAT', 'INVALID_INPUT'] as const) : []),
+    ...(route.body ? (['INVALID_FORMAT'] as const) : []),
   ])
   const byStatus = new Map<number, ErrorCode[]>()
   for (const code of codes) {
     const status = errorTable[code][0]
     byStatus.set(status, [...(byStatus.get(status) ?? []), code])
   }
+  // A body that is too large, or of another type than the route takes.
+  if (route.body || route.rawBody) for (const status of [413, 415]) byStatus.set(status, ['INVALID_INPUT'])
   return Object.fromEntries(
     [...byStatus].map(([status, group]) => [
       status,

@@ -41,9 +41,13 @@ export interface Route {
   description?: string
   params?: z.ZodObject
   query?: z.ZodObject
+  /** Headers that the endpoint reads beside those of every request, in lower case. */
+  headers?: z.ZodObject
   /** A JSON body. */
   body?: z.ZodType
   rawBody?: RawBody
+  /** Types of files that the endpoint may answer instead of JSON. */
+  files?: readonly string[]
   /** The shape of each success answer by status; null where there is no content. */
   responses: { readonly [status: number]: z.ZodType | null }
   /** Codes beyond those that every endpoint of its kind may answer. */
@@ -61,6 +65,7 @@ type InputOf<T> = T extends z.ZodType ? z.input<T> : undefined
 export interface RouteInput<R extends Route> {
   params: OutputOf<R['params']>
   query: OutputOf<R['query']>
+  headers: OutputOf<R['headers']>
   body: R extends { rawBody: RawBody } ? Uint8Array : OutputOf<R['body']>
 }
 
@@ -68,7 +73,7 @@ export interface RouteInput<R extends Route> {
 export type RouteReply<R extends Route> = {
   [S in keyof R['responses'] & number]: {
     status: S
-    body: OutputOf<R['responses'][S]>
+    body: OutputOf<R['responses'][S]> | (R extends { files: readonly string[] } ? Uint8Array : never)
     headers?: Record<string, string>
   }
 }[keyof R['responses'] & number]
@@ -78,6 +83,7 @@ export type RouteCall<R extends Route> = (R extends { params: z.ZodType }
   ? { params: InputOf<R['params']> }
   : unknown) &
   (R extends { query: z.ZodType } ? { query?: InputOf<R['query']> } : unknown) &
+  (R extends { headers: z.ZodType } ? { headers?: InputOf<R['headers']> } : unknown) &
   (R extends { rawBody: RawBody }
     ? { body: Uint8Array; contentType: string }
     : R extends { body: z.ZodType }

@@ -1,7 +1,7 @@
 import { Problem } from '../core/errors.ts'
 import { renderCard } from '../core/rules/card.ts'
 import { buildScope } from '../core/rules/resolve.ts'
-import type { PassError, StoredPass } from '../storage/passes.ts'
+import type { PassError, StoredPass } from '../storage/pass-row.ts'
 import type { Repositories, Store } from '../storage/store.ts'
 import type { PublishedVersion } from '../storage/template-versions.ts'
 import type { WalletPass } from '../wallets/wallet.ts'

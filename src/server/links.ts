@@ -1,6 +1,6 @@
 import { type LinkKind, type LinkVerdict, linkExpiry, signLink, verifyLink } from '../core/rules/link.ts'
 import { deriveKey } from '../core/rules/server-key.ts'
-import type { StoredPass } from '../storage/passes.ts'
+import type { StoredPass } from '../storage/pass-row.ts'
 import type { Platform } from '../wallets/wallet.ts'
 import type { ServerKeys } from './server-key.ts'
 

@@ -68,6 +68,7 @@ async function serve(event: H3Event, route: Route, handler: Handler<Route>, opti
 
 function toResponse(reply: { status: number; body: unknown; headers?: Record<string, string> }): Response {
   if (reply.body === undefined) return new Response(null, { status: reply.status, headers: reply.headers ?? {} })
+  if (reply.body instanceof Uint8Array) return new Response(new Uint8Array(reply.body), reply)
   return new Response(JSON.stringify(reply.body), {
     status: reply.status,
     headers: { 'content-type': 'application/json', 'cache-control': 'no-store', ...reply.headers },
@@ -75,7 +76,10 @@ function toResponse(reply: { status: number; body: unknown; headers?: Record<str
 }
 
 /** @throws Problem VALIDATION_ERROR with every problem of path, query and body at once */
-async function parseInput(event: H3Event, route: Route): Promise<{ params: unknown; query: unknown; body: unknown }> {
+async function parseInput(
+  event: H3Event,
+  route: Route,
+): Promise<Record<'params' | 'query' | 'headers' | 'body', unknown>> {
   const issues: Issue[] = []
   const parse = (schema: z.ZodType | undefined, value: unknown, unknownKey: string): unknown => {
     if (!schema) return undefined
@@ -88,9 +92,10 @@ async function parseInput(event: H3Event, route: Route): Promise<{ params: unkno
     : await readJsonBody(event, route.body !== undefined)
   const params = parse(route.params, event.context.params ?? {}, 'parameter')
   const query = parse(route.query, queryOf(event, route), 'parameter')
+  const headers = parse(route.headers, Object.fromEntries(event.req.headers), 'header')
   const parsed = route.rawBody ? body : parse(route.body, body, 'property')
   if (issues.length > 0) throw invalid(issues)
-  return { params, query, body: parsed }
+  return { params, query, headers, body: parsed }
 }
 
 /** Parameters by name; several of one name as a list. A route without a query schema takes none. */

@@ -28,6 +28,15 @@ export class DatabaseUrlError extends Error {
 
 const BUSY_TIMEOUT_MS = 5_000
 
+const common = {
+  // Requests wait here for a connection; past this they are told 503.
+  acquireConnectionTimeout: BUSY_TIMEOUT_MS,
+  // Messages of errors are logged: they show the statement, never the values.
+  compileSqlOnError: false,
+  // knex would print to stdout, which belongs to the results of commands. What it reports is thrown as well.
+  log: { warn: () => undefined, error: () => undefined },
+} satisfies Knex.Config
+
 /**
  * Opens `sqlite:./passes.db` or `postgres://user:password@host/name`.
  * @throws DatabaseUrlError
@@ -51,10 +60,10 @@ function openPostgres(connectionString: string, { poolSize = 10 }: DatabaseOptio
       oid === 20 ? Number : pg.types.getTypeParser(oid, format as 'text'),
   }
   const db = knex({
-    client: 'pg',
+    client: observantPostgres(),
     connection: { connectionString, types } as Knex.PgConnectionConfig,
     pool: { min: 0, max: poolSize },
-    acquireConnectionTimeout: BUSY_TIMEOUT_MS,
+    ...common,
   })
   return { dialect: 'postgres', reader: db, writer: db, close: () => db.destroy() }
 }
@@ -70,15 +79,14 @@ function openSqlite(filename: string, { maxPages }: DatabaseOptions): Database {
       'PRAGMA foreign_keys = ON',
       ...(maxPages ? [`PRAGMA max_page_count = ${maxPages}`] : []),
     ]),
-    // Requests wait here for the one writer; past this they are told 503.
-    acquireConnectionTimeout: BUSY_TIMEOUT_MS,
+    ...common,
   })
   const reader = knex({
     client: 'sqlite3',
     connection: { filename },
     useNullAsDefault: true,
     pool: pool(4, ['PRAGMA query_only = ON']),
-    acquireConnectionTimeout: BUSY_TIMEOUT_MS,
+    ...common,
   })
   return {
     dialect: 'sqlite',
@@ -89,6 +97,33 @@ function openSqlite(filename: string, { maxPages }: DatabaseOptions): Database {
       await writer.destroy()
     },
   }
+}
+
+/**
+ * pg reports a connection that ended under a statement without any code, and one that the server is about to end stays in
+ * the pool until it is gone. This client names the first and throws away the second.
+ */
+function observantPostgres(): typeof Knex.Client {
+  const Client = createRequire(import.meta.url)('knex/lib/dialects/postgres/index.js')
+  return class ObservantPostgres extends Client {
+    async _query(connection: PostgresConnection, query: unknown) {
+      try {
+        return await super._query(connection, query)
+      } catch (error) {
+        const { code } = error as { code?: string }
+        if (code?.startsWith('57P')) connection.__knex__disposed = error
+        if (code === undefined && connection.__knex__disposed) {
+          throw Object.assign(error as Error, { code: 'ECONNRESET' })
+        }
+        throw error
+      }
+    }
+  } as unknown as typeof Knex.Client
+}
+
+interface PostgresConnection {
+  /** Set by knex when the connection ended; the pool then makes another. */
+  __knex__disposed?: unknown
 }
 
 interface SqliteConnection {

@@ -2,18 +2,52 @@ import type { Knex } from 'knex'
 
 /** Every difference between SQLite and PostgreSQL that queries see stands in this file. */
 
+/** Null sorts as the greatest value; the index of this expression says so on both databases. */
+export const EXPIRY_KEY = 'coalesce(expires_at, 9007199254740991)'
+
 export function isPostgres(db: Knex): boolean {
-  return db.client.config.client === 'pg'
+  return db.client.dialect === 'postgresql'
 }
 
-/** Locks the rows of a select until the transaction ends. On SQLite the transaction itself is the lock. */
-export function forUpdate<Q extends Knex.QueryBuilder>(db: Knex, query: Q): Q {
-  return (isPostgres(db) ? query.forUpdate() : query) as Q
+/**
+ * Locks the rows of a select until the transaction ends; of a query with joins, those of one table. On SQLite the
+ * transaction itself is the lock.
+ */
+export function forUpdate<Q extends Knex.QueryBuilder>(db: Knex, query: Q, ...tables: string[]): Q {
+  return (isPostgres(db) ? query.forUpdate(...tables) : query) as Q
 }
 
 /** As forUpdate, passing over rows that another worker holds. */
 export function forUpdateSkipLocked<Q extends Knex.QueryBuilder>(db: Knex, query: Q): Q {
   return (isPostgres(db) ? query.forUpdate().skipLocked() : query) as Q
+}
+
+/** Shorter terms have no trigram: they are answered by a scan of what other filters leave. */
+const MIN_INDEXED_TERM = 3
+
+export type FoldedColumn = 'label_folded' | 'external_folded'
+
+/** A condition on `passes`: one of the columns holds the case-folded term. Answered from the trigram index. */
+export function containsTerm(db: Knex, columns: readonly FoldedColumn[], term: string): Knex.Raw {
+  if (isPostgres(db)) {
+    const pattern = `%${term.replaceAll(/[\\%_]/g, '\\$&')}%`
+    return db.raw(
+      anyOf(columns, (column) => `passes.${column} like ?`),
+      columns.map(() => pattern),
+    )
+  }
+  if ([...term].length < MIN_INDEXED_TERM) {
+    return db.raw(
+      anyOf(columns, (column) => `instr(passes.${column}, ?) > 0`),
+      columns.map(() => term),
+    )
+  }
+  const phrase = `{${columns.join(' ')}} : "${term.replaceAll('"', '""')}"`
+  return db.raw('passes.row_number in (select rowid from pass_search where pass_search match ?)', [phrase])
+}
+
+function anyOf(columns: readonly string[], condition: (column: string) => string): string {
+  return `(${columns.map(condition).join(' or ')})`
 }
 
 /** Deletes what the query selects and returns the ids. knex knows `returning` behind a delete for PostgreSQL only. */
@@ -47,6 +81,5 @@ export function isUnavailable(error: unknown): boolean {
   if (error.name === 'KnexTimeoutError') return true
   const { code } = error as { code?: unknown }
   if (typeof code === 'string' && UNAVAILABLE.has(code)) return true
-  // pg reports a connection that ended under a query without any code.
   return error.cause !== undefined && isUnavailable(error.cause)
 }

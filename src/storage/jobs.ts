@@ -55,6 +55,7 @@ export class Jobs {
   }
 
   async insert(jobs: NewJob[], at: Date): Promise<void> {
+    this.onInsert()
     const rows = jobs.map((job) => ({
       id: newId(at),
       workspace_id: job.workspaceId,
@@ -67,7 +68,6 @@ export class Jobs {
       created_at: at.getTime(),
     }))
     await insertMany(this.db, 'jobs', rows)
-    this.onInsert()
   }
 
   async hasDue(at: Date): Promise<boolean> {

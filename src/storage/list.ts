@@ -11,11 +11,19 @@ export interface ListRequest {
   sortDir: 'asc' | 'desc'
 }
 
+export interface Sort {
+  /** The key in SQL: never null, indexed behind the workspace and before the id. */
+  key: string
+  /** The key comes from other tables or has no index: its cursors go on at an offset. */
+  isComputed?: true
+}
+
 export interface ListSpec {
-  /** The table, as the query names it. */
-  table: string
-  /** Column of each sort, never null, indexed behind the workspace and before the id. */
-  sorts: Record<string, string>
+  /** Distinguishes the cursors of this list from those of others. */
+  name: string
+  /** The id in SQL, which breaks ties; a sort by the id itself names it as its key. */
+  id: string
+  sorts: Record<string, Sort>
 }
 
 export interface ListPage<Row> {
@@ -29,9 +37,11 @@ export interface ListPage<Row> {
 
 /**
  * One page of a filtered query that selects nothing yet. Keyset pagination: a page costs the same wherever it stands.
+ * @param select adds the columns, and joins that neither drop nor multiply rows
  * @throws Problem VALIDATION_ERROR for a cursor that is malformed or of another walk
  */
 export async function listPage<Row extends { id: string }>(
+  db: Knex,
   filtered: Knex.QueryBuilder,
   spec: ListSpec,
   request: ListRequest,
@@ -41,28 +51,24 @@ export async function listPage<Row extends { id: string }>(
   if (cursorText !== undefined && givenOffset !== undefined) {
     throw invalid([{ path: ['offset'], message: 'Give either a cursor or an offset' }])
   }
-  const walk = fingerprint([spec.table, sortBy, sortDir, Object.entries(filters).sort(byName)])
+  const walk = fingerprint([spec.name, sortBy, sortDir, Object.entries(filters).sort(byName)])
   const cursor = cursorText === undefined ? undefined : readCursor(cursorText, walk)
-  const column = `${spec.table}.${spec.sorts[sortBy]}`
-  const idColumn = `${spec.table}.id`
+  const sort = spec.sorts[sortBy]!
+  const offset = cursor?.offset ?? givenOffset ?? 0
 
   const query = select(filtered.clone())
-    .select({ sort_key: column })
-    .orderBy([
-      { column, order: sortDir },
-      { column: idColumn, order: sortDir },
-    ])
+    .select({ sort_key: db.raw(sort.key) })
+    .orderByRaw(orderOf(sort, spec.id, sortDir))
     .limit(limit + 1)
-  if (cursor) {
-    const key = cursor.key ?? (await readKey(filtered, column, idColumn, cursor.id))
-    query.whereRaw(`(??, ??) ${sortDir === 'asc' ? '>' : '<'} (?, ?)`, [column, idColumn, key, cursor.id])
-  } else if (givenOffset) {
-    query.offset(givenOffset)
+  if (cursor && !sort.isComputed) {
+    const key = cursor.key ?? (await readKey(db, filtered, sort, spec.id, cursor.id))
+    goOnBehind(query, sort, spec.id, sortDir, key, cursor.id)
+  } else if (offset > 0) {
+    query.offset(offset)
   }
 
   const rows: (Row & { sort_key: string | number })[] = await query
-  const total = cursor?.total ?? Number((await filtered.clone().count({ n: '*' }).first()).n)
-  const offset = cursor?.offset ?? givenOffset ?? 0
+  const total = cursor?.total ?? (await countRows(filtered))
   const hasMore = rows.length > limit
   const shown = rows.slice(0, limit)
   const last = shown.at(-1)
@@ -71,6 +77,28 @@ export async function listPage<Row extends { id: string }>(
       ? encodeCursor({ total, offset: offset + shown.length, id: last.id, key: last.sort_key }, walk)
       : null
   return { rows: shown, total, limit, offset, nextCursor, hasMore }
+}
+
+async function countRows(filtered: Knex.QueryBuilder): Promise<number> {
+  const row = await filtered.clone().count({ n: '*' }).first()
+  return Number(row.n)
+}
+
+function orderOf({ key }: Sort, id: string, direction: 'asc' | 'desc'): string {
+  return key === id ? `${id} ${direction}` : `${key} ${direction}, ${id} ${direction}`
+}
+
+function goOnBehind(
+  query: Knex.QueryBuilder,
+  sort: Sort,
+  id: string,
+  direction: 'asc' | 'desc',
+  key: string | number,
+  lastId: string,
+): void {
+  const comparison = direction === 'asc' ? '>' : '<'
+  if (sort.key === id) query.whereRaw(`${id} ${comparison} ?`, [lastId])
+  else query.whereRaw(`(${sort.key}, ${id}) ${comparison} (?, ?)`, [key, lastId])
 }
 
 function readCursor(text: string, walk: string): Cursor {
@@ -82,10 +110,13 @@ function readCursor(text: string, walk: string): Cursor {
   return cursor
 }
 
-async function readKey(filtered: Knex.QueryBuilder, column: string, idColumn: string, id: string) {
-  const row = await filtered.clone().where(idColumn, id).first({ sort_key: column })
+async function readKey(db: Knex, filtered: Knex.QueryBuilder, sort: Sort, id: string, lastId: string) {
+  const row = await filtered
+    .clone()
+    .whereRaw(`${id} = ?`, [lastId])
+    .first({ sort_key: db.raw(sort.key) })
   if (!row) throw invalid([{ path: ['cursor'], message: 'Its row is gone; start without a cursor' }])
-  return row.sort_key
+  return row.sort_key as string | number
 }
 
 function byName([a]: [string, unknown], [b]: [string, unknown]): number {

@@ -1,90 +1,26 @@
 import type { Knex } from 'knex'
 import type { PassStatus } from '../core/contract/passes.ts'
-import type { RedemptionPolicy } from '../core/contract/redemption.ts'
-import type { ErrorCode } from '../core/errors.ts'
-import { indexedVariables, searchText } from '../core/rules/search.ts'
-import type { Variables } from '../core/rules/variables.ts'
-import { forUpdate, forUpdateSkipLocked, insertMany } from './dialect.ts'
-import { moment } from './moment.ts'
+import { forUpdate, forUpdateSkipLocked } from './dialect.ts'
+import type { ListPage } from './list.ts'
+import { activateIdentifier, insertIndex, replaceIndex } from './pass-index.ts'
+import { listPasses, type PassListRequest } from './pass-list.ts'
+import {
+  type NewPass,
+  type PassContent,
+  type PassError,
+  type PassRow,
+  type StoredPass,
+  selectPass,
+  toContentColumns,
+  toNewRow,
+  toPass,
+} from './pass-row.ts'
 
-/** A pass as it is stored. Its status is the stored one: an ISSUED pass past expiresAt reads as EXPIRED. */
-export interface StoredPass {
-  id: string
-  workspaceId: string
-  externalPassId: string
-  label: string
+/** An update of what a pass shows: one new revision. */
+export interface PassChange extends PassContent {
   status: PassStatus
-  version: number
-  revision: number
-  walletVersion: number
-  templateId: string
-  templateVersionId: string
-  templateVersion: number
-  /** Null when the template was deleted. */
-  latestTemplateVersion: number | null
-  /** Null also when the project was deleted. */
-  projectId: string | null
-  projectName: string | null
-  templateName: string
-  variables: Variables
-  redemption: RedemptionPolicy | null
-  expiresAt: Date | null
-  scanCode: string
-  appleToken: string
-  linkGeneration: number
-  createdAt: Date
-  updatedAt: Date
-}
-
-/** What the caller of insert decides; counters and status start where a new pass starts. */
-export type NewPass = Pick<
-  StoredPass,
-  | 'id'
-  | 'externalPassId'
-  | 'label'
-  | 'templateId'
-  | 'templateVersionId'
-  | 'templateVersion'
-  | 'projectId'
-  | 'variables'
-  | 'redemption'
-  | 'expiresAt'
-  | 'scanCode'
-  | 'appleToken'
-> & {
-  /** SHA-256 of what a scanner reads off the pass. */
-  identifierDigest: Uint8Array
-}
-
-export interface PassError {
-  code: ErrorCode
-  message: string
-}
-
-interface Row {
-  id: string
-  workspace_id: string
-  external_pass_id: string
-  label: string
-  status: PassStatus
-  version: number
-  revision: number
-  wallet_version: number
-  template_id: string
-  template_version_id: string
-  template_version: number
-  latest_template_version: number | null
-  project_id: string | null
-  project_name: string | null
-  template_name: string
-  variables: string
-  redemption: string | null
-  expires_at: number | null
-  scan_code: string
-  apple_token: string
-  link_generation: number
-  created_at: number
-  updated_at: number
+  /** Given when a scanner now reads something else off the pass. */
+  identifierDigest?: Uint8Array
 }
 
 export class Passes {
@@ -95,7 +31,17 @@ export class Passes {
   }
 
   async find(workspaceId: string, id: string): Promise<StoredPass | undefined> {
-    const row: Row | undefined = await this.select(workspaceId).where('passes.id', id).first()
+    const row: PassRow | undefined = await this.select(workspaceId).where('passes.id', id).first()
+    return row && toPass(row)
+  }
+
+  /** As find, and nobody else changes the pass until the transaction ends. */
+  async findForUpdate(workspaceId: string, id: string): Promise<StoredPass | undefined> {
+    const row: PassRow | undefined = await forUpdate(
+      this.db,
+      this.select(workspaceId).where('passes.id', id),
+      'passes',
+    ).first()
     return row && toPass(row)
   }
 
@@ -107,63 +53,55 @@ export class Passes {
     return (await this.select(workspaceId).whereIn('passes.external_pass_id', externalPassIds)).map(toPass)
   }
 
+  /** One page of the passes that the filters of spec 4.14 leave. */
+  list(workspaceId: string, request: PassListRequest, at: Date): Promise<ListPage<StoredPass>> {
+    return listPasses(this.db, workspaceId, request, at)
+  }
+
   /**
-   * Inserts passes as QUEUED with their search rows, and returns the ids of those that are new: an externalPassId that
+   * Inserts passes as QUEUED with their index rows, and returns the ids of those that are new: an externalPassId that
    * is taken, by a row of before or of a racing request, is passed over.
    */
   async insert(workspaceId: string, passes: NewPass[], at: Date): Promise<Set<string>> {
     if (passes.length === 0) return new Set()
-    const now = at.getTime()
-    const rows = passes.map((pass) => ({
-      id: pass.id,
-      workspace_id: workspaceId,
-      external_pass_id: pass.externalPassId,
-      label: pass.label,
-      status: 'QUEUED',
-      version: 1,
-      revision: 1,
-      wallet_version: 1,
-      template_id: pass.templateId,
-      template_version_id: pass.templateVersionId,
-      template_version: pass.templateVersion,
-      project_id: pass.projectId,
-      variables: JSON.stringify(pass.variables),
-      redemption: pass.redemption && JSON.stringify(pass.redemption),
-      expires_at: pass.expiresAt?.getTime() ?? null,
-      scan_code: pass.scanCode,
-      apple_token: pass.appleToken,
-      link_generation: 0,
-      search: searchText(pass),
-      created_at: now,
-      updated_at: now,
-    }))
-    const inserted = new Set<string>(
-      await this.db('passes')
-        .insert(rows)
-        .onConflict(['workspace_id', 'external_pass_id'])
-        .ignore()
-        .returning('id')
-        .then((result: { id: string }[]) => result.map((row) => row.id)),
-    )
-    const created = passes.filter((pass) => inserted.has(pass.id))
-    await insertMany(
+    const rows: { id: string }[] = await this.db('passes')
+      // One order for everyone, so that two batches that hold the same passes never wait for each other.
+      .insert(passes.toSorted(byExternalId).map((pass) => toNewRow(workspaceId, pass, at)))
+      .onConflict(['workspace_id', 'external_pass_id'])
+      .ignore()
+      .returning('id')
+    const inserted = new Set(rows.map((row) => row.id))
+    await insertIndex(
       this.db,
-      'pass_identifiers',
-      created.map((pass) => ({
-        workspace_id: workspaceId,
-        digest: pass.identifierDigest,
-        pass_id: pass.id,
-        active: true,
-      })),
-    )
-    await insertMany(
-      this.db,
-      'pass_variables',
-      created.flatMap((pass) =>
-        indexedVariables(pass.variables).map((pair) => ({ workspace_id: workspaceId, ...pair, pass_id: pass.id })),
-      ),
+      workspaceId,
+      passes.filter((pass) => inserted.has(pass.id)),
     )
     return inserted
+  }
+
+  /** Writes one new revision; wallets that hold the pass will show it. */
+  async update(workspaceId: string, id: string, change: PassChange, at: Date): Promise<void> {
+    const { identifierDigest, status, ...content } = change
+    await this.row(workspaceId, id).update({
+      ...this.visible({ ...toContentColumns(content), status }, at),
+      revision: this.db.raw('revision + 1'),
+    })
+    await replaceIndex(this.db, workspaceId, { id, ...content })
+    if (identifierDigest) await activateIdentifier(this.db, workspaceId, id, identifierDigest)
+  }
+
+  async setVoid(workspaceId: string, id: string, at: Date): Promise<void> {
+    await this.row(workspaceId, id).update(this.visible({ status: 'VOID', voided_at: at.getTime() }, at))
+  }
+
+  /** Kills every hosted link that was made so far. */
+  async raiseLinkGeneration(workspaceId: string, id: string, at: Date): Promise<void> {
+    await this.row(workspaceId, id).update(this.counted({ link_generation: this.db.raw('link_generation + 1') }, at))
+  }
+
+  /** FAILED passes become QUEUED: something about them changed, or an operator asked. */
+  async setQueuedAgain(workspaceId: string, ids: string[], at: Date): Promise<void> {
+    await this.transition(workspaceId, ids, ['FAILED'], { status: 'QUEUED', error: null }, at)
   }
 
   /** QUEUED passes become ISSUING: a worker took them. */
@@ -210,7 +148,7 @@ export class Passes {
     return this.db('passes')
       .whereIn('id', forUpdateSkipLocked(this.db, this.expired(at).limit(limit).select('id')))
       .where({ status: 'ISSUED' })
-      .update({ ...this.counted({ status: 'EXPIRED' }, at), wallet_version: this.db.raw('wallet_version + 1') })
+      .update(this.visible({ status: 'EXPIRED' }, at))
   }
 
   /** Detaches up to `limit` passes of a deleted project, and returns how many. */
@@ -219,6 +157,10 @@ export class Passes {
     return this.db('passes')
       .whereIn('id', some)
       .update(this.counted({ project_id: null }, at))
+  }
+
+  private row(workspaceId: string, id: string) {
+    return this.db('passes').where({ workspace_id: workspaceId, id })
   }
 
   private expired(at: Date) {
@@ -245,52 +187,16 @@ export class Passes {
     return { ...change, version: this.db.raw('version + 1'), updated_at: at.getTime() }
   }
 
+  /** `wallet_version` orders what phones show. */
+  private visible(change: object, at: Date) {
+    return { ...this.counted(change, at), wallet_version: this.db.raw('wallet_version + 1') }
+  }
+
   private select(workspaceId: string) {
-    return this.db('passes')
-      .leftJoin('templates', 'templates.id', 'passes.template_id')
-      .leftJoin('projects', 'projects.id', 'passes.project_id')
-      .where('passes.workspace_id', workspaceId)
-      .select(COLUMNS, {
-        project_id: 'projects.id',
-        project_name: 'projects.name',
-        template_name: 'templates.name',
-        latest_template_version: this.db.raw(
-          'case when templates.deleted_at is null then templates.published_version end',
-        ),
-      })
+    return selectPass(this.db, this.db('passes').where('passes.workspace_id', workspaceId))
   }
 }
 
-const COLUMNS = [
-  ...['id', 'workspace_id', 'external_pass_id', 'label', 'status', 'version', 'revision', 'wallet_version'],
-  ...['template_id', 'template_version_id', 'template_version', 'variables', 'redemption', 'expires_at'],
-  ...['scan_code', 'apple_token', 'link_generation', 'created_at', 'updated_at'],
-].map((column) => `passes.${column}`)
-
-function toPass(row: Row): StoredPass {
-  return {
-    id: row.id,
-    workspaceId: row.workspace_id,
-    externalPassId: row.external_pass_id,
-    label: row.label,
-    status: row.status,
-    version: row.version,
-    revision: row.revision,
-    walletVersion: row.wallet_version,
-    templateId: row.template_id,
-    templateVersionId: row.template_version_id,
-    templateVersion: row.template_version,
-    latestTemplateVersion: row.latest_template_version,
-    projectId: row.project_id,
-    projectName: row.project_name,
-    templateName: row.template_name,
-    variables: JSON.parse(row.variables),
-    redemption: row.redemption === null ? null : JSON.parse(row.redemption),
-    expiresAt: moment(row.expires_at),
-    scanCode: row.scan_code,
-    appleToken: row.apple_token,
-    linkGeneration: row.link_generation,
-    createdAt: new Date(row.created_at),
-    updatedAt: new Date(row.updated_at),
-  }
+function byExternalId(a: NewPass, b: NewPass): number {
+  return a.externalPassId < b.externalPassId ? -1 : 1
 }

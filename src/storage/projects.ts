@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { Project } from '../core/contract/projects.ts'
 import { newId } from '../core/ids.ts'
-import { type ListPage, type ListRequest, listPage } from './list.ts'
+import { type ListPage, type ListRequest, type ListSpec, listPage } from './list.ts'
 
 interface Row {
   id: string
@@ -24,6 +24,16 @@ export interface ProjectCounts {
 
 const DAY_MS = 86_400_000
 
+const SPEC: ListSpec = {
+  name: 'projects',
+  id: 'projects.id',
+  sorts: {
+    createdAt: { key: 'projects.created_at' },
+    updatedAt: { key: 'projects.updated_at' },
+    name: { key: 'projects.name' },
+  },
+}
+
 export class Projects {
   private readonly db: Knex
 
@@ -44,8 +54,9 @@ export class Projects {
 
   async list(workspaceId: string, request: ListRequest): Promise<ListPage<Project>> {
     const page = await listPage<Row>(
+      this.db,
       this.db('projects').where('projects.workspace_id', workspaceId),
-      { table: 'projects', sorts: { createdAt: 'created_at', updatedAt: 'updated_at', name: 'name' } },
+      SPEC,
       request,
       (query) => query.select('projects.*'),
     )

@@ -125,6 +125,13 @@ export class TemplateVersions {
     return (await this.rendering(workspaceId).whereIn('template_versions.id', ids)).map(toPublished)
   }
 
+  async findPublished(workspaceId: string, templateId: string, version: number): Promise<PublishedVersion | undefined> {
+    const row = await this.rendering(workspaceId)
+      .where({ template_id: templateId, version, stage: 'published' })
+      .first()
+    return row && toPublished(row)
+  }
+
   private live(workspaceId: string) {
     return this.db('template_versions')
       .join('templates', 'templates.id', 'template_versions.template_id')

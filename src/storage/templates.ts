@@ -3,7 +3,7 @@ import type { PassType } from '../core/contract/definition.ts'
 import type { Template } from '../core/contract/templates.ts'
 import { newId } from '../core/ids.ts'
 import { forUpdate } from './dialect.ts'
-import { type ListPage, type ListRequest, listPage } from './list.ts'
+import { type ListPage, type ListRequest, type ListSpec, listPage } from './list.ts'
 
 interface Row {
   id: string
@@ -23,6 +23,16 @@ export type TemplateFields = Pick<Template, 'name' | 'description' | 'passType' 
 export interface TemplateListRequest extends ListRequest {
   /** Ids, or the word null for templates without a project. */
   projectId?: string[] | undefined
+}
+
+const SPEC: ListSpec = {
+  name: 'templates',
+  id: 'templates.id',
+  sorts: {
+    createdAt: { key: 'templates.created_at' },
+    updatedAt: { key: 'templates.updated_at' },
+    name: { key: 'templates.name' },
+  },
 }
 
 /** Templates that were deleted stay as rows, since issued passes go on rendering from them; no finder shows them. */
@@ -67,12 +77,7 @@ export class Templates {
         if (ids.length < request.projectId!.length) or.orWhereNull('templates.project_id')
       })
     }
-    const page = await listPage<Row>(
-      query,
-      { table: 'templates', sorts: { createdAt: 'created_at', updatedAt: 'updated_at', name: 'name' } },
-      request,
-      (rows) => rows.select('templates.*'),
-    )
+    const page = await listPage<Row>(this.db, query, SPEC, request, (rows) => rows.select('templates.*'))
     return { ...page, rows: page.rows.map(toTemplate) }
   }
 

@@ -18,7 +18,7 @@ export default class ProjectList extends ClientCommand {
       table(
         page.items,
         [
-          { title: 'id', value: (project) => project.id },
+          { title: 'id', value: (project) => project.id, whole: true },
           { title: 'name', value: (project) => project.name },
           { title: 'colour', value: (project) => project.color },
           { title: 'created', value: (project) => project.createdAt },

@@ -30,7 +30,7 @@ export default class TemplateList extends ClientCommand {
       table(
         page.items,
         [
-          { title: 'id', value: (template) => template.id },
+          { title: 'id', value: (template) => template.id, whole: true },
           { title: 'name', value: (template) => template.name },
           { title: 'pass type', value: (template) => template.passType },
           { title: 'published', value: (template) => template.latestPublishedVersion ?? 'none' },

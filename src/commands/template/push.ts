@@ -1,6 +1,7 @@
 import { Args, Flags } from '@oclif/core'
 import { ClientCommand } from '../../cli/client-command.ts'
 import { details } from '../../cli/output.ts'
+import { programName } from '../../cli/program.ts'
 import { pushTemplate } from '../../cli/template-push.ts'
 
 export default class TemplatePush extends ClientCommand {
@@ -50,7 +51,7 @@ export default class TemplatePush extends ClientCommand {
         pushed.stage === 'draft'
           ? `template publish ${pushed.templateId}`
           : `issue FILE.csv --template ${pushed.templateId}`
-      this.note(`Next: passes ${next}`)
+      this.note(`Next: ${programName()} ${next}`)
       return pushed
     } catch (error) {
       if (made) this.note(`Template ${made} was made before this failed: push again with --template ${made}`)

@@ -20,7 +20,7 @@ export default class TemplateVersions extends ClientCommand {
         [
           { title: 'version', value: (version) => version.version },
           { title: 'stage', value: (version) => version.stage },
-          { title: 'id', value: (version) => version.id },
+          { title: 'id', value: (version) => version.id, whole: true },
           { title: 'published', value: (version) => version.publishedAt },
           { title: 'updated', value: (version) => version.updatedAt },
         ],

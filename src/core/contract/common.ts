@@ -30,6 +30,7 @@ export function text(min: number, max: number) {
 }
 
 /** Years stay within four digits in UTC too: ISO 8601 writes others in a form that many readers refuse. */
+const EARLIEST_MOMENT = Date.parse('0000-01-01T00:00:00Z')
 const LATEST_MOMENT = Date.UTC(10_000, 0)
 
 const time = '(?:[01]\\d|2[0-3]):[0-5]\\d(?::[0-5]\\d(?:\\.\\d+)?)?'
@@ -45,7 +46,8 @@ export const Timestamp = z
     new RegExp(timestampPattern),
     'Must be an ISO 8601 date-time with Z or an offset, such as 2027-05-31T19:30:00Z',
   )
-  .refine((value) => !(Date.parse(value) >= LATEST_MOMENT), 'Must be before the year 10000')
+  .refine((value) => !(Date.parse(value) < EARLIEST_MOMENT), 'Must not be before the year 0 in UTC')
+  .refine((value) => !(Date.parse(value) >= LATEST_MOMENT), 'Must be before the year 10000 in UTC')
   .meta({ format: 'date-time' })
 
 /** A moment as the interface shows it: ISO 8601 in UTC, ending in Z. */

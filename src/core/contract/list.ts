@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Timestamp } from './common.ts'
 
 /** The shared grammar of list endpoints (spec 4.1): parameters arrive as one text, or as several when repeated. */
 
@@ -43,4 +44,68 @@ export function listQuery<const S extends readonly [string, ...string[]], F exte
     sortDir: z.enum(['asc', 'desc']).default('desc'),
     ...filters,
   })
+}
+
+/** true or false. */
+export const booleanParam = z
+  .union([z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')], {
+    error: 'Must be true or false',
+  })
+  .meta({ type: 'boolean' })
+
+/** A bare number, or a bound such as gte:3 or lte:7. */
+export const numericFilter = z
+  .string()
+  .regex(/^(?:gte:|lte:)?\d{1,15}$/, 'Must be a whole number, alone or behind gte: or lte:')
+  .transform((text) => {
+    const comparison = text.startsWith('gte:') ? '>=' : text.startsWith('lte:') ? '<=' : '='
+    return { comparison, value: Number(text.replace(/^.te:/, '')) } as const
+  })
+
+/** A window of time under both of its spellings; each bound is inclusive. */
+export function windowParams<const N extends readonly [from: string, to: string, since: string, until: string]>(
+  names: N,
+) {
+  return Object.fromEntries(names.map((name) => [name, anyOf(Timestamp).optional()])) as {
+    [K in N[number]]: z.ZodOptional<ReturnType<typeof anyOf<typeof Timestamp>>>
+  }
+}
+
+type WindowNames = readonly [from: string, to: string, since: string, until: string]
+
+/** Refuses a bound that is given in both spellings. */
+export function checkWindow(names: WindowNames, query: Record<string, unknown>, context: z.RefinementCtx): void {
+  const [from, to, since, until] = names
+  for (const [name, other] of [
+    [from, since],
+    [to, until],
+  ] as const) {
+    if (query[name] !== undefined && query[other] !== undefined) {
+      context.addIssue({ code: 'custom', path: [other], message: `Is another spelling of ${name}; give one of them` })
+    }
+  }
+}
+
+/** The window that a query gives: of several values of one bound, the wider. */
+export function windowOf(names: WindowNames, query: Record<string, unknown>): { from?: Date; to?: Date } {
+  const [from, to, since, until] = names
+  const bound = (name: string, other: string, choose: (...times: number[]) => number) => {
+    const values = (query[name] ?? query[other]) as string[] | undefined
+    return values && new Date(choose(...values.map((value) => Date.parse(value))))
+  }
+  const start = bound(from, since, Math.min)
+  const end = bound(to, until, Math.max)
+  return { ...(start && { from: start }), ...(end && { to: end }) }
+}
+
+/** Refuses a parameter that only qualifies another one and stands alone (spec 4.1). */
+export function checkQualifier(
+  name: string,
+  qualified: string,
+  query: Record<string, unknown>,
+  context: z.RefinementCtx,
+): void {
+  if (query[name] !== undefined && query[qualified] === undefined) {
+    context.addIssue({ code: 'custom', path: [name], message: `Only qualifies ${qualified}; give both` })
+  }
 }

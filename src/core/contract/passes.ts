@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { ErrorCode } from '../errors.ts'
 import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
-import { Count, PositiveInt, text, UtcTimestamp } from './common.ts'
+import { CalendarDate, Count, PositiveInt, pageOf, text, UtcTimestamp } from './common.ts'
+import { anyOf, booleanParam, checkQualifier, checkWindow, listQuery, numericFilter, windowParams } from './list.ts'
 import { RedemptionPolicy } from './redemption.ts'
 
 export const PassStatus = z.enum(['QUEUED', 'ISSUING', 'ISSUED', 'VOID', 'FAILED', 'EXPIRED'])
@@ -62,6 +63,79 @@ export const BatchResult = z.strictObject({
 })
 export type BatchResult = z.output<typeof BatchResult>
 
+export const createdWindow = ['createdFrom', 'createdTo', 'createdSince', 'createdUntil'] as const
+
+const MAX_VARIABLE_FILTERS = 5
+
+/** `key:value`, split on the first colon. */
+const VariableFilter = z
+  .string()
+  .max(2048)
+  .regex(/^[^:]+:/, 'Must be key:value')
+  .transform((text) => ({ name: text.slice(0, text.indexOf(':')), value: text.slice(text.indexOf(':') + 1) }))
+
+/** Spec 4.14. */
+const PassListQuery = listQuery(
+  [
+    'createdAt',
+    'updatedAt',
+    'label',
+    'externalPassId',
+    'status',
+    'expiresAt',
+    'templateName',
+    'templateVersion',
+    'revision',
+  ],
+  {
+    status: anyOf(PassStatus).optional(),
+    externalPassId: anyOf(text(1, 255)).optional(),
+    search: anyOf(text(1, 255)).optional(),
+    projectId: anyOf(z.union([Uuid, z.literal('null')])).optional(),
+    templateId: anyOf(Uuid).optional(),
+    variable: anyOf(VariableFilter).optional(),
+    validOn: anyOf(CalendarDate).optional(),
+    redeemed: anyOf(booleanParam).optional(),
+    redeemedContext: anyOf(text(1, 128)).optional(),
+    label: anyOf(text(1, 255)).optional(),
+    labelMatch: anyOf(z.enum(['exact', 'prefix', 'contains'])).optional(),
+    revision: anyOf(numericFilter).optional(),
+    templateVersion: anyOf(numericFilter).optional(),
+    ...windowParams(createdWindow),
+  },
+).superRefine((query, context) => {
+  checkQualifier('labelMatch', 'label', query, context)
+  checkQualifier('redeemedContext', 'redeemed', query, context)
+  checkWindow(createdWindow, query, context)
+  if ((query.variable?.length ?? 0) > MAX_VARIABLE_FILTERS) {
+    context.addIssue({ code: 'custom', path: ['variable'], message: `At most ${MAX_VARIABLE_FILTERS} in a request` })
+  }
+})
+
+/** The revisions that If-Match names: "7", 7, a list of them, or * for any. */
+const IfMatch = z
+  .string()
+  .regex(
+    /^\s*(?:\*|(?:"\d{1,15}"|\d{1,15})(?:\s*,\s*(?:"\d{1,15}"|\d{1,15}))*)\s*$/,
+    'Must be "<revision>", a list of them, or *',
+  )
+  .transform((text): '*' | number[] =>
+    text.trim() === '*' ? '*' : text.split(',').map((tag) => Number(tag.replaceAll(/["\s]/g, ''))),
+  )
+
+export const PassUpdate = z.strictObject({
+  label: text(1, 255).optional(),
+  variables: Variables.optional(),
+  templateVersion: z.union([PositiveInt, z.literal('latest')]).optional(),
+})
+export type PassUpdate = z.output<typeof PassUpdate>
+
+/** What each configured platform would be given; null for one that is not configured or not asked for. */
+const PassPreview = z.strictObject({
+  apple: z.looseObject({}).nullable(),
+  google: z.strictObject({ class: z.looseObject({}), object: z.looseObject({}) }).nullable(),
+})
+
 const ById = z.strictObject({ id: Uuid })
 
 const createErrors = ['TEMPLATE_NOT_FOUND', 'DUPLICATE_PASS', 'SYSTEM_VARIABLE_READONLY'] as const
@@ -105,5 +179,74 @@ export const passes = {
     params: ById,
     responses: { 200: Pass },
     errors: ['PASS_NOT_FOUND'],
+  }),
+  list: route({
+    method: 'GET',
+    path: '/v1/passes',
+    scope: 'passes:read',
+    summary: 'List passes',
+    description:
+      'Repeating a parameter ORs its values; different parameters must all hold. projectId takes the word null. ' +
+      'revision and templateVersion take a number, alone or behind gte: or lte:.',
+    query: PassListQuery,
+    responses: { 200: pageOf(Pass) },
+  }),
+  update: route({
+    method: 'PATCH',
+    path: '/v1/passes/{id}',
+    scope: 'passes:write',
+    summary: 'Update a pass',
+    description:
+      'Variables are merged over the stored ones; null removes one. A change is one new revision. With If-Match nothing ' +
+      'is written when the pass changed since; with dryRun nothing is written at all.',
+    params: ById,
+    query: z.strictObject({ dryRun: booleanParam.default(false) }),
+    headers: z.object({ 'if-match': IfMatch.optional() }),
+    body: PassUpdate,
+    responses: { 200: Pass },
+    errors: [
+      ...(['PASS_NOT_FOUND', 'PASS_ALREADY_VOIDED', 'PRECONDITION_FAILED'] as const),
+      ...(['TEMPLATE_NOT_FOUND', 'TEMPLATE_VERSION_NOT_NEWER', 'SYSTEM_VARIABLE_READONLY'] as const),
+    ],
+  }),
+  void: route({
+    method: 'POST',
+    path: '/v1/passes/{id}/void',
+    scope: 'passes:write',
+    summary: 'Void a pass',
+    params: ById,
+    body: z.strictObject({ reason: text(1, 255).optional() }).default({}),
+    responses: { 200: z.strictObject({ id: Uuid, status: z.literal('VOID') }) },
+    errors: ['PASS_NOT_FOUND', 'PASS_ALREADY_VOIDED'],
+  }),
+  revokeLinks: route({
+    method: 'POST',
+    path: '/v1/passes/{id}/links/revoke',
+    scope: 'passes:write',
+    summary: 'Revoke the hosted links of a pass',
+    description: 'Wallet passes that are installed already are unaffected; a later read returns fresh links.',
+    params: ById,
+    responses: { 200: z.strictObject({ id: Uuid, revokedAt: UtcTimestamp, revokedCount: Count }) },
+    errors: ['PASS_NOT_FOUND'],
+  }),
+  preview: route({
+    method: 'GET',
+    path: '/v1/passes/{id}/preview',
+    scope: 'passes:read',
+    summary: 'Read what each platform would be given of a pass',
+    description: 'platform=apple&format=pkpass answers the signed file.',
+    params: ById,
+    query: z
+      .strictObject({
+        platform: z.enum(['apple', 'google']).optional(),
+        format: z.enum(['json', 'pkpass']).default('json'),
+      })
+      .superRefine(({ platform, format }, context) => {
+        if (format !== 'pkpass' || platform === 'apple') return
+        context.addIssue({ code: 'custom', path: ['format'], message: 'pkpass needs platform=apple' })
+      }),
+    files: ['application/vnd.apple.pkpass'],
+    responses: { 200: PassPreview },
+    errors: ['PASS_NOT_FOUND', 'CONFLICT', 'APPLE_SIGNING_FAILED'],
   }),
 }

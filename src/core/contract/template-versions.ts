@@ -21,6 +21,13 @@ export type TemplateVersion = z.output<typeof TemplateVersion>
 /** The record of spec 2.9 with the content of the version. */
 export const TemplateVersionDetail = TemplateVersion.extend({ definition: Definition })
 
+/** A sample pass of a version: the neutral card that it renders, and what each configured platform would be given. */
+const TemplatePreview = z.strictObject({
+  card: z.looseObject({}),
+  apple: z.looseObject({}).nullable(),
+  google: z.strictObject({ class: z.looseObject({}), object: z.looseObject({}) }).nullable(),
+})
+
 const ById = z.strictObject({ id: Uuid })
 const errors = ['TEMPLATE_NOT_FOUND', 'CONFLICT'] as const
 
@@ -71,5 +78,19 @@ export const templateVersions = {
     params: ById,
     responses: { 200: TemplateVersionDetail },
     errors: [...errors, 'VALIDATION_ERROR'],
+  }),
+  preview: route({
+    method: 'GET',
+    path: '/v1/template-versions/{id}/preview',
+    scope: 'templates:read',
+    summary: 'Read what a pass of a version would look like',
+    description:
+      'The variables are filled with their examples, else their defaults, else samples. format=html answers a page with ' +
+      'the card as it will look.',
+    params: ById,
+    query: z.strictObject({ format: z.enum(['json', 'html']).default('json') }),
+    files: ['text/html'],
+    responses: { 200: TemplatePreview },
+    errors: ['TEMPLATE_NOT_FOUND'],
   }),
 }

@@ -43,7 +43,7 @@ export interface CardFacts {
 /** Renders a definition for one pass. Never throws: whatever the values hold comes out as text. */
 export function renderCard({ passType, definition, scope, expiresAt, voided }: CardFacts): Card {
   const { design } = definition
-  const filled = (template: string) => fill(template, scope).toWellFormed()
+  const filled = (template: string) => fill(template, scope)
   const optional = (template: string | undefined) => (template === undefined ? null : filled(template))
   const fields = Object.fromEntries(
     fieldGroups.map((group) => [
@@ -89,5 +89,5 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
 
 /** What a scanner reads off the pass: the definition's message, or the scan code where it gives none. */
 export function barcodeMessage(definition: Definition, scope: Scope): string {
-  return fill(definition.design.barcode.message ?? '{{pass.scanCode}}', scope).toWellFormed()
+  return fill(definition.design.barcode.message ?? '{{pass.scanCode}}', scope)
 }

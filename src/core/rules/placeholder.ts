@@ -19,10 +19,15 @@ export type SystemVariable = (typeof systemVariables)[number]
 /** Values by placeholder name; a name without a value renders as nothing. */
 export type Scope = ReadonlyMap<string, string>
 
-/** The text with every placeholder replaced, in one pass: braces inside a value stay as they are. */
+/**
+ * The text with every placeholder replaced, in one pass: braces inside a value stay as they are. Comes out well-formed,
+ * since no wallet takes half a surrogate pair.
+ */
 export function fill(template: string, scope: Scope): string {
-  if (!template.includes('{{')) return template
-  return template.replace(PLACEHOLDER, (_, name: string) => scope.get(name) ?? '')
+  const filled = template.includes('{{')
+    ? template.replace(PLACEHOLDER, (_, name: string) => scope.get(name) ?? '')
+    : template
+  return filled.toWellFormed()
 }
 
 /** Every string inside a JSON value filled; keys stay as they are. */

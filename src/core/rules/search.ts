@@ -6,11 +6,6 @@ export function foldCase(text: string): string {
   return text.normalize('NFC').toLowerCase()
 }
 
-/** What `search` looks through: label and externalPassId. */
-export function searchText(pass: { label: string; externalPassId: string }): string {
-  return foldCase(`${pass.label}\n${pass.externalPassId}`)
-}
-
 const MAX_INDEXED = 128
 
 /** Long names and values stand in the index by their digest: it only answers whether two are the same. */

@@ -69,8 +69,8 @@ export function compileVariables(declared: readonly VariableDefinition[]): Check
 }
 
 /** The first key that only the system may write, if there is one. */
-export function systemVariableIn(variables: Variables): string | undefined {
-  return Object.keys(variables).find((name) => name.includes('.'))
+export function systemVariableIn(names: readonly string[]): string | undefined {
+  return names.find((name) => name.includes('.'))
 }
 
 export function variablesTooLarge(variables: Variables): boolean {

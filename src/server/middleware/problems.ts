@@ -1,11 +1,12 @@
 import { HTTPError } from 'h3'
-import { type ErrorBody, Problem } from '../../core/errors.ts'
+import { type ErrorBody, invalid, Problem } from '../../core/errors.ts'
 import { isUnavailable } from '../../storage/dialect.ts'
 import type { Logger } from '../log.ts'
 
 /** Turns whatever was thrown into the refusal that the caller is told. */
 export function toProblem(thrown: unknown): Problem {
-  const error = thrown instanceof HTTPError && thrown.cause !== undefined ? thrown.cause : thrown
+  // h3 wraps what it does not know; its own errors carry facts of theirs as their cause.
+  const error = thrown instanceof HTTPError && thrown.unhandled ? thrown.cause : thrown
   if (error instanceof Problem) return error
   if (isUnavailable(error)) {
     return new Problem('SERVICE_UNAVAILABLE', { cause: error, headers: { 'retry-after': '1' } })
@@ -14,7 +15,8 @@ export function toProblem(thrown: unknown): Problem {
     return new Problem('INVALID_INPUT', { status: 413, message: 'The body is too large.' })
   }
   if (error instanceof HTTPError && error.status < 500) {
-    return new Problem('INVALID_FORMAT', { status: error.status, message: 'The request is malformed.' })
+    // A path that cannot be decoded, or two announced lengths of one body.
+    return invalid([{ path: [], message: 'The request is malformed' }])
   }
   return new Problem('INTERNAL_ERROR', { cause: error })
 }

@@ -5,17 +5,12 @@ import { newId } from '../../core/ids.ts'
 import { barcodeMessage } from '../../core/rules/card.ts'
 import { buildScope, resolvePolicies } from '../../core/rules/resolve.ts'
 import { identifierDigest, newScanCode } from '../../core/rules/scan-code.ts'
-import {
-  type CheckVariables,
-  compileVariables,
-  MAX_VARIABLES_BYTES,
-  systemVariableIn,
-  variablesTooLarge,
-} from '../../core/rules/variables.ts'
-import type { NewPass, StoredPass } from '../../storage/passes.ts'
+import { type CheckVariables, compileVariables } from '../../core/rules/variables.ts'
+import type { NewPass, StoredPass } from '../../storage/pass-row.ts'
 import type { PublishedVersion } from '../../storage/template-versions.ts'
 import type { RequestContext } from '../context.ts'
 import { toIssues } from '../mount.ts'
+import { requireVariables } from './require-variables.ts'
 
 export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPassId: string; problem: Problem }
 
@@ -116,7 +111,7 @@ function planPass(
   }
   const { version, checkVariables } = rules
   const { definition } = version
-  const refusal = checkRequest(request, checkVariables)
+  const refusal = refusalOf(() => requireVariables(definition, request.variables, undefined, checkVariables))
   if (refusal) return refusal
   const facts = { ...request, id: newId(now), scanCode: newScanCode(), ...pickNames(version) }
   const resolved = resolvePolicies(definition, facts)
@@ -135,17 +130,14 @@ function planPass(
   }
 }
 
-function checkRequest({ variables }: PassCreate, checkVariables: CheckVariables): Problem | undefined {
-  const systemVariable = systemVariableIn(variables)
-  if (systemVariable !== undefined) {
-    return new Problem('SYSTEM_VARIABLE_READONLY', { details: { variable: systemVariable } })
+/** The refusal where the work is refused. */
+function refusalOf<T>(work: () => T): T | Problem {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof Problem) return error
+    throw error
   }
-  if (variablesTooLarge(variables)) {
-    const message = `Must have at most ${MAX_VARIABLES_BYTES / 1024} KiB as JSON`
-    return invalid([{ path: ['variables'], message }])
-  }
-  const issues = checkVariables(variables)
-  return issues.length > 0 ? invalid(issues) : undefined
 }
 
 function pickNames({ templateName, projectName }: PublishedVersion) {

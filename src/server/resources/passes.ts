@@ -1,10 +1,14 @@
-import type { passes as contract, Pass } from '../../core/contract/passes.ts'
+import { windowOf } from '../../core/contract/list.ts'
+import { type passes as contract, createdWindow, type Pass } from '../../core/contract/passes.ts'
 import { Problem } from '../../core/errors.ts'
 import { effectiveStatus, isInstallable } from '../../core/rules/pass-status.ts'
-import type { StoredPass } from '../../storage/passes.ts'
+import type { StoredPass } from '../../storage/pass-row.ts'
 import type { RequestContext } from '../context.ts'
 import type { Handlers } from '../mount.ts'
+import { previewOf } from '../preview.ts'
 import { type CreateResult, createPasses } from './create-passes.ts'
+import { toPage } from './page.ts'
+import { updatePass } from './update-pass.ts'
 
 export const passes: Handlers<typeof contract> = {
   create: async ({ body }, context) => {
@@ -32,10 +36,55 @@ export const passes: Handlers<typeof contract> = {
   },
 
   get: async ({ params }, context) => {
-    const pass = await context.store.passes.find(context.workspaceId, params.id)
-    if (!pass) throw new Problem('PASS_NOT_FOUND', { details: { passId: params.id } })
+    const pass = (await context.store.passes.find(context.workspaceId, params.id)) ?? missing(params.id)
     return { status: 200, body: toPass(pass, context), headers: etag(pass) }
   },
+
+  list: async ({ query }, context) => {
+    const request = { ...query, created: windowOf(createdWindow, query) }
+    const page = toPage(await context.store.passes.list(context.workspaceId, request, context.now))
+    return { status: 200, body: { ...page, items: page.items.map((pass) => toPass(pass, context)) } }
+  },
+
+  update: async ({ params, query, headers, body }, context) => {
+    const options = { ifMatch: headers['if-match'], dryRun: query.dryRun }
+    const pass = await context.store.transaction((tx) => updatePass(tx, params.id, body, options, context))
+    return { status: 200, body: toPass(pass, context), headers: etag(pass) }
+  },
+
+  void: ({ params, body }, { store, workspaceId, now, correlationId }) =>
+    store.transaction(async (tx) => {
+      const pass = (await tx.passes.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
+      if (pass.status === 'VOID') throw new Problem('PASS_ALREADY_VOIDED', { details: { passId: pass.id } })
+      await tx.passes.setVoid(workspaceId, pass.id, now)
+      const data = { id: pass.id, externalPassId: pass.externalPassId, reason: body.reason ?? null }
+      await tx.events.insert(workspaceId, [{ type: 'pass.voided', subject: pass.id, data, correlationId }], now)
+      return { status: 200, body: { id: pass.id, status: 'VOID' } }
+    }),
+
+  revokeLinks: ({ params }, { store, workspaceId, now, wallets }) =>
+    store.transaction(async (tx) => {
+      const pass = (await tx.passes.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
+      await tx.passes.raiseLinkGeneration(workspaceId, pass.id, now)
+      // The smart link and one for each platform, while there are any.
+      const revokedCount = isInstallable(effectiveStatus(pass, now)) ? 1 + wallets.all.length : 0
+      return { status: 200, body: { id: pass.id, revokedAt: now.toISOString(), revokedCount } }
+    }),
+
+  preview: async ({ params, query }, { store, workspaceId, wallets, issuing, now }) => {
+    const pass = (await store.passes.find(workspaceId, params.id)) ?? missing(params.id)
+    const rendered = await issuing.render(pass)
+    if (query.format === 'pkpass') {
+      if (!wallets.apple) throw new Problem('CONFLICT', { message: 'This server does not issue for apple.' })
+      const file = await wallets.apple.buildPackage(rendered, now)
+      return { status: 200, body: file, headers: { 'content-type': 'application/vnd.apple.pkpass' } }
+    }
+    return { status: 200, body: previewOf(rendered, wallets, now, query.platform) }
+  },
+}
+
+function missing(passId: string): never {
+  throw new Problem('PASS_NOT_FOUND', { details: { passId } })
 }
 
 const NO_LINKS = { apple: null, google: null, smart: null }

@@ -1,12 +1,14 @@
 import type { Definition, PassType } from '../../core/contract/definition.ts'
 import type { templateVersions as contract } from '../../core/contract/template-versions.ts'
 import { invalid, Problem } from '../../core/errors.ts'
-import { renderCard } from '../../core/rules/card.ts'
-import { checkDefinition, sampleScope } from '../../core/rules/definition.ts'
+import { checkDefinition } from '../../core/rules/definition.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { VersionDetail } from '../../storage/template-versions.ts'
 import type { RequestContext } from '../context.ts'
 import type { Handlers } from '../mount.ts'
+import { cardPage } from '../pages/card-page.ts'
+import { pageHeaders } from '../pages/html.ts'
+import { previewOf, samplePass } from '../preview.ts'
 
 export const templateVersions: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => {
@@ -56,6 +58,16 @@ export const templateVersions: Handlers<typeof contract> = {
       return { status: 200, body: { ...draft, ...published } }
     })
   },
+
+  preview: async ({ params, query }, { store, workspaceId, wallets, now }) => {
+    const version = (await store.templateVersions.find(workspaceId, params.id)) ?? missing(params.id)
+    const template = (await store.templates.find(workspaceId, version.templateId)) ?? missing(params.id)
+    const sample = samplePass(version.definition, template.passType)
+    if (query.format === 'html') {
+      return { status: 200, body: Buffer.from(cardPage(sample.card)), headers: pageHeaders }
+    }
+    return { status: 200, body: { card: { ...sample.card }, ...previewOf(sample, wallets, now) } }
+  },
 }
 
 /** @throws Problem VALIDATION_ERROR with everything that is wrong with the definition, for itself and each platform */
@@ -76,9 +88,7 @@ async function checkPublishable(definition: Definition, passType: PassType, cont
 
 /** A sample pass is built for each platform: what a platform refuses shows here and not at the door. */
 async function platformIssues(definition: Definition, passType: PassType, { wallets, now }: RequestContext) {
-  const card = renderCard({ definition, passType, scope: sampleScope(definition), expiresAt: null, voided: false })
-  const nil = '00000000-0000-0000-0000-000000000000'
-  const sample = { id: nil, templateId: nil, authenticationToken: nil, card, templateCard: card }
+  const sample = samplePass(definition, passType)
   const results = await Promise.all(
     wallets.all.map(async ({ platform, check }) => {
       try {

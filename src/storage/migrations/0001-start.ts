@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { isPostgres } from '../dialect.ts'
+import { EXPIRY_KEY, isPostgres } from '../dialect.ts'
 
 /** Moments are milliseconds since 1970, so that SQL never asks the database for the time. */
 
@@ -114,14 +114,23 @@ export async function up(db: Knex): Promise<void> {
     table.text('apple_token').notNullable()
     table.integer('link_generation').notNullable()
     table.text('error')
-    table.text('search').notNullable()
+    // Case folded by the application, for substring filters.
+    table.text('label_folded').notNullable()
+    table.text('external_folded').notNullable()
+    table.boolean('has_windows').notNullable()
     table.bigInteger('created_at').notNullable()
     table.bigInteger('updated_at').notNullable()
     table.bigInteger('issued_at')
     table.bigInteger('voided_at')
     table.unique(['workspace_id', 'external_pass_id'])
+    // Ids ascend with the time of creation, so that these are also the orders of createdAt.
+    table.index(['workspace_id', 'id'])
+    for (const filter of ['status', 'template_id']) table.index(['workspace_id', filter, 'id'])
+    table.index(['workspace_id', 'project_id', 'id'])
     table.index(['project_id', 'status', 'created_at'])
+    for (const sort of ['updated_at', 'label']) table.index(['workspace_id', sort, 'id'])
   })
+  await db.raw(`create index passes_by_expiry on passes (workspace_id, (${EXPIRY_KEY}), id)`)
   await db.raw("create index passes_expiring on passes (expires_at) where status = 'ISSUED' and expires_at is not null")
   await createSearchIndex(db)
 
@@ -141,6 +150,24 @@ export async function up(db: Knex): Promise<void> {
     table.text('value').notNullable()
     table.uuid('pass_id').notNullable().references('passes.id').index()
     table.primary(['workspace_id', 'name', 'value', 'pass_id'])
+  })
+
+  // One row for each date (YYYY-MM-DD) that a fixed window of a pass starts on, in the window's own offset.
+  await db.schema.createTable('pass_windows', (table) => {
+    table.uuid('workspace_id').notNullable()
+    table.text('start_date').notNullable()
+    table.uuid('pass_id').notNullable().references('passes.id').index()
+    table.primary(['workspace_id', 'start_date', 'pass_id'])
+  })
+
+  // Accepted scans that were not reversed; every scan stands in a ledger of its own.
+  await db.schema.createTable('accepted_scans', (table) => {
+    table.uuid('scan_id').primary()
+    table.uuid('workspace_id').notNullable()
+    table.uuid('pass_id').notNullable().references('passes.id')
+    table.text('scan_context_key').notNullable()
+    table.bigInteger('scanned_at').notNullable()
+    table.index(['pass_id', 'scan_context_key', 'scanned_at'])
   })
 
   await db.schema.createTable('google_installs', (table) => {
@@ -178,19 +205,23 @@ export async function up(db: Knex): Promise<void> {
   })
 }
 
-/** Substrings of label and externalPassId, case folded by the application, answered from an index of trigrams. */
+/** Substrings of label and externalPassId, answered from an index of trigrams. */
 async function createSearchIndex(db: Knex): Promise<void> {
   if (isPostgres(db)) {
     await db.raw('create extension if not exists pg_trgm')
-    await db.raw('create index passes_search on passes using gin (search gin_trgm_ops)')
+    await db.raw(
+      'create index passes_search on passes using gin (label_folded gin_trgm_ops, external_folded gin_trgm_ops)',
+    )
     return
   }
   await db.raw(`create virtual table pass_search using fts5(
-    search, content='passes', content_rowid='row_number', tokenize='trigram case_sensitive 1')`)
-  const remove = "insert into pass_search (pass_search, rowid, search) values ('delete', old.row_number, old.search)"
-  const add = 'insert into pass_search (rowid, search) values (new.row_number, new.search)'
+    label_folded, external_folded, content='passes', content_rowid='row_number', tokenize='trigram case_sensitive 1')`)
+  const remove = `insert into pass_search (pass_search, rowid, label_folded, external_folded)
+    values ('delete', old.row_number, old.label_folded, old.external_folded)`
+  const add = `insert into pass_search (rowid, label_folded, external_folded)
+    values (new.row_number, new.label_folded, new.external_folded)`
   await db.raw(`create trigger passes_search_insert after insert on passes begin ${add}; end`)
   await db.raw(`create trigger passes_search_delete after delete on passes begin ${remove}; end`)
-  await db.raw(`create trigger passes_search_update after update of search on passes
-    when old.search <> new.search begin ${remove}; ${add}; end`)
+  await db.raw(`create trigger passes_search_update after update of label_folded on passes
+    when old.label_folded <> new.label_folded begin ${remove}; ${add}; end`)
 }

@@ -1,0 +1,177 @@
+import type { Knex } from 'knex'
+import type { PassStatus } from '../core/contract/passes.ts'
+import { idBound } from '../core/ids.ts'
+import { foldCase, indexedText } from '../core/rules/search.ts'
+import { containsTerm, EXPIRY_KEY } from './dialect.ts'
+import { type ListPage, type ListRequest, type ListSpec, listPage } from './list.ts'
+import { type PassRow, type StoredPass, selectPass, toPass } from './pass-row.ts'
+
+export type LabelMatch = 'exact' | 'prefix' | 'contains'
+
+export interface NumericFilter {
+  comparison: '=' | '>=' | '<='
+  value: number
+}
+
+/** Filters of spec 4.14. Several values of one filter are alternatives; different filters must all hold. */
+export interface PassListRequest extends ListRequest {
+  status?: PassStatus[] | undefined
+  externalPassId?: string[] | undefined
+  search?: string[] | undefined
+  /** Ids, or the word null for passes without a project. */
+  projectId?: string[] | undefined
+  templateId?: string[] | undefined
+  variable?: { name: string; value: string }[] | undefined
+  /** Dates as YYYY-MM-DD. */
+  validOn?: string[] | undefined
+  redeemed?: boolean[] | undefined
+  redeemedContext?: string[] | undefined
+  label?: string[] | undefined
+  labelMatch?: LabelMatch[] | undefined
+  revision?: NumericFilter[] | undefined
+  templateVersion?: NumericFilter[] | undefined
+  created?: { from?: Date; to?: Date } | undefined
+}
+
+export async function listPasses(
+  db: Knex,
+  workspaceId: string,
+  request: PassListRequest,
+  at: Date,
+): Promise<ListPage<StoredPass>> {
+  const { query, id } = passesWithVariables(db, workspaceId, request.variable ?? [])
+  for (const [name, condition] of Object.entries(conditions(db, at)) as [keyof PassListRequest, Condition][]) {
+    const values = request[name] as unknown[] | undefined
+    if (!values) continue
+    query.where((or) => {
+      for (const value of values) or.orWhere((and) => condition(and, value as never, request))
+    })
+  }
+  if (request.created?.from) query.where(id, '>=', idBound(request.created.from.getTime()))
+  if (request.created?.to) query.where(id, '<', idBound(request.created.to.getTime() + 1))
+  const page = await listPage<PassRow>(db, query, specFor(id), request, (rows) => selectPass(db, rows))
+  return { ...page, rows: page.rows.map(toPass) }
+}
+
+/** Ids ascend with the time of creation: their order is the order of createdAt, with its tiebreak. */
+function specFor(id: string): ListSpec {
+  return {
+    name: 'passes',
+    id,
+    sorts: {
+      createdAt: { key: id },
+      updatedAt: { key: 'passes.updated_at' },
+      label: { key: 'passes.label' },
+      externalPassId: { key: 'passes.external_pass_id' },
+      status: { key: 'passes.status' },
+      expiresAt: { key: EXPIRY_KEY },
+      templateName: { key: 'templates.name', isComputed: true },
+      templateVersion: { key: 'passes.template_version', isComputed: true },
+      revision: { key: 'passes.revision', isComputed: true },
+    },
+  }
+}
+
+/**
+ * The passes of a workspace that hold all the variables. One pair leads the query: its rows stand in the order of their
+ * pass ids, so that neither a rare nor a common value reads more than a page.
+ */
+function passesWithVariables(db: Knex, workspaceId: string, pairs: { name: string; value: string }[]) {
+  const valuesByName = new Map<string, string[]>()
+  for (const { name, value } of pairs) {
+    const key = indexedText(name)
+    valuesByName.set(key, [...(valuesByName.get(key) ?? []), indexedText(value)])
+  }
+  const [leader] = [...valuesByName].find(([, values]) => values.length === 1) ?? []
+  const query = leader === undefined ? db('passes') : db('pass_variables').crossJoin(db.ref('passes') as never)
+  query.where('passes.workspace_id', workspaceId)
+  for (const [name, values] of valuesByName) {
+    if (name === leader) {
+      query
+        .where({ 'pass_variables.workspace_id': workspaceId, 'pass_variables.name': name })
+        .where('pass_variables.value', values[0]!)
+        .whereRaw('passes.id = pass_variables.pass_id')
+    } else {
+      query.whereIn(
+        'passes.id',
+        db('pass_variables').where({ workspace_id: workspaceId, name }).whereIn('value', values).select('pass_id'),
+      )
+    }
+  }
+  return { query, id: leader === undefined ? 'passes.id' : 'pass_variables.pass_id' }
+}
+
+type Condition<T = never> = (where: Knex.QueryBuilder, value: T, request: PassListRequest) => void
+
+function conditions(db: Knex, at: Date) {
+  const now = at.getTime()
+  const compare =
+    (column: string): Condition<NumericFilter> =>
+    (where, { comparison, value }) =>
+      where.where(column, comparison, value)
+  return {
+    status: (where, status: PassStatus) => whereStatus(where, status, now),
+    externalPassId: (where, value: string) => where.where('passes.external_pass_id', value),
+    search: (where, text: string) => {
+      const term = foldCase(text)
+      where.whereRaw(containsTerm(db, ['label_folded', 'external_folded'], term))
+      for (const status of STATUSES)
+        if (status.toLowerCase().includes(term)) where.orWhere((or) => whereStatus(or, status, now))
+    },
+    projectId: (where, value: string) =>
+      value === 'null' ? where.whereNull('passes.project_id') : where.where('passes.project_id', value),
+    templateId: (where, value: string) => where.where('passes.template_id', value),
+    validOn: (where, date: string) => {
+      const started = db('pass_windows')
+        .where('start_date', date)
+        .whereRaw('pass_windows.workspace_id = passes.workspace_id')
+      where
+        .where((or) => or.where('passes.has_windows', false).orWhereIn('passes.id', started.select('pass_id')))
+        .whereRaw(`${EXPIRY_KEY} > ?`, [Date.parse(`${date}T00:00:00Z`)])
+    },
+    redeemed: (where, isRedeemed: boolean, { redeemedContext }) => {
+      const scans = db('accepted_scans').whereRaw('accepted_scans.pass_id = passes.id').select(db.raw('1'))
+      if (redeemedContext) scans.whereIn('scan_context_key', redeemedContext)
+      return isRedeemed ? where.whereExists(scans) : where.whereNotExists(scans)
+    },
+    label: (where, text: string, { labelMatch = ['exact'] }) => {
+      for (const match of labelMatch) where.orWhere((or) => whereLabel(db, or, text, match))
+    },
+    revision: compare('passes.revision'),
+    templateVersion: compare('passes.template_version'),
+  } satisfies Partial<Record<keyof PassListRequest, Condition<never>>>
+}
+
+const STATUSES: PassStatus[] = ['QUEUED', 'ISSUING', 'ISSUED', 'VOID', 'FAILED', 'EXPIRED']
+
+/** By the status that a reader sees: issued passes past their expiry are expired, whether or not a sweep has said so. */
+function whereStatus(where: Knex.QueryBuilder, status: PassStatus, now: number): void {
+  if (status === 'ISSUED') where.where('passes.status', status).whereRaw(`${EXPIRY_KEY} > ?`, [now])
+  else if (status !== 'EXPIRED') where.where('passes.status', status)
+  else
+    where
+      .where('passes.status', status)
+      .orWhere((or) => or.where('passes.status', 'ISSUED').where('passes.expires_at', '<=', now))
+}
+
+function whereLabel(db: Knex, where: Knex.QueryBuilder, text: string, match: LabelMatch): void {
+  if (match === 'contains') where.whereRaw(containsTerm(db, ['label_folded'], foldCase(text)))
+  else if (match === 'exact') where.where('passes.label', text)
+  else {
+    where.where('passes.label', '>=', text)
+    const end = afterPrefix(text)
+    if (end !== undefined) where.where('passes.label', '<', end)
+  }
+}
+
+/** The least text, by code point, that is greater than every text with the prefix. */
+function afterPrefix(prefix: string): string | undefined {
+  const points = [...prefix].map((char) => char.codePointAt(0)!)
+  while (points.length > 0) {
+    const last = points.pop()!
+    if (last === 0x10ffff) continue
+    // Surrogates are no characters: behind the last code point before them comes the first one after them.
+    return String.fromCodePoint(...points, last === 0xd7ff ? 0xe000 : last + 1)
+  }
+  return undefined
+}

@@ -1,0 +1,60 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { contentId, formatUuid, newId, parseUuid, Uuid } from '../../src/core/ids.ts'
+
+test('ids ascend in the order of their making, within a millisecond too', () => {
+  const at = new Date('2026-03-01T12:00:00Z')
+  const ids = Array.from({ length: 20_000 }, () => newId(at))
+  ids.push(newId(new Date(at.getTime() + 1)), newId(new Date(at.getTime() + 5000)))
+  expect(ids).toEqual([...ids].sort())
+  expect(new Set(ids).size).toBe(ids.length)
+})
+
+test('an id is a UUID of version 7 that holds its moment', () => {
+  fc.assert(
+    fc.property(fc.date({ min: new Date(0), max: new Date('9999-12-31T23:59:59Z'), noInvalidDate: true }), (at) => {
+      const id = newId(at)
+      expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+      expect(Number.parseInt(id.replace('-', '').slice(0, 12), 16)).toBe(at.getTime())
+    }),
+  )
+})
+
+test('the same content always has the same id, and other content another', () => {
+  expect(contentId('a', Buffer.from('b'))).toBe(contentId('a', Buffer.from('b')))
+  expect(contentId('a', 'b')).not.toBe(contentId('a', 'c'))
+  expect(Uuid.parse(contentId('x'))).toMatch(/^[0-9a-f-]{14}8/)
+})
+
+test('bytes and text of an id turn into each other', () => {
+  fc.assert(
+    fc.property(fc.uuid(), (id) => {
+      expect(formatUuid(parseUuid(id))).toBe(id)
+    }),
+  )
+})
+
+test.each([
+  '00000000-0000-0000-0000-000000000000',
+  'ffffffff-ffff-ffff-ffff-ffffffffffff',
+  ...['1', '2', '3', '4', '5', '6', '7', '8'].map((version) => `018f2f5e-7c1a-${version}000-8000-0123456789ab`),
+  ...['8', '9', 'a', 'b'].map((variant) => `018f2f5e-7c1a-7000-${variant}000-0123456789ab`),
+])('%s is an identifier', (id) => {
+  expect(Uuid.parse(id)).toBe(id)
+})
+
+test('an identifier in capitals is the same identifier', () => {
+  expect(Uuid.parse('018F2F5E-7C1A-7000-8000-0123456789AB')).toBe('018f2f5e-7c1a-7000-8000-0123456789ab')
+})
+
+test.each([
+  '018f2f5e-7c1a-0000-8000-0123456789ab',
+  '018f2f5e-7c1a-9000-8000-0123456789ab',
+  '018f2f5e-7c1a-7000-c000-0123456789ab',
+  '018f2f5e7c1a700080000123456789ab',
+  '{018f2f5e-7c1a-7000-8000-0123456789ab}',
+  '018f2f5e-7c1a-7000-8000-0123456789ab\n',
+  '',
+])('%j is no identifier', (id) => {
+  expect(Uuid.safeParse(id).success).toBe(false)
+})
