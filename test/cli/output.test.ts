@@ -21,6 +21,13 @@ test('a table never is wider than its terminal, and cuts the widest column', () 
   expect(text).toContain('…')
 })
 
+test('a column that is there to be copied is never cut', () => {
+  const whole = [{ ...columns[0]!, whole: true as const }, columns[1]!]
+  const text = table([{ id: 'i'.repeat(36), name: 'n'.repeat(60) }], whole, { width: 40 })
+  expect(text).toContain('i'.repeat(36))
+  expect(text).toContain(`${'n'.repeat(7)}…`)
+})
+
 test('text from elsewhere cannot steer the terminal', () => {
   expect(printable('a\u001B[2Jb\nc')).toBe('a\uFFFD[2Jb c')
   expect(details([['Label', '\u001B]0;x\u0007']])).not.toContain('\u001B')

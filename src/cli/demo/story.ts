@@ -1,5 +1,5 @@
 import { createPublicKey, verify } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { copyFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -42,6 +42,8 @@ export async function tellStory({ folder, onStep }: StoryOptions): Promise<Step[
     return value
   }
 
+  // The journal of a run is kept beside its file, and the examples are not ours to write to.
+  await copyFile(join(example, 'attendees.csv'), join(folder, 'attendees.csv'))
   const server = await step(
     'Start a server with a database of its own',
     () => startServer(folder),
@@ -109,7 +111,7 @@ function pushArgs(projectId: string): string[] {
 }
 
 function issueArgs(templateId: string): string[] {
-  return ['issue', join(example, 'attendees.csv'), '--template', templateId, '--out', 'links.csv']
+  return ['issue', 'attendees.csv', '--template', templateId, '--out', 'links.csv']
 }
 
 async function readLinks(folder: string): Promise<LinkRow[]> {

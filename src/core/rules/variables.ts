@@ -102,7 +102,7 @@ function compileValue({ maxLength = Number.POSITIVE_INFINITY, ...variable }: Var
     if (typeof value !== 'string') return 'Must be a string: a declared variable is rendered as text'
     if (codePointLength(value) > maxLength) return `Must have at most ${maxLength} characters`
     if (pattern && !pattern.test(value)) {
-      return `Must be a ${variable.format} such as ${formatPatterns[variable.format as 'date'].example}`
+      return `Must be of the format ${variable.format}, such as ${formatPatterns[variable.format as 'date'].example}`
     }
     return undefined
   }

@@ -1,0 +1,217 @@
+import { copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { temporaryFolder } from '../support/databases.ts'
+import { run, startServer, type TestServer } from './server.ts'
+
+const unknownId = '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10'
+
+/** What the environment of these tests may hold counts as not given. */
+const unset = { PASSES_URL: '', PASSES_TOKEN: '', PASSES_PROFILE: '' }
+
+/** The environment of somebody who has no profile yet. */
+function newcomer() {
+  return { ...unset, XDG_CONFIG_HOME: temporaryFolder() }
+}
+
+/** Runs a command with --json and reads its one value. */
+async function json(args: string[], server: Pick<TestServer, 'url' | 'token'>, options: object = {}) {
+  const { exitCode, stdout } = await run([...args, '--json'], server, options)
+  return { exitCode, value: JSON.parse(stdout) }
+}
+
+/** A template file with an image beside it. */
+function templateFile(definition: object = {}): string {
+  const folder = temporaryFolder()
+  mkdirSync(join(folder, 'images'))
+  const icon = new URL('../../examples/conference/images/icon.png', import.meta.url)
+  copyFileSync(icon, join(folder, 'images', 'icon.png'))
+  const path = join(folder, 'ticket.json')
+  const file = {
+    name: 'Ticket',
+    description: 'One day',
+    passType: 'eventTicket',
+    definition: {
+      variables: [{ name: 'seat', label: 'Seat', required: true }],
+      design: { organizationName: 'Fair', description: 'Ticket', images: { icon: 'images/icon.png' } },
+      ...definition,
+    },
+  }
+  writeFileSync(path, JSON.stringify(file))
+  return path
+}
+
+test('login checks the token, stores it for its owner alone, and every command then uses it', async () => {
+  const server = await startServer()
+  const env = newcomer()
+  const login = await run(['login', '--url', server.url, '--token-stdin', '--json'], undefined, {
+    env,
+    input: server.token,
+  })
+  expect([login.exitCode, JSON.parse(login.stdout)]).toMatchObject([0, { profile: 'default', url: server.url }])
+  const path = join(env.XDG_CONFIG_HOME, 'passes', 'profiles.json')
+  expect(statSync(path).mode & 0o777).toBe(0o600)
+  const whoami = await run(['whoami', '--json'], undefined, { env })
+  expect(JSON.parse(whoami.stdout)).toMatchObject({
+    url: server.url,
+    urlSource: `profile default (${path})`,
+    tokenSource: `profile default (${path})`,
+    token: { role: 'owner', workspaceName: 'default' },
+  })
+
+  const stored = readFileSync(path, 'utf8')
+  const refused = await run(['login', '--url', server.url, '--token-stdin'], undefined, { env, input: 'psk_wrong' })
+  expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining('The token came from stdin')])
+  expect(readFileSync(path, 'utf8')).toBe(stored)
+})
+
+test('whoami says for people and for scripts which source won', async () => {
+  const server = await startServer()
+  const { stdout } = await run(['whoami', '--token', server.token], { url: server.url, token: 'psk_other' })
+  expect(stdout).toContain(`${server.url} (from PASSES_URL)`)
+  expect(stdout).toContain('(from --token)')
+})
+
+test.each([
+  ['--token', (token: string) => ({ args: ['--token', token], env: {} })],
+  ['PASSES_TOKEN', (token: string) => ({ args: [], env: { PASSES_TOKEN: token } })],
+])('a 401 names %s as the source of the token, and the correlation id', async (source, given) => {
+  const server = await startServer()
+  const { args, env } = given('psk_wrong')
+  const options = { env: { ...newcomer(), PASSES_URL: server.url, ...env } }
+  const people = await run(['project', 'list', ...args], undefined, options)
+  expect([people.exitCode, people.stdout]).toEqual([1, ''])
+  expect(people.stderr).toContain(`The token came from ${source}.`)
+  expect(people.stderr).toMatch(/Correlation id: [\w.-]+/)
+  const script = await run(['project', 'list', ...args, '--json'], undefined, options)
+  expect([script.exitCode, JSON.parse(script.stdout)]).toMatchObject([
+    1,
+    { error: { code: 'TOKEN_INVALID', correlationId: expect.stringMatching(/./), details: {} } },
+  ])
+})
+
+test('a server that is not there is said with the address, its source and what to do', async () => {
+  const nowhere = { url: 'http://127.0.0.1:1', token: 'psk_x' }
+  const { exitCode, stdout, stderr } = await run(['whoami'], nowhere)
+  expect([exitCode, stdout]).toEqual([1, ''])
+  for (const words of ['http://127.0.0.1:1', 'PASSES_URL', 'passes serve']) expect(stderr).toContain(words)
+  expect(await json(['whoami'], nowhere)).toMatchObject({
+    exitCode: 1,
+    value: { error: { code: 'CONNECTION_FAILED' } },
+  })
+})
+
+test.each([
+  ['no token', ['project', 'list'], 'no access token'],
+  ['an unknown flag', ['project', 'list', '--nonsense'], '--nonsense'],
+  ['a missing flag', ['issue', 'file.csv'], 'Missing required flag template'],
+  ['a missing argument', ['project', 'get'], 'id'],
+  ['a limit out of bounds', ['project', 'list', '--limit', '1000'], '1000'],
+  ['nothing to change', ['project', 'update', unknownId], '--name'],
+  ['a profile that is not there', ['whoami', '--profile', 'nowhere'], 'nowhere'],
+  ['nobody to ask for a token', ['login'], '--token-stdin'],
+])('wrong usage exits 2: %s', async (_, args, words) => {
+  const options = { env: newcomer() }
+  const people = await run(args, undefined, options)
+  expect([people.exitCode, people.stdout]).toEqual([2, ''])
+  expect(people.stderr).toContain(words)
+  expect(people.stderr).not.toContain('Warning')
+  const script = await run([...args, '--json'], undefined, options)
+  expect([script.exitCode, JSON.parse(script.stdout)]).toMatchObject([2, { error: { code: 'USAGE' } }])
+})
+
+test('projects are created, listed page by page or whole, changed, counted and deleted', async () => {
+  const server = await startServer()
+  const ids: string[] = []
+  for (const name of ['One', 'Two', 'Three']) {
+    const { value } = await json(['project', 'create', '--name', name, '--color', 'green'], server)
+    ids.unshift(value.id)
+  }
+  const listed = async (...args: string[]) => (await json(['project', 'list', ...args], server)).value
+  const page = await listed('--limit', '2')
+  expect(page).toMatchObject({ items: [{ id: ids[0] }, { id: ids[1] }], total: 3, hasMore: true })
+  expect(await listed('--cursor', page.nextCursor)).toMatchObject({ items: [{ id: ids[2] }], hasMore: false })
+  expect((await listed('--all')).items.map((project: { id: string }) => project.id)).toEqual(ids)
+  const people = await run(['project', 'list', '--limit', '2'], server)
+  expect(people.stdout).toContain('Three')
+  expect(people.stderr).toContain('2 of 3 shown')
+
+  const changed = await json(['project', 'update', ids[0]!, '--name', 'Four'], server)
+  expect(changed.value).toMatchObject({ name: 'Four', color: 'green' })
+  expect((await json(['project', 'get', ids[0]!], server)).value).toEqual(changed.value)
+  expect((await json(['project', 'stats', ids[0]!], server)).value).toMatchObject({
+    projectId: ids[0],
+    totalPassCount: 0,
+  })
+
+  const unasked = await json(['project', 'delete', ids[0]!], server)
+  expect(unasked).toMatchObject({ exitCode: 2, value: { error: { message: expect.stringContaining(ids[0]!) } } })
+  const deleted = await json(['project', 'delete', ids[0]!, '--yes'], server)
+  expect(deleted).toEqual({ exitCode: 0, value: { id: ids[0], deleted: true } })
+  expect(await json(['project', 'get', ids[0]!], server)).toMatchObject({
+    exitCode: 1,
+    value: { error: { code: 'NOT_FOUND' } },
+  })
+})
+
+test('a template file becomes a template; pushed again it replaces the draft, and after publishing makes the next', async () => {
+  const server = await startServer()
+  const file = templateFile()
+  const pushed = await json(['template', 'push', file], server)
+  expect(pushed).toMatchObject({ exitCode: 0, value: { version: 1, stage: 'draft', images: 1 } })
+  const id: string = pushed.value.templateId
+  const again = await json(['template', 'push', file, '--template', id], server)
+  expect(again.value).toMatchObject({ templateId: id, version: 1, versionId: pushed.value.versionId })
+  const published = await json(['template', 'publish', id], server)
+  expect(published).toMatchObject({ exitCode: 0, value: { templateId: id, version: 1, stage: 'published' } })
+  const next = await json(['template', 'push', file, '--template', id, '--publish'], server)
+  expect(next.value).toMatchObject({ templateId: id, version: 2, stage: 'published' })
+
+  expect((await json(['template', 'get', id], server)).value).toMatchObject({
+    name: 'Ticket',
+    latestPublishedVersion: 2,
+  })
+  expect((await json(['template', 'list', '--project', 'null'], server)).value.items).toMatchObject([{ id }])
+  const versions = await json(['template', 'versions', id], server)
+  expect(versions.value.map((version: { version: number }) => version.version)).toEqual([2, 1])
+  expect((await json(['template', 'schema', id], server)).value).toMatchObject({ type: 'object', required: ['seat'] })
+  expect(await json(['template', 'publish', id], server)).toMatchObject({
+    exitCode: 1,
+    value: { error: { code: 'NOT_FOUND' } },
+  })
+})
+
+test('a template file that does not fit is refused line by line, before anything stands on the server', async () => {
+  const server = await startServer()
+  const broken = templateFile({ variables: [{ name: '1st', label: '' }], expiresAt: 7 })
+  const { exitCode, stderr } = await run(['template', 'push', broken], server)
+  expect(exitCode).toBe(1)
+  for (const path of ['definition.variables.0.name: ', 'definition.variables.0.label: ', 'definition.expiresAt: ']) {
+    expect(stderr).toContain(path)
+  }
+  const unpublishable = templateFile({ photo: '{{nowhere}}' })
+  const publish = await json(['template', 'push', unpublishable, '--publish'], server)
+  expect(publish).toMatchObject({
+    exitCode: 1,
+    value: { error: { code: 'VALIDATION_ERROR', details: { issues: [{ path: ['definition', 'photo'] }] } } },
+  })
+  expect((await json(['template', 'list'], server)).value.items).toEqual([])
+})
+
+test('a pass is created, once for each external id, and read with its links', async () => {
+  const server = await startServer()
+  const { value: template } = await json(['template', 'push', templateFile(), '--publish'], server)
+  const create = ['pass', 'create', '--template', template.templateId, '--external-id', 'T-1', '--label', 'Ada']
+  const refused = await json(create, server)
+  expect(refused).toMatchObject({
+    exitCode: 1,
+    value: { error: { code: 'VALIDATION_ERROR', details: { issues: [{ path: ['variables', 'seat'] }] } } },
+  })
+  const made = await json([...create, '--var', 'seat=12=A', '--var', 'hall=Hall 2'], server)
+  expect(made).toMatchObject({ exitCode: 0, value: { variables: { seat: '12=A', hall: 'Hall 2' } } })
+  const again = await json([...create, '--var', 'seat=99'], server)
+  expect(again.value).toMatchObject({ id: made.value.id, variables: { seat: '12=A' } })
+  const people = await run(['pass', 'get', made.value.id], server)
+  expect(people.stdout).toContain('Ada')
+  expect(people.stdout).toContain(`${server.url}/l/`)
+})

@@ -1,0 +1,51 @@
+import { onTestFinished } from 'vitest'
+import type { Client } from '../../src/client/client.ts'
+import { openDatabase } from '../../src/storage/database.ts'
+
+/** A template with one published version; resolves to its id. */
+export async function publishTemplate(client: Client): Promise<string> {
+  const { id } = await client.templates.create({ body: { name: 'Ticket', passType: 'eventTicket' } })
+  const definition = { design: { organizationName: 'Acme', description: 'Ticket' } }
+  const version = await client.templates.createVersion({ params: { id }, body: { definition } })
+  await client.templateVersions.publish({ params: { id: version.id } })
+  return id
+}
+
+/** What a batch asks for: passes with the external ids `prefix-0`, `prefix-1`, … */
+export function batchOf(templateId: string, prefix: string, count: number) {
+  return Array.from({ length: count }, (_, n) => ({
+    externalPassId: `${prefix}-${n}`,
+    label: `Guest ${n}`,
+    templateId,
+  }))
+}
+
+export interface StoredPass {
+  id: string
+  externalPassId: string
+  status: string
+  /** How many pass.issued events it has. */
+  issuedEvents: number
+}
+
+/** Looks into the database of a server, behind its back. */
+export function inspect(url: string) {
+  const database = openDatabase(url)
+  onTestFinished(() => database.close())
+  const { reader } = database
+  return {
+    rows: (table: string): Promise<Record<string, unknown>[]> => reader(table),
+    async passes(): Promise<StoredPass[]> {
+      const passes = await reader('passes').select('id', 'external_pass_id', 'status')
+      const subjects: string[] = await reader('events').where({ type: 'pass.issued' }).pluck('subject')
+      const counts = new Map<string, number>()
+      for (const subject of subjects) counts.set(subject, (counts.get(subject) ?? 0) + 1)
+      return passes.map((pass) => ({
+        id: pass.id,
+        externalPassId: pass.external_pass_id,
+        status: pass.status,
+        issuedEvents: counts.get(pass.id) ?? 0,
+      }))
+    },
+  }
+}
