@@ -23,6 +23,8 @@ export interface ListSpec {
   name: string
   /** The id in SQL, which breaks ties; a sort by the id itself names it as its key. */
   id: string
+  /** A column that a join makes equal to the id. A bound must name it too: PostgreSQL infers equalities only. */
+  sameAsId?: string
   sorts: Record<string, Sort>
 }
 
@@ -62,7 +64,7 @@ export async function listPage<Row extends { id: string }>(
     .limit(limit + 1)
   if (cursor && !sort.isComputed) {
     const key = cursor.key ?? (await readKey(db, filtered, sort, spec.id, cursor.id))
-    goOnBehind(query, sort, spec.id, sortDir, key, cursor.id)
+    goOnBehind(query, sort, spec, sortDir, key, cursor.id)
   } else if (offset > 0) {
     query.offset(offset)
   }
@@ -91,14 +93,17 @@ function orderOf({ key }: Sort, id: string, direction: 'asc' | 'desc'): string {
 function goOnBehind(
   query: Knex.QueryBuilder,
   sort: Sort,
-  id: string,
+  { id, sameAsId }: ListSpec,
   direction: 'asc' | 'desc',
   key: string | number,
   lastId: string,
 ): void {
   const comparison = direction === 'asc' ? '>' : '<'
-  if (sort.key === id) query.whereRaw(`${id} ${comparison} ?`, [lastId])
-  else query.whereRaw(`(${sort.key}, ${id}) ${comparison} (?, ?)`, [key, lastId])
+  if (sort.key !== id) {
+    query.whereRaw(`(${sort.key}, ${id}) ${comparison} (?, ?)`, [key, lastId])
+    return
+  }
+  for (const column of [id, sameAsId]) if (column) query.whereRaw(`${column} ${comparison} ?`, [lastId])
 }
 
 function readCursor(text: string, walk: string): Cursor {

@@ -58,6 +58,7 @@ function specFor(id: string): ListSpec {
   return {
     name: 'passes',
     id,
+    ...(id !== 'passes.id' && { sameAsId: 'passes.id' }),
     sorts: {
       createdAt: { key: id },
       updatedAt: { key: 'passes.updated_at' },

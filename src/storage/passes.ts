@@ -82,10 +82,11 @@ export class Passes {
   /** Writes one new revision; wallets that hold the pass will show it. */
   async update(workspaceId: string, id: string, change: PassChange, at: Date): Promise<void> {
     const { identifierDigest, status, ...content } = change
-    await this.row(workspaceId, id).update({
+    const updated = await this.row(workspaceId, id).update({
       ...this.visible({ ...toContentColumns(content), status }, at),
       revision: this.db.raw('revision + 1'),
     })
+    if (updated === 0) return
     await replaceIndex(this.db, workspaceId, { id, ...content })
     if (identifierDigest) await activateIdentifier(this.db, workspaceId, id, identifierDigest)
   }

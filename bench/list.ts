@@ -1,0 +1,107 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Page } from '../src/core/contract/common.ts'
+import { type BenchApp, openApp } from './support/app.ts'
+import { familyName, insertPasses, passId, templateId } from './support/many-passes.ts'
+
+/**
+ * Pages of GET /v1/passes: deep against first, and among a million passes against a thousand. Ratios of medians; the
+ * count of a walk's first page stands on a line of its own. On PostgreSQL: npx tsx bench/list.ts URL_OF_EMPTY_DATABASE
+ * URL_OF_ANOTHER
+ */
+
+const FEW = 1_000
+const MANY = Number(process.env.PASSES_BENCH_ROWS ?? 1_000_000)
+const ROUNDS = 60
+const LIMITS = { deep: 1.5, many: 2 }
+
+const folder = mkdtempSync(join(tmpdir(), 'passes-bench-'))
+const [fewUrl, manyUrl] = process.argv.slice(2)
+
+interface Filter {
+  name: string
+  query: string
+  /** How many passes of n it leaves, roughly: a filter that leaves less than a page has no deep page. */
+  isDeep: boolean
+}
+
+const filters: Filter[] = [
+  { name: 'no filter', query: '', isDeep: true },
+  { name: 'status=VOID', query: 'status=VOID', isDeep: false },
+  { name: 'templateId', query: `templateId=${templateId(3)}`, isDeep: true },
+  { name: 'variable (common)', query: 'variable=tier:3', isDeep: true },
+  { name: 'variable (rare)', query: 'variable=seat:777', isDeep: false },
+  { name: 'search', query: `search=${familyName(777)}`, isDeep: false },
+  { name: 'label, by label', query: 'label=ban&labelMatch=prefix&sortBy=label', isDeep: false },
+]
+
+let failed = false
+const few = await open(fewUrl ?? `sqlite:${join(folder, 'few.db')}`, FEW)
+const many = await open(manyUrl ?? `sqlite:${join(folder, 'many.db')}`, MANY)
+
+console.log(`\n${MANY.toLocaleString('en')} passes against ${FEW.toLocaleString('en')}: pages of 20, count aside`)
+for (const filter of filters) {
+  const small = await firstPage(few, filter.query)
+  const large = await firstPage(many, filter.query)
+  report(filter.name, large.page / small.page, LIMITS.many, `${large.page.toFixed(2)} ms`)
+  console.log(`    with the count: ${large.counted.toFixed(1)} ms, ${small.counted.toFixed(1)} ms among ${FEW}`)
+}
+
+console.log('\nPage 10,000 against page 1, among many')
+for (const filter of filters.filter(({ isDeep }) => isDeep)) {
+  const first = await firstPage(many, filter.query)
+  const deep = await deepPage(many, filter.query)
+  report(filter.name, deep / first.page, LIMITS.deep, `${deep.toFixed(2)} ms`)
+}
+
+await Promise.all([few.database.close(), many.database.close()])
+rmSync(folder, { recursive: true, force: true })
+process.exit(failed ? 1 : 0)
+
+async function open(databaseUrl: string, count: number): Promise<BenchApp> {
+  const app = await openApp(databaseUrl)
+  const startedAt = performance.now()
+  await insertPasses(app.database.writer, app.workspaceId, count)
+  console.log(
+    `${count.toLocaleString('en')} passes inserted in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`,
+  )
+  return app
+}
+
+/** Medians of the page alone (its cursor carries the count) and of the first page of a walk, which counts. */
+async function firstPage(app: BenchApp, query: string): Promise<{ page: number; counted: number }> {
+  const path = `/v1/passes?${query}`
+  const counted = await median(() => app.get<Page<unknown>>(path), 5)
+  const { nextCursor } = await app.get<Page<unknown>>(`${path}&limit=1`)
+  const page = await median(() => app.get(nextCursor ? `${path}&cursor=${nextCursor}` : path), ROUNDS)
+  return { page, counted }
+}
+
+async function deepPage(app: BenchApp, query: string): Promise<number> {
+  const path = `/v1/passes?${query}`
+  const cursor = cursorBehind(await app.get<Page<unknown>>(`${path}&limit=1`), passId(Math.max(1, MANY - 200_000)))
+  return median(() => app.get(`${path}&cursor=${cursor}`), ROUNDS)
+}
+
+/** The cursor of a page moved to another row: the default order is that of ids. */
+function cursorBehind({ nextCursor }: Page<unknown>, id: string): string {
+  const [walk, total, offset] = JSON.parse(Buffer.from(nextCursor!, 'base64url').toString())
+  return Buffer.from(JSON.stringify([walk, total, offset, id, id])).toString('base64url')
+}
+
+async function median(work: () => Promise<unknown>, rounds: number): Promise<number> {
+  const times: number[] = []
+  for (let round = 0; round < rounds + 2; round += 1) {
+    const startedAt = performance.now()
+    await work()
+    if (round >= 2) times.push(performance.now() - startedAt)
+  }
+  return times.sort((a, b) => a - b)[Math.floor(times.length / 2)]!
+}
+
+function report(name: string, ratio: number, limit: number, detail: string): void {
+  const isMet = ratio <= limit
+  failed ||= !isMet
+  console.log(`${isMet ? '  ' : '! '}${name.padEnd(20)} ${ratio.toFixed(2)}x (at most ${limit}x; ${detail})`)
+}

@@ -1,0 +1,119 @@
+import type { Knex } from 'knex'
+import { isPostgres } from '../../src/storage/dialect.ts'
+
+/** Fills a workspace with any number of passes by SQL alone: a million in a minute or two. */
+
+const TEMPLATES = 10
+const START = Date.UTC(2026, 0, 1)
+
+/** Id of the n-th pass, oldest first: pass n was made n milliseconds after the start. */
+export function passId(n: number): string {
+  const time = (START + n).toString(16).padStart(12, '0')
+  return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-${n.toString(16).padStart(12, '0')}`
+}
+
+export function templateId(n: number): string {
+  return `00000000-0000-7000-8000-${(n % TEMPLATES).toString(16).padStart(12, '0')}`
+}
+
+/** Sixty syllables of three letters; three of them make one of 216,000 family names. */
+const SYLLABLES =
+  'banbelbirbordancardedovdrafaifenfirgalgergorhanhelhiljanjenjorkalkerkinlanlenlormarmelmirnadnelnorol' +
+  'aoreottpalperpinrasrenrossalsenskotamterthoulfvanvelvirwanweryanyorzakzelzimtovs'
+
+const syllable = (index: string) => `substr('${SYLLABLES}', cast(1 + 3 * (${index}) as integer), 3)`
+
+/** The family name of pass n, in SQL. */
+const FAMILY_NAME = [syllable('(n * 7919) % 60'), syllable('(n / 60) % 60'), syllable('(n / 3600) % 60')].join(' || ')
+
+/** The family name of pass n. Few passes share one: about five in a million. */
+export function familyName(n: number): string {
+  const indexes = [(n * 7919) % 60, Math.floor(n / 60) % 60, Math.floor(n / 3600) % 60]
+  return indexes.map((index) => SYLLABLES.slice(3 * index, 3 * index + 3)).join('')
+}
+
+/**
+ * Pass n: label "<family name> <n>", externalPassId "ext-<n>", variables seat (its own) and tier (one of ten), template
+ * n % 10; VOID for the first 25 and one in a thousand, else ISSUED.
+ */
+export async function insertPasses(db: Knex, workspaceId: string, count: number): Promise<void> {
+  await insertTemplates(db, workspaceId)
+  const sql = isPostgres(db) ? postgres : sqlite
+  const chunk = 50_000
+  for (let start = 1; start <= count; start += chunk) {
+    const range = [start, Math.min(count, start + chunk - 1)]
+    await db.transaction(async (tx) => {
+      await tx.raw(insertPass(sql), [...range, workspaceId])
+      await tx.raw(insertVariable(sql, 'seat', 'n'), [...range, workspaceId])
+      await tx.raw(insertVariable(sql, 'tier', 'n % 10'), [...range, workspaceId])
+    })
+  }
+  await db.raw(isPostgres(db) ? 'vacuum analyze' : 'pragma optimize')
+}
+
+interface Sql {
+  numbers: string
+  id: string
+  uuid: (text: string) => string
+  text: (number: string) => string
+  boolean: string
+}
+
+const sqlite: Sql = {
+  numbers: 'with recursive numbers (n) as (select ? union all select n + 1 from numbers where n < ?)',
+  id: `printf('%08x-%04x-7000-8000-%012x', (${START} + n) >> 16, (${START} + n) & 65535, n)`,
+  uuid: (text) => text,
+  text: (number) => `(${number})`,
+  boolean: '0',
+}
+
+const postgres: Sql = {
+  numbers: 'with numbers as (select n from generate_series(?::bigint, ?::bigint) as n)',
+  id: `(lpad(to_hex((${START} + n) >> 16), 8, '0') || '-' || lpad(to_hex((${START} + n) & 65535), 4, '0')
+    || '-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid`,
+  uuid: (text) => `(${text})::uuid`,
+  text: (number) => `(${number})::text`,
+  boolean: 'false',
+}
+
+function insertPass({ numbers, id, uuid, text, boolean }: Sql): string {
+  const template = uuid(`'00000000-0000-7000-8000-00000000000' || ${text(`n % ${TEMPLATES}`)}`)
+  return `insert into passes (id, workspace_id, external_pass_id, external_folded, label, label_folded, status, version,
+    revision, wallet_version, template_id, template_version_id, template_version, variables, has_windows, scan_code,
+    apple_token, link_generation, created_at, updated_at)
+  ${numbers}
+  select ${id}, ${uuid('w.id')}, 'ext-' || ${text('n')}, 'ext-' || ${text('n')}, ${FAMILY_NAME} || ' ' || ${text('n')},
+    ${FAMILY_NAME} || ' ' || ${text('n')}, case when n <= 25 or n % 1000 = 0 then 'VOID' else 'ISSUED' end, 2, 1, 1, ${template}, ${template}, 1,
+    '{"seat":"' || ${text('n')} || '","tier":"' || ${text('n % 10')} || '"}', ${boolean}, 'SCANCODE', 'token', 0,
+    ${START} + n, ${START} + n
+  from numbers cross join (select id from workspaces where id = ?) w`
+}
+
+function insertVariable({ numbers, id, text }: Sql, name: string, value: string): string {
+  return `insert into pass_variables (workspace_id, name, value, pass_id)
+  ${numbers} select w.id, '${name}', ${text(value)}, ${id}
+  from numbers cross join (select id from workspaces where id = ?) w`
+}
+
+async function insertTemplates(db: Knex, workspaceId: string): Promise<void> {
+  const definition = JSON.stringify({
+    variables: [],
+    design: {
+      ...{ organizationName: 'Bench', description: 'Bench', colors: {}, images: {}, barcode: { format: 'qr' } },
+      ...{ fields: { header: [], primary: [], secondary: [], auxiliary: [], back: [] }, locations: [], links: [] },
+    },
+    expiresAt: null,
+  })
+  for (let n = 0; n < TEMPLATES; n += 1) {
+    const id = templateId(n)
+    const times = { created_at: START, updated_at: START }
+    await db('templates').insert({
+      ...{ id, workspace_id: workspaceId, name: `Template ${n}`, description: '', pass_type: 'generic' },
+      ...{ latest_version: 1, published_version: 1, published_version_id: id, ...times },
+    })
+    await db('template_versions').insert({
+      ...{ id, workspace_id: workspaceId, template_id: id, version: 1, stage: 'published', definition },
+      ...{ published_at: START, ...times },
+    })
+  }
+}
