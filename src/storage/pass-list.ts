@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { PassStatus } from '../core/contract/passes.ts'
+import type { PassStatus } from '../core/contract/pass-status.ts'
 import { idBound } from '../core/ids.ts'
 import { foldCase, indexedText } from '../core/rules/search.ts'
 import { containsTerm, EXPIRY_KEY } from './dialect.ts'

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { PassStatus } from '../core/contract/passes.ts'
+import type { PassStatus } from '../core/contract/pass-status.ts'
 import { forUpdate, forUpdateSkipLocked } from './dialect.ts'
 import type { ListPage } from './list.ts'
 import { activateIdentifier, insertIndex, replaceIndex } from './pass-index.ts'

@@ -2,12 +2,11 @@ import { z } from 'zod'
 import { ErrorCode } from '../errors.ts'
 import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
-import { CalendarDate, Count, PositiveInt, pageOf, text, UtcTimestamp } from './common.ts'
-import { anyOf, booleanParam, checkQualifier, checkWindow, listQuery, numericFilter, windowParams } from './list.ts'
+import { Count, PositiveInt, pageOf, text, UtcTimestamp } from './common.ts'
+import { booleanParam } from './list.ts'
+import { PassListQuery } from './pass-list.ts'
+import { PassStatus } from './pass-status.ts'
 import { RedemptionPolicy } from './redemption.ts'
-
-export const PassStatus = z.enum(['QUEUED', 'ISSUING', 'ISSUED', 'VOID', 'FAILED', 'EXPIRED'])
-export type PassStatus = z.output<typeof PassStatus>
 
 /** A JSON object, kept as it came: zod's own record would drop a key named __proto__. */
 const Variables = z
@@ -62,55 +61,6 @@ export const BatchResult = z.strictObject({
     .optional(),
 })
 export type BatchResult = z.output<typeof BatchResult>
-
-export const createdWindow = ['createdFrom', 'createdTo', 'createdSince', 'createdUntil'] as const
-
-const MAX_VARIABLE_FILTERS = 5
-
-/** `key:value`, split on the first colon. */
-const VariableFilter = z
-  .string()
-  .max(2048)
-  .regex(/^[^:]+:/, 'Must be key:value')
-  .transform((text) => ({ name: text.slice(0, text.indexOf(':')), value: text.slice(text.indexOf(':') + 1) }))
-
-/** Spec 4.14. */
-const PassListQuery = listQuery(
-  [
-    'createdAt',
-    'updatedAt',
-    'label',
-    'externalPassId',
-    'status',
-    'expiresAt',
-    'templateName',
-    'templateVersion',
-    'revision',
-  ],
-  {
-    status: anyOf(PassStatus).optional(),
-    externalPassId: anyOf(text(1, 255)).optional(),
-    search: anyOf(text(1, 255)).optional(),
-    projectId: anyOf(z.union([Uuid, z.literal('null')])).optional(),
-    templateId: anyOf(Uuid).optional(),
-    variable: anyOf(VariableFilter).optional(),
-    validOn: anyOf(CalendarDate).optional(),
-    redeemed: anyOf(booleanParam).optional(),
-    redeemedContext: anyOf(text(1, 128)).optional(),
-    label: anyOf(text(1, 255)).optional(),
-    labelMatch: anyOf(z.enum(['exact', 'prefix', 'contains'])).optional(),
-    revision: anyOf(numericFilter).optional(),
-    templateVersion: anyOf(numericFilter).optional(),
-    ...windowParams(createdWindow),
-  },
-).superRefine((query, context) => {
-  checkQualifier('labelMatch', 'label', query, context)
-  checkQualifier('redeemedContext', 'redeemed', query, context)
-  checkWindow(createdWindow, query, context)
-  if ((query.variable?.length ?? 0) > MAX_VARIABLE_FILTERS) {
-    context.addIssue({ code: 'custom', path: ['variable'], message: `At most ${MAX_VARIABLE_FILTERS} in a request` })
-  }
-})
 
 /** The revisions that If-Match names: "7", 7, a list of them, or * for any. */
 const IfMatch = z

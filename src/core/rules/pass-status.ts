@@ -1,4 +1,4 @@
-import type { PassStatus } from '../contract/passes.ts'
+import type { PassStatus } from '../contract/pass-status.ts'
 
 /** The status that a reader sees: an issued pass is expired from expiresAt on, whether or not a sweep has said so. */
 export function effectiveStatus(pass: { status: PassStatus; expiresAt: Date | null }, at: Date): PassStatus {

@@ -1,4 +1,4 @@
-import type { PassStatus } from '../contract/passes.ts'
+import type { PassStatus } from '../contract/pass-status.ts'
 import type { ChangedField } from '../events.ts'
 import type { Variables } from './variables.ts'
 

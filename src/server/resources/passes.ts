@@ -1,5 +1,6 @@
 import { windowOf } from '../../core/contract/list.ts'
-import { type passes as contract, createdWindow, type Pass } from '../../core/contract/passes.ts'
+import { createdWindow } from '../../core/contract/pass-list.ts'
+import type { passes as contract, Pass } from '../../core/contract/passes.ts'
 import { Problem } from '../../core/errors.ts'
 import { effectiveStatus, isInstallable } from '../../core/rules/pass-status.ts'
 import type { StoredPass } from '../../storage/pass-row.ts'

@@ -7,7 +7,6 @@ import type { VersionDetail } from '../../storage/template-versions.ts'
 import type { RequestContext } from '../context.ts'
 import type { Handlers } from '../mount.ts'
 import { cardPage } from '../pages/card-page.ts'
-import { pageHeaders } from '../pages/html.ts'
 import { previewOf, samplePass } from '../preview.ts'
 
 export const templateVersions: Handlers<typeof contract> = {
@@ -59,12 +58,13 @@ export const templateVersions: Handlers<typeof contract> = {
     })
   },
 
-  preview: async ({ params, query }, { store, workspaceId, wallets, now }) => {
+  preview: async ({ params, query }, { store, workspaceId, wallets, links, now }) => {
     const version = (await store.templateVersions.find(workspaceId, params.id)) ?? missing(params.id)
     const template = (await store.templates.find(workspaceId, version.templateId)) ?? missing(params.id)
     const sample = samplePass(version.definition, template.passType)
     if (query.format === 'html') {
-      return { status: 200, body: Buffer.from(cardPage(sample.card)), headers: pageHeaders }
+      const { html, headers } = cardPage(sample.card, { imageBase: `${links.publicUrl}/images/` })
+      return { status: 200, body: Buffer.from(html), headers }
     }
     return { status: 200, body: { card: { ...sample.card }, ...previewOf(sample, wallets, now) } }
   },

@@ -1,0 +1,54 @@
+import { z } from 'zod'
+import { Uuid } from '../ids.ts'
+import { CalendarDate, text } from './common.ts'
+import { anyOf, booleanParam, checkQualifier, checkWindow, listQuery, numericFilter, windowParams } from './list.ts'
+import { PassStatus } from './pass-status.ts'
+
+export const createdWindow = ['createdFrom', 'createdTo', 'createdSince', 'createdUntil'] as const
+
+const MAX_VARIABLE_FILTERS = 5
+
+/** `key:value`, split on the first colon. */
+const VariableFilter = z
+  .string()
+  .max(2048)
+  .regex(/^[^:]+:/, 'Must be key:value')
+  .transform((text) => ({ name: text.slice(0, text.indexOf(':')), value: text.slice(text.indexOf(':') + 1) }))
+
+/** Spec 4.14. */
+export const PassListQuery = listQuery(
+  [
+    'createdAt',
+    'updatedAt',
+    'label',
+    'externalPassId',
+    'status',
+    'expiresAt',
+    'templateName',
+    'templateVersion',
+    'revision',
+  ],
+  {
+    status: anyOf(PassStatus).optional(),
+    externalPassId: anyOf(text(1, 255)).optional(),
+    search: anyOf(text(1, 255)).optional(),
+    projectId: anyOf(z.union([Uuid, z.literal('null')])).optional(),
+    templateId: anyOf(Uuid).optional(),
+    variable: anyOf(VariableFilter).optional(),
+    validOn: anyOf(CalendarDate).optional(),
+    redeemed: anyOf(booleanParam).optional(),
+    redeemedContext: anyOf(text(1, 128)).optional(),
+    label: anyOf(text(1, 255)).optional(),
+    labelMatch: anyOf(z.enum(['exact', 'prefix', 'contains'])).optional(),
+    revision: anyOf(numericFilter).optional(),
+    templateVersion: anyOf(numericFilter).optional(),
+    ...windowParams(createdWindow),
+  },
+).superRefine((query, context) => {
+  checkQualifier('labelMatch', 'label', query, context)
+  checkQualifier('redeemedContext', 'redeemed', query, context)
+  checkWindow(createdWindow, query, context)
+  if ((query.variable?.length ?? 0) > MAX_VARIABLE_FILTERS) {
+    context.addIssue({ code: 'custom', path: ['variable'], message: `At most ${MAX_VARIABLE_FILTERS} in a request` })
+  }
+})
