@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import type { Server } from 'node:http'
 import { createServer } from 'node:net'
 import { toNodeHandler } from 'h3/node'
 import { type Listener, listen } from 'listhen'
@@ -86,7 +87,7 @@ export async function startServer({ config, log, clock = () => new Date() }: Ser
         trustedProxies: config.trustedProxies,
       })
       const listener = await listenOn(config.host, port, toNodeHandler(app))
-      closers.push(() => listener.close())
+      closers.push(() => closeListener(listener))
     }
     return { url, publicUrl, sandboxed: identities.sandboxed, firstToken, close }
   } catch (error) {
@@ -100,7 +101,11 @@ export class ListenError extends Error {
   override readonly name = 'ListenError'
 }
 
-const MIN_HEADERS_MS = 10_000
+/** Sockets that send their headers more slowly are closed. */
+const HEADERS_TIMEOUT_MS = 10_000
+
+/** Requests in flight at the end have so long to finish. */
+const DRAIN_MS = 10_000
 
 async function listenOn(hostname: string, port: number, handler: ReturnType<typeof toNodeHandler>): Promise<Listener> {
   const listener = await listen(handler as Parameters<typeof listen>[0], {
@@ -113,9 +118,15 @@ async function listenOn(hostname: string, port: number, handler: ReturnType<type
     qr: false,
     publicURL: '',
   })
-  // Sockets that send their headers slowly are closed; healthy ones are not held up by them.
-  Object.assign(listener.server, { headersTimeout: MIN_HEADERS_MS, connectionsCheckingInterval: 1_000 })
+  Object.assign(listener.server, { headersTimeout: HEADERS_TIMEOUT_MS })
   return listener
+}
+
+/** Requests in flight are answered first; a client that is still sending its own after a while is cut off. */
+async function closeListener(listener: Listener): Promise<void> {
+  const cutOff = setTimeout(() => (listener.server as Server).closeAllConnections(), DRAIN_MS)
+  await listener.close()
+  clearTimeout(cutOff)
 }
 
 /** listhen moves to another port without a word where one is taken, so the port is tried first. */

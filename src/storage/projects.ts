@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import type { Project } from '../core/contract/projects.ts'
 import { newId } from '../core/ids.ts'
+import { forUpdate } from './dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from './list.ts'
 
 interface Row {
@@ -52,6 +53,15 @@ export class Projects {
     return row && toProject(row)
   }
 
+  /** As find, and nobody else changes or deletes the project until the transaction ends. */
+  async findForUpdate(workspaceId: string, id: string): Promise<Project | undefined> {
+    const row: Row | undefined = await forUpdate(
+      this.db,
+      this.db('projects').where({ workspace_id: workspaceId, id }),
+    ).first()
+    return row && toProject(row)
+  }
+
   async list(workspaceId: string, request: ListRequest): Promise<ListPage<Project>> {
     const page = await listPage<Row>(
       this.db,
@@ -78,6 +88,7 @@ export class Projects {
 
   /** False when there is none. Templates leave it at once; its passes are detached by the job `detach-project`. */
   async delete(workspaceId: string, id: string): Promise<boolean> {
+    if (!(await this.findForUpdate(workspaceId, id))) return false
     await this.db('templates').where({ workspace_id: workspaceId, project_id: id }).update({ project_id: null })
     return (await this.db('projects').where({ workspace_id: workspaceId, id }).delete()) > 0
   }

@@ -19,7 +19,6 @@ export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPass
  * externalPassId that is there already answers the existing pass, whatever else the item holds.
  */
 export async function createPasses(items: unknown[], context: RequestContext): Promise<CreateResult[]> {
-  const { store, workspaceId, now, correlationId } = context
   const parsed = items.map(parseItem)
   const requests = parsed.filter((item): item is PassCreate => !('problem' in item))
   const existing = await findExisting(requests, context)
@@ -28,12 +27,7 @@ export async function createPasses(items: unknown[], context: RequestContext): P
     context,
   )
   const planned = [...plans.values()].filter((plan): plan is NewPass => !(plan instanceof Problem))
-  const inserted = await store.transaction(async (tx) => {
-    const ids = await tx.passes.insert(workspaceId, planned, now)
-    const jobs = [...ids].map((subject) => ({ workspaceId, kind: 'issue-pass' as const, subject, correlationId }))
-    if (jobs.length > 0) await tx.jobs.insert(jobs, now)
-    return ids
-  })
+  const inserted = planned.length > 0 ? await insertPasses(planned, context) : new Set<string>()
   // After the commit: what was inserted here, and what a racing request inserted first.
   const created = await findExisting(planned, context)
 
@@ -48,6 +42,18 @@ export async function createPasses(items: unknown[], context: RequestContext): P
       return { externalPassId, problem: new Problem('DUPLICATE_PASS', { details: { passId: pass.id } }) }
     }
     return { pass, isNew: inserted.has(pass.id) }
+  })
+}
+
+function insertPasses(
+  passes: NewPass[],
+  { store, workspaceId, now, correlationId }: RequestContext,
+): Promise<Set<string>> {
+  return store.transaction(async (tx) => {
+    const ids = await tx.passes.insert(workspaceId, passes, now)
+    const jobs = [...ids].map((subject) => ({ workspaceId, kind: 'issue-pass' as const, subject, correlationId }))
+    if (jobs.length > 0) await tx.jobs.insert(jobs, now)
+    return ids
   })
 }
 

@@ -29,11 +29,12 @@ export const templates: Handlers<typeof contract> = {
       })
     }
     return store.transaction(async (tx) => {
+      // The project first, in the order of whoever deletes it.
+      await requireProject(tx, workspaceId, body.projectId ?? null)
       const template = (await tx.templates.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
       if (body.passType && body.passType !== template.passType && template.latestPublishedVersion !== null) {
         throw new Problem('TEMPLATE_PASS_TYPE_LOCKED', { details: { passType: template.passType } })
       }
-      await requireProject(tx, workspaceId, body.projectId ?? null)
       const updated = await tx.templates.update(workspaceId, params.id, body, now)
       return { status: 200, body: updated ?? missing(params.id) }
     })
@@ -72,7 +73,7 @@ export const templates: Handlers<typeof contract> = {
 }
 
 async function requireProject(tx: Repositories, workspaceId: string, projectId: string | null): Promise<void> {
-  if (projectId === null || (await tx.projects.find(workspaceId, projectId))) return
+  if (projectId === null || (await tx.projects.findForUpdate(workspaceId, projectId))) return
   throw new Problem('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
 }
 
