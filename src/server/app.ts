@@ -7,8 +7,9 @@ import { correlationIdOf } from './middleware/correlation.ts'
 import { logProblem, problemResponse, toProblem } from './middleware/problems.ts'
 import { createRateLimit } from './middleware/rate-limit.ts'
 import { methodsByPath, mountContract } from './mount.ts'
-import { pageHeaders } from './pages/html.ts'
-import { linkProblemPage, openLink } from './pages/links.ts'
+import { pageResponse } from './pages/html.ts'
+import { linkProblemPage } from './pages/link-problem-page.ts'
+import { openLink } from './pages/links.ts'
 import { mountPublic, publicPaths, type Readiness } from './pages/public.ts'
 import { handlers } from './resources/handlers.ts'
 
@@ -74,9 +75,13 @@ function answerProblem(problem: Problem, event: H3Event, { log }: Services): Res
     method: event.req.method,
     path: event.url.pathname.replace(/^\/l\/.*/, '/l/…'),
   })
-  const isLink = problem.code === 'LINK_INVALID' || problem.code === 'LINK_REVOKED'
-  if (isLink && !(event.req.headers.get('accept') ?? '').includes('application/json')) {
-    return new Response(linkProblemPage(problem), { status: problem.status, headers: pageHeaders })
-  }
-  return problemResponse(problem, correlationId)
+  if (!isPersonWithLink(event)) return problemResponse(problem, correlationId)
+  const headers = { ...problem.headers, vary: 'Accept' }
+  return pageResponse(linkProblemPage(problem, correlationId), { status: problem.status, headers })
+}
+
+/** Whoever opens a link in a browser reads a page whatever goes wrong. */
+function isPersonWithLink({ req, url }: H3Event): boolean {
+  const isLink = req.method === 'GET' && url.pathname.startsWith('/l/')
+  return isLink && !(req.headers.get('accept') ?? '').includes('application/json')
 }

@@ -11,6 +11,8 @@ export interface Links {
   /** The link of one kind for a pass. */
   urlFor(kind: LinkKind, pass: StoredPass, at: Date): string
   verify(token: string, at: Date): LinkVerdict
+  /** What links, and the images that pages show, are reached below; without a slash at the end. */
+  publicUrl: string
 }
 
 export interface LinksOptions {
@@ -30,6 +32,7 @@ export function createLinks({ keys, publicUrl, platforms, ttlDays }: LinksOption
     return `${publicUrl}/l/${signLink({ kind, workspaceId, passId, generation, expiresAt }, signingKey)}`
   }
   return {
+    publicUrl,
     urlFor,
     verify: (token, at) => verifyLink(token, acceptedKeys, at),
     build: (pass, at) => ({

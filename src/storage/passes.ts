@@ -83,7 +83,8 @@ export class Passes {
   async update(workspaceId: string, id: string, change: PassChange, at: Date): Promise<void> {
     const { identifierDigest, status, ...content } = change
     const updated = await this.row(workspaceId, id).update({
-      ...this.visible({ ...toContentColumns(content), status }, at),
+      // What kept an older revision from being issued is history.
+      ...this.visible({ ...toContentColumns(content), status, error: null }, at),
       revision: this.db.raw('revision + 1'),
     })
     if (updated === 0) return

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import { execa } from 'execa'
 import { onTestFinished } from 'vitest'
 import { type Client, createClient } from '../../src/client/client.ts'
-import { emptyDatabase, type TestDialect, temporaryFolder } from '../support/databases.ts'
+import { type CleanUp, emptyDatabase, type TestDialect, temporaryFolder } from '../support/databases.ts'
 
 /** The built program, as a user runs it. */
 export const program = new URL('../../bin/run.js', import.meta.url).pathname
@@ -17,6 +17,8 @@ export interface ServerOptions {
   token?: string
   args?: string[]
   env?: Record<string, string>
+  /** For a server that several tests use. */
+  cleanUp?: CleanUp
 }
 
 export interface TestServer {
@@ -33,8 +35,9 @@ export interface TestServer {
 
 /** Starts `passes serve` as a process of its own on a free port, without a rate limit. */
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
-  const database = options.database ?? (await emptyDatabase(options.dialect ?? 'sqlite'))
-  const folder = temporaryFolder()
+  const { cleanUp = onTestFinished } = options
+  const database = options.database ?? (await emptyDatabase(options.dialect ?? 'sqlite', cleanUp))
+  const folder = temporaryFolder(cleanUp)
   const child = execa('node', [program, 'serve', '--port', '0', '--json', ...(options.args ?? [])], {
     cwd: folder,
     env: {
@@ -46,12 +49,14 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     },
     reject: false,
     buffer: false,
+    // A server that does not stop by itself must be seen to hang.
+    forceKillAfterDelay: false,
   })
   let stderr = ''
   child.stderr.on('data', (chunk) => {
     stderr += chunk
   })
-  onTestFinished(async () => {
+  cleanUp(async () => {
     child.kill('SIGKILL')
     await child
   })
@@ -59,7 +64,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const token = options.token ?? started.token
   if (!token) throw new Error('The database had a workspace already: give its token')
   const client = createClient({ url: started.url, token, attempts: 1 })
-  onTestFinished(() => client.close())
+  cleanUp(() => client.close())
   return {
     url: started.url,
     token,

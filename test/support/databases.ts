@@ -9,19 +9,22 @@ import { inject, onTestFinished } from 'vitest'
 export const dialects = ['sqlite', 'postgres'] as const
 export type TestDialect = (typeof dialects)[number]
 
+/** Told what to do once nobody needs a thing any more; by default that is when the test has finished. */
+export type CleanUp = (work: () => void | Promise<void>) => void
+
 /** An empty database of its own, gone after the test. */
-export async function emptyDatabase(dialect: TestDialect): Promise<string> {
-  if (dialect === 'sqlite') return `sqlite:${join(temporaryFolder(), 'passes.db')}`
+export async function emptyDatabase(dialect: TestDialect, cleanUp: CleanUp = onTestFinished): Promise<string> {
+  if (dialect === 'sqlite') return `sqlite:${join(temporaryFolder(cleanUp), 'passes.db')}`
   const name = `passes_${randomUUID().replaceAll('-', '')}`
   await onServer(`create database ${name}`)
-  onTestFinished(() => onServer(`drop database ${name} with (force)`))
+  cleanUp(() => onServer(`drop database ${name} with (force)`))
   return `${inject('postgresUrl')}${name}`
 }
 
 /** A folder of its own, gone after the test. */
-export function temporaryFolder(): string {
+export function temporaryFolder(cleanUp: CleanUp = onTestFinished): string {
   const folder = mkdtempSync(join(tmpdir(), 'passes-test-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  cleanUp(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 

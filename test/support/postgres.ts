@@ -19,6 +19,13 @@ export default async function setup(project: TestProject): Promise<() => Promise
     project.provide('postgresUrl', given.replace(/\/?$/, '/'))
     return async () => undefined
   }
+  const postgres = await startPostgres(['fsync=off'])
+  project.provide('postgresUrl', postgres.url)
+  return postgres.stop
+}
+
+/** A PostgreSQL server of its own, with nothing to install; its address ends in a slash. */
+export async function startPostgres(settings: string[] = []): Promise<{ url: string; stop(): Promise<void> }> {
   const folder = mkdtempSync(join(tmpdir(), 'passes-postgres-'))
   // PostgreSQL refuses to run as root, so that the package switches to a user of its own, who must get in here.
   chmodSync(folder, 0o777)
@@ -31,16 +38,18 @@ export default async function setup(project: TestProject): Promise<() => Promise
     persistent: false,
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--encoding=UTF8', '--locale=C'],
-    postgresFlags: ['-c', 'max_connections=300', '-c', 'fsync=off'],
+    postgresFlags: ['max_connections=300', ...settings].flatMap((setting) => ['-c', setting]),
     onLog: () => undefined,
     onError: () => undefined,
   })
   await postgres.initialise()
   await postgres.start()
-  project.provide('postgresUrl', `postgres://postgres:postgres@127.0.0.1:${port}/`)
-  return async () => {
-    await postgres.stop()
-    rmSync(folder, { recursive: true, force: true })
+  return {
+    url: `postgres://postgres:postgres@127.0.0.1:${port}/`,
+    async stop() {
+      await postgres.stop()
+      rmSync(folder, { recursive: true, force: true })
+    },
   }
 }
 

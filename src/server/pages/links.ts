@@ -6,14 +6,14 @@ import type { StoredPass } from '../../storage/pass-row.ts'
 import type { Platform } from '../../wallets/wallet.ts'
 import type { Services } from '../context.ts'
 import { correlationIdOf } from '../middleware/correlation.ts'
-import { escapeHtml, htmlPage, pageHeaders } from './html.ts'
-
-const platformNames: Record<Platform, string> = { apple: 'Apple Wallet', google: 'Google Wallet' }
+import { pageResponse } from './html.ts'
+import { isInAppBrowser } from './in-app-browser.ts'
+import { linkPage } from './link-page.ts'
 
 /**
  * Opens a hosted link: the signed package for apple, a redirect to the save URL for google, and for the smart link
  * whichever the visitor's device takes, or a page that offers both.
- * @throws Problem LINK_INVALID, LINK_REVOKED
+ * @throws Problem LINK_INVALID, LINK_REVOKED, with the reason in its details
  */
 export async function openLink(event: H3Event, services: Services): Promise<Response> {
   const now = services.clock()
@@ -29,16 +29,6 @@ export async function openLink(event: H3Event, services: Services): Promise<Resp
   }
   if (kind === 'smart') return openSmart(event, current, services, now)
   return openPlatform(kind, current, services, now)
-}
-
-/** The page of a link that opens nothing: what happened, and what its visitor can do. */
-export function linkProblemPage(problem: Problem): string {
-  const message =
-    problem.code === 'LINK_REVOKED'
-      ? 'This pass can no longer be added. If you did not expect that, ask whoever sent it for a new link.'
-      : 'This link is not valid. It may have been cut off or mistyped, or be too old: ask whoever sent it for a new one.'
-  const title = problem.code === 'LINK_REVOKED' ? 'This link has ended' : 'This link does not work'
-  return htmlPage(title, `<h1>${title}</h1><p>${message}</p>`)
 }
 
 function openPlatform(platform: Platform, pass: StoredPass, services: Services, at: Date): Promise<Response> {
@@ -68,23 +58,22 @@ async function openGoogle(pass: StoredPass, { wallets, issuing }: Services, at: 
   })
 }
 
+/** Phones are sent on at once, unless the query `?choose` asks for the page or an app shows it that cannot add passes. */
 async function openSmart(event: H3Event, pass: StoredPass, services: Services, at: Date): Promise<Response> {
-  const { headers } = event.req
-  const device = devicePlatform({
-    userAgent: headers.get('user-agent'),
-    platformHint: headers.get('sec-ch-ua-platform'),
-  })
+  const { links, wallets, issuing } = services
+  const userAgent = event.req.headers.get('user-agent')
+  const device = devicePlatform({ userAgent, platformHint: event.req.headers.get('sec-ch-ua-platform') })
+  const isInApp = isInAppBrowser(userAgent)
+  const isSentOn = !isInApp && !event.url.searchParams.has('choose')
   const vary = { vary: 'User-Agent, Sec-CH-UA-Platform' }
-  if (device !== 'undetermined' && services.wallets[device]) {
-    const location = services.links.urlFor(device, pass, at)
+  if (device !== 'undetermined' && wallets[device] && isSentOn) {
+    const location = links.urlFor(device, pass, at)
     return new Response(null, { status: 302, headers: { location, 'cache-control': 'no-store', ...vary } })
   }
-  const buttons = services.wallets.all.map(
-    ({ platform }) =>
-      `<a class="button" href="${escapeHtml(services.links.urlFor(platform, pass, at))}">Add to ${platformNames[platform]}</a>`,
-  )
-  const content = `<h1 dir="auto">${escapeHtml(pass.label)}</h1><p dir="auto">${escapeHtml(pass.templateName)}</p>${buttons.join('')}`
-  return new Response(htmlPage(pass.label, content), { headers: { ...pageHeaders, ...vary } })
+  const rendered = await issuing.render(pass)
+  const platforms = wallets.all.map(({ platform }) => platform)
+  const page = linkPage({ pass, rendered, platforms, device, isInApp, sendsOn: isSentOn, links, at })
+  return pageResponse(page, { headers: vary })
 }
 
 /** Whoever opens a link does not wait for the queue; the job that waits there finds its work done. */
@@ -100,5 +89,8 @@ async function issueIfQueued(pass: StoredPass, services: Services, event: H3Even
 }
 
 function notConfigured(): Problem {
-  return new Problem('LINK_INVALID', { message: 'This server no longer issues passes for this platform.' })
+  return new Problem('LINK_INVALID', {
+    message: 'This server no longer issues passes for this platform.',
+    details: { reason: 'platform' },
+  })
 }

@@ -3,11 +3,12 @@ import { Problem } from '../../core/errors.ts'
 import { Uuid } from '../../core/ids.ts'
 import { openApiDocument } from '../../core/openapi.ts'
 import type { Services } from '../context.ts'
+import { assetPath, mountAssets } from './assets.ts'
 
 /** Whether the server can do its work, and what keeps it from it. */
 export type Readiness = () => Promise<Record<string, boolean>>
 
-/** What is served without a token beside hosted links: images, the interface description, health. */
+/** What is served without a token beside hosted links: images, what pages load, the interface description, health. */
 export function mountPublic(app: H3, { store }: Services, readiness: Readiness): void {
   app.get('/images/:id', async (event) => {
     const { data: id } = Uuid.safeParse(event.context.params?.id)
@@ -23,6 +24,8 @@ export function mountPublic(app: H3, { store }: Services, readiness: Readiness):
     })
   })
 
+  mountAssets(app)
+
   const description = JSON.stringify(openApiDocument())
   app.get('/openapi.json', () => new Response(description, { headers: { 'content-type': 'application/json' } }))
 
@@ -35,4 +38,4 @@ export function mountPublic(app: H3, { store }: Services, readiness: Readiness):
   })
 }
 
-export const publicPaths = ['/images/:id', '/openapi.json', '/healthz', '/readyz', '/l/:token']
+export const publicPaths = ['/images/:id', assetPath, '/openapi.json', '/healthz', '/readyz', '/l/:token']

@@ -1,0 +1,138 @@
+/**
+ * Passes a second created over HTTP in batches of 100, by a server of the API role in a process of its own, against raw
+ * knex inserts of the very rows that it wrote, in transactions of as many passes. Run: npx tsx bench/batch.ts (after
+ * npm run build). Exits 1 where a target is missed.
+ */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { attendees } from '../examples/generator/attendees.ts'
+import type { Client } from '../src/client/client.ts'
+import { type Database, openDatabase } from '../src/storage/database.ts'
+import { insertMany } from '../src/storage/dialect.ts'
+import { migrate } from '../src/storage/migrate.ts'
+import { startPostgres } from '../test/support/postgres.ts'
+import { best, timeAll } from './support/rounds.ts'
+import { startServer } from './support/server.ts'
+
+const BATCH_SIZE = 100
+const BATCHES = 25
+const IN_FLIGHT = 4
+const ROUNDS = 6
+const TARGET = 0.4
+
+/** What a pass refers to, and what creating one writes, with the column that names the pass. */
+const given = ['workspaces', 'templates', 'template_versions']
+const written = {
+  passes: 'id',
+  pass_identifiers: 'pass_id',
+  pass_variables: 'pass_id',
+  pass_windows: 'pass_id',
+  jobs: 'subject',
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'passes-bench-'))
+const postgres = await startPostgres()
+const results = [
+  await compare('SQLite', `sqlite:${join(folder, 'api.db')}`, `sqlite:${join(folder, 'raw.db')}`),
+  await compare('PostgreSQL', await createDatabase('api'), await createDatabase('raw')),
+]
+await postgres.stop()
+rmSync(folder, { recursive: true })
+console.table(results)
+console.log(`Target: at least ${TARGET} of the raw inserts on both.`)
+process.exitCode = results.every((result) => result.met) ? 0 : 1
+
+async function compare(name: string, apiUrl: string, rawUrl: string) {
+  const server = await startServer(apiUrl, ['--role', 'api'])
+  const templateId = await publishTicket(server.client)
+  const api = openDatabase(apiUrl)
+  const raw = openDatabase(rawUrl)
+  await migrate(raw)
+  for (const table of given) await insertMany(raw.writer, table, await api.reader(table))
+
+  const rates = { api: [] as number[], raw: [] as number[] }
+  for (let round = 0; round <= ROUNDS; round++) {
+    const bodies = batchesOf(templateId, round)
+    const apiSeconds = await timeAll(
+      bodies.map((passes) => () => server.client.passes.createBatch({ body: { passes } })),
+      IN_FLIGHT,
+    )
+    const rows = await rowsOf(api, bodies)
+    const rawSeconds = await timeAll(
+      rows.map((batch) => () => insertBatch(raw, batch)),
+      IN_FLIGHT,
+    )
+    // The first round warms both up.
+    if (round === 0) continue
+    rates.api.push((BATCHES * BATCH_SIZE) / apiSeconds)
+    rates.raw.push((BATCHES * BATCH_SIZE) / rawSeconds)
+  }
+  await Promise.all([server.stop(), api.close(), raw.close()])
+  const ratio = best(rates.api) / best(rates.raw)
+  return {
+    database: name,
+    'over HTTP, passes/s': Math.round(best(rates.api)),
+    'raw knex, passes/s': Math.round(best(rates.raw)),
+    ratio: Number(ratio.toFixed(2)),
+    met: ratio >= TARGET,
+  }
+}
+
+/** The conference ticket of the examples, without its images. */
+async function publishTicket(client: Client): Promise<string> {
+  const file = new URL('../examples/conference/template.json', import.meta.url)
+  const { name, passType, definition } = JSON.parse(readFileSync(file, 'utf8'))
+  const { id } = await client.templates.create({ body: { name, passType } })
+  const version = await client.templates.createVersion({
+    params: { id },
+    body: { definition: { ...definition, design: { ...definition.design, images: {} } } },
+  })
+  await client.templateVersions.publish({ params: { id: version.id } })
+  return id
+}
+
+function batchesOf(templateId: string, round: number) {
+  const count = BATCHES * BATCH_SIZE
+  const passes = attendees({ seed: round, first: round * count, count }).map(
+    ({ externalPassId, label, ...columns }) => ({
+      ...{ externalPassId, label, templateId },
+      variables: Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== '')),
+    }),
+  )
+  return Array.from({ length: BATCHES }, (_, n) => passes.slice(n * BATCH_SIZE, (n + 1) * BATCH_SIZE))
+}
+
+type Rows = Record<string, object[]>
+
+/** Every row that the server wrote for each batch. */
+async function rowsOf({ reader }: Database, batches: { externalPassId: string }[][]): Promise<Rows[]> {
+  const all: Rows[] = []
+  for (const batch of batches) {
+    const passes = await reader('passes').whereIn(
+      'external_pass_id',
+      batch.map((pass) => pass.externalPassId),
+    )
+    const ids = passes.map((pass) => pass.id)
+    const rows: Rows = {}
+    for (const [table, column] of Object.entries(written)) rows[table] = await reader(table).whereIn(column, ids)
+    // The database numbers rows by itself.
+    rows.passes = passes.map(({ row_number: _, ...pass }) => pass)
+    if (rows.passes.length !== BATCH_SIZE || rows.jobs?.length !== BATCH_SIZE) throw new Error('Rows are missing')
+    all.push(rows)
+  }
+  return all
+}
+
+function insertBatch({ writer }: Database, rows: Rows): Promise<void> {
+  return writer.transaction(async (tx) => {
+    for (const [table, some] of Object.entries(rows)) await insertMany(tx, table, some)
+  })
+}
+
+async function createDatabase(name: string): Promise<string> {
+  const database = openDatabase(`${postgres.url}postgres`)
+  await database.writer.raw(`create database ${name}`)
+  await database.close()
+  return `${postgres.url}${name}`
+}

@@ -1,0 +1,65 @@
+import { createHash } from 'node:crypto'
+import type { H3 } from 'h3'
+import { Problem } from '../../core/errors.ts'
+
+/** A file that pages load. Its path names its content, so browsers may keep it for good. */
+export interface Asset {
+  /** Below the public URL. */
+  path: string
+  contentType: string
+  content: string
+}
+
+/**
+ * An iPad calls itself a Macintosh, and only its touch screen gives it away. It is sent to the Apple link once: the
+ * entry in the history remembers it, so that coming back or reloading leaves the visitor on the page.
+ */
+export const tabletScript = asset(
+  'tablet.js',
+  'text/javascript; charset=utf-8',
+  `const link = document.querySelector('a[data-platform="apple"]')
+const isTablet = navigator.userAgent.includes('Macintosh') && navigator.maxTouchPoints > 1
+if (link && isTablet && !history.state?.isSentOn) {
+  history.replaceState({ isSentOn: true }, '')
+  location.replace(link.href)
+}
+`,
+)
+
+/** The picture in the browser's tab where the pass has no icon of its own. */
+export const pageIcon = asset(
+  'icon.svg',
+  'image/svg+xml',
+  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#3b4cc0"/>
+<rect x="6" y="9" width="20" height="14" rx="3" fill="#fff"/><path d="M6 14h20" stroke="#3b4cc0" stroke-width="2"/></svg>
+`,
+)
+
+const assets = new Map([tabletScript, pageIcon].map((item) => [item.path, item]))
+
+export const assetPath = '/assets/:name'
+
+/** A path below the public URL, as the page of a link refers to it: whatever path a proxy has put the server under. */
+export function fromLink(path: string): string {
+  return `..${path}`
+}
+
+export function mountAssets(app: H3): void {
+  app.get(assetPath, (event) => {
+    const found = assets.get(event.url.pathname)
+    if (!found) throw new Problem('NOT_FOUND', { message: 'There is no such file.' })
+    return new Response(found.content, {
+      headers: {
+        'content-type': found.contentType,
+        'cache-control': 'public, max-age=31536000, immutable',
+        'x-content-type-options': 'nosniff',
+        'cross-origin-resource-policy': 'same-origin',
+      },
+    })
+  })
+}
+
+function asset(name: string, contentType: string, content: string): Asset {
+  const digest = createHash('sha256').update(content).digest('hex').slice(0, 16)
+  return { path: `/assets/${name.replace('.', `.${digest}.`)}`, contentType, content }
+}

@@ -1,0 +1,62 @@
+import type { Card } from '../../core/rules/card.ts'
+
+/** Colours as `#rrggbb`; every text has at least MIN_CONTRAST against the background. */
+export interface CardColors {
+  background: string
+  foreground: string
+  label: string
+}
+
+/** What WCAG 2 asks of text at level AA. */
+export const MIN_CONTRAST = 4.5
+
+const WHITE = '#ffffff'
+const BLACK = '#000000'
+const DARK_BACKGROUND = '#1c1c1e'
+
+/** The colours that a card is drawn in: its own where they can be read, and the nearest that can where they cannot. */
+export function cardColors({ background, foreground, label }: Card['colors']): CardColors {
+  const behind = background ?? (foreground && contrast(foreground, WHITE) < MIN_CONTRAST ? DARK_BACKGROUND : WHITE)
+  const text = readable(foreground ?? farthest(behind), behind)
+  return { background: behind, foreground: text, label: readable(label ?? mix(text, behind, 0.3), behind) }
+}
+
+/** The contrast ratio of WCAG 2 between two colours, 1 to 21. */
+export function contrast(one: string, other: string): number {
+  const [darker, lighter] = [luminance(one), luminance(other)].sort((a, b) => a - b) as [number, number]
+  return (lighter + 0.05) / (darker + 0.05)
+}
+
+const STEPS = 20
+
+/** The colour itself, or moved towards black or white in steps until it stands out; one of the two always does. */
+function readable(color: string, background: string): string {
+  const target = farthest(background)
+  for (let step = 0; step < STEPS; step++) {
+    const candidate = mix(color, target, step / STEPS)
+    if (contrast(candidate, background) >= MIN_CONTRAST) return candidate
+  }
+  return target
+}
+
+function farthest(background: string): string {
+  return contrast(BLACK, background) > contrast(WHITE, background) ? BLACK : WHITE
+}
+
+function mix(color: string, other: string, share: number): string {
+  const others = channels(other)
+  const mixed = channels(color).map((channel, n) => Math.round(channel + (others[n]! - channel) * share))
+  return `#${mixed.map((channel) => channel.toString(16).padStart(2, '0')).join('')}`
+}
+
+function luminance(color: string): number {
+  const [red, green, blue] = channels(color).map((channel) => {
+    const share = channel / 255
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4
+  }) as [number, number, number]
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+}
+
+function channels(color: string): number[] {
+  return [1, 3, 5].map((start) => Number.parseInt(color.slice(start, start + 2), 16))
+}

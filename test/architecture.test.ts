@@ -1,0 +1,157 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import ts from 'typescript'
+import { expect, test } from 'vitest'
+
+/** The rooms of docs/architecture.md and who may enter which, held over every import in src. */
+
+const src = join(import.meta.dirname, '../src')
+
+/** Rooms whose files each room may import. */
+const rooms: Record<string, string[]> = {
+  core: ['core'],
+  storage: ['storage', 'core'],
+  wallets: ['wallets', 'core'],
+  server: ['server', 'storage', 'wallets', 'core'],
+  client: ['client', 'core'],
+  cli: ['cli', 'client', 'core'],
+  commands: ['cli', 'client', 'core'],
+}
+
+/** Packages that are used in some rooms only. */
+const packages: Record<string, RegExp> = {
+  h3: /^server\//,
+  listhen: /^server\//,
+  'node-cron': /^server\//,
+  knex: /^storage\//,
+  pg: /^storage\//,
+  sqlite3: /^storage\//,
+  '@oclif/core': /^(commands|cli)\//,
+  ink: /^cli\/console\//,
+  undici: /^(client|server|wallets|cli\/demo)\//,
+  apn: /^wallets\/apple\//,
+  'google-auth-library': /^wallets\/google\//,
+}
+
+/** Commands that work on the database or run a server; the others must not even be able to load one. */
+const operators = /^commands\/(serve|migrate|demo|doctor|token\/[^/]+|workspace\/[^/]+|jobs\/[^/]+)\.ts$/
+
+interface Import {
+  file: string
+  /** A path below src, or the name of a package. */
+  target: string
+  isLocal: boolean
+  isTypeOnly: boolean
+  isDynamic: boolean
+}
+
+const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file))
+const imports = files.flatMap(importsOf)
+
+test('the rooms are those that are known here', () => {
+  expect([...new Set(files.map(roomOf))].sort()).toEqual(Object.keys(rooms).sort())
+})
+
+test('imports between rooms keep their direction', () => {
+  const wrong = imports
+    .filter(({ isLocal }) => isLocal)
+    .filter(({ file, target }) => !rooms[roomOf(file)]?.includes(roomOf(target)))
+    .filter((found) => !isOperatorsOwn(found))
+  expect(wrong.map(show)).toEqual([])
+})
+
+test('core imports no package but zod, and of Node only node:crypto', () => {
+  const wrong = imports.filter(
+    ({ file, target, isLocal }) => roomOf(file) === 'core' && !isLocal && !['zod', 'node:crypto'].includes(target),
+  )
+  expect(wrong.map(show)).toEqual([])
+})
+
+test('apple and google never meet, and the sandbox knows neither server nor storage', () => {
+  const platformOf = (path: string) => /^wallets\/(apple|google)\//.exec(path)?.[1]
+  const wrong = imports.filter(({ file, target }) => {
+    const [from, to] = [platformOf(file), platformOf(target)]
+    return (from && to && from !== to) || (file.startsWith('wallets/sandbox/') && /^(server|storage)\//.test(target))
+  })
+  expect(wrong.map(show)).toEqual([])
+})
+
+test('resources enqueue work and never call a wallet', () => {
+  const wrong = imports.filter(
+    ({ file, target, isTypeOnly }) => file.startsWith('server/resources/') && /^wallets\//.test(target) && !isTypeOnly,
+  )
+  expect(wrong.map(show)).toEqual([])
+})
+
+test.each(Object.keys(packages))('%s is used in its own rooms only', (name) => {
+  const wrong = imports.filter(
+    ({ file, target, isLocal }) =>
+      !isLocal && (target === name || target.startsWith(`${name}/`)) && !packages[name]!.test(file),
+  )
+  expect(wrong.map(show)).toEqual([])
+})
+
+test('the environment is read in server/config.ts and cli only', () => {
+  const reads = files.filter((file) => /\bprocess\.env\b|\bprocess\[/.test(read(file)))
+  expect(reads.filter((file) => file !== 'server/config.ts' && roomOf(file) !== 'cli')).toEqual([])
+})
+
+test('no file is named utils, and none is longer than 250 lines', () => {
+  expect(files.filter((file) => /(^|[/-])(utils?|helpers?|misc)[./-]/.test(file))).toEqual([])
+  expect(files.filter((file) => read(file).trimEnd().split('\n').length > 250)).toEqual([])
+})
+
+test('file names are kebab-case', () => {
+  expect(files.filter((file) => !/^([a-z0-9-]+\/)*[a-z0-9-]+\.tsx?$/.test(file))).toEqual([])
+})
+
+test('this test sees static, type, dynamic and required imports', () => {
+  expect(imports).toEqual(
+    expect.arrayContaining([
+      { file: 'commands/serve.ts', target: 'cli/base-command.ts', isLocal: true, isTypeOnly: false, isDynamic: false },
+      { file: 'commands/serve.ts', target: 'server/serve.ts', isLocal: true, isTypeOnly: true, isDynamic: false },
+      { file: 'commands/serve.ts', target: 'server/serve.ts', isLocal: true, isTypeOnly: false, isDynamic: true },
+      expect.objectContaining({ file: 'storage/database.ts', target: 'knex/lib/dialects/sqlite3/index.js' }),
+    ]),
+  )
+})
+
+/** Operators load server and storage only when they run: `passes --version` must not load knex. */
+function isOperatorsOwn({ file, target, isDynamic, isTypeOnly }: Import): boolean {
+  return operators.test(file) && /^(server|storage)\//.test(target) && (isDynamic || isTypeOnly)
+}
+
+function importsOf(file: string): Import[] {
+  const found: Import[] = []
+  const add = (specifier: ts.Node | undefined, kind: { isTypeOnly?: boolean; isDynamic?: boolean } = {}) => {
+    if (!specifier || !ts.isStringLiteralLike(specifier)) return
+    const isLocal = specifier.text.startsWith('.')
+    const target = isLocal ? normalize(join(dirname(file), specifier.text)) : specifier.text
+    found.push({ file, target, isLocal, isTypeOnly: false, isDynamic: false, ...kind })
+  }
+  const visit = (node: ts.Node): void => {
+    if (ts.isImportDeclaration(node)) add(node.moduleSpecifier, { isTypeOnly: node.importClause?.isTypeOnly ?? false })
+    if (ts.isExportDeclaration(node)) add(node.moduleSpecifier, { isTypeOnly: node.isTypeOnly })
+    if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument))
+      add(node.argument.literal, { isTypeOnly: true })
+    if (ts.isCallExpression(node)) {
+      if (node.expression.kind === ts.SyntaxKind.ImportKeyword) add(node.arguments[0], { isDynamic: true })
+      else if (/\brequire\b|createRequire/.test(node.expression.getText())) add(node.arguments[0])
+    }
+    ts.forEachChild(node, visit)
+  }
+  visit(ts.createSourceFile(file, read(file), ts.ScriptTarget.Latest, true))
+  return found
+}
+
+function roomOf(path: string): string {
+  return path.split('/')[0]!
+}
+
+function read(file: string): string {
+  return readFileSync(join(src, file), 'utf8')
+}
+
+function show({ file, target }: Import): string {
+  return `${file} imports ${target}`
+}

@@ -1,0 +1,82 @@
+import { pino } from 'pino'
+import { onTestFinished, vi } from 'vitest'
+import type { Services } from '../../../src/server/context.ts'
+import { createIssuing } from '../../../src/server/issuing.ts'
+import { type JobHandler, startWorker, type Worker, type WorkerOptions } from '../../../src/server/jobs/worker.ts'
+import { createLinks } from '../../../src/server/links.ts'
+import type { Wallets } from '../../../src/server/wallets.ts'
+import type { Database } from '../../../src/storage/database.ts'
+import { type JobKind, jobKinds } from '../../../src/storage/jobs.ts'
+import { createStore } from '../../../src/storage/store.ts'
+import type { Wallet } from '../../../src/wallets/wallet.ts'
+import { insertTemplate, insertWorkspace, later, openTestStore, start } from '../../storage/fixtures.ts'
+import type { TestDialect } from '../../support/databases.ts'
+
+export interface TestServices extends Services {
+  url: string
+  database: Database
+  workspaceId: string
+  version: Awaited<ReturnType<typeof insertTemplate>>
+  /** Moves the clock, which stands still otherwise. */
+  advance(seconds: number): void
+  /** A worker in this process, woken by commits, stopped after the test. */
+  work(options: Omit<WorkerOptions, 'handlers'> & { handlers: Partial<WorkerOptions['handlers']> }): Worker
+}
+
+/** Everything that jobs work with, on a database with one template, with wallets that `check` stands in for. */
+export async function openServices(dialect: TestDialect, check: Wallet['check'] = async () => undefined) {
+  let wake: () => void = () => undefined
+  const { url, database } = await openTestStore(dialect)
+  const store = createStore(database, () => wake())
+  const workspaceId = await insertWorkspace(store)
+  const version = await insertTemplate(store, workspaceId)
+  const wallets: Wallets = { all: [{ platform: 'apple', check }] }
+  const links = createLinks({
+    keys: { current: Buffer.alloc(32, 1), previous: [] },
+    publicUrl: 'https://passes.example',
+    platforms: ['apple'],
+    ttlDays: 400,
+  })
+  let now = start
+  const services: TestServices = {
+    ...{ store, wallets, links, issuing: createIssuing(store, wallets), clock: () => now },
+    ...{ log: pino({ level: 'silent' }), url, database, workspaceId, version },
+    advance(seconds) {
+      now = later(seconds, now)
+    },
+    work(options) {
+      const never: JobHandler = async () => {
+        throw new Error('No such job was expected')
+      }
+      const unexpected = Object.fromEntries(jobKinds.map((kind) => [kind, never])) as Record<JobKind, JobHandler>
+      const worker = startWorker(services, { ...options, handlers: { ...unexpected, ...options.handlers } })
+      wake = worker.wake
+      onTestFinished(() => worker.stop())
+      return worker
+    },
+  }
+  return services
+}
+
+/** Something that waits until it is let go. */
+export function gate() {
+  let open: () => void = () => undefined
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  let waiting = 0
+  return {
+    open,
+    /** How many have come. */
+    waiting: () => waiting,
+    async pass(): Promise<void> {
+      waiting += 1
+      await opened
+    },
+  }
+}
+
+/** Waits until what is expected holds: far longer than it takes, on however busy a machine. */
+export function eventually(expectation: () => void | Promise<void>): Promise<void> {
+  return vi.waitFor(expectation, { timeout: 15_000, interval: 10 })
+}

@@ -1,0 +1,88 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { startScheduler } from '../../../src/server/jobs/scheduler.ts'
+import { insertPasses, later, newPass } from '../../storage/fixtures.ts'
+import { dialects } from '../../support/databases.ts'
+import { openServices, type TestServices } from './fixtures.ts'
+
+const lease = { limit: 100, leaseSeconds: 10 }
+
+describe.each(dialects)('on %s', (dialect) => {
+  test('a pass past its expiry is EXPIRED within a second, without any request', async () => {
+    const services = await openServices(dialect)
+    start(services)
+    const [id] = await insertIssued(services, 1)
+    services.advance(10)
+    await vi.waitFor(async () => expect(await statuses(services, [id!])).toEqual({ EXPIRED: 1 }), 1_900)
+  })
+
+  test('one tick expires every pass that is due, however many there are', async () => {
+    const services = await openServices(dialect)
+    const scheduler = start(services)
+    const due = await insertIssued(services, 1_050)
+    services.advance(9.999)
+    await scheduler.tick()
+    expect(await statuses(services, due)).toEqual({ ISSUED: 1_050 })
+    services.advance(0.001)
+    await scheduler.tick()
+    expect(await statuses(services, due)).toEqual({ EXPIRED: 1_050 })
+  })
+
+  test('a job whose worker died is due again when its lease ends, its pass is QUEUED, and workers are told', async () => {
+    const services = await openServices(dialect)
+    const { store, workspaceId } = services
+    let told = 0
+    const scheduler = startScheduler(services, () => {
+      told += 1
+    })
+    onTestFinished(() => scheduler.stop())
+    const ids = await insertPasses(store, workspaceId, [newPass(services.version), newPass(services.version)])
+    const jobs = await store.transaction((tx) => tx.jobs.claim(services.clock(), lease))
+    await store.transaction((tx) => tx.passes.setIssuing(workspaceId, ids, services.clock()))
+    services.advance(9.999)
+    await scheduler.tick()
+    expect([await statuses(services, ids), told]).toEqual([{ ISSUING: 2 }, 0])
+
+    services.advance(0.001)
+    await scheduler.tick()
+    expect([await statuses(services, ids), told]).toEqual([{ QUEUED: 2 }, 1])
+    const again = await store.transaction((tx) => tx.jobs.claim(services.clock(), lease))
+    expect(again.map((job) => [job.id, job.attempts]).sort()).toEqual(jobs.map((job) => [job.id, 2]).sort())
+  })
+
+  test('two servers that tick at once do the work once', async () => {
+    const services = await openServices(dialect)
+    const schedulers = [start(services), start(services)]
+    const ids = await insertIssued(services, 100)
+    services.advance(10)
+    await Promise.all(schedulers.map((scheduler) => scheduler.tick()))
+    expect(await statuses(services, ids)).toEqual({ EXPIRED: 100 })
+    const passes = await services.store.passes.listByIds(services.workspaceId, ids)
+    expect(new Set(passes.map((pass) => pass.walletVersion))).toEqual(new Set([2]))
+  })
+})
+
+function start(services: TestServices) {
+  const scheduler = startScheduler(services, () => undefined)
+  onTestFinished(() => scheduler.stop())
+  return scheduler
+}
+
+/** Issued passes that expire in ten seconds. */
+async function insertIssued({ store, workspaceId, version, clock }: TestServices, count: number): Promise<string[]> {
+  const passes = Array.from({ length: count }, () => newPass(version, { expiresAt: later(10, clock()) }))
+  const ids: string[] = []
+  for (let from = 0; from < count; from += 100) {
+    const some = passes.slice(from, from + 100)
+    const made = await store.transaction((tx) => tx.passes.insert(workspaceId, some, clock()))
+    await store.transaction((tx) => tx.passes.setIssued(workspaceId, [...made], clock()))
+    ids.push(...made)
+  }
+  return ids
+}
+
+async function statuses({ database }: TestServices, ids: string[]): Promise<Record<string, number>> {
+  const rows: { id: string; status: string }[] = await database.reader('passes').select('id', 'status')
+  const counts: Record<string, number> = {}
+  for (const { id, status } of rows) if (ids.includes(id)) counts[status] = (counts[status] ?? 0) + 1
+  return counts
+}

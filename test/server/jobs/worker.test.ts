@@ -1,0 +1,185 @@
+import { randomUUID } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { jobBackoffSeconds, MAX_JOB_ATTEMPTS } from '../../../src/core/rules/retry.ts'
+import type { JobHandler } from '../../../src/server/jobs/worker.ts'
+import type { Job } from '../../../src/storage/jobs.ts'
+import { createStore } from '../../../src/storage/store.ts'
+import { openTestDatabase } from '../../storage/fixtures.ts'
+import { dialects } from '../../support/databases.ts'
+import { eventually, gate, openServices, type TestServices } from './fixtures.ts'
+
+const anHour = 3600
+
+describe.each(dialects)('on %s', (dialect) => {
+  test('a worker runs a job as soon as it is committed in its process, long before it would look again', async () => {
+    const services = await openServices(dialect)
+    const { handler, done } = recorder(services)
+    services.work({ handlers: { 'issue-pass': handler }, pollSeconds: anHour })
+    for (const _ of [1, 2, 3]) {
+      const [subject] = await insertJobs(services, 1)
+      await eventually(() => expect(done).toContain(subject))
+    }
+    expect(await services.database.reader('jobs')).toEqual([])
+  })
+
+  test('a job of which the worker is not told is found at the next look', async () => {
+    const services = await openServices(dialect)
+    const { handler, done } = recorder(services)
+    services.work({ handlers: { 'issue-pass': handler }, pollSeconds: 0.05 })
+    const elsewhere = { ...services, store: createStore(services.database) }
+    const [subject] = await insertJobs(elsewhere, 1)
+    await eventually(() => expect(done).toEqual([subject]))
+  })
+
+  test('a stopping worker finishes what is in flight, takes nothing new, and the rest waits for another', async () => {
+    const services = await openServices(dialect)
+    const { handler, done } = recorder(services)
+    const held = gate()
+    const slow: JobHandler = async (jobs, context) => {
+      await held.pass()
+      await handler(jobs, context)
+    }
+    const worker = services.work({ handlers: { 'issue-pass': slow }, batchSize: 2 })
+    const subjects = await insertJobs(services, 5)
+    await eventually(() => expect(held.waiting()).toBe(1))
+    let isStopped = false
+    const stopped = worker.stop().then(() => {
+      isStopped = true
+    })
+    worker.wake()
+    await insertJobs(services, 1)
+    expect([isStopped, worker.isRunning(), done]).toEqual([false, false, []])
+    held.open()
+    await stopped
+    expect(done).toHaveLength(2)
+    const waiting = await services.database.reader('jobs').select('subject', 'claim_token', 'attempts')
+    expect(waiting).toHaveLength(4)
+    for (const job of waiting) {
+      expect(job).toMatchObject({ claim_token: null, attempts: 0 })
+      expect(done).not.toContain(job.subject)
+    }
+    expect(subjects).toEqual(expect.arrayContaining(done))
+  })
+
+  test('a job that throws is tried again after a wait that grows, and set aside after the last try', async () => {
+    const services = await openServices(dialect)
+    let runs = 0
+    const failing: JobHandler = async () => {
+      runs += 1
+      throw new Error(`failure ${runs}`)
+    }
+    const worker = services.work({ handlers: { 'issue-pass': failing }, pollSeconds: anHour })
+    await insertJobs(services, 1)
+    const job = () => services.database.reader('jobs').first()
+    for (let attempt = 1; attempt < MAX_JOB_ATTEMPTS; attempt++) {
+      await eventually(async () => expect(await job()).toMatchObject({ last_error: `failure ${attempt}` }))
+      const wait = jobBackoffSeconds(attempt)
+      expect(await job()).toMatchObject({
+        ...{ attempts: attempt, claim_token: null, failed_at: null },
+        run_at: services.clock().getTime() + wait * 1000,
+      })
+      services.advance(wait)
+      worker.wake()
+    }
+    await eventually(async () => expect(await job()).toMatchObject({ failed_at: services.clock().getTime() }))
+    services.advance(anHour)
+    worker.wake()
+    await worker.stop()
+    expect(runs).toBe(MAX_JOB_ATTEMPTS)
+    expect(await job()).toMatchObject({ attempts: MAX_JOB_ATTEMPTS, claim_token: null })
+  })
+
+  test('one job that always throws does not keep the others of its batch from being done', async () => {
+    const services = await openServices(dialect)
+    const { handler, done } = recorder(services)
+    const subjects = await insertJobs(services, 10)
+    const poison = subjects[4]
+    const choking: JobHandler = async (jobs, context) => {
+      if (jobs.some((job) => job.subject === poison)) throw new Error('poison')
+      await handler(jobs, context)
+    }
+    services.work({ handlers: { 'issue-pass': choking } }).wake()
+    await eventually(() => expect(done.toSorted()).toEqual(subjects.filter((subject) => subject !== poison).sort()))
+    await eventually(async () => {
+      const rest = await services.database.reader('jobs').select('subject', 'attempts', 'claim_token')
+      expect(rest).toEqual([{ subject: poison, attempts: 1, claim_token: null }])
+    })
+  })
+
+  test('a job that takes longer than its lease stays with its worker', async () => {
+    const services = await openServices(dialect)
+    const { handler, done } = recorder(services)
+    const held = gate()
+    const slow: JobHandler = async (jobs, context) => {
+      await held.pass()
+      await handler(jobs, context)
+    }
+    services.work({ handlers: { 'issue-pass': slow }, leaseSeconds: 0.1 })
+    const [subject] = await insertJobs(services, 1)
+    await eventually(() => expect(held.waiting()).toBe(1))
+    for (const _ of [1, 2, 3]) {
+      services.advance(0.09)
+      const until = services.clock().getTime() + 100
+      await eventually(async () =>
+        expect(await services.database.reader('jobs').first()).toMatchObject({ run_at: until }),
+      )
+      expect(await services.store.jobs.hasLapsed(services.clock())).toBe(false)
+    }
+    held.open()
+    await eventually(() => expect(done).toEqual([subject]))
+  })
+
+  test('two workers share the work, and each job is done once', async () => {
+    const services = await openServices(dialect)
+    const { handler, done } = recorder(services)
+    const other = { ...services, store: createStore(openTestDatabase(services.url)) }
+    const counts = [0, 0]
+    const counting =
+      (n: 0 | 1, context: TestServices): JobHandler =>
+      async (jobs) => {
+        counts[n]! += jobs.length
+        await handler(jobs, context)
+      }
+    const subjects = await insertJobs(services, 400)
+    const options = { batchSize: 20, pollSeconds: 0.05 }
+    services.work({ ...options, handlers: { 'issue-pass': counting(0, services) } })
+    other.work({ ...options, handlers: { 'issue-pass': counting(1, other) } })
+    await eventually(() => expect(done).toHaveLength(400))
+    expect(done.toSorted()).toEqual(subjects.sort())
+    expect(Math.min(...counts)).toBeGreaterThan(0)
+  })
+
+  test('a worker goes on after the database was out of reach', async () => {
+    const services = await openServices(dialect)
+    const { handler, done } = recorder(services)
+    let isDown = true
+    const { jobs } = services.store
+    const unreachable = async () => {
+      throw Object.assign(new Error('down'), { code: 'ECONNREFUSED' })
+    }
+    const failing = { hasDue: (at: Date) => (isDown ? unreachable() : jobs.hasDue(at)) }
+    services.store = { ...services.store, jobs: Object.assign(Object.create(jobs), failing) }
+    services.work({ handlers: { 'issue-pass': handler }, pollSeconds: 0.02 })
+    const [subject] = await insertJobs(services, 1)
+    expect(done).toEqual([])
+    isDown = false
+    await eventually(() => expect(done).toEqual([subject]))
+  })
+})
+
+async function insertJobs({ store, workspaceId, clock }: TestServices, count: number): Promise<string[]> {
+  const subjects = Array.from({ length: count }, () => randomUUID())
+  const jobs = subjects.map((subject) => ({ workspaceId, kind: 'issue-pass' as const, subject, correlationId: null }))
+  await store.transaction((tx) => tx.jobs.insert(jobs, clock()))
+  return subjects
+}
+
+/** A handler that completes its jobs and tells which of them were its own. */
+function recorder({ store }: TestServices) {
+  const done: string[] = []
+  const handler: JobHandler = async (jobs: Job[]) => {
+    const ours = await store.transaction((tx) => tx.jobs.complete(jobs))
+    done.push(...ours.map((job) => job.subject))
+  }
+  return { handler, done }
+}

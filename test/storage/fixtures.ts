@@ -1,0 +1,109 @@
+import { randomBytes } from 'node:crypto'
+import { onTestFinished } from 'vitest'
+import { Definition } from '../../src/core/contract/definition.ts'
+import { newId } from '../../src/core/ids.ts'
+import { identifierDigest, newScanCode } from '../../src/core/rules/scan-code.ts'
+import { type Database, type DatabaseOptions, openDatabase } from '../../src/storage/database.ts'
+import { migrate } from '../../src/storage/migrate.ts'
+import type { NewPass } from '../../src/storage/pass-row.ts'
+import { createStore, type Store } from '../../src/storage/store.ts'
+import type { PublishedVersion } from '../../src/storage/template-versions.ts'
+import { emptyDatabase, type TestDialect } from '../support/databases.ts'
+
+/** The moment that tests begin at. */
+export const start = new Date('2026-07-01T12:00:00.000Z')
+
+export function later(seconds: number, from = start): Date {
+  return new Date(from.getTime() + seconds * 1000)
+}
+
+export interface TestStore {
+  url: string
+  database: Database
+  store: Store
+}
+
+/** A migrated database with one workspace's worth of nothing in it, closed after the test. */
+export async function openTestStore(dialect: TestDialect, onJobs?: () => void): Promise<TestStore> {
+  const url = await emptyDatabase(dialect)
+  const database = openTestDatabase(url)
+  await migrate(database)
+  return { url, database, store: createStore(database, onJobs) }
+}
+
+/** Another connection to a database, as another server has, closed after the test. */
+export function openTestDatabase(url: string, options?: DatabaseOptions): Database {
+  const database = openDatabase(url, options)
+  onTestFinished(() => database.close())
+  return database
+}
+
+export async function insertWorkspace(store: Store, name = 'acme'): Promise<string> {
+  const workspace = await store.transaction((tx) => tx.workspaces.insert(name, start))
+  return workspace!.id
+}
+
+export const definition = Definition.parse({
+  variables: [{ name: 'seat', label: 'Seat' }],
+  design: {
+    organizationName: 'Acme',
+    description: 'A ticket',
+    fields: { primary: [{ key: 'seat', label: 'Seat', value: '{{seat}}' }] },
+  },
+})
+
+/** A template with one published version. */
+export async function insertTemplate(
+  store: Store,
+  workspaceId: string,
+  projectId: string | null = null,
+): Promise<PublishedVersion> {
+  return store.transaction(async (tx) => {
+    const fields = { name: 'Ticket', description: '', passType: 'eventTicket', projectId } as const
+    const { id } = await tx.templates.insert(workspaceId, fields, start)
+    const number = await tx.templates.takeVersionNumber(workspaceId, id)
+    const version = await tx.templateVersions.insert(workspaceId, id, number!, definition, start)
+    await tx.templateVersions.setPublished(workspaceId, version.id, start)
+    await tx.templates.setPublished(workspaceId, id, version, start)
+    const [published] = await tx.templateVersions.listByIds(workspaceId, [version.id])
+    return published!
+  })
+}
+
+export function newPass(version: PublishedVersion, fields: Partial<NewPass> = {}): NewPass {
+  const scanCode = newScanCode()
+  return {
+    id: newId(start),
+    externalPassId: `pass-${scanCode}`,
+    label: 'Ada Lovelace',
+    templateId: version.templateId,
+    templateVersionId: version.id,
+    templateVersion: version.version,
+    projectId: version.projectId,
+    variables: { seat: 'A1' },
+    redemption: null,
+    expiresAt: null,
+    scanCode,
+    appleToken: randomBytes(24).toString('hex'),
+    identifierDigest: identifierDigest(scanCode),
+    ...fields,
+  }
+}
+
+/** Passes with the jobs that issue them, as creating them does. */
+export async function insertPasses(
+  store: Store,
+  workspaceId: string,
+  passes: NewPass[],
+  at = start,
+): Promise<string[]> {
+  const ids = passes.map((pass) => pass.id)
+  await store.transaction(async (tx) => {
+    await tx.passes.insert(workspaceId, passes, at)
+    await tx.jobs.insert(
+      ids.map((subject) => ({ workspaceId, kind: 'issue-pass', subject, correlationId: null })),
+      at,
+    )
+  })
+  return ids
+}

@@ -1,0 +1,170 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import type { Database } from '../../src/storage/database.ts'
+import type { Repositories, Store } from '../../src/storage/store.ts'
+import { dialects } from '../support/databases.ts'
+import {
+  definition,
+  insertPasses,
+  insertTemplate,
+  insertWorkspace,
+  later,
+  newPass,
+  openTestStore,
+  start,
+} from './fixtures.ts'
+
+const byName = { limit: 20, sortBy: 'name', sortDir: 'asc' } as const
+const imageId = '0b5f2c3e-1111-8222-8333-444455556666'
+
+/** Each method that takes a workspace and looks for rows, called with ids of rows in another workspace. */
+const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Promise<unknown>> = {
+  'tokens.list': (tx, intruder) => tx.tokens.list(intruder),
+  'tokens.revoke': (tx, intruder, { token }) => tx.tokens.revoke(intruder, token, later(1)),
+  'tokens.setLastUsed': (tx, intruder, { token }) => tx.tokens.setLastUsed(intruder, token, later(1)),
+  'projects.find': (tx, intruder, { project }) => tx.projects.find(intruder, project),
+  'projects.findForUpdate': (tx, intruder, { project }) => tx.projects.findForUpdate(intruder, project),
+  'projects.list': (tx, intruder) => tx.projects.list(intruder, byName),
+  'projects.update': (tx, intruder, { project }) => tx.projects.update(intruder, project, { name: 'x' }, later(1)),
+  'projects.delete': (tx, intruder, { project }) => tx.projects.delete(intruder, project),
+  'projects.counts': (tx, intruder, { project }) => tx.projects.counts(intruder, project, start),
+  'templates.find': (tx, intruder, { template }) => tx.templates.find(intruder, template),
+  'templates.findForUpdate': (tx, intruder, { template }) => tx.templates.findForUpdate(intruder, template),
+  'templates.list': (tx, intruder) => tx.templates.list(intruder, byName),
+  'templates.update': (tx, intruder, { template }) => tx.templates.update(intruder, template, { name: 'x' }, later(1)),
+  'templates.delete': (tx, intruder, { template }) => tx.templates.delete(intruder, template, later(1)),
+  'templates.takeVersionNumber': (tx, intruder, { template }) => tx.templates.takeVersionNumber(intruder, template),
+  'templates.setPublished': (tx, intruder, { template, version }) =>
+    tx.templates.setPublished(intruder, template, { id: version, version: 9 }, later(1)),
+  'templateVersions.find': (tx, intruder, { version }) => tx.templateVersions.find(intruder, version),
+  'templateVersions.findForUpdate': (tx, intruder, { version }) => tx.templateVersions.findForUpdate(intruder, version),
+  'templateVersions.findNewest': (tx, intruder, { template }) => tx.templateVersions.findNewest(intruder, template),
+  'templateVersions.list': (tx, intruder, { template }) => tx.templateVersions.list(intruder, template),
+  'templateVersions.setDefinition': (tx, intruder, { version }) =>
+    tx.templateVersions.setDefinition(intruder, version, { ...definition, photo: 'x' }, later(1)),
+  'templateVersions.setPublished': (tx, intruder, { version }) =>
+    tx.templateVersions.setPublished(intruder, version, later(1)),
+  'templateVersions.delete': (tx, intruder, { version }) => tx.templateVersions.delete(intruder, version),
+  'templateVersions.listNewestPublished': (tx, intruder, { template }) =>
+    tx.templateVersions.listNewestPublished(intruder, [template]),
+  'templateVersions.listByIds': (tx, intruder, { version }) => tx.templateVersions.listByIds(intruder, [version]),
+  'templateVersions.findPublished': (tx, intruder, { template }) =>
+    tx.templateVersions.findPublished(intruder, template, 1),
+  'images.listKnown': (tx, intruder) => tx.images.listKnown(intruder, [imageId]),
+  'passes.find': (tx, intruder, { pass }) => tx.passes.find(intruder, pass),
+  'passes.findForUpdate': (tx, intruder, { pass }) => tx.passes.findForUpdate(intruder, pass),
+  'passes.list': (tx, intruder) => tx.passes.list(intruder, { ...byName, sortBy: 'label' }, start),
+  'passes.listByIds': (tx, intruder, { pass }) => tx.passes.listByIds(intruder, [pass]),
+  'passes.listByExternalIds': (tx, intruder) => tx.passes.listByExternalIds(intruder, ['theirs']),
+  'passes.update': (tx, intruder, { pass, version }) =>
+    tx.passes.update(intruder, pass, { ...change, templateVersionId: version, templateVersion: 1 }, later(1)),
+  'passes.setVoid': (tx, intruder, { pass }) => tx.passes.setVoid(intruder, pass, later(1)),
+  'passes.raiseLinkGeneration': (tx, intruder, { pass }) => tx.passes.raiseLinkGeneration(intruder, pass, later(1)),
+  'passes.setQueuedAgain': (tx, intruder, { failed }) => tx.passes.setQueuedAgain(intruder, [failed], later(1)),
+  'passes.setIssuing': (tx, intruder, { pass }) => tx.passes.setIssuing(intruder, [pass], later(1)),
+  'passes.setQueued': (tx, intruder, { issuing }) => tx.passes.setQueued(intruder, [issuing], later(1)),
+  'passes.lockUnissued': (tx, intruder, { pass }) => tx.passes.lockUnissued(intruder, [pass]),
+  'passes.setIssued': (tx, intruder, { pass }) => tx.passes.setIssued(intruder, [pass], later(1)),
+  'passes.setFailed': (tx, intruder, { pass }) =>
+    tx.passes.setFailed(intruder, pass, { code: 'PASS_ISSUING_FAILED', message: 'x' }, later(1)),
+  'passes.detachFromProject': (tx, intruder, { project }) =>
+    tx.passes.detachFromProject(intruder, project, 10, later(1)),
+}
+
+const change = {
+  ...{ label: 'x', variables: { seat: 'Z9' }, redemption: null, expiresAt: null, status: 'QUEUED' as const },
+  identifierDigest: Buffer.from('x'),
+}
+
+interface Ids {
+  token: string
+  project: string
+  template: string
+  version: string
+  pass: string
+  issuing: string
+  failed: string
+}
+
+test('every method that takes a workspace and is no insert is tried below', () => {
+  expect(methodsWithWorkspace().sort()).toEqual(Object.keys(calls).sort())
+})
+
+describe.each(dialects)('on %s', (dialect) => {
+  test('with the ids of another workspace nothing is found and nothing changes', async () => {
+    const { store, database } = await openTestStore(dialect)
+    const ids = await insertEverything(store, await insertWorkspace(store, 'theirs'))
+    const intruder = await insertWorkspace(store, 'ours')
+    const before = await dump(database)
+    for (const [name, call] of Object.entries(calls)) {
+      const isRead = /\.(find|list|counts)/.test(name)
+      const found = await (isRead ? call(store, intruder, ids) : store.transaction((tx) => call(tx, intruder, ids)))
+      expect(isNothing(found), `${name} found ${JSON.stringify(found)}`).toBe(true)
+      expect(await dump(database), name).toEqual(before)
+    }
+  })
+
+  test('an externalPassId that another workspace uses is free', async () => {
+    const { store } = await openTestStore(dialect)
+    const ids = []
+    for (const name of ['a', 'b']) {
+      const workspaceId = await insertWorkspace(store, name)
+      const pass = newPass(await insertTemplate(store, workspaceId), { externalPassId: 'same' })
+      ids.push(...(await store.transaction((tx) => tx.passes.insert(workspaceId, [pass], start))))
+    }
+    expect(ids).toHaveLength(2)
+  })
+})
+
+async function insertEverything(store: Store, workspaceId: string): Promise<Ids> {
+  const project = await store.transaction((tx) =>
+    tx.projects.insert(workspaceId, { name: 'Tour', description: '', color: 'gray' }, start),
+  )
+  const version = await insertTemplate(store, workspaceId, project.id)
+  const passes = [newPass(version, { externalPassId: 'theirs' }), newPass(version), newPass(version)]
+  const [pass, issuing, failed] = (await insertPasses(store, workspaceId, passes)) as [string, string, string]
+  const token = await store.transaction(async (tx) => {
+    await tx.passes.setIssuing(workspaceId, [issuing], start)
+    await tx.passes.setFailed(workspaceId, failed, { code: 'PASS_ISSUING_FAILED', message: 'x' }, start)
+    const image = { id: imageId, contentType: 'image/png', width: 1, height: 1, bytes: 1 } as const
+    await tx.images.insert(workspaceId, { ...image, data: Buffer.from('x') }, start)
+    const fields = { name: 't', role: 'owner', scopes: [], digest: 'd', expiresAt: null } as const
+    return tx.tokens.insert(workspaceId, { ...fields, scopes: [] }, start)
+  })
+  const template = version.templateId
+  return { token: token.id, project: project.id, template, version: version.id, pass, issuing, failed }
+}
+
+async function dump({ reader }: Database): Promise<string[][]> {
+  const tables = [
+    ...['tokens', 'projects', 'templates', 'template_versions', 'images', 'jobs', 'events'],
+    ...['passes', 'pass_identifiers', 'pass_variables', 'pass_windows'],
+  ]
+  const rows: object[][] = await Promise.all(tables.map((table) => reader(table)))
+  return rows.map((some) => some.map((row) => JSON.stringify(row)).sort())
+}
+
+/** undefined, false, zero, and whatever holds nothing else. */
+function isNothing(value: unknown): boolean {
+  if (value === undefined || value === false || value === 0) return true
+  if (value instanceof Set || value instanceof Map) return value.size === 0
+  if (Array.isArray(value)) return value.length === 0
+  if (value === null || typeof value !== 'object') return false
+  return 'rows' in value ? isNothing(value.rows) : Object.values(value).every(isNothing)
+}
+
+/** Public methods of the repositories, as `repository.method`. */
+function methodsWithWorkspace(): string[] {
+  const folder = join(import.meta.dirname, '../../src/storage')
+  return readdirSync(folder)
+    .filter((name) => name.endsWith('.ts'))
+    .flatMap((name) => {
+      const repository = name.slice(0, -3).replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
+      const source = readFileSync(join(folder, name), 'utf8')
+      return [...source.matchAll(/^ {2}(?:async )?(\w+)\(\s*workspaceId: string/gm)].map(
+        ([, method]) => `${repository}.${method}`,
+      )
+    })
+    .filter((name) => !name.endsWith('.insert'))
+}

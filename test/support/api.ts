@@ -1,0 +1,222 @@
+import { pino } from 'pino'
+import { afterAll, beforeAll, expect } from 'vitest'
+import type { ErrorBody } from '../../src/core/errors.ts'
+import type { Route, RouteCall, RouteResult } from '../../src/core/route.ts'
+import { createApp } from '../../src/server/app.ts'
+import type { Services } from '../../src/server/context.ts'
+import { createIssuing } from '../../src/server/issuing.ts'
+import { detachProjects } from '../../src/server/jobs/detach-project.ts'
+import { issuePasses } from '../../src/server/jobs/issue-pass.ts'
+import { createLinks } from '../../src/server/links.ts'
+import { createToken, type TokenOptions } from '../../src/server/tokens.ts'
+import { createWallets, type Identities } from '../../src/server/wallets.ts'
+import { type Database, openDatabase } from '../../src/storage/database.ts'
+import { migrate } from '../../src/storage/migrate.ts'
+import { createStore } from '../../src/storage/store.ts'
+import { parseAppleIdentity } from '../../src/wallets/apple/identity.ts'
+import { parseGoogleIdentity } from '../../src/wallets/google/identity.ts'
+import { createSandboxApple } from '../../src/wallets/sandbox/certificates.ts'
+import { createSandboxGoogle } from '../../src/wallets/sandbox/google-identity.ts'
+import { type Answer, checkConformance } from './conformance.ts'
+import { type CleanUp, emptyDatabase, type TestDialect } from './databases.ts'
+
+export interface ApiOptions {
+  rateLimit?: { perSecond: number; burst: number }
+  readiness?: () => Promise<Record<string, boolean>>
+}
+
+export interface SendOptions {
+  /** Sent as it is when text, bytes or a stream, else as JSON. */
+  body?: unknown
+  headers?: Record<string, string>
+}
+
+export const publicUrl = 'https://passes.example'
+
+/** Starts an app before the tests of a block and ends it after them; tests keep apart by workspaces of their own. */
+export function useApi(dialect: TestDialect, options: ApiOptions = {}): Api {
+  const api = new Api()
+  const cleanUps: Parameters<CleanUp>[0][] = []
+  beforeAll(async () => {
+    const database = openDatabase(await emptyDatabase(dialect, (work) => cleanUps.push(work)))
+    cleanUps.push(() => database.close())
+    await migrate(database)
+    api.start(database, await sandboxIdentities(), options)
+  })
+  afterAll(async () => {
+    for (const cleanUp of cleanUps.reverse()) await cleanUp()
+  })
+  return api
+}
+
+/** The HTTP app in this process, on a database of its own, with a clock that only moves when told to. */
+export class Api {
+  now = new Date('2026-03-01T12:00:00.000Z')
+  database!: Database
+  services!: Services
+  app!: ReturnType<typeof createApp>
+
+  start(database: Database, identities: Identities, options: ApiOptions): void {
+    const store = createStore(database)
+    const wallets = createWallets(identities, {
+      publicUrl,
+      loadImage: async (id) => (await store.images.findPublic(id))!.data,
+    })
+    this.database = database
+    this.services = {
+      store,
+      wallets,
+      links: createLinks({
+        keys: { current: Buffer.alloc(32, 7), previous: [] },
+        publicUrl,
+        platforms: wallets.all.map((wallet) => wallet.platform),
+        ttlDays: 400,
+      }),
+      issuing: createIssuing(store, wallets),
+      clock: () => this.now,
+      log: pino({ level: 'silent' }),
+    }
+    this.app = createApp({
+      services: this.services,
+      readiness: options.readiness ?? (async () => ({ database: true })),
+      rateLimit: options.rateLimit ?? { perSecond: 0, burst: 0 },
+      trustedProxies: 0,
+    })
+  }
+
+  advance(seconds: number): void {
+    this.now = new Date(this.now.getTime() + seconds * 1000)
+  }
+
+  /** Sends a request; whatever comes back must be an answer that the contract allows. */
+  async send(method: string, target: string, { body, headers = {} }: SendOptions = {}): Promise<Answer> {
+    const isRaw = typeof body === 'string' || body instanceof Uint8Array || body instanceof ReadableStream
+    const url = new URL(target, publicUrl)
+    const request = new Request(url, {
+      method,
+      headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+      ...(body !== undefined && { body: (isRaw ? body : JSON.stringify(body)) as RequestInit['body'], duplex: 'half' }),
+    })
+    const response = await this.app.fetch(request)
+    const { status, headers: answered } = response
+    const bytes = Buffer.from(await response.arrayBuffer())
+    const text = bytes.toString()
+    const isJson = answered.get('content-type')?.startsWith('application/json')
+    const answer = { status, headers: answered, text, bytes, body: isJson ? JSON.parse(text) : text }
+    checkConformance(method, url.pathname, answer)
+    return answer
+  }
+
+  /** A new workspace with an owner's token that has every scope. */
+  async workspace(): Promise<TestWorkspace> {
+    workspaces += 1
+    const { store } = this.services
+    const workspace = await store.transaction((tx) => tx.workspaces.insert(`workspace ${workspaces}`, this.now))
+    return new TestWorkspace(this, workspace!.id, await this.token(workspace!.id))
+  }
+
+  async token(workspaceId: string, options: Partial<TokenOptions> = {}): Promise<string> {
+    const token = { name: 'test', role: 'owner' as const, ...options }
+    return (await this.services.store.transaction((tx) => createToken(tx, workspaceId, token, this.now))).text
+  }
+
+  /** Runs the outbox until nothing is due, as the worker would. */
+  async runJobs(): Promise<void> {
+    const handlers = { 'issue-pass': issuePasses, 'detach-project': detachProjects }
+    const claim = { limit: 100, leaseSeconds: 10 }
+    for (;;) {
+      const jobs = await this.services.store.transaction((tx) => tx.jobs.claim(this.now, claim))
+      if (jobs.length === 0) return
+      for (const kind of new Set(jobs.map((job) => job.kind))) {
+        const ofKind = jobs.filter((job) => job.kind === kind)
+        await handlers[kind](ofKind, this.services)
+      }
+    }
+  }
+}
+
+let workspaces = 0
+
+/** What a token of one workspace does: typed calls of the contract, and requests that no typed client would send. */
+export class TestWorkspace {
+  readonly api: Api
+  readonly id: string
+  readonly token: string
+
+  constructor(api: Api, id: string, token: string) {
+    this.api = api
+    this.id = id
+    this.token = token
+  }
+
+  send(method: string, target: string, options: SendOptions = {}): Promise<Answer> {
+    const headers = { authorization: `Bearer ${this.token}`, ...options.headers }
+    return this.api.send(method, target, { ...options, headers })
+  }
+
+  call<R extends Route>(route: R, call: RouteCall<R>, headers: Record<string, string> = {}): Promise<Answer> {
+    const { body, contentType, ...where } = call as { body?: unknown; contentType?: string }
+    return this.send(route.method, targetOf(route, where), {
+      body,
+      headers: { ...(contentType && { 'content-type': contentType }), ...headers },
+    })
+  }
+
+  /** The body of a call that must succeed. */
+  async ok<R extends Route>(route: R, call: RouteCall<R>): Promise<RouteResult<R>> {
+    const answer = await this.call(route, call)
+    expect(answer.status, answer.text).toBeLessThan(300)
+    return answer.body as RouteResult<R>
+  }
+
+  /** The error of a call that must be refused, with its status. */
+  async refused<R extends Route>(route: R, call: RouteCall<R>): Promise<ErrorBody & { status: number }> {
+    const answer = await this.call(route, call)
+    expect(answer.status, answer.text).toBeGreaterThanOrEqual(400)
+    return { ...(answer.body as ErrorBody), status: answer.status }
+  }
+
+  /** Events about one row, oldest first. */
+  async events(subject: string) {
+    const where = { workspace_id: this.id, subject }
+    const rows: Record<string, string>[] = await this.api.database.writer('events').where(where).orderBy('id')
+    return rows.map((row) => ({ type: row.type, data: JSON.parse(row.data!), correlationId: row.correlation_id }))
+  }
+}
+
+/** Path and query of a call. */
+export function targetOf(route: Route, { params = {}, query = {} }: { params?: object; query?: object }): string {
+  const values = params as Record<string, string>
+  const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? ''))
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    for (const item of [value].flat()) search.append(name, String(item))
+  }
+  return search.size > 0 ? `${path}?${search}` : path
+}
+
+let identities: Promise<Identities & { appleRootPem: string }> | undefined
+
+/** Made once for each test file: new keys take a while. The root is what phones trust. */
+export function sandboxIdentities(): Promise<Identities & { appleRootPem: string }> {
+  identities ??= makeIdentities()
+  return identities
+}
+
+async function makeIdentities(): Promise<Identities & { appleRootPem: string }> {
+  const at = new Date('2026-01-01T00:00:00Z')
+  const names = { passTypeIdentifier: 'pass.test.api', teamIdentifier: 'TEAM000001' }
+  const [apple, google] = await Promise.all([createSandboxApple({ ...names, at }), createSandboxGoogle()])
+  const from = (source: string, text: string) => ({ source, pem: Buffer.from(text) })
+  const credentials = {
+    certificate: from('certificate', apple.certificatePem),
+    key: from('key', apple.keyPem),
+    wwdr: from('wwdr', apple.wwdrPem),
+  }
+  return {
+    apple: parseAppleIdentity({ ...credentials, ...names }, at),
+    google: parseGoogleIdentity({ source: 'google', json: google.serviceAccountJson }, google.issuerId),
+    sandboxed: ['apple', 'google'],
+    appleRootPem: apple.rootPem,
+  }
+}

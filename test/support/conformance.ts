@@ -1,0 +1,125 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { expect } from 'vitest'
+import { contract } from '../../src/core/contract/contract.ts'
+import { ErrorBody, errorTable } from '../../src/core/errors.ts'
+import { openApiDocument } from '../../src/core/openapi.ts'
+import type { Route } from '../../src/core/route.ts'
+
+/** Every route of the contract, so that a test over all of them cannot forget a new one. */
+export const allRoutes: { name: string; route: Route }[] = Object.entries(contract).flatMap(([resource, operations]) =>
+  Object.entries(operations).map(([operation, route]) => ({ name: `${resource}.${operation}`, route })),
+)
+
+/** What came back for a request. */
+export interface Answer {
+  status: number
+  headers: Headers
+  /** Parsed where it is JSON, else the text. */
+  body: unknown
+  text: string
+  bytes: Buffer
+}
+
+/** Fails the test unless the answer is one that the contract and its published description allow. */
+export function checkConformance(method: string, path: string, answer: Answer): void {
+  const { status, headers, text } = answer
+  const what = `${method} ${path} -> ${status} ${text.slice(0, 1000)}`
+  expect(headers.get('x-correlation-id'), what).toMatch(/^[A-Za-z0-9._-]{1,128}$/)
+  if (status >= 400) checkError(method, path, answer, what)
+  else if (path.startsWith('/v1/')) checkSuccess(method, path, answer, what)
+}
+
+function checkSuccess(method: string, path: string, answer: Answer, what: string): void {
+  const { status, headers, text } = answer
+  const route = routeOf(method, path)
+  const schema = route?.responses[status]
+  expect(schema, `${what}: the contract has no such success`).not.toBe(undefined)
+  if (!schema) {
+    expect(text, what).toBe('')
+    return
+  }
+  const contentType = headers.get('content-type')
+  if (route?.files?.includes(contentType?.split(';')[0] ?? '')) return
+  expect(contentType, what).toBe('application/json')
+  expect(schema.safeParse(answer.body).error?.issues ?? [], what).toEqual([])
+  const isDescribed = described(route!, `/responses/${status}/content/application~1json/schema`)
+  expect(isDescribed(answer.body), `${what}: ${JSON.stringify(isDescribed.errors)}`).toBe(true)
+}
+
+/** Codes that stand for several statuses. */
+const otherStatuses: Partial<Record<keyof typeof errorTable, number[]>> = {
+  INVALID_INPUT: [413, 415],
+  NOT_FOUND: [405],
+}
+
+function checkError(method: string, path: string, { status, headers, body }: Answer, what: string): void {
+  expect(status, what).not.toBe(500)
+  // A person who opens a link reads a page; the readiness report has a shape of its own.
+  if (headers.get('content-type')?.startsWith('text/html') || path === '/readyz') return
+  const { data: error, error: misfit } = ErrorBody.safeParse(body)
+  expect(misfit?.issues ?? [], what).toEqual([])
+  const { errorCode, correlationId } = error!
+  expect(correlationId, what).toBe(headers.get('x-correlation-id'))
+  expect([errorTable[errorCode][0], ...(otherStatuses[errorCode] ?? [])], what).toContain(status)
+  if (status === 401) expect(headers.get('www-authenticate'), what).toBe('Bearer')
+  if (status === 405) expect(headers.get('allow'), what).toBeTruthy()
+  if (status === 429 || status === 503) expect(headers.get('retry-after'), what).toMatch(/^[1-9]\d*$/)
+  const route = routeOf(method, path)
+  if (!route || status === 405) return
+  const documented = operationOf(route).responses[status]?.description ?? ''
+  expect(documented.split(', '), `${what}: not in /openapi.json`).toContain(errorCode)
+}
+
+/** The route that serves a request, as the router would choose it: fixed paths first, a slash at the end is nothing. */
+function routeOf(method: string, path: string): Route | undefined {
+  const matches = allRoutes
+    .map(({ route }) => route)
+    .filter((route) => route.method === method && pattern(route.path).test(path))
+  return matches.find((route) => !route.path.includes('{')) ?? matches[0]
+}
+
+function pattern(path: string): RegExp {
+  return new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}/?$`)
+}
+
+interface Operation {
+  responses: Record<string, { description: string } | undefined>
+}
+
+const document = openApiDocument()
+
+function operationOf(route: Route): Operation {
+  return document.paths[route.path]![route.method.toLowerCase()] as Operation
+}
+
+const ajv = new Ajv2020({ strict: false, validateFormats: false, ownProperties: true })
+ajv.addSchema({ ...document, $id: 'openapi' })
+const compiled = new Map<string, ValidateFunction>()
+
+/** The check of values that the published description holds at a place below the operation of a route. */
+export function described(route: Route, pointer: string): ValidateFunction {
+  const $ref = `openapi${fragmentOf(route, pointer)}`
+  const known = compiled.get($ref) ?? ajv.compile({ $ref })
+  compiled.set($ref, known)
+  return known
+}
+
+/** The JSON Schema at such a place, with what it refers to in it. */
+export function schemaAt(route: Route, pointer: string): object {
+  const whole = (_: string, value: { $ref?: string } | null) =>
+    value?.$ref ? lookUp(document, value.$ref.slice(1)) : value
+  return JSON.parse(JSON.stringify(lookUp(operationOf(route), pointer), whole))
+}
+
+function lookUp(root: unknown, pointer: string): unknown {
+  const steps = pointer.split('/').slice(1)
+  return steps.reduce<unknown>(
+    (value, step) => (value as Record<string, unknown>)[step.replaceAll('~1', '/').replaceAll('~0', '~')],
+    root,
+  )
+}
+
+function fragmentOf(route: Route, pointer: string): string {
+  const path = route.path.replaceAll('/', '~1')
+  return `#/paths/${encodeURIComponent(path)}/${route.method.toLowerCase()}${pointer}`
+}
