@@ -63,10 +63,7 @@ export function createIssuing(store: Store, wallets: Wallets): Issuing {
         at,
       )
       for (const { pass, error } of current) {
-        if (!error) continue
-        await tx.passes.setFailed(workspaceId, pass.id, error, at)
-        const event = { type: 'pass.failed' as const, subject: pass.id, data: { ...identifiers(pass), error } }
-        await tx.events.insert(workspaceId, [{ ...event, correlationId: correlationIdOf(pass.id) }], at)
+        if (error) await recordFailure(tx, pass, error, { at, correlationId: correlationIdOf(pass.id) })
       }
       return outcomes
         .map(({ pass }) => pass)
@@ -85,6 +82,18 @@ export function createIssuing(store: Store, wallets: Wallets): Issuing {
     const versions = await store.templateVersions.listByIds(workspaceId, ids)
     return new Map(versions.map((version) => [version.id, version]))
   }
+}
+
+/** FAILED with its event, in the transaction of whoever found it out. */
+export async function recordFailure(
+  tx: Repositories,
+  pass: StoredPass,
+  error: PassError,
+  { at, correlationId }: { at: Date; correlationId: string | null },
+): Promise<void> {
+  await tx.passes.setFailed(pass.workspaceId, pass.id, error, at)
+  const data = { ...identifiers(pass), error }
+  await tx.events.insert(pass.workspaceId, [{ type: 'pass.failed', subject: pass.id, data, correlationId }], at)
 }
 
 async function check(pass: StoredPass, version: PublishedVersion, wallets: Wallets, at: Date): Promise<Outcome> {

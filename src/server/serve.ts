@@ -12,7 +12,7 @@ import type { Config } from './config.ts'
 import type { Services } from './context.ts'
 import { createIssuing } from './issuing.ts'
 import { detachProjects } from './jobs/detach-project.ts'
-import { issuePasses } from './jobs/issue-pass.ts'
+import { failPass, issuePasses } from './jobs/issue-pass.ts'
 import { startScheduler } from './jobs/scheduler.ts'
 import { startWorker } from './jobs/worker.ts'
 import { createLinks } from './links.ts'
@@ -68,6 +68,7 @@ export async function startServer({ config, log, clock = () => new Date() }: Ser
     if (config.role !== 'api') {
       const worker = startWorker(services, {
         handlers: { 'issue-pass': issuePasses, 'detach-project': detachProjects },
+        giveUp: { 'issue-pass': failPass },
       })
       const scheduler = startScheduler(services, worker.wake)
       wake = worker.wake

@@ -50,6 +50,14 @@ function anyOf(columns: readonly string[], condition: (column: string) => string
   return `(${columns.map(condition).join(' or ')})`
 }
 
+/**
+ * The condition that the id is among the chosen ones. PostgreSQL may run a locking subselect behind `in` more than once,
+ * and plans it as a scan; as an array it is run once.
+ */
+export function idIsChosen(db: Knex, chosen: Knex.QueryBuilder): Knex.Raw {
+  return db.raw(isPostgres(db) ? 'id = any(array(?))' : 'id in (?)', [chosen as never])
+}
+
 /** Deletes what the query selects and returns the ids. knex knows `returning` behind a delete for PostgreSQL only. */
 export async function deleteReturningIds(db: Knex, query: Knex.QueryBuilder): Promise<string[]> {
   const { sql, bindings } = query.delete().toSQL()

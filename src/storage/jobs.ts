@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
 import { newId } from '../core/ids.ts'
-import { deleteReturningIds, forUpdateSkipLocked, insertMany } from './dialect.ts'
+import { deleteReturningIds, forUpdateSkipLocked, idIsChosen, insertMany } from './dialect.ts'
 
 /** Kinds of work in the outbox, most urgent first where several are due. */
 export const jobKinds = ['issue-pass', 'detach-project'] as const
@@ -84,7 +84,7 @@ export class Jobs {
         .select('id'),
     )
     const rows: Row[] = await this.db('jobs')
-      .whereIn('id', chosen)
+      .whereRaw(idIsChosen(this.db, chosen))
       .update({
         claim_token: randomUUID(),
         run_at: at.getTime() + options.leaseSeconds * 1000,
@@ -118,9 +118,10 @@ export class Jobs {
     await this.held(jobs).update({ claim_token: null, run_at: runAt.getTime(), last_error: error })
   }
 
-  /** Sets jobs aside for an operator to look at. */
-  async fail(jobs: Job[], at: Date, error: string): Promise<void> {
-    await this.held(jobs).update({ claim_token: null, failed_at: at.getTime(), last_error: error })
+  /** Sets jobs aside for an operator to look at; false when they were no longer ours. */
+  async fail(jobs: Job[], at: Date, error: string): Promise<boolean> {
+    const count = await this.held(jobs).update({ claim_token: null, failed_at: at.getTime(), last_error: error })
+    return count > 0
   }
 
   async hasLapsed(at: Date): Promise<boolean> {

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { PassStatus } from '../core/contract/pass-status.ts'
-import { forUpdate, forUpdateSkipLocked } from './dialect.ts'
+import { forUpdate, forUpdateSkipLocked, idIsChosen } from './dialect.ts'
 import type { ListPage } from './list.ts'
 import { activateIdentifier, insertIndex, replaceIndex } from './pass-index.ts'
 import { listPasses, type PassListRequest } from './pass-list.ts'
@@ -148,7 +148,7 @@ export class Passes {
   /** Marks up to `limit` issued passes that are past their expiry, in whatever workspace, and returns how many. */
   async expire(at: Date, limit: number): Promise<number> {
     return this.db('passes')
-      .whereIn('id', forUpdateSkipLocked(this.db, this.expired(at).limit(limit).select('id')))
+      .whereRaw(idIsChosen(this.db, forUpdateSkipLocked(this.db, this.expired(at).limit(limit).select('id'))))
       .where({ status: 'ISSUED' })
       .update(this.visible({ status: 'EXPIRED' }, at))
   }

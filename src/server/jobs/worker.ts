@@ -1,5 +1,6 @@
 import { jobBackoffSeconds, MAX_JOB_ATTEMPTS } from '../../core/rules/retry.ts'
 import type { Job, JobKind } from '../../storage/jobs.ts'
+import type { Repositories } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
 
 /**
@@ -8,8 +9,12 @@ import type { Services } from '../context.ts'
  */
 export type JobHandler = (jobs: Job[], services: Services) => Promise<void>
 
+/** What is left to write when a job failed for the last time, in the transaction that sets it aside. */
+export type GiveUp = (tx: Repositories, job: Job, message: string, at: Date) => Promise<void>
+
 export interface WorkerOptions {
   handlers: Record<JobKind, JobHandler>
+  giveUp?: Partial<Record<JobKind, GiveUp>>
   /** Jobs taken at once. */
   batchSize?: number
   leaseSeconds?: number
@@ -26,7 +31,7 @@ export interface Worker {
 
 /** The loop that runs the outbox. Several workers, here or elsewhere, share the work through claims. */
 export function startWorker(services: Services, options: WorkerOptions): Worker {
-  const { handlers, batchSize = 100, leaseSeconds = 10, pollSeconds = 1 } = options
+  const { handlers, giveUp = {}, batchSize = 100, leaseSeconds = 10, pollSeconds = 1 } = options
   const { store, clock, log } = services
   let isStopping = false
   let isWoken = false
@@ -103,9 +108,11 @@ export function startWorker(services: Services, options: WorkerOptions): Worker 
     const now = clock()
     const message = error instanceof Error ? error.message : String(error)
     const runAt = new Date(now.getTime() + jobBackoffSeconds(job.attempts) * 1000)
-    await store.transaction((tx) =>
-      job.attempts < MAX_JOB_ATTEMPTS ? tx.jobs.retry([job], runAt, message) : tx.jobs.fail([job], now, message),
-    )
+    await store.transaction(async (tx) => {
+      if (job.attempts < MAX_JOB_ATTEMPTS) return tx.jobs.retry([job], runAt, message)
+      // A worker whose lease ended has nothing to give up.
+      if (await tx.jobs.fail([job], now, message)) await giveUp[job.kind]?.(tx, job, message, now)
+    })
   }
 
   const running = loop()
