@@ -18,6 +18,8 @@ export interface ClientOptions {
 
 export interface CallOptions {
   signal?: AbortSignal
+  /** The caller knows that sending the same request again does no harm: it is tried again when an answer gets lost. */
+  idempotent?: true
 }
 
 type Method<R extends Route> =
@@ -86,7 +88,8 @@ async function send(route: Route, call: AnyCall, options: SendOptions): Promise<
     try {
       return await sendOnce(route, call, options)
     } catch (error) {
-      const wait = attempt < attempts ? waitBeforeRetry(route, error, attempt) : undefined
+      const isIdempotent = options.idempotent === true || isIdempotentRoute(route)
+      const wait = attempt < attempts ? waitBeforeRetry(isIdempotent, error, attempt) : undefined
       if (wait === undefined || options.signal?.aborted) throw error
       options.onRetry?.({ error: error as Error, waitSeconds: wait, attempt })
       await sleep(wait * 1000, undefined, { signal: options.signal })
@@ -104,7 +107,7 @@ async function sendOnce(
   let answer: Dispatcher.ResponseData
   let bytes: Buffer
   try {
-    answer = await request(new URL(path, url), {
+    answer = await request(url.replace(/\/+$/, '') + path, {
       method: route.method,
       headers: {
         authorization: `Bearer ${token}`,
@@ -123,8 +126,10 @@ async function sendOnce(
   }
   const type = String(answer.headers['content-type'] ?? '').split(';')[0]!
   if (answer.statusCode === 200 && route.files?.includes(type)) return new Uint8Array(bytes)
+  if (answer.statusCode === 204) return undefined
   const body = parseJson(bytes.toString())
-  if (answer.statusCode < 300) return answer.statusCode === 204 ? undefined : body
+  // A proxy or another service may well answer 200 with a page of its own.
+  if (answer.statusCode < 300 && body !== undefined) return body
   throw apiError(route, path, answer, body)
 }
 
@@ -158,7 +163,7 @@ function apiError(route: Route, path: string, answer: Dispatcher.ResponseData, b
   return new ApiError({
     status: answer.statusCode,
     code: known.errorCode ?? 'INTERNAL_ERROR',
-    message: known.message ?? `The server answered ${answer.statusCode} without an error body of this interface`,
+    message: known.message ?? `The server answered ${answer.statusCode} without a body of this interface`,
     correlationId: known.correlationId ?? String(answer.headers['x-correlation-id'] ?? ''),
     details: { ...known.details },
     request: { method: route.method, path },
@@ -167,15 +172,15 @@ function apiError(route: Route, path: string, answer: Dispatcher.ResponseData, b
 }
 
 /** Seconds until the next try, or undefined where there is none: 429 and 503 say that nothing was done. */
-function waitBeforeRetry(route: Route, error: unknown, attempt: number): number | undefined {
+function waitBeforeRetry(isIdempotent: boolean, error: unknown, attempt: number): number | undefined {
   const backoff = Math.min(0.2 * 2 ** (attempt - 1), 5) * (0.5 + Math.random() / 2)
   if (error instanceof ApiError) {
     if (error.status === 429 || error.status === 503) return error.retryAfterSeconds ?? backoff
-    return [502, 504].includes(error.status) && isIdempotent(route) ? backoff : undefined
+    return [502, 504].includes(error.status) && isIdempotent ? backoff : undefined
   }
-  return error instanceof ConnectionError && isIdempotent(route) ? backoff : undefined
+  return error instanceof ConnectionError && isIdempotent ? backoff : undefined
 }
 
-function isIdempotent(route: Route): boolean {
+function isIdempotentRoute(route: Route): boolean {
   return route.method === 'GET' || route.method === 'DELETE' || route.idempotent === true
 }

@@ -2,10 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { z } from 'zod'
 
 /** An identifier as the interface takes and shows it: any UUID of versions 1 to 8, nil or max; lower case (spec 2). */
-export const Uuid = z
-  .uuid()
-  .transform((id) => id.toLowerCase())
-  .meta({ type: 'string', format: 'uuid' })
+export const Uuid = z.string().toLowerCase().pipe(z.uuid('Must be a UUID')).meta({ type: 'string', format: 'uuid' })
 
 let lastMillisecond = 0
 let counter = 0

@@ -50,10 +50,18 @@ export function createApp({ services, readiness, rateLimit, trustedProxies }: Ap
   })
   mountPublic(app, services, readiness)
   refuseOtherMethods(app)
+  // The router would take /v1/passes/ for /v1/passes: a path whose last part is empty names nothing.
+  app.use((event) => {
+    if (event.url.pathname.length > 1 && event.url.pathname.endsWith('/')) throw noRoute()
+  })
   app.all('/**', () => {
-    throw new Problem('NOT_FOUND', { message: 'There is no such route; see /openapi.json.' })
+    throw noRoute()
   })
   return app
+}
+
+function noRoute(): Problem {
+  return new Problem('NOT_FOUND', { message: 'There is no such route; see /openapi.json.' })
 }
 
 /** A path that exists, asked with a method that it does not take (a bare 404 in h3). */

@@ -10,8 +10,13 @@ export interface Cursor {
   /** Rows before the next page. */
   offset: number
   id: string
-  /** The sort key of the last row; undefined when it was too long to carry and is to be read again from its row. */
-  key: string | number | undefined
+  /** The sort key of the last row. */
+  key: string | number | KeyDigest
+}
+
+/** Stands for a key that is too long to carry: it is read again from its row, which may have changed since. */
+export interface KeyDigest {
+  digest: string
 }
 
 const MAX_KEY_BYTES = 200
@@ -21,19 +26,22 @@ const Encoded = z.tuple([
   z.int().min(0),
   z.int().min(0),
   z.string(),
-  z.union([z.string(), z.number()]).optional(),
+  z.union([z.string(), z.number(), z.strictObject({ digest: z.string() })]),
 ])
 
 /** Whatever identifies the walk: list, sort, direction, filters. Arrays must come in a settled order. */
 export function fingerprint(walk: unknown): string {
-  return createHash('sha256').update(JSON.stringify(walk)).digest('base64url').slice(0, 12)
+  return shortDigest(JSON.stringify(walk))
 }
 
-export function encodeCursor(cursor: Cursor, walk: string): string {
-  const { key } = cursor
-  const carried = typeof key === 'string' && Buffer.byteLength(JSON.stringify(key)) > MAX_KEY_BYTES ? undefined : key
-  const parts = [walk, cursor.total, cursor.offset, cursor.id, ...(carried === undefined ? [] : [carried])]
-  return Buffer.from(JSON.stringify(parts)).toString('base64url')
+export function encodeCursor({ total, offset, id, key }: Cursor, walk: string): string {
+  const carried =
+    typeof key === 'string' && Buffer.byteLength(JSON.stringify(key)) > MAX_KEY_BYTES ? digestOf(key) : key
+  return Buffer.from(JSON.stringify([walk, total, offset, id, carried])).toString('base64url')
+}
+
+export function digestOf(key: string): KeyDigest {
+  return { digest: shortDigest(key) }
 }
 
 /** The cursor, or what is wrong with it. */
@@ -48,4 +56,8 @@ export function decodeCursor(text: string, walk: string): Cursor | 'malformed' |
   if (!parsed.success || !z.uuid().safeParse(parsed.data[3]).success) return 'malformed'
   const [madeFor, total, offset, id, key] = parsed.data
   return madeFor === walk ? { total, offset, id, key } : 'foreign'
+}
+
+function shortDigest(text: string): string {
+  return createHash('sha256').update(text).digest('base64url').slice(0, 12)
 }

@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { Variables } from './variables.ts'
 
-/** Text as substring filters compare it: without regard to case, the same on every database. */
+/**
+ * Text as substring filters compare it: without regard to case, the same on every database. Upper case first, since
+ * lower case alone keeps ß from SS; and sigma is one letter, whether or not it ends a word.
+ */
 export function foldCase(text: string): string {
-  return text.normalize('NFC').toLowerCase()
+  return text.normalize('NFC').toUpperCase().toLowerCase().replaceAll('ς', 'σ')
 }
 
 const MAX_INDEXED = 128

@@ -1,0 +1,120 @@
+import { describe, expect, test } from 'vitest'
+import { ApiError, ConnectionError, createClient, walk } from '../../src/client/client.ts'
+import { scriptedServer } from './fake-server.ts'
+
+const id = '018f2f5e-7c1a-7000-8000-0123456789ab'
+const ok = { status: 200, body: { items: [] } }
+
+async function failureOf(promise: Promise<unknown>): Promise<Error> {
+  return promise.then(
+    () => expect.fail('It should have been refused'),
+    (error) => error,
+  )
+}
+
+describe('a call', () => {
+  test('is sent as the contract says, with the token', async () => {
+    const { client, seen } = await scriptedServer([ok])
+    await client.templates.list({ query: { limit: 5, projectId: [id, 'null'], cursor: undefined } })
+    await client.projects.update({ params: { id }, body: { name: 'é &?' } })
+    await client.projects.get({ params: { id: '../x?y=1#z' } })
+    await client.images.create({ body: Buffer.from('bytes'), contentType: 'image/png' })
+    expect(seen.map(({ method, url }) => `${method} ${url}`)).toEqual([
+      `GET /v1/templates?limit=5&projectId=${id}&projectId=null`,
+      `PATCH /v1/projects/${id}`,
+      'GET /v1/projects/..%2Fx%3Fy%3D1%23z',
+      'POST /v1/images',
+    ])
+    expect(seen.every(({ headers }) => headers.authorization === 'Bearer psk_test')).toBe(true)
+    expect(seen.map(({ headers }) => headers['content-type'])).toEqual([
+      ...[undefined, 'application/json', undefined, 'image/png'],
+    ])
+    expect(seen.map(({ body }) => body)).toEqual(['', '{"name":"é &?"}', '', 'bytes'])
+  })
+
+  test('resolves to the body, or to nothing where there is none', async () => {
+    const { client } = await scriptedServer([{ status: 201, body: { id } }, { status: 204 }])
+    expect(await client.projects.create({ body: { name: 'x' } })).toEqual({ id })
+    expect(await client.projects.delete({ params: { id } })).toBe(undefined)
+  })
+
+  test('can be stopped', async () => {
+    const { client, seen } = await scriptedServer([ok])
+    const error = await failureOf(client.projects.list({}, { signal: AbortSignal.abort() }))
+    expect(error.name).toBe('AbortError')
+    expect(seen).toEqual([])
+  })
+})
+
+describe('a refusal', () => {
+  test('carries everything that the server said', async () => {
+    const details = { issues: [{ path: ['name'], message: 'Must not be empty' }] }
+    const body = { errorCode: 'VALIDATION_ERROR', message: 'name: Must not be empty', correlationId: 'c-1', details }
+    const { client } = await scriptedServer([{ status: 400, body }])
+    const error = await failureOf(client.projects.update({ params: { id }, body: { name: '' } }))
+    expect(error).toBeInstanceOf(ApiError)
+    expect(error).toMatchObject({
+      name: 'ApiError',
+      status: 400,
+      code: 'VALIDATION_ERROR',
+      message: 'name: Must not be empty',
+      correlationId: 'c-1',
+      details,
+      request: { method: 'PATCH', path: `/v1/projects/${id}` },
+      retryAfterSeconds: undefined,
+    })
+  })
+
+  test('of something that is not this service says so, whatever its status', async () => {
+    for (const status of [404, 200]) {
+      const { client } = await scriptedServer([
+        { status, body: '<h1>Hello</h1>', headers: { 'x-correlation-id': 'proxy-7' } },
+      ])
+      const error = await failureOf(client.projects.get({ params: { id } }))
+      expect(error).toBeInstanceOf(ApiError)
+      expect(error).toMatchObject({ status, code: 'INTERNAL_ERROR', correlationId: 'proxy-7', details: {} })
+      expect(error.message).toContain(String(status))
+    }
+  })
+
+  test('never holds the token', async () => {
+    const { client } = await scriptedServer([{ status: 401, body: {} }])
+    const error = await failureOf(client.projects.list())
+    expect(JSON.stringify({ ...error, message: error.message, stack: error.stack })).not.toContain('psk_test')
+  })
+})
+
+test('a server that is not there is a ConnectionError that names it', async () => {
+  const { url, client } = await scriptedServer(['lost'], { attempts: 1 })
+  const lost = await failureOf(client.projects.list())
+  expect(lost).toBeInstanceOf(ConnectionError)
+  expect(lost).toMatchObject({ url, cause: expect.any(Error) })
+  // A port that no one listens on.
+  const nobody = createClient({ url: 'http://127.0.0.1:1', token: 'x', attempts: 1 })
+  const refused = await failureOf(nobody.projects.list())
+  await nobody.close()
+  expect(refused).toBeInstanceOf(ConnectionError)
+  expect(refused.message).toMatch(/No answer from http:\/\/127\.0\.0\.1:1 \(.+\)/)
+})
+
+describe('a walk', () => {
+  const page = (items: string[], nextCursor: string | null) => ({ status: 200, body: { items, nextCursor } })
+
+  test('shows the items of every page, a hundred at a time, until there is no cursor', async () => {
+    const { client, seen } = await scriptedServer([page(['a', 'b'], 'one'), page([], 'two'), page(['c'], null)])
+    const items = []
+    for await (const item of walk(client.projects.list, { sortBy: 'name' as const })) items.push(item)
+    expect(items).toEqual(['a', 'b', 'c'])
+    expect(seen.map(({ url }) => url)).toEqual([
+      '/v1/projects?limit=100&sortBy=name',
+      '/v1/projects?limit=100&sortBy=name&cursor=one',
+      '/v1/projects?limit=100&sortBy=name&cursor=two',
+    ])
+  })
+
+  test('takes a page size, and asks for no more than is looked at', async () => {
+    const { client, seen } = await scriptedServer([page(['a', 'b'], 'one')])
+    for await (const item of walk(client.projects.list, { limit: 2 })) if (item) break
+    expect(seen.map(({ url }) => url)).toEqual(['/v1/projects?limit=2'])
+  })
+})

@@ -1,0 +1,41 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage } from 'node:http'
+import { onTestFinished } from 'vitest'
+import { type ClientOptions, createClient } from '../../src/client/client.ts'
+
+export interface SeenRequest {
+  method: string
+  url: string
+  headers: IncomingMessage['headers']
+  body: string
+}
+
+/** What a server says to one request; `lost` breaks the connection without a word. */
+export type Reply = { status: number; body?: unknown; headers?: Record<string, string> } | 'lost'
+
+/** A server that gives its replies one after another, the last of them for good, and a client for it. */
+export async function scriptedServer(replies: Reply[], options: Partial<ClientOptions> = {}) {
+  const seen: SeenRequest[] = []
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const { method = '', url = '', headers } = request
+    const reply = replies[Math.min(seen.length, replies.length - 1)]!
+    seen.push({ method, url, headers, body: Buffer.concat(chunks).toString() })
+    if (reply === 'lost') return request.socket.destroy()
+    const isText = typeof reply.body === 'string'
+    response.writeHead(reply.status, { 'content-type': isText ? 'text/html' : 'application/json', ...reply.headers })
+    response.end(isText || reply.body === undefined ? reply.body : JSON.stringify(reply.body))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  const url = `http://127.0.0.1:${port}`
+  const client = createClient({ url, token: 'psk_test', ...options })
+  onTestFinished(async () => {
+    await client.close()
+    server.closeAllConnections()
+    server.close()
+  })
+  return { url, client, seen }
+}

@@ -1,0 +1,70 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { toNodeHandler } from 'h3/node'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { ApiError, type Client, createClient, walk } from '../../src/client/client.ts'
+import { passBody, publishedTemplate } from '../server/fixtures.ts'
+import { type TestWorkspace, useApi } from '../support/api.ts'
+
+// The app behind a real socket: what only shows there, and that client and server understand each other.
+describe('over HTTP', () => {
+  const api = useApi('sqlite')
+  let workspace: TestWorkspace
+
+  beforeAll(async () => {
+    workspace = await api.workspace()
+  })
+
+  async function serve(): Promise<{ url: string; client: Client }> {
+    const server = createServer(toNodeHandler(api.app) as Parameters<typeof createServer>[1])
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const url = `http://127.0.0.1:${(server.address() as { port: number }).port}`
+    const client = createClient({ url, token: workspace.token, attempts: 1 })
+    onTestFinished(async () => {
+      await client.close()
+      server.closeAllConnections()
+      server.close()
+    })
+    return { url, client }
+  }
+
+  test('a project is made, found by a walk and deleted', async () => {
+    const { client } = await serve()
+    const made = []
+    for (const name of ['a', 'b', 'c']) made.push(await client.projects.create({ body: { name } }))
+    const found = []
+    for await (const project of walk(client.projects.list, { limit: 2, sortDir: 'asc' as const })) found.push(project)
+    expect(found).toEqual(made)
+    for (const { id } of made) expect(await client.projects.delete({ params: { id } })).toBe(undefined)
+    const error = await client.projects.get({ params: { id: made[0]!.id } }).catch((reason: unknown) => reason)
+    expect(error).toBeInstanceOf(ApiError)
+    expect(error).toMatchObject({ status: 404, code: 'NOT_FOUND', details: { projectId: made[0]!.id } })
+  })
+
+  test('a batch of passes is made, and made once when it is sent again', async () => {
+    const { client } = await serve()
+    const template = await publishedTemplate(workspace)
+    const body = { passes: Array.from({ length: 10 }, () => passBody(template.id)) }
+    const first = await client.passes.createBatch({ body })
+    const second = await client.passes.createBatch({ body })
+    const idsOf = ({ results }: typeof first) => results.map(({ pass }) => pass!.id)
+    expect(idsOf(second)).toEqual(idsOf(first))
+  })
+
+  test('a body over the limit is 413, with its length announced or in chunks', async () => {
+    const { url } = await serve()
+    const headers = { authorization: `Bearer ${workspace.token}`, 'content-type': 'application/json' }
+    const body = ' '.repeat(1024 * 1024 + 1)
+    for (const sent of [body, new Blob([body]).stream()]) {
+      const answer = await fetch(`${url}/v1/projects`, {
+        method: 'POST',
+        headers,
+        body: sent,
+        duplex: 'half',
+      } as RequestInit)
+      expect(answer.status).toBe(413)
+      expect(await answer.json()).toMatchObject({ errorCode: 'INVALID_INPUT' })
+    }
+  })
+})

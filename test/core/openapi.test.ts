@@ -1,0 +1,111 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { expect, test } from 'vitest'
+import { ErrorCode, errorTable } from '../../src/core/errors.ts'
+import { openApiDocument } from '../../src/core/openapi.ts'
+import { allRoutes } from '../support/conformance.ts'
+
+interface Operation {
+  operationId: string
+  summary: string
+  tags: string[]
+  parameters: { name: string; in: string; required: boolean; deprecated?: boolean; schema: object }[]
+  requestBody?: { required: boolean; content: Record<string, { schema?: object }> }
+  responses: Record<string, { description: string; content?: Record<string, { schema?: object }> }>
+  'x-scope'?: string
+}
+
+// As a reader gets it: through JSON.
+const document = JSON.parse(JSON.stringify(openApiDocument())) as ReturnType<typeof openApiDocument> & {
+  paths: Record<string, Record<string, Operation>>
+}
+const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+)
+
+test('the document says what it is', () => {
+  expect(document.openapi).toMatch(/^3\.1\./)
+  expect(document.info).toMatchObject({ title: expect.any(String), version: '0.3.0' })
+  expect(Object.keys(document.components.securitySchemes)).toEqual(['bearer', 'apiKey'])
+})
+
+test('every route of the contract stands in it, and nothing else', () => {
+  const inContract = allRoutes.map(({ route }) => `${route.method} ${route.path}`)
+  expect(operations.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(inContract.sort())
+})
+
+test.each(allRoutes)('$name is described whole', ({ name, route }) => {
+  const operation = document.paths[route.path]![route.method.toLowerCase()]!
+  expect(operation).toMatchObject({ operationId: name, summary: expect.stringMatching(/^[A-Z]/) })
+  expect(operation['x-scope'] ?? null).toBe(route.scope)
+  const inPath = operation.parameters.filter((parameter) => parameter.in === 'path')
+  expect(inPath.map((parameter) => `{${parameter.name}}`)).toEqual(route.path.match(/\{\w+\}/g) ?? [])
+  expect(inPath.every(({ required }) => required)).toBe(true)
+  const inQuery = operation.parameters
+    .filter((parameter) => parameter.in === 'query')
+    .map((parameter) => parameter.name)
+  expect(inQuery.sort()).toEqual(Object.keys(route.query?.shape ?? {}).sort())
+  expect(Boolean(operation.requestBody)).toBe(Boolean(route.body || route.rawBody))
+  const successes = Object.keys(operation.responses).filter((status) => status < '300')
+  expect(successes).toEqual(Object.keys(route.responses))
+  for (const [status, response] of Object.entries(operation.responses)) {
+    if (status < '300') continue
+    const schema = response.content?.['application/json']?.schema
+    expect(schema, status).toEqual({ $ref: '#/components/schemas/Error' })
+    for (const code of response.description.split(', ')) expect(ErrorCode.options, status).toContain(code)
+  }
+})
+
+test('every reference leads to a place in the document', () => {
+  const references = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map((match) => match[1]!)
+  expect(references).toContain('#/components/schemas/PassCreate')
+  for (const reference of new Set(references)) {
+    expect(reference).toMatch(/^#\//)
+    const steps = reference.slice(2).split('/')
+    const place = steps.reduce<unknown>(
+      (value, step) => (value as Record<string, unknown> | undefined)?.[step],
+      document,
+    )
+    expect(place, reference).toBeTypeOf('object')
+  }
+})
+
+test('every schema in it is a JSON Schema', () => {
+  const ajv = new Ajv2020({ strict: false, validateFormats: false })
+  const check = (where: string, schema: object) => {
+    // References lead to the document, not into the schema; each is a schema that is checked by itself.
+    const alone = JSON.parse(JSON.stringify(schema).replaceAll(/"\$ref":"#[^"]*"/g, '"title":"elsewhere"'))
+    expect(ajv.validateSchema(alone), `${where}: ${JSON.stringify(ajv.errors)}`).toBe(true)
+    expect(() => ajv.compile(alone), where).not.toThrow()
+  }
+  for (const [name, schema] of Object.entries(document.components.schemas)) check(name, schema)
+  for (const { operation } of operations) {
+    for (const { name, schema } of operation.parameters) check(`${operation.operationId} ${name}`, schema)
+    const contents = [operation.requestBody, ...Object.values(operation.responses)].map((part) => part?.content)
+    for (const content of contents) {
+      const schema = content?.['application/json']?.schema
+      if (schema) check(operation.operationId, schema)
+    }
+  }
+})
+
+test('what is deprecated says so: the offset of every list, and the version of a pass', () => {
+  for (const { operation } of operations) {
+    for (const parameter of operation.parameters) {
+      expect(parameter.deprecated ?? false, operation.operationId).toBe(parameter.name === 'offset')
+    }
+  }
+  const pass = document.paths['/v1/passes/{id}']!.get!.responses['200']!.content!['application/json']!.schema
+  const { properties } = pass as { properties: Record<string, { deprecated?: boolean }> }
+  const deprecated = Object.keys(properties).filter((name) => properties[name]!.deprecated)
+  expect(deprecated).toEqual(['version'])
+})
+
+test('a table says what each error code means, and which are reserved', () => {
+  for (const [code, [status, meaning]] of Object.entries(errorTable)) {
+    expect(document.info.description).toContain(`| ${code} | ${status} | ${meaning} |`)
+  }
+})
+
+test('nothing of how it was made is left in it', () => {
+  expect(JSON.stringify(document)).not.toMatch(/itemSchema|"repeatable"|~standard/)
+})

@@ -1,0 +1,171 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import type { ErrorBody } from '../../src/core/errors.ts'
+import type { Route } from '../../src/core/route.ts'
+import { type TestWorkspace, targetOf, useApi } from '../support/api.ts'
+import { allRoutes } from '../support/conformance.ts'
+import { dialects } from '../support/databases.ts'
+
+const id = '018f2f5e-7c1a-7000-8000-0123456789ab'
+const withIds = allRoutes.filter(({ route }) => route.params)
+const withJson = allRoutes.filter(({ route }) => route.body)
+const withoutJson = allRoutes.filter(({ route }) => !route.body && !route.rawBody && route.method !== 'GET')
+const withBody = allRoutes.filter(({ route }) => route.body || route.rawBody)
+const MIB = 1024 * 1024
+
+const paths = [...new Set(allRoutes.map(({ route }) => route.path))].map((path) => {
+  const routes = allRoutes.map(({ route }) => route).filter((route) => route.path === path)
+  return { path, route: routes[0]!, methods: routes.map(({ method }) => method) }
+})
+
+// What stands between a request and the handlers is the same on both databases.
+describe.each(dialects.slice(0, 1))('on %s', (dialect) => {
+  const api = useApi(dialect)
+  let workspace: TestWorkspace
+
+  beforeAll(async () => {
+    workspace = await api.workspace()
+  })
+
+  const refusal = async (route: Route, target: string, options: Parameters<TestWorkspace['send']>[2] = {}) => {
+    const answer = await workspace.send(route.method, target, options)
+    const { errorCode, details, message } = answer.body as ErrorBody
+    const issues = (details?.issues ?? []) as { path: (string | number)[]; message: string }[]
+    return { status: answer.status, errorCode, message, issues }
+  }
+  const invalidAt = (path: (string | number)[], message: string) => ({
+    status: 400,
+    errorCode: 'VALIDATION_ERROR',
+    issues: expect.arrayContaining([{ path, message }]),
+  })
+  const rawType = (route: Route): Record<string, string> =>
+    route.rawBody ? { 'content-type': route.rawBody.contentTypes[0]! } : {}
+
+  test.each(allRoutes)('$name refuses an unknown parameter', async ({ route }) => {
+    for (const name of ['surprise', '__proto__', 'constructor']) {
+      const target = targetOf(route, { params: { id }, query: { [name]: '1' } })
+      const options = route.rawBody ? { body: 'x', headers: rawType(route) } : {}
+      expect(await refusal(route, target, options), name).toMatchObject(invalidAt([name], 'Unknown parameter'))
+    }
+  })
+
+  test.each(withJson)('$name refuses an unknown property', async ({ route }) => {
+    for (const name of ['surprise', '__proto__', 'constructor']) {
+      const answer = await refusal(route, targetOf(route, { params: { id } }), { body: `{"${name}":1}` })
+      expect(answer, name).toMatchObject(invalidAt([name], 'Unknown property'))
+    }
+  })
+
+  test.each(withIds)('$name refuses an id that is no UUID', async ({ route }) => {
+    for (const bad of ['7', 'null', `${id}0`, '%00', '%F0%9F%98%80', '..%2f', `${id}%20`]) {
+      const target = route.path.replace('{id}', bad)
+      const answer = await refusal(route, target)
+      expect(answer, bad).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
+      expect(
+        answer.issues.map(({ path }) => path),
+        bad,
+      ).toContainEqual(['id'])
+    }
+  })
+
+  test.each(withIds)('$name refuses a path that cannot be decoded', async ({ route }) => {
+    for (const bad of ['%E0%A4', '%', '%zz']) {
+      const answer = await refusal(route, route.path.replace('{id}', bad))
+      expect(answer, bad).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
+    }
+  })
+
+  test.each(withJson)('$name refuses malformed JSON', async ({ route }) => {
+    for (const body of ['{', '{"a":1,}', "{'a':1}", 'undefined', '{}{}']) {
+      const answer = await refusal(route, targetOf(route, { params: { id } }), { body })
+      expect(answer, body).toMatchObject({ status: 400, errorCode: 'INVALID_FORMAT' })
+    }
+  })
+
+  test.each(withJson)('$name refuses JSON that is no object', async ({ route }) => {
+    for (const body of ['null', '[]', '1', '"text"', 'true']) {
+      const answer = await refusal(route, targetOf(route, { params: { id } }), { body })
+      expect(answer, body).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
+    }
+  })
+
+  test.each(withJson)('$name refuses nesting without an end', async ({ route }) => {
+    for (const body of [
+      `${'['.repeat(400_000)}${']'.repeat(400_000)}`,
+      `{"a":${'{"a":'.repeat(100)}1${'}'.repeat(101)}`,
+    ]) {
+      const answer = await refusal(route, targetOf(route, { params: { id } }), { body })
+      expect(answer).toMatchObject({ status: 400, errorCode: 'INVALID_FORMAT' })
+    }
+  })
+
+  test.each(withBody)('$name refuses another content type', async ({ route }) => {
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx', 'image/gif', '']) {
+      const options = { body: '{}', headers: { 'content-type': type } }
+      const answer = await refusal(route, targetOf(route, { params: { id } }), options)
+      expect(answer, type).toMatchObject({ status: 415, errorCode: 'INVALID_INPUT' })
+    }
+  })
+
+  test.each(withJson)('$name takes JSON with a charset', async ({ route }) => {
+    const options = { body: '{"surprise":1}', headers: { 'content-type': 'Application/JSON; charset=utf-8' } }
+    expect(await refusal(route, targetOf(route, { params: { id } }), options)).toMatchObject({ status: 400 })
+  })
+
+  test.each(withBody)('$name refuses a body over its limit, announced or not', async ({ route }) => {
+    const limit = route.rawBody?.maxBytes ?? MIB
+    const body = new Uint8Array(limit + 1).fill(0x20)
+    const target = targetOf(route, { params: { id } })
+    const announced = { 'content-length': String(body.length), ...rawType(route) }
+    const expected = { status: 413, errorCode: 'INVALID_INPUT' }
+    expect(await refusal(route, target, { body, headers: announced })).toMatchObject(expected)
+    const stream = new Blob([body]).stream()
+    expect(await refusal(route, target, { body: stream, headers: rawType(route) })).toMatchObject(expected)
+    const exactly = await refusal(route, target, { body: body.subarray(1), headers: rawType(route) })
+    expect(exactly.status, exactly.message).toBe(400)
+  })
+
+  test.each(withoutJson)('$name takes no body', async ({ route }) => {
+    const answer = await refusal(route, targetOf(route, { params: { id } }), { body: { a: 1 } })
+    expect(answer).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
+  })
+
+  test.each(paths)('$path answers 405 to any other method, and names its own', async ({ route, methods }) => {
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((name) => !methods.includes(name as 'GET'))) {
+      const answer = await workspace.send(method, targetOf(route, { params: { id } }))
+      expect(answer.status, method).toBe(405)
+      expect(answer.headers.get('allow')?.split(', ').sort()).toEqual([...methods].sort())
+    }
+  })
+
+  test.each(['/images/x', '/openapi.json', '/healthz', '/readyz', '/l/x'])('%s answers 405 to POST', async (path) => {
+    const answer = await workspace.send('POST', path)
+    expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET'])
+  })
+
+  test.each([
+    '/',
+    '/v1',
+    '/v1/nothing',
+    '/v2/projects',
+    '/v1/projects/x/y/z',
+    '/<script>alert(1)</script>?<b>',
+    '/%00',
+  ])('an unknown route is 404 and never echoed: %s', async (path) => {
+    const answer = await workspace.send('GET', path)
+    expect([answer.status, (answer.body as ErrorBody).errorCode]).toEqual([404, 'NOT_FOUND'])
+    expect(answer.headers.get('content-type')).toContain('application/json')
+    expect(answer.text).not.toMatch(/script|nothing|v2|x\/y/)
+  })
+
+  test('every problem of path, query and body is told at once', async () => {
+    const target = '/v1/templates/nope/versions'
+    const answer = await workspace.send('POST', target, { body: { definition: { design: {} }, other: 1 } })
+    const { issues } = (answer.body as ErrorBody).details as { issues: { path: string[] }[] }
+    expect(issues.map(({ path }) => path.join('.')).sort()).toEqual([
+      'definition.design.description',
+      'definition.design.organizationName',
+      'id',
+      'other',
+    ])
+  })
+})

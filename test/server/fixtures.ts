@@ -1,0 +1,86 @@
+import { contract } from '../../src/core/contract/contract.ts'
+import type { DefinitionInput, PassType } from '../../src/core/contract/definition.ts'
+import type { TestWorkspace } from '../support/api.ts'
+
+/** A sound definition that reaches both platforms; parts of it are replaced by what a test is about. */
+export function definition(parts: Partial<DefinitionInput> = {}): DefinitionInput {
+  return {
+    variables: [
+      { name: 'tier', label: 'Tier', default: 'Green' },
+      { name: 'seat', label: 'Seat', maxLength: 10 },
+    ],
+    design: {
+      organizationName: 'Harbour Cinema',
+      description: 'Ticket',
+      fields: {
+        primary: [{ key: 'name', label: 'Name', value: '{{pass.label}}' }],
+        secondary: [
+          { key: 'tier', label: 'Tier', value: '{{tier}}' },
+          { key: 'seat', label: 'Seat', value: '{{seat}}' },
+        ],
+      },
+    },
+    ...parts,
+  }
+}
+
+export interface TemplateOptions {
+  definition?: DefinitionInput
+  passType?: PassType
+  projectId?: string
+  name?: string
+}
+
+export async function makeTemplate(workspace: TestWorkspace, options: TemplateOptions = {}) {
+  const { passType = 'generic', projectId = null, name = 'Ticket' } = options
+  return workspace.ok(contract.templates.create, { body: { name, passType, projectId } })
+}
+
+/** A template with one published version. */
+export async function publishedTemplate(workspace: TestWorkspace, options: TemplateOptions = {}) {
+  const template = await makeTemplate(workspace, options)
+  const version = await publishVersion(workspace, template.id, options.definition ?? definition())
+  return { ...template, versionId: version.id }
+}
+
+export async function publishVersion(workspace: TestWorkspace, templateId: string, content: DefinitionInput) {
+  const params = { id: templateId }
+  const draft = await workspace.ok(contract.templates.createVersion, { params, body: { definition: content } })
+  return workspace.ok(contract.templateVersions.publish, { params: { id: draft.id } })
+}
+
+let passes = 0
+
+export interface PassOptions {
+  externalPassId?: string
+  label?: string
+  variables?: Record<string, unknown>
+}
+
+/** The body of a create that works. */
+export function passBody(templateId: string, options: PassOptions = {}) {
+  passes += 1
+  return { externalPassId: `pass-${passes}`, label: 'Ada Lovelace', templateId, ...options }
+}
+
+/** A pass as it is right after its creation: QUEUED. */
+export function makePass(workspace: TestWorkspace, templateId: string, options: PassOptions = {}) {
+  return workspace.ok(contract.passes.create, { body: passBody(templateId, options) })
+}
+
+/** A pass of a template of its own that the worker has issued. */
+export async function issuedPass(workspace: TestWorkspace, options: PassOptions & TemplateOptions = {}) {
+  const template = await publishedTemplate(workspace, options)
+  const { externalPassId, label, variables } = options
+  const pass = await makePass(workspace, template.id, {
+    ...(externalPassId && { externalPassId }),
+    ...(label && { label }),
+    ...(variables && { variables }),
+  })
+  await workspace.api.runJobs()
+  return workspace.ok(contract.passes.get, { params: { id: pass.id } })
+}
+
+export function makeProject(workspace: TestWorkspace, name = 'Autumn season') {
+  return workspace.ok(contract.projects.create, { body: { name } })
+}

@@ -1,0 +1,142 @@
+import { describe, expect, test } from 'vitest'
+import { contract } from '../../src/core/contract/contract.ts'
+import { useApi } from '../support/api.ts'
+import { dialects } from '../support/databases.ts'
+import { issuedPass, makePass, makeProject, makeTemplate, publishedTemplate } from './fixtures.ts'
+
+const { create, get, update, delete: remove, stats } = contract.projects
+const missing = { params: { id: '018f2f5e-7c1a-7000-8000-0123456789ab' } }
+const DAY_SECONDS = 86_400
+
+describe.each(dialects)('on %s', (dialect) => {
+  const api = useApi(dialect)
+
+  test('a project is made with defaults, read, changed and deleted', async () => {
+    const workspace = await api.workspace()
+    const answer = await workspace.call(create, { body: { name: '東京 🎟️' } })
+    expect(answer.status).toBe(201)
+    const at = api.now.toISOString()
+    const project = { name: '東京 🎟️', description: '', color: 'gray', createdAt: at, updatedAt: at }
+    expect(answer.body).toMatchObject(project)
+    const params = { id: (answer.body as { id: string }).id }
+    expect(await workspace.ok(get, { params })).toEqual(answer.body)
+
+    api.advance(60)
+    const changed = { ...(answer.body as object), description: 'New', color: 'pink', updatedAt: api.now.toISOString() }
+    expect(await workspace.ok(update, { params, body: { description: 'New', color: 'pink' } })).toEqual(changed)
+    expect(await workspace.ok(get, { params })).toEqual(changed)
+
+    expect((await workspace.call(remove, { params })).status).toBe(204)
+    for (const call of [get, remove, stats]) {
+      expect(await workspace.refused(call, { params })).toMatchObject({ status: 404, errorCode: 'NOT_FOUND' })
+    }
+  })
+
+  test('a change of nothing is 400 MISSING_REQUIRED_FIELD', async () => {
+    const workspace = await api.workspace()
+    const { id } = await makeProject(workspace)
+    const refusal = await workspace.refused(update, { params: { id }, body: {} })
+    expect(refusal).toMatchObject({ status: 400, errorCode: 'MISSING_REQUIRED_FIELD' })
+  })
+
+  test('an unknown project is 404 NOT_FOUND', async () => {
+    const workspace = await api.workspace()
+    const refusals = [
+      await workspace.refused(get, missing),
+      await workspace.refused(update, { ...missing, body: { name: 'x' } }),
+      await workspace.refused(remove, missing),
+      await workspace.refused(stats, missing),
+    ]
+    for (const refusal of refusals) expect(refusal).toMatchObject({ status: 404, errorCode: 'NOT_FOUND' })
+  })
+
+  test('each bound of a project holds exactly, in code points', async () => {
+    const workspace = await api.workspace()
+    for (const body of [{ name: '😀'.repeat(255) }, { name: 'x', description: '😀'.repeat(2000) }]) {
+      expect((await workspace.call(create, { body })).status).toBe(201)
+    }
+    const bad = [
+      { name: '' },
+      { name: 'x'.repeat(256) },
+      { name: 'x', description: 'x'.repeat(2001) },
+      { name: 'x', color: 'black' },
+      { name: 'a\u0000b' },
+      { name: null },
+      {},
+    ]
+    for (const body of bad) {
+      const answer = await workspace.send('POST', '/v1/projects', { body })
+      expect([answer.status, (answer.body as { errorCode: string }).errorCode]).toEqual([400, 'VALIDATION_ERROR'])
+    }
+  })
+
+  test('deleting a project leaves its templates and passes alive, without a project', async () => {
+    const workspace = await api.workspace()
+    const project = await makeProject(workspace)
+    const other = await makeProject(workspace, 'Other')
+    const pass = await issuedPass(workspace, { projectId: project.id })
+    const untouched = await issuedPass(workspace, { projectId: other.id })
+    await workspace.ok(remove, { params: { id: project.id } })
+    const seen = async (id: string) => (await workspace.ok(contract.passes.get, { params: { id } })).projectId
+    expect(await seen(pass.id)).toBe(null)
+    await api.runJobs()
+    const rows = await api.database.writer('passes').where({ project_id: project.id })
+    expect(rows).toEqual([])
+    expect(await seen(pass.id)).toBe(null)
+    expect(await seen(untouched.id)).toBe(other.id)
+    const template = await workspace.ok(contract.templates.get, { params: { id: pass.templateId! } })
+    expect(template.projectId).toBe(null)
+    const after = await makePass(workspace, pass.templateId!)
+    expect(after.projectId).toBe(null)
+  })
+
+  test('statistics count live, all and recent passes, and an expired one is not live before any sweep', async () => {
+    const workspace = await api.workspace()
+    const project = await makeProject(workspace)
+    const empty = {
+      projectId: project.id,
+      templateCount: 0,
+      livePassCount: 0,
+      totalPassCount: 0,
+      googleInstallCount: 0,
+      passesAddedLast7Days: 0,
+    }
+    const counts = () => workspace.ok(stats, { params: { id: project.id } })
+    expect(await counts()).toEqual(empty)
+
+    const expiresAt = new Date(api.now.getTime() + 3 * DAY_SECONDS * 1000).toISOString()
+    const design = { organizationName: 'O', description: 'D' }
+    const template = await publishedTemplate(workspace, { projectId: project.id, definition: { design, expiresAt } })
+    await makeTemplate(workspace, { projectId: project.id })
+    await makePass(workspace, template.id)
+    await makePass(workspace, template.id)
+    expect(await counts()).toMatchObject({ templateCount: 2, livePassCount: 0, totalPassCount: 2 })
+    await api.runJobs()
+    await makePass(workspace, template.id)
+    await issuedPass(workspace)
+    const issuing = { ...empty, templateCount: 2, livePassCount: 3, totalPassCount: 3, passesAddedLast7Days: 3 }
+    expect(await counts()).toEqual(issuing)
+    api.advance(3 * DAY_SECONDS)
+    expect(await counts()).toEqual({ ...issuing, livePassCount: 0 })
+    api.advance(5 * DAY_SECONDS)
+    expect(await counts()).toEqual({ ...issuing, livePassCount: 0, passesAddedLast7Days: 0 })
+  })
+
+  test('a deleted template is no longer counted', async () => {
+    const workspace = await api.workspace()
+    const project = await makeProject(workspace)
+    const template = await makeTemplate(workspace, { projectId: project.id })
+    await workspace.ok(contract.templates.delete, { params: { id: template.id } })
+    expect(await workspace.ok(stats, { params: { id: project.id } })).toMatchObject({ templateCount: 0 })
+  })
+
+  test('statistics count passes that are installed on google', async () => {
+    const workspace = await api.workspace()
+    const project = await makeProject(workspace)
+    const pass = await issuedPass(workspace, { projectId: project.id })
+    await issuedPass(workspace, { projectId: project.id })
+    const row = { pass_id: pass.id, workspace_id: workspace.id, installed_at: api.now.getTime() }
+    await api.database.writer('google_installs').insert(row)
+    expect(await workspace.ok(stats, { params: { id: project.id } })).toMatchObject({ googleInstallCount: 1 })
+  })
+})

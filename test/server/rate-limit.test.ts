@@ -1,0 +1,57 @@
+import { describe, expect, test } from 'vitest'
+import { contract } from '../../src/core/contract/contract.ts'
+import type { ErrorBody } from '../../src/core/errors.ts'
+import { newToken } from '../../src/core/rules/token.ts'
+import { type Api, useApi } from '../support/api.ts'
+
+/** The limit counts real time: everything here is sent within a moment. */
+const perSecond = 5
+const burst = 10
+
+const attempts = (count: number, send: () => Promise<{ status: number; headers: Headers; body: unknown }>) =>
+  Promise.all(Array.from({ length: count }, send))
+
+const refused = (answers: { status: number }[]) => answers.filter(({ status }) => status === 429).length
+
+describe('with a limit', () => {
+  const api = useApi('sqlite', { rateLimit: { perSecond, burst } })
+
+  test('a token has its requests a second and its burst, and then 429 RATE_LIMITED with Retry-After', async () => {
+    const workspace = await api.workspace()
+    const other = await api.workspace()
+    const answers = await attempts(30, () => workspace.call(contract.tokens.current, {}))
+    expect(refused(answers)).toBeGreaterThanOrEqual(30 - burst - 3 * perSecond)
+    expect(refused(answers)).toBeLessThanOrEqual(30 - burst - perSecond)
+    const last = answers.find(({ status }) => status === 429)!
+    expect((last.body as ErrorBody).errorCode).toBe('RATE_LIMITED')
+    expect(Number(last.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
+    expect((await other.call(contract.tokens.current, {})).status).toBe(200)
+  })
+
+  test('whoever guesses tokens is slowed down by address, and is not told apart from a stranger', async () => {
+    const answers = await attempts(200, () => guess(api))
+    expect(refused(answers)).toBeGreaterThan(0)
+    expect(answers.filter(({ status }) => status === 401).length).toBeGreaterThan(50)
+    const workspace = await api.workspace()
+    expect((await workspace.call(contract.tokens.current, {})).status).toBe(200)
+  })
+
+  test('opened links are limited by address', async () => {
+    const answers = await attempts(200, () => api.send('GET', '/l/x', { headers: { accept: 'application/json' } }))
+    expect(refused(answers)).toBeGreaterThan(0)
+  })
+})
+
+describe('without a limit', () => {
+  const api = useApi('sqlite')
+
+  test('nothing is ever refused', async () => {
+    const workspace = await api.workspace()
+    expect(refused(await attempts(300, () => workspace.call(contract.tokens.current, {})))).toBe(0)
+    expect(refused(await attempts(200, () => guess(api)))).toBe(0)
+  })
+})
+
+function guess(api: Api) {
+  return api.send('GET', '/v1/tokens/current', { headers: { authorization: `Bearer ${newToken()}` } })
+}

@@ -1,0 +1,104 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { contract } from '../../src/core/contract/contract.ts'
+import type { ErrorBody } from '../../src/core/errors.ts'
+import { type TestWorkspace, targetOf, useApi } from '../support/api.ts'
+import { allRoutes } from '../support/conformance.ts'
+import { dialects } from '../support/databases.ts'
+import { definition, issuedPass, makeProject, makeTemplate, passBody, publishedTemplate } from './fixtures.ts'
+import { png } from './pictures.ts'
+
+const routesWithIds = allRoutes.filter(({ route }) => route.params)
+
+/** A body that would work, for routes that need one. */
+const bodies: Record<string, object> = {
+  'projects.update': { name: 'Mine now' },
+  'templates.update': { name: 'Mine now', projectId: null },
+  'templates.createVersion': { definition: definition() },
+  'passes.update': { label: 'Mine now' },
+  'templateVersions.update': { definition: definition() },
+}
+
+const tables = ['projects', 'templates', 'template_versions', 'images', 'passes', 'jobs', 'events', 'tokens'] as const
+
+describe.each(dialects)('on %s', (dialect) => {
+  const api = useApi(dialect)
+  let owner: TestWorkspace
+  let stranger: TestWorkspace
+  /** One id of each kind of row. */
+  let ids: Record<'project' | 'template' | 'published' | 'draft' | 'pass' | 'image', string>
+
+  beforeAll(async () => {
+    owner = await api.workspace()
+    stranger = await api.workspace()
+    const project = await makeProject(owner)
+    const template = await publishedTemplate(owner, { projectId: project.id })
+    const draft = await owner.ok(contract.templates.createVersion, { params: { id: template.id } })
+    const pass = await issuedPass(owner, { projectId: project.id })
+    const image = await owner.ok(contract.images.create, { body: await png(), contentType: 'image/png' })
+    ids = {
+      project: project.id,
+      template: template.id,
+      published: template.versionId,
+      draft: draft.id,
+      pass: pass.id,
+      image: image.id,
+    }
+  })
+
+  const rowsOf = async (workspace: TestWorkspace) =>
+    Promise.all(tables.map((table) => api.database.writer(table).where({ workspace_id: workspace.id }).orderBy('id')))
+
+  test.each(routesWithIds)('$name answers 404 for every foreign id and changes nothing', async ({ name, route }) => {
+    const before = await rowsOf(owner)
+    for (const [kind, id] of Object.entries(ids)) {
+      const body = bodies[name]
+      const answer = await stranger.send(route.method, targetOf(route, { params: { id } }), body ? { body } : {})
+      expect(answer.status, `${kind}: ${answer.text}`).toBe(404)
+      expect((answer.body as ErrorBody).errorCode, kind).toMatch(/NOT_FOUND$/)
+    }
+    expect(await rowsOf(owner)).toEqual(before)
+  })
+
+  test('no list shows a row of another workspace', async () => {
+    for (const { items, total } of [
+      await stranger.ok(contract.projects.list, {}),
+      await stranger.ok(contract.templates.list, {}),
+      await stranger.ok(contract.templates.list, { query: { projectId: ids.project } }),
+    ]) {
+      expect([items, total]).toEqual([[], 0])
+    }
+  })
+
+  test('a foreign id inside of a body or a query is as unknown as one in the path', async () => {
+    const template = { name: 'T', passType: 'generic' as const, projectId: ids.project }
+    expect(await stranger.refused(contract.templates.create, { body: template })).toMatchObject({ status: 404 })
+    const own = await makeTemplate(stranger)
+    const move = { params: { id: own.id }, body: { projectId: ids.project } }
+    expect(await stranger.refused(contract.templates.update, move)).toMatchObject({ status: 404 })
+    const body = passBody(ids.template)
+    expect(await stranger.refused(contract.passes.create, { body })).toMatchObject({ errorCode: 'TEMPLATE_NOT_FOUND' })
+    const batch = await stranger.ok(contract.passes.createBatch, { body: { passes: [body] } })
+    expect(batch.results[0]).toMatchObject({ success: false, error: { code: 'TEMPLATE_NOT_FOUND' } })
+    const query = { templateId: ids.template }
+    expect(await stranger.refused(contract.templateVersions.list, { query })).toMatchObject({ status: 404 })
+  })
+
+  test('an image of another workspace cannot be published', async () => {
+    const { id } = await makeTemplate(stranger)
+    const content = definition()
+    const design = { ...content.design, images: { logo: ids.image } }
+    const body = { definition: { ...content, design } }
+    const draft = await stranger.ok(contract.templates.createVersion, { params: { id }, body })
+    const refusal = await stranger.refused(contract.templateVersions.publish, { params: { id: draft.id } })
+    expect(refusal.message).toContain('design.images.logo')
+  })
+
+  test('two workspaces use the same externalPassId, each for its own pass', async () => {
+    const [one, other] = [
+      await issuedPass(owner, { externalPassId: 'same' }),
+      await issuedPass(stranger, { externalPassId: 'same' }),
+    ]
+    expect(one.id).not.toBe(other.id)
+    expect(await stranger.refused(contract.passes.get, { params: { id: one.id } })).toMatchObject({ status: 404 })
+  })
+})
