@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { details, duration, printable, table, textWidth } from '../../src/cli/output.ts'
+import { details, duration, printable, table, tableWriter, textWidth, wrapText } from '../../src/cli/output.ts'
 
 const columns = [
   { title: 'id', value: (row: { id: string; name: string }) => row.id },
@@ -26,6 +26,26 @@ test('a column that is there to be copied is never cut', () => {
   const text = table([{ id: 'i'.repeat(36), name: 'n'.repeat(60) }], whole, { width: 40 })
   expect(text).toContain('i'.repeat(36))
   expect(text).toContain(`${'n'.repeat(7)}…`)
+})
+
+test('a table that comes page by page keeps the widths of its first page; without a terminal nothing is cut', () => {
+  const long = { id: 'i'.repeat(12), name: 'n'.repeat(12) }
+  const write = tableWriter(columns, { width: 20 })
+  expect(write([{ id: 'abcdefgh', name: 'one' }])).toBe('ID        NAME\nabcdefgh  one')
+  expect(write([long])).toBe('iiiiiii…  nnn…')
+  const unbounded = tableWriter(columns)
+  unbounded([{ id: 'a', name: 'b' }])
+  expect(unbounded([long])).toBe(`${long.id}  ${long.name}`)
+})
+
+test.each([
+  ['one two three', 7, ['one two', 'three']],
+  ['abcdefgh', 3, ['abc', 'def', 'gh']],
+  ['李𠮷祥 李', 4, ['李𠮷', '祥', '李']],
+  ['李', 1, ['李']],
+  ['', 5, []],
+])('%j in %d columns is wrapped between words, or where it must', (text, width, lines) => {
+  expect(wrapText(text, width)).toEqual(lines)
 })
 
 test('text from elsewhere cannot steer the terminal', () => {

@@ -7,7 +7,9 @@ import {
   type ConnectionFlags,
   canAnimate,
   canColor,
+  colorDepth,
   type Environment,
+  environmentWithoutSettings,
   resolveConnection,
 } from '../../src/cli/settings.ts'
 
@@ -94,4 +96,15 @@ test('colour and movement are for terminals; NO_COLOR takes the colour, TERM=dum
   expect([canColor(terminal, { NO_COLOR: '1' }), canAnimate(terminal, { NO_COLOR: '1' })]).toEqual([false, true])
   expect([canColor(terminal, { TERM: 'dumb' }), canAnimate(terminal, { TERM: 'dumb' })]).toEqual([false, false])
   expect([canColor({}, {}), canAnimate({}, {})]).toEqual([false, false])
+})
+
+test('a terminal is given the colours that it takes, and none where colour is not wanted', () => {
+  const terminal = (depth: number) => ({ isTTY: true, getColorDepth: () => depth })
+  expect([1, 4, 8, 24].map((depth) => colorDepth(terminal(depth), {}))).toEqual([1, 1, 8, 24])
+  expect(colorDepth(terminal(24), { NO_COLOR: '1' })).toBe(1)
+  expect(colorDepth({ ...terminal(24), isTTY: false }, {})).toBe(1)
+})
+
+test('a program that stands alone is told no setting of this one', () => {
+  expect(environmentWithoutSettings({ PATH: '/bin', PASSES_URL: 'https://passes.example' })).toEqual({ PATH: '/bin' })
 })

@@ -4,40 +4,9 @@ import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { execa } from 'execa'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import type { Client } from '../../src/client/client.ts'
-import { emptyDatabase, temporaryFolder } from '../support/databases.ts'
-import { program, run, type ServerOptions, startServer, type TestServer } from './server.ts'
-
-interface Setup {
-  server: TestServer
-  folder: string
-  projectId: string
-  templateId: string
-}
-
-async function setUp(options: ServerOptions = {}): Promise<Setup> {
-  const server = await startServer(options)
-  const { id: projectId } = await server.client.projects.create({ body: { name: 'Fair' } })
-  return { server, folder: temporaryFolder(), projectId, templateId: await publishTemplate(server.client, projectId) }
-}
-
-async function publishTemplate(client: Client, projectId: string): Promise<string> {
-  const template = await client.templates.create({ body: { name: 'Ticket', passType: 'eventTicket', projectId } })
-  const { id } = await client.templates.createVersion({
-    params: { id: template.id },
-    body: {
-      definition: {
-        variables: [
-          { name: 'seat', label: 'Seat', required: true },
-          { name: 'day', label: 'Day', format: 'date' },
-        ],
-        design: { organizationName: 'Fair', description: 'Ticket' },
-      },
-    },
-  })
-  await client.templateVersions.publish({ params: { id } })
-  return template.id
-}
+import { emptyDatabase } from '../support/databases.ts'
+import { environment, publishTicket, resume, type Setup, setUp, startRun } from './bulk-setup.ts'
+import { program, run } from './server.ts'
 
 function rowsFor(count: number, prefix = 'T'): string[][] {
   return Array.from({ length: count }, (_, index) => [
@@ -60,23 +29,6 @@ function read(path: string, delimiter = ','): Record<string, string>[] {
 
 async function passCount({ server, projectId }: Setup): Promise<number> {
   return (await server.client.projects.stats({ params: { id: projectId } })).totalPassCount
-}
-
-/** The environment of a user without profiles. */
-function environment({ server, folder }: Setup) {
-  return { PASSES_URL: server.url, PASSES_TOKEN: server.token, XDG_CONFIG_HOME: folder }
-}
-
-/** Starts a run and waits until it has written down its first batches. */
-async function startRun(setup: Setup, args: string[]) {
-  const child = execa('node', [program, ...args], { cwd: setup.folder, env: environment(setup), reject: false })
-  const journal = join(setup.folder, `${args[1]}.journal`)
-  await vi.waitFor(() => expect(existsSync(journal) && readFileSync(journal, 'utf8')).toMatch(/"rows":\d00,/), {
-    timeout: 30_000,
-    interval: 5,
-  })
-  // Wrapped, since a child is awaited like a promise.
-  return { child }
 }
 
 test('2,000 rows become 2,000 passes, and the links file joins them to the input in its order', async () => {
@@ -106,7 +58,7 @@ test('2,000 rows become 2,000 passes, and the links file joins them to the input
 test('failing rows are set aside with their error, mended, and fed back', async () => {
   const setup = await setUp()
   const { server, folder, projectId, templateId } = setup
-  const other = await publishTemplate(server.client, projectId)
+  const other = await publishTicket(server.client, projectId)
   await server.client.passes.create({
     body: { externalPassId: 'T-7', label: 'Grace', templateId: other, variables: { seat: '1' } },
   })
@@ -127,7 +79,7 @@ test('failing rows are set aside with their error, mended, and fed back', async 
   expect(failures.map((failure) => [failure.externalPassId, failure.error])).toEqual([
     ['T-3', 'seat: Is required (Seat)'],
     ['T-7', expect.stringMatching(/^DUPLICATE_PASS: /)],
-    ['T-100', 'day: Must be a date such as 2027-05-31'],
+    ['T-100', 'day: Must be of the format date, such as 2027-05-31'],
     ['T-249', 'Has 5 cells where the header has 4; behind the last column stands surplus'],
   ])
   expect(read(join(folder, 'links.csv'))).toHaveLength(246)
@@ -161,9 +113,7 @@ test('Ctrl-C in the middle exits 130 and prints the command that goes on, withou
   expect(exitCode).toBe(130)
   const doneBefore = await passCount(setup)
   expect(doneBefore).toBeLessThan(6_000)
-  const command = /go on with: (.+)$/m.exec(stderr)![1]!
-  const resumed = await execa(command, { shell: true, cwd: folder, env: environment(setup), reject: false })
-  expect(resumed).toMatchObject({ exitCode: 0 })
+  expect(await resume(setup, stderr)).toMatchObject({ exitCode: 0 })
   expect(await passCount(setup)).toBe(6_000)
   expect(read(join(folder, 'links.csv')).map((link) => link.externalPassId)).toEqual(rows.map(([id]) => id))
 })

@@ -143,6 +143,7 @@ describe.each(dialects.slice(0, 1))('on %s', (dialect) => {
   })
 
   test.each([
+    '/v1/passes/',
     '/',
     '/v1',
     '/v1/nothing',

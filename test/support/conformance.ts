@@ -70,7 +70,7 @@ function checkError(method: string, path: string, { status, headers, body }: Ans
   expect(documented.split(', '), `${what}: not in /openapi.json`).toContain(errorCode)
 }
 
-/** The route that serves a request, as the router would choose it: fixed paths first, a slash at the end is nothing. */
+/** The route that serves a request, as the router would choose it: fixed paths first. */
 function routeOf(method: string, path: string): Route | undefined {
   const matches = allRoutes
     .map(({ route }) => route)
@@ -79,7 +79,7 @@ function routeOf(method: string, path: string): Route | undefined {
 }
 
 function pattern(path: string): RegExp {
-  return new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}/?$`)
+  return new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`)
 }
 
 interface Operation {

@@ -1,8 +1,11 @@
 import { expect, test } from 'vitest'
+import { checkRows } from '../../../src/cli/bulk/check-rows.ts'
+import type { CsvRow } from '../../../src/cli/bulk/csv.ts'
+import type { CheckedRow } from '../../../src/cli/bulk/row-action.ts'
 import { type ColumnOptions, planColumns } from '../../../src/cli/issue/columns.ts'
-import type { CsvRow } from '../../../src/cli/issue/csv.ts'
-import { type CheckedRow, checkRows, declaredVariables } from '../../../src/cli/issue/row-check.ts'
+import { compileRow, declaredVariables } from '../../../src/cli/issue/row-check.ts'
 import { VariableDefinition } from '../../../src/core/contract/definition.ts'
+import type { PassCreate } from '../../../src/core/contract/passes.ts'
 import { VariablesSchema } from '../../../src/core/contract/templates.ts'
 import { variablesSchema } from '../../../src/core/rules/variables.ts'
 
@@ -17,17 +20,22 @@ function declare(...variables: object[]) {
 
 const seat = { name: 'seat', label: 'Seat', required: true }
 
-async function check(header: string[], rows: string[][], variables: VariableDefinition[]): Promise<CheckedRow[]> {
+async function check(
+  header: string[],
+  rows: string[][],
+  variables: VariableDefinition[],
+): Promise<CheckedRow<PassCreate>[]> {
   const source = async function* (): AsyncGenerator<CsvRow> {
     for (const [index, cells] of rows.entries()) yield { cells, line: index + 2, bytes: 0, problem: undefined }
   }
-  const checked: CheckedRow[] = []
+  const checked: CheckedRow<PassCreate>[] = []
   const columns = planColumns(header, variables, defaults)
-  for await (const row of checkRows(source(), columns, { id: templateId, variables })) checked.push(row)
+  const checkRow = compileRow(columns, { id: templateId, variables })
+  for await (const row of checkRows(source(), 'externalPassId', checkRow)) checked.push(row)
   return checked
 }
 
-const errors = (rows: CheckedRow[]) => rows.map((row) => ('error' in row ? row.error : undefined))
+const errors = (rows: CheckedRow<PassCreate>[]) => rows.map((row) => ('error' in row ? row.error : undefined))
 
 test('a header lists everything that it lacks at once, and the flag that names another column', () => {
   const plan = () => planColumns(['id', 'seat.row', 'x', 'x'], declare(seat), defaults)
@@ -95,9 +103,9 @@ test('a row is refused for what the server would refuse, with every reason', asy
     variables,
   )
   expect(errors(rows)).toEqual([
-    'label: Must not be empty; seat: Is required (Seat); day: Must be a date such as 2027-05-31; ' +
+    'label: Must not be empty; seat: Is required (Seat); day: Must be of the format date, such as 2027-05-31; ' +
       'code: Must have at most 3 characters',
-    'day: Must be a date such as 2027-05-31',
+    'day: Must be of the format date, such as 2027-05-31',
     undefined,
     'externalPassId: Must have at most 255 characters',
   ])

@@ -8,7 +8,7 @@ import {
   type JournalEntry,
   type JournalHead,
   openJournal,
-} from '../../../src/cli/issue/journal.ts'
+} from '../../../src/cli/bulk/journal.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'passes-journal-'))
 afterAll(() => rmSync(root, { recursive: true }))
@@ -25,9 +25,8 @@ beforeEach(() => {
     file: { bytes: 10, modified: 1, start: 'abc' },
     server: 'http://127.0.0.1:3000',
     workspaceId: 'w',
-    templateId: 't',
-    externalIdColumn: 'externalPassId',
-    labelColumn: 'label',
+    command: 'issue',
+    settings: { '--template': 't', '--label-column': 'label' },
     out: null,
     failures: null,
   }
@@ -36,7 +35,7 @@ beforeEach(() => {
 const entry = (rows: number, more: Partial<JournalEntry> = {}): JournalEntry => ({
   ...atStart,
   rows,
-  created: rows,
+  succeeded: rows,
   bytes: rows * 10,
   ...more,
 })
@@ -79,8 +78,12 @@ test.each<[string, Partial<JournalHead>]>([
   ['another version of this file', { file: { bytes: 10, modified: 2, start: 'abc' } }],
   ['another server', { server: 'http://127.0.0.1:4000' }],
   ['another workspace', { workspaceId: 'v' }],
-  ['another template', { templateId: 'u' }],
-  ['other columns', { labelColumn: 'name' }],
+  ['another command', { command: 'update' }],
+  ['another --template', { settings: { '--template': 'u', '--label-column': 'label' } }],
+  [
+    'another --template-version',
+    { settings: { '--template': 't', '--label-column': 'label', '--template-version': '2' } },
+  ],
   ['other files', { out: '/tmp/links.csv' }],
 ])('an unfinished run over %s is refused, a finished one is replaced', async (what, change) => {
   await write(entry(100))

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { type CsvRow, openCsv } from '../../../src/cli/issue/csv.ts'
+import { type CsvRow, openCsv } from '../../../src/cli/bulk/csv.ts'
 
 async function read(content: string | Buffer, options: { chunkBytes?: number } = {}) {
   const bytes = Buffer.from(content)

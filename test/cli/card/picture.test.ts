@@ -1,0 +1,126 @@
+import { stripVTControlCharacters } from 'node:util'
+import bwip from 'bwip-js/node'
+import { expect, test } from 'vitest'
+import { type CardJson, drawCard } from '../../../src/cli/card/picture.ts'
+import { halfBlocks, symbolModules } from '../../../src/cli/card/symbol.ts'
+import { textWidth } from '../../../src/cli/output.ts'
+
+const card: CardJson = {
+  passType: 'eventTicket',
+  organizationName: 'Fair',
+  description: 'Ticket',
+  logoText: 'Grand Fair',
+  colors: { background: '#1b1d4d', foreground: '#ffffff', label: '#ffc15e' },
+  images: {},
+  fields: {
+    header: [{ key: 'seat', label: 'SEAT', value: '12A' }],
+    primary: [{ key: 'name', label: 'NAME', value: 'Ada Lovelace' }],
+    secondary: [
+      { key: 'hall', label: 'HALL', value: '李𠮷祥'.repeat(10) },
+      { key: 'day', label: 'DAY', value: '2027-05-31' },
+    ],
+    auxiliary: [],
+    back: [{ key: 'terms', label: 'Terms', value: 'Be \u001B[2Jkind' }],
+  },
+  barcode: { format: 'qr', message: 'https://passes.example/T-1', altText: 'T-1' },
+  locations: [],
+  relevantDate: null,
+  links: [{ label: 'Help', url: 'https://fair.example' }],
+  expiresAt: '2027-06-01T00:00:00.000Z',
+  voided: false,
+  apple: {},
+  google: {},
+}
+
+const plain = { width: undefined, colorDepth: 1 } as const
+
+/** The modules that are drawn by lines of half blocks: what is not light is dark. */
+function readBack(lines: string[]): boolean[][] {
+  return lines.flatMap((line) => [
+    [...line].map((block) => block !== '█' && block !== '▀'),
+    [...line].map((block) => block !== '█' && block !== '▄'),
+  ])
+}
+
+/** What the library itself says of a code whose rows are one module tall. */
+function modulesOf(bcid: string, text: string): boolean[][] {
+  const [symbol] = bwip.raw({ bcid, text })
+  if (!symbol || !('pixs' in symbol)) throw new Error('Not a code of two dimensions')
+  return Array.from({ length: symbol.pixy }, (_, y) =>
+    Array.from({ length: symbol.pixx }, (__, x) => symbol.pixs[y * symbol.pixx + x] === 1),
+  )
+}
+
+test.each([
+  ['qr', 'qrcode', 4],
+  ['aztec', 'azteccode', 2],
+] as const)(
+  'the %s code that is drawn is, module by module, the code, in its quiet zone',
+  async (format, bcid, quiet) => {
+    for (const message of ['T-1', 'https://passes.example/0198c7a2', 'Grüße aus Łódź 李']) {
+      const modules = (await symbolModules(format, message))!
+      const drawn = readBack(halfBlocks(modules))
+      const inner = drawn.slice(quiet, modules.length - quiet).map((row) => row.slice(quiet, -quiet))
+      expect(inner).toEqual(modulesOf(bcid, message))
+      const border = [...drawn.slice(0, quiet), ...drawn.slice(modules.length - quiet, modules.length)].flat()
+      expect(border).not.toContain(true)
+      for (const row of drawn.slice(0, modules.length)) {
+        expect([...row.slice(0, quiet), ...row.slice(-quiet)]).not.toContain(true)
+      }
+    }
+  },
+)
+
+test('the rows of PDF417 are three modules tall, as readers need them', async () => {
+  const modules = (await symbolModules('pdf417', 'T-1'))!
+  const inner = modules.slice(2, -2)
+  expect(inner.length % 3).toBe(0)
+  for (let row = 0; row < inner.length; row += 3) {
+    expect(inner[row + 1]).toEqual(inner[row])
+    expect(inner[row + 2]).toEqual(inner[row])
+  }
+  expect(inner.every((row) => row[2] && row.at(-3))).toBe(true)
+})
+
+test('a picture shows fields, code and back, and every line of its frame is equally wide', async () => {
+  const picture = await drawCard(card, plain)
+  for (const text of ['Grand Fair', 'SEAT', '12A', 'Ada Lovelace', 'DAY', '2027-05-31', '▄▄▄▄▄', 'T-1']) {
+    expect(picture).toContain(text)
+  }
+  expect(picture).toMatch(/^Terms +Be \uFFFD\[2Jkind\nHelp +https:\/\/fair\.example\nExpires +2027-06-01/m)
+  const frame = picture.split('\n').filter((line) => /^[╭│╰]/.test(line))
+  expect(frame.length).toBeGreaterThan(20)
+  expect(new Set(frame.map(textWidth)).size).toBe(1)
+})
+
+test('colours are those of the card on a terminal that takes them, the nearest of 256 on others, and none elsewhere', async () => {
+  expect(await drawCard(card, plain)).not.toContain('\u001B')
+  const [deep, shallow] = await Promise.all([
+    drawCard(card, { width: 80, colorDepth: 24 }),
+    drawCard(card, { width: 80, colorDepth: 8 }),
+  ])
+  expect(deep).toContain('\u001B[48;2;27;29;77m')
+  expect(deep).toContain('\u001B[38;2;255;193;94m')
+  expect(shallow).toContain('\u001B[48;5;60m')
+  expect(shallow).not.toContain('8;2;')
+  // The code is black on white whatever the card is.
+  expect(deep).toContain('\u001B[48;2;0;0;0m\u001B[38;2;255;255;255m█')
+  for (const line of deep.split('\n').filter((text) => text.includes('\u001B'))) {
+    expect(textWidth(stripVTControlCharacters(line))).toBe(52)
+    expect(line.endsWith('\u001B[0m')).toBe(true)
+  }
+})
+
+test('a picture fits its terminal, and a code that does not is told in words', async () => {
+  const picture = await drawCard({ ...card, barcode: { ...card.barcode, format: 'pdf417' } }, { ...plain, width: 40 })
+  const frame = picture.split('\n').filter((line) => /^[╭│╰]/.test(line))
+  expect(Math.max(...frame.map(textWidth))).toBe(40)
+  expect(frame.join('\n')).toContain('PDF417: ')
+})
+
+test.each([
+  ['code128', 'T-1', 'Code 128: T-1'],
+  ['qr', 'x '.repeat(501), 'QR code: x x'],
+] as const)('%s that cannot be drawn is told in words', async (format, message, words) => {
+  expect(await drawCard({ ...card, barcode: { format, message, altText: null } }, plain)).toContain(words)
+})

@@ -1,0 +1,106 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { changeEach } from '../../../src/cli/changes/each-pass.ts'
+import { groupIds } from '../../../src/cli/changes/find-passes.ts'
+import { limitConcurrency } from '../../../src/cli/changes/limit-concurrency.ts'
+import type { Client } from '../../../src/client/client.ts'
+import { ApiError } from '../../../src/client/errors.ts'
+
+test('ids are asked for in groups of a hundred that fit the line of a request, each once and in order', () => {
+  expect(groupIds(Array.from({ length: 250 }, (_, index) => `T-${index}`)).map((group) => group.length)).toEqual([
+    100, 100, 50,
+  ])
+  fc.assert(
+    fc.property(fc.array(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 255 })), (ids) => {
+      const groups = groupIds(ids)
+      expect(groups.flat()).toEqual(ids)
+      for (const group of groups) {
+        const query = new URLSearchParams(group.map((id): [string, string] => ['externalPassId', id]))
+        if (group.length > 1) expect(`${query}`.length).toBeLessThan(8_000)
+        expect(group.length).toBeLessThanOrEqual(100)
+      }
+    }),
+  )
+})
+
+test('no more than the limit runs at once, all of it runs, and a failure frees its place', async () => {
+  const limit = limitConcurrency(3)
+  let running = 0
+  let most = 0
+  const results = await Promise.allSettled(
+    Array.from({ length: 20 }, (_, index) =>
+      limit(async () => {
+        running += 1
+        most = Math.max(most, running)
+        await sleep(1)
+        running -= 1
+        if (index % 5 === 0) throw new Error('no')
+        return index
+      }),
+    ),
+  )
+  expect(most).toBe(3)
+  expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(16)
+})
+
+/** A client that finds a pass for every id but `missing`. */
+function fakeClient(): { client: Client; lists: number } {
+  const state = { lists: 0 }
+  const list = async ({ query }: { query: { externalPassId: string[] } }) => {
+    state.lists += 1
+    const found = query.externalPassId.filter((id) => id !== 'missing')
+    return { items: found.map((externalPassId) => ({ id: `id-${externalPassId}`, externalPassId })) }
+  }
+  return Object.assign(state, { client: { passes: { list } } as unknown as Client })
+}
+
+const refusal = (status: number, code: string) =>
+  new ApiError({
+    status,
+    code,
+    message: 'No.',
+    correlationId: 'c',
+    details: {},
+    request: { method: 'PATCH', path: '/' },
+  })
+
+const items = (...ids: string[]) => ids.map((externalPassId) => ({ externalPassId }))
+
+test('a batch costs one request to find its passes and one for each row; what fails is the error of its row', async () => {
+  const changed: string[] = []
+  const fake = fakeClient()
+  const send = changeEach({
+    concurrency: 4,
+    change: async (pass) => {
+      changed.push(pass.id)
+      if (pass.externalPassId === 'void') throw refusal(409, 'PASS_ALREADY_VOIDED')
+    },
+  })
+  const results = await send(items('a', 'missing', 'void', 'b'), { client: fake.client, note: () => undefined })
+  expect(results).toEqual([
+    { cells: [] },
+    { error: 'PASS_NOT_FOUND: There is no pass with this external id' },
+    { error: 'PASS_ALREADY_VOIDED: No.' },
+    { cells: [] },
+  ])
+  expect(fake.lists).toBe(1)
+  expect(changed.sort()).toEqual(['id-a', 'id-b', 'id-void'])
+})
+
+test.each([401, 403, 500, 503])(
+  'an answer %d would meet every row: it ends the batch, and requests beside it',
+  async (status) => {
+    const signals: AbortSignal[] = []
+    const send = changeEach({
+      concurrency: 2,
+      change: async (_, __, { signal }) => {
+        signals.push(signal)
+        throw refusal(status, 'FORBIDDEN')
+      },
+    })
+    const sending = send(items('a', 'b', 'c'), { client: fakeClient().client, note: () => undefined })
+    await expect(sending).rejects.toMatchObject({ status })
+    expect(signals.every((signal) => signal.aborted)).toBe(true)
+  },
+)

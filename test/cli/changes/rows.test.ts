@@ -1,0 +1,88 @@
+import { expect, test } from 'vitest'
+import { compileRow } from '../../../src/cli/changes/update-action.ts'
+import { planUpdateColumns } from '../../../src/cli/changes/update-columns.ts'
+import { voidAction } from '../../../src/cli/changes/void-action.ts'
+import type { Client } from '../../../src/client/client.ts'
+
+const defaults = { externalIdColumn: 'externalPassId', labelColumn: undefined, changesAll: false }
+
+function compile(header: string[], options: Partial<Parameters<typeof compileRow>[1]> = {}) {
+  const changesAll = options.templateVersion !== undefined
+  return compileRow(planUpdateColumns(header, { ...defaults, changesAll }), {
+    unsetMarker: '\\N',
+    templateVersion: undefined,
+    ...options,
+  })
+}
+
+test('a row changes what it gives: an empty cell keeps, the marker removes, the error column is nothing', () => {
+  const check = compile(['externalPassId', 'label', 'seat', 'hall', 'door', 'error'])
+  expect(check(['T-1', '', '12A', '', '\\N', 'was wrong'])).toEqual({
+    item: { externalPassId: 'T-1', body: { variables: { seat: '12A', door: null } } },
+  })
+  expect(check(['T-1', 'Ada', '', '', '', ''])).toEqual({ item: { externalPassId: 'T-1', body: { label: 'Ada' } } })
+})
+
+test('another marker leaves the usual one a value', () => {
+  const check = compile(['externalPassId', 'seat', 'door'], { unsetMarker: '(none)' })
+  expect(check(['T-1', '\\N', '(none)'])).toEqual({
+    item: { externalPassId: 'T-1', body: { variables: { seat: '\\N', door: null } } },
+  })
+})
+
+test('a version upgrades every row, and a file of ids alone is then enough', () => {
+  const check = compile(['externalPassId'], { templateVersion: 'latest' })
+  expect(check(['T-1'])).toEqual({ item: { externalPassId: 'T-1', body: { templateVersion: 'latest' } } })
+  expect(() => planUpdateColumns(['externalPassId', 'error'], defaults)).toThrow(
+    expect.objectContaining({
+      details: expect.objectContaining({
+        issues: [{ path: [], message: 'There is no column to take changes from, and no --template-version' }],
+      }),
+    }),
+  )
+})
+
+test('a row is refused for what no template would take, with every reason', () => {
+  const check = compile(['externalPassId', 'label', 'seat'])
+  expect(check(['', 'x'.repeat(256), '1'])).toEqual({
+    errors: ['externalPassId: Must not be empty', 'label: Must have at most 255 characters'],
+  })
+  expect(check(['T-1', '\\N', ''])).toEqual({ errors: ['label: A label cannot be removed'] })
+})
+
+test('a header names what it lacks, stands twice, or belongs to the system', () => {
+  const plan = () => planUpdateColumns(['id', 'seat.row', 'x', 'x'], { ...defaults, labelColumn: 'name' })
+  expect(plan).toThrow(
+    expect.objectContaining({
+      details: expect.objectContaining({
+        issues: [
+          'There is no column externalPassId for the external id; --external-id-column names another one',
+          'There is no column name for the label; --label-column names another one',
+          'The column seat.row has a dot in its name; such names belong to the system',
+          'The column x stands twice',
+        ].map((message) => ({ path: [], message })),
+      }),
+    }),
+  )
+})
+
+test('a row to void takes its own reason before that of all, and ignores what else it holds', async () => {
+  const options = { externalIdColumn: 'ticket', reasonColumn: undefined, reason: 'refunded', dryRun: true }
+  const action = voidAction({ ...options, concurrency: 1 })
+  const { check } = await action.plan({} as Client, ['ticket', 'name', 'reason'])
+  const rows = [
+    ['T-1', 'Ada', 'moved'],
+    ['T-2', 'Grace', ''],
+    ['T-3', 'Joan', 'x'.repeat(256)],
+  ]
+  async function* source() {
+    for (const [index, cells] of rows.entries()) yield { cells, line: index + 2, bytes: 0, problem: undefined }
+  }
+  const checked: unknown[] = []
+  for await (const row of check(source())) checked.push('item' in row ? row.item : row.error)
+  expect(checked).toEqual([
+    { externalPassId: 'T-1', reason: 'moved' },
+    { externalPassId: 'T-2', reason: 'refunded' },
+    'reason: Must have at most 255 characters',
+  ])
+})

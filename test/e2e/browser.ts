@@ -1,0 +1,77 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { onTestFinished } from 'vitest'
+
+const named = process.env.PASSES_CHROMIUM
+const executablePath = named ?? '/usr/bin/chromium'
+
+/** Why nothing can be seen in a browser here; undefined where it can, and where it has to: in CI, or where one is named. */
+export const skipReason =
+  existsSync(executablePath) || named !== undefined || process.env.CI === 'true'
+    ? undefined
+    : `there is no ${executablePath}; PASSES_CHROMIUM names another`
+
+export function launchBrowser(): Promise<Browser> {
+  return chromium.launch({
+    executablePath,
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  })
+}
+
+export const screens = {
+  phone: { width: 390, height: 844 },
+  desktop: { width: 1280, height: 900 },
+} as const
+
+export interface Visit {
+  page: Page
+  context: BrowserContext
+  /** What a page that is sound never does: messages on the console, dialogs, errors, breaches of its policy. */
+  incidents: string[]
+}
+
+/** A fresh visitor. */
+export async function visit(browser: Browser, options: BrowserContextOptions = {}): Promise<Visit> {
+  const context = await browser.newContext(options)
+  onTestFinished(() => context.close())
+  const page = await context.newPage()
+  const incidents: string[] = []
+  page.on('console', (message) => incidents.push(`console ${message.type()}: ${message.text()}`))
+  page.on('pageerror', (error) => incidents.push(`error: ${error.message}`))
+  page.on('dialog', async (dialog) => {
+    incidents.push(`dialog: ${dialog.message()}`)
+    await dialog.dismiss()
+  })
+  await page.addInitScript({
+    content: `addEventListener('securitypolicyviolation', (breach) => {
+      console.error('policy: ' + breach.violatedDirective + ' ' + breach.blockedURI)
+    })`,
+  })
+  return { page, context, incidents }
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** What axe-core has against a page, by every rule and of any weight, and what it could not decide. */
+export async function accessibilityIssues(page: Page): Promise<string[]> {
+  await page.evaluate(axe)
+  const { violations, incomplete } = (await page.evaluate('axe.run()')) as Record<
+    'violations' | 'incomplete',
+    Finding[]
+  >
+  const show = ({ id, nodes }: Finding) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(', ')}`
+  return [...violations.map(show), ...incomplete.map((finding) => `undecided ${show(finding)}`)]
+}
+
+interface Finding {
+  id: string
+  nodes: { html: string }[]
+}
