@@ -12,17 +12,19 @@ export interface Asset {
 
 /**
  * An iPad calls itself a Macintosh, and only its touch screen gives it away. It is sent to the Apple link once: the
- * entry in the history remembers it, so that coming back or reloading leaves the visitor on the page.
+ * entry in the history remembers it, so that coming back or reloading leaves the visitor on the page, which is whole by
+ * then: what the link gives is a file.
  */
 export const tabletScript = asset(
   'tablet.js',
   'text/javascript; charset=utf-8',
-  `const link = document.querySelector('a[data-platform="apple"]')
-const isTablet = navigator.userAgent.includes('Macintosh') && navigator.maxTouchPoints > 1
-if (link && isTablet && !history.state?.isSentOn) {
+  `addEventListener('load', () => {
+  const link = document.querySelector('a[data-platform="apple"]')
+  const isTablet = navigator.userAgent.includes('Macintosh') && navigator.maxTouchPoints > 1
+  if (!link || !isTablet || history.state?.isSentOn) return
   history.replaceState({ isSentOn: true }, '')
   location.replace(link.href)
-}
+})
 `,
 )
 

@@ -14,7 +14,12 @@ ${cardBackHtml(card)}`
   return buildPage({
     title: card.description,
     main,
-    styles: [cardStyle(card)],
+    styles: [cardStyle(card), STYLE],
     imageOrigin: imageBase && new URL(imageBase).origin,
   })
 }
+
+const STYLE = `
+main { display: grid; gap: 1rem }
+main > * { width: 100%; margin-block: 0 }
+`

@@ -13,10 +13,11 @@ export const CARD_STYLE = `
 .fields dt { color: var(--label); font-size: .6875rem; font-weight: 600; letter-spacing: .03em }
 .fields dd { font-size: 1.0625rem }
 .fields dd:empty, .fields dt:empty { display: none }
-.fields.header { flex: 0 1 auto; flex-wrap: nowrap; justify-content: flex-end; max-width: 60% }
+.fields.header { flex: 0 1 auto; justify-content: flex-end; max-width: 60% }
 .fields.header > div { align-items: flex-end }
 .strip, .hero { display: block; width: calc(100% + 2rem); max-width: none; margin: 0 -1rem; object-fit: cover }
-.strip { aspect-ratio: 375 / 123 }
+.strip { aspect-ratio: 375 / 144 }
+.eventTicket .strip { aspect-ratio: 375 / 98 }
 .hero { aspect-ratio: 1032 / 336 }
 .front { display: flex; justify-content: space-between; align-items: flex-start; gap: 1rem }
 .front:empty { display: none }
@@ -25,19 +26,24 @@ export const CARD_STYLE = `
 .fields.primary dd { font-size: 1.75rem; line-height: 1.1; letter-spacing: -.01em }
 .fields.secondary > div, .fields.auxiliary > div { flex-grow: 1 }
 .fields.secondary > div:last-child:not(:first-child), .fields.auxiliary > div:last-child:not(:first-child) { flex-grow: 0 }
-.barcode { display: grid; justify-items: center; gap: .5rem; max-width: 100%; margin: .5rem auto 0; padding: 1rem; border-radius: .75rem;
+.barcode { display: grid; justify-items: center; gap: .5rem; max-width: 100%; margin: .25rem auto 0; padding: 1rem; border-radius: .75rem;
   background: #ffffff; color: #000000; forced-color-adjust: none }
 .symbol svg { display: block; width: 100%; height: auto }
-.qr .symbol, .aztec .symbol { width: 10.5rem; max-width: 100% }
+.qr .symbol, .aztec .symbol { width: 10rem; max-width: 100% }
 .pdf417, .code128 { width: 100% }
 .pdf417 .symbol, .code128 .symbol { width: 100% }
+.code128 { padding-inline: 1.5rem }
 .code128 svg { height: 5rem }
 .barcode figcaption { font-size: .8125rem; text-align: center }
 
 .storeCard .primary dd, .coupon .primary dd { font-size: 2.5rem; font-weight: 300 }
+.storeCard .primary > div, .coupon .primary > div { flex-direction: column-reverse; justify-content: flex-end }
+.storeCard .primary dt, .coupon .primary dt { font-size: .8125rem }
 .boardingPass .primary { flex-wrap: nowrap; justify-content: space-between; align-items: flex-end }
 .boardingPass .primary dd { font-size: 2.25rem; font-weight: 300 }
-.boardingPass .primary > div:last-child:not(:first-child) { align-items: flex-end }
+.boardingPass .primary > div:last-child:not(:first-child) { align-items: flex-end; order: 2 }
+.boardingPass .primary:has(> :nth-child(2):last-child)::before { content: "→" / ""; order: 1; color: var(--label); font-size: 1.5rem }
+.boardingPass[dir="rtl"] .primary:has(> :nth-child(2):last-child)::before { content: "←" / "" }
 .eventTicket { -webkit-mask: radial-gradient(circle 1.125rem at 50% -.375rem, #0000 97%, #000);
   mask: radial-gradient(circle 1.125rem at 50% -.375rem, #0000 97%, #000) }
 .coupon { padding-block: 1.375rem; border-radius: 0;

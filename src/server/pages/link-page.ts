@@ -42,7 +42,7 @@ export function linkPage(facts: LinkPageFacts): Page {
     return `<a class="button" data-platform="${platform}" href="${address}">Add to ${platformNames[platform]}</a>`
   })
   const main = `<div class="intro"><h1 dir="auto">${escapeHtml(pass.label)}</h1>
-<p class="muted" dir="auto">${escapeHtml(card.description)}</p>
+<p class="muted" dir="auto">${escapeHtml(pass.templateName)}</p>
 ${expiryHtml(card)}</div>
 <div class="picture">${cardHtml(card, { imageBase })}</div>
 <div class="actions">${isInApp ? IN_APP_HINT : ''}${buttons.join('\n')}</div>
@@ -58,8 +58,8 @@ ${expiryHtml(card)}</div>
 
 const imageBase = fromLink('/images/')
 
-const IN_APP_HINT = `<p class="hint"><strong>Open this page in your browser.</strong> The app that shows it may not be able
-to add passes: look for “Open in browser” in its menu.</p>`
+const IN_APP_HINT = `<p class="hint"><strong>Open in your browser:</strong> the app that shows this page may not be able
+to add passes. Look for “Open in browser” in its menu.</p>`
 
 /** On a computer the pass is wanted on another device; the sheet hides this where the screen is a phone's. */
 function phoneHtml(address: string): string {

@@ -103,5 +103,5 @@ const STYLE = `
 .problem { padding: 2rem 1.5rem; border-radius: 1rem; background: var(--raised); text-align: center }
 .problem svg { margin-bottom: .75rem; color: var(--muted) }
 .problem h1 { margin-bottom: .75rem }
-.problem p { margin: .75rem 0 0 }
+.problem p { margin: .75rem 0 0; text-wrap: balance }
 `

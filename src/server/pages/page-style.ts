@@ -10,7 +10,7 @@ export const PAGE_STYLE = `
 html { font: 100%/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; -webkit-text-size-adjust: 100% }
 body { margin: 0; min-height: 100vh; min-height: 100svh; display: grid; background: var(--page); color: var(--text);
   overflow-wrap: anywhere; -webkit-font-smoothing: antialiased }
-main { width: min(26rem, 100%); min-width: 0; margin: auto; padding: 1.5rem 1rem }
+main { width: min(26rem, 100%); min-width: 0; margin: auto; padding: 1rem }
 h1 { margin: 0 0 .25rem; font-size: 1.5rem; line-height: 1.2; letter-spacing: -.01em }
 p { margin: .25rem 0 }
 p, dd, figcaption { white-space: pre-line }

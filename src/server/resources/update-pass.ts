@@ -44,12 +44,13 @@ export async function updatePass(
   if (fields.length === 0) return pass
   const change = planChange(pass, body, version, now)
   const isNew = isChange(pass, change)
-  const updated = { ...pass, ...change, ...(isNew && bumped(pass, now)) }
+  const isRetried = pass.status === 'FAILED'
+  const updated = { ...pass, ...change, ...((isNew || isRetried) && counted(pass, isNew, now)) }
   if (options.dryRun) return updated
 
   if (isNew) await tx.passes.update(workspaceId, passId, change, now)
-  else if (pass.status === 'FAILED') await tx.passes.setQueuedAgain(workspaceId, [passId], now)
-  if (pass.status === 'FAILED') {
+  else if (isRetried) await tx.passes.setQueuedAgain(workspaceId, [passId], now)
+  if (isRetried) {
     const { correlationId } = context
     await tx.jobs.insert([{ workspaceId, kind: 'issue-pass', subject: passId, correlationId }], now)
   }
@@ -92,10 +93,11 @@ async function targetVersion(
     throw new Problem('TEMPLATE_VERSION_NOT_NEWER', { details: { templateVersion: pass.templateVersion } })
   }
   const isOwn = number === pass.templateVersion
-  if (!isOwn && (number === null || pass.latestTemplateVersion === null)) throw noVersion(wanted)
+  const newest = pass.latestTemplateVersion
+  if (!isOwn && (number === null || newest === null || number > newest)) throw noVersion(wanted)
   const version = isOwn
     ? (await tx.templateVersions.listByIds(workspaceId, [pass.templateVersionId]))[0]
-    : await tx.templateVersions.findPublished(workspaceId, pass.templateId, number!)
+    : await tx.templateVersions.findPublished(workspaceId, pass.templateId, number)
   if (!version) throw noVersion(wanted)
   return version
 }
@@ -126,16 +128,16 @@ function planChange(pass: StoredPass, body: PassUpdate, version: PublishedVersio
   }
 }
 
-/** Identical values leave the row as it is. */
+/** Identical values leave the row as it is; numbers such as -0 are compared as what JSON stores of them. */
 function isChange(pass: StoredPass, { label, variables, templateVersionId }: PassChange): boolean {
   return (
     label !== pass.label ||
     templateVersionId !== pass.templateVersionId ||
-    !isDeepStrictEqual(variables, pass.variables)
+    !isDeepStrictEqual(JSON.parse(JSON.stringify(variables)), pass.variables)
   )
 }
 
-/** The counters of the next revision, as a dry run shows them. */
-function bumped(pass: StoredPass, now: Date) {
-  return { revision: pass.revision + 1, version: pass.version + 1, updatedAt: now }
+/** The counters after a stored change, as a dry run shows them. */
+function counted(pass: StoredPass, isNew: boolean, now: Date) {
+  return { revision: pass.revision + (isNew ? 1 : 0), version: pass.version + 1, updatedAt: now }
 }

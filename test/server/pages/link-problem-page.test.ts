@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest'
+import { type ErrorCode, Problem } from '../../../src/core/errors.ts'
+import { linkProblemPage } from '../../../src/server/pages/link-problem-page.ts'
+
+const pageOf = (code: ErrorCode, reason?: string) =>
+  linkProblemPage(new Problem(code, reason === undefined ? {} : { details: { reason } }), 'visit-1').html
+
+test.each([
+  ['RATE_LIMITED', 'Too many visits at once'],
+  ['SERVICE_UNAVAILABLE', 'The pass cannot be shown right now'],
+  ['INTERNAL_ERROR', 'The pass cannot be shown right now'],
+  ['APPLE_SIGNING_FAILED', 'The pass cannot be shown right now'],
+  ['NOT_FOUND', 'This link is not valid'],
+  ['VALIDATION_ERROR', 'This link is not valid'],
+] as const)('whoever opens a link and meets %s reads a page, not JSON', (code, heading) => {
+  expect(pageOf(code)).toContain(`<h1>${heading}</h1>`)
+})
+
+test('a fault of ours has a reference to quote, and nothing else does', () => {
+  expect(pageOf('INTERNAL_ERROR')).toContain('Reference: visit-1')
+  for (const code of ['LINK_REVOKED', 'LINK_INVALID', 'RATE_LIMITED'] as const) {
+    expect(pageOf(code, 'void')).not.toContain('visit-1')
+  }
+})
+
+test('a wallet that is no longer served, and a reason that nobody knows, have words too', () => {
+  expect(pageOf('LINK_INVALID', 'platform')).toContain('<h1>This wallet is not available</h1>')
+  expect(pageOf('LINK_INVALID', 'something else')).toContain('<h1>This link is not valid</h1>')
+  expect(pageOf('LINK_REVOKED', 'something else')).toContain('<h1>This link was withdrawn</h1>')
+})
