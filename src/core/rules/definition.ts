@@ -14,6 +14,16 @@ export function checkDefinition(definition: Definition): Issue[] {
   ]
 }
 
+const SYSTEM_SAMPLES: Record<SystemVariable, string> = {
+  'pass.id': '0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
+  'pass.externalPassId': 'SAMPLE-1',
+  'pass.label': 'Ada Lovelace',
+  'pass.scanCode': 'SAMPLESAMPLESAMPLESAMPLE22',
+  'pass.expiresAt': '2030-01-31T23:59:59.999Z',
+  'template.name': 'Sample template',
+  'project.name': 'Sample project',
+}
+
 const SAMPLES: Record<VariableFormat, string> = {
   text: 'Text',
   date: '2030-01-31',
@@ -26,7 +36,7 @@ const SAMPLES: Record<VariableFormat, string> = {
 /** Values that a definition can be tried with: its examples, else its defaults, else text that fits the format. */
 export function sampleScope({ variables }: Definition): Scope {
   return new Map([
-    ...systemVariables.map((name) => [name, 'Text'] as const),
+    ...Object.entries(SYSTEM_SAMPLES),
     ...variables.map((variable) => {
       const fallback = variable.default ?? SAMPLES[variable.format ?? 'text'].slice(0, variable.maxLength)
       return [variable.name, variable.example ?? fallback] as const
