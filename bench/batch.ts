@@ -116,8 +116,8 @@ async function rowsOf({ reader }: Database, batches: { externalPassId: string }[
     const ids = passes.map((pass) => pass.id)
     const rows: Rows = {}
     for (const [table, column] of Object.entries(written)) rows[table] = await reader(table).whereIn(column, ids)
-    // The database numbers rows by itself.
-    rows.passes = passes.map(({ row_number: _, ...pass }) => pass)
+    // The database makes these by itself.
+    rows.passes = passes.map(({ row_number: _, expiry_key: __, ...pass }) => pass)
     if (rows.passes.length !== BATCH_SIZE || rows.jobs?.length !== BATCH_SIZE) throw new Error('Rows are missing')
     all.push(rows)
   }

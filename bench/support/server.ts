@@ -7,6 +7,8 @@ import { type Client, createClient } from '../../src/client/client.ts'
 const program = new URL('../../bin/run.js', import.meta.url).pathname
 
 export interface BenchServer {
+  url: string
+  token: string
   client: Client
   stop(): Promise<void>
 }
@@ -32,6 +34,8 @@ export async function startServer(database: string, args: string[] = []): Promis
   const { url, token } = JSON.parse(text) as { url: string; token: string }
   const client = createClient({ url, token, attempts: 1 })
   return {
+    url,
+    token,
     client,
     async stop() {
       await client.close()

@@ -41,7 +41,7 @@ export abstract class BaseCommand extends Command {
   }
 }
 
-/** Columns of the terminal behind stdout; undefined where it is a pipe or a file. */
+/** Columns of the terminal behind stdout; undefined where it is a pipe or a file, or does not say. */
 export function terminalWidth(): number | undefined {
-  return process.stdout.isTTY ? process.stdout.columns : undefined
+  return (process.stdout.isTTY && process.stdout.columns) || undefined
 }

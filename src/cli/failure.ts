@@ -84,6 +84,7 @@ function hintFor(error: ApiError): string | undefined {
   if (error.code === 'TEMPLATE_NOT_FOUND') {
     return 'passes template list shows the templates; one without a published version needs passes template publish.'
   }
+  if (error.code === 'PRECONDITION_FAILED') return 'passes pass get shows the revision as it is now.'
   if (error.retryAfterSeconds !== undefined) return `try again in ${error.retryAfterSeconds} s.`
   if (error.status >= 500) return 'try again; if it stays, give the correlation id to who runs the server.'
   return undefined

@@ -14,14 +14,26 @@ export interface TableOptions {
 
 /** Rows under titles. Where the lines would not fit, the widest columns that may be cut are, with an ellipsis. */
 export function table<T>(rows: readonly T[], columns: readonly Column<T>[], options: TableOptions = {}): string {
-  const cells = rows.map((row) => columns.map((column) => printable(String(column.value(row) ?? ''))))
-  const lines = [columns.map((column) => column.title.toUpperCase()), ...cells]
-  const widths = columns.map((_, index) => Math.max(...lines.map((line) => textWidth(line[index]!))))
-  shrink(widths, columns, options.width)
-  return lines
-    .map((line) => line.map((cell, index) => pad(cut(cell, widths[index]!), widths[index]!)).join('  '))
-    .map((line) => line.trimEnd())
-    .join('\n')
+  return tableWriter(columns, options)(rows)
+}
+
+/**
+ * The same for rows that come page by page: titles stand above the first page, whose widths hold for the rest. On a
+ * terminal later cells are cut to them; elsewhere nothing is.
+ */
+export function tableWriter<T>(columns: readonly Column<T>[], { width }: TableOptions = {}) {
+  let widths: number[] | undefined
+  return (rows: readonly T[]): string => {
+    const cells = rows.map((row) => columns.map((column) => printable(String(column.value(row) ?? ''))))
+    const lines = widths ? cells : [columns.map((column) => column.title.toUpperCase()), ...cells]
+    widths ??= fittingWidths(lines, columns, width)
+    const fitted = widths
+    const fit = (cell: string, index: number) => {
+      const isCut = width !== undefined && !columns[index]!.whole
+      return pad(isCut ? cut(cell, fitted[index]!) : cell, fitted[index]!)
+    }
+    return lines.map((line) => line.map(fit).join('  ').trimEnd()).join('\n')
+  }
 }
 
 /** One thing: a label and its value on each line; what is null is left out. */
@@ -60,9 +72,24 @@ export function textWidth(text: string): number {
   return width
 }
 
+/** A text in lines of at most `width` columns, broken between words where there is a gap; none for an empty one. */
+export function wrapText(text: string, width: number): string[] {
+  const lines: string[] = []
+  let rest = text
+  while (textWidth(rest) > width) {
+    const whole = fitting(rest, width)
+    const gap = rest[whole.length] === ' ' ? whole.length : whole.lastIndexOf(' ')
+    const end = gap > 0 ? gap : whole.length
+    lines.push(rest.slice(0, end))
+    rest = rest.slice(end).trimStart()
+  }
+  return rest === '' ? lines : [...lines, rest]
+}
+
 const NARROWEST = 8
 
-function shrink(widths: number[], columns: readonly Column<never>[], available = Number.POSITIVE_INFINITY): void {
+function fittingWidths(lines: string[][], columns: readonly Column<never>[], available = Number.POSITIVE_INFINITY) {
+  const widths = columns.map((_, index) => Math.max(...lines.map((line) => textWidth(line[index]!))))
   const gaps = 2 * (widths.length - 1)
   const widest = () => {
     const cuttable = widths.filter((width, index) => width > NARROWEST && !columns[index]!.whole)
@@ -70,21 +97,26 @@ function shrink(widths: number[], columns: readonly Column<never>[], available =
   }
   while (widths.reduce((sum, width) => sum + width, gaps) > available) {
     const index = widest()
-    if (index < 0) return
+    if (index < 0) break
     widths[index]! -= 1
   }
+  return widths
 }
 
 function pad(text: string, width: number): string {
-  return text + ' '.repeat(width - textWidth(text))
+  return text + ' '.repeat(Math.max(0, width - textWidth(text)))
 }
 
 function cut(text: string, width: number): string {
-  if (textWidth(text) <= width) return text
+  return textWidth(text) <= width ? text : `${fitting(text, width - 1)}…`
+}
+
+/** As much of the beginning as fits; at least one character, so that a loop over the rest ends. */
+function fitting(text: string, width: number): string {
   let kept = ''
   for (const { segment } of segmenter.segment(text)) {
-    if (textWidth(kept + segment) > width - 1) break
+    if (kept !== '' && textWidth(kept + segment) > width) break
     kept += segment
   }
-  return `${kept}…`
+  return kept
 }

@@ -73,6 +73,21 @@ export function canColor(stream: { isTTY?: boolean }, environment: Environment =
   return canAnimate(stream, environment) && !given(environment.NO_COLOR)
 }
 
+/** Bits of colour that a terminal takes: 1 is none, 8 are 256 colours. */
+export function colorDepth(
+  stream: { isTTY?: boolean; getColorDepth?: (environment: object) => number },
+  environment: Environment = process.env,
+): 1 | 8 | 24 {
+  if (!canColor(stream, environment)) return 1
+  const depth = stream.getColorDepth?.(environment) ?? 1
+  return depth >= 24 ? 24 : depth >= 8 ? 8 : 1
+}
+
+/** The environment for a program that must stand alone: nothing that is said to this one reaches it. */
+export function environmentWithoutSettings(environment: Environment = process.env): Environment {
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('PASSES_')))
+}
+
 /** Whether a stream can redraw a line. */
 export function canAnimate(stream: { isTTY?: boolean }, environment: Environment = process.env): boolean {
   return stream.isTTY === true && environment.TERM !== 'dumb'

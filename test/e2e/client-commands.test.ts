@@ -1,5 +1,6 @@
 import { copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { execa } from 'execa'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../support/databases.ts'
 import { run, startServer, type TestServer } from './server.ts'
@@ -214,4 +215,67 @@ test('a pass is created, once for each external id, and read with its links', as
   const people = await run(['pass', 'get', made.value.id], server)
   expect(people.stdout).toContain('Ada')
   expect(people.stdout).toContain(`${server.url}/l/`)
+})
+
+test.each([
+  ['isue file.csv', 'did you mean passes issue?'],
+  ['pass lst', 'did you mean passes pass list?'],
+  ['nothingLikeIt', 'passes --help'],
+  ['pass nothingLikeIt', 'passes pass --help'],
+])('the unknown command %j is wrong usage, and says what may have been meant', async (words, hint) => {
+  const people = await run(words.split(' '))
+  expect([people.exitCode, people.stdout, people.stderr]).toEqual([2, '', expect.stringContaining(hint)])
+  const script = await run([...words.split(' '), '--json'])
+  expect([script.exitCode, JSON.parse(script.stdout)]).toMatchObject([2, { error: { code: 'USAGE' } }])
+})
+
+test('the completion that is printed for bash completes commands and flags', async () => {
+  const home = temporaryFolder()
+  const env = {
+    HOME: home,
+    XDG_CACHE_HOME: join(home, 'cache'),
+    XDG_DATA_HOME: join(home, 'data'),
+    XDG_CONFIG_HOME: home,
+  }
+  const created = await run(['autocomplete', 'bash', '--refresh-cache'], undefined, { env })
+  expect(created.exitCode).toBe(0)
+  const setUp = await run(['autocomplete', 'script', 'bash'], undefined, { env })
+  const complete = async (...words: string[]) => {
+    const list = words.map((word) => `'${word}'`).join(' ')
+    const script = `${setUp.stdout}\nCOMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}\n_passes_autocomplete\necho "\${COMPREPLY[@]}"`
+    const { stdout } = await execa('bash', ['--norc', '-c', script], { env })
+    return stdout.split(/\s+/)
+  }
+  expect(await complete('passes', 'is')).toEqual(['issue'])
+  expect(await complete('passes', 'pass', '')).toEqual(
+    expect.arrayContaining(['create', 'get', 'list', 'preview', 'revoke-links', 'update', 'void']),
+  )
+  expect(await complete('passes', 'update', '--unset')).toEqual(['--unset-marker'])
+})
+
+test('a template is drawn with its sample values, and saved as a page', async () => {
+  const server = await startServer()
+  const { value: pushed } = await json(['template', 'push', templateFile()], server)
+  const { value: preview } = await json(['template', 'preview', pushed.templateId], server)
+  expect(preview).toMatchObject({ card: { organizationName: 'Fair', barcode: { format: 'qr' } }, google: {} })
+  const drawn = await run(['template', 'preview', pushed.templateId, '--version', '1'], server)
+  expect([drawn.exitCode, drawn.stderr]).toEqual([0, 'Version 1 (draft), with sample values.'])
+  expect(drawn.stdout).toContain('Fair')
+  expect(drawn.stdout).toContain('█▀')
+  expect(drawn.stdout).not.toContain('\u001B')
+  const folder = temporaryFolder()
+  const saved = await json(['template', 'preview', pushed.templateId, '--html', 'card.html'], server, { cwd: folder })
+  expect(saved).toMatchObject({ exitCode: 0, value: { version: 1, stage: 'draft', file: 'card.html' } })
+  expect(readFileSync(join(folder, 'card.html'), 'utf8')).toMatch(/^<!doctype html>.*Fair/is)
+  expect(await json(['template', 'preview', pushed.templateId, '--version', '9'], server)).toMatchObject({
+    exitCode: 1,
+    value: { error: { code: 'NOT_FOUND' } },
+  })
+})
+
+test('the program runs from source as well, with the same commands', async () => {
+  const dev = new URL('../../bin/dev.js', import.meta.url).pathname
+  const [source, built] = await Promise.all([execa('node', [dev, '--help']), run(['--help'])])
+  expect(source.stdout).toContain('issue')
+  expect(source.stdout).toBe(built.stdout)
 })

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { CliError } from '../errors.ts'
+import { environmentWithoutSettings } from '../settings.ts'
 
 /** The program itself as a child process, as a user would call it. */
 
@@ -50,12 +51,8 @@ export async function runCommand<T>(args: string[], folder: string, server: Demo
 function start(args: string[], cwd: string, settings: Record<string, string>): ChildProcess {
   return spawn(process.execPath, [script, ...args], {
     cwd,
-    env: { ...withoutSettings(), ...settings, XDG_CONFIG_HOME: cwd },
+    // No PASSES_* variable of the person who tries the demo may change what it does.
+    env: { ...environmentWithoutSettings(), ...settings, XDG_CONFIG_HOME: cwd },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-}
-
-/** The demo stands alone: no PASSES_* variable of the person who tries it may change what it does. */
-function withoutSettings(): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PASSES_')))
 }

@@ -3,12 +3,8 @@ import { type VariableDefinition, VariableFormat } from '../../core/contract/def
 import { PassCreate } from '../../core/contract/passes.ts'
 import type { VariablesSchema } from '../../core/contract/templates.ts'
 import { compileVariables, formatPatterns, MAX_VARIABLES_BYTES, variablesTooLarge } from '../../core/rules/variables.ts'
-import type { Columns } from './columns.ts'
-import type { CsvRow } from './csv.ts'
-import { DuplicateIds } from './duplicates.ts'
-
-/** A row of the file that can be sent, or what is wrong with it. */
-export type CheckedRow = CsvRow & ({ item: PassCreate; size: number } | { error: string })
+import type { RowCheck } from '../bulk/check-rows.ts'
+import type { IssueColumns } from './columns.ts'
 
 /** The declarations behind a published schema, so that rows are checked by the very rules of the server. */
 export function declaredVariables({ schema }: z.output<typeof VariablesSchema>): VariableDefinition[] {
@@ -24,36 +20,13 @@ export function declaredVariables({ schema }: z.output<typeof VariablesSchema>):
   }))
 }
 
-/** Checks every row as the server would; what fails is not sent. An empty cell means not given. */
-export async function* checkRows(
-  rows: AsyncIterable<CsvRow>,
-  columns: Columns,
+/** Checks a row as the server would; what fails is not sent. An empty cell means not given. */
+export function compileRow(
+  columns: IssueColumns,
   template: { id: string; variables: readonly VariableDefinition[] },
-): AsyncGenerator<CheckedRow> {
-  const check = compileRow(columns, template)
-  const ids = new DuplicateIds()
-  for await (const row of rows) {
-    if (row.problem) {
-      yield { ...row, error: row.problem }
-      continue
-    }
-    const checked = check(row)
-    if ('error' in checked) {
-      yield checked
-      continue
-    }
-    const content = JSON.stringify(checked.item)
-    const earlier = ids.add(checked.item.externalPassId, content, row.line)
-    yield earlier === undefined
-      ? { ...checked, size: Buffer.byteLength(content) }
-      : { ...row, error: `${nameOf(columns, 'externalPassId')}: Stands in line ${earlier} already, with other content` }
-  }
-}
-
-function compileRow(columns: Columns, template: { id: string; variables: readonly VariableDefinition[] }) {
+): RowCheck<PassCreate> {
   const checkVariables = compileVariables(template.variables)
-  return (row: CsvRow): CheckedRow => {
-    const { cells } = row
+  return (cells) => {
     const given = columns.variables.filter(({ index }) => cells[index] !== '')
     const item = {
       externalPassId: cells[columns.externalId]!,
@@ -67,10 +40,10 @@ function compileRow(columns: Columns, template: { id: string; variables: readonl
       ...checkVariables(item.variables).map(({ path, message }) => `${path.slice(1).join('.')}: ${message}`),
       ...(variablesTooLarge(item.variables) ? [`The variables have more than ${MAX_VARIABLES_BYTES} bytes`] : []),
     ]
-    return errors.length > 0 ? { ...row, error: errors.join('; ') } : { ...row, item, size: 0 }
+    return errors.length > 0 ? { errors } : { item }
   }
 }
 
-function nameOf(columns: Columns, property: string): string {
+function nameOf(columns: IssueColumns, property: string): string {
   return columns.header[property === 'label' ? columns.label : columns.externalId]!
 }

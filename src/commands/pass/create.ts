@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core'
 import { ClientCommand } from '../../cli/client-command.ts'
-import { UsageError } from '../../cli/errors.ts'
 import { showPass } from '../../cli/show.ts'
+import { splitVariable, variableFlag } from '../../cli/variables.ts'
 
 export default class PassCreate extends ClientCommand {
   static override summary = 'Create a pass.'
@@ -15,12 +15,7 @@ export default class PassCreate extends ClientCommand {
     template: Flags.string({ summary: 'Id of the template.', required: true }),
     'external-id': Flags.string({ summary: 'Your own key of the pass, unique in the workspace.', required: true }),
     label: Flags.string({ summary: 'Name of the holder.', required: true }),
-    var: Flags.string({
-      summary: 'A variable as name=value. Repeatable.',
-      multiple: true,
-      multipleNonGreedy: true,
-      default: [],
-    }),
+    var: variableFlag,
   }
 
   async run() {
@@ -32,10 +27,4 @@ export default class PassCreate extends ClientCommand {
     this.log(showPass(pass))
     return pass
   }
-}
-
-function splitVariable(text: string): [name: string, value: string] {
-  const at = text.indexOf('=')
-  if (at < 1) throw new UsageError(`--var ${text} must be name=value`)
-  return [text.slice(0, at), text.slice(at + 1)]
 }

@@ -1,7 +1,6 @@
-import { Flags } from '@oclif/core'
 import { terminalWidth } from '../../cli/base-command.ts'
 import { ClientCommand } from '../../cli/client-command.ts'
-import { listFlags, listPage, moreHint } from '../../cli/list.ts'
+import { listFlags, listPage, moreHint, projectFilter, projectQuery } from '../../cli/list.ts'
 import { table } from '../../cli/output.ts'
 
 export default class TemplateList extends ClientCommand {
@@ -10,22 +9,17 @@ export default class TemplateList extends ClientCommand {
     '<%= config.bin %> template list',
     {
       description: 'Every template of a project, and those of none',
-      command: '<%= config.bin %> template list --project 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --project null --all',
+      command: '<%= config.bin %> template list --project 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --project none --all',
     },
   ]
   static override flags = {
     ...listFlags,
-    project: Flags.string({
-      summary: 'Only templates of this project; null for those of none. Repeatable.',
-      multiple: true,
-      multipleNonGreedy: true,
-    }),
+    project: projectFilter,
   }
 
   async run() {
     const { flags } = await this.parse(TemplateList)
-    const query = flags.project ? { projectId: flags.project } : {}
-    const page = await listPage(this.connect(flags).templates.list, query, flags)
+    const page = await listPage(this.connect(flags).templates.list, projectQuery(flags.project), flags)
     this.log(
       table(
         page.items,

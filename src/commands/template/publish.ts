@@ -1,6 +1,6 @@
 import { Args, Flags } from '@oclif/core'
 import { ClientCommand } from '../../cli/client-command.ts'
-import { CliError } from '../../cli/errors.ts'
+import { getVersion } from '../../cli/template-version.ts'
 
 export default class TemplatePublish extends ClientCommand {
   static override summary = 'Publish a draft version, once and for good.'
@@ -18,17 +18,7 @@ export default class TemplatePublish extends ClientCommand {
   async run() {
     const { args, flags } = await this.parse(TemplatePublish)
     const client = this.connect(flags)
-    const versions = await client.templateVersions.list({ query: { templateId: args.id } })
-    const wanted = versions.find(({ version, stage }) =>
-      flags.version ? version === flags.version : stage === 'draft',
-    )
-    if (!wanted) {
-      const what = flags.version ? `no version ${flags.version}` : 'no draft'
-      throw new CliError(`Template ${args.id} has ${what}`, {
-        code: 'NOT_FOUND',
-        hint: `passes template versions ${args.id} lists what there is; passes template push makes a draft.`,
-      })
-    }
+    const wanted = await getVersion(client, { templateId: args.id, version: flags.version, draftOnly: true })
     const { definition: _, ...published } = await client.templateVersions.publish({ params: { id: wanted.id } })
     this.log(`Version ${published.version} of template ${published.templateId} is published.`)
     return published

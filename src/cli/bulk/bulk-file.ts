@@ -6,64 +6,56 @@ import { setFlagsFromString } from 'node:v8'
 import type { Client } from '../../client/client.ts'
 import { UsageError } from '../errors.ts'
 import { type Progress, startProgress } from '../progress.ts'
-import { planColumns } from './columns.ts'
 import { openCsv } from './csv.ts'
 import { atStart, fingerprint, type JournalEntry, openJournal } from './journal.ts'
 import { openOutput } from './output-file.ts'
-import { type FailedRow, failuresHeader, linksHeader } from './results.ts'
-import { checkRows, declaredVariables } from './row-check.ts'
-import { issueRows } from './run.ts'
-import type { IssueSummary } from './summary.ts'
+import { type FailedRow, failuresHeader, outHeader } from './results.ts'
+import type { RowAction } from './row-action.ts'
+import { runRows } from './run.ts'
+import type { BulkSummary } from './summary.ts'
 
-export interface IssueOptions {
+export interface BulkOptions {
   /** A path, or - for stdin. */
   file: string
-  templateId: string
   /** Origin of the server, which the journal is bound to. */
   server: string
-  externalIdColumn: string
-  labelColumn: string
   out: string | undefined
   failures: string | undefined
   dryRun: boolean
-  concurrency: number
   /** Forget what an earlier run wrote down. */
   restart: boolean
   stop: AbortSignal
-  /** For reading the template and the token: gives up soon. */
+  /** For what is asked before the first row: gives up soon. */
   client: Client
-  /** For sending batches: waits out a server that restarts. */
+  /** For the rows: waits out a server that restarts. */
   sender: (onRetry: (reason: { error: Error; waitSeconds: number }) => void) => Client
   note: (message: string) => void
 }
 
 const SHOWN_ERRORS = 10
 
-/** Issues a pass for each row of a CSV file. `issueRows` says what survives a crash. */
-export async function issueFile(options: IssueOptions): Promise<IssueSummary> {
-  const { file, templateId, dryRun, stop, note } = options
+/** Does something with each row of a CSV file. `runRows` says what survives a crash. */
+export async function runFile<Item>(action: RowAction<Item>, options: BulkOptions): Promise<BulkSummary> {
+  const { file, dryRun, stop, note } = options
   const journalPath = file === '-' || dryRun ? undefined : `${file}.journal`
   refuseOverwriting(options, journalPath)
   // Rows are short-lived. Left alone, V8 lets their garbage grow to 235 MB over a million of them; so, to 155 MB.
   setFlagsFromString('--optimize-for-size')
   const source = await openSource(file)
   try {
-    const schema = await options.client.templates.variablesSchema({ params: { id: templateId } })
-    const template = { id: templateId, variables: declaredVariables(schema) }
     const csv = await openCsv(source)
-    const columns = planColumns(csv.header, template.variables, options)
+    const { columns, check } = await action.plan(options.client, csv.header)
     for (const warning of columns.warnings) note(`Warning: ${warning}`)
 
-    await using journal = journalPath ? await openFileJournal(journalPath, options) : undefined
+    await using journal = journalPath ? await openFileJournal(journalPath, action, options) : undefined
     const start = journal?.start ?? atStart
     const errors: FailedRow[] = []
-    const summaryFrom = (entry: JournalEntry, seconds: number): IssueSummary => ({
+    const summaryFrom = (entry: JournalEntry, seconds: number): BulkSummary => ({
       file,
-      templateId,
       dryRun,
       complete: !stop.aborted,
       rows: entry.rows,
-      created: entry.created,
+      succeeded: entry.succeeded,
       failed: entry.failed,
       alreadyDone: start.rows,
       seconds,
@@ -79,15 +71,17 @@ export async function issueFile(options: IssueOptions): Promise<IssueSummary> {
     const write = async (path: string | undefined, keep: number, header: string[]) => {
       return path === undefined ? undefined : openOutput(path, { keep, header, dialect: csv.dialect })
     }
-    await using out = await write(options.out, start.outBytes, linksHeader(columns))
+    await using out = await write(options.out, start.outBytes, outHeader(columns, action.resultColumns))
     await using failures = await write(options.failures, start.failuresBytes, failuresHeader(columns))
     using progress = await startProgress({ total: await sizeOf(file), start: { ...start, done: start.bytes } })
+    const client = options.sender(retryNotes(progress))
     const startedAt = Date.now()
-    const end = await issueRows({
-      rows: checkRows(csv.rows, columns, template),
+    const end = await runRows({
+      rows: check(csv.rows),
       columns,
-      client: dryRun ? undefined : options.sender(retryNotes(progress)),
-      concurrency: options.concurrency,
+      resultColumns: action.resultColumns,
+      send: (items) => action.send(items, { client, note: progress.note }),
+      batchesInFlight: action.batchesInFlight,
       journal,
       out,
       failures,
@@ -102,11 +96,11 @@ export async function issueFile(options: IssueOptions): Promise<IssueSummary> {
 }
 
 /** A file must not be written while it is read, nor two into one. */
-function refuseOverwriting({ file, out, failures }: IssueOptions, journal: string | undefined): void {
+function refuseOverwriting({ file, out, failures }: BulkOptions, journal: string | undefined): void {
   const paths = [file === '-' ? undefined : file, out, failures, journal].filter((path) => path !== undefined)
   const real = paths.map(realPath)
   const again = paths.find((_, index) => real.indexOf(real[index]!) !== index)
-  if (again) throw new UsageError(`${again} stands for two files: input, links, failures and journal are one each`)
+  if (again) throw new UsageError(`${again} stands for two files: input, output, failures and journal are one each`)
 }
 
 function realPath(path: string): string {
@@ -125,17 +119,20 @@ async function openSource(file: string): Promise<Readable> {
   return source
 }
 
-async function openFileJournal(path: string, options: IssueOptions) {
+async function openFileJournal(
+  path: string,
+  { command, settings }: Pick<RowAction<unknown>, 'command' | 'settings'>,
+  options: BulkOptions,
+) {
   const { workspaceId } = await options.client.tokens.current()
-  const { server, templateId, externalIdColumn, labelColumn, out, failures, restart } = options
+  const { server, out, failures, restart } = options
   const head = {
     format: 1 as const,
     file: await fingerprint(options.file),
     server,
     workspaceId,
-    templateId,
-    externalIdColumn,
-    labelColumn,
+    command,
+    settings,
     out: out === undefined ? null : resolve(out),
     failures: failures === undefined ? null : resolve(failures),
   }

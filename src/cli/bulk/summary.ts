@@ -1,16 +1,15 @@
 import { count, details, duration, printable } from '../output.ts'
 import type { FailedRow } from './results.ts'
 
-/** What a run came to. `rows`, `created` and `failed` count the whole file, earlier runs included. */
-export interface IssueSummary {
+/** What a run came to. `rows`, `succeeded` and `failed` count the whole file, earlier runs included. */
+export interface BulkSummary {
   file: string
-  templateId: string
   dryRun: boolean
   /** False where the run was stopped before the end of the file. */
   complete: boolean
   rows: number
-  /** Rows that have a pass now; in a dry run, that would get one. */
-  created: number
+  /** Rows for which it is done; in a dry run, for which it would be. */
+  succeeded: number
   failed: number
   /** Rows done by earlier runs, which this one left out. */
   alreadyDone: number
@@ -23,15 +22,16 @@ export interface IssueSummary {
   errors: FailedRow[]
 }
 
-export function showSummary(summary: IssueSummary): string {
-  const { rows, created, failed, alreadyDone, dryRun } = summary
+/** `done` is what became of a row that succeeded, such as created. */
+export function showSummary(summary: BulkSummary, done: string): string {
+  const { rows, succeeded, failed, alreadyDone, dryRun } = summary
   if (alreadyDone === rows && rows > 0 && summary.complete) {
-    const passes = failed > 0 ? `${count(created)} with a pass, ${count(failed)} failed` : 'each with its pass'
-    return `All ${count(rows)} rows are done already: ${passes}. --restart goes through them again.`
+    const outcome = `${count(succeeded)} ${done}${failed > 0 ? `, ${count(failed)} failed` : ''}`
+    return `All ${count(rows)} rows are done already (${outcome}). --restart goes through them again.`
   }
   return details([
     ['Rows', count(rows)],
-    [dryRun ? 'Good' : 'Created', count(created)],
+    [dryRun ? 'Good' : `${done[0]!.toUpperCase()}${done.slice(1)}`, count(succeeded)],
     ['Failed', count(failed)],
     ['Done before', alreadyDone > 0 ? count(alreadyDone) : null],
     ['Time', `${duration(summary.seconds)} (${count(Math.round(summary.rowsPerSecond))} rows/s)`],
@@ -41,7 +41,7 @@ export function showSummary(summary: IssueSummary): string {
 }
 
 /** The failing rows for people, where no file takes them all. */
-export function showErrors({ errors, failed, failures }: IssueSummary): string {
+export function showErrors({ errors, failed, failures }: BulkSummary): string {
   const lines = errors.map(({ line, externalPassId, error }) => printable(`Line ${line} (${externalPassId}): ${error}`))
   if (failed > errors.length) {
     const where = failures ? `${failures} has them all` : '--failures FILE writes them all'

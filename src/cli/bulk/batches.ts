@@ -1,8 +1,8 @@
-import type { CheckedRow } from './row-check.ts'
+import type { CheckedRow } from './row-action.ts'
 
 /** Rows that are sent, answered and written down together. */
-export interface Batch {
-  rows: CheckedRow[]
+export interface Batch<Item> {
+  rows: CheckedRow<Item>[]
   /** Bytes of the input up to the end of the last row. */
   bytes: number
 }
@@ -12,8 +12,11 @@ const MAX_ROWS = 100
 const MAX_BYTES = 900 * 1024
 
 /** Groups rows in their order; the first `skip` rows, done by an earlier run, are left out. */
-export async function* batchRows(rows: AsyncIterable<CheckedRow>, skip: number): AsyncGenerator<Batch> {
-  let batch: CheckedRow[] = []
+export async function* batchRows<Item>(
+  rows: AsyncIterable<CheckedRow<Item>>,
+  skip: number,
+): AsyncGenerator<Batch<Item>> {
+  let batch: CheckedRow<Item>[] = []
   let size = 0
   let index = 0
   for await (const row of rows) {

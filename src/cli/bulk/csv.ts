@@ -95,7 +95,7 @@ async function readable<T>(read: () => Promise<T>): Promise<T> {
     const { records } = error as CsvError & { records?: number }
     throw new CliError(`Row ${records} (not counting the header) cannot be read: a quote in it is never closed`, {
       code: error.code,
-      hint: 'mend the file and run again with --restart: what is issued is not issued twice.',
+      hint: 'mend the file and run again with --restart: what is done is not done twice.',
       cause: error,
     })
   }

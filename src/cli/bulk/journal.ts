@@ -8,9 +8,10 @@ export interface JournalHead {
   file: { bytes: number; modified: number; start: string }
   server: string
   workspaceId: string
-  templateId: string
-  externalIdColumn: string
-  labelColumn: string
+  /** The command of the program, such as issue. */
+  command: string
+  /** Its flags that change what is done with a row. */
+  settings: Readonly<Record<string, string>>
   out: string | null
   failures: string | null
 }
@@ -21,7 +22,7 @@ export interface JournalEntry {
   rows: number
   /** Bytes of the input up to the end of those rows. */
   bytes: number
-  created: number
+  succeeded: number
   failed: number
   /** Sizes of the files that were written. */
   outBytes: number
@@ -40,7 +41,7 @@ export interface Journal {
 export const atStart: JournalEntry = {
   rows: 0,
   bytes: 0,
-  created: 0,
+  succeeded: 0,
   failed: 0,
   outBytes: 0,
   failuresBytes: 0,
@@ -73,7 +74,7 @@ export async function openJournal(path: string, head: JournalHead, options: { re
     throw new CliError(`${path} holds an unfinished run ${difference}`, {
       code: 'JOURNAL_MISMATCH',
       details: { journal: path },
-      hint: 'go on with the command of that run, or start anew with --restart: what is issued is not issued twice.',
+      hint: 'go on with the command of that run, or start anew with --restart: what is done is not done twice.',
     })
   }
   if (!found || difference) return beginJournal(path, head)
@@ -168,10 +169,10 @@ function differenceOf(found: JournalHead, wanted: JournalHead): string | undefin
   }
   if (found.server !== wanted.server) return `against another server (${found.server})`
   if (found.workspaceId !== wanted.workspaceId) return 'in another workspace'
-  if (found.templateId !== wanted.templateId) return `with another template (${found.templateId})`
-  if (found.externalIdColumn !== wanted.externalIdColumn || found.labelColumn !== wanted.labelColumn) {
-    return `with other columns (${found.externalIdColumn}, ${found.labelColumn})`
-  }
+  if (found.command !== wanted.command) return `of another command (passes ${found.command})`
+  const names = Object.keys({ ...found.settings, ...wanted.settings })
+  const changed = names.find((name) => found.settings[name] !== wanted.settings[name])
+  if (changed) return `with another ${changed} (${found.settings[changed] ?? 'none'})`
   if (found.out !== wanted.out || found.failures !== wanted.failures) {
     return `with other files to write (--out ${found.out ?? 'none'}, --failures ${found.failures ?? 'none'})`
   }

@@ -1,19 +1,16 @@
-import type { Client } from '../../client/client.ts'
-import type { BatchResult } from '../../core/contract/passes.ts'
 import { type Batch, batchRows } from './batches.ts'
-import type { Columns } from './columns.ts'
 import { atStart, type Journal, type JournalEntry } from './journal.ts'
 import type { OutputFile } from './output-file.ts'
 import { type FailedRow, outcomeOf } from './results.ts'
-import type { CheckedRow } from './row-check.ts'
+import type { CheckedRow, Columns, RowResult } from './row-action.ts'
 
-export interface IssueRun {
-  rows: AsyncIterable<CheckedRow>
+export interface BulkRun<Item> {
+  rows: AsyncIterable<CheckedRow<Item>>
   columns: Columns
-  /** Undefined for a dry run: rows are checked and nothing is sent. */
-  client: Client | undefined
-  /** Batches in flight at once. */
-  concurrency: number
+  resultColumns: readonly string[]
+  /** A result for each item, in their order. */
+  send: (items: Item[]) => Promise<RowResult[]>
+  batchesInFlight: number
   /** Undefined where the input cannot be read twice. */
   journal: Journal | undefined
   out: OutputFile | undefined
@@ -29,24 +26,24 @@ const SYNC_EVERY_MS = 1_000
 
 /**
  * Sends the rows in batches, several at a time, and writes each batch down in the order of the input: files first, then
- * the journal. A crash at any moment leaves a journal that says too little at most, and a batch may be sent twice: the
- * server makes each pass once. Returns how far it came.
+ * the journal. A crash at any moment leaves a journal that says too little at most, and a batch may be sent twice: an
+ * action must come to the same when it is repeated. Returns how far it came.
  * @throws what kept a whole batch from being answered, once everything before it is written down.
  */
-export async function issueRows(run: IssueRun): Promise<JournalEntry> {
+export async function runRows<Item>(run: BulkRun<Item>): Promise<JournalEntry> {
   const book = openBook(run)
-  const inFlight: Promise<Answer>[] = []
+  const inFlight: Promise<Answer<Item>>[] = []
   let failure: { error: unknown } | undefined
   const settleFirst = async () => {
-    const answer = await inFlight.shift()!
+    const settled = await inFlight.shift()!
     // Behind a batch that failed nothing is written down: the journal knows a beginning, and no gaps.
-    if (!failure) failure = 'error' in answer ? answer : await book.write(answer.batch, answer.results)
+    if (!failure) failure = 'error' in settled ? settled : await book.write(settled.batch, settled.results)
   }
   let unread: { error: unknown } | undefined
   try {
     for await (const batch of untilStopped(batchRows(run.rows, book.entry().rows), run.stop)) {
-      inFlight.push(send(batch, run.client))
-      if (inFlight.length >= run.concurrency) await settleFirst()
+      inFlight.push(answer(batch, run.send))
+      if (inFlight.length >= run.batchesInFlight) await settleFirst()
       if (failure) break
     }
   } catch (error) {
@@ -59,24 +56,23 @@ export async function issueRows(run: IssueRun): Promise<JournalEntry> {
   return book.entry()
 }
 
-type Answer = { batch: Batch; results: BatchResult[] } | { error: unknown }
+type Answer<Item> = { batch: Batch<Item>; results: RowResult[] } | { error: unknown }
 
 /** Never rejects, since an answer may wait for its turn. */
-async function send(batch: Batch, client: Client | undefined): Promise<Answer> {
-  const passes = batch.rows.flatMap((row) => ('item' in row ? [row.item] : []))
-  if (passes.length === 0 || !client) {
-    return { batch, results: passes.map(({ externalPassId }) => ({ externalPassId, success: true })) }
-  }
+async function answer<Item>(batch: Batch<Item>, send: BulkRun<Item>['send']): Promise<Answer<Item>> {
+  const items = batch.rows.flatMap((row) => ('item' in row ? [row.item] : []))
   try {
-    return { batch, results: (await client.passes.createBatch({ body: { passes } })).results }
+    return { batch, results: items.length > 0 ? await send(items) : [] }
   } catch (error) {
     return { error }
   }
 }
 
+type BookKeys = 'columns' | 'resultColumns' | 'journal' | 'out' | 'failures' | 'onProgress' | 'onFailed'
+
 /** Keeps the files and the journal in step. */
-function openBook(run: IssueRun) {
-  const { columns, journal, out, failures } = run
+function openBook(run: Pick<BulkRun<never>, BookKeys>) {
+  const { columns, resultColumns, journal, out, failures } = run
   let entry = journal?.start ?? atStart
   let syncedAt = Date.now()
   const sync = async () => {
@@ -85,14 +81,14 @@ function openBook(run: IssueRun) {
     await journal?.sync()
     syncedAt = Date.now()
   }
-  const write = async (batch: Batch, results: BatchResult[]) => {
-    const outcome = outcomeOf(batch, results, columns)
-    await out?.append(outcome.links)
+  const write = async (batch: Batch<unknown>, results: RowResult[]) => {
+    const outcome = outcomeOf(batch, results, columns, resultColumns)
+    await out?.append(outcome.out)
     await failures?.append(outcome.failures)
     entry = {
       rows: entry.rows + batch.rows.length,
       bytes: batch.bytes,
-      created: entry.created + outcome.created,
+      succeeded: entry.succeeded + outcome.succeeded,
       failed: entry.failed + outcome.failed.length,
       outBytes: out?.bytes ?? 0,
       failuresBytes: failures?.bytes ?? 0,
@@ -106,7 +102,7 @@ function openBook(run: IssueRun) {
   return {
     entry: () => entry,
     /** What kept the batch from being written down: a full disk, most likely. */
-    write: (batch: Batch, results: BatchResult[]): Promise<{ error: unknown } | undefined> => {
+    write: (batch: Batch<unknown>, results: RowResult[]): Promise<{ error: unknown } | undefined> => {
       return write(batch, results).then(
         () => undefined,
         (error: unknown) => ({ error }),

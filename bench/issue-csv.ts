@@ -1,0 +1,92 @@
+/**
+ * Memory and speed of `passes issue` as a user runs it: a million rows with --dry-run, and 50,000 for real against
+ * `passes serve` on SQLite. Run: npx tsx bench/issue-csv.ts, after npm run build. Exits 1 where the client takes more
+ * than 200 MB. Reads the peak from /proc, so it runs on Linux only.
+ */
+import { createWriteStream, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { execa } from 'execa'
+import type { Client } from '../src/client/client.ts'
+import { type BenchServer, startServer } from './support/server.ts'
+
+const LIMIT_MB = 200
+const runs = [
+  { rows: 1_000_000, args: ['--dry-run'] },
+  { rows: 50_000, args: ['--out', 'links.csv', '--failures', 'failures.csv'] },
+]
+
+const program = new URL('../bin/run.js', import.meta.url).pathname
+const folder = mkdtempSync(join(tmpdir(), 'passes-bench-'))
+const server = await startServer(`sqlite:${join(folder, 'passes.db')}`)
+const table = []
+try {
+  const templateId = await publishTicket(server.client)
+  for (const { rows, args } of runs) {
+    const file = `${rows}.csv`
+    await writeRows(join(folder, file), rows)
+    const { summary, peakMb } = await issue([file, '--template', templateId, ...args], server)
+    if (summary.created !== rows) throw new Error(`Of ${rows} rows ${summary.created} are good`)
+    table.push({
+      rows,
+      run: args[0] === '--dry-run' ? 'dry run' : 'issued',
+      'file (MB)': Math.round(statSync(join(folder, file)).size / 1e6),
+      seconds: Math.round(summary.seconds),
+      'rows/s': Math.round(summary.rowsPerSecond),
+      'peak memory (MB)': Math.round(peakMb),
+      met: peakMb < LIMIT_MB,
+    })
+  }
+} finally {
+  await server.stop()
+  rmSync(folder, { recursive: true, force: true })
+}
+console.table(table)
+console.log(`Target: a client that takes less than ${LIMIT_MB} MB (VmHWM), however long the file.`)
+process.exitCode = table.every(({ met }) => met) ? 0 : 1
+
+async function publishTicket(client: Client): Promise<string> {
+  const { id } = await client.templates.create({ body: { name: 'Ticket', passType: 'eventTicket' } })
+  const definition = {
+    variables: [
+      { name: 'seat', label: 'Seat', required: true, maxLength: 10 },
+      { name: 'day', label: 'Day', required: true, format: 'date' as const },
+      { name: 'email', label: 'E-mail', format: 'email' as const },
+    ],
+    design: { organizationName: 'Bench', description: 'Ticket' },
+  }
+  const version = await client.templates.createVersion({ params: { id }, body: { definition } })
+  await client.templateVersions.publish({ params: { id: version.id } })
+  return id
+}
+
+async function writeRows(path: string, rows: number): Promise<void> {
+  function* lines() {
+    yield 'externalPassId,label,seat,day,email\n'
+    for (let n = 0; n < rows; n++) yield `T-${n},"Lovelace, Ada ${n}",${n % 500}A,2027-05-31,ada.${n}@example.com\n`
+  }
+  await pipeline(Readable.from(lines()), createWriteStream(path))
+}
+
+interface Summary {
+  created: number
+  seconds: number
+  rowsPerSecond: number
+}
+
+/** Runs the client, which on its way out tells what the kernel saw as its largest memory. */
+async function issue(args: string[], { url, token }: BenchServer): Promise<{ summary: Summary; peakMb: number }> {
+  const status = join(folder, 'status')
+  const reporter = `import { readFileSync, writeFileSync } from 'node:fs'
+    process.on('exit', () => writeFileSync(${JSON.stringify(status)}, readFileSync('/proc/self/status')))`
+  const { stdout } = await execa(
+    'node',
+    ['--import', `data:text/javascript,${encodeURIComponent(reporter)}`, program, 'issue', ...args, '--json'],
+    { cwd: folder, env: { PASSES_URL: url, PASSES_TOKEN: token, XDG_CONFIG_HOME: folder }, stderr: 'inherit' },
+  )
+  const peak = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(status, 'utf8'))
+  if (!peak) throw new Error('The kernel does not tell the peak of memory')
+  return { summary: JSON.parse(stdout), peakMb: Number(peak[1]) / 1024 }
+}

@@ -1,0 +1,97 @@
+import { Args, Flags } from '@oclif/core'
+import { ClientCommand } from '../client-command.ts'
+import { CliError, InterruptedError } from '../errors.ts'
+import { onInterrupt } from '../interrupt.ts'
+import { count } from '../output.ts'
+import { commandLine } from '../program.ts'
+import type { ConnectionFlags } from '../settings.ts'
+import type { RowAction } from './row-action.ts'
+import type { BulkSummary } from './summary.ts'
+
+/** Tries for a request before the run gives up: about 40 s, which outlasts a restart of the server. */
+const ATTEMPTS = 12
+
+export const bulkArgs = {
+  file: Args.string({
+    description: 'CSV file with a header line; - reads stdin, without a journal.',
+    required: true,
+  }),
+}
+
+export const bulkFlags = {
+  'external-id-column': Flags.string({ summary: 'Column of your own key of a pass.', default: 'externalPassId' }),
+  failures: Flags.string({ summary: 'Write the failing rows with their error to this file, ready to be fed back.' }),
+  restart: Flags.boolean({ summary: 'Forget the journal and begin with the first row.' }),
+}
+
+export interface BulkFlags extends ConnectionFlags {
+  failures?: string | undefined
+  restart: boolean
+  'dry-run': boolean
+  out?: string | undefined
+}
+
+/** A command that does something for each row of a CSV file, and can be stopped and called again at any time. */
+export abstract class BulkCommand extends ClientCommand {
+  /** `done` is what becomes of a row, such as created: the name of its count in the summary. */
+  protected async runFile<Item, Done extends string>(
+    action: RowAction<Item>,
+    { file, flags, done }: { file: string; flags: BulkFlags; done: Done },
+  ) {
+    const stop = new AbortController()
+    const release = onInterrupt(() => {
+      stop.abort()
+      this.note('\nStopping: waiting for what is in flight (Ctrl-C again to stop at once)')
+    })
+    let hasBegun = false
+    try {
+      const { runFile } = await import('./bulk-file.ts')
+      const { showErrors, showSummary } = await import('./summary.ts')
+      const client = this.connect(flags)
+      const summary = await runFile(action, {
+        file,
+        server: this.connection!.url.value,
+        out: flags.out,
+        failures: flags.failures,
+        dryRun: flags['dry-run'],
+        restart: flags.restart,
+        stop: stop.signal,
+        client,
+        sender: (onRetry) => {
+          hasBegun = true
+          return this.connect(flags, { attempts: ATTEMPTS, onRetry })
+        },
+        note: (message) => this.note(message),
+      })
+      if (!summary.complete) {
+        throw new InterruptedError(`Stopped: ${count(summary.rows)} rows are done`, {
+          hint: goOn(file),
+          details: { ...named(summary, done), command: repeat() },
+        })
+      }
+      this.log(showSummary(summary, done))
+      if (summary.errors.length > 0) this.note(showErrors(summary))
+      if (summary.failed > 0) process.exitCode = 1
+      return named(summary, done)
+    } catch (error) {
+      if (hasBegun && !(error instanceof CliError)) this.note(`When it is mended, ${goOn(file)}`)
+      throw error
+    } finally {
+      release()
+    }
+  }
+}
+
+/** The summary with its count of good rows under the name of what was done. */
+function named<Done extends string>({ succeeded, ...summary }: BulkSummary, done: Done) {
+  return { ...summary, [done]: succeeded } as Omit<BulkSummary, 'succeeded'> & Record<Done, number>
+}
+
+function goOn(file: string): string {
+  return file === '-' ? `send the same input again (nothing is done twice): ${repeat()}` : `go on with: ${repeat()}`
+}
+
+/** With --restart the next run would begin anew. */
+function repeat(): string {
+  return commandLine({ without: ['--restart'] })
+}

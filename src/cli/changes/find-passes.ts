@@ -1,0 +1,34 @@
+import type { Client } from '../../client/client.ts'
+import type { Pass } from '../../core/contract/passes.ts'
+
+/** What one page takes, and what the line of a request may hold of ids: servers and proxies cut off at 8 KB or 16. */
+const MAX_IDS = 100
+const MAX_BYTES = 6_000
+
+/** The passes with these external ids, by external id; one that does not exist is left out. */
+export async function findPasses(client: Client, externalPassIds: readonly string[]): Promise<Map<string, Pass>> {
+  const pages = await Promise.all(
+    groupIds([...new Set(externalPassIds)]).map((ids) =>
+      client.passes.list({ query: { externalPassId: ids, limit: MAX_IDS } }),
+    ),
+  )
+  return new Map(pages.flatMap(({ items }) => items.map((pass) => [pass.externalPassId, pass])))
+}
+
+/** Ids in groups that fit one request each. */
+export function groupIds(ids: readonly string[]): string[][] {
+  const groups: string[][] = []
+  let bytes = 0
+  for (const id of ids) {
+    const size = `externalPassId=${encodeURIComponent(id)}&`.length
+    const group = groups.at(-1)
+    if (group && group.length < MAX_IDS && bytes + size <= MAX_BYTES) {
+      group.push(id)
+      bytes += size
+    } else {
+      groups.push([id])
+      bytes = size
+    }
+  }
+  return groups
+}

@@ -1,0 +1,118 @@
+import type { Client } from '../../client/client.ts'
+import { ApiError } from '../../client/errors.ts'
+import { type Pass, PassCreate, PassUpdate } from '../../core/contract/passes.ts'
+import { checkRows, type RowCheck } from '../bulk/check-rows.ts'
+import type { RowAction } from '../bulk/row-action.ts'
+import { changeEach } from './each-pass.ts'
+import { planUpdateColumns, type UpdateColumns } from './update-columns.ts'
+
+export interface UpdateOptions {
+  externalIdColumn: string
+  labelColumn: string | undefined
+  /** A cell with just this removes the variable. */
+  unsetMarker: string
+  templateVersion: PassUpdate['templateVersion']
+  /** Ask the server what each change would come to, and change nothing. */
+  dryRun: boolean
+  /** Requests in flight at once. */
+  concurrency: number
+}
+
+interface Update {
+  externalPassId: string
+  body: PassUpdate
+}
+
+/** Changes the pass of each row. Repeating a row comes to the same pass, and makes no further revision. */
+export function updateAction({ dryRun, concurrency, ...options }: UpdateOptions): RowAction<Update> {
+  const { externalIdColumn, templateVersion } = options
+  let variables: string[] = []
+  return {
+    command: 'update',
+    settings: {
+      '--external-id-column': externalIdColumn,
+      '--label-column': options.labelColumn ?? 'label',
+      '--unset-marker': options.unsetMarker,
+      ...(templateVersion !== undefined && { '--template-version': String(templateVersion) }),
+    },
+    batchesInFlight: 2,
+    resultColumns: [],
+    async plan(_, header) {
+      const columns = planUpdateColumns(header, { ...options, changesAll: templateVersion !== undefined })
+      variables = columns.variables.map(({ name }) => name)
+      const check = compileRow(columns, options)
+      return { columns, check: (rows) => checkRows(rows, externalIdColumn, check) }
+    },
+    send: changeEach({
+      concurrency,
+      onFound: warnOfUnknown(() => variables),
+      change: (pass, { body }, { client, signal }) =>
+        client.passes.update({ params: { id: pass.id }, query: { dryRun }, body }, { signal, idempotent: true }),
+    }),
+  }
+}
+
+/** Reads a row. An empty cell means not given; what a template makes of the values is for the server to say. */
+export function compileRow(
+  columns: UpdateColumns,
+  { unsetMarker, templateVersion }: Pick<UpdateOptions, 'unsetMarker' | 'templateVersion'>,
+): RowCheck<Update> {
+  return (cells) => {
+    const externalPassId = PassCreate.shape.externalPassId.safeParse(cells[columns.externalId])
+    const given = columns.variables.filter(({ index }) => cells[index] !== '')
+    const label = cells[columns.label] || undefined
+    const body = PassUpdate.safeParse({
+      ...(label !== undefined && { label }),
+      ...(given.length > 0 && {
+        variables: Object.fromEntries(
+          given.map(({ name, index }) => [name, cells[index] === unsetMarker ? null : cells[index]]),
+        ),
+      }),
+      ...(templateVersion !== undefined && { templateVersion }),
+    })
+    const errors = [
+      ...issuesOf(externalPassId.error, columns.header[columns.externalId]!),
+      ...issuesOf(body.error, columns.header[columns.label] ?? 'label'),
+      ...(label === unsetMarker ? [`${columns.header[columns.label]}: A label cannot be removed`] : []),
+    ]
+    if (errors.length > 0) return { errors }
+    return { item: { externalPassId: externalPassId.data!, body: body.data! } }
+  }
+}
+
+function issuesOf(error: { issues: { message: string }[] } | undefined, column: string): string[] {
+  return (error?.issues ?? []).map(({ message }) => `${column}: ${message}`)
+}
+
+/**
+ * A mistyped column would be stored with every pass and shown on none. The templates are known once passes are found,
+ * so each is asked for its variables the first time that one of its passes comes along.
+ */
+function warnOfUnknown(variables: () => string[]) {
+  const seen = new Set<string>()
+  return async (client: Client, passes: readonly Pass[], note: (message: string) => void): Promise<void> => {
+    for (const { templateId } of passes) {
+      if (templateId === null || seen.has(templateId) || variables().length === 0) continue
+      seen.add(templateId)
+      const declared = await declaredBy(client, templateId, note)
+      const unknown = declared ? variables().filter((name) => !declared.has(name)) : []
+      if (unknown.length > 0) {
+        note(
+          `Warning: No variable of template ${templateId}: ${unknown.join(', ')} (stored with each pass, shown nowhere)`,
+        )
+      }
+    }
+  }
+}
+
+/** Undefined where the template does not say: it was deleted, or the token may not read it. */
+async function declaredBy(client: Client, id: string, note: (message: string) => void) {
+  try {
+    const { schema } = await client.templates.variablesSchema({ params: { id } })
+    return new Set(Object.keys(schema.properties))
+  } catch (error) {
+    if (!(error instanceof ApiError && [403, 404].includes(error.status))) throw error
+    note(`Columns are not held against template ${id}: ${error.message}`)
+    return undefined
+  }
+}

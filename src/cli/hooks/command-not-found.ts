@@ -1,0 +1,25 @@
+import type { Hook } from '@oclif/core'
+import { UsageError } from '../errors.ts'
+import { describeFailure, failureJson, formatFailure } from '../failure.ts'
+import { canColor } from '../settings.ts'
+import { suggestCommand } from '../suggest.ts'
+
+/** A command that does not exist is wrong usage: said with the one that was likely meant, and exit code 2. */
+const commandNotFound: Hook.CommandNotFound = async function ({ id, config }) {
+  const words = id.split(':')
+  const known = config.commands.filter(({ hidden }) => !hidden).map((command) => command.id.replaceAll(':', ' '))
+  const meant = suggestCommand(words, known)
+  const topic = config.findTopic(words[0]!)?.name
+  const failure = describeFailure(
+    new UsageError(`${config.bin} has no command ${topic ? words.slice(0, 2).join(' ') : words[0]}`, {
+      hint: meant
+        ? `did you mean ${config.bin} ${meant}?`
+        : `${config.bin} ${topic ? `${topic} ` : ''}--help lists the commands.`,
+    }),
+  )
+  if (process.argv.includes('--json')) process.stdout.write(`${JSON.stringify(failureJson(failure), undefined, 2)}\n`)
+  else process.stderr.write(`${formatFailure(failure, { color: canColor(process.stderr) })}\n`)
+  this.exit(failure.exitCode)
+}
+
+export default commandNotFound

@@ -1,0 +1,62 @@
+import { Flags, type Interfaces } from '@oclif/core'
+import { PassStatus } from '../../core/contract/pass-status.ts'
+import { passes } from '../../core/contract/passes.ts'
+import type { RouteCall } from '../../core/route.ts'
+import { filterFlag, projectFilter, projectQuery } from '../list.ts'
+
+type Query = NonNullable<RouteCall<typeof passes.list>['query']>
+
+const { shape } = passes.list.query
+const number = 'a number, or a bound such as gte:3 or lte:7'
+
+/** Every filter and sort of the list of passes. */
+export const passFilterFlags = {
+  status: Flags.option({
+    summary: 'Only those with this status. Repeatable.',
+    options: PassStatus.options,
+    multiple: true,
+    multipleNonGreedy: true,
+  })(),
+  'external-pass-id': filterFlag('Exactly this external id.'),
+  search: filterFlag('A part of label, external id or status.'),
+  project: projectFilter,
+  template: filterFlag('Issued from the template with this id.'),
+  variable: filterFlag('A variable as name:value; up to five.'),
+  'valid-on': filterFlag('Valid for scanning on this day, such as 2027-05-31.'),
+  redeemed: Flags.boolean({ summary: 'Scanned and accepted, or with --no-redeemed not.', allowNo: true }),
+  'redeemed-context': filterFlag('Scanned in this context; needs --redeemed or --no-redeemed.'),
+  label: filterFlag('This label.'),
+  'label-match': Flags.option({
+    summary: 'How --label is meant (exact).',
+    options: ['exact', 'prefix', 'contains'] as const,
+  })(),
+  revision: filterFlag(`Revision: ${number}.`),
+  'template-version': filterFlag(`Version of the template: ${number}.`),
+  'created-from': Flags.string({ summary: 'Created at this moment or later, such as 2027-05-31T00:00:00Z.' }),
+  'created-to': Flags.string({ summary: 'Created at this moment or earlier.' }),
+  'sort-by': Flags.option({ summary: 'What to sort by (createdAt).', options: shape.sortBy.unwrap().options })(),
+  'sort-dir': Flags.option({ summary: 'Ascending or descending (desc).', options: shape.sortDir.unwrap().options })(),
+}
+
+/** The flags as parameters of the request; the server judges the values. */
+export function passQuery(flags: Interfaces.InferredFlags<typeof passFilterFlags>): Query {
+  return {
+    status: flags.status,
+    externalPassId: flags['external-pass-id'],
+    search: flags.search,
+    ...projectQuery(flags.project),
+    templateId: flags.template,
+    variable: flags.variable,
+    validOn: flags['valid-on'],
+    redeemed: flags.redeemed,
+    redeemedContext: flags['redeemed-context'],
+    label: flags.label,
+    labelMatch: flags['label-match'],
+    revision: flags.revision,
+    templateVersion: flags['template-version'],
+    createdFrom: flags['created-from'],
+    createdTo: flags['created-to'],
+    sortBy: flags['sort-by'],
+    sortDir: flags['sort-dir'],
+  }
+}

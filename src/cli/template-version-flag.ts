@@ -1,0 +1,13 @@
+import { Flags } from '@oclif/core'
+import { UsageError } from './errors.ts'
+
+/** A published version to move passes to: a number, or latest. */
+export const templateVersionFlag = Flags.custom<number | 'latest'>({
+  helpValue: '<number>|latest',
+  parse: async (text) => {
+    if (text === 'latest') return text
+    if (!/^[1-9]\d{0,8}$/.test(text))
+      throw new UsageError(`--template-version takes a number or latest, and is "${text}"`)
+    return Number(text)
+  },
+})

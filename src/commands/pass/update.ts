@@ -1,0 +1,78 @@
+import { Flags } from '@oclif/core'
+import { ClientCommand } from '../../cli/client-command.ts'
+import { UsageError } from '../../cli/errors.ts'
+import { getPassId, passArgs, passFlags } from '../../cli/pass-argument.ts'
+import { showPass } from '../../cli/show.ts'
+import { templateVersionFlag } from '../../cli/template-version-flag.ts'
+import { splitVariable, variableFlag } from '../../cli/variables.ts'
+import type { PassUpdate as Body } from '../../core/contract/passes.ts'
+
+export default class PassUpdate extends ClientCommand {
+  static override summary = 'Change a pass, and with it the cards on phones.'
+  static override description =
+    'Variables that are not named keep their value. All changes of one call are one revision. For many passes use ' +
+    'update with a CSV file.'
+  static override examples = [
+    '<%= config.bin %> pass update T-1 --external --label "Ada King" --var seat=14C --unset hall',
+    {
+      description: 'See what an upgrade to the newest version of the template would give',
+      command:
+        '<%= config.bin %> pass update 0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33 --template-version latest --dry-run --json',
+    },
+    {
+      description: 'Only if nobody changed it since revision 3 was read',
+      command: '<%= config.bin %> pass update 0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33 --var points=1240 --if-match 3',
+    },
+  ]
+  static override args = passArgs
+  static override flags = {
+    ...passFlags,
+    label: Flags.string({ summary: 'New name of the holder.' }),
+    var: variableFlag,
+    unset: Flags.string({
+      summary: 'Remove a variable; it falls back to the default of the template. Repeatable.',
+      multiple: true,
+      multipleNonGreedy: true,
+      default: [],
+    }),
+    'template-version': templateVersionFlag({ summary: 'Upgrade to this published version.' }),
+    'if-match': Flags.string({ summary: 'Change nothing unless this is the revision of the pass.' }),
+    'dry-run': Flags.boolean({ summary: 'Show the pass as it would be, and change nothing.' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(PassUpdate)
+    const body = bodyOf(flags)
+    const client = this.connect(flags)
+    const id = await getPassId(client, { id: args.id, external: flags.external })
+    const pass = await client.passes.update({
+      params: { id },
+      query: { dryRun: flags['dry-run'] },
+      headers: { 'if-match': flags['if-match'] },
+      body,
+    })
+    this.log(showPass(pass))
+    if (flags['dry-run']) this.note('Nothing was changed: this is how the pass would be.')
+    return pass
+  }
+}
+
+interface Changes {
+  label?: string | undefined
+  var: string[]
+  unset: string[]
+  'template-version'?: Body['templateVersion']
+}
+
+function bodyOf({ label, var: set, unset, 'template-version': templateVersion }: Changes): Body {
+  const variables = Object.fromEntries([...set.map(splitVariable), ...unset.map((name) => [name, null])])
+  const both = set.map((text) => splitVariable(text)[0]).find((name) => unset.includes(name))
+  if (both) throw new UsageError(`--var and --unset both name ${both}`)
+  const body = {
+    ...(label !== undefined && { label }),
+    ...(set.length + unset.length > 0 && { variables }),
+    ...(templateVersion !== undefined && { templateVersion }),
+  }
+  if (Object.keys(body).length > 0) return body
+  throw new UsageError('There is nothing to change: give --label, --var, --unset or --template-version')
+}
