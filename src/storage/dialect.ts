@@ -2,8 +2,8 @@ import type { Knex } from 'knex'
 
 /** Every difference between SQLite and PostgreSQL that queries see stands in this file. */
 
-/** Null sorts as the greatest value; the index of this expression says so on both databases. */
-export const EXPIRY_KEY = 'coalesce(expires_at, 9007199254740991)'
+/** Later than any moment: what a pass that never expires sorts as. */
+export const NEVER = Number.MAX_SAFE_INTEGER
 
 export function isPostgres(db: Knex): boolean {
   return db.client.dialect === 'postgresql'
@@ -20,6 +20,24 @@ export function forUpdate<Q extends Knex.QueryBuilder>(db: Knex, query: Q, ...ta
 /** As forUpdate, passing over rows that another worker holds. */
 export function forUpdateSkipLocked<Q extends Knex.QueryBuilder>(db: Knex, query: Q): Q {
   return (isPostgres(db) ? query.forUpdate().skipLocked() : query) as Q
+}
+
+/**
+ * A column for bounds that filter and never lead the way: SQLite, which knows no distribution of values, would read and
+ * sort all rows within them. PostgreSQL knows, and decides for itself.
+ */
+export function boundColumn(db: Knex, column: string): string {
+  return isPostgres(db) ? column : `+${column}`
+}
+
+/**
+ * Joins passes to a query that names their ids, read one by one in its order. Left to choose, a planner that misjudges how
+ * many it names walks all passes instead.
+ */
+export function joinPasses(db: Knex, query: Knex.QueryBuilder, id: string): Knex.QueryBuilder {
+  if (!isPostgres(db)) return query.joinRaw('cross join passes').whereRaw(`passes.id = ${id}`)
+  // offset 0 keeps the inner query as it stands.
+  return query.joinRaw(`cross join lateral (select * from passes where passes.id = ${id} offset 0) as passes`)
 }
 
 /** Shorter terms have no trigram: they are answered by a scan of what other filters leave. */

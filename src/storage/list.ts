@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { invalid } from '../core/errors.ts'
-import { type Cursor, decodeCursor, encodeCursor, fingerprint } from '../core/rules/cursor.ts'
+import { type Cursor, decodeCursor, digestOf, encodeCursor, fingerprint, type KeyDigest } from '../core/rules/cursor.ts'
 
 /** What every list endpoint takes (spec 4.1); whatever else stands in the query are its filters. */
 export interface ListRequest {
@@ -14,17 +14,17 @@ export interface ListRequest {
 export interface Sort {
   /** The key in SQL: never null, indexed behind the workspace and before the id. */
   key: string
-  /** The key comes from other tables or has no index: its cursors go on at an offset. */
+  /** The key comes from other tables, or is said to: its cursors go on at an offset. */
   isComputed?: true
+  /** Joins what the key comes from. */
+  join?: (query: Knex.QueryBuilder) => Knex.QueryBuilder
 }
 
 export interface ListSpec {
-  /** Distinguishes the cursors of this list from those of others. */
+  /** The table, whose name also tells the cursors of this list from those of others. */
   name: string
   /** The id in SQL, which breaks ties; a sort by the id itself names it as its key. */
   id: string
-  /** A column that a join makes equal to the id. A bound must name it too: PostgreSQL infers equalities only. */
-  sameAsId?: string
   sorts: Record<string, Sort>
 }
 
@@ -38,8 +38,9 @@ export interface ListPage<Row> {
 }
 
 /**
- * One page of a filtered query that selects nothing yet. Keyset pagination: a page costs the same wherever it stands.
- * @param select adds the columns, and joins that neither drop nor multiply rows
+ * One page of a filtered query that selects nothing yet. Keyset pagination: a page costs the same wherever it stands. The
+ * page is found first, so that nothing is joined to rows that it leaves out and no join can mislead the planner.
+ * @param select adds the columns to a query of the page's rows, and joins that neither drop nor multiply them
  * @throws Problem VALIDATION_ERROR for a cursor that is malformed or of another walk
  */
 export async function listPage<Row extends { id: string }>(
@@ -58,18 +59,24 @@ export async function listPage<Row extends { id: string }>(
   const sort = spec.sorts[sortBy]!
   const offset = cursor?.offset ?? givenOffset ?? 0
 
-  const query = select(filtered.clone())
-    .select({ sort_key: db.raw(sort.key) })
+  const page = filtered
+    .clone()
+    .select({ page_id: db.raw(spec.id), sort_key: db.raw(sort.key) })
     .orderByRaw(orderOf(sort, spec.id, sortDir))
     .limit(limit + 1)
+  sort.join?.(page)
   if (cursor && !sort.isComputed) {
-    const key = cursor.key ?? (await readKey(db, filtered, sort, spec.id, cursor.id))
-    goOnBehind(query, sort, spec, sortDir, key, cursor.id)
+    const key = typeof cursor.key === 'object' ? await readKey(db, filtered, sort, spec.id, cursor) : cursor.key
+    goOnBehind(page, sort, spec.id, sortDir, key, cursor.id)
   } else if (offset > 0) {
-    query.offset(offset)
+    page.offset(offset)
   }
 
-  const rows: (Row & { sort_key: string | number })[] = await query
+  const rows: (Row & { sort_key: string | number })[] = await select(
+    db.from(page.as('page')).join(spec.name, `${spec.name}.id`, 'page.page_id'),
+  )
+    .select('page.sort_key')
+    .orderBy(['page.sort_key', 'page.page_id'].map((column) => ({ column, order: sortDir })))
   const total = cursor?.total ?? (await countRows(filtered))
   const hasMore = rows.length > limit
   const shown = rows.slice(0, limit)
@@ -93,17 +100,14 @@ function orderOf({ key }: Sort, id: string, direction: 'asc' | 'desc'): string {
 function goOnBehind(
   query: Knex.QueryBuilder,
   sort: Sort,
-  { id, sameAsId }: ListSpec,
+  id: string,
   direction: 'asc' | 'desc',
   key: string | number,
   lastId: string,
 ): void {
   const comparison = direction === 'asc' ? '>' : '<'
-  if (sort.key !== id) {
-    query.whereRaw(`(${sort.key}, ${id}) ${comparison} (?, ?)`, [key, lastId])
-    return
-  }
-  for (const column of [id, sameAsId]) if (column) query.whereRaw(`${column} ${comparison} ?`, [lastId])
+  if (sort.key === id) query.whereRaw(`${id} ${comparison} ?`, [lastId])
+  else query.whereRaw(`(${sort.key}, ${id}) ${comparison} (?, ?)`, [key, lastId])
 }
 
 function readCursor(text: string, walk: string): Cursor {
@@ -115,13 +119,16 @@ function readCursor(text: string, walk: string): Cursor {
   return cursor
 }
 
-async function readKey(db: Knex, filtered: Knex.QueryBuilder, sort: Sort, id: string, lastId: string) {
-  const row = await filtered
+async function readKey(db: Knex, filtered: Knex.QueryBuilder, sort: Sort, id: string, cursor: Cursor): Promise<string> {
+  const row: { sort_key: string } | undefined = await filtered
     .clone()
-    .whereRaw(`${id} = ?`, [lastId])
+    .whereRaw(`${id} = ?`, [cursor.id])
     .first({ sort_key: db.raw(sort.key) })
-  if (!row) throw invalid([{ path: ['cursor'], message: 'Its row is gone; start without a cursor' }])
-  return row.sort_key as string | number
+  // Going on from another place would leave rows out, or show some again.
+  if (!row || digestOf(row.sort_key).digest !== (cursor.key as KeyDigest).digest) {
+    throw invalid([{ path: ['cursor'], message: 'Its row is gone or changed; start without a cursor' }])
+  }
+  return row.sort_key
 }
 
 function byName([a]: [string, unknown], [b]: [string, unknown]): number {

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import type { PassStatus } from '../core/contract/pass-status.ts'
 import { idBound } from '../core/ids.ts'
 import { foldCase, indexedText } from '../core/rules/search.ts'
-import { containsTerm, EXPIRY_KEY } from './dialect.ts'
+import { boundColumn, containsTerm, joinPasses } from './dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from './list.ts'
 import { type PassRow, type StoredPass, selectPass, toPass } from './pass-row.ts'
 
@@ -40,7 +40,8 @@ export async function listPasses(
   at: Date,
 ): Promise<ListPage<StoredPass>> {
   const { query, id } = passesWithVariables(db, workspaceId, request.variable ?? [])
-  for (const [name, condition] of Object.entries(conditions(db, at)) as [keyof PassListRequest, Condition][]) {
+  const facts = { now: at.getTime(), isSwept: await isSwept(db, workspaceId, request, at) }
+  for (const [name, condition] of Object.entries(conditions(db, facts)) as [keyof PassListRequest, Condition][]) {
     const values = request[name] as unknown[] | undefined
     if (!values) continue
     query.where((or) => {
@@ -58,15 +59,17 @@ function specFor(id: string): ListSpec {
   return {
     name: 'passes',
     id,
-    ...(id !== 'passes.id' && { sameAsId: 'passes.id' }),
     sorts: {
       createdAt: { key: id },
       updatedAt: { key: 'passes.updated_at' },
       label: { key: 'passes.label' },
       externalPassId: { key: 'passes.external_pass_id' },
       status: { key: 'passes.status' },
-      expiresAt: { key: EXPIRY_KEY },
-      templateName: { key: 'templates.name', isComputed: true },
+      expiresAt: { key: 'passes.expiry_key' },
+      templateName: {
+        ...{ key: 'templates.name', isComputed: true },
+        join: (query) => query.join('templates', 'templates.id', 'passes.template_id'),
+      },
       templateVersion: { key: 'passes.template_version', isComputed: true },
       revision: { key: 'passes.revision', isComputed: true },
     },
@@ -74,50 +77,54 @@ function specFor(id: string): ListSpec {
 }
 
 /**
- * The passes of a workspace that hold all the variables. One pair leads the query: its rows stand in the order of their
- * pass ids, so that neither a rare nor a common value reads more than a page.
+ * The passes of a workspace that hold all the variables. Those that hold the first one lead the query: for each of its
+ * values they stand in the order of their ids, so that neither a rare nor a common one reads more than a page.
  */
 function passesWithVariables(db: Knex, workspaceId: string, pairs: { name: string; value: string }[]) {
-  const valuesByName = new Map<string, string[]>()
+  const valuesByName = new Map<string, Set<string>>()
   for (const { name, value } of pairs) {
     const key = indexedText(name)
-    valuesByName.set(key, [...(valuesByName.get(key) ?? []), indexedText(value)])
+    valuesByName.set(key, (valuesByName.get(key) ?? new Set()).add(indexedText(value)))
   }
-  const [leader] = [...valuesByName].find(([, values]) => values.length === 1) ?? []
-  const query = leader === undefined ? db('passes') : db('pass_variables').crossJoin(db.ref('passes') as never)
-  query.where('passes.workspace_id', workspaceId)
-  for (const [name, values] of valuesByName) {
-    if (name === leader) {
-      query
-        .where({ 'pass_variables.workspace_id': workspaceId, 'pass_variables.name': name })
-        .where('pass_variables.value', values[0]!)
-        .whereRaw('passes.id = pass_variables.pass_id')
-    } else {
-      query.whereIn(
-        'passes.id',
-        db('pass_variables').where({ workspace_id: workspaceId, name }).whereIn('value', values).select('pass_id'),
-      )
-    }
-  }
-  return { query, id: leader === undefined ? 'passes.id' : 'pass_variables.pass_id' }
+  const holding = (name: string) => db('pass_variables').where({ workspace_id: workspaceId, name }).select('pass_id')
+  const [leader, ...others] = valuesByName
+  if (!leader) return { query: db('passes').where('passes.workspace_id', workspaceId), id: 'passes.id' }
+  const [name, values] = leader
+  // A pass holds one value of a name: none stands in two of these.
+  const holders = db.unionAll([...values].map((value) => holding(name).where({ value }))).as('holders')
+  const query = joinPasses(db, db.from(holders), 'holders.pass_id').where('passes.workspace_id', workspaceId)
+  for (const [name, values] of others) query.whereIn('holders.pass_id', holding(name).whereIn('value', [...values]))
+  return { query, id: 'holders.pass_id' }
+}
+
+interface Facts {
+  now: number
+  /** Nothing in the workspace is past its expiry and still stored as ISSUED. */
+  isSwept: boolean
+}
+
+/** Asked where it makes a difference: then EXPIRED is one stored status, and an index answers it. */
+async function isSwept(db: Knex, workspaceId: string, request: PassListRequest, at: Date): Promise<boolean> {
+  if (!request.status?.includes('EXPIRED')) return false
+  const unswept = db('passes').where({ workspace_id: workspaceId, status: 'ISSUED' })
+  return (await unswept.where('expires_at', '<=', at.getTime()).first('id')) === undefined
 }
 
 type Condition<T = never> = (where: Knex.QueryBuilder, value: T, request: PassListRequest) => void
 
-function conditions(db: Knex, at: Date) {
-  const now = at.getTime()
+function conditions(db: Knex, facts: Facts) {
   const compare =
     (column: string): Condition<NumericFilter> =>
     (where, { comparison, value }) =>
-      where.where(column, comparison, value)
+      where.whereRaw(`${comparison === '=' ? column : boundColumn(db, column)} ${comparison} ?`, [value])
   return {
-    status: (where, status: PassStatus) => whereStatus(where, status, now),
+    status: (where, status: PassStatus) => whereStatus(db, where, status, facts),
     externalPassId: (where, value: string) => where.where('passes.external_pass_id', value),
     search: (where, text: string) => {
       const term = foldCase(text)
       where.whereRaw(containsTerm(db, ['label_folded', 'external_folded'], term))
       for (const status of STATUSES)
-        if (status.toLowerCase().includes(term)) where.orWhere((or) => whereStatus(or, status, now))
+        if (status.toLowerCase().includes(term)) where.orWhere((or) => whereStatus(db, or, status, facts))
     },
     projectId: (where, value: string) =>
       value === 'null' ? where.whereNull('passes.project_id') : where.where('passes.project_id', value),
@@ -125,10 +132,10 @@ function conditions(db: Knex, at: Date) {
     validOn: (where, date: string) => {
       const started = db('pass_windows')
         .where('start_date', date)
-        .whereRaw('pass_windows.workspace_id = passes.workspace_id')
+        .whereRaw('pass_windows.workspace_id = passes.workspace_id and pass_windows.pass_id = passes.id')
       where
-        .where((or) => or.where('passes.has_windows', false).orWhereIn('passes.id', started.select('pass_id')))
-        .whereRaw(`${EXPIRY_KEY} > ?`, [Date.parse(`${date}T00:00:00Z`)])
+        .where((or) => or.where('passes.has_windows', false).orWhereExists(started.select(db.raw('1'))))
+        .whereRaw(`${boundColumn(db, 'passes.expiry_key')} > ?`, [Date.parse(`${date}T00:00:00Z`)])
     },
     redeemed: (where, isRedeemed: boolean, { redeemedContext }) => {
       const scans = db('accepted_scans').whereRaw('accepted_scans.pass_id = passes.id').select(db.raw('1'))
@@ -146,13 +153,12 @@ function conditions(db: Knex, at: Date) {
 const STATUSES: PassStatus[] = ['QUEUED', 'ISSUING', 'ISSUED', 'VOID', 'FAILED', 'EXPIRED']
 
 /** By the status that a reader sees: issued passes past their expiry are expired, whether or not a sweep has said so. */
-function whereStatus(where: Knex.QueryBuilder, status: PassStatus, now: number): void {
-  if (status === 'ISSUED') where.where('passes.status', status).whereRaw(`${EXPIRY_KEY} > ?`, [now])
-  else if (status !== 'EXPIRED') where.where('passes.status', status)
-  else
-    where
-      .where('passes.status', status)
-      .orWhere((or) => or.where('passes.status', 'ISSUED').where('passes.expires_at', '<=', now))
+function whereStatus(db: Knex, where: Knex.QueryBuilder, status: PassStatus, { now, isSwept }: Facts): void {
+  where.where('passes.status', status)
+  if (status === 'ISSUED') where.whereRaw(`${boundColumn(db, 'passes.expiry_key')} > ?`, [now])
+  if (status === 'EXPIRED' && !isSwept) {
+    where.orWhere((or) => or.where('passes.status', 'ISSUED').where('passes.expires_at', '<=', now))
+  }
 }
 
 function whereLabel(db: Knex, where: Knex.QueryBuilder, text: string, match: LabelMatch): void {

@@ -184,5 +184,14 @@ export async function insertListed(workspace: TestWorkspace, passes: PassFacts[]
   return listed
 }
 
+/** Leaves a workspace without passes, ready for others. */
+export async function deletePasses(workspace: TestWorkspace): Promise<void> {
+  await workspace.api.database.writer.transaction(async (tx) => {
+    for (const table of ['accepted_scans', 'pass_windows', 'pass_variables', 'pass_identifiers', 'passes']) {
+      await tx(table).where({ workspace_id: workspace.id }).delete()
+    }
+  })
+}
+
 /** A prefix that no other pass of a test has. */
 export const uniquePrefix = () => randomBytes(4).toString('hex')

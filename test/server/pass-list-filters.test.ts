@@ -7,6 +7,7 @@ import { dialects } from '../support/databases.ts'
 import { publishedTemplate } from './fixtures.ts'
 import {
   contexts,
+  deletePasses,
   externalPassId,
   insertListed,
   type ListedPass,
@@ -146,7 +147,7 @@ describe.each(dialects)('on %s', (dialect) => {
     })
     await fc.assert(
       fc.asyncProperty(facts, walks, async (given, asked) => {
-        await empty(first)
+        await deletePasses(first)
         const passes = await insertListed(
           first,
           given.map((pass, n) => ({ ...pass, externalPassId: externalPassId(n) })),
@@ -166,7 +167,7 @@ describe.each(dialects)('on %s', (dialect) => {
       const facts = fc.array(passFacts(templates), { minLength: PASSES, maxLength: PASSES })
       await fc.assert(
         fc.asyncProperty(facts, fc.array(part, { minLength: 10, maxLength: 10 }), async (given, queries) => {
-          await empty(first)
+          await deletePasses(first)
           const passes = await insertListed(
             first,
             given.map((pass, n) => ({ ...pass, externalPassId: externalPassId(n) })),
@@ -184,7 +185,7 @@ describe.each(dialects)('on %s', (dialect) => {
   test('a list shows nothing of another workspace, whatever the filter', async () => {
     const other = await api.workspace()
     const facts = fc.sample(passFacts(templates), PASSES)
-    await empty(first)
+    await deletePasses(first)
     await insertListed(
       first,
       facts.map((pass, n) => ({ ...pass, externalPassId: externalPassId(n) })),
@@ -204,13 +205,4 @@ describe.each(dialects)('on %s', (dialect) => {
     await workspace.ok(contract.templates.delete, { params: { id: template.id } })
     expect(await walk(workspace, { templateId: [template.id] }, 10)).toEqual([pass!.id])
   })
-
-  /** Ready for another set of passes. */
-  async function empty(workspace: TestWorkspace): Promise<void> {
-    await api.database.writer.transaction(async (tx) => {
-      for (const table of ['accepted_scans', 'pass_windows', 'pass_variables', 'pass_identifiers', 'passes']) {
-        await tx(table).where({ workspace_id: workspace.id }).delete()
-      }
-    })
-  }
 })

@@ -23,10 +23,16 @@ export function integerParam(min: number, max: number) {
     .pipe(z.int().min(min).max(max))
 }
 
+/** What a database still takes as alternatives in one condition. */
+const MAX_ALTERNATIVES = 100
+
 /** A repeatable parameter: its values are alternatives. */
 export function anyOf<T extends z.ZodType>(item: T) {
   return z
-    .preprocess((value) => (value === undefined || Array.isArray(value) ? value : [value]), z.array(item))
+    .preprocess(
+      (value) => (value === undefined || Array.isArray(value) ? value : [value]),
+      z.array(item).max(MAX_ALTERNATIVES),
+    )
     .meta({
       repeatable: true,
     }) as z.ZodType<z.output<T>[], z.input<T> | z.input<T>[]>

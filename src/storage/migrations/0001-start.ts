@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { EXPIRY_KEY, isPostgres } from '../dialect.ts'
+import { isPostgres, NEVER } from '../dialect.ts'
 
 /** Moments are milliseconds since 1970, so that SQL never asks the database for the time. */
 
@@ -100,16 +100,19 @@ export async function up(db: Knex): Promise<void> {
     table.specificType('label', sorted).notNullable()
     table.text('status').notNullable()
     table.integer('version').notNullable()
-    table.integer('revision').notNullable()
+    // Filters compare these with whatever whole number is asked for, and PostgreSQL refuses one that a column cannot hold.
+    table.bigInteger('revision').notNullable()
     table.integer('wallet_version').notNullable()
     table.uuid('template_id').notNullable().references('templates.id')
     table.uuid('template_version_id').notNullable().references('template_versions.id')
-    table.integer('template_version').notNullable()
+    table.bigInteger('template_version').notNullable()
     // No foreign key: deleting a project leaves up to millions of passes behind, which a job detaches in chunks.
     table.uuid('project_id')
     table.text('variables').notNullable()
     table.text('redemption')
     table.bigInteger('expires_at')
+    // A column rather than an expression: SQLite cannot go on behind a row by an index of expressions.
+    table.specificType('expiry_key', `bigint generated always as (coalesce(expires_at, ${NEVER})) stored`)
     table.text('scan_code').notNullable()
     table.text('apple_token').notNullable()
     table.integer('link_generation').notNullable()
@@ -125,12 +128,11 @@ export async function up(db: Knex): Promise<void> {
     table.unique(['workspace_id', 'external_pass_id'])
     // Ids ascend with the time of creation, so that these are also the orders of createdAt.
     table.index(['workspace_id', 'id'])
-    for (const filter of ['status', 'template_id']) table.index(['workspace_id', filter, 'id'])
-    table.index(['workspace_id', 'project_id', 'id'])
+    for (const filter of ['status', 'template_id', 'project_id']) table.index(['workspace_id', filter, 'id'])
+    for (const filter of ['template_version', 'revision']) table.index(['workspace_id', filter, 'id'])
+    for (const sort of ['updated_at', 'label', 'expiry_key']) table.index(['workspace_id', sort, 'id'])
     table.index(['project_id', 'status', 'created_at'])
-    for (const sort of ['updated_at', 'label']) table.index(['workspace_id', sort, 'id'])
   })
-  await db.raw(`create index passes_by_expiry on passes (workspace_id, (${EXPIRY_KEY}), id)`)
   await db.raw("create index passes_expiring on passes (expires_at) where status = 'ISSUED' and expires_at is not null")
   await createSearchIndex(db)
 

@@ -1,0 +1,86 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { contract } from '../../src/core/contract/contract.ts'
+import { type TestWorkspace, useApi } from '../support/api.ts'
+import { dialects } from '../support/databases.ts'
+import { makePass, publishedTemplate } from './fixtures.ts'
+
+const { list } = contract.passes
+
+type Query = Record<string, unknown>
+
+describe.each(dialects)('on %s', (dialect) => {
+  const api = useApi(dialect)
+  let workspace: TestWorkspace
+
+  beforeAll(async () => {
+    workspace = await api.workspace()
+    const template = await publishedTemplate(workspace)
+    for (let n = 0; n < 7; n += 1) await makePass(workspace, template.id, { variables: { n } })
+  })
+
+  const page = (query: Query) => workspace.ok(list, { query: query as never })
+  const refused = (query: Query) => workspace.refused(list, { query: query as never })
+
+  test.each([
+    ['labelMatch', { labelMatch: 'prefix' }],
+    ['redeemedContext', { redeemedContext: 'day-1' }],
+    ['createdSince', { createdFrom: '2026-01-01T00:00Z', createdSince: '2026-01-01T00:00Z' }],
+    ['createdUntil', { createdTo: '2026-01-01T00:00Z', createdUntil: '2027-01-01T00:00Z' }],
+    ['variable', { variable: ['a:1', 'b:2', 'c:3', 'd:4', 'e:5', 'f:6'] }],
+    ['variable', { variable: ['a:1', 'a:2', 'a:3', 'a:4', 'a:5', 'a:6'] }],
+    ['variable', { variable: 'tier' }],
+    ['variable', { variable: ':gold' }],
+    ['variable', { variable: '' }],
+    ['color', { color: 'red' }],
+    ['Status', { Status: 'ISSUED' }],
+    ['status', { status: 'issued' }],
+    ['status', { status: ['ISSUED', 'LOST'] }],
+    ['status', { status: '' }],
+    ['search', { search: '' }],
+    ['search', { search: 'x'.repeat(256) }],
+    ['search', { search: 'a\0b' }],
+    ['label', { label: '' }],
+    ['labelMatch', { label: 'a', labelMatch: 'regex' }],
+    ['projectId', { projectId: 'none' }],
+    ['projectId', { projectId: '' }],
+    ['templateId', { templateId: 'null' }],
+    ['validOn', { validOn: '2026-02-29' }],
+    ['validOn', { validOn: '2026-03-01T00:00Z' }],
+    ['redeemed', { redeemed: 'yes' }],
+    ['redeemedContext', { redeemed: 'true', redeemedContext: 'x'.repeat(129) }],
+    ['revision', { revision: 'gt:1' }],
+    ['revision', { revision: '-1' }],
+    ['revision', { revision: '1.5' }],
+    ['templateVersion', { templateVersion: 'latest' }],
+    ['createdFrom', { createdFrom: '2026-03-01' }],
+    ['createdFrom', { createdFrom: 'yesterday' }],
+    ['sortBy', { sortBy: 'id' }],
+    ['sortBy', { sortBy: ['label', 'status'] }],
+    ['sortDir', { sortDir: 'up' }],
+    ['limit', { limit: 0 }],
+    ['limit', { limit: 101 }],
+    ['offset', { offset: -1 }],
+    ['label', { label: Array.from({ length: 101 }, (_, n) => `${n}`) }],
+  ])('%s is refused in %j', async (path, query) => {
+    const refusal = await refused(query)
+    expect(refusal).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
+    const { issues } = refusal.details as { issues: { path: (string | number)[] }[] }
+    expect(issues.map((issue) => issue.path[0])).toContain(path)
+  })
+
+  test('one bound of a window may be in one spelling and the other in the other', async () => {
+    const answer = await page({ createdFrom: '2020-01-01T00:00Z', createdUntil: '2030-01-01T00:00Z' })
+    expect(answer.total).toBe(7)
+  })
+
+  test('up to a hundred values of one parameter are taken', async () => {
+    const hundred = Array.from({ length: 100 }, (_, n) => `${n}-ada`)
+    for (const name of ['label', 'search', 'externalPassId']) expect((await page({ [name]: hundred })).total).toBe(0)
+    const hits = await page({ search: [...hundred.slice(1), 'lovelace'] })
+    expect(hits.total).toBe(7)
+  })
+
+  test('five variable filters are taken', async () => {
+    expect((await page({ variable: ['n:1', 'n:2', 'n:3', 'n:4', 'n:5'] })).total).toBe(5)
+  })
+})

@@ -1,0 +1,181 @@
+import type { Knex } from 'knex'
+import pg from 'pg'
+import { afterAll, beforeAll, expect } from 'vitest'
+import { insertPasses } from '../../bench/support/many-passes.ts'
+import { newId } from '../../src/core/ids.ts'
+import { type Database, openDatabase } from '../../src/storage/database.ts'
+import { insertMany } from '../../src/storage/dialect.ts'
+import { migrate } from '../../src/storage/migrate.ts'
+import type { PassListRequest } from '../../src/storage/pass-list.ts'
+import { createStore, type Store } from '../../src/storage/store.ts'
+import { type CleanUp, emptyDatabase, type TestDialect } from '../support/databases.ts'
+import { insertWorkspace, start } from './fixtures.ts'
+
+export const ROWS = 20_000
+
+/** Tables that may grow large. */
+const LARGE = [
+  ...['passes', 'pass_variables', 'pass_windows', 'pass_identifiers', 'accepted_scans', 'projects', 'templates'],
+]
+
+export type Filters = Omit<Partial<PassListRequest>, 'cursor' | 'offset'>
+
+interface Statement {
+  sql: string
+  bindings: Knex.Value[]
+}
+
+export interface Plan {
+  text: string
+  /** Whether it is that of a page rather than of something asked beside it. */
+  isPage?: boolean
+  /** Large tables that are read from end to end. */
+  fullScans: string[]
+  /** Rows that are sorted; SQLite does not say how many, so that it counts as all of them. */
+  sorted: number
+  /** Rows of large tables that were read, where the database says so. */
+  rowsRead: number
+}
+
+/** A workspace of many rows, made once for the tests of a block, and the plans by which its lists are read. */
+export function useLists(dialect: TestDialect) {
+  const cleanUps: Parameters<CleanUp>[0][] = []
+  let database: Database
+  let store: Store
+  let url: string
+  let workspaceId: string
+  const statements: Statement[] = []
+
+  beforeAll(async () => {
+    url = await emptyDatabase(dialect, (work) => cleanUps.push(work))
+    database = openDatabase(url)
+    cleanUps.push(() => database.close())
+    await migrate(database)
+    store = createStore(database)
+    workspaceId = await insertWorkspace(store)
+    const db = database.writer
+    await insertPasses(db, workspaceId, ROWS)
+    await addWindowsAndScans(db, workspaceId)
+    await addProjectsAndTemplates(db, workspaceId)
+    // A server on SQLite gathers no statistics.
+    await (dialect === 'postgres' ? db.raw('vacuum analyze') : db.raw('drop table if exists sqlite_stat1'))
+    for (const connection of new Set([database.reader, database.writer])) {
+      connection.on('query', ({ sql, bindings }: Statement) => statements.push({ sql, bindings }))
+    }
+  })
+  afterAll(async () => {
+    for (const cleanUp of cleanUps.reverse()) await cleanUp()
+  })
+
+  const explain = async (statement: Statement): Promise<Plan> => ({
+    ...(await (dialect === 'sqlite' ? explainSqlite(database.reader, statement) : explainPostgres(url, statement))),
+    isPage: statement.sql.includes('sort_key'),
+  })
+
+  return {
+    /** Of the statements behind the first two pages, the count of all aside: it reads what it counts. */
+    async plansOf(name: 'passes' | 'projects' | 'templates', filters: Filters): Promise<Plan[]> {
+      const request = { limit: 20, sortBy: 'createdAt', sortDir: 'desc' as const, ...filters }
+      statements.length = 0
+      const { nextCursor } = await store[name].list(workspaceId, request, start)
+      if (nextCursor) await store[name].list(workspaceId, { ...request, cursor: nextCursor }, start)
+      const asked = statements.filter(({ sql }) => !/ count\(/.test(sql))
+      expect(asked.some(({ sql }) => sql.includes('sort_key'))).toBe(true)
+      return Promise.all(asked.map(explain))
+    },
+
+    async plansOfSweep(): Promise<Plan[]> {
+      statements.length = 0
+      await store.passes.hasExpired(start)
+      await store.transaction((tx) => tx.passes.expire(start, 100))
+      const asked = statements.filter(({ sql }) => sql.includes('expires_at'))
+      expect(asked).toHaveLength(2)
+      return Promise.all(asked.map(explain))
+    },
+  }
+}
+
+/** A fifth of the passes with windows, another with scans, some changed. */
+async function addWindowsAndScans(db: Knex, workspaceId: string): Promise<void> {
+  const ids: string[] = await db('passes').orderBy('id').pluck('id')
+  await db.transaction(async (tx) => {
+    for (let n = 0; n < ids.length; n += 5) {
+      const row = { workspace_id: workspaceId, pass_id: ids[n] }
+      await tx('pass_windows').insert({ ...row, start_date: `2027-01-${String(1 + (n % 28)).padStart(2, '0')}` })
+      await tx('accepted_scans').insert({ ...row, scan_id: ids[n], scan_context_key: '2027-01-01', scanned_at: n })
+    }
+    await tx('passes').whereIn('id', tx('pass_windows').select('pass_id')).update({ has_windows: true })
+    await tx('passes').whereIn('id', ids.slice(0, 50)).update({ revision: 3, template_version: 3 })
+  })
+}
+
+async function addProjectsAndTemplates(db: Knex, workspaceId: string): Promise<void> {
+  const rows = Array.from({ length: ROWS }, (_, n) => ({
+    ...{ id: newId(start), workspace_id: workspaceId, name: `name ${n}`, description: '' },
+    ...{ created_at: n, updated_at: n },
+  }))
+  await db.transaction(async (tx) => {
+    await insertMany(
+      tx,
+      'projects',
+      rows.map((row) => ({ ...row, color: 'gray' })),
+    )
+    await insertMany(
+      tx,
+      'templates',
+      rows.map((row) => ({ ...row, pass_type: 'generic', latest_version: 0 })),
+    )
+  })
+}
+
+async function explainSqlite(db: Knex, { sql, bindings }: Statement): Promise<Plan> {
+  const steps: { parent: number; detail: string }[] = await db.raw(`explain query plan ${sql}`, bindings)
+  const text = steps.map(({ detail }) => detail).join('\n')
+  const scans = [...text.matchAll(/^SCAN (\w+)/gm)].map(([, table]) => table!)
+  // The rows of the page itself are put in order at the top; below it, the sort is of whatever was found.
+  const sorts = steps.some(({ parent, detail }) => parent !== 0 && detail === 'USE TEMP B-TREE FOR ORDER BY')
+  const isWhole = /^SEARCH (passes|projects|templates) USING (COVERING )?INDEX \w+ \(workspace_id=\?\)$/m.test(text)
+  return {
+    text,
+    fullScans: scans.filter((table) => LARGE.includes(table)),
+    sorted: sorts && isWhole ? ROWS : 0,
+    rowsRead: 0,
+  }
+}
+
+interface PostgresStep {
+  'Node Type': string
+  'Relation Name'?: string
+  'Actual Rows': number
+  'Actual Loops': number
+  'Rows Removed by Filter'?: number
+  Plans?: PostgresStep[]
+}
+
+async function explainPostgres(url: string, { sql, bindings }: Statement): Promise<Plan> {
+  const client = new pg.Client(url)
+  await client.connect()
+  const { rows } = await client.query(`explain (analyze, timing off, format json) ${sql}`, bindings)
+  await client.end()
+  const root: PostgresStep = rows[0]['QUERY PLAN'][0].Plan
+  const steps = flatten(root)
+  const isLarge = (step: PostgresStep) => LARGE.includes(step['Relation Name'] ?? '')
+  const all = (counted: PostgresStep[], rowsOf: (step: PostgresStep) => number) =>
+    counted.reduce((sum, step) => sum + rowsOf(step) * step['Actual Loops'], 0)
+  const sorts = steps.filter((step) => step['Node Type'] === 'Sort')
+  return {
+    text: JSON.stringify(root, null, 1),
+    fullScans: steps
+      .filter((step) => step['Node Type'] === 'Seq Scan' && isLarge(step))
+      .map((step) => step['Relation Name']!),
+    sorted: all(
+      sorts.flatMap((step) => step.Plans ?? []),
+      (step) => step['Actual Rows'],
+    ),
+    rowsRead: all(steps.filter(isLarge), (step) => step['Actual Rows'] + (step['Rows Removed by Filter'] ?? 0)),
+  }
+}
+
+function flatten(step: PostgresStep): PostgresStep[] {
+  return [step, ...(step.Plans ?? []).flatMap(flatten)]
+}
