@@ -1,4 +1,4 @@
-import { assertBodySize, type H3, type H3Event } from 'h3'
+import { assertBodySize, type H3, type H3Event, HTTPResponse } from 'h3'
 import type { z } from 'zod'
 import { contract } from '../core/contract/contract.ts'
 import { type Issue, invalid, Problem } from '../core/errors.ts'
@@ -49,7 +49,12 @@ export function methodsByPath(): Map<string, Method[]> {
   return methods
 }
 
-async function serve(event: H3Event, route: Route, handler: Handler<Route>, options: MountOptions): Promise<Response> {
+async function serve(
+  event: H3Event,
+  route: Route,
+  handler: Handler<Route>,
+  options: MountOptions,
+): Promise<HTTPResponse> {
   const { services } = options
   const { headers } = event.req
   const now = services.clock()
@@ -66,10 +71,11 @@ async function serve(event: H3Event, route: Route, handler: Handler<Route>, opti
   return toResponse(reply as { status: number; body: unknown; headers?: Record<string, string> })
 }
 
-function toResponse(reply: { status: number; body: unknown; headers?: Record<string, string> }): Response {
-  if (reply.body === undefined) return new Response(null, { status: reply.status, headers: reply.headers ?? {} })
-  if (reply.body instanceof Uint8Array) return new Response(new Uint8Array(reply.body), reply)
-  return new Response(JSON.stringify(reply.body), {
+/** h3's own kind of answer goes out as it is; a body inside a Response becomes a stream first. */
+function toResponse(reply: { status: number; body: unknown; headers?: Record<string, string> }): HTTPResponse {
+  if (reply.body === undefined) return new HTTPResponse(null, reply)
+  if (reply.body instanceof Uint8Array) return new HTTPResponse(new Uint8Array(reply.body), reply)
+  return new HTTPResponse(JSON.stringify(reply.body), {
     status: reply.status,
     headers: { 'content-type': 'application/json', 'cache-control': 'no-store', ...reply.headers },
   })
@@ -92,7 +98,7 @@ async function parseInput(
     : await readJsonBody(event, route.body !== undefined)
   const params = parse(route.params, event.context.params ?? {}, 'parameter')
   const query = parse(route.query, queryOf(event, route), 'parameter')
-  const headers = parse(route.headers, Object.fromEntries(event.req.headers), 'header')
+  const headers = route.headers && parse(route.headers, Object.fromEntries(event.req.headers), 'header')
   const parsed = route.rawBody ? body : parse(route.body, body, 'property')
   if (issues.length > 0) throw invalid(issues)
   return { params, query, headers, body: parsed }

@@ -40,6 +40,14 @@ export function joinPasses(db: Knex, query: Knex.QueryBuilder, id: string): Knex
   return query.joinRaw(`cross join lateral (select * from passes where passes.id = ${id} offset 0) as passes`)
 }
 
+/**
+ * A statement whose text is always the same: PostgreSQL parses and plans it once for each connection. Only for what finds
+ * rows by their keys: the plan does not look at values.
+ */
+export function prepared<Q extends Knex.QueryBuilder>(query: Q, name: string): Q {
+  return query.options({ name }) as Q
+}
+
 /** Shorter terms have no trigram: they are answered by a scan of what other filters leave. */
 const MIN_INDEXED_TERM = 3
 
