@@ -12,6 +12,7 @@ import { zip } from './zip.ts'
 
 export interface AppleWallet extends Wallet {
   readonly platform: 'apple'
+  readonly passTypeIdentifier: string
   /** pass.json alone, as the package would hold it. */
   passJson(pass: WalletPass): JsonObject
   /**
@@ -37,6 +38,7 @@ export function createAppleWallet({ identity, webServiceUrl, loadImage }: AppleW
 
   return {
     platform: 'apple',
+    passTypeIdentifier: identity.passTypeIdentifier,
     passJson,
 
     async check(pass, at) {

@@ -8,6 +8,7 @@ import {
   KeyUsageFlags,
   KeyUsagesExtension,
   PemConverter,
+  SubjectAlternativeNameExtension,
   SubjectKeyIdentifierExtension,
   X509CertificateGenerator,
 } from '@peculiar/x509'
@@ -19,6 +20,9 @@ export interface SandboxApple {
   certificatePem: string
   /** PKCS #8, not encrypted. */
   keyPem: string
+  /** For the push server of the sandbox, on localhost and 127.0.0.1 alone. */
+  serverCertificatePem: string
+  serverKeyPem: string
 }
 
 const algorithm = {
@@ -28,6 +32,7 @@ const algorithm = {
   publicExponent: new Uint8Array([1, 0, 1]),
 }
 const USER_ID = '0.9.2342.19200300.100.1.1'
+const SERVER_AUTH = '1.3.6.1.5.5.7.3.1'
 const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2'
 /** Marks a certificate that signs passes; holds the pass type identifier. */
 const PASS_SIGNING = '1.2.840.113635.100.6.1.16'
@@ -37,7 +42,8 @@ const ORGANIZATION: JsonName = [{ O: ['Development Sandbox (not Apple)'] }]
 
 /**
  * A certificate chain for development, shaped like Apple's: root, intermediate, pass certificate. The pass certificate
- * also serves as TLS client certificate towards a push server. No phone trusts it, and each call makes new keys.
+ * also serves as TLS client certificate towards the push server, whose own certificate hangs on the same root. No phone
+ * trusts it, and each call makes new keys.
  */
 export async function createSandboxApple(options: {
   passTypeIdentifier: string
@@ -45,7 +51,12 @@ export async function createSandboxApple(options: {
   at: Date
 }): Promise<SandboxApple> {
   const { passTypeIdentifier, teamIdentifier, at } = options
-  const [rootKeys, wwdrKeys, passKeys] = await Promise.all([generateKeys(), generateKeys(), generateKeys()])
+  const [rootKeys, wwdrKeys, passKeys, serverKeys] = await Promise.all([
+    generateKeys(),
+    generateKeys(),
+    generateKeys(),
+    generateKeys(),
+  ])
   const rootName: JsonName = [{ CN: ['Wallet Sandbox Development Root CA'] }, ...ORGANIZATION]
   const wwdrName: JsonName = [
     { CN: ['Wallet Sandbox Development Worldwide Developer Relations CA'] },
@@ -59,7 +70,7 @@ export async function createSandboxApple(options: {
     ...ORGANIZATION,
   ]
 
-  const [rootPem, wwdrPem, certificatePem] = await Promise.all([
+  const [rootPem, wwdrPem, certificatePem, serverCertificatePem] = await Promise.all([
     issue({
       subject: rootName,
       keys: rootKeys,
@@ -93,8 +104,26 @@ export async function createSandboxApple(options: {
         new Extension(DEVELOPMENT_PUSH, false, Buffer.from([0x05, 0x00])),
       ],
     }),
+    issue({
+      subject: [{ CN: ['localhost'] }, ...ORGANIZATION],
+      keys: serverKeys,
+      issuer: rootName,
+      issuerKeys: rootKeys,
+      at,
+      years: 5,
+      extensions: [
+        new BasicConstraintsExtension(false, undefined, true),
+        new KeyUsagesExtension(KeyUsageFlags.digitalSignature | KeyUsageFlags.keyEncipherment, true),
+        new ExtendedKeyUsageExtension([SERVER_AUTH]),
+        new SubjectAlternativeNameExtension([
+          { type: 'dns', value: 'localhost' },
+          { type: 'ip', value: '127.0.0.1' },
+        ]),
+      ],
+    }),
   ])
-  return { rootPem, wwdrPem, certificatePem, keyPem: await exportKey(passKeys.privateKey) }
+  const [keyPem, serverKeyPem] = await Promise.all([exportKey(passKeys.privateKey), exportKey(serverKeys.privateKey)])
+  return { rootPem, wwdrPem, certificatePem, keyPem, serverCertificatePem, serverKeyPem }
 }
 
 function generateKeys(): Promise<webcrypto.CryptoKeyPair> {

@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto'
+import { createPublicKey, X509Certificate } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { execa } from 'execa'
@@ -33,6 +33,21 @@ test('openssl verifies the chain, also as the client certificate of a TLS connec
   expect(stdout).toBe('pass.pem: OK')
 })
 
+test('openssl takes the certificate of the push server for this machine, and for no other', async () => {
+  const cwd = temporaryFolder()
+  writeFileSync(join(cwd, 'root.pem'), chain.rootPem)
+  writeFileSync(join(cwd, 'server.pem'), chain.serverCertificatePem)
+  const verify = (...names: string[]) => {
+    const options = ['-x509_strict', '-purpose', 'sslserver', '-attime', String(at.getTime() / 1000), ...names]
+    return execa('openssl', ['verify', ...options, '-CAfile', 'root.pem', 'server.pem'], { cwd, reject: false })
+  }
+  expect((await verify('-verify_ip', '127.0.0.1')).stdout).toBe('server.pem: OK')
+  expect((await verify('-verify_hostname', 'localhost')).stdout).toBe('server.pem: OK')
+  expect((await verify('-verify_hostname', 'api.push.apple.com')).exitCode).not.toBe(0)
+  const { publicKey } = new X509Certificate(chain.serverCertificatePem)
+  expect(publicKey.equals(createPublicKey(chain.serverKeyPem))).toBe(true)
+})
+
 test('it makes a sound identity for as long as four years', () => {
   const credentials = {
     certificate: { source: 'sandbox', pem: chain.certificatePem },
@@ -56,7 +71,7 @@ test('the pass certificate is shaped like one of Apple: identifiers, Wallet mark
 })
 
 test('nobody can take it for a certificate of Apple', async () => {
-  for (const pem of [chain.rootPem, chain.wwdrPem, chain.certificatePem]) {
+  for (const pem of [chain.rootPem, chain.wwdrPem, chain.certificatePem, chain.serverCertificatePem]) {
     const { subject } = new X509Certificate(pem)
     expect(subject).toContain('O=Development Sandbox (not Apple)')
     expect(subject).not.toContain('O=Apple')

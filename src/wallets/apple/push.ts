@@ -1,0 +1,78 @@
+import { Notification, Provider } from 'apn'
+import type { AppleIdentity } from './identity.ts'
+
+/** What became of one push: `gone` means that the token is dead and its registration should go. */
+export interface PushResult {
+  pushToken: string
+  outcome: 'sent' | 'gone' | 'failed'
+  /** Apple's reason, or what broke; null where it was sent. */
+  reason: string | null
+}
+
+/** Tells phones that a pass changed. Accepted by Apple is all that SENT means: the fetch that follows proves delivery. */
+export interface ApplePush {
+  send(pushTokens: string[]): Promise<PushResult[]>
+  close(): Promise<void>
+}
+
+export interface ApplePushOptions {
+  identity: AppleIdentity
+  /** Another server than Apple's, with the certificate that it is trusted by. */
+  server?: { address: string; port: number; ca: string }
+}
+
+/** Streams that one call opens; the client does not queue by itself. */
+const TOKENS_PER_CALL = 1_000
+const TIMEOUT_MS = 10_000
+
+/** The payload of a pass push is an empty object. For exactly {} the library sends no body, which Apple refuses. */
+class PassChanged extends Notification {
+  compile(): string {
+    return '{ }'
+  }
+}
+
+/** One long-lived connection, authenticated by the pass certificate. */
+export function createApplePush({ identity, server }: ApplePushOptions): ApplePush {
+  const provider = new Provider({
+    cert: identity.certificatePem,
+    key: identity.key.export({ type: 'pkcs8', format: 'pem' }) as string,
+    // Pass pushes go to the production host only; another address must not be asked for as production.
+    ...(server
+      ? { production: false, address: server.address, port: server.port, ca: [server.ca] }
+      : { production: true }),
+    requestTimeout: TIMEOUT_MS,
+  })
+  const notification = new PassChanged()
+  notification.topic = identity.passTypeIdentifier
+
+  return {
+    async send(pushTokens) {
+      const results: PushResult[] = []
+      for (let start = 0; start < pushTokens.length; start += TOKENS_PER_CALL) {
+        const { sent, failed } = await provider.send(notification, pushTokens.slice(start, start + TOKENS_PER_CALL))
+        results.push(
+          ...sent.map(({ device }) => ({ pushToken: device, outcome: 'sent' as const, reason: null })),
+          ...failed.map(toFailure),
+        )
+      }
+      return results
+    },
+    async close() {
+      await provider.shutdown()
+    },
+  }
+}
+
+interface Failure {
+  device: string
+  status?: number | string
+  error?: Error
+  response?: { reason?: string }
+}
+
+function toFailure({ device, status, error, response }: Failure): PushResult {
+  const reason = response?.reason ?? error?.message ?? `status ${status}`
+  const isGone = Number(status) === 410 || reason === 'BadDeviceToken' || reason === 'Unregistered'
+  return { pushToken: device, outcome: isGone ? 'gone' : 'failed', reason }
+}

@@ -1,0 +1,93 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** One request to a stand-in, its body read. */
+export interface LocalCall {
+  method: string
+  path: string
+  query: URLSearchParams
+  headers: IncomingMessage['headers']
+  text: string
+  /** The body as JSON; undefined where it is none. */
+  json: unknown
+  /** For answers that go on: whoever writes here returns nothing. */
+  response: ServerResponse
+}
+
+export interface LocalReply {
+  status: number
+  json?: object
+  headers?: Record<string, string>
+}
+
+export type LocalHandler = (call: LocalCall) => Promise<LocalReply | undefined> | LocalReply | undefined
+
+export interface LocalServer {
+  /** Without a slash at the end. */
+  url: string
+  close(): Promise<void>
+}
+
+const MAX_BODY_BYTES = 1024 * 1024
+
+/** Plain HTTP on a free port of 127.0.0.1, for what stays on this machine. */
+export async function serveLocally(handle: LocalHandler): Promise<LocalServer> {
+  const server = createServer((request, response) => {
+    answer(request, response, handle).catch((error: unknown) => {
+      if (response.headersSent) response.destroy()
+      else reply(response, { status: 500, json: { error: String(error) } })
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async close() {
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse, handle: LocalHandler): Promise<void> {
+  const text = await readBody(request)
+  if (text === undefined) return reply(response, { status: 413, json: { error: 'The body is too large.' } })
+  const { pathname, searchParams } = new URL(request.url ?? '/', 'http://127.0.0.1')
+  const result = await handle({
+    method: request.method ?? 'GET',
+    path: pathname,
+    query: searchParams,
+    headers: request.headers,
+    text,
+    json: parseJson(text),
+    response,
+  })
+  if (result) reply(response, result)
+}
+
+function reply(response: ServerResponse, { status, json, headers = {} }: LocalReply): void {
+  response.writeHead(status, { ...(json && { 'content-type': 'application/json' }), ...headers })
+  response.end(json && JSON.stringify(json))
+}
+
+async function readBody(request: IncomingMessage): Promise<string | undefined> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size <= MAX_BODY_BYTES) chunks.push(chunk)
+  }
+  return size <= MAX_BODY_BYTES ? Buffer.concat(chunks).toString('utf8') : undefined
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,81 @@
+import { inspect } from 'node:util'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { apiOf, failureOf, message, object } from './api-samples.ts'
+import { type GoogleServer, refusal, startGoogleServer } from './google-server.ts'
+import { publicKey } from './samples.ts'
+
+let google: GoogleServer
+
+beforeEach(async () => {
+  google = await startGoogleServer(publicKey)
+})
+afterEach(() => google.close())
+
+test.each([
+  ['the cap on messages', refusal(403, 'quotaExceeded'), { kind: 'quota', status: 403, reason: 'quotaExceeded' }],
+  ['another 403', refusal(403, 'forbidden'), { kind: 'permission', status: 403, reason: 'forbidden' }],
+  ['429', refusal(429, 'rateLimitExceeded', { 'retry-after': '30' }), { kind: 'quota', retryAfterSeconds: 30 }],
+  ['429 without a word', { status: 429 }, { kind: 'quota', reason: null, retryAfterSeconds: undefined }],
+  ['404', refusal(404, 'resourceNotFound'), { kind: 'missing' }],
+  [
+    '400',
+    refusal(400, 'invalidValue'),
+    { kind: 'invalid', reason: 'invalidValue', message: expect.stringMatching(/No: invalidValue/) },
+  ],
+  ['400 in HTML', { status: 400, body: '<html>' }, { kind: 'invalid', reason: null }],
+  ['409', refusal(409, 'conflict'), { kind: 'conflict' }],
+  ['500 and broken JSON', { status: 500, body: '{"error":' }, { kind: 'unavailable', status: 500, reason: null }],
+  [
+    '503',
+    { status: 503, headers: { 'retry-after': 'Wed, 21 Oct 2026 07:28:05 GMT', date: 'Wed, 21 Oct 2026 07:28:00 GMT' } },
+    { kind: 'unavailable', retryAfterSeconds: 5 },
+  ],
+  ['a redirect', { status: 302, headers: { location: 'http://127.0.0.1:9/' } }, { kind: 'unavailable', status: 302 }],
+])('%s is told apart', async (_, answer, expected) => {
+  google.answerNext(answer)
+  expect(await failureOf(apiOf(google).addMessage('generic', '3388.1', message))).toMatchObject(expected)
+})
+
+test.each([
+  ['a broken answer', { status: 200, body: '{"id": "33' }],
+  ['an answer of another shape', { status: 200, body: '[]' }],
+])('%s is no object', async (_, answer) => {
+  google.answerNext(answer)
+  expect(await failureOf(apiOf(google).getObject('generic', '3388.1'))).toMatchObject({
+    kind: 'unavailable',
+    status: null,
+  })
+})
+
+test.each<[string, Parameters<GoogleServer['answerNext']>[0]]>([
+  ['never answers', () => undefined],
+  ['sends only the beginning', (response) => response.writeHead(200).write('{"id":')],
+  ['hangs up', (response) => response.destroy()],
+  ['sends without end', { status: 200, body: ' '.repeat(1024 * 1024 + 1) }],
+])('a server that %s is unavailable, in time', async (_, answer) => {
+  google.answerNext(answer)
+  const error = await failureOf(apiOf(google, { timeoutSeconds: 0.3 }).getObject('generic', '3388.1'))
+  expect(error).toMatchObject({ kind: 'unavailable', status: null })
+})
+
+test('a server that is not there is unavailable', async () => {
+  await google.close()
+  expect(await failureOf(apiOf(google).upsertObject('generic', object))).toMatchObject({
+    kind: 'unavailable',
+    status: null,
+  })
+})
+
+test('no error holds the token or the key', async () => {
+  google.answerNext(refusal(403, 'forbidden'), (response) => response.destroy())
+  const api = apiOf(google)
+  const errors = [
+    await failureOf(api.upsertObject('generic', object)),
+    await failureOf(api.upsertObject('generic', object)),
+  ]
+  google.answerNextToken({ status: 400, body: { error: 'invalid_grant' } })
+  errors.push(await failureOf(apiOf(google).upsertObject('generic', object)))
+  for (const error of errors) {
+    expect(inspect(error, { depth: 10, showHidden: true })).not.toMatch(/token-1|assertion=|PRIVATE KEY/)
+  }
+})

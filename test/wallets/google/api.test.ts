@@ -1,0 +1,125 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { buildObject } from '../../../src/wallets/google/objects.ts'
+import { apiOf, classResource, failureOf, message, object } from './api-samples.ts'
+import { type GoogleServer, refusal, startGoogleServer } from './google-server.ts'
+import { allKinds, at, type CardOptions, googleOf, identity, pass, publicKey, publicUrl } from './samples.ts'
+
+let google: GoogleServer
+
+beforeEach(async () => {
+  google = await startGoogleServer(publicKey)
+})
+afterEach(() => google.close())
+
+const steps = () => google.requests.map(({ method, path }) => `${method} ${path}`)
+const bareDesign: CardOptions['design'] = {
+  colors: {},
+  images: {},
+  fields: { header: [], primary: [], secondary: [], auxiliary: [], back: [] },
+  barcode: { format: 'qr', message: 'CODE-2' },
+  locations: [],
+  links: [],
+}
+const stored = (path: string) => google.resources.get(path)
+
+test('a class is made, and replaced as a whole when it is there already', async () => {
+  const api = apiOf(google)
+  await api.upsertClass('eventTicket', { ...classResource, hexBackgroundColor: '#102030' })
+  await api.upsertClass('eventTicket', { ...classResource, issuerName: 'Other Arts' })
+  expect(steps()).toEqual(['POST /eventTicketClass', 'POST /eventTicketClass', 'PUT /eventTicketClass/3388.template-1'])
+  expect(stored('/eventTicketClass/3388.template-1')).toEqual({ ...classResource, issuerName: 'Other Arts' })
+})
+
+test('an object is made, and changed when it is there already', async () => {
+  const api = apiOf(google)
+  await api.upsertClass('eventTicket', classResource)
+  await api.upsertObject('eventTicket', object)
+  await api.upsertObject('eventTicket', { ...object, state: 'INACTIVE' })
+  expect(steps().slice(1)).toEqual([
+    'POST /eventTicketObject',
+    'POST /eventTicketObject',
+    'PATCH /eventTicketObject/3388.1',
+  ])
+  expect(stored('/eventTicketObject/3388.1')).toEqual({ ...object, state: 'INACTIVE' })
+})
+
+test('an update of an object that was never made makes it', async () => {
+  const api = apiOf(google)
+  await api.upsertClass('generic', classResource)
+  await api.updateObject('generic', object)
+  await api.updateObject('generic', { ...object, state: 'EXPIRED' })
+  expect(steps().slice(1)).toEqual([
+    'PATCH /genericObject/3388.1',
+    'POST /genericObject',
+    'PATCH /genericObject/3388.1',
+  ])
+  expect(stored('/genericObject/3388.1')).toEqual({ ...object, state: 'EXPIRED' })
+})
+
+test('an update that loses the race to make its object changes it all the same', async () => {
+  google.answerNext(refusal(404, 'resourceNotFound'), refusal(409, 'existingResource'))
+  google.resources.set('/genericObject/3388.1', { id: '3388.1', state: 'INACTIVE' })
+  await apiOf(google).updateObject('generic', object)
+  expect(stored('/genericObject/3388.1')).toEqual(object)
+})
+
+test('an object without a class is missing something, whichever way it is written', async () => {
+  const api = apiOf(google)
+  expect(await failureOf(api.upsertObject('generic', object))).toMatchObject({ kind: 'missing' })
+  expect(await failureOf(api.updateObject('generic', object))).toMatchObject({ kind: 'missing' })
+})
+
+test.each(allKinds)(
+  'an update of a %s object takes away all that the new one no longer has, and no message',
+  async (kind) => {
+    const options: CardOptions = { passType: kind === 'transit' ? 'boardingPass' : 'generic', google: googleOf(kind) }
+    const issuer = { issuerId: identity.issuerId, publicUrl }
+    const before = buildObject(issuer, pass({ ...options, expiresAt: new Date('2026-12-31T23:59:59Z') }), at)
+    const after = buildObject(issuer, pass({ ...options, design: bareDesign }), at)
+    expect(Object.keys(before).length).toBeGreaterThan(Object.keys(after).length)
+    google.resources.set(`/${kind}Object/${before.id}`, { ...before, messages: [message] })
+
+    await apiOf(google).updateObject(kind, after)
+    expect(stored(`/${kind}Object/${before.id}`)).toEqual({ ...after, messages: [message] })
+  },
+)
+
+test('an update takes away what is gone from inside a key too', async () => {
+  const before = {
+    ...object,
+    barcode: { type: 'QR_CODE', value: 'A', alternateText: 'a' },
+    validTimeInterval: { start: { date: '2026-01-01T00:00:00Z' } },
+    ticketLeg: { originName: 'A', departureDateTime: '2026-01-01T00:00:00Z' },
+  }
+  const after = {
+    ...object,
+    barcode: { type: 'QR_CODE', value: 'A' },
+    validTimeInterval: { end: { date: '2026-02-01T00:00:00Z' } },
+    ticketLeg: { originName: 'A' },
+  }
+  google.resources.set('/transitObject/3388.1', before)
+  await apiOf(google).updateObject('transit', after)
+  expect(stored('/transitObject/3388.1')).toEqual(after)
+})
+
+test('a message notifies', async () => {
+  google.resources.set('/genericObject/3388.1', object)
+  await apiOf(google).addMessage('generic', '3388.1', message)
+  expect(google.requests).toMatchObject([
+    {
+      method: 'POST',
+      path: '/genericObject/3388.1/addMessage',
+      body: { message: { ...message, messageType: 'TEXT_AND_NOTIFY' } },
+    },
+  ])
+})
+
+test('an object is read with its state in capitals and all else as it is', async () => {
+  google.resources.set('/genericObject/3388.1', { ...object, state: 'inactive', hasUsers: true })
+  expect(await apiOf(google).getObject('generic', '3388.1')).toEqual({ ...object, state: 'INACTIVE', hasUsers: true })
+})
+
+test('an id can name nothing but its own object', async () => {
+  await failureOf(apiOf(google).getObject('generic', '../genericClass/3388.1?x=y'))
+  expect(google.requests).toMatchObject([{ path: '/genericObject/../genericClass/3388.1?x=y' }])
+})

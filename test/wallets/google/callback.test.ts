@@ -1,0 +1,90 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { callback, changed, HOUR, later, makeKey, message, rootKey, verdictOf } from './callback-samples.ts'
+
+const other = makeKey()
+
+test.each(['save', 'del'] as const)('a %s that Google signed is taken, with nothing but what is known', (eventType) => {
+  expect(verdictOf(callback({ message: { eventType } }))).toEqual({ ok: true, message: { ...message, eventType } })
+})
+
+test('the signed texts are those that went over the wire, escapes and all', () => {
+  const body = JSON.parse(JSON.stringify(callback()))
+  expect(body.intermediateSigningKey.signedKey).toContain('\\u003d')
+  expect(verdictOf(body)).toMatchObject({ ok: true })
+})
+
+test.each([
+  ['one of several root keys', callback(), { rootKeys: [rootKey(other.publicKey), rootKey()] }],
+  ['an expiry written in digits', callback({ message: { expTimeMillis: String(message.expTimeMillis) } }), {}],
+  ['an expiry of the key written as a number', callback({ keyExpiration: later(HOUR).getTime() }), {}],
+  ['a text beyond ASCII, whose length counts in bytes', callback({ message: { nonce: 'é😀' } }), {}],
+  [
+    'a second signature of a key that is not known yet',
+    changed((body) =>
+      body.intermediateSigningKey.signatures.unshift(
+        callback({ rootPrivateKey: other.privateKey }).intermediateSigningKey.signatures[0]!,
+      ),
+    ),
+    {},
+  ],
+])('%s is fine', (_, body, facts) => {
+  expect(verdictOf(body, facts)).toMatchObject({ ok: true })
+})
+
+test('a callback is good until the very moment that its message, key or root expires', () => {
+  const before = { at: later(HOUR - 1) }
+  expect(verdictOf(callback(), before)).toMatchObject({ ok: true })
+  expect(verdictOf(callback({ message: { expTimeMillis: later(2 * HOUR).getTime() } }), { at: later(HOUR) })).toEqual({
+    ok: false,
+    reason: 'expired intermediate key',
+  })
+})
+
+test('garbage is refused and never throws', () => {
+  const shaped = fc.record({
+    protocolVersion: fc.constantFrom('ECv2SigningOnly', 'ECv2SigningOnly', 'x'),
+    signature: fc.oneof(fc.base64String(), fc.string({ unit: 'binary' })),
+    intermediateSigningKey: fc.record({
+      signedKey: fc.oneof(fc.json(), fc.string({ unit: 'binary' })),
+      signatures: fc.array(fc.oneof(fc.base64String(), fc.string()), { maxLength: 3 }),
+    }),
+    signedMessage: fc.oneof(fc.json(), fc.string({ unit: 'binary' })),
+  })
+  fc.assert(
+    fc.property(fc.oneof(fc.anything(), fc.jsonValue(), shaped), (body) => {
+      expect(verdictOf(body)).toMatchObject({ ok: false })
+    }),
+  )
+})
+
+test('what a root key signed is refused and never throws, as long as it is no key', () => {
+  const keys = fc.oneof(
+    fc.json(),
+    fc.string(),
+    fc.record({ keyValue: fc.base64String(), keyExpiration: fc.nat() }).map((key) => JSON.stringify(key)),
+  )
+  fc.assert(
+    fc.property(keys, (signedKey) => {
+      expect(verdictOf(callback({ signedKey }))).toEqual({ ok: false, reason: 'malformed intermediate key' })
+    }),
+  )
+})
+
+test('no single changed character of what is signed goes unnoticed', () => {
+  const body = callback()
+  const where = fc.constantFrom('signedMessage', 'signedKey')
+  fc.assert(
+    fc.property(where, fc.nat(), fc.string({ minLength: 1, maxLength: 1 }), (key, position, character) => {
+      const text = key === 'signedKey' ? body.intermediateSigningKey.signedKey : body.signedMessage
+      const index = position % text.length
+      fc.pre(text[index] !== character)
+      const tampered = text.slice(0, index) + character + text.slice(index + 1)
+      const sent =
+        key === 'signedKey'
+          ? { ...body, intermediateSigningKey: { ...body.intermediateSigningKey, signedKey: tampered } }
+          : { ...body, signedMessage: tampered }
+      expect(verdictOf(sent)).toMatchObject({ ok: false })
+    }),
+  )
+})

@@ -1,0 +1,56 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { createPacing } from '../../../src/wallets/google/pacing.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers()
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+function record(pacing: ReturnType<typeof createPacing>, count: number): number[] {
+  const start = performance.now()
+  const turns: number[] = []
+  for (let n = 0; n < count; n++) void pacing.turn().then(() => turns.push(Math.round(performance.now() - start)))
+  return turns
+}
+
+test('turns come evenly spaced, the first one at once', async () => {
+  const turns = record(createPacing(20), 5)
+  await vi.advanceTimersByTimeAsync(1000)
+  expect(turns).toEqual([0, 50, 100, 150, 200])
+})
+
+test('a quiet time saves up no turns', async () => {
+  const pacing = createPacing(20)
+  await pacing.turn()
+  await vi.advanceTimersByTimeAsync(60_000)
+  const turns = record(pacing, 3)
+  await vi.advanceTimersByTimeAsync(1000)
+  expect(turns).toEqual([0, 50, 100])
+})
+
+test('nobody waits for more than ten seconds: whoever would have to is told when to come back', async () => {
+  const pacing = createPacing(20)
+  const turns = record(pacing, 201)
+  await expect(pacing.turn()).rejects.toMatchObject({ kind: 'quota', status: null, retryAfterSeconds: 11 })
+  await vi.advanceTimersByTimeAsync(10_000)
+  expect(turns).toHaveLength(201)
+})
+
+test('a pause holds for those who are waiting already, and the spacing after it', async () => {
+  const pacing = createPacing(20)
+  const turns = record(pacing, 3)
+  await vi.advanceTimersByTimeAsync(10)
+  pacing.pause(2)
+  await vi.advanceTimersByTimeAsync(5000)
+  expect(turns).toEqual([0, 2010, 2060])
+})
+
+test('a pause lasts no longer than a minute, whatever was asked for', async () => {
+  const pacing = createPacing(20)
+  pacing.pause(86_400)
+  await expect(pacing.turn()).rejects.toMatchObject({ retryAfterSeconds: 60 })
+  await vi.advanceTimersByTimeAsync(60_000)
+  await expect(pacing.turn()).resolves.toBeUndefined()
+})

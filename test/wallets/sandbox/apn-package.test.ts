@@ -1,0 +1,66 @@
+import { Notification, Provider } from 'apn'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { createSandboxApple, type SandboxApple } from '../../../src/wallets/sandbox/certificates.ts'
+import { type Apns, startApns, topic } from './apns-support.ts'
+
+let chain: SandboxApple
+beforeAll(async () => {
+  chain = await createSandboxApple({ passTypeIdentifier: topic, teamIdentifier: 'SANDBOX123', at: new Date() })
+})
+
+/** Anything but exactly {}: for that the library sends no body at all. */
+class PassChanged extends Notification {
+  compile(): string {
+    return '{ }'
+  }
+}
+
+class EmptyBody extends Notification {
+  compile(): string {
+    return '{}'
+  }
+}
+
+function provider(apns: Apns): Provider {
+  const made = new Provider({
+    cert: chain.certificatePem,
+    key: chain.keyPem,
+    ca: [chain.rootPem],
+    address: apns.address,
+    port: apns.port,
+    production: false,
+  })
+  onTestFinished(async () => {
+    await made.shutdown()
+  })
+  return made
+}
+
+test('the apn package pushes to a thousand phones, and is told of each that is gone', async () => {
+  const apns = await startApns(chain)
+  const tokens = Array.from({ length: 1_000 }, () => apns.newDeviceToken())
+  apns.retireDeviceToken(tokens[7]!)
+  const notification = new PassChanged()
+  notification.topic = topic
+  const { sent, failed } = await provider(apns).send(notification, [...tokens, 'a'.repeat(64)])
+  expect(sent).toHaveLength(999)
+  expect(failed).toHaveLength(2)
+  expect(failed).toContainEqual(
+    expect.objectContaining({
+      device: tokens[7],
+      status: 410,
+      response: expect.objectContaining({ reason: 'Unregistered' }),
+    }),
+  )
+  expect(failed).toContainEqual(
+    expect.objectContaining({ device: 'a'.repeat(64), status: 400, response: { reason: 'BadDeviceToken' } }),
+  )
+})
+
+test('a payload of exactly {} leaves the apn package without a body, which APNs does not take', async () => {
+  const apns = await startApns(chain)
+  const notification = new EmptyBody()
+  notification.topic = topic
+  const { failed } = await provider(apns).send(notification, apns.newDeviceToken())
+  expect(failed).toMatchObject([{ status: 400, response: { reason: 'PayloadEmpty' } }])
+})
