@@ -40,7 +40,14 @@ export function describeFailure(error: unknown, connection?: Connection): Failur
 }
 
 /** Errors of the server's own rooms, which are not loaded here: each says by itself what to do. */
-const setupErrors = new Set(['CredentialError', 'ServerKeyError', 'DatabaseUrlError', 'ListenError', 'OperatorError'])
+const setupErrors = new Set([
+  'CredentialError',
+  'ServerKeyError',
+  'DatabaseUrlError',
+  'ListenError',
+  'OperatorError',
+  'FaultError',
+])
 
 /** The lines for people, without the last line break. */
 export function formatFailure(failure: Failure, options: { color: boolean }): string {

@@ -88,6 +88,14 @@ export const serveFlags = {
     env: 'PASSES_SANDBOX_DIR',
     helpGroup: 'WALLETS',
   }),
+  fault: Flags.string({
+    summary: 'Make a sandboxed platform fail: apns-410, apns-slow, google-500, google-quota … Repeatable.',
+    env: 'PASSES_FAULT',
+    multiple: true,
+    multipleNonGreedy: true,
+    default: [],
+    helpGroup: 'WALLETS',
+  }),
   'server-key': Flags.string({
     summary: 'Secret of 32 bytes or more, hex or base64url. Made beside a SQLite file; needed with PostgreSQL.',
     env: 'PASSES_SERVER_KEY',

@@ -93,6 +93,12 @@ export function canAnimate(stream: { isTTY?: boolean }, environment: Environment
   return stream.isTTY === true && environment.TERM !== 'dumb'
 }
 
+/** Where virtual phones keep their state. */
+export function devicesFolder(environment: Environment = process.env): string {
+  const base = given(environment.XDG_DATA_HOME) ?? join(given(environment.HOME) ?? '.', '.local', 'share')
+  return join(base, 'passes', 'devices')
+}
+
 function profilesPath(environment: Environment): string {
   const base = given(environment.XDG_CONFIG_HOME) ?? join(given(environment.HOME) ?? '.', '.config')
   return join(base, 'passes', 'profiles.json')

@@ -37,6 +37,7 @@ export default class Serve extends BaseCommand {
         linkTtlDays: flags['link-ttl'],
         trustedProxies: flags['trusted-proxies'],
         sandboxFolder: flags['sandbox-dir'],
+        faults: flags.fault,
         apple: {
           certificate: flags['apple-certificate'],
           key: flags['apple-key'],

@@ -1,0 +1,164 @@
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import { CliError } from '../../errors.ts'
+import { downloadPass } from '../hosted-link.ts'
+import { call } from '../http.ts'
+import type { CheckResult, PassChange, Phone } from '../phone.ts'
+import { directoryOf, readDirectory } from '../sandbox.ts'
+import type { AppleAccount, AppleDevice, ApplePass } from '../state.ts'
+import type { DeviceFile } from '../store.ts'
+import { bannersOf } from './changes.ts'
+import { openPackage } from './package.ts'
+import type { PassJson } from './pass-json.ts'
+import { complain, fetchPass, listChanged, register, unregister } from './web-service.ts'
+
+/** An iPhone: it verifies what it installs, registers for pushes, and takes only content that is newer than its own. */
+export function createApplePhone(file: DeviceFile<AppleDevice>): Phone {
+  async function install(link: string): Promise<string> {
+    const archive = await downloadPass(link)
+    const directory = directoryOf(link)
+    const { control, rootPem } = await readDirectory(directory, 'apple')
+    const content = openPackage(archive, rootPem, new Date())
+    const account = await openAccount(content, directory, control)
+    await register(account, content)
+    await file.update((device) => addPass(device, content))
+    // What changed between the download and the registration came with no push.
+    await refresh(account, [content.serialNumber])
+    return content.serialNumber
+  }
+
+  /** One push token for all passes of a type from one service, as PassKit has it. */
+  async function openAccount(content: PassJson, directory: string, control: string): Promise<AppleAccount> {
+    const known = file.read().accounts.find((account) => isOf(account, content))
+    if (known) return known
+    const { passTypeIdentifier, webServiceURL } = content
+    const pushToken = await newPushToken(control, passTypeIdentifier)
+    const deviceId = randomBytes(16).toString('hex')
+    const account = { passTypeIdentifier, webServiceURL, directory, deviceId, pushToken, updatedSince: null }
+    await file.update((device) => ({ ...device, accounts: [...device.accounts, account] }))
+    return account
+  }
+
+  async function check(): Promise<CheckResult> {
+    const results = await Promise.all(accountsInUse(file.read()).map(checkAccount))
+    return {
+      changes: results.flatMap(({ changes }) => changes),
+      problems: results.flatMap(({ problems }) => problems),
+    }
+  }
+
+  async function checkAccount(account: AppleAccount): Promise<CheckResult> {
+    const changed = await listChanged(account)
+    if (!changed) return { changes: [], problems: [] }
+    const { serialNumbers, lastUpdated } = changed
+    if (lastUpdated === account.updatedSince) {
+      const count = serialNumbers.length
+      const message = `Response to 'What changed?' request included ${count} serial numbers but the lastUpdated tag (${lastUpdated}) remained the same.`
+      await complain(account, message)
+      return { changes: [], problems: [message] }
+    }
+    const result = await refresh(account, serialNumbers)
+    // Only now: a fetch that failed must find the same passes listed again.
+    if (result.problems.length === 0) {
+      await file.update((device) => ({
+        ...device,
+        accounts: device.accounts.map((other) =>
+          other.deviceId === account.deviceId ? { ...other, updatedSince: lastUpdated } : other,
+        ),
+      }))
+    }
+    return result
+  }
+
+  async function refresh(account: AppleAccount, serialNumbers: string[]): Promise<CheckResult> {
+    const { rootPem } = await readDirectory(account.directory, 'apple')
+    const held = file.read().passes.filter(({ content }) => isOf(account, content))
+    const changes: PassChange[] = []
+    const problems: string[] = []
+    for (const pass of held.filter(({ content }) => serialNumbers.includes(content.serialNumber))) {
+      const fetched = await fetchPass(pass.content, pass.lastModified)
+      if (fetched.outcome === 'unchanged') continue
+      try {
+        if (fetched.outcome === 'refused') throw new CliError(fetched.reason, { code: 'PASS_REFUSED' })
+        const content = openPackage(fetched.archive, rootPem, new Date())
+        const change = await take(content, fetched.lastModified)
+        if (change) changes.push(change)
+      } catch (error) {
+        if (!(error instanceof CliError) || error.code !== 'PASS_REFUSED') throw error
+        await complain(account, error.message)
+        problems.push(error.message)
+      }
+    }
+    return { changes, problems }
+  }
+
+  /** Shows the new content, unless what the phone shows is as new; resolves to what a person would notice. */
+  async function take(content: PassJson, lastModified: string): Promise<PassChange | undefined> {
+    let change: PassChange | undefined
+    await file.update((device) => {
+      const before = device.passes.find((pass) => isSame(pass, content))
+      if (!before || !isNewer(lastModified, before.lastModified)) return device
+      const at = new Date().toISOString()
+      const isChanged = JSON.stringify(before.content) !== JSON.stringify(content)
+      if (isChanged) change = { pass: content.serialNumber, banners: bannersOf(before.content, content), at }
+      const after = { ...before, content, lastModified, ...(isChanged && { updatedAt: at }) }
+      return { ...device, passes: device.passes.map((pass) => (pass === before ? after : pass)) }
+    })
+    return change
+  }
+
+  async function remove(serialNumber: string): Promise<void> {
+    const { accounts, passes } = file.read()
+    const pass = passes.find(({ content }) => content.serialNumber === serialNumber)
+    const account = pass && accounts.find((candidate) => isOf(candidate, pass.content))
+    if (!pass || !account) return
+    await unregister(account, pass.content)
+    await file.update((device) => ({
+      ...device,
+      passes: device.passes.filter((other) => !isSame(other, pass.content)),
+    }))
+  }
+
+  return {
+    install,
+    check,
+    remove,
+    sources: () =>
+      accountsInUse(file.read()).map(({ webServiceURL, directory, pushToken }) => ({
+        name: webServiceURL,
+        async locate() {
+          const { control } = await readDirectory(directory, 'apple')
+          return `${control}/tokens/${pushToken}/pushes`
+        },
+      })),
+  }
+}
+
+/** Installing again what the phone has keeps what it has: that may be newer than a file that lay around. */
+function addPass(device: AppleDevice, content: PassJson): AppleDevice {
+  if (device.passes.some((pass) => isSame(pass, content))) return device
+  const at = new Date().toISOString()
+  const pass: ApplePass = { content, lastModified: null, installedAt: at, updatedAt: at }
+  return { ...device, passes: [...device.passes, pass] }
+}
+
+function accountsInUse({ accounts, passes }: AppleDevice): AppleAccount[] {
+  return accounts.filter((account) => passes.some(({ content }) => isOf(account, content)))
+}
+
+async function newPushToken(control: string, topic: string): Promise<string> {
+  const answer = await call(`${control}/tokens`, { method: 'POST', json: { topic } })
+  return z.object({ token: z.string() }).parse(answer.json).token
+}
+
+function isOf(account: AppleAccount, content: PassJson): boolean {
+  return account.webServiceURL === content.webServiceURL && account.passTypeIdentifier === content.passTypeIdentifier
+}
+
+function isSame({ content }: ApplePass, other: PassJson): boolean {
+  return content.serialNumber === other.serialNumber && content.passTypeIdentifier === other.passTypeIdentifier
+}
+
+function isNewer(lastModified: string, than: string | null): boolean {
+  return than === null || Date.parse(lastModified) > Date.parse(than)
+}

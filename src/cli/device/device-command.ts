@@ -1,0 +1,28 @@
+import { Args, Flags } from '@oclif/core'
+import { BaseCommand, terminalWidth } from '../base-command.ts'
+import type { PictureOptions } from '../card/picture.ts'
+import { colorDepth, devicesFolder } from '../settings.ts'
+
+/** A command around virtual phones; it needs no access token, as phones have none. */
+export abstract class DeviceCommand extends BaseCommand {
+  static override baseFlags = {
+    ...BaseCommand.baseFlags,
+    'data-dir': Flags.string({
+      summary: 'Folder of the virtual phones; XDG_DATA_HOME/passes/devices by default.',
+      helpGroup: 'GLOBAL',
+    }),
+  }
+
+  protected folderOf(flags: { 'data-dir'?: string | undefined }): string {
+    return flags['data-dir'] ?? devicesFolder()
+  }
+
+  /** How passes are drawn on this terminal. */
+  protected drawing(flags: { 'no-color'?: boolean }): PictureOptions {
+    return { colorDepth: flags['no-color'] ? 1 : colorDepth(process.stdout), width: terminalWidth() }
+  }
+}
+
+export const nameArg = { name: Args.string({ description: 'Name of the phone; the only one by default.' }) }
+
+export const deviceFlag = { device: Flags.string({ summary: 'Name of the phone; the only one by default.' }) }

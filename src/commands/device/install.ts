@@ -1,0 +1,33 @@
+import { Args, Flags } from '@oclif/core'
+import { DeviceCommand } from '../../cli/device/device-command.ts'
+import { deviceFor, devicePlatforms, phoneOf } from '../../cli/device/phones.ts'
+import { drawDevice } from '../../cli/device/show.ts'
+import { UsageError } from '../../cli/errors.ts'
+
+export default class DeviceInstall extends DeviceCommand {
+  static override summary = 'Install a pass on a virtual phone through its hosted link.'
+  static override description =
+    'Works with a server whose platform runs in the sandbox. The iPhone verifies the package, its signature and its chain ' +
+    'as iOS does, and registers for pushes; the Android phone hands the save link to the stand-in for Google.'
+  static override examples = [
+    '<%= config.bin %> device install http://127.0.0.1:3000/l/EAGZ… --platform apple',
+    '<%= config.bin %> device install http://127.0.0.1:3000/l/EAGZ… --platform google --device pixel',
+  ]
+  static override args = {
+    link: Args.string({ description: 'Apple, Google or smart link of the pass.', required: true }),
+  }
+  static override flags = {
+    platform: Flags.option({ options: devicePlatforms })({ summary: 'Which kind of phone it is.', required: true }),
+    device: Flags.string({ summary: 'Name of the phone, made where there is none (iphone or android).' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(DeviceInstall)
+    if (!/^https?:/.test(args.link) || !URL.canParse(args.link)) throw new UsageError(`${args.link} is not a link`)
+    const file = deviceFor(this.folderOf(flags), flags.platform, flags.device)
+    const pass = await phoneOf(file).install(args.link)
+    this.log(await drawDevice(file.read(), this.drawing(flags), new Set([pass])))
+    this.note(`Installed on ${file.name}. passes device watch ${file.name} shows its updates as they come.`)
+    return { device: file.name, platform: flags.platform, pass }
+  }
+}

@@ -1,0 +1,59 @@
+import { Flags } from '@oclif/core'
+import type { PictureOptions } from '../../cli/card/picture.ts'
+import { DeviceCommand, nameArg } from '../../cli/device/device-command.ts'
+import { phoneOf } from '../../cli/device/phones.ts'
+import { bannerLines, drawDevice } from '../../cli/device/show.ts'
+import { type DeviceFile, openDevice } from '../../cli/device/store.ts'
+import { type WatchEvent, watch } from '../../cli/device/watch.ts'
+import { UsageError } from '../../cli/errors.ts'
+import { onInterrupt } from '../../cli/interrupt.ts'
+
+export default class DeviceWatch extends DeviceCommand {
+  static override summary = 'Keep a virtual phone awake: it takes pushes, and shows the banner and the new pass.'
+  static override description =
+    'With --json one event a line: {"event": "listening" | "change" | "problem", …}. Ends with Ctrl-C, or after --seconds.'
+  static override examples = [
+    '<%= config.bin %> device watch',
+    '<%= config.bin %> device watch iphone --seconds 60 --json',
+  ]
+  static override args = nameArg
+  static override flags = { seconds: Flags.integer({ summary: 'End after that many seconds.', min: 1 }) }
+
+  async run() {
+    const { args, flags } = await this.parse(DeviceWatch)
+    const file = openDevice(this.folderOf(flags), args.name)
+    const phone = phoneOf(file)
+    if (phone.sources().length === 0) {
+      throw new UsageError(`The phone ${file.name} holds no pass`, { hint: 'install one with passes device install.' })
+    }
+    const stop = new AbortController()
+    const timer = flags.seconds && setTimeout(() => stop.abort(), flags.seconds * 1000)
+    const release = onInterrupt(() => {
+      process.exitCode = 130
+      stop.abort()
+    })
+    try {
+      await watch(phone, {
+        signal: stop.signal,
+        onEvent: (event) => (this.jsonEnabled() ? printJson(event) : this.#show(event, file, this.drawing(flags))),
+      })
+    } finally {
+      clearTimeout(timer)
+      release()
+    }
+  }
+
+  async #show(event: WatchEvent, file: DeviceFile, drawing: PictureOptions): Promise<void> {
+    if (event.event === 'listening') this.note(`Listening for pushes of ${event.source}; Ctrl-C ends it.`)
+    else if (event.event === 'problem') this.note(`Problem: ${event.message}`)
+    else {
+      const device = file.read()
+      this.log(bannerLines(device, event))
+      this.log(await drawDevice(device, drawing, new Set([event.pass])))
+    }
+  }
+}
+
+function printJson(event: WatchEvent): void {
+  process.stdout.write(`${JSON.stringify(event)}\n`)
+}

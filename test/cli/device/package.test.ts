@@ -1,0 +1,151 @@
+import { createHash } from 'node:crypto'
+import { beforeAll, expect, test } from 'vitest'
+import { SignatureError, verifySignature } from '../../../src/cli/device/apple/cms.ts'
+import { openPackage } from '../../../src/cli/device/apple/package.ts'
+import { unzip } from '../../../src/cli/device/apple/zip.ts'
+import { PassType } from '../../../src/core/contract/definition.ts'
+import { createSigner } from '../../../src/wallets/apple/cms.ts'
+import { parseAppleIdentity } from '../../../src/wallets/apple/identity.ts'
+import { packageFile } from '../../../src/wallets/apple/package-file.ts'
+import { zip } from '../../../src/wallets/apple/zip.ts'
+import { createSandboxApple, type SandboxApple } from '../../../src/wallets/sandbox/certificates.ts'
+import { flipped, passTypeIdentifier, teamIdentifier, testPass } from '../../wallets/apple/fixtures.ts'
+import { createChain, ticket, walletOf } from './service.ts'
+
+const webServiceUrl = 'http://127.0.0.1:3000/apple'
+const now = new Date()
+
+let chain: SandboxApple
+let archive: Buffer
+beforeAll(async () => {
+  chain = await createChain()
+  archive = await walletOf(chain, webServiceUrl).buildPackage(ticket({ seat: 'A-1' }), now)
+})
+
+const open = (file: Buffer, root = chain.rootPem, at = now) => openPackage(file, root, at)
+
+test.each(PassType.options)('a %s that the server signed opens as what it is', async (passType) => {
+  const pass = testPass({ passType, expiresAt: new Date('2027-01-01T00:00:00Z') })
+  const opened = open(await walletOf(chain, webServiceUrl).buildPackage(pass, now))
+  expect(opened).toMatchObject({ serialNumber: pass.id, passTypeIdentifier, webServiceURL: webServiceUrl })
+  expect(opened[passType]).toBeDefined()
+})
+
+/** The files of a package changed, and packed again, with manifest and signature of before or made anew. */
+async function repacked(change: (files: Map<string, Buffer>) => void, { signAgain = false, by = chain } = {}) {
+  const files = unzip(archive)
+  change(files)
+  if (signAgain) {
+    const source = (pem: string) => ({ source: 'test', pem })
+    const identity = parseAppleIdentity(
+      { certificate: source(by.certificatePem), key: source(by.keyPem), wwdr: source(by.wwdrPem) },
+      now,
+    )
+    files.delete('manifest.json')
+    files.delete('signature')
+    const digests = [...files].map(([name, bytes]) => [name, createHash('sha1').update(bytes).digest('hex')])
+    files.set('manifest.json', Buffer.from(JSON.stringify(Object.fromEntries(digests))))
+    files.set('signature', await createSigner(identity)(files.get('manifest.json')!, now))
+  }
+  return zip([...files].map(([name, bytes]) => packageFile(name, bytes)))
+}
+
+function editJson(change: (pass: Record<string, unknown>) => void) {
+  return (files: Map<string, Buffer>) => {
+    const pass = JSON.parse(files.get('pass.json')!.toString())
+    change(pass)
+    files.set('pass.json', Buffer.from(JSON.stringify(pass)))
+  }
+}
+
+test('a package that was signed anew opens, so that what follows is refused for its own reason', async () => {
+  expect(open(await repacked(() => undefined, { signAgain: true }))).toMatchObject({ passTypeIdentifier })
+})
+
+test.each<[string, (files: Map<string, Buffer>) => unknown, RegExp]>([
+  ['a changed pass.json', editJson((pass) => Object.assign(pass, { description: 'x' })), /pass\.json is not the file/],
+  [
+    'a file beside the manifest',
+    (files) => files.set('extra.png', Buffer.from('x')),
+    /extra\.png is not in the manifest/,
+  ],
+  ['no signature', (files) => files.delete('signature'), /signature is missing/],
+  ['no manifest', (files) => files.delete('manifest.json'), /manifest\.json is missing/],
+  ['another manifest', (files) => files.set('manifest.json', Buffer.from('{}')), /another manifest/],
+  ['nonsense for a signature', (files) => files.set('signature', Buffer.from('nonsense')), /well-formed CMS/],
+])('%s is refused', async (_, change, reason) => {
+  const file = await repacked(change)
+  expect(() => open(file)).toThrow(reason)
+})
+
+test.each<[string, (files: Map<string, Buffer>) => unknown, RegExp]>([
+  ['no icon', (files) => ['', '@2x', '@3x'].map((size) => files.delete(`icon${size}.png`)), /icon is missing/],
+  ['a folder around the files', (files) => files.set('pass/icon.png', Buffer.from('x')), /lies in a folder/],
+  ['another pass type', editJson((pass) => Object.assign(pass, { passTypeIdentifier: 'pass.x' })), /certificate signs/],
+  ['another team', editJson((pass) => Object.assign(pass, { teamIdentifier: 'X' })), /another team/],
+  ['no description', editJson((pass) => Object.assign(pass, { description: undefined })), /description/],
+  ['two styles', editJson((pass) => Object.assign(pass, { generic: {} })), /has one style/],
+  ['a short token', editJson((pass) => Object.assign(pass, { authenticationToken: 'short' })), /authenticationToken/],
+  ['a number for a label', editJson((pass) => Object.assign(pass, { logoText: 7 })), /logoText/],
+  [
+    'a field twice',
+    editJson((pass) => {
+      const fields = [1, 2].map(() => ({ key: 'a', value: 'x' }))
+      Object.assign(pass, { eventTicket: { primaryFields: fields } })
+    }),
+    /key "a"/,
+  ],
+  [
+    'a barcode of a format that there is not',
+    editJson((pass) => {
+      Object.assign(pass, { barcodes: [{ format: 'QR', message: 'x', messageEncoding: 'iso-8859-1' }] })
+    }),
+    /barcodes\.0\.format/,
+  ],
+])('%s is refused though it is signed', async (_, change, reason) => {
+  const file = await repacked(change, { signAgain: true })
+  expect(() => open(file)).toThrow(reason)
+})
+
+test('a chain to another root is refused, and so is one that is not valid yet or no more', async () => {
+  const stranger = await createChain()
+  const foreign = await repacked(() => undefined, { signAgain: true, by: stranger })
+  expect(() => open(foreign)).toThrow(/root that this phone trusts/)
+  expect(open(foreign, stranger.rootPem)).toMatchObject({ passTypeIdentifier })
+  expect(() => open(archive, chain.rootPem, new Date(now.getTime() - 3 * 86_400_000))).toThrow(/not valid at/)
+  expect(() => open(archive, chain.rootPem, new Date('2045-01-01'))).toThrow(/not valid at/)
+})
+
+test('a certificate of another pass type under the same root does not sign this one', async () => {
+  const other = await createSandboxApple({ passTypeIdentifier: 'pass.other', teamIdentifier, at: now })
+  const file = await repacked(() => undefined, { signAgain: true, by: other })
+  expect(() => open(file, other.rootPem)).toThrow(/certificate signs pass\.other/)
+})
+
+test('a signature that is cut off or changed at any byte is refused, and nothing else goes wrong', () => {
+  const files = unzip(archive)
+  const [signature, manifest] = [files.get('signature')!, files.get('manifest.json')!]
+  expect(verifySignature(signature, manifest, chain.rootPem, now)).toMatchObject({ passTypeIdentifier })
+  for (let length = 0; length < signature.length; length += 7) {
+    const verify = () => verifySignature(signature.subarray(0, length), manifest, chain.rootPem, now)
+    expect(verify).toThrow(SignatureError)
+  }
+  let refused = 0
+  for (let position = 0; position < signature.length; position += 11) {
+    try {
+      verifySignature(flipped(signature, position), manifest, chain.rootPem, now)
+    } catch (error) {
+      expect(error, `byte ${position}`).toBeInstanceOf(SignatureError)
+      refused += 1
+    }
+  }
+  // What the signature does not cover may change, such as a digest algorithm that is only named.
+  expect(refused).toBeGreaterThan((signature.length / 11) * 0.95)
+})
+
+test('an archive that is cut off or damaged is refused with the reason', () => {
+  expect(() => open(archive.subarray(0, archive.length - 30))).toThrow(/no zip archive/)
+  expect(() => open(Buffer.from('nonsense'))).toThrow(/A phone would refuse this pass/)
+  const start = archive.indexOf('"description"')
+  expect(() => open(flipped(archive, start))).toThrow(/pass\.json is damaged/)
+})

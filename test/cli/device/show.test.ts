@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest'
+import { PassJson } from '../../../src/cli/device/apple/pass-json.ts'
+import { bannerLines, describeDevice, drawDevice } from '../../../src/cli/device/show.ts'
+import type { AppleDevice, GoogleDevice } from '../../../src/cli/device/state.ts'
+import { buildPassJson } from '../../../src/wallets/apple/pass-json.ts'
+import { createGoogleWallet } from '../../../src/wallets/google/wallet.ts'
+import { passTypeIdentifier, type TestPass, teamIdentifier } from '../../wallets/apple/fixtures.ts'
+import { pass as googlePass, identity, publicUrl } from '../../wallets/google/samples.ts'
+import { serial, ticket } from './service.ts'
+
+const plain = { width: undefined, colorDepth: 1 } as const
+const times = { installedAt: '2026-07-01T12:00:00.000Z', updatedAt: '2026-07-01T12:00:00.000Z' }
+
+function iphone(variables: Record<string, string>, more: TestPass = {}): AppleDevice {
+  const identifiers = { passTypeIdentifier, teamIdentifier }
+  const json = buildPassJson(ticket(variables, more), identifiers, 'https://passes.example.com/apple')
+  const content = PassJson.parse(JSON.parse(JSON.stringify(json)))
+  return { platform: 'apple', name: 'iphone', accounts: [], passes: [{ content, lastModified: null, ...times }] }
+}
+
+function android(state: string): GoogleDevice {
+  const wallet = createGoogleWallet({ identity, publicUrl })
+  const sample = googlePass()
+  const messages = [{ id: 'm', header: 'News', body: 'Doors at 9' }]
+  const object = { ...wallet.objectOf(sample, new Date()), messages, state }
+  const kept = { directory: 'd', kind: 'generic', objectId: object.id, version: 1, ...times }
+  const passes = [{ ...kept, object, class: wallet.classOf(sample) }]
+  return { platform: 'google', name: 'android', deviceId: 'd', passes }
+}
+
+test('an Apple pass is drawn with its fields, its barcode, and what stands on its back', async () => {
+  const drawn = await drawDevice(iphone({ seat: '12A', news: 'Doors at 9' }), plain)
+  for (const text of ['Fair', 'Ada Lovelace', '12A', 'Doors at 9', '▄▄▄▄▄']) expect(drawn).toContain(text)
+  expect(drawn).not.toContain('***')
+})
+
+test('a Google pass is drawn with the rows that its class names, its messages, and its links', async () => {
+  const drawn = await drawDevice(android('active'), plain)
+  const texts = [
+    'EXAMPLE',
+    'Ada Lovelace',
+    'value of gate',
+    'value of row',
+    'Doors at 9',
+    'https://example.com/',
+    '▄▄▄▄▄',
+  ]
+  for (const text of texts) expect(drawn).toContain(text)
+  expect(drawn).not.toContain('***')
+})
+
+test('a pass that is over says so', async () => {
+  expect(await drawDevice(iphone({ seat: '1' }, { voided: true }), plain)).toContain('*** VOID ***')
+  const expired = { expiresAt: new Date('2020-01-01T00:00:00Z') }
+  expect(await drawDevice(iphone({ seat: '1' }, expired), plain)).toContain('*** EXPIRED ***')
+  expect(await drawDevice(android('inactive'), plain)).toContain('*** INACTIVE ***')
+})
+
+test('only the passes that are named are drawn, and a phone without any says so', async () => {
+  expect(await drawDevice(iphone({ seat: '1' }), plain, new Set(['another']))).toBe('iphone holds no pass.')
+  expect(await drawDevice(iphone({ seat: '1' }), plain, new Set([serial]))).toContain('Ada Lovelace')
+})
+
+test('a banner stands under the name of its pass, and nothing in it can steer the terminal', () => {
+  const change = { pass: serial, banners: ['Your seat is now \u001B[2JB-7.', 'News'], at: times.updatedAt }
+  const lines = bannerLines(iphone({ seat: 'B-7' }), change).split('\n')
+  expect(lines).toEqual(['▌ Fair, Ada Lovelace', '▌ Your seat is now \uFFFD[2JB-7.', '▌ News'])
+  expect(bannerLines(iphone({ seat: 'B-7' }), { ...change, banners: [] })).toContain('(updated in silence)')
+})
+
+test('scripts get the passes of a phone without the tokens with which it registers', () => {
+  const described = describeDevice(iphone({ seat: '1' }))
+  expect(described).toMatchObject({ name: 'iphone', passes: [{ pass: serial, content: { organizationName: 'Fair' } }] })
+  expect(JSON.stringify(described)).not.toContain('token-of-at-least-16-characters')
+  expect(describeDevice(android('active'))).toMatchObject({ passes: [{ version: 1, object: { state: 'active' } }] })
+})
