@@ -1,5 +1,6 @@
 import { H3, type H3Event } from 'h3'
 import { Problem } from '../core/errors.ts'
+import { appleServicePaths, mountAppleService } from './apple-service/apple-service.ts'
 import { clientAddress } from './client-address.ts'
 import type { Services } from './context.ts'
 import { createAuthenticate } from './middleware/authenticate.ts'
@@ -7,24 +8,31 @@ import { correlationIdOf } from './middleware/correlation.ts'
 import { logProblem, problemResponse, toProblem } from './middleware/problems.ts'
 import { createRateLimit } from './middleware/rate-limit.ts'
 import { methodsByPath, mountContract } from './mount.ts'
+import { googleCallbackPath, mountGoogleCallbacks } from './pages/google-callbacks.ts'
 import { pageResponse } from './pages/html.ts'
 import { linkProblemPage } from './pages/link-problem-page.ts'
 import { openLink } from './pages/links.ts'
 import { mountPublic, publicPaths, type Readiness } from './pages/public.ts'
+import type { Providers } from './providers.ts'
 import { handlers } from './resources/handlers.ts'
 
 export interface AppOptions {
   services: Services
+  /** What the stand-ins and callbacks need; none of it in tests of the interface alone. */
+  providers?: Pick<Providers, 'callbacks' | 'sandbox'>
   readiness: Readiness
   rateLimit: { perSecond: number; burst: number }
   trustedProxies: number
 }
 
+/** Tells virtual phones where the stand-ins are. */
+const sandboxPath = '/sandbox'
+
 /** Opened links and failed authentications a second for each client address. */
 const ADDRESS_LIMIT = { perSecond: 20, burst: 100 }
 
 /** The whole HTTP side of the server. */
-export function createApp({ services, readiness, rateLimit, trustedProxies }: AppOptions): H3 {
+export function createApp({ services, providers, readiness, rateLimit, trustedProxies }: AppOptions): H3 {
   const app = new H3({
     silent: true,
     onError: (error, event) => answerProblem(toProblem(error), event, services),
@@ -49,6 +57,10 @@ export function createApp({ services, readiness, rateLimit, trustedProxies }: Ap
     return openLink(event, services)
   })
   mountPublic(app, services, readiness)
+  // Phones come in bursts: only what is refused counts against an address.
+  mountAppleService(app, services, limitAddress)
+  if (providers?.callbacks) mountGoogleCallbacks(app, services, providers.callbacks, limitAddress)
+  if (providers?.sandbox) app.get(sandboxPath, () => Response.json(providers.sandbox))
   refuseOtherMethods(app)
   // The router would take /v1/passes/ for /v1/passes: a path whose last part is empty names nothing.
   app.use((event) => {
@@ -67,7 +79,9 @@ function noRoute(): Problem {
 /** A path that exists, asked with a method that it does not take (a bare 404 in h3). */
 function refuseOtherMethods(app: H3): void {
   const allowed = new Map<string, readonly string[]>(methodsByPath())
-  for (const path of publicPaths) allowed.set(path, ['GET'])
+  for (const path of [...publicPaths, sandboxPath]) allowed.set(path, ['GET'])
+  for (const [path, methods] of appleServicePaths) allowed.set(path, methods)
+  allowed.set(googleCallbackPath, ['POST'])
   for (const [path, methods] of allowed) {
     const allow = methods.join(', ')
     app.all(path, () => {

@@ -1,5 +1,7 @@
 import type { Repositories, Store } from '../storage/store.ts'
 import type { TokenWithWorkspace } from '../storage/tokens.ts'
+import type { ApplePush } from '../wallets/apple/push.ts'
+import type { GoogleSync } from './google-sync.ts'
 import type { Issuing } from './issuing.ts'
 import type { Links } from './links.ts'
 import type { Logger } from './log.ts'
@@ -11,6 +13,10 @@ export interface Services {
   wallets: Wallets
   links: Links
   issuing: Issuing
+  /** Apple push; absent where apple is not configured. */
+  push?: ApplePush
+  /** What is kept at Google; absent where google is not configured. */
+  google?: GoogleSync
   /** The time, injected so that tests can set it. */
   clock: () => Date
   log: Logger

@@ -1,5 +1,5 @@
 import { Problem } from '../core/errors.ts'
-import { renderCard } from '../core/rules/card.ts'
+import { type Card, renderCard } from '../core/rules/card.ts'
 import { buildScope } from '../core/rules/resolve.ts'
 import type { PassError, StoredPass } from '../storage/pass-row.ts'
 import type { Repositories, Store } from '../storage/store.ts'
@@ -111,20 +111,30 @@ async function check(pass: StoredPass, version: PublishedVersion, wallets: Walle
 /** The pass as its pinned version renders it. */
 export function toWalletPass(pass: StoredPass, version: Pick<PublishedVersion, 'definition' | 'passType'>): WalletPass {
   const { definition, passType } = version
-  const facts = { definition, passType, expiresAt: pass.expiresAt, voided: pass.status === 'VOID' }
-  const defaults = definition.variables.flatMap(({ name, default: value }) =>
-    value === undefined ? [] : [[name, value]],
-  )
-  const shared = new Map<string, string>(defaults as [string, string][])
-  shared.set('template.name', pass.templateName)
-  if (pass.projectName !== null) shared.set('project.name', pass.projectName)
   return {
     id: pass.id,
     templateId: pass.templateId,
     authenticationToken: pass.appleToken,
-    card: renderCard({ ...facts, scope: buildScope(definition.variables, pass, pass.expiresAt) }),
-    templateCard: renderCard({ ...facts, scope: shared, expiresAt: null, voided: false }),
+    card: renderCard({
+      definition,
+      passType,
+      scope: buildScope(definition.variables, pass, pass.expiresAt),
+      expiresAt: pass.expiresAt,
+      voided: pass.status === 'VOID',
+    }),
+    templateCard: renderTemplateCard({ ...version, templateName: pass.templateName, projectName: pass.projectName }),
   }
+}
+
+/** The card of a version without any value of a holder: defaults, and what all its passes have in common. */
+export function renderTemplateCard(
+  version: Pick<PublishedVersion, 'definition' | 'passType' | 'templateName' | 'projectName'>,
+): Card {
+  const { definition, passType, templateName, projectName } = version
+  const scope = new Map([['template.name', templateName]])
+  if (projectName !== null) scope.set('project.name', projectName)
+  for (const { name, default: fallback } of definition.variables) if (fallback !== undefined) scope.set(name, fallback)
+  return renderCard({ definition, passType, scope, expiresAt: null, voided: false })
 }
 
 function isUnissued(pass: StoredPass): boolean {

@@ -18,6 +18,8 @@ export async function loadSandboxApple(config: Config, at: Date): Promise<AppleI
       'wwdr.pem': made.wwdrPem,
       'pass.pem': made.certificatePem,
       'pass.key': made.keyPem,
+      'apns.pem': made.serverCertificatePem,
+      'apns.key': made.serverKeyPem,
     }
   })
   const read = async (name: string) => ({ source: join(folder, name), pem: await readFile(join(folder, name)) })

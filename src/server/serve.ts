@@ -10,13 +10,14 @@ import type { Platform } from '../wallets/wallet.ts'
 import { createApp } from './app.ts'
 import type { Config } from './config.ts'
 import type { Services } from './context.ts'
+import { createGoogleSync } from './google-sync.ts'
 import { createIssuing } from './issuing.ts'
-import { detachProjects } from './jobs/detach-project.ts'
-import { failPass, issuePasses } from './jobs/issue-pass.ts'
+import { giveUp, jobHandlers } from './jobs/handlers.ts'
 import { startScheduler } from './jobs/scheduler.ts'
 import { startWorker } from './jobs/worker.ts'
 import { createLinks } from './links.ts'
 import type { Logger } from './log.ts'
+import { startProviders } from './providers.ts'
 import { loadServerKeys } from './server-key.ts'
 import { createFirstToken } from './tokens.ts'
 import { createWallets, loadIdentities } from './wallets.ts'
@@ -62,14 +63,20 @@ export async function startServer({ config, log, clock = () => new Date() }: Ser
 
     const wallets = createWallets(identities, { publicUrl, loadImage: (id) => loadImage(store, id) })
     const links = createLinks({ keys, publicUrl, platforms: config.platforms, ttlDays: config.linkTtlDays })
-    const services: Services = { store, wallets, links, issuing: createIssuing(store, wallets), clock, log }
+    const issuing = createIssuing(store, wallets)
+    const providers = await startProviders({ config, identities, url, clock })
+    closers.push(() => providers.close())
+    const { push, googleApi: api } = providers
+    const google = api && wallets.google && createGoogleSync({ api, wallet: wallets.google, store, issuing, clock })
+    const services: Services = {
+      ...{ store, wallets, links, issuing, clock, log },
+      ...(push && { push }),
+      ...(google && { google }),
+    }
 
     let isWorking = () => true
     if (config.role !== 'api') {
-      const worker = startWorker(services, {
-        handlers: { 'issue-pass': issuePasses, 'detach-project': detachProjects },
-        giveUp: { 'issue-pass': failPass },
-      })
+      const worker = startWorker(services, { handlers: jobHandlers, giveUp })
       const scheduler = startScheduler(services, worker.wake)
       wake = worker.wake
       isWorking = worker.isRunning
@@ -83,6 +90,7 @@ export async function startServer({ config, log, clock = () => new Date() }: Ser
       })
       const app = createApp({
         services,
+        providers,
         readiness,
         rateLimit: { perSecond: config.rateLimit, burst: config.rateBurst },
         trustedProxies: config.trustedProxies,

@@ -4,11 +4,16 @@ import { newId } from '../core/ids.ts'
 import { deleteReturningIds, forUpdateSkipLocked, idIsChosen, insertMany } from './dialect.ts'
 
 /** Kinds of work in the outbox, most urgent first where several are due. */
-export const jobKinds = ['issue-pass', 'detach-project'] as const
+export const jobKinds = ['issue-pass', 'update-wallet', 'upsert-google-class', 'detach-project'] as const
 export type JobKind = (typeof jobKinds)[number]
 
 /** 0 is for what a person waits for, 9 for what may take its time. */
-const priorities: Record<JobKind, number> = { 'issue-pass': 3, 'detach-project': 9 }
+const priorities: Record<JobKind, number> = {
+  'issue-pass': 3,
+  'update-wallet': 4,
+  'upsert-google-class': 4,
+  'detach-project': 9,
+}
 
 /** A job that this worker holds until its lease ends; whatever it writes must present the claim token. */
 export interface Job {
@@ -68,6 +73,25 @@ export class Jobs {
       created_at: at.getTime(),
     }))
     await insertMany(this.db, 'jobs', rows)
+  }
+
+  /**
+   * As insert, for work that one run does once for all: a row that waits already is enough. The caller holds the subject
+   * locked, so that two never look at once.
+   */
+  async insertOnce(jobs: NewJob[], at: Date): Promise<void> {
+    if (jobs.length === 0) return
+    const waiting = new Set<string>(
+      await this.db('jobs')
+        .whereIn(
+          'subject',
+          jobs.map((job) => job.subject),
+        )
+        .where({ kind: jobs[0]!.kind, claim_token: null, failed_at: null })
+        .pluck('subject'),
+    )
+    const missing = jobs.filter((job) => !waiting.has(job.subject))
+    if (missing.length > 0) await this.insert(missing, at)
   }
 
   async hasDue(at: Date): Promise<boolean> {
@@ -136,8 +160,16 @@ export class Jobs {
     return rows.map((row) => ({ workspaceId: row.workspace_id, kind: row.kind, subject: row.subject }))
   }
 
+  /** Jobs that wait, but for those whose subject a job of the same kind is at work on: newer must not overtake older. */
   private due(at: Date) {
-    return this.db('jobs').whereNull('claim_token').whereNull('failed_at').where('run_at', '<=', at.getTime())
+    const running = this.db({ running: 'jobs' })
+      .whereRaw('running.subject = jobs.subject and running.kind = jobs.kind and running.claim_token is not null')
+      .select(this.db.raw('1'))
+    return this.db('jobs')
+      .whereNull('claim_token')
+      .whereNull('failed_at')
+      .where('run_at', '<=', at.getTime())
+      .whereNotExists(running)
   }
 
   private lapsed(at: Date) {

@@ -31,6 +31,8 @@ export interface StoredPass {
   scanCode: string
   appleToken: string
   linkGeneration: number
+  /** Last-Modified of what phones show, in whole seconds. */
+  modifiedAt: Date
   createdAt: Date
   updatedAt: Date
 }
@@ -82,6 +84,7 @@ export interface PassRow {
   scan_code: string
   apple_token: string
   link_generation: number
+  modified_at: number
   created_at: number
   updated_at: number
 }
@@ -102,7 +105,7 @@ export function selectPass(db: Knex, query: Knex.QueryBuilder): Knex.QueryBuilde
 const COLUMNS = [
   ...['id', 'workspace_id', 'external_pass_id', 'label', 'status', 'version', 'revision', 'wallet_version'],
   ...['template_id', 'template_version_id', 'template_version', 'variables', 'redemption', 'expires_at'],
-  ...['scan_code', 'apple_token', 'link_generation', 'created_at', 'updated_at'],
+  ...['scan_code', 'apple_token', 'link_generation', 'modified_at', 'created_at', 'updated_at'],
 ].map((column) => `passes.${column}`)
 
 export function toPass(row: PassRow): StoredPass {
@@ -128,6 +131,7 @@ export function toPass(row: PassRow): StoredPass {
     scanCode: row.scan_code,
     appleToken: row.apple_token,
     linkGeneration: row.link_generation,
+    modifiedAt: new Date(row.modified_at),
     createdAt: new Date(row.created_at),
     updatedAt: new Date(row.updated_at),
   }
@@ -149,6 +153,7 @@ export function toNewRow(workspaceId: string, pass: NewPass, at: Date) {
     scan_code: pass.scanCode,
     apple_token: pass.appleToken,
     link_generation: 0,
+    modified_at: at.getTime() - (at.getTime() % 1000),
     created_at: at.getTime(),
     updated_at: at.getTime(),
     ...toContentColumns(pass),

@@ -46,6 +46,15 @@ export class Passes {
     return row && toPass(row)
   }
 
+  /**
+   * The one read without a workspace, for phones: a serial number says nothing without the pass's own token, which the
+   * caller must compare.
+   */
+  async findBySerialNumber(id: string): Promise<StoredPass | undefined> {
+    const row: PassRow | undefined = await selectPass(this.db, this.db('passes').where('passes.id', id)).first()
+    return row && toPass(row)
+  }
+
   async listByIds(workspaceId: string, ids: string[]): Promise<StoredPass[]> {
     return (await this.select(workspaceId).whereIn('passes.id', ids)).map(toPass)
   }
@@ -146,12 +155,14 @@ export class Passes {
     return (await this.expired(at).first('id')) !== undefined
   }
 
-  /** Marks up to `limit` issued passes that are past their expiry, in whatever workspace, and returns how many. */
-  async expire(at: Date, limit: number): Promise<number> {
-    return this.db('passes')
+  /** Marks up to `limit` issued passes that are past their expiry, in whatever workspace, and returns them. */
+  async expire(at: Date, limit: number): Promise<{ workspaceId: string; id: string }[]> {
+    const rows: Pick<PassRow, 'workspace_id' | 'id'>[] = await this.db('passes')
       .whereRaw(idIsChosen(this.db, forUpdateSkipLocked(this.db, this.expired(at).limit(limit).select('id'))))
       .where({ status: 'ISSUED' })
       .update(this.visible({ status: 'EXPIRED' }, at))
+      .returning(['workspace_id', 'id'])
+    return rows.map((row) => ({ workspaceId: row.workspace_id, id: row.id }))
   }
 
   /** Detaches up to `limit` passes of a deleted project, and returns how many. */
@@ -192,7 +203,12 @@ export class Passes {
 
   /** `wallet_version` orders what phones show. */
   private visible(change: object, at: Date) {
-    return { ...this.counted(change, at), wallet_version: this.db.raw('wallet_version + 1') }
+    const second = at.getTime() - (at.getTime() % 1000)
+    return {
+      ...this.counted(change, at),
+      wallet_version: this.db.raw('wallet_version + 1'),
+      modified_at: this.db.raw('case when modified_at >= ? then modified_at + 1000 else ? end', [second, second]),
+    }
   }
 
   private select(workspaceId: string) {

@@ -108,9 +108,10 @@ export class Projects {
           live: this.db.raw(`coalesce(sum(case when ${isLive} then 1 else 0 end), 0)`),
           recent: this.db.raw('coalesce(sum(case when created_at > ? then 1 else 0 end), 0)', [now - 7 * DAY_MS]),
         }),
-      this.db('google_installs')
-        .join('passes', 'passes.id', 'google_installs.pass_id')
+      this.db('google_objects')
+        .join('passes', 'passes.id', 'google_objects.pass_id')
         .where({ 'passes.workspace_id': workspaceId, 'passes.project_id': id })
+        .whereNotNull('google_objects.installed_at')
         .count({ n: '*' })
         .first(),
     ])

@@ -1,10 +1,12 @@
 import type { Knex } from 'knex'
 import type { Database } from './database.ts'
 import { Events } from './events.ts'
+import { GoogleObjects } from './google-objects.ts'
 import { Images } from './images.ts'
 import { Jobs } from './jobs.ts'
 import { Passes } from './passes.ts'
 import { Projects } from './projects.ts'
+import { Registrations } from './registrations.ts'
 import { Settings } from './settings.ts'
 import { TemplateVersions } from './template-versions.ts'
 import { Templates } from './templates.ts'
@@ -21,6 +23,8 @@ export interface Repositories {
   templateVersions: TemplateVersions
   images: Images
   passes: Passes
+  registrations: Registrations
+  googleObjects: GoogleObjects
   jobs: Jobs
   events: Events
 }
@@ -63,6 +67,8 @@ function repositories(db: Knex, onJobs: () => void): Repositories {
     templateVersions: new TemplateVersions(db),
     images: new Images(db),
     passes: new Passes(db),
+    registrations: new Registrations(db),
+    googleObjects: new GoogleObjects(db),
     jobs: new Jobs(db, onJobs),
     events: new Events(db),
   }

@@ -107,7 +107,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(batches.map(({ totalCreated }) => totalCreated)).toEqual([30, 30, 30])
     const ids = batches.flatMap(({ results }) => results.map(({ pass }) => pass!.id))
     expect(new Set(ids).size).toBe(30)
-    expect(await api.database.writer('jobs').where({ workspace_id: workspace.id })).toHaveLength(30)
+    expect(await api.database.writer('jobs').where({ workspace_id: workspace.id, kind: 'issue-pass' })).toHaveLength(30)
   })
 
   test.each([

@@ -85,7 +85,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(new Set(answers.map((answer) => (answer.body as { id: string }).id)).size).toBe(1)
     const where = { workspace_id: workspace.id }
     expect(await api.database.writer('passes').where(where)).toHaveLength(1)
-    expect(await api.database.writer('jobs').where(where)).toHaveLength(1)
+    expect(await api.database.writer('jobs').where({ ...where, kind: 'issue-pass' })).toHaveLength(1)
   })
 
   test('a template without a published version is 404 TEMPLATE_NOT_FOUND', async () => {

@@ -70,6 +70,16 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     tx.passes.setFailed(intruder, pass, { code: 'PASS_ISSUING_FAILED', message: 'x' }, later(1)),
   'passes.detachFromProject': (tx, intruder, { project }) =>
     tx.passes.detachFromProject(intruder, project, 10, later(1)),
+  'registrations.list': (tx, intruder, { pass }) => tx.registrations.list(intruder, [pass]),
+  'registrations.delete': (tx, intruder, { pass }) => tx.registrations.delete(intruder, pass, 'device'),
+  'registrations.setFetched': (tx, intruder, { pass }) => tx.registrations.setFetched(intruder, pass, 9, later(1)),
+  'registrations.setPushed': (tx, intruder, { pass }) =>
+    tx.registrations.setPushed(intruder, [{ passId: pass, deviceId: 'device', version: 9 }], later(1)),
+  'registrations.setError': (tx, intruder, { pass }) => tx.registrations.setError(intruder, pass, 'device', 'x'),
+  'registrations.announce': (tx, intruder, { pass }) => tx.registrations.announce(intruder, [pass]),
+  'googleObjects.list': (tx, intruder, { pass }) => tx.googleObjects.list(intruder, [pass]),
+  'googleObjects.setSent': (tx, intruder, { pass }) => tx.googleObjects.setSent(intruder, pass, 9, later(1)),
+  'googleObjects.setError': (tx, intruder, { pass }) => tx.googleObjects.setError(intruder, pass, 'x'),
 }
 
 const change = {
@@ -127,6 +137,8 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
   const token = await store.transaction(async (tx) => {
     await tx.passes.setIssuing(workspaceId, [issuing], start)
     await tx.passes.setFailed(workspaceId, failed, { code: 'PASS_ISSUING_FAILED', message: 'x' }, start)
+    await tx.registrations.insert(workspaceId, { passId: pass, deviceId: 'device', pushToken: 'token' }, start)
+    await tx.googleObjects.setSent(workspaceId, pass, 1, start)
     const image = { id: imageId, contentType: 'image/png', width: 1, height: 1, bytes: 1 } as const
     await tx.images.insert(workspaceId, { ...image, data: Buffer.from('x') }, start)
     const fields = { name: 't', role: 'owner', scopes: [], digest: 'd', expiresAt: null } as const
@@ -140,6 +152,7 @@ async function dump({ reader }: Database): Promise<string[][]> {
   const tables = [
     ...['tokens', 'projects', 'templates', 'template_versions', 'images', 'jobs', 'events'],
     ...['passes', 'pass_identifiers', 'pass_variables', 'pass_windows'],
+    ...['apple_registrations', 'google_objects'],
   ]
   const rows: object[][] = await Promise.all(tables.map((table) => reader(table)))
   return rows.map((some) => some.map((row) => JSON.stringify(row)).sort())

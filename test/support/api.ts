@@ -1,12 +1,13 @@
+import { createPublicKey } from 'node:crypto'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect } from 'vitest'
 import type { ErrorBody } from '../../src/core/errors.ts'
 import type { Route, RouteCall, RouteResult } from '../../src/core/route.ts'
 import { createApp } from '../../src/server/app.ts'
 import type { Services } from '../../src/server/context.ts'
+import { createGoogleSync } from '../../src/server/google-sync.ts'
 import { createIssuing } from '../../src/server/issuing.ts'
-import { detachProjects } from '../../src/server/jobs/detach-project.ts'
-import { issuePasses } from '../../src/server/jobs/issue-pass.ts'
+import { jobHandlers } from '../../src/server/jobs/handlers.ts'
 import { createLinks } from '../../src/server/links.ts'
 import { createToken, type TokenOptions } from '../../src/server/tokens.ts'
 import { createWallets, type Identities } from '../../src/server/wallets.ts'
@@ -14,9 +15,12 @@ import { type Database, openDatabase } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { createStore } from '../../src/storage/store.ts'
 import { parseAppleIdentity } from '../../src/wallets/apple/identity.ts'
+import { createGoogleApi, type GoogleApi } from '../../src/wallets/google/api.ts'
 import { parseGoogleIdentity } from '../../src/wallets/google/identity.ts'
 import { createSandboxApple } from '../../src/wallets/sandbox/certificates.ts'
+import { createFaults } from '../../src/wallets/sandbox/faults.ts'
 import { createSandboxGoogle } from '../../src/wallets/sandbox/google-identity.ts'
+import { startSandboxGoogle } from '../../src/wallets/sandbox/google-server.ts'
 import { type Answer, checkConformance } from './conformance.ts'
 import { type CleanUp, emptyDatabase, type TestDialect } from './databases.ts'
 
@@ -41,12 +45,30 @@ export function useApi(dialect: TestDialect, options: ApiOptions = {}): Api {
     const database = openDatabase(await emptyDatabase(dialect, (work) => cleanUps.push(work)))
     cleanUps.push(() => database.close())
     await migrate(database)
-    api.start(database, await sandboxIdentities(), options)
+    const identities = await sandboxIdentities()
+    const google = await startGoogle(identities)
+    cleanUps.push(() => google.close())
+    api.start(database, identities, google.api, options)
   })
   afterAll(async () => {
     for (const cleanUp of cleanUps.reverse()) await cleanUp()
   })
   return api
+}
+
+/** Google's stand-in, where classes and objects are made before a save link is answered. */
+async function startGoogle({ google }: Identities) {
+  const identity = google!
+  const { clientEmail, issuerId } = identity
+  const stand = await startSandboxGoogle({
+    clientEmail,
+    publicKey: createPublicKey(identity.privateKey),
+    issuerId,
+    callbackUrl: 'http://127.0.0.1:9/never',
+    faults: createFaults(),
+  })
+  const endpoints = { api: stand.apiUrl, token: stand.tokenUrl }
+  return { api: createGoogleApi({ identity, endpoints, requestsPerSecond: 1_000 }), close: stand.close }
 }
 
 /** The HTTP app in this process, on a database of its own, with a clock that only moves when told to. */
@@ -56,13 +78,15 @@ export class Api {
   services!: Services
   app!: ReturnType<typeof createApp>
 
-  start(database: Database, identities: Identities, options: ApiOptions): void {
+  start(database: Database, identities: Identities, googleApi: GoogleApi, options: ApiOptions): void {
     const store = createStore(database)
     const wallets = createWallets(identities, {
       publicUrl,
       loadImage: async (id) => (await store.images.findPublic(id))!.data,
     })
     this.database = database
+    const issuing = createIssuing(store, wallets)
+    const clock = () => this.now
     this.services = {
       store,
       wallets,
@@ -72,8 +96,9 @@ export class Api {
         platforms: wallets.all.map((wallet) => wallet.platform),
         ttlDays: 400,
       }),
-      issuing: createIssuing(store, wallets),
-      clock: () => this.now,
+      issuing,
+      google: createGoogleSync({ api: googleApi, wallet: wallets.google!, store, issuing, clock }),
+      clock,
       log: pino({ level: 'silent' }),
     }
     this.app = createApp({
@@ -122,14 +147,13 @@ export class Api {
 
   /** Runs the outbox until nothing is due, as the worker would. */
   async runJobs(): Promise<void> {
-    const handlers = { 'issue-pass': issuePasses, 'detach-project': detachProjects }
     const claim = { limit: 100, leaseSeconds: 10 }
     for (;;) {
       const jobs = await this.services.store.transaction((tx) => tx.jobs.claim(this.now, claim))
       if (jobs.length === 0) return
       for (const kind of new Set(jobs.map((job) => job.kind))) {
         const ofKind = jobs.filter((job) => job.kind === kind)
-        await handlers[kind](ofKind, this.services)
+        await jobHandlers[kind](ofKind, this.services)
       }
     }
   }

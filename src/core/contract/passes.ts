@@ -7,6 +7,7 @@ import { booleanParam } from './list.ts'
 import { PassListQuery } from './pass-list.ts'
 import { PassStatus } from './pass-status.ts'
 import { RedemptionPolicy } from './redemption.ts'
+import { PassWallets } from './wallets.ts'
 
 /** A JSON object, kept as it came: zod's own record would drop a key named __proto__. */
 const Variables = z
@@ -177,6 +178,15 @@ export const passes = {
     description: 'Wallet passes that are installed already are unaffected; a later read returns fresh links.',
     params: ById,
     responses: { 200: z.strictObject({ id: Uuid, revokedAt: UtcTimestamp, revokedCount: Count }) },
+    errors: ['PASS_NOT_FOUND'],
+  }),
+  wallets: route({
+    method: 'GET',
+    path: '/v1/passes/{id}/wallets',
+    scope: 'passes:read',
+    summary: 'Read how far each wallet that holds a pass has come',
+    params: ById,
+    responses: { 200: PassWallets },
     errors: ['PASS_NOT_FOUND'],
   }),
   preview: route({

@@ -1,5 +1,6 @@
 import { schedule } from 'node-cron'
 import type { Services } from '../context.ts'
+import { queueWalletUpdates } from '../wallet-updates.ts'
 
 export interface Scheduler {
   /** Runs everything that is due once; the clock calls it each second. */
@@ -19,7 +20,15 @@ export function startScheduler(services: Services, onReleased: () => void): Sche
   async function expirePasses(): Promise<void> {
     let expired: number
     do {
-      expired = await store.transaction((tx) => tx.passes.expire(clock(), CHUNK))
+      expired = await store.transaction(async (tx) => {
+        const at = clock()
+        const passes = await tx.passes.expire(at, CHUNK)
+        for (const workspaceId of new Set(passes.map((pass) => pass.workspaceId))) {
+          const ids = passes.filter((pass) => pass.workspaceId === workspaceId).map((pass) => pass.id)
+          await queueWalletUpdates(tx, workspaceId, ids, { at, correlationId: null })
+        }
+        return passes.length
+      })
     } while (expired === CHUNK)
   }
 

@@ -49,9 +49,16 @@ async function openApple(pass: StoredPass, { wallets, issuing }: Services, at: D
   })
 }
 
-async function openGoogle(pass: StoredPass, { wallets, issuing }: Services, at: Date): Promise<Response> {
-  if (!wallets.google) throw notConfigured()
-  const location = await wallets.google.saveUrl(await issuing.render(pass), at, { payload: 'full' })
+async function openGoogle(pass: StoredPass, { wallets, issuing, google }: Services, at: Date): Promise<Response> {
+  if (!wallets.google || !google) throw notConfigured()
+  await google.ensure(pass, at).catch((cause: unknown) => {
+    throw new Problem('PROVIDER_UNAVAILABLE', {
+      message: 'Google Wallet does not answer; try again in a moment.',
+      headers: { 'retry-after': '5' },
+      cause,
+    })
+  })
+  const location = await wallets.google.saveUrl(await issuing.render(pass), at, { payload: 'reference' })
   return new Response(null, {
     status: 302,
     headers: { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' },

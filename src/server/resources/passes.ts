@@ -7,8 +7,10 @@ import type { StoredPass } from '../../storage/pass-row.ts'
 import type { RequestContext } from '../context.ts'
 import type { Handlers } from '../mount.ts'
 import { previewOf } from '../preview.ts'
+import { queueWalletUpdates } from '../wallet-updates.ts'
 import { type CreateResult, createPasses } from './create-passes.ts'
 import { toPage } from './page.ts'
+import { toPassWallets } from './pass-wallets.ts'
 import { updatePass } from './update-pass.ts'
 
 export const passes: Handlers<typeof contract> = {
@@ -59,6 +61,7 @@ export const passes: Handlers<typeof contract> = {
       if (pass.status === 'VOID') throw new Problem('PASS_ALREADY_VOIDED', { details: { passId: pass.id } })
       await tx.passes.setVoid(workspaceId, pass.id, now)
       const data = { id: pass.id, externalPassId: pass.externalPassId, reason: body.reason ?? null }
+      await queueWalletUpdates(tx, workspaceId, [pass.id], { at: now, correlationId })
       await tx.events.insert(workspaceId, [{ type: 'pass.voided', subject: pass.id, data, correlationId }], now)
       return { status: 200, body: { id: pass.id, status: 'VOID' } }
     }),
@@ -71,6 +74,13 @@ export const passes: Handlers<typeof contract> = {
       const revokedCount = isInstallable(effectiveStatus(pass, now)) ? 1 + wallets.all.length : 0
       return { status: 200, body: { id: pass.id, revokedAt: now.toISOString(), revokedCount } }
     }),
+
+  wallets: async ({ params }, { store, workspaceId }) => {
+    const pass = (await store.passes.find(workspaceId, params.id)) ?? missing(params.id)
+    const registrations = await store.registrations.list(workspaceId, [pass.id])
+    const [object] = await store.googleObjects.list(workspaceId, [pass.id])
+    return { status: 200, body: toPassWallets(pass, registrations, object) }
+  },
 
   preview: async ({ params, query }, { store, workspaceId, wallets, issuing, now }) => {
     const pass = (await store.passes.find(workspaceId, params.id)) ?? missing(params.id)

@@ -40,7 +40,7 @@ export const templateVersions: Handlers<typeof contract> = {
     }),
 
   publish: async ({ params }, context) => {
-    const { store, workspaceId, now } = context
+    const { store, workspaceId, now, correlationId } = context
     const checked = (await store.templateVersions.find(workspaceId, params.id)) ?? missing(params.id)
     const template = (await store.templates.find(workspaceId, checked.templateId)) ?? missing(params.id)
     if (checked.stage === 'draft') await checkPublishable(checked.definition, template.passType, context)
@@ -53,6 +53,9 @@ export const templateVersions: Handlers<typeof contract> = {
       }
       await tx.templateVersions.setPublished(workspaceId, draft.id, now)
       await tx.templates.setPublished(workspaceId, draft.templateId, draft, now)
+      if (context.google) {
+        await tx.jobs.insert([{ workspaceId, kind: 'upsert-google-class', subject: draft.id, correlationId }], now)
+      }
       const published = { stage: 'published' as const, publishedAt: now.toISOString(), updatedAt: now.toISOString() }
       return { status: 200, body: { ...draft, ...published } }
     })

@@ -10,6 +10,7 @@ import type { PassChange } from '../../storage/passes.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { PublishedVersion } from '../../storage/template-versions.ts'
 import type { RequestContext } from '../context.ts'
+import { queueWalletUpdates } from '../wallet-updates.ts'
 import { requireVariables } from './require-variables.ts'
 
 export interface UpdateOptions {
@@ -48,8 +49,12 @@ export async function updatePass(
   const updated = { ...pass, ...change, ...((isNew || isRetried) && counted(pass, isNew, now)) }
   if (options.dryRun) return updated
 
-  if (isNew) await tx.passes.update(workspaceId, passId, change, now)
-  else if (isRetried) await tx.passes.setQueuedAgain(workspaceId, [passId], now)
+  if (isNew) {
+    await tx.passes.update(workspaceId, passId, change, now)
+    await queueWalletUpdates(tx, workspaceId, [passId], { at: now, correlationId: context.correlationId })
+  } else if (isRetried) {
+    await tx.passes.setQueuedAgain(workspaceId, [passId], now)
+  }
   if (isRetried) {
     const { correlationId } = context
     await tx.jobs.insert([{ workspaceId, kind: 'issue-pass', subject: passId, correlationId }], now)

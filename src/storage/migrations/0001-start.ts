@@ -172,12 +172,6 @@ export async function up(db: Knex): Promise<void> {
     table.index(['pass_id', 'scan_context_key', 'scanned_at'])
   })
 
-  await db.schema.createTable('google_installs', (table) => {
-    table.uuid('pass_id').primary().references('passes.id')
-    table.uuid('workspace_id').notNullable()
-    table.bigInteger('installed_at').notNullable()
-  })
-
   await db.schema.createTable('jobs', (table) => {
     table.uuid('id').primary()
     table.uuid('workspace_id').notNullable()

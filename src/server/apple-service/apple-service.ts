@@ -1,0 +1,134 @@
+import { timingSafeEqual } from 'node:crypto'
+import { assertBodySize, type H3, type H3Event } from 'h3'
+import { z } from 'zod'
+import { Problem } from '../../core/errors.ts'
+import { Uuid } from '../../core/ids.ts'
+import type { StoredPass } from '../../storage/pass-row.ts'
+import type { Services } from '../context.ts'
+import { correlationIdOf } from '../middleware/correlation.ts'
+import { queueWalletUpdates } from '../wallet-updates.ts'
+import { parseTag, walletTag } from './tag.ts'
+
+/** Slows down whoever guesses; called with every request that is refused. */
+export type LimitRefused = (event: H3Event) => Promise<void>
+
+const Registration = z.object({ pushToken: z.string().regex(/^[0-9A-Za-z]{1,200}$/) })
+const Log = z.object({ logs: z.array(z.string()).max(100) })
+const DeviceId = z.string().min(1).max(255)
+
+const MAX_BODY_BYTES = 64 * 1024
+const MAX_LOG_LENGTH = 1000
+
+/**
+ * The PassKit web service, which phones call: register and unregister a device for a pass, ask which passes changed,
+ * fetch one, complain. A void or expired pass is still served, so that phones show that it is over.
+ */
+export function mountAppleService(app: H3, services: Services, limitRefused: LimitRefused): void {
+  const { store, wallets, issuing, clock, log } = services
+  if (!wallets.apple) return
+  const { apple } = wallets
+
+  app.post('/apple/v1/devices/:device/registrations/:type/:serial', async (event) => {
+    const pass = await authenticatePass(event, services, limitRefused)
+    const deviceId = deviceIdOf(event)
+    const { pushToken } = await bodyOf(event, Registration)
+    const at = clock()
+    const isNew = await store.transaction(async (tx) => {
+      const isInserted = await tx.registrations.insert(pass.workspaceId, { passId: pass.id, deviceId, pushToken }, at)
+      // The pass may have changed between its download and this moment: the phone learns it by a push.
+      const isChanged = isInserted && (await tx.passes.findForUpdate(pass.workspaceId, pass.id))!.walletVersion > 1
+      if (isChanged)
+        await queueWalletUpdates(tx, pass.workspaceId, [pass.id], { at, correlationId: correlationIdOf(event) })
+      return isInserted
+    })
+    return new Response(null, { status: isNew ? 201 : 200 })
+  })
+
+  app.delete('/apple/v1/devices/:device/registrations/:type/:serial', async (event) => {
+    const pass = await authenticatePass(event, services, limitRefused)
+    await store.transaction((tx) => tx.registrations.delete(pass.workspaceId, pass.id, deviceIdOf(event)))
+    return new Response(null, { status: 200 })
+  })
+
+  app.get('/apple/v1/devices/:device/registrations/:type', async (event) => {
+    const deviceId = deviceIdOf(event)
+    if (typeOf(event) !== apple.passTypeIdentifier || !(await store.registrations.isKnownDevice(deviceId))) {
+      await limitRefused(event)
+      return new Response(null, { status: 404 })
+    }
+    const since = parseTag(event.url.searchParams.get('passesUpdatedSince'))
+    const { serialNumbers, tag } = await store.registrations.listChanged(deviceId, since)
+    if (serialNumbers.length === 0) return new Response(null, { status: 204 })
+    await store.transaction((tx) => tx.registrations.setListed(deviceId, serialNumbers, clock()))
+    return Response.json({ serialNumbers, lastUpdated: walletTag(tag) })
+  })
+
+  app.get('/apple/v1/passes/:type/:serial', async (event) => {
+    const pass = await authenticatePass(event, services, limitRefused)
+    const since = Date.parse(event.req.headers.get('if-modified-since') ?? '')
+    const isCurrent = pass.modifiedAt.getTime() <= since
+    const { workspaceId, id, walletVersion } = pass
+    const response = isCurrent ? new Response(null, { status: 304 }) : await packageOf(pass)
+    await store.transaction((tx) => tx.registrations.setFetched(workspaceId, id, walletVersion, clock()))
+    response.headers.set('last-modified', pass.modifiedAt.toUTCString())
+    return response
+  })
+
+  app.post('/apple/v1/log', async (event) => {
+    await limitRefused(event)
+    const { logs } = await bodyOf(event, Log)
+    for (const message of logs) log.warn({ message: message.slice(0, MAX_LOG_LENGTH) }, 'a phone complains')
+    return new Response(null, { status: 200 })
+  })
+
+  async function packageOf(pass: StoredPass): Promise<Response> {
+    const file = await apple.buildPackage(await issuing.render(pass), clock())
+    return new Response(new Uint8Array(file), {
+      headers: { 'content-type': 'application/vnd.apple.pkpass', 'cache-control': 'no-store' },
+    })
+  }
+}
+
+export const appleServicePaths: [path: string, methods: string[]][] = [
+  ['/apple/v1/devices/:device/registrations/:type/:serial', ['POST', 'DELETE']],
+  ['/apple/v1/devices/:device/registrations/:type', ['GET']],
+  ['/apple/v1/passes/:type/:serial', ['GET']],
+  ['/apple/v1/log', ['POST']],
+]
+
+/** @throws Problem UNAUTHORIZED for a wrong type, serial number or token: which of them is nobody's business */
+async function authenticatePass(event: H3Event, services: Services, limitRefused: LimitRefused): Promise<StoredPass> {
+  const [, token] = /^ApplePass ([\x21-\x7e]{1,255})$/.exec(event.req.headers.get('authorization') ?? '') ?? []
+  const serialNumber = Uuid.safeParse(event.context.params?.serial).data
+  const isOurs = typeOf(event) === services.wallets.apple?.passTypeIdentifier
+  const pass =
+    token && serialNumber && isOurs ? await services.store.passes.findBySerialNumber(serialNumber) : undefined
+  if (pass && token && isEqual(token, pass.appleToken)) return pass
+  await limitRefused(event)
+  throw new Problem('UNAUTHORIZED', {
+    message: 'Send the authentication token of the pass as Authorization: ApplePass.',
+  })
+}
+
+function isEqual(given: string, expected: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(expected)]
+  return a.length === b.length && timingSafeEqual(a, b)
+}
+
+async function bodyOf<T extends z.ZodType>(event: H3Event, schema: T): Promise<z.output<T>> {
+  await assertBodySize(event, MAX_BODY_BYTES)
+  const json: unknown = await event.req.json().catch(() => undefined)
+  const result = schema.safeParse(json)
+  if (!result.success) throw new Problem('VALIDATION_ERROR')
+  return result.data
+}
+
+function deviceIdOf(event: H3Event): string {
+  const result = DeviceId.safeParse(decodeURIComponent(event.context.params?.device ?? ''))
+  if (!result.success) throw new Problem('VALIDATION_ERROR')
+  return result.data
+}
+
+function typeOf(event: H3Event): string {
+  return decodeURIComponent(event.context.params?.type ?? '')
+}

@@ -1,0 +1,40 @@
+import { assertBodySize, type H3 } from 'h3'
+import { Problem } from '../../core/errors.ts'
+import { Uuid } from '../../core/ids.ts'
+import type { CallbackVerifier } from '../../wallets/google/callback-verifier.ts'
+import type { LimitRefused } from '../apple-service/apple-service.ts'
+import type { Services } from '../context.ts'
+
+const MAX_BODY_BYTES = 64 * 1024
+
+/**
+ * Takes in what Google says of saved and deleted passes: 200 after it is written, also when it was before; 4xx for what
+ * Google did not sign; 5xx for our own fault, so that it comes again.
+ */
+export function mountGoogleCallbacks(
+  app: H3,
+  { store, clock, log }: Services,
+  verifier: CallbackVerifier,
+  limitRefused: LimitRefused,
+): void {
+  app.post(googleCallbackPath, async (event) => {
+    await assertBodySize(event, MAX_BODY_BYTES)
+    const at = clock()
+    const body: unknown = await event.req.json().catch(() => undefined)
+    const verdict = await verifier.verify(body, at)
+    if (!verdict.ok) {
+      await limitRefused(event)
+      log.warn({ reason: verdict.reason }, 'refused a Google callback')
+      throw new Problem('VALIDATION_ERROR', { message: `This is no callback of Google: ${verdict.reason}.` })
+    }
+    const { objectId, eventType, nonce } = verdict.message
+    const passId = Uuid.safeParse(objectId.slice(objectId.indexOf('.') + 1)).data
+    await store.transaction(async (tx) => {
+      const isNew = await tx.googleObjects.takeCallback(nonce, at)
+      if (isNew && passId) await tx.googleObjects.setInstalled(passId, eventType === 'save' ? at : null)
+    })
+    return new Response(null, { status: 200 })
+  })
+}
+
+export const googleCallbackPath = '/google/callbacks'

@@ -1,0 +1,80 @@
+import type { Knex } from 'knex'
+import { moment } from './moment.ts'
+
+/** The Google object of a pass: there from the first opening of its link on. */
+export interface GoogleObject {
+  passId: string
+  /** The walletVersion that Google was last sent. */
+  sentVersion: number
+  sentAt: Date
+  /** Null while nobody has the pass in Google Wallet. */
+  installedAt: Date | null
+  lastError: string | null
+}
+
+interface Row {
+  pass_id: string
+  sent_version: number
+  sent_at: number
+  installed_at: number | null
+  last_error: string | null
+}
+
+export class GoogleObjects {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  async list(workspaceId: string, passIds: string[]): Promise<GoogleObject[]> {
+    const rows: Row[] = await this.db('google_objects').where({ workspace_id: workspaceId }).whereIn('pass_id', passIds)
+    return rows.map(toObject)
+  }
+
+  /** Google has this version now; an older one never takes the place of a newer. */
+  async setSent(workspaceId: string, passId: string, version: number, at: Date): Promise<void> {
+    const key = { workspace_id: workspaceId, pass_id: passId }
+    const isOurs = await this.db('passes').where({ workspace_id: workspaceId, id: passId }).first('id')
+    if (!isOurs) return
+    await this.db('google_objects')
+      .insert({ ...key, sent_version: version, sent_at: at.getTime() })
+      .onConflict('pass_id')
+      .ignore()
+    await this.db('google_objects')
+      .where(key)
+      .where('sent_version', '<=', version)
+      .update({ sent_version: version, sent_at: at.getTime(), last_error: null })
+  }
+
+  async setError(workspaceId: string, passId: string, error: string): Promise<void> {
+    await this.db('google_objects').where({ workspace_id: workspaceId, pass_id: passId }).update({ last_error: error })
+  }
+
+  /** Takes in a callback once: false when its nonce was seen before. */
+  async takeCallback(nonce: string, at: Date): Promise<boolean> {
+    const taken = await this.db('google_callbacks')
+      .insert({ nonce, received_at: at.getTime() })
+      .onConflict('nonce')
+      .ignore()
+      .returning('nonce')
+    return taken.length > 0
+  }
+
+  /** Installed at a moment, or removed (null). Google's signature stands for the workspace. */
+  async setInstalled(passId: string, at: Date | null): Promise<void> {
+    await this.db('google_objects')
+      .where({ pass_id: passId })
+      .update({ installed_at: at?.getTime() ?? null })
+  }
+}
+
+function toObject(row: Row): GoogleObject {
+  return {
+    passId: row.pass_id,
+    sentVersion: row.sent_version,
+    sentAt: new Date(row.sent_at),
+    installedAt: moment(row.installed_at),
+    lastError: row.last_error,
+  }
+}

@@ -1,0 +1,187 @@
+import type { Knex } from 'knex'
+import { moment } from './moment.ts'
+
+/** A device that holds a pass in Apple Wallet, and how far it has come. */
+export interface Registration {
+  workspaceId: string
+  passId: string
+  deviceId: string
+  pushToken: string
+  registeredAt: Date
+  pushedAt: Date | null
+  /** The walletVersion that the device was last pushed for; 0 for none. */
+  pushedVersion: number
+  fetchedAt: Date | null
+  fetchedVersion: number
+  lastError: string | null
+}
+
+interface Row {
+  workspace_id: string
+  pass_id: string
+  device_id: string
+  push_token: string
+  registered_at: number
+  pushed_at: number | null
+  pushed_version: number
+  fetched_at: number | null
+  fetched_version: number
+  last_error: string | null
+}
+
+export class Registrations {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  /** True when the device is new to the pass; a known one may come with a new push token. */
+  async insert(
+    workspaceId: string,
+    registration: Pick<Registration, 'passId' | 'deviceId' | 'pushToken'>,
+    at: Date,
+  ): Promise<boolean> {
+    const { passId, deviceId, pushToken } = registration
+    const inserted = await this.db('apple_registrations')
+      .insert({
+        workspace_id: workspaceId,
+        pass_id: passId,
+        device_id: deviceId,
+        push_token: pushToken,
+        registered_at: at.getTime(),
+        pushed_version: 0,
+        fetched_version: 0,
+      })
+      .onConflict(['device_id', 'pass_id'])
+      .ignore()
+      .returning('pass_id')
+    if (inserted.length > 0) return true
+    await this.one(workspaceId, passId, deviceId).update({ push_token: pushToken })
+    return false
+  }
+
+  async delete(workspaceId: string, passId: string, deviceId: string): Promise<void> {
+    await this.one(workspaceId, passId, deviceId).delete()
+  }
+
+  async list(workspaceId: string, passIds: string[]): Promise<Registration[]> {
+    const rows: Row[] = await this.db('apple_registrations')
+      .where({ workspace_id: workspaceId })
+      .whereIn('pass_id', passIds)
+      .orderBy(['registered_at', 'device_id'])
+    return rows.map(toRegistration)
+  }
+
+  /**
+   * Serial numbers of the device's passes that were announced after the tag, with the newest tag among them. Without a
+   * workspace: the device id, which nobody else knows, stands for the person.
+   */
+  async listChanged(deviceId: string, sinceTag: number): Promise<{ serialNumbers: string[]; tag: number }> {
+    const rows: { id: string; wallet_tag: number }[] = await this.db('apple_registrations')
+      .join('passes', 'passes.id', 'apple_registrations.pass_id')
+      .where({ device_id: deviceId })
+      .where('passes.wallet_tag', '>', sinceTag)
+      .orderBy('passes.wallet_tag')
+      .select('passes.id', 'passes.wallet_tag')
+    return { serialNumbers: rows.map((row) => row.id), tag: rows.at(-1)?.wallet_tag ?? sinceTag }
+  }
+
+  async isKnownDevice(deviceId: string): Promise<boolean> {
+    return (await this.db('apple_registrations').where({ device_id: deviceId }).first('pass_id')) !== undefined
+  }
+
+  /** The device asked what changed: the next fetch of one of these is most likely its own. */
+  async setListed(deviceId: string, passIds: string[], at: Date): Promise<void> {
+    await this.db('apple_registrations')
+      .where({ device_id: deviceId })
+      .whereIn('pass_id', passIds)
+      .update({ listed_at: at.getTime() })
+  }
+
+  /**
+   * A phone does not say which device fetches a pass: it is noted for the one that asked last what changed, among those
+   * that lack the version.
+   */
+  async setFetched(workspaceId: string, passId: string, version: number, at: Date): Promise<void> {
+    const candidate = this.db('apple_registrations')
+      .where({ workspace_id: workspaceId, pass_id: passId })
+      .where('fetched_version', '<', version)
+      .orderByRaw('coalesce(listed_at, 0) desc, registered_at')
+      .limit(1)
+      .select('device_id')
+    await this.db('apple_registrations')
+      .where({ workspace_id: workspaceId, pass_id: passId })
+      .whereIn('device_id', candidate)
+      .update({ fetched_at: at.getTime(), fetched_version: version })
+  }
+
+  /** Apple took the push. An older one never takes the place of a newer. */
+  async setPushed(
+    workspaceId: string,
+    pushes: { passId: string; deviceId: string; version: number }[],
+    at: Date,
+  ): Promise<void> {
+    for (const { passId, version, deviceIds } of byPassAndVersion(pushes)) {
+      await this.db('apple_registrations')
+        .where({ workspace_id: workspaceId, pass_id: passId })
+        .whereIn('device_id', deviceIds)
+        .where('pushed_version', '<', version)
+        .update({ pushed_version: version, pushed_at: at.getTime(), last_error: null })
+    }
+  }
+
+  async setError(workspaceId: string, passId: string, deviceId: string, error: string): Promise<void> {
+    await this.one(workspaceId, passId, deviceId).update({ last_error: error })
+  }
+
+  /** Apple says that these tokens are dead; a device that came back with another token stays. */
+  async deleteByTokens(pushTokens: string[]): Promise<void> {
+    await this.db('apple_registrations').whereIn('push_token', pushTokens).delete()
+  }
+
+  /** Announces a change of passes that devices hold: they get the next tag. Held until the transaction ends. */
+  async announce(workspaceId: string, passIds: string[]): Promise<void> {
+    const registered = this.db('apple_registrations').where({ workspace_id: workspaceId }).whereIn('pass_id', passIds)
+    if (!(await registered.clone().first('pass_id'))) return
+    const [row] = await this.db('counters')
+      .where({ name: 'wallet-tag' })
+      .update({ value: this.db.raw('value + 1') })
+      .returning('value')
+    await this.db('passes')
+      .where({ workspace_id: workspaceId })
+      .whereIn('id', registered.clone().select('pass_id'))
+      .update({ wallet_tag: row.value })
+  }
+
+  private one(workspaceId: string, passId: string, deviceId: string) {
+    return this.db('apple_registrations').where({ workspace_id: workspaceId, pass_id: passId, device_id: deviceId })
+  }
+}
+
+/** A burst of phones with one pass is one statement. */
+function byPassAndVersion(pushes: { passId: string; deviceId: string; version: number }[]) {
+  const groups = new Map<string, { passId: string; version: number; deviceIds: string[] }>()
+  for (const { passId, version, deviceId } of pushes) {
+    const key = `${passId} ${version}`
+    const group = groups.get(key) ?? { passId, version, deviceIds: [] }
+    group.deviceIds.push(deviceId)
+    groups.set(key, group)
+  }
+  return groups.values()
+}
+
+function toRegistration(row: Row): Registration {
+  return {
+    workspaceId: row.workspace_id,
+    passId: row.pass_id,
+    deviceId: row.device_id,
+    pushToken: row.push_token,
+    registeredAt: new Date(row.registered_at),
+    pushedAt: moment(row.pushed_at),
+    pushedVersion: row.pushed_version,
+    fetchedAt: moment(row.fetched_at),
+    fetchedVersion: row.fetched_version,
+    lastError: row.last_error,
+  }
+}
