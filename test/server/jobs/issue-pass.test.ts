@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { Problem } from '../../../src/core/errors.ts'
+import { MAX_JOB_ATTEMPTS } from '../../../src/core/rules/retry.ts'
 import { createApp } from '../../../src/server/app.ts'
-import { issuePasses } from '../../../src/server/jobs/issue-pass.ts'
+import { failPass, issuePasses } from '../../../src/server/jobs/issue-pass.ts'
 import { startScheduler } from '../../../src/server/jobs/scheduler.ts'
 import { insertPasses, newPass } from '../../storage/fixtures.ts'
 import { dialects } from '../../support/databases.ts'
@@ -40,6 +41,20 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await eventsOf(services, refused)).toMatchObject([
       { type: 'pass.failed', data: { id: refused, error: { code: 'PASS_ISSUING_FAILED', message: 'too odd' } } },
     ])
+  })
+
+  test('a pass whose job failed for the last time is FAILED with one event, and the job stands aside', async () => {
+    const services = await openServices(dialect, async () => {
+      throw new Error('out of order')
+    })
+    const id = await insertPass(services)
+    await services.database.writer('jobs').update({ attempts: MAX_JOB_ATTEMPTS - 1 })
+    services.work({ handlers, giveUp: { 'issue-pass': failPass } })
+    await eventually(async () => expect(await statusOf(services, id)).toBe('FAILED'))
+    expect(await eventsOf(services, id)).toMatchObject([
+      { type: 'pass.failed', data: { id, error: { code: 'PASS_ISSUING_FAILED', message: 'out of order' } } },
+    ])
+    expect(await services.database.reader('jobs')).toMatchObject([{ subject: id, last_error: 'out of order' }])
   })
 
   test('a pass that changes while it is being issued is issued again, once, with the new data', async () => {
