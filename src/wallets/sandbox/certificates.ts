@@ -37,6 +37,7 @@ const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2'
 /** Marks a certificate that signs passes; holds the pass type identifier. */
 const PASS_SIGNING = '1.2.840.113635.100.6.1.16'
 /** Marks a certificate for development push: the push client asks for it wherever the address is not Apple's own. */
+const PRODUCTION_PUSH = '1.2.840.113635.100.6.3.2'
 const DEVELOPMENT_PUSH = '1.2.840.113635.100.6.3.1'
 const ORGANIZATION: JsonName = [{ O: ['Development Sandbox (not Apple)'] }]
 
@@ -102,6 +103,7 @@ export async function createSandboxApple(options: {
         new ExtendedKeyUsageExtension([CLIENT_AUTH]),
         new Extension(PASS_SIGNING, false, utf8String(passTypeIdentifier)),
         new Extension(DEVELOPMENT_PUSH, false, Buffer.from([0x05, 0x00])),
+        new Extension(PRODUCTION_PUSH, false, Buffer.from([0x05, 0x00])),
       ],
     }),
     issue({
