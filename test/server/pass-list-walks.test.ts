@@ -75,11 +75,12 @@ describe.each(dialects)('on %s', (dialect) => {
               expect(answer.hasMore).toBe(answer.nextCursor !== null)
               expect(answer.total).toBe(passes.length)
               cursor = answer.nextCursor
+              const last = answer.items.at(-1)
               const { inserted, changed } = script[page] ?? { inserted: 0, changed: [] }
               for (const { index, change } of changed) {
                 const pass = passes[index % passes.length]!
                 // A row that a cursor stands on, and whose key it cannot hold, has a test of its own.
-                if (sortBy === 'label' && pass.id === shown.at(-1) && Buffer.byteLength(pass.label) > 190) continue
+                if (sortBy === 'label' && pass.id === last?.id && Buffer.byteLength(last.label) > 190) continue
                 await write(pass, change)
                 if (sortKey({ ...pass, ...change }, sortBy) !== sortKey(pass, sortBy)) steady.delete(pass.id)
               }
