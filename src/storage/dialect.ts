@@ -41,8 +41,8 @@ export function joinPasses(db: Knex, query: Knex.QueryBuilder, id: string): Knex
 }
 
 /**
- * A statement whose text is always the same: PostgreSQL parses and plans it once for each connection. Only for what finds
- * rows by their keys: the plan does not look at values.
+ * A statement whose text is always the same: parsed and planned once for each connection. Only for what finds rows by
+ * their keys: the plan does not look at values.
  */
 export function prepared<Q extends Knex.QueryBuilder>(query: Q, name: string): Q {
   return query.options({ name }) as Q

@@ -29,6 +29,8 @@ export interface Plan {
   text: string
   /** Whether it is that of a page rather than of something asked beside it. */
   isPage?: boolean
+  /** Whether it is that of the total, which reads all that it counts. */
+  isCount?: boolean
   /** Large tables that are read from end to end. */
   fullScans: string[]
   /** Rows that are sorted; SQLite does not say how many, so that it counts as all of them. */
@@ -57,8 +59,8 @@ export function useLists(dialect: TestDialect) {
     await insertPasses(db, workspaceId, ROWS)
     await addWindowsAndScans(db, workspaceId)
     await addProjectsAndTemplates(db, workspaceId)
-    // A server on SQLite gathers no statistics.
-    await (dialect === 'postgres' ? db.raw('vacuum analyze') : db.raw('drop table if exists sqlite_stat1'))
+    // SQLite has the statistics that it was given when its tables were made.
+    if (dialect === 'postgres') await db.raw('vacuum analyze')
     for (const connection of new Set([database.reader, database.writer])) {
       connection.on('query', ({ sql, bindings }: Statement) => statements.push({ sql, bindings }))
     }
@@ -70,18 +72,18 @@ export function useLists(dialect: TestDialect) {
   const explain = async (statement: Statement): Promise<Plan> => ({
     ...(await (dialect === 'sqlite' ? explainSqlite(database.reader, statement) : explainPostgres(url, statement))),
     isPage: statement.sql.includes('sort_key'),
+    isCount: / count\(/.test(statement.sql),
   })
 
   return {
-    /** Of the statements behind the first two pages, the count of all aside: it reads what it counts. */
+    /** Of the statements behind the first two pages. */
     async plansOf(name: 'passes' | 'projects' | 'templates', filters: Filters): Promise<Plan[]> {
       const request = { limit: 20, sortBy: 'createdAt', sortDir: 'desc' as const, ...filters }
       statements.length = 0
       const { nextCursor } = await store[name].list(workspaceId, request, start)
       if (nextCursor) await store[name].list(workspaceId, { ...request, cursor: nextCursor }, start)
-      const asked = statements.filter(({ sql }) => !/ count\(/.test(sql))
-      expect(asked.some(({ sql }) => sql.includes('sort_key'))).toBe(true)
-      return Promise.all(asked.map(explain))
+      expect(statements.some(({ sql }) => sql.includes('sort_key'))).toBe(true)
+      return Promise.all([...statements].map(explain))
     },
 
     async plansOfSweep(): Promise<Plan[]> {
