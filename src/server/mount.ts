@@ -106,6 +106,7 @@ async function parseInput(
 
 /** Parameters by name; several of one name as a list. A route without a query schema takes none. */
 function queryOf(event: H3Event, route: Route): Record<string, string | string[]> {
+  if (event.url.search === '') return {}
   const query: Record<string, string | string[]> = Object.create(null)
   for (const name of new Set(event.url.searchParams.keys())) {
     const values = event.url.searchParams.getAll(name)

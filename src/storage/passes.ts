@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { PassStatus } from '../core/contract/pass-status.ts'
-import { forUpdate, forUpdateSkipLocked, idIsChosen, prepared } from './dialect.ts'
+import { forUpdate, forUpdateSkipLocked, idIsChosen, runPrepared } from './dialect.ts'
 import type { ListPage } from './list.ts'
 import { activateIdentifier, insertIndex, replaceIndex } from './pass-index.ts'
 import { listPasses, type PassListRequest } from './pass-list.ts'
@@ -31,8 +31,9 @@ export class Passes {
   }
 
   async find(workspaceId: string, id: string): Promise<StoredPass | undefined> {
-    const found = prepared(this.select(workspaceId).where('passes.id', id), 'find-pass')
-    const row: PassRow | undefined = await found.first()
+    const [row] = await runPrepared<PassRow>(this.db, 'find-pass', [workspaceId, id], () =>
+      this.select(workspaceId).where('passes.id', id),
+    )
     return row && toPass(row)
   }
 

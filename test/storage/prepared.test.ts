@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
-import { prepared } from '../../src/storage/dialect.ts'
+import { runPrepared } from '../../src/storage/dialect.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { createStore } from '../../src/storage/store.ts'
 import { dialects, emptyDatabase } from '../support/databases.ts'
@@ -27,10 +27,10 @@ describe.each(dialects)('on %s', (dialect) => {
 
   test('one that could not be prepared is tried anew', async () => {
     const { writer } = openTestDatabase(await emptyDatabase(dialect))
-    const find = () => prepared(writer('notes').where({ id: 1 }), 'find-note').first()
+    const find = () => runPrepared(writer, 'find-note', [1], () => writer('notes').where('id', 0))
     await expect(find()).rejects.toThrow()
     await writer.schema.createTable('notes', (table) => table.integer('id'))
     await writer('notes').insert({ id: 1 })
-    await expect(find()).resolves.toEqual({ id: 1 })
+    await expect(find()).resolves.toEqual([{ id: 1 }])
   })
 })
