@@ -3,13 +3,9 @@
  * sends it as it is. Both are asked by this process, in rounds that take turns. Run: npx tsx bench/read.ts (after npm run
  * build). Exits 1 where a target is missed.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { execa } from 'execa'
 import { Agent, request } from 'undici'
-import { openDatabase } from '../src/storage/database.ts'
-import { startPostgres } from '../test/support/postgres.ts'
+import { onEachDatabase } from './support/databases.ts'
 import { best, timeAll } from './support/rounds.ts'
 import { startServer } from './support/server.ts'
 
@@ -19,14 +15,10 @@ const IN_FLIGHT = 16
 const ROUNDS = 20
 const TARGET = 0.6
 
-const folder = mkdtempSync(join(tmpdir(), 'passes-bench-'))
-const postgres = await startPostgres()
-const results = [
-  await compare('SQLite', `sqlite:${join(folder, 'read.db')}`),
-  await compare('PostgreSQL', await createDatabase('read')),
-]
-await postgres.stop()
-rmSync(folder, { recursive: true })
+const results: Awaited<ReturnType<typeof compare>>[] = []
+await onEachDatabase(async (kind, create) => {
+  results.push(await compare(kind, await create('read')))
+})
 console.table(results)
 console.log(`Target: at least ${TARGET} of the bare route on both.`)
 process.exitCode = results.every((result) => result.met) ? 0 : 1
@@ -105,11 +97,4 @@ async function startBare(databaseUrl: string): Promise<{ url: string; stop(): Pr
       await child
     },
   }
-}
-
-async function createDatabase(name: string): Promise<string> {
-  const database = openDatabase(`${postgres.url}postgres`)
-  await database.writer.raw(`create database ${name}`)
-  await database.close()
-  return `${postgres.url}${name}`
 }

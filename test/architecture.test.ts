@@ -111,7 +111,7 @@ test('this test sees static, type, dynamic and required imports', () => {
       { file: 'commands/serve.ts', target: 'cli/base-command.ts', isLocal: true, isTypeOnly: false, isDynamic: false },
       { file: 'commands/serve.ts', target: 'server/serve.ts', isLocal: true, isTypeOnly: true, isDynamic: false },
       { file: 'commands/serve.ts', target: 'server/serve.ts', isLocal: true, isTypeOnly: false, isDynamic: true },
-      expect.objectContaining({ file: 'storage/database.ts', target: 'knex/lib/dialects/sqlite3/index.js' }),
+      expect.objectContaining({ file: 'storage/sqlite-client.ts', target: 'knex/lib/dialects/sqlite3/index.js' }),
     ]),
   )
 })

@@ -5,6 +5,7 @@ import * as start from './migrations/0001-start.ts'
 import * as phones from './migrations/0002-phones.ts'
 import * as lanes from './migrations/0003-lanes.ts'
 import * as statistics from './migrations/0008-statistics.ts'
+import * as failedJobs from './migrations/0010-failed-jobs.ts'
 
 interface Migration {
   up(db: Knex): Promise<void>
@@ -16,6 +17,7 @@ const migrations: Record<string, Migration> = {
   '0002-phones': phones,
   '0003-lanes': lanes,
   '0008-statistics': statistics,
+  '0010-failed-jobs': failedJobs,
 }
 
 /** Any number that no other program uses for an advisory lock on the same database. */

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { Backlog } from './backlog.ts'
 import type { Database } from './database.ts'
 import { Events } from './events.ts'
 import { GoogleObjects } from './google-objects.ts'
@@ -26,6 +27,7 @@ export interface Repositories {
   registrations: Registrations
   googleObjects: GoogleObjects
   jobs: Jobs
+  backlog: Backlog
   events: Events
 }
 
@@ -64,6 +66,7 @@ function repositories(db: Knex, onJobs: (lane: Lane) => void): Repositories {
     registrations: new Registrations(db),
     googleObjects: new GoogleObjects(db),
     jobs: new Jobs(db, onJobs),
+    backlog: new Backlog(db),
     events: new Events(db),
   }
 }

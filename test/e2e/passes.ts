@@ -32,9 +32,10 @@ export interface StoredPass {
 export function inspect(url: string) {
   const database = openDatabase(url)
   onTestFinished(() => database.close())
-  const { reader } = database
+  const { reader, writer } = database
   return {
     rows: (table: string): Promise<Record<string, unknown>[]> => reader(table),
+    update: (table: string, columns: Record<string, unknown>): Promise<number> => writer(table).update(columns),
     async passes(): Promise<StoredPass[]> {
       const passes = await reader('passes').select('id', 'external_pass_id', 'status')
       const subjects: string[] = await reader('events').where({ type: 'pass.issued' }).pluck('subject')
