@@ -3,6 +3,7 @@ import type { Database } from './database.ts'
 import { isPostgres } from './dialect.ts'
 import * as start from './migrations/0001-start.ts'
 import * as phones from './migrations/0002-phones.ts'
+import * as lanes from './migrations/0003-lanes.ts'
 import * as webhooks from './migrations/0006-webhooks.ts'
 
 interface Migration {
@@ -13,6 +14,7 @@ interface Migration {
 const migrations: Record<string, Migration> = {
   '0001-start': start,
   '0002-phones': phones,
+  '0003-lanes': lanes,
   '0006-webhooks': webhooks,
 }
 
