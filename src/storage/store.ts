@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type { Database } from './database.ts'
+import { Deliveries } from './deliveries.ts'
 import { Events } from './events.ts'
 import { GoogleObjects } from './google-objects.ts'
 import { Images } from './images.ts'
@@ -11,6 +12,7 @@ import { Settings } from './settings.ts'
 import { TemplateVersions } from './template-versions.ts'
 import { Templates } from './templates.ts'
 import { Tokens } from './tokens.ts'
+import { Webhooks } from './webhooks.ts'
 import { Workspaces } from './workspaces.ts'
 
 /** One repository a resource, all on the same connection or transaction. */
@@ -25,6 +27,8 @@ export interface Repositories {
   passes: Passes
   registrations: Registrations
   googleObjects: GoogleObjects
+  webhooks: Webhooks
+  deliveries: Deliveries
   jobs: Jobs
   events: Events
 }
@@ -52,6 +56,8 @@ export function createStore(database: Database, onJobs: (lane: Lane) => void = (
 }
 
 function repositories(db: Knex, onJobs: (lane: Lane) => void): Repositories {
+  const deliveries = new Deliveries(db)
+  const jobs = new Jobs(db, onJobs)
   return {
     settings: new Settings(db),
     workspaces: new Workspaces(db),
@@ -63,7 +69,9 @@ function repositories(db: Knex, onJobs: (lane: Lane) => void): Repositories {
     passes: new Passes(db),
     registrations: new Registrations(db),
     googleObjects: new GoogleObjects(db),
-    jobs: new Jobs(db, onJobs),
-    events: new Events(db),
+    webhooks: new Webhooks(db),
+    deliveries,
+    jobs,
+    events: new Events(db, deliveries, jobs),
   }
 }

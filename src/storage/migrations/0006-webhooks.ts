@@ -57,6 +57,7 @@ export async function up(db: Knex): Promise<void> {
   )
 
   await db.schema.createTable('webhook_attempts', (table) => {
+    table.uuid('workspace_id').notNullable()
     table.uuid('delivery_id').notNullable()
     table.integer('number').notNullable()
     table.bigInteger('started_at').notNullable()
