@@ -70,11 +70,6 @@ export class Deliveries {
     return row && toDelivery(row)
   }
 
-  async findForUpdate(workspaceId: string, id: string): Promise<StoredDelivery | undefined> {
-    const row: DeliveryRow | undefined = await forUpdate(this.db, this.one(workspaceId, id)).first()
-    return row && toDelivery(row)
-  }
-
   /** What every attempt sends. */
   async findPayload(workspaceId: string, id: string): Promise<string | undefined> {
     const row: (DeliveryRow & EventColumns) | undefined = await this.withEvents(workspaceId)
@@ -107,14 +102,16 @@ export class Deliveries {
     return { ...page, rows: page.rows.map(toDelivery) }
   }
 
-  /** Makes the delivery due now, by hand. The caller holds it. */
-  async redeliver(workspaceId: string, delivery: StoredDelivery, target: Target, at: Date): Promise<StoredDelivery> {
+  /** Makes a delivery due now, by hand; the caller holds its endpoint. */
+  async redeliver(workspaceId: string, id: string, target: Target, at: Date): Promise<StoredDelivery | undefined> {
+    const row: DeliveryRow | undefined = await forUpdate(this.db, this.one(workspaceId, id)).first()
+    if (!row) return undefined
+    const delivery = toDelivery(row)
     // What an older generation still has planned ended with it.
     const current = delivery.generation === target.generation ? delivery : { ...delivery, status: 'FAILED' as const }
-    const changed = { ...delivery, ...redelivered(current, at), generation: target.generation, updatedAt: at }
-    const { id, workspace_id, ...changes } = toDeliveryRow(changed)
-    await this.one(workspaceId, id).update(changes)
-    return changed
+    const queued = { ...delivery, ...redelivered(current, at), generation: target.generation, updatedAt: at }
+    await this.one(workspaceId, id).update(toDeliveryRow(queued))
+    return queued
   }
 
   /** What is due for an endpoint but for those that are under way, what has waited longest first. */
@@ -144,31 +141,39 @@ export class Deliveries {
   }
 
   /** Writes attempts and what they make of their deliveries. The caller is the only one that sends to the endpoint. */
-  async record(workspaceId: string, attempts: MadeAttempt[]): Promise<StoredDelivery[]> {
+  async record(workspaceId: string, attempts: MadeAttempt[]): Promise<void> {
     const ids = attempts.map(({ delivery }) => delivery.id)
     const chosen = this.db('webhook_deliveries').where({ workspace_id: workspaceId }).whereIn('id', ids)
-    // In one order everywhere, so that two who lock many never wait for each other.
     const rows: DeliveryRow[] = await forUpdate(this.db, chosen.orderBy('id'))
     const current = new Map(rows.map((row) => [row.id, toDelivery(row)]))
-    const changed = attempts.map((attempt) => {
-      const delivery = current.get(attempt.delivery.id)!
-      return { ...delivery, ...afterAttempt(delivery, attempt.delivery, attempt), updatedAt: attempt.at }
+    const made = attempts.flatMap((attempt) => {
+      const delivery = current.get(attempt.delivery.id)
+      if (!delivery) return []
+      return [
+        {
+          attempt,
+          after: { ...delivery, ...afterAttempt(delivery, attempt.delivery, attempt), updatedAt: attempt.at },
+        },
+      ]
     })
-    await this.db('webhook_deliveries').insert(changed.map(toDeliveryRow)).onConflict('id').merge(CHANGED_COLUMNS)
+    if (made.length === 0) return
+    await this.db('webhook_deliveries')
+      .insert(made.map(({ after }) => toDeliveryRow(after)))
+      .onConflict('id')
+      .merge(CHANGED_COLUMNS)
     await insertMany(
       this.db,
       'webhook_attempts',
-      attempts.map(({ outcome, startedAt, durationMs }, index) => ({
+      made.map(({ attempt: { outcome, startedAt, durationMs }, after }) => ({
         workspace_id: workspaceId,
-        delivery_id: changed[index]!.id,
-        number: changed[index]!.attemptCount,
+        delivery_id: after.id,
+        number: after.attemptCount,
         started_at: startedAt.getTime(),
         duration_ms: durationMs,
         response_code: outcome.responseCode,
         error: outcome.error,
       })),
     )
-    return changed
   }
 
   /** True where something still waits for an older generation of the endpoint. */

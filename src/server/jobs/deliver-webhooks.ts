@@ -13,12 +13,14 @@ export async function deliverWebhooks(jobs: Job[], services: Services): Promise<
   await Promise.all(jobs.map((job) => deliver(job, services)))
 }
 
+const MAX_GENERATION = 2 ** 31 - 1
+
 async function deliver(job: Job, services: Services): Promise<void> {
   const { workspaceId, subject: webhookId } = job
   const { store } = services
   const webhook = await store.webhooks.find(workspaceId, webhookId)
   // Of a webhook that is gone, every generation is old.
-  await endStale(workspaceId, webhookId, webhook?.generation ?? Number.MAX_SAFE_INTEGER, services)
+  await endStale(workspaceId, webhookId, webhook?.generation ?? MAX_GENERATION, services)
   if (webhook?.status !== 'ENABLED') {
     await store.transaction((tx) => tx.jobs.complete([job]))
     return

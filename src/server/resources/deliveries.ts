@@ -28,8 +28,7 @@ export const deliveries: Handlers<typeof contract> = {
         const message = webhook ? 'The webhook is disabled; enable it first.' : 'The webhook was deleted.'
         throw new Problem('CONFLICT', { message, details: { webhookId } })
       }
-      const delivery = (await tx.deliveries.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
-      const queued = await tx.deliveries.redeliver(workspaceId, delivery, webhook, now)
+      const queued = (await tx.deliveries.redeliver(workspaceId, params.id, webhook, now)) ?? missing(params.id)
       await tx.jobs.insert([{ workspaceId, kind: 'deliver-webhooks', subject: webhookId, correlationId }], now)
       return { status: 202, body: showDelivery(queued) }
     }),
