@@ -33,7 +33,10 @@ const ById = z.strictObject({ id: Uuid })
 
 /** An address as far as the schema can judge it; whether the server sends there is for the server to say. */
 const url = text(1, 2048)
-  .regex(/^https?:\/\/[^\s#]+$/, 'Must be an absolute https address without a fragment')
+  .regex(/^https?:\/\/[^\s#]+$/, {
+    error: 'Must be an absolute https address without a fragment',
+    abort: true,
+  })
   .refine(hasNoCredentials, 'Must be a valid address without credentials')
 const events = z
   .array(SubscribableEvent)
