@@ -12,7 +12,7 @@ export function showWebhook(webhook: Webhook & { secret?: string }): string {
     ['Events', webhook.events.join(' ')],
     ['Description', webhook.description || null],
     ['Status', webhook.status],
-    ['Disabled since', webhook.disabledReason],
+    ['Reason', webhook.disabledReason],
     ['Created', webhook.createdAt],
     ['Updated', webhook.updatedAt],
     ['Secret', webhook.secret ?? null],
@@ -32,7 +32,7 @@ export const deliveryColumns: readonly Column<Delivery>[] = [
   { title: 'event', value: (delivery) => delivery.eventType },
   { title: 'status', value: (delivery) => delivery.status },
   { title: 'attempts', value: (delivery) => delivery.attemptCount },
-  { title: 'last', value: outcomeOf },
+  { title: 'last', value: ({ lastError, lastResponseCode }) => lastError ?? lastResponseCode },
   { title: 'next attempt', value: (delivery) => delivery.nextAttemptAt },
   { title: 'created', value: (delivery) => delivery.createdAt },
   { title: 'webhook', value: (delivery) => delivery.webhookId, whole: true },
@@ -59,8 +59,4 @@ export function showDelivery(delivery: DeliveryDetail, options: { withPayload: b
   const attempts = delivery.attempts.length > 0 ? table(delivery.attempts, attemptColumns) : 'No attempt yet.'
   const payload = options.withPayload ? [JSON.stringify(delivery.payload, undefined, 2)] : []
   return [facts, attempts, ...payload].join('\n\n')
-}
-
-function outcomeOf({ lastResponseCode, lastError }: Delivery): string {
-  return [lastResponseCode, lastError].filter((part) => part !== null).join(' ')
 }
