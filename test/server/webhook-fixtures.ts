@@ -17,6 +17,15 @@ export function sendTest(workspace: TestWorkspace, webhookId: string) {
   return workspace.ok(contract.webhooks.test, { params: { id: webhookId } })
 }
 
+/** Queues many at once. */
+export async function queueTests({ api, id: workspaceId }: TestWorkspace, webhookId: string, count: number) {
+  const target = { id: webhookId, generation: 1 }
+  const event = { type: 'webhook.test', subject: webhookId, data: { webhookId }, correlationId: null } as const
+  await api.services.store.transaction(async (tx) => {
+    for (let n = 0; n < count; n += 1) await tx.events.insertFor(workspaceId, target, event, api.now)
+  })
+}
+
 export function readDelivery(workspace: TestWorkspace, id: string) {
   return workspace.ok(contract.deliveries.get, { params: { id } })
 }

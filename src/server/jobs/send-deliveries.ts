@@ -31,6 +31,8 @@ export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Serv
   const flights = new Set<Promise<void>>()
   const turnEnd = performance.now() + TURN_MS
   let endpoint: StoredWebhook | undefined = webhook
+  /** Nothing was waited for since the endpoint was read: it may be disabled, or moved, at any time. */
+  let isFresh = false
   let queue: DueDelivery[] = []
   let failure: { error: unknown } | undefined
   const onFailure = (error: unknown) => {
@@ -51,8 +53,13 @@ export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Serv
     endpoint?.status === 'ENABLED' &&
     endpoint.generation === webhook.generation
 
-  async function refill(): Promise<void> {
+  async function refresh(): Promise<void> {
     endpoint = await store.webhooks.find(webhook.workspaceId, webhook.id)
+    isFresh = true
+  }
+
+  async function refill(): Promise<void> {
+    await refresh()
     if (!mayGoOn()) return
     const options = { at: clock(), limit: PAGE, underWay: [...underWay] }
     queue = await store.deliveries.listDue(webhook.workspaceId, webhook, options)
@@ -71,15 +78,17 @@ export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Serv
 
   while (mayGoOn()) {
     if (queue.length === 0 && performance.now() < turnEnd) await refill()
-    if (queue.length === 0) {
-      if (flights.size === 0) break
-      await Promise.race([Promise.all(flights), sleep(POLL_MS)])
+    const limit = endpoint?.failingSince ? MAX_IN_FLIGHT_FAILING : MAX_IN_FLIGHT
+    if (queue.length === 0 && flights.size === 0) break
+    if (queue.length > 0 && flights.size < limit && ledger.size() < MAX_UNWRITTEN) {
+      if (!isFresh) await refresh()
+      else start(queue.shift()!)
       continue
     }
-    const limit = endpoint?.failingSince ? MAX_IN_FLIGHT_FAILING : MAX_IN_FLIGHT
-    if (flights.size >= limit) await Promise.race(flights)
-    else if (ledger.size() >= MAX_UNWRITTEN) await ledger.settled()
-    else if (mayGoOn()) start(queue.shift()!)
+    isFresh = false
+    if (queue.length === 0) await Promise.race([Promise.all(flights), sleep(POLL_MS)])
+    else if (flights.size >= limit) await Promise.race(flights)
+    else await ledger.settled()
   }
   await Promise.all(flights)
   await ledger.settled()
