@@ -86,28 +86,21 @@ test('the secret is shown when it is made and when it is rotated, and by no othe
   const [second] = /whsec_\S+/.exec(rotated.stdout) ?? []
   expect(second).not.toBe(first)
 
-  const others = [['list'], ['test'], ['deliveries'], ['update', '--description', 'x'], ['disable'], ['enable']]
-  for (const [command, ...flags] of others) {
-    const takesId = !['list', 'deliveries'].includes(command!)
-    const args = ['webhook', command!, ...(takesId ? [id!] : []), ...flags]
-    for (const form of [args, [...args, '--json']]) {
-      const { exitCode, stdout, stderr } = await run(form, server)
-      expect({ exitCode, holdsSecret: (stdout + stderr).includes('whsec_') }, form.join(' ')).toEqual({
-        exitCode: 0,
-        holdsSecret: false,
-      })
-    }
+  const others = [['list'], ['test', id], ['deliveries'], ['update', id, '--description', 'x'], ['enable', id]]
+  const results = await Promise.all(others.map((args) => run(['webhook', ...(args as string[]), '--json'], server)))
+  for (const { exitCode, stdout, stderr } of results) {
+    expect([exitCode, `${stdout}${stderr}`.includes('whsec_')]).toEqual([0, false])
   }
   for (const { body, signature } of receiver.received) {
     for (const secret of [first!, second!]) expect(verify(body, signature, secret, { at: new Date() }).ok).toBe(true)
   }
-  expect(receiver.received).toHaveLength(2)
+  expect(receiver.received).toHaveLength(1)
 })
 
 test('a test that the endpoint refuses exits 1 and shows the attempt; redelivered after mending it succeeds', async () => {
   const receiver = await startReceiver()
   receiver.reply(500)
-  const { value: webhook } = await json('webhook', 'create', '--to', receiver.url)
+  const webhook = await makeWebhook(receiver.url)
   const refused = await run(['webhook', 'test', webhook.id], server)
   expect([refused.exitCode, refused.stdout]).toEqual([1, expect.stringMatching(/ms +500/)])
   expect(refused.stderr).toContain('the endpoint answered 500')
@@ -123,7 +116,7 @@ test('a test that the endpoint refuses exits 1 and shows the attempt; redelivere
 })
 
 test('an endpoint that is not there is a failure with the reason, for people and for scripts', async () => {
-  const { value: webhook } = await json('webhook', 'create', '--to', 'http://127.0.0.1:1/')
+  const webhook = await makeWebhook()
   expect(await json('webhook', 'test', webhook.id)).toMatchObject({
     exitCode: 1,
     value: {
@@ -134,7 +127,7 @@ test('an endpoint that is not there is a failure with the reason, for people and
 
 test('deliveries are filtered, paged, and shown one by one with attempts and payload', async () => {
   const receiver = await startReceiver()
-  const { value: webhook } = await json('webhook', 'create', '--to', receiver.url)
+  const webhook = await makeWebhook(receiver.url)
   const ids: string[] = []
   for (const status of [204, 500]) {
     receiver.reply(status)
@@ -181,40 +174,42 @@ test('a member looks at deliveries and sends them again, and manages no webhook'
   }
 })
 
-test.each([
-  ['create without an address', ['create']],
-  ['an event that does not exist', ['create', '--to', 'https://a.example', '--event', 'pass.lost']],
-  ['an event that nobody subscribes to', ['create', '--to', 'https://a.example', '--event', 'webhook.test']],
-  ['nothing to change', ['update', unknownId]],
-  ['a status that does not exist', ['deliveries', '--status', 'LOST']],
-  ['no id', ['rotate-secret']],
-  ['nobody to ask', ['rotate-secret', unknownId]],
-  ['an application that is no address', ['listen', '--forward-to', 'localhost:8080']],
-])('wrong usage exits 2: %s', async (_, args) => {
-  expect(await json('webhook', ...args)).toMatchObject({ exitCode: 2, value: { error: { code: 'USAGE' } } })
+test('wrong usage exits 2, an address that is refused exits 1, each with one JSON value', async () => {
+  const cases: [exitCode: number, code: string, ...args: string[]][] = [
+    [2, 'USAGE', 'create'],
+    [2, 'USAGE', 'create', '--to', 'https://a.example', '--event', 'pass.lost'],
+    [2, 'USAGE', 'create', '--to', 'https://a.example', '--event', 'webhook.test'],
+    [2, 'USAGE', 'update', unknownId],
+    [2, 'USAGE', 'deliveries', '--status', 'LOST'],
+    [2, 'USAGE', 'rotate-secret', unknownId],
+    [2, 'USAGE', 'listen', '--forward-to', 'localhost:8080'],
+    [1, 'VALIDATION_ERROR', 'create', '--to', 'ftp://example.com/'],
+    [1, 'VALIDATION_ERROR', 'create', '--to', 'https://user:secret@example.com/'],
+    [1, 'VALIDATION_ERROR', 'create', '--to', 'https://example.com/#x'],
+    [1, 'VALIDATION_ERROR', 'create', '--to', 'nonsense'],
+  ]
+  const results = await Promise.all(cases.map(([, , ...args]) => json('webhook', ...args)))
+  for (const [index, { exitCode, value }] of results.entries()) {
+    expect([exitCode, value.error.code, ...cases[index]!.slice(2)]).toEqual(cases[index])
+  }
 })
-
-test.each(['ftp://example.com/', 'https://user:secret@example.com/', 'https://example.com/#x', 'nonsense'])(
-  'an address that is refused exits 1 with the reason: %s',
-  async (address) => {
-    expect(await json('webhook', 'create', '--to', address)).toMatchObject({
-      exitCode: 1,
-      value: { error: { code: 'VALIDATION_ERROR' } },
-    })
-  },
-)
 
 test.each([
   ['delete', 'n\r', 1, true],
   ['delete', '\x03', 130, true],
   ['delete', 'y\r', 0, false],
 ])('on a terminal %s asks: answered %j it exits %i', async (command, answer, exitCode, isKept) => {
-  const { value: webhook } = await json('webhook', 'create', '--to', 'http://127.0.0.1:1/')
+  const webhook = await makeWebhook()
   const ended = await answerPrompt(['webhook', command, webhook.id], answer)
   expect(ended).toMatchObject({ exitCode, output: expect.stringContaining(`Delete webhook ${webhook.id}?`) })
-  const { items } = (await json('webhook', 'list', '--all')).value
-  expect(items.some((item: { id: string }) => item.id === webhook.id)).toBe(isKept)
+  const { items } = await server.client.webhooks.list({ query: { limit: 100 } })
+  expect(items.some((item) => item.id === webhook.id)).toBe(isKept)
 })
+
+/** Where nothing listens, unless a receiver is given. */
+function makeWebhook(url = 'http://127.0.0.1:1/') {
+  return server.client.webhooks.create({ body: { url, events: ['pass.voided'] } })
+}
 
 /** Runs a command in a terminal and answers its question. */
 function answerPrompt(args: string[], answer: string): Promise<{ exitCode: number; output: string }> {
