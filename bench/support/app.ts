@@ -2,7 +2,9 @@ import { pino } from 'pino'
 import { createApp } from '../../src/server/app.ts'
 import { createIssuing } from '../../src/server/issuing.ts'
 import { createLinks } from '../../src/server/links.ts'
+import { createOutbound } from '../../src/server/outbound.ts'
 import { createToken } from '../../src/server/tokens.ts'
+import { createWebhookSecrets } from '../../src/server/webhook-secrets.ts'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { createStore } from '../../src/storage/store.ts'
@@ -28,6 +30,9 @@ export async function openApp(databaseUrl: string): Promise<BenchApp> {
     wallets,
     links: createLinks({ keys, publicUrl: 'https://passes.example', platforms: ['apple', 'google'], ttlDays: 400 }),
     issuing: createIssuing(store, wallets),
+    webhookSecrets: createWebhookSecrets(keys),
+    outbound: createOutbound({ allowInsecure: false }),
+    stopping: new AbortController().signal,
     clock: () => new Date(),
     log: pino({ level: 'silent' }),
   }

@@ -68,6 +68,11 @@ export function overridingVariables(environment: Environment = process.env): str
   return ['PASSES_URL', 'PASSES_TOKEN', 'PASSES_PROFILE'].filter((name) => given(environment[name]))
 }
 
+/** A signing secret; the variable keeps it out of the list of processes. */
+export function webhookSecret(flag: string | undefined, environment: Environment = process.env): string | undefined {
+  return flag || environment.PASSES_WEBHOOK_SECRET || undefined
+}
+
 /** Whether colour may be written to a stream: on a terminal, unless NO_COLOR or TERM=dumb forbid it. */
 export function canColor(stream: { isTTY?: boolean }, environment: Environment = process.env): boolean {
   return canAnimate(stream, environment) && !given(environment.NO_COLOR)

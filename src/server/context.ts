@@ -5,7 +5,9 @@ import type { GoogleSync } from './google-sync.ts'
 import type { Issuing } from './issuing.ts'
 import type { Links } from './links.ts'
 import type { Logger } from './log.ts'
+import type { Outbound } from './outbound.ts'
 import type { Wallets } from './wallets.ts'
+import type { WebhookSecrets } from './webhook-secrets.ts'
 
 /** What every part of the server works with. */
 export interface Services {
@@ -17,6 +19,11 @@ export interface Services {
   push?: ApplePush
   /** What is kept at Google; absent where google is not configured. */
   google?: GoogleSync
+  webhookSecrets: WebhookSecrets
+  /** Sends to addresses that customers name. */
+  outbound: Outbound
+  /** Aborted when the server stops: what is in flight finishes, nothing more begins. */
+  stopping: AbortSignal
   /** The time, injected so that tests can set it. */
   clock: () => Date
   log: Logger

@@ -4,7 +4,7 @@ import { newId } from '../core/ids.ts'
 import { deleteReturningIds, forUpdateSkipLocked, idIsChosen, insertMany } from './dialect.ts'
 
 /** Queues of the outbox that are worked off side by side: what is slow or much in one never holds up another. */
-export const lanes = ['issuing', 'wallets', 'upkeep'] as const
+export const lanes = ['issuing', 'wallets', 'webhooks', 'upkeep'] as const
 export type Lane = (typeof lanes)[number]
 
 /** Kinds of work with the lane of each; within a lane 0 is for what a person waits for, 9 for what may take its time. */
@@ -12,6 +12,7 @@ const kinds = {
   'issue-pass': { lane: 'issuing', priority: 3 },
   'update-wallet': { lane: 'wallets', priority: 4 },
   'upsert-google-class': { lane: 'wallets', priority: 4 },
+  'deliver-webhooks': { lane: 'webhooks', priority: 4 },
   'detach-project': { lane: 'upkeep', priority: 9 },
 } as const satisfies Record<string, { lane: Lane; priority: number }>
 export type JobKind = keyof typeof kinds
@@ -148,6 +149,11 @@ export class Jobs {
   async fail(jobs: Job[], at: Date, error: string): Promise<boolean> {
     const count = await this.held(jobs).update({ claim_token: null, failed_at: at.getTime(), last_error: error })
     return count > 0
+  }
+
+  /** Removes jobs of a kind and subject that wait: the caller has looked, or looks now, at what they are about. */
+  async deleteWaiting(kind: JobKind, subject: string): Promise<void> {
+    await this.db('jobs').where({ kind, subject, claim_token: null, failed_at: null }).delete()
   }
 
   async hasLapsed(at: Date): Promise<boolean> {

@@ -4,6 +4,7 @@ import { isPostgres } from './dialect.ts'
 import * as start from './migrations/0001-start.ts'
 import * as phones from './migrations/0002-phones.ts'
 import * as lanes from './migrations/0003-lanes.ts'
+import * as webhooks from './migrations/0006-webhooks.ts'
 import * as statistics from './migrations/0008-statistics.ts'
 import * as failedJobs from './migrations/0010-failed-jobs.ts'
 
@@ -16,6 +17,7 @@ const migrations: Record<string, Migration> = {
   '0001-start': start,
   '0002-phones': phones,
   '0003-lanes': lanes,
+  '0006-webhooks': webhooks,
   '0008-statistics': statistics,
   '0010-failed-jobs': failedJobs,
 }

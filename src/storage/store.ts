@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { Backlog } from './backlog.ts'
 import type { Database } from './database.ts'
+import { Deliveries } from './deliveries.ts'
 import { Events } from './events.ts'
 import { GoogleObjects } from './google-objects.ts'
 import { Images } from './images.ts'
@@ -12,6 +13,7 @@ import { Settings } from './settings.ts'
 import { TemplateVersions } from './template-versions.ts'
 import { Templates } from './templates.ts'
 import { Tokens } from './tokens.ts'
+import { Webhooks } from './webhooks.ts'
 import { Workspaces } from './workspaces.ts'
 
 /** One repository a resource, all on the same connection or transaction. */
@@ -26,6 +28,8 @@ export interface Repositories {
   passes: Passes
   registrations: Registrations
   googleObjects: GoogleObjects
+  webhooks: Webhooks
+  deliveries: Deliveries
   jobs: Jobs
   backlog: Backlog
   events: Events
@@ -54,6 +58,8 @@ export function createStore(database: Database, onJobs: (lane: Lane) => void = (
 }
 
 function repositories(db: Knex, onJobs: (lane: Lane) => void): Repositories {
+  const deliveries = new Deliveries(db)
+  const jobs = new Jobs(db, onJobs)
   return {
     settings: new Settings(db),
     workspaces: new Workspaces(db),
@@ -65,8 +71,10 @@ function repositories(db: Knex, onJobs: (lane: Lane) => void): Repositories {
     passes: new Passes(db),
     registrations: new Registrations(db),
     googleObjects: new GoogleObjects(db),
-    jobs: new Jobs(db, onJobs),
+    webhooks: new Webhooks(db),
+    deliveries,
+    jobs,
     backlog: new Backlog(db),
-    events: new Events(db),
+    events: new Events(db, deliveries, jobs),
   }
 }

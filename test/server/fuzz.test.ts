@@ -60,13 +60,21 @@ describe.each(dialects)('on %s', (dialect) => {
 
 /** A few rows of every kind, by the parameter that names one. */
 async function someOfEach(workspace: TestWorkspace): Promise<KnownIds> {
-  const ids: KnownIds = { projectId: [], templateId: [], templateVersionId: [], passId: [], image: [] }
+  const ids: KnownIds = {
+    ...{ projectId: [], templateId: [], templateVersionId: [], passId: [], image: [] },
+    ...{ webhookId: [], deliveryId: [] },
+  }
   for (let count = 0; count < 3; count += 1) {
     const project = await makeProject(workspace)
     const pass = await issuedPass(workspace, { projectId: project.id })
     const draft = await workspace.ok(contract.templates.createVersion, { params: { id: pass.templateId! } })
     const color = `#00000${count}`
     const image = await workspace.ok(contract.images.create, { body: await png({ color }), contentType: 'image/png' })
+    const endpoint = { url: `https://hooks.example/${count}`, events: ['pass.updated' as const] }
+    const webhook = await workspace.ok(contract.webhooks.create, { body: endpoint })
+    const delivery = await workspace.ok(contract.webhooks.test, { params: { id: webhook.id } })
+    ids.webhookId!.push(webhook.id)
+    ids.deliveryId!.push(delivery.id)
     ids.projectId!.push(project.id)
     ids.templateId!.push(pass.templateId!)
     ids.templateVersionId!.push(draft.id, pass.templateVersionId!)
@@ -82,6 +90,8 @@ const idNames: Record<string, string> = {
   templates: 'templateId',
   'template-versions': 'templateVersionId',
   passes: 'passId',
+  webhooks: 'webhookId',
+  deliveries: 'deliveryId',
 }
 
 /** A request to any route: every part of it is now and then what the contract asks for, and now and then not at all. */
@@ -105,8 +115,8 @@ function requests(ids: KnownIds): fc.Arbitrary<FuzzedRequest> {
 }
 
 function ownId(route: Route, ids: KnownIds): fc.Arbitrary<string> {
-  const [, , resource] = route.path.split('/')
-  return fc.constantFrom(...(ids[idNames[resource!] ?? ''] ?? Object.values(ids).flat()))
+  const [, resource = ''] = /\/([\w-]+)\/\{id\}/.exec(route.path) ?? []
+  return fc.constantFrom(...(ids[idNames[resource] ?? ''] ?? Object.values(ids).flat()))
 }
 
 function queries(route: Route, ids: KnownIds): fc.Arbitrary<Record<string, unknown>> {

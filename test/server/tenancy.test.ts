@@ -16,16 +16,20 @@ const bodies: Record<string, object> = {
   'templates.createVersion': { definition: definition() },
   'passes.update': { label: 'Mine now' },
   'templateVersions.update': { definition: definition() },
+  'webhooks.update': { url: 'https://mine.example' },
 }
 
-const tables = ['projects', 'templates', 'template_versions', 'images', 'passes', 'jobs', 'events', 'tokens'] as const
+const tables = [
+  ...['projects', 'templates', 'template_versions', 'images', 'passes', 'jobs', 'events', 'tokens'],
+  ...['webhooks', 'webhook_deliveries'],
+]
 
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
   let owner: TestWorkspace
   let stranger: TestWorkspace
   /** One id of each kind of row. */
-  let ids: Record<'project' | 'template' | 'published' | 'draft' | 'pass' | 'image', string>
+  let ids: Record<'project' | 'template' | 'published' | 'draft' | 'pass' | 'image' | 'webhook' | 'delivery', string>
 
   beforeAll(async () => {
     owner = await api.workspace()
@@ -35,6 +39,9 @@ describe.each(dialects)('on %s', (dialect) => {
     const draft = await owner.ok(contract.templates.createVersion, { params: { id: template.id } })
     const pass = await issuedPass(owner, { projectId: project.id })
     const image = await owner.ok(contract.images.create, { body: await png(), contentType: 'image/png' })
+    const endpoint = { url: 'https://hooks.example/passes', events: ['pass.issued' as const] }
+    const webhook = await owner.ok(contract.webhooks.create, { body: endpoint })
+    const delivery = await owner.ok(contract.webhooks.test, { params: { id: webhook.id } })
     ids = {
       project: project.id,
       template: template.id,
@@ -42,6 +49,8 @@ describe.each(dialects)('on %s', (dialect) => {
       draft: draft.id,
       pass: pass.id,
       image: image.id,
+      webhook: webhook.id,
+      delivery: delivery.id,
     }
   })
 
@@ -64,6 +73,9 @@ describe.each(dialects)('on %s', (dialect) => {
       await stranger.ok(contract.projects.list, {}),
       await stranger.ok(contract.templates.list, {}),
       await stranger.ok(contract.templates.list, { query: { projectId: ids.project } }),
+      await stranger.ok(contract.webhooks.list, {}),
+      await stranger.ok(contract.deliveries.list, {}),
+      await stranger.ok(contract.deliveries.list, { query: { webhookId: ids.webhook } }),
     ]) {
       expect([items, total]).toEqual([[], 0])
     }

@@ -1,7 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { newId } from '../../src/core/ids.ts'
 import type { Database } from '../../src/storage/database.ts'
+import type { StoredDelivery } from '../../src/storage/delivery-row.ts'
 import type { Repositories, Store } from '../../src/storage/store.ts'
 import { dialects } from '../support/databases.ts'
 import {
@@ -80,6 +82,43 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'googleObjects.list': (tx, intruder, { pass }) => tx.googleObjects.list(intruder, [pass]),
   'googleObjects.setSent': (tx, intruder, { pass }) => tx.googleObjects.setSent(intruder, pass, 9, later(1)),
   'googleObjects.setError': (tx, intruder, { pass }) => tx.googleObjects.setError(intruder, pass, 'x'),
+  'webhooks.find': (tx, intruder, { webhook }) => tx.webhooks.find(intruder, webhook),
+  'webhooks.findForUpdate': (tx, intruder, { webhook }) => tx.webhooks.findForUpdate(intruder, webhook),
+  'webhooks.list': (tx, intruder) => tx.webhooks.list(intruder, newest),
+  'webhooks.update': (tx, intruder, { webhook }) => tx.webhooks.update(intruder, webhook, { url: 'x' }, later(1)),
+  'webhooks.delete': (tx, intruder, { webhook }) => tx.webhooks.delete(intruder, webhook),
+  'webhooks.setEnabled': (tx, intruder, { webhook }) => tx.webhooks.setEnabled(intruder, webhook, later(1)),
+  'webhooks.setDisabled': (tx, intruder, { webhook }) => tx.webhooks.setDisabled(intruder, webhook, 'x', later(1)),
+  'webhooks.setFailingSince': (tx, intruder, { webhook }) => tx.webhooks.setFailingSince(intruder, webhook, start),
+  'webhooks.setSecret': (tx, intruder, { webhook }) =>
+    tx.webhooks.setSecret(intruder, webhook, 'x', { previousUntil: later(9), at: later(1) }),
+  'webhooks.hold': (tx, intruder, { webhook }) =>
+    tx.webhooks.hold(intruder, webhook, imageId, { until: later(99), at: later(50) }),
+  'webhooks.renewHold': (tx, intruder, { webhook }) => tx.webhooks.renewHold(intruder, webhook, sender, later(9)),
+  'webhooks.releaseHold': (tx, intruder, { webhook }) => tx.webhooks.releaseHold(intruder, webhook, sender),
+  'webhooks.findHoldEnd': (tx, intruder, { webhook }) => tx.webhooks.findHoldEnd(intruder, webhook),
+  'deliveries.find': (tx, intruder, { delivery }) => tx.deliveries.find(intruder, delivery.id),
+  'deliveries.findPayload': (tx, intruder, { delivery }) => tx.deliveries.findPayload(intruder, delivery.id),
+  'deliveries.listAttempts': (tx, intruder, { delivery }) => tx.deliveries.listAttempts(intruder, delivery.id),
+  'deliveries.list': (tx, intruder, { webhook }) => tx.deliveries.list(intruder, { ...newest, webhookId: [webhook] }),
+  'deliveries.redeliver': (tx, intruder, { webhook, delivery }) =>
+    tx.deliveries.redeliver(intruder, delivery.id, { id: webhook, generation: 1 }, later(1)),
+  'deliveries.listDue': (tx, intruder, { webhook }) =>
+    tx.deliveries.listDue(intruder, { id: webhook, generation: 1 }, { at: later(9), limit: 9, underWay: [] }),
+  'deliveries.findNextDue': (tx, intruder, { webhook }) =>
+    tx.deliveries.findNextDue(intruder, { id: webhook, generation: 1 }),
+  'deliveries.record': (tx, intruder, { delivery }) => tx.deliveries.record(intruder, [attemptOf(delivery)]),
+  'deliveries.hasStale': (tx, intruder, { webhook }) => tx.deliveries.hasStale(intruder, webhook, 9),
+  'deliveries.end': (tx, intruder, { webhook }) =>
+    tx.deliveries.end(intruder, webhook, { before: 9, at: later(1), limit: 9 }),
+}
+
+const newest = { limit: 20, sortBy: 'createdAt', sortDir: 'desc' } as const
+const sender = '0b5f2c3e-2222-8222-8333-444455556666'
+
+function attemptOf(delivery: StoredDelivery) {
+  const outcome = { responseCode: 200, error: null }
+  return { delivery: { ...delivery, payload: '' }, outcome, startedAt: start, at: later(1), durationMs: 1, jitter: 0 }
 }
 
 const change = {
@@ -95,6 +134,8 @@ interface Ids {
   pass: string
   issuing: string
   failed: string
+  webhook: string
+  delivery: StoredDelivery
 }
 
 test('every method that takes a workspace and is no insert is tried below', () => {
@@ -134,7 +175,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
   const version = await insertTemplate(store, workspaceId, project.id)
   const passes = [newPass(version, { externalPassId: 'theirs' }), newPass(version), newPass(version)]
   const [pass, issuing, failed] = (await insertPasses(store, workspaceId, passes)) as [string, string, string]
-  const token = await store.transaction(async (tx) => {
+  const { token, delivery } = await store.transaction(async (tx) => {
     await tx.passes.setIssuing(workspaceId, [issuing], start)
     await tx.passes.setFailed(workspaceId, failed, { code: 'PASS_ISSUING_FAILED', message: 'x' }, start)
     await tx.registrations.insert(workspaceId, { passId: pass, deviceId: 'device', pushToken: 'token' }, start)
@@ -142,10 +183,24 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     const image = { id: imageId, contentType: 'image/png', width: 1, height: 1, bytes: 1 } as const
     await tx.images.insert(workspaceId, { ...image, data: Buffer.from('x') }, start)
     const fields = { name: 't', role: 'owner', scopes: [], digest: 'd', expiresAt: null } as const
-    return tx.tokens.insert(workspaceId, { ...fields, scopes: [] }, start)
+    const token = await tx.tokens.insert(workspaceId, { ...fields, scopes: [] }, start)
+    const endpoint = { url: 'https://x.example', events: [], description: '', secret: 's' }
+    const webhook = await tx.webhooks.insert(workspaceId, newId(start), endpoint, start)
+    await tx.webhooks.hold(workspaceId, webhook.id, sender, { until: later(10), at: start })
+    const event = {
+      type: 'webhook.test',
+      subject: webhook.id,
+      data: { webhookId: webhook.id },
+      correlationId: null,
+    } as const
+    const delivery = await tx.events.insertFor(workspaceId, webhook, event, start)
+    await tx.deliveries.record(workspaceId, [
+      { ...attemptOf(delivery), outcome: { responseCode: 500, error: 'Answered 500.' } },
+    ])
+    return { token, delivery }
   })
-  const template = version.templateId
-  return { token: token.id, project: project.id, template, version: version.id, pass, issuing, failed }
+  const ids = { project: project.id, template: version.templateId, version: version.id, pass, issuing, failed }
+  return { ...ids, token: token.id, webhook: delivery.webhookId, delivery }
 }
 
 async function dump({ reader }: Database): Promise<string[][]> {
@@ -153,6 +208,7 @@ async function dump({ reader }: Database): Promise<string[][]> {
     ...['tokens', 'projects', 'templates', 'template_versions', 'images', 'jobs', 'events'],
     ...['passes', 'pass_identifiers', 'pass_variables', 'pass_windows'],
     ...['apple_registrations', 'google_objects'],
+    ...['webhooks', 'webhook_deliveries', 'webhook_attempts'],
   ]
   const rows: object[][] = await Promise.all(tables.map((table) => reader(table)))
   return rows.map((some) => some.map((row) => JSON.stringify(row)).sort())
@@ -179,5 +235,5 @@ function methodsWithWorkspace(): string[] {
         ([, method]) => `${repository}.${method}`,
       )
     })
-    .filter((name) => !name.endsWith('.insert'))
+    .filter((name) => !/\.insert\w*$/.test(name))
 }

@@ -9,6 +9,7 @@ import { createGoogleSync } from '../../src/server/google-sync.ts'
 import { createIssuing } from '../../src/server/issuing.ts'
 import { jobHandlers } from '../../src/server/jobs/handlers.ts'
 import { createLinks } from '../../src/server/links.ts'
+import type { OutboundOptions } from '../../src/server/outbound.ts'
 import { createToken, type TokenOptions } from '../../src/server/tokens.ts'
 import { createWallets, type Identities } from '../../src/server/wallets.ts'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
@@ -24,10 +25,13 @@ import { createSandboxGoogle } from '../../src/wallets/sandbox/google-identity.t
 import { startSandboxGoogle } from '../../src/wallets/sandbox/google-server.ts'
 import { type Answer, checkConformance } from './conformance.ts'
 import { type CleanUp, emptyDatabase, type TestDialect } from './databases.ts'
+import { webhookServices } from './webhooks.ts'
 
 export interface ApiOptions {
   rateLimit?: { perSecond: number; burst: number }
   readiness?: () => Promise<Record<string, boolean>>
+  /** How webhooks are sent; to no host at all by default. */
+  outbound?: Partial<OutboundOptions>
 }
 
 export interface SendOptions {
@@ -99,6 +103,7 @@ export class Api {
       }),
       issuing,
       google: createGoogleSync({ api: googleApi, wallet: wallets.google!, store, issuing, clock }),
+      ...webhookServices(options.outbound),
       clock,
       log: pino({ level: 'silent' }),
     }

@@ -1,14 +1,22 @@
 import type { Route } from '../route.ts'
+import { deliveries } from './deliveries.ts'
 import { images } from './images.ts'
 import { passes } from './passes.ts'
 import { projects } from './projects.ts'
 import { templateVersions } from './template-versions.ts'
 import { templates } from './templates.ts'
 import { tokens } from './tokens.ts'
+import { webhooks } from './webhooks.ts'
 
 /** Every endpoint of the interface, by resource and operation. */
-export const contract = { projects, templates, templateVersions, images, passes, tokens } satisfies Record<
-  string,
-  Record<string, Route>
->
+export const contract = {
+  projects,
+  templates,
+  templateVersions,
+  images,
+  passes,
+  webhooks,
+  deliveries,
+  tokens,
+} satisfies Record<string, Record<string, Route>>
 export type Contract = typeof contract

@@ -1,4 +1,5 @@
 import type { JobKind, Lane } from '../../storage/jobs.ts'
+import { deliverWebhooks } from './deliver-webhooks.ts'
 import { detachProjects } from './detach-project.ts'
 import { failPass, issuePasses } from './issue-pass.ts'
 import { updateWallets } from './update-wallet.ts'
@@ -10,6 +11,7 @@ export const jobHandlers: Record<JobKind, JobHandler> = {
   'issue-pass': issuePasses,
   'update-wallet': updateWallets,
   'upsert-google-class': upsertGoogleClasses,
+  'deliver-webhooks': deliverWebhooks,
   'detach-project': detachProjects,
 }
 
@@ -20,5 +22,7 @@ export const giveUp: Partial<Record<JobKind, GiveUp>> = { 'issue-pass': failPass
 export const laneOptions: Record<Lane, LaneOptions> = {
   issuing: { batchSize: 100, batches: 1 },
   wallets: { batchSize: 100, batches: 4 },
+  // One endpoint each: those that hang must leave room for the others.
+  webhooks: { batchSize: 1, batches: 128 },
   upkeep: { batchSize: 10, batches: 1 },
 }

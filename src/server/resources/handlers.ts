@@ -1,10 +1,21 @@
 import type { AllHandlers } from '../mount.ts'
+import { deliveries } from './deliveries.ts'
 import { images } from './images.ts'
 import { passes } from './passes.ts'
 import { projects } from './projects.ts'
 import { templateVersions } from './template-versions.ts'
 import { templates } from './templates.ts'
 import { tokens } from './tokens.ts'
+import { webhooks } from './webhooks.ts'
 
 /** Every operation of the contract with its handler. */
-export const handlers: AllHandlers = { projects, templates, templateVersions, images, passes, tokens }
+export const handlers: AllHandlers = {
+  projects,
+  templates,
+  templateVersions,
+  images,
+  passes,
+  webhooks,
+  deliveries,
+  tokens,
+}

@@ -17,6 +17,7 @@ import { createStore } from '../../../src/storage/store.ts'
 import type { Wallet } from '../../../src/wallets/wallet.ts'
 import { insertTemplate, insertWorkspace, later, openTestStore, start } from '../../storage/fixtures.ts'
 import type { TestDialect } from '../../support/databases.ts'
+import { webhookServices } from '../../support/webhooks.ts'
 
 export interface TestServices extends Services {
   url: string
@@ -50,6 +51,7 @@ export async function openServices(dialect: TestDialect, check: Wallet['check'] 
   let now = start
   const services: TestServices = {
     ...{ store, wallets, links, issuing: createIssuing(store, wallets), clock: () => now },
+    ...webhookServices(),
     ...{ log: pino({ level: 'silent' }), url, database, workspaceId, version },
     advance(seconds) {
       now = later(seconds, now)
