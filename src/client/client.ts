@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
 import { Agent, type Dispatcher, request } from 'undici'
 import { type Contract, contract } from '../core/contract/contract.ts'
 import type { Route, RouteCall, RouteResult } from '../core/route.ts'
@@ -113,6 +115,7 @@ async function sendOnce(
         authorization: `Bearer ${token}`,
         ...stringHeaders(call.headers),
         accept: ['application/json', ...(route.files ?? [])].join(', '),
+        ...(route.compressed && { 'accept-encoding': 'gzip' }),
         ...(call.body !== undefined && { 'content-type': isRaw ? call.contentType : 'application/json' }),
       },
       body: call.body === undefined ? null : isRaw ? (call.body as Uint8Array) : JSON.stringify(call.body),
@@ -120,6 +123,7 @@ async function sendOnce(
       signal,
     })
     bytes = Buffer.from(await answer.body.arrayBuffer())
+    if (answer.headers['content-encoding'] === 'gzip') bytes = await promisify(gunzip)(bytes)
   } catch (error) {
     if (signal?.aborted) throw error
     throw new ConnectionError(url, error)

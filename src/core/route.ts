@@ -46,6 +46,8 @@ export interface Route {
   /** A JSON body. */
   body?: z.ZodType
   rawBody?: RawBody
+  /** True where answers are large: they go out as gzip to whoever takes it. */
+  compressed?: true
   /** Types of files that the endpoint may answer instead of JSON. */
   files?: readonly string[]
   /** The shape of each success answer by status; null where there is no content. */
