@@ -1,4 +1,5 @@
 import type { Pass } from './contract/passes.ts'
+import type { ScanItem } from './contract/scan-shapes.ts'
 import type { ErrorCode } from './errors.ts'
 
 /** What data of each event holds (spec 6): the state that the event establishes, never what it merely observed. */
@@ -18,6 +19,7 @@ export interface EventData {
   'pass.failed': Identifiers & { error: { code: ErrorCode; message: string } }
   'pass.updated': Identifiers & { changedFields: ChangedField[] }
   'pass.voided': Pick<Pass, 'id' | 'externalPassId'> & { reason: string | null }
+  'pass.scanned': ScanItem
 }
 
 type Identifiers = Pick<Pass, 'id' | 'externalPassId' | 'templateId' | 'templateVersionId' | 'projectId'>

@@ -52,6 +52,8 @@ export interface Route {
   files?: readonly string[]
   /** The shape of each success answer by status; null where there is no content. */
   responses: { readonly [status: number]: z.ZodType | null }
+  /** True where the body of an error has no errorCode (spec 7, recording a scan). */
+  errorsWithoutCode?: true
   /** Codes beyond those that every endpoint of its kind may answer. */
   errors?: readonly ErrorCode[]
 }

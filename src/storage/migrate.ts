@@ -3,6 +3,7 @@ import type { Database } from './database.ts'
 import { isPostgres } from './dialect.ts'
 import * as start from './migrations/0001-start.ts'
 import * as phones from './migrations/0002-phones.ts'
+import * as scans from './migrations/0005-scans.ts'
 import * as offline from './migrations/0007-offline.ts'
 
 interface Migration {
@@ -10,7 +11,12 @@ interface Migration {
 }
 
 /** In order; one that was released never changes. */
-const migrations: Record<string, Migration> = { '0001-start': start, '0002-phones': phones, '0007-offline': offline }
+const migrations: Record<string, Migration> = {
+  '0001-start': start,
+  '0002-phones': phones,
+  '0005-scans': scans,
+  '0007-offline': offline,
+}
 
 /** Any number that no other program uses for an advisory lock on the same database. */
 const MIGRATION_LOCK = 7_277_437

@@ -6,7 +6,7 @@ import { migrate, pendingMigrations } from '../../src/storage/migrate.ts'
 import { dialects, emptyDatabase } from '../support/databases.ts'
 import { openTestDatabase } from './fixtures.ts'
 
-const all = ['0001-start', '0002-phones', '0007-offline']
+const all = ['0001-start', '0002-phones', '0005-scans', '0007-offline']
 const tables = ['settings', 'workspaces', 'tokens', 'projects', 'templates', 'passes', 'jobs', 'events']
 
 describe.each(dialects)('on %s', (dialect) => {

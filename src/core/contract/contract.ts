@@ -2,13 +2,21 @@ import type { Route } from '../route.ts'
 import { images } from './images.ts'
 import { passes } from './passes.ts'
 import { projects } from './projects.ts'
+import { scanner } from './scanner.ts'
+import { scans } from './scans.ts'
 import { templateVersions } from './template-versions.ts'
 import { templates } from './templates.ts'
 import { tokens } from './tokens.ts'
 
 /** Every endpoint of the interface, by resource and operation. */
-export const contract = { projects, templates, templateVersions, images, passes, tokens } satisfies Record<
-  string,
-  Record<string, Route>
->
+export const contract = {
+  projects,
+  templates,
+  templateVersions,
+  images,
+  passes,
+  scans,
+  scanner,
+  tokens,
+} satisfies Record<string, Record<string, Route>>
 export type Contract = typeof contract

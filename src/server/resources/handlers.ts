@@ -2,9 +2,11 @@ import type { AllHandlers } from '../mount.ts'
 import { images } from './images.ts'
 import { passes } from './passes.ts'
 import { projects } from './projects.ts'
+import { scanner } from './scanner.ts'
+import { scans } from './scans.ts'
 import { templateVersions } from './template-versions.ts'
 import { templates } from './templates.ts'
 import { tokens } from './tokens.ts'
 
 /** Every operation of the contract with its handler. */
-export const handlers: AllHandlers = { projects, templates, templateVersions, images, passes, tokens }
+export const handlers: AllHandlers = { projects, templates, templateVersions, images, passes, scans, scanner, tokens }
