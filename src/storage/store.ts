@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type { Database } from './database.ts'
+import { DoorList } from './door-list.ts'
 import { Events } from './events.ts'
 import { GoogleObjects } from './google-objects.ts'
 import { Images } from './images.ts'
@@ -25,6 +26,7 @@ export interface Repositories {
   passes: Passes
   registrations: Registrations
   googleObjects: GoogleObjects
+  doorList: DoorList
   jobs: Jobs
   events: Events
 }
@@ -69,6 +71,7 @@ function repositories(db: Knex, onJobs: () => void): Repositories {
     passes: new Passes(db),
     registrations: new Registrations(db),
     googleObjects: new GoogleObjects(db),
+    doorList: new DoorList(db),
     jobs: new Jobs(db, onJobs),
     events: new Events(db),
   }

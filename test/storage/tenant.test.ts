@@ -77,6 +77,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     tx.registrations.setPushed(intruder, [{ passId: pass, deviceId: 'device', version: 9 }], later(1)),
   'registrations.setError': (tx, intruder, { pass }) => tx.registrations.setError(intruder, pass, 'device', 'x'),
   'registrations.announce': (tx, intruder, { pass }) => tx.registrations.announce(intruder, [pass]),
+  'doorList.list': (tx, intruder) => tx.doorList.list(intruder, { projectId: null, madeUntil: later(1), limit: 10 }),
   'googleObjects.list': (tx, intruder, { pass }) => tx.googleObjects.list(intruder, [pass]),
   'googleObjects.setSent': (tx, intruder, { pass }) => tx.googleObjects.setSent(intruder, pass, 9, later(1)),
   'googleObjects.setError': (tx, intruder, { pass }) => tx.googleObjects.setError(intruder, pass, 'x'),

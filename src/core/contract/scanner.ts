@@ -37,9 +37,13 @@ export const OfflineScan = z
     deviceId: text(0, 128).optional(),
     context: ScanContext.optional(),
   })
-  .superRefine(({ qrPayload, passId }, context) => {
-    if (qrPayload !== undefined || passId !== undefined) return
-    context.addIssue({ code: 'custom', path: ['qrPayload'], message: 'Give qrPayload or passId' })
+  .superRefine(({ qrPayload, passId, result, reason }, context) => {
+    if (qrPayload === undefined && passId === undefined) {
+      context.addIssue({ code: 'custom', path: ['qrPayload'], message: 'Give qrPayload or passId' })
+    }
+    if ((result === 'accepted') !== (reason === 'valid')) {
+      context.addIssue({ code: 'custom', path: ['reason'], message: 'Must be valid where accepted, and only there' })
+    }
   })
 export type OfflineScan = z.output<typeof OfflineScan>
 
@@ -49,6 +53,10 @@ export const scanner = {
     path: '/v1/scanner/snapshot',
     scope: 'scans:read',
     summary: 'Take a door list for scanning offline',
+    description:
+      'The passes of a project, or of the whole workspace, that were made until generatedAt, each as it is when its page ' +
+      'is read. A page may hold fewer than limit. The cursor belongs to the snapshot and is good for 24 hours.',
+    compressed: true,
     query: z.strictObject({
       projectId: Uuid.optional(),
       limit: integerParam(1, 1000).default(500),
