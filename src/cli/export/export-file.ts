@@ -6,13 +6,14 @@ import { type ExportHead, type ExportPoint, readExportPoint, removeJournal, writ
 export interface ExportFile {
   /** Where to go on; undefined at the beginning. */
   readonly start: ExportPoint | undefined
-  append(text: string): Promise<void>
-  /** Remembers that everything appended so far is there, and where the rest begins. */
-  remember(rows: number, cursor: string): Promise<void>
-  /** Nothing is missing any more. */
-  complete(): Promise<void>
+  /** Adds a page: so many rows stand in the file then, and the rest begins at the cursor; null where nothing is left. */
+  append(text: string, point: { rows: number; cursor: string | null }): Promise<void>
+  /** Writes down how far the export has come, unless it is whole. */
   [Symbol.asyncDispose](): Promise<void>
 }
+
+/** A crash throws away what was written since; noting every page would cost more than the pages. */
+const NOTE_EVERY_MS = 1_000
 
 /** @throws CliError where the file holds half of another export and `restart` is not set */
 export async function openExportFile(
@@ -20,28 +21,40 @@ export async function openExportFile(
   head: ExportHead,
   { restart }: { restart: boolean },
 ): Promise<ExportFile> {
-  const point = restart ? undefined : await readExportPoint(path, head)
+  const found = restart ? undefined : await readExportPoint(path, head)
   // A file that was deleted or cut since is begun anew.
-  const start = point && (await sizeOf(path)) >= point.bytes ? point : undefined
+  const start = found && (await sizeOf(path)) >= found.bytes ? found : undefined
   if (!start) await removeJournal(path)
   const file = await open(path, start ? 'r+' : 'w')
+  // What stands behind the noted point will come again.
+  if (start) await file.truncate(start.bytes)
   let bytes = start?.bytes ?? 0
-  // What stands behind the remembered point will come again.
-  await file.truncate(bytes)
+  let reached: ExportPoint | undefined
+  let notedAt = Date.now()
+  const note = async () => {
+    if (!reached) return
+    await file.datasync()
+    await writeExportPoint(path, head, reached)
+    reached = undefined
+    notedAt = Date.now()
+  }
   return {
     start,
-    append: async (text) => {
+    append: async (text, { rows, cursor }) => {
       bytes += await writeAt(file, Buffer.from(text), bytes)
-    },
-    remember: async (rows, cursor) => {
-      await file.datasync()
-      await writeExportPoint(path, head, { rows, bytes, cursor })
-    },
-    complete: async () => {
+      reached = cursor === null ? undefined : { rows, bytes, cursor }
+      if (cursor !== null && Date.now() - notedAt >= NOTE_EVERY_MS) await note()
+      if (cursor !== null) return
       await file.datasync()
       await removeJournal(path)
     },
-    [Symbol.asyncDispose]: () => file.close(),
+    [Symbol.asyncDispose]: async () => {
+      try {
+        await note()
+      } finally {
+        await file.close()
+      }
+    },
   }
 }
 
