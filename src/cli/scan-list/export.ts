@@ -37,7 +37,8 @@ export async function exportScans(options: ScanExportOptions): Promise<ExportRes
   await using file = flags.output === undefined ? undefined : await openFile(flags.output, query, options)
   if (file?.start) note(`Going on behind the first ${file.start.rows} scans, which an earlier run wrote`)
   const cursor = file?.start?.cursor ?? flags.cursor
-  return exportPages({
+  // Awaited here: the file must not be closed before.
+  return await exportPages({
     ...{ stop, note },
     pages: (noteBeside) => {
       const client = options.sender(retryNotes(noteBeside))
