@@ -99,6 +99,22 @@ export function devicesFolder(environment: Environment = process.env): string {
   return join(base, 'passes', 'devices')
 }
 
+/** Where the door console keeps lists to go on with offline, and verdicts that the server has not got yet. */
+export function doorsFolder(environment: Environment = process.env): string {
+  const base = given(environment.XDG_STATE_HOME) ?? join(given(environment.HOME) ?? '.', '.local', 'state')
+  return join(base, 'passes', 'doors')
+}
+
+/**
+ * Ink is told by the environment how to draw, when it is loaded: React for development keeps a record of every render,
+ * and where CI is set Ink draws nothing until its end. On a terminal neither is wanted.
+ */
+export function prepareDrawing(environment: NodeJS.ProcessEnv = process.env): void {
+  environment.NODE_ENV ??= 'production'
+  environment.CI = 'false'
+  environment.CONTINUOUS_INTEGRATION = 'false'
+}
+
 function profilesPath(environment: Environment): string {
   const base = given(environment.XDG_CONFIG_HOME) ?? join(given(environment.HOME) ?? '.', '.config')
   return join(base, 'passes', 'profiles.json')
