@@ -1,5 +1,6 @@
 import { pino } from 'pino'
 import { createApp } from '../../src/server/app.ts'
+import { createDefinitions } from '../../src/server/definitions.ts'
 import { createIssuing } from '../../src/server/issuing.ts'
 import { createLinks } from '../../src/server/links.ts'
 import { createToken } from '../../src/server/tokens.ts'
@@ -28,6 +29,7 @@ export async function openApp(databaseUrl: string): Promise<BenchApp> {
     wallets,
     links: createLinks({ keys, publicUrl: 'https://passes.example', platforms: ['apple', 'google'], ttlDays: 400 }),
     issuing: createIssuing(store, wallets),
+    definitions: createDefinitions(store),
     clock: () => new Date(),
     log: pino({ level: 'silent' }),
   }

@@ -35,7 +35,10 @@ export function mountContract(app: H3, options: MountOptions): void {
   for (const [resource, operations] of Object.entries(contract)) {
     for (const [operation, route] of Object.entries(operations) as [string, Route][]) {
       const handlers = options.handlers[resource as keyof AllHandlers] as unknown as Record<string, Handler<Route>>
-      app.on(route.method, toPattern(route.path), (event) => serve(event, route, handlers[operation]!, options))
+      app.on(route.method, toPattern(route.path), (event) => {
+        event.context.route = route
+        return serve(event, route, handlers[operation]!, options)
+      })
     }
   }
 }

@@ -10,6 +10,7 @@ import type { Platform } from '../wallets/wallet.ts'
 import { createApp } from './app.ts'
 import type { Config } from './config.ts'
 import type { Services } from './context.ts'
+import { createDefinitions } from './definitions.ts'
 import { createGoogleSync } from './google-sync.ts'
 import { createIssuing } from './issuing.ts'
 import { giveUp, jobHandlers } from './jobs/handlers.ts'
@@ -69,7 +70,7 @@ export async function startServer({ config, log, clock = () => new Date() }: Ser
     const { push, googleApi: api } = providers
     const google = api && wallets.google && createGoogleSync({ api, wallet: wallets.google, store, issuing, clock })
     const services: Services = {
-      ...{ store, wallets, links, issuing, clock, log },
+      ...{ store, wallets, links, issuing, definitions: createDefinitions(store), clock, log },
       ...(push && { push }),
       ...(google && { google }),
     }

@@ -1,13 +1,16 @@
 import type { Knex } from 'knex'
+import { AcceptedScans } from './accepted-scans.ts'
 import type { Database } from './database.ts'
 import { DoorList } from './door-list.ts'
 import { Events } from './events.ts'
 import { GoogleObjects } from './google-objects.ts'
+import { Identifiers } from './identifiers.ts'
 import { Images } from './images.ts'
 import { Jobs } from './jobs.ts'
 import { Passes } from './passes.ts'
 import { Projects } from './projects.ts'
 import { Registrations } from './registrations.ts'
+import { Scans } from './scans.ts'
 import { Settings } from './settings.ts'
 import { TemplateVersions } from './template-versions.ts'
 import { Templates } from './templates.ts'
@@ -26,6 +29,9 @@ export interface Repositories {
   passes: Passes
   registrations: Registrations
   googleObjects: GoogleObjects
+  identifiers: Identifiers
+  scans: Scans
+  acceptedScans: AcceptedScans
   doorList: DoorList
   jobs: Jobs
   events: Events
@@ -71,6 +77,9 @@ function repositories(db: Knex, onJobs: () => void): Repositories {
     passes: new Passes(db),
     registrations: new Registrations(db),
     googleObjects: new GoogleObjects(db),
+    identifiers: new Identifiers(db),
+    scans: new Scans(db),
+    acceptedScans: new AcceptedScans(db),
     doorList: new DoorList(db),
     jobs: new Jobs(db, onJobs),
     events: new Events(db),

@@ -1,7 +1,8 @@
 import { DateTime } from 'luxon'
+import type { RedemptionPolicy } from '../contract/redemption.ts'
 import type { ScanReasonCode } from '../contract/scan-shapes.ts'
 import { PERIOD, type RedemptionHistory, type RedemptionPlan } from './redemption-plan.ts'
-import { type Window, windowsOf } from './redemption-windows.ts'
+import { windowsOf } from './redemption-windows.ts'
 
 /** Refusals that need nothing but the attempt itself. */
 const plainMessages = {
@@ -43,19 +44,23 @@ export function redemptionMessage(code: ScanReasonCode, facts: MessageFacts): st
     case 'out_of_window':
       return windowMessage(plan)
     case 'quota_exhausted':
-      return quotaMessage(facts)
+      return `${quotaMessage(plan, history)}${firstUse(code, facts)}.`
     case 'cooldown':
       return cooldownMessage(plan, history)
     case 'already_scanned':
-      return `Already used${firstUse(history.contextFirstAt, facts)}.`
+      return `Already used${firstUse(code, facts)}.`
     default:
-      return `Valid.${useMessage(plan, history)}`
+      return `Valid.${countedUse(plan, history)}`
   }
+}
+
+export function reversalMessage(scannedAt: Date, policy: RedemptionPolicy | null): string {
+  return `The scan of ${describeMoment(scannedAt, { policy })} was taken back.`
 }
 
 /** A moment as people at a door read it: in the time zone of the policy, where it has one. */
 export function describeMoment(at: Date, plan: Pick<RedemptionPlan, 'policy'>): string {
-  const local = DateTime.fromJSDate(at, { zone: zoneOf(plan), locale: 'en' })
+  const local = DateTime.fromJSDate(at, { zone: zoneOf(plan) }).setLocale('en')
   return `${local.toFormat("d LLL yyyy 'at' HH:mm:ss")} ${local.zoneName}`
 }
 
@@ -93,32 +98,42 @@ function windowMessage(plan: RedemptionPlan): string {
   return last ? `No longer valid, since ${describeMoment(new Date(last.to), plan)}.` : 'Not valid at this time.'
 }
 
-function quotaMessage(facts: MessageFacts): string {
-  const { plan, history } = facts
-  const { policy, period, windows } = plan
-  if (policy?.maxUses !== undefined && history.total >= policy.maxUses) {
-    return policy.maxUses === 1
-      ? `Already used${firstUse(history.firstAt, facts)}.`
-      : `Used up: ${policy.maxUses} of ${policy.maxUses} uses${firstUse(history.firstAt, facts, 'the first')}.`
+function quotaMessage({ policy, period, windows }: RedemptionPlan, history: RedemptionHistory): string {
+  if (isUsedUpForGood(policy, history)) {
+    return policy.maxUses === 1 ? 'Already used' : `Used up: ${policy.maxUses} of ${policy.maxUses} uses, the first`
   }
-  const perPeriod = policy?.perPeriod
-  if (perPeriod && period && (history.counts.get(PERIOD)?.count ?? 0) >= perPeriod.count) {
-    const first = firstUse(history.counts.get(PERIOD)?.firstAt ?? null, facts, 'the first')
-    return `Used up for this ${perPeriod.unit}: ${perPeriod.count} of ${perPeriod.count} uses${first}.`
+  if (policy?.perPeriod && period && isPeriodFull(policy, history)) {
+    const { unit, count } = policy.perPeriod
+    return `Used up for this ${unit}: ${count} of ${count} uses, the first`
   }
   const uses = windows.reduce((sum, { maxUses }) => sum + (maxUses ?? 0), 0)
-  return `Used up for this time: ${uses} of ${uses} uses${firstUse(firstIn(windows, history), facts, 'the first')}.`
+  return `Used up for this time: ${uses} of ${uses} uses, the first`
 }
 
-function firstIn(windows: Window[], { counts }: RedemptionHistory): Date | null {
-  const moments = windows.flatMap(({ key }) => counts.get(key)?.firstAt ?? [])
+/** When a use was first taken that stands in the way now: of the context, the pass, the period or the window. */
+export function firstUseAt(code: ScanReasonCode, { policy, windows }: RedemptionPlan, history: RedemptionHistory) {
+  if (code === 'already_scanned') return history.contextFirstAt
+  if (code !== 'quota_exhausted') return null
+  if (isUsedUpForGood(policy, history)) return history.firstAt
+  if (isPeriodFull(policy, history)) return history.counts.get(PERIOD)?.firstAt ?? null
+  const moments = windows.flatMap(({ key }) => history.counts.get(key)?.firstAt ?? [])
   return moments.reduce<Date | null>((first, at) => (first && first <= at ? first : at), null)
 }
 
-function firstUse(at: Date | null, { plan, firstPlace }: MessageFacts, subject?: string): string {
-  if (!at) return ''
-  const lead = subject ? `, ${subject}` : ''
-  return `${lead} on ${describeMoment(at, plan)}${firstPlace ? `, ${firstPlace}` : ''}`
+function isUsedUpForGood(
+  policy: RedemptionPolicy | null,
+  { total }: RedemptionHistory,
+): policy is RedemptionPolicy & { maxUses: number } {
+  return policy?.maxUses !== undefined && total >= policy.maxUses
+}
+
+function isPeriodFull(policy: RedemptionPolicy | null, { counts }: RedemptionHistory): boolean {
+  return policy?.perPeriod !== undefined && (counts.get(PERIOD)?.count ?? 0) >= policy.perPeriod.count
+}
+
+function firstUse(code: ScanReasonCode, { plan, history, firstPlace }: MessageFacts): string {
+  const at = firstUseAt(code, plan, history)
+  return at ? ` on ${describeMoment(at, plan)}${firstPlace ? `, ${firstPlace}` : ''}` : ''
 }
 
 function cooldownMessage(plan: RedemptionPlan, { previousAt, nextAt }: RedemptionHistory): string {
@@ -131,7 +146,7 @@ function cooldownMessage(plan: RedemptionPlan, { previousAt, nextAt }: Redemptio
   return `Too close to another use${nextAt ? ` on ${describeMoment(nextAt, plan)}` : ''}.`
 }
 
-function useMessage({ policy, windows, period }: RedemptionPlan, history: RedemptionHistory): string {
+function countedUse({ policy, windows, period }: RedemptionPlan, history: RedemptionHistory): string {
   if (policy?.maxUses !== undefined && policy.maxUses > 1) return ` Use ${history.total + 1} of ${policy.maxUses}.`
   if (policy?.perPeriod && period) {
     const use = (history.counts.get(PERIOD)?.count ?? 0) + 1

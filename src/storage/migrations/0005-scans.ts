@@ -38,9 +38,8 @@ export async function up(db: Knex): Promise<void> {
     table.uuid('reverses_scan_id').unique()
     table.text('reversal_reason')
     table.unique(['workspace_id', 'external_ref'])
-    table.index(['pass_id', 'scanned_at', 'id'])
     table.index(['workspace_id', 'scanned_at', 'id'])
-    for (const filter of ['template_id', 'result', 'reason', 'scan_context_key']) {
+    for (const filter of ['pass_id', 'template_id', 'result', 'reason', 'scan_context_key']) {
       table.index(['workspace_id', filter, 'scanned_at', 'id'])
     }
     // What stands behind the id is counted by the figures of a project without a look at the rows.
@@ -50,11 +49,17 @@ export async function up(db: Knex): Promise<void> {
   await db.schema.alterTable('accepted_scans', (table) => {
     table.uuid('project_id')
     table.uuid('template_id')
-    table.index(['pass_id', 'scanned_at'])
+    // Set where several windows of the policy held the moment: the one that the use was charged to.
+    table.text('charged_window')
+    table.dropIndex(['pass_id', 'scan_context_key', 'scanned_at'])
   })
   if (postgres) await db.raw('alter table accepted_scans alter column scan_context_key type text collate "C"')
-  await db.raw(`create index accepted_scans_redeemed on accepted_scans
-    (workspace_id, project_id, scan_context_key, scanned_at, pass_id, template_id)`)
+  await db.schema.alterTable('accepted_scans', (table) => {
+    table.index(['workspace_id', 'pass_id', 'scanned_at', 'charged_window'], 'accepted_scans_by_time')
+    table.index(['workspace_id', 'pass_id', 'scan_context_key', 'scanned_at'], 'accepted_scans_by_context')
+    const filters = ['project_id', 'scan_context_key', 'scanned_at', 'pass_id', 'template_id']
+    table.index(['workspace_id', ...filters], 'accepted_scans_redeemed')
+  })
   await (postgres ? appendOnlyPostgres(db) : appendOnlySqlite(db))
 }
 
