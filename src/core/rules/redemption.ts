@@ -11,22 +11,28 @@ export const redemptionChecks = [
 export type RedemptionCheckName = (typeof redemptionChecks)[number]
 
 export type RedemptionVerdict =
-  | {
-      result: 'accepted'
-      reasonCode: 'valid'
-      /** The window that the use is charged to. */
-      window: Window | null
-      /** This was the last use, and the policy makes the pass void with it. */
-      exhausts: boolean
-    }
+  | ({ result: 'accepted'; reasonCode: 'valid' } & RedemptionCharge)
   | { result: 'denied' | 'duplicate'; reasonCode: RedemptionCheckName }
+
+/** What an attempt uses up where somebody lets it in. */
+export interface RedemptionCharge {
+  /** The window that the use is charged to. */
+  window: Window | null
+  /** This is the last use, and the policy makes the pass void with it. */
+  exhausts: boolean
+}
 
 /** Second half of a judgement: the verdict over one attempt. */
 export function evaluateRedemption(plan: RedemptionPlan, history: RedemptionHistory): RedemptionVerdict {
   const failed = redemptionChecks.find((name) => checks[name](plan, history)?.isFailed)
   if (failed) return { result: failed === 'already_scanned' ? 'duplicate' : 'denied', reasonCode: failed }
+  return { result: 'accepted', reasonCode: 'valid', ...chargeOf(plan, history) }
+}
+
+/** Whatever the verdict: a device may have let somebody in whom the policy would not. */
+export function chargeOf(plan: RedemptionPlan, history: RedemptionHistory): RedemptionCharge {
   const window = plan.windows.find((candidate) => hasUsesLeft(candidate, history)) ?? null
-  return { result: 'accepted', reasonCode: 'valid', window, exhausts: isExhaustedBy(window, plan, history) }
+  return { window, exhausts: isExhaustedBy(window, plan, history) }
 }
 
 export interface ExplainedCheck {

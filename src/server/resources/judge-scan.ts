@@ -1,8 +1,8 @@
 import type { ScanReasonCode, ScanResult } from '../../core/contract/scan-shapes.ts'
-import { effectiveStatus } from '../../core/rules/pass-status.ts'
-import { evaluateRedemption } from '../../core/rules/redemption.ts'
+import { statusAsOf } from '../../core/rules/pass-status.ts'
+import { chargeOf, evaluateRedemption } from '../../core/rules/redemption.ts'
 import { planRedemption, type RedemptionHistory, type RedemptionPlan } from '../../core/rules/redemption-plan.ts'
-import { placeInTime, type Window } from '../../core/rules/redemption-windows.ts'
+import { placeInTime } from '../../core/rules/redemption-windows.ts'
 import { identifierDigest } from '../../core/rules/scan-code.ts'
 import {
   ambiguousMessage,
@@ -39,7 +39,7 @@ export interface Judgement {
   matches: string[]
   /** Null where no single pass was found. */
   history: RedemptionHistory | null
-  /** Of an accepted attempt: what it uses up. */
+  /** What the attempt uses up once it is accepted, by whomever; null where no single pass was found. */
   use: { chargedWindow: string | null; exhausts: boolean } | null
 }
 
@@ -56,13 +56,13 @@ export async function findMatches(
 /**
  * The verdict over an attempt, by every check in its order. Within the transaction nobody else scans or changes the pass,
  * so that what is decided still holds when it is written.
- * @param now decides whether the pass has expired by now; the policy is judged as of the attempt
+ * @param statusAt the moment whose status counts: an online scan is judged by that of now, the policy as of the attempt
  */
 export async function judgeScan(
   tx: Repositories,
   workspaceId: string,
   attempt: Attempt,
-  now: Date,
+  statusAt: Date,
 ): Promise<Judgement> {
   const { matches, projectId, qrPayload, scanContextKey = null } = attempt
   const [match, ...others] = matches
@@ -73,15 +73,17 @@ export async function judgeScan(
   if (!pass) return unfound({ ...attempt, matches: [] }, 'unknown', 'no_match', plainMessage('no_match'))
 
   const plan = planRedemption({
-    status: effectiveStatus(pass, now),
+    status: statusAsOf(pass, statusAt),
     expiresAt: pass.expiresAt,
     policy: pass.redemption,
     realTime: attempt.realTime,
     validityDate: attempt.validityDate,
   })
   const history = await tx.acceptedScans.findHistory(workspaceId, pass.id, plan, scanContextKey)
-  const found = { at: plan.at, pass, matches, history }
-  const denied = { result: 'denied' as const, ...found, use: null }
+  const { window, exhausts } = chargeOf(plan, history)
+  const use = { chargedWindow: plan.isChargeStored ? (window?.key ?? null) : null, exhausts }
+  const found = { at: plan.at, pass, matches, history, use }
+  const denied = { result: 'denied' as const, ...found }
   if (projectId !== undefined && pass.projectId !== projectId) {
     return { ...denied, reasonCode: 'wrong_scope', message: wrongProjectMessage(pass.projectName) }
   }
@@ -89,11 +91,9 @@ export async function judgeScan(
   if (qrPayload !== undefined && (await tx.identifiers.isStale(workspaceId, identifierDigest(qrPayload), pass.id))) {
     return { ...denied, reasonCode: 'stale_identifier', message: plainMessage('stale_identifier') }
   }
-  const verdict = evaluateRedemption(plan, history)
-  const { result, reasonCode } = verdict
+  const { result, reasonCode } = evaluateRedemption(plan, history)
   const message = await messageOf(tx, pass, reasonCode, plan, history)
-  const use = verdict.result === 'accepted' ? toUse(verdict, plan) : null
-  return { result, reasonCode, message, ...found, use }
+  return { result, reasonCode, message, ...found }
 }
 
 function unfound(attempt: Attempt, result: ScanResult, reasonCode: ScanReasonCode, message: string): Judgement {
@@ -111,8 +111,4 @@ async function messageOf(
   const firstAt = firstUseAt(code, plan, history)
   const firstPlace = firstAt ? await tx.acceptedScans.findPlace(pass.workspaceId, pass.id, firstAt) : undefined
   return redemptionMessage(code, { plan, history, firstPlace })
-}
-
-function toUse({ window, exhausts }: { window: Window | null; exhausts: boolean }, { isChargeStored }: RedemptionPlan) {
-  return { chargedWindow: isChargeStored ? (window?.key ?? null) : null, exhausts }
 }

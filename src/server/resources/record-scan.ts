@@ -1,16 +1,13 @@
 import type { PassSummary, ScanAnswer } from '../../core/contract/scan-shapes.ts'
 import type { ScanCreate } from '../../core/contract/scans.ts'
-import { newId } from '../../core/ids.ts'
-import { identifierDigest } from '../../core/rules/scan-code.ts'
-import { ledgerReason, ledgerResult, resultOf } from '../../core/rules/scan-reasons.ts'
+import { resultOf } from '../../core/rules/scan-reasons.ts'
 import type { UseCounts } from '../../storage/accepted-scans.ts'
 import type { StoredScan } from '../../storage/scan-row.ts'
-import type { Repositories } from '../../storage/store.ts'
 import type { RequestContext } from '../context.ts'
 import { findMatches, type Judgement, judgeScan } from './judge-scan.ts'
 import { summarizePasses, toPassSummary } from './pass-summary.ts'
-import { toScanItem, toScanRecord } from './scan-shapes.ts'
-import { voidPass } from './void-pass.ts'
+import { toScanRecord } from './scan-shapes.ts'
+import { toStoredScan, writeScan } from './write-scan.ts'
 
 const MAX_CANDIDATES = 20
 
@@ -28,9 +25,7 @@ export async function recordScan(body: ScanCreate, context: RequestContext): Pro
   const recorded = await store.transaction(async (tx) => {
     const judgement = await judgeScan(tx, workspaceId, attempt, now)
     const scan = toStoredScan(body, judgement, now)
-    const isNew = (await tx.scans.insert(workspaceId, [scan])).has(scan.id)
-    if (isNew) await writeEffects(tx, scan, judgement, context)
-    return isNew ? { scan, judgement } : undefined
+    return (await writeScan(tx, scan, judgement, context)) ? { scan, judgement } : undefined
   })
   if (!recorded) return (await findReplay(body.externalRef, context))!
 
@@ -74,72 +69,10 @@ export async function answerAgain(
   })
 }
 
-/** The event of a recorded scan of a known pass: the bytes that a read of it answers. */
-export async function writeScanEvent(tx: Repositories, scan: StoredScan, context: RequestContext): Promise<void> {
-  const { workspaceId, now, correlationId } = context
-  const event = { type: 'pass.scanned' as const, subject: scan.id, data: toScanItem(scan), correlationId }
-  await tx.events.insert(workspaceId, [event], now)
-}
-
-async function writeEffects(
-  tx: Repositories,
-  scan: StoredScan,
-  { pass, use }: Judgement,
-  context: RequestContext,
-): Promise<void> {
-  if (!pass) return
-  const { workspaceId, now, correlationId } = context
-  if (use) {
-    const accepted = {
-      scanId: scan.id,
-      passId: pass.id,
-      projectId: pass.projectId,
-      templateId: pass.templateId,
-      scanContextKey: scan.scanContextKey,
-      scannedAt: scan.scannedAt,
-      chargedWindow: use.chargedWindow,
-    }
-    await tx.acceptedScans.insert(workspaceId, [accepted])
-  }
-  await writeScanEvent(tx, scan, context)
-  if (use?.exhausts) await voidPass(tx, workspaceId, pass, { reason: 'exhausted', at: now, correlationId })
-}
-
-function toStoredScan(body: ScanCreate, judgement: Judgement, now: Date): StoredScan {
-  const { pass, history, matches, reasonCode } = judgement
-  return {
-    id: newId(now),
-    result: ledgerResult(judgement.result),
-    reason: ledgerReason(reasonCode),
-    reasonCode,
-    message: judgement.message,
-    verified: 'online',
-    passId: pass?.id ?? null,
-    externalPassId: pass?.externalPassId ?? null,
-    projectId: pass?.projectId ?? null,
-    templateId: pass?.templateId ?? null,
-    templateVersionId: pass?.templateVersionId ?? null,
-    redemption: pass?.redemption ?? null,
-    matchedCount: matches.length,
-    priorCount: history?.total ?? 0,
-    payloadDigest: body.qrPayload === undefined ? null : identifierDigest(body.qrPayload),
-    scanContextKey: body.scanContextKey ?? null,
-    scannedAt: judgement.at,
-    recordedAt: now,
-    deviceId: body.deviceId ?? null,
-    externalRef: body.externalRef ?? null,
-    context: body.context ?? null,
-    conflict: null,
-    validateAsOf: body.validityDate ?? null,
-    reversesScanId: null,
-    reversalReason: null,
-  }
-}
-
 /** The counts of a pass with the scan that was just recorded. */
-function usesAfter({ history, use, at }: Judgement): UseCounts {
+function usesAfter({ result, history, at }: Judgement): UseCounts {
   const { total, lastAt, inContext, contextLastAt } = history!
-  if (!use) return { count: total, lastAt, contextCount: inContext, contextLastAt }
+  if (result !== 'accepted') return { count: total, lastAt, contextCount: inContext, contextLastAt }
   const later = (other: Date | null) => (other && other > at ? other : at)
   return { count: total + 1, lastAt: later(lastAt), contextCount: inContext + 1, contextLastAt: later(contextLastAt) }
 }

@@ -5,7 +5,8 @@ import { newId } from '../../core/ids.ts'
 import { reversalMessage } from '../../core/rules/scan-message.ts'
 import type { StoredScan } from '../../storage/scan-row.ts'
 import type { RequestContext } from '../context.ts'
-import { answerAgain, writeScanEvent } from './record-scan.ts'
+import { answerAgain } from './record-scan.ts'
+import { writeScanEvent } from './write-scan.ts'
 
 /**
  * Takes an accepted scan back: it counts no more, and the ledger gains an item that says so.

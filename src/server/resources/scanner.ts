@@ -12,6 +12,7 @@ import {
 import type { DoorListEntry } from '../../storage/door-list.ts'
 import type { RequestContext } from '../context.ts'
 import type { Handlers } from '../mount.ts'
+import { reportScans } from './report-scans.ts'
 
 export const scanner: Handlers<typeof contract> = {
   snapshot: async ({ query }, context) => {
@@ -39,9 +40,9 @@ export const scanner: Handlers<typeof contract> = {
     }
   },
 
-  report: async (_, context) => {
+  report: async ({ body }, context) => {
     requireOfflineScanning(context)
-    throw new Problem('NOT_FOUND')
+    return { status: 200, body: { results: await reportScans(body.scans, context) } }
   },
 }
 

@@ -4,11 +4,15 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { openExportFile } from '../../../src/cli/export/export-file.ts'
 import { exportPages } from '../../../src/cli/export/export-pages.ts'
+import type { ExportHead } from '../../../src/cli/export/journal.ts'
 import { csvFormat } from '../../../src/cli/page-format.ts'
 import type { Page } from '../../../src/core/contract/common.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 
-const head = { format: 1 as const, server: 'http://a', workspaceId: 'w', settings: { format: 'csv', result: 'denied' } }
+const head: ExportHead = {
+  ...{ format: 1, server: 'http://a', workspaceId: 'w' },
+  settings: { format: 'csv', result: 'denied' },
+}
 const columns = [['n', (n: number) => n] as const, ['text', (n: number) => `,"${n}"\né`] as const]
 
 /** A list of the numbers below `total`, whose cursors say which comes next. */
