@@ -88,6 +88,11 @@ export function environmentWithoutSettings(environment: Environment = process.en
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('PASSES_')))
 }
 
+/** The environment of this program with something added, for a command of the user. */
+export function environmentWith(added: Environment, environment: Environment = process.env): Environment {
+  return { ...environment, ...added }
+}
+
 /** Whether a stream can redraw a line. */
 export function canAnimate(stream: { isTTY?: boolean }, environment: Environment = process.env): boolean {
   return stream.isTTY === true && environment.TERM !== 'dumb'

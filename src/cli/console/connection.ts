@@ -12,6 +12,8 @@ export interface Connection {
   readonly refusal: ApiError | null
   /** The server did not answer: goes on without it and looks for it in the background. */
   lost(): void
+  /** Resolves once it is online, or when the time is over. */
+  whenOnline(timeoutMs: number): Promise<void>
   stop(): Promise<void>
 }
 
@@ -94,6 +96,9 @@ export function createConnection(options: ConnectionOptions): Connection {
       return refusal
     },
     lost,
+    async whenOnline(timeoutMs) {
+      await Promise.race([looking, sleep(timeoutMs, undefined, { ref: false })])
+    },
     async stop() {
       clearInterval(retryRefused)
       stopped.abort()

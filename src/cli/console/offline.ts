@@ -41,6 +41,7 @@ export function judgeOffline(
     externalPassId: pass?.externalPassId ?? null,
     label: pass?.label ?? null,
     templateName: pass?.templateName ?? null,
+    readAt: attempt.at.toISOString(),
     scannedAt,
     priorScanCount: accepted.length,
     lastAcceptedAt: accepted.at(-1)?.scannedAt.toISOString() ?? null,

@@ -53,7 +53,9 @@ export interface Outcome {
   externalPassId: string | null
   label: string | null
   templateName: string | null
-  /** When it stands in the ledger for. */
+  /** When it was held up. */
+  readAt: string
+  /** When it stands in the ledger for: another day, with a date override. */
   scannedAt: string
   priorScanCount: number | null
   /** The newest accepted scan of the pass in this context, where the answer says so. */
@@ -63,7 +65,7 @@ export interface Outcome {
   conflict: LedgerReason | null
 }
 
-export function outcomeOfAnswer(attempt: Pick<Attempt, 'payload' | 'externalRef'>, answer: ScanAnswer): Outcome {
+export function outcomeOfAnswer(attempt: Pick<Attempt, 'payload' | 'externalRef' | 'at'>, answer: ScanAnswer): Outcome {
   return {
     payload: attempt.payload,
     externalRef: attempt.externalRef,
@@ -76,6 +78,7 @@ export function outcomeOfAnswer(attempt: Pick<Attempt, 'payload' | 'externalRef'
     externalPassId: answer.pass?.externalPassId ?? null,
     label: answer.pass?.label ?? null,
     templateName: answer.pass?.templateName ?? null,
+    readAt: attempt.at.toISOString(),
     scannedAt: answer.scan.scannedAt,
     priorScanCount: answer.priorScanCount,
     lastAcceptedAt: answer.pass?.contextLastAcceptedScanAt ?? answer.pass?.lastAcceptedScanAt ?? null,
@@ -98,6 +101,7 @@ export function failedOutcome(attempt: Attempt, message: string): Outcome {
     externalPassId: null,
     label: null,
     templateName: null,
+    readAt: attempt.at.toISOString(),
     scannedAt: attempt.at.toISOString(),
     priorScanCount: null,
     lastAcceptedAt: null,

@@ -59,5 +59,10 @@ function keyOf({ payload, scanContextKey, validityDate }: Attempt): string {
 function sameAs({ attempt, outcome }: Reading, again: Attempt): Outcome {
   const first = outcome ?? failedOutcome(attempt, 'It is being judged.')
   const seconds = Math.max(1, Math.round((again.at.getTime() - attempt.at.getTime()) / 1000))
-  return { ...first, result: 'same_scan', message: `Read ${seconds} s ago: ${first.message}` }
+  return {
+    ...first,
+    result: 'same_scan',
+    readAt: again.at.toISOString(),
+    message: `Read ${seconds} s ago: ${first.message}`,
+  }
 }

@@ -41,7 +41,7 @@ export function createUndo(options: { client: Client; store: DoorStore; station:
         if (scan.passId !== null) {
           store.append({ kind: 'reversed', passId: scan.passId, scannedAt: scan.scannedAt, recordedAt })
         }
-        return outcomeOfAnswer({ payload: scan.payload, externalRef }, reply.value)
+        return outcomeOfAnswer({ payload: scan.payload, externalRef, at }, reply.value)
       } catch (error) {
         return failed(`Not undone: ${failureMessage(error)}`)
       }
