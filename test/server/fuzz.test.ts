@@ -60,7 +60,7 @@ describe.each(dialects)('on %s', (dialect) => {
 
 /** A few rows of every kind, by the parameter that names one. */
 async function someOfEach(workspace: TestWorkspace): Promise<KnownIds> {
-  const ids: KnownIds = { projectId: [], templateId: [], templateVersionId: [], passId: [], image: [] }
+  const ids: KnownIds = { projectId: [], templateId: [], templateVersionId: [], passId: [], image: [], scanId: [] }
   for (let count = 0; count < 3; count += 1) {
     const project = await makeProject(workspace)
     const pass = await issuedPass(workspace, { projectId: project.id })
@@ -71,6 +71,7 @@ async function someOfEach(workspace: TestWorkspace): Promise<KnownIds> {
     ids.templateId!.push(pass.templateId!)
     ids.templateVersionId!.push(draft.id, pass.templateVersionId!)
     ids.passId!.push(pass.id)
+    ids.scanId!.push((await workspace.ok(contract.scans.create, { body: { passId: pass.id } })).scan.id)
     ids.image!.push(image.id)
   }
   return ids
@@ -82,6 +83,7 @@ const idNames: Record<string, string> = {
   templates: 'templateId',
   'template-versions': 'templateVersionId',
   passes: 'passId',
+  scans: 'scanId',
 }
 
 /** A request to any route: every part of it is now and then what the contract asks for, and now and then not at all. */

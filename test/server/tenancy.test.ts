@@ -18,14 +18,16 @@ const bodies: Record<string, object> = {
   'templateVersions.update': { definition: definition() },
 }
 
-const tables = ['projects', 'templates', 'template_versions', 'images', 'passes', 'jobs', 'events', 'tokens'] as const
+const tables = [
+  ...(['projects', 'templates', 'template_versions', 'images', 'passes', 'jobs', 'events', 'tokens', 'scans'] as const),
+]
 
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
   let owner: TestWorkspace
   let stranger: TestWorkspace
   /** One id of each kind of row. */
-  let ids: Record<'project' | 'template' | 'published' | 'draft' | 'pass' | 'image', string>
+  let ids: Record<'project' | 'template' | 'published' | 'draft' | 'pass' | 'image' | 'scan', string>
 
   beforeAll(async () => {
     owner = await api.workspace()
@@ -35,6 +37,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const draft = await owner.ok(contract.templates.createVersion, { params: { id: template.id } })
     const pass = await issuedPass(owner, { projectId: project.id })
     const image = await owner.ok(contract.images.create, { body: await png(), contentType: 'image/png' })
+    const { scan } = await owner.ok(contract.scans.create, { body: { passId: pass.id } })
     ids = {
       project: project.id,
       template: template.id,
@@ -42,6 +45,7 @@ describe.each(dialects)('on %s', (dialect) => {
       draft: draft.id,
       pass: pass.id,
       image: image.id,
+      scan: scan.id,
     }
   })
 
@@ -64,6 +68,7 @@ describe.each(dialects)('on %s', (dialect) => {
       await stranger.ok(contract.projects.list, {}),
       await stranger.ok(contract.templates.list, {}),
       await stranger.ok(contract.templates.list, { query: { projectId: ids.project } }),
+      await stranger.ok(contract.scans.list, { query: { passId: ids.pass } }),
     ]) {
       expect([items, total]).toEqual([[], 0])
     }

@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { expect } from 'vitest'
 import { contract } from '../../src/core/contract/contract.ts'
-import { ErrorBody, ErrorBodyWithoutCode, errorTable } from '../../src/core/errors.ts'
+import { ErrorBody, ErrorBodyWithoutCode, type ErrorCode, errorTable } from '../../src/core/errors.ts'
 import { openApiDocument } from '../../src/core/openapi.ts'
 import type { Route } from '../../src/core/route.ts'
 
@@ -107,6 +107,11 @@ export function described(route: Route, pointer: string): ValidateFunction {
   const known = compiled.get($ref) ?? ajv.compile({ $ref })
   compiled.set($ref, known)
   return known
+}
+
+/** The code that a refusal by a route carries: the one that records scans carries none (spec 7). */
+export function codeOf(route: Route, code: ErrorCode): ErrorCode | undefined {
+  return route.errorsWithoutCode ? undefined : code
 }
 
 /** The JSON Schema at such a place, with what it refers to in it. */
