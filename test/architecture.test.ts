@@ -23,6 +23,7 @@ const packages: Record<string, RegExp> = {
   h3: /^server\//,
   listhen: /^server\//,
   'node-cron': /^server\//,
+  luxon: /^(core\/rules|cli)\//,
   knex: /^storage\//,
   pg: /^storage\//,
   sqlite3: /^storage\//,
@@ -60,9 +61,10 @@ test('imports between rooms keep their direction', () => {
   expect(wrong.map(show)).toEqual([])
 })
 
-test('core imports no package but zod, and of Node only node:crypto', () => {
+test('core imports no package but zod, luxon for the calendars of time zones, and of Node only node:crypto', () => {
+  const allowed = ['zod', 'luxon', 'node:crypto']
   const wrong = imports.filter(
-    ({ file, target, isLocal }) => roomOf(file) === 'core' && !isLocal && !['zod', 'node:crypto'].includes(target),
+    ({ file, target, isLocal }) => roomOf(file) === 'core' && !isLocal && !allowed.includes(target),
   )
   expect(wrong.map(show)).toEqual([])
 })

@@ -1,5 +1,6 @@
 import { pino } from 'pino'
 import { createApp } from '../../src/server/app.ts'
+import { createDefinitions } from '../../src/server/definitions.ts'
 import { createIssuing } from '../../src/server/issuing.ts'
 import { createLinks } from '../../src/server/links.ts'
 import { createOutbound } from '../../src/server/outbound.ts'
@@ -33,6 +34,7 @@ export async function openApp(databaseUrl: string): Promise<BenchApp> {
     webhookSecrets: createWebhookSecrets(keys),
     outbound: createOutbound({ allowInsecure: false }),
     stopping: new AbortController().signal,
+    definitions: createDefinitions(store),
     clock: () => new Date(),
     log: pino({ level: 'silent' }),
   }

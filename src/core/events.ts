@@ -1,4 +1,5 @@
 import type { Pass } from './contract/passes.ts'
+import type { ScanItem } from './contract/scan-shapes.ts'
 import type { ErrorCode } from './errors.ts'
 
 /** What data of each event holds (spec 6): the state that the event establishes, never what it merely observed. */
@@ -19,6 +20,7 @@ export interface EventData {
   'pass.updated': Identifiers & { changedFields: ChangedField[] }
   'pass.voided': Pick<Pass, 'id' | 'externalPassId'> & { reason: string | null }
   'webhook.test': { webhookId: string }
+  'pass.scanned': ScanItem
 }
 
 type Identifiers = Pick<Pass, 'id' | 'externalPassId' | 'templateId' | 'templateVersionId' | 'projectId'>

@@ -1,6 +1,7 @@
 import type { Repositories, Store } from '../storage/store.ts'
 import type { TokenWithWorkspace } from '../storage/tokens.ts'
 import type { ApplePush } from '../wallets/apple/push.ts'
+import type { Definitions } from './definitions.ts'
 import type { GoogleSync } from './google-sync.ts'
 import type { Issuing } from './issuing.ts'
 import type { Links } from './links.ts'
@@ -15,6 +16,7 @@ export interface Services {
   wallets: Wallets
   links: Links
   issuing: Issuing
+  definitions: Definitions
   /** Apple push; absent where apple is not configured. */
   push?: ApplePush
   /** What is kept at Google; absent where google is not configured. */

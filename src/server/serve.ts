@@ -11,6 +11,7 @@ import type { Platform } from '../wallets/wallet.ts'
 import { createApp } from './app.ts'
 import type { Config } from './config.ts'
 import type { Services } from './context.ts'
+import { createDefinitions } from './definitions.ts'
 import { createGoogleSync } from './google-sync.ts'
 import { createIssuing } from './issuing.ts'
 import { giveUp, jobHandlers, laneOptions } from './jobs/handlers.ts'
@@ -78,7 +79,18 @@ export async function startServer({ config, log, clock = () => new Date() }: Ser
     const outbound = createOutbound({ allowInsecure: config.allowInsecureWebhooks })
     closers.push(() => outbound.close())
     const services: Services = {
-      ...{ store, wallets, links, issuing, webhookSecrets, outbound, stopping: stopping.signal, clock, log },
+      ...{
+        store,
+        wallets,
+        links,
+        issuing,
+        definitions: createDefinitions(store),
+        webhookSecrets,
+        outbound,
+        clock,
+        log,
+      },
+      stopping: stopping.signal,
       ...(push && { push }),
       ...(google && { google }),
     }

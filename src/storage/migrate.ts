@@ -4,7 +4,9 @@ import { isPostgres } from './dialect.ts'
 import * as start from './migrations/0001-start.ts'
 import * as phones from './migrations/0002-phones.ts'
 import * as lanes from './migrations/0003-lanes.ts'
+import * as scans from './migrations/0005-scans.ts'
 import * as webhooks from './migrations/0006-webhooks.ts'
+import * as offline from './migrations/0007-offline.ts'
 import * as statistics from './migrations/0008-statistics.ts'
 import * as failedJobs from './migrations/0010-failed-jobs.ts'
 
@@ -17,7 +19,9 @@ const migrations: Record<string, Migration> = {
   '0001-start': start,
   '0002-phones': phones,
   '0003-lanes': lanes,
+  '0005-scans': scans,
   '0006-webhooks': webhooks,
+  '0007-offline': offline,
   '0008-statistics': statistics,
   '0010-failed-jobs': failedJobs,
 }

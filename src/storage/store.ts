@@ -1,14 +1,18 @@
 import type { Knex } from 'knex'
+import { AcceptedScans } from './accepted-scans.ts'
 import { Backlog } from './backlog.ts'
 import type { Database } from './database.ts'
 import { Deliveries } from './deliveries.ts'
+import { DoorList } from './door-list.ts'
 import { Events } from './events.ts'
 import { GoogleObjects } from './google-objects.ts'
+import { Identifiers } from './identifiers.ts'
 import { Images } from './images.ts'
 import { Jobs, type Lane } from './jobs.ts'
 import { Passes } from './passes.ts'
 import { Projects } from './projects.ts'
 import { Registrations } from './registrations.ts'
+import { Scans } from './scans.ts'
 import { Settings } from './settings.ts'
 import { TemplateVersions } from './template-versions.ts'
 import { Templates } from './templates.ts'
@@ -30,6 +34,10 @@ export interface Repositories {
   googleObjects: GoogleObjects
   webhooks: Webhooks
   deliveries: Deliveries
+  identifiers: Identifiers
+  scans: Scans
+  acceptedScans: AcceptedScans
+  doorList: DoorList
   jobs: Jobs
   backlog: Backlog
   events: Events
@@ -76,5 +84,9 @@ function repositories(db: Knex, onJobs: (lane: Lane) => void): Repositories {
     jobs,
     backlog: new Backlog(db),
     events: new Events(db, deliveries, jobs),
+    identifiers: new Identifiers(db),
+    scans: new Scans(db),
+    acceptedScans: new AcceptedScans(db),
+    doorList: new DoorList(db),
   }
 }

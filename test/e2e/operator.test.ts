@@ -32,7 +32,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const workspace = await ok(['workspace', 'create', '--name', 'acme'], database)
     expect(workspace).toEqual({
       ...{ id: expect.any(String), name: 'acme', createdAt: expect.any(String) },
-      ...{ suspendedAt: null, expiresAt: null },
+      ...{ suspendedAt: null, expiresAt: null, offlineScanning: true },
     })
     const { token } = await ok(['token', 'create', '--name', 'a', '--workspace', 'acme'], database)
     expect(await statusFor(server, token)).toBe(200)

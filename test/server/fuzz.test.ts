@@ -62,7 +62,7 @@ describe.each(dialects)('on %s', (dialect) => {
 async function someOfEach(workspace: TestWorkspace): Promise<KnownIds> {
   const ids: KnownIds = {
     ...{ projectId: [], templateId: [], templateVersionId: [], passId: [], image: [] },
-    ...{ webhookId: [], deliveryId: [] },
+    ...{ webhookId: [], deliveryId: [], scanId: [] },
   }
   for (let count = 0; count < 3; count += 1) {
     const project = await makeProject(workspace)
@@ -79,6 +79,7 @@ async function someOfEach(workspace: TestWorkspace): Promise<KnownIds> {
     ids.templateId!.push(pass.templateId!)
     ids.templateVersionId!.push(draft.id, pass.templateVersionId!)
     ids.passId!.push(pass.id)
+    ids.scanId!.push((await workspace.ok(contract.scans.create, { body: { passId: pass.id } })).scan.id)
     ids.image!.push(image.id)
   }
   return ids
@@ -92,6 +93,7 @@ const idNames: Record<string, string> = {
   passes: 'passId',
   webhooks: 'webhookId',
   deliveries: 'deliveryId',
+  scans: 'scanId',
 }
 
 /** A request to any route: every part of it is now and then what the contract asks for, and now and then not at all. */

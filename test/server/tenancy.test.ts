@@ -19,9 +19,11 @@ const bodies: Record<string, object> = {
   'webhooks.update': { url: 'https://mine.example' },
 }
 
+type Name = 'project' | 'template' | 'published' | 'draft' | 'pass' | 'image' | 'webhook' | 'delivery' | 'scan'
+
 const tables = [
   ...['projects', 'templates', 'template_versions', 'images', 'passes', 'jobs', 'events', 'tokens'],
-  ...['webhooks', 'webhook_deliveries'],
+  ...['webhooks', 'webhook_deliveries', 'scans'],
 ]
 
 describe.each(dialects)('on %s', (dialect) => {
@@ -29,7 +31,7 @@ describe.each(dialects)('on %s', (dialect) => {
   let owner: TestWorkspace
   let stranger: TestWorkspace
   /** One id of each kind of row. */
-  let ids: Record<'project' | 'template' | 'published' | 'draft' | 'pass' | 'image' | 'webhook' | 'delivery', string>
+  let ids: Record<Name, string>
 
   beforeAll(async () => {
     owner = await api.workspace()
@@ -42,6 +44,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const endpoint = { url: 'https://hooks.example/passes', events: ['pass.issued' as const] }
     const webhook = await owner.ok(contract.webhooks.create, { body: endpoint })
     const delivery = await owner.ok(contract.webhooks.test, { params: { id: webhook.id } })
+    const { scan } = await owner.ok(contract.scans.create, { body: { passId: pass.id } })
     ids = {
       project: project.id,
       template: template.id,
@@ -51,6 +54,7 @@ describe.each(dialects)('on %s', (dialect) => {
       image: image.id,
       webhook: webhook.id,
       delivery: delivery.id,
+      scan: scan.id,
     }
   })
 
@@ -76,6 +80,7 @@ describe.each(dialects)('on %s', (dialect) => {
       await stranger.ok(contract.webhooks.list, {}),
       await stranger.ok(contract.deliveries.list, {}),
       await stranger.ok(contract.deliveries.list, { query: { webhookId: ids.webhook } }),
+      await stranger.ok(contract.scans.list, { query: { passId: ids.pass } }),
     ]) {
       expect([items, total]).toEqual([[], 0])
     }

@@ -130,6 +130,16 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
+  test.each([null, templateId(1)])(
+    'a page of the door list of project %s looks up its passes alone',
+    async (project) => {
+      for (const plan of await lists.plansOfDoorList(project)) {
+        expectFew(plan)
+        expect(plan.sorted, plan.text).toBeLessThan(100)
+      }
+    },
+  )
+
   test('the sweep finds what expired without a look at what did not', async () => {
     for (const plan of await lists.plansOfSweep()) {
       expect(plan.fullScans, plan.text).toEqual([])

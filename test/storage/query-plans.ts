@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import pg from 'pg'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { insertPasses } from '../../bench/support/many-passes.ts'
-import { newId } from '../../src/core/ids.ts'
+import { newId, parseUuid } from '../../src/core/ids.ts'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
 import { insertMany } from '../../src/storage/dialect.ts'
 import { migrate } from '../../src/storage/migrate.ts'
@@ -86,6 +86,15 @@ export function useLists(dialect: TestDialect) {
       return Promise.all([...statements].map(explain))
     },
 
+    /** Of the statements behind the first two pages of a door list. */
+    async plansOfDoorList(projectId: string | null): Promise<Plan[]> {
+      const request = { projectId, madeUntil: start, limit: 20 }
+      statements.length = 0
+      const { rows } = await store.doorList.list(workspaceId, request)
+      await store.doorList.list(workspaceId, { ...request, after: rows.at(-1)?.passId ?? newId(start) })
+      return Promise.all(statements.splice(0).map(explain))
+    },
+
     async plansOfSweep(): Promise<Plan[]> {
       statements.length = 0
       await store.passes.hasExpired(start)
@@ -97,7 +106,7 @@ export function useLists(dialect: TestDialect) {
   }
 }
 
-/** A fifth of the passes with windows, another with scans, some changed. */
+/** An identifier for each pass, windows and scans for a fifth, some changed. */
 async function addWindowsAndScans(db: Knex, workspaceId: string): Promise<void> {
   const ids: string[] = await db('passes').orderBy('id').pluck('id')
   await db.transaction(async (tx) => {
@@ -106,6 +115,8 @@ async function addWindowsAndScans(db: Knex, workspaceId: string): Promise<void> 
       await tx('pass_windows').insert({ ...row, start_date: `2027-01-${String(1 + (n % 28)).padStart(2, '0')}` })
       await tx('accepted_scans').insert({ ...row, scan_id: ids[n], scan_context_key: '2027-01-01', scanned_at: n })
     }
+    const identifier = (id: string) => ({ workspace_id: workspaceId, digest: parseUuid(id), pass_id: id, active: true })
+    await insertMany(tx, 'pass_identifiers', ids.map(identifier))
     await tx('passes').whereIn('id', tx('pass_windows').select('pass_id')).update({ has_windows: true })
     await tx('passes').whereIn('id', ids.slice(0, 50)).update({ revision: 3, template_version: 3 })
   })

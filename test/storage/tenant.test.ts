@@ -2,11 +2,14 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
+import { planRedemption } from '../../src/core/rules/redemption-plan.ts'
+import { identifierDigest } from '../../src/core/rules/scan-code.ts'
 import type { Database } from '../../src/storage/database.ts'
 import type { StoredDelivery } from '../../src/storage/delivery-row.ts'
 import type { Repositories, Store } from '../../src/storage/store.ts'
 import { dialects } from '../support/databases.ts'
 import {
+  acceptedScan,
   definition,
   insertPasses,
   insertTemplate,
@@ -79,6 +82,18 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     tx.registrations.setPushed(intruder, [{ passId: pass, deviceId: 'device', version: 9 }], later(1)),
   'registrations.setError': (tx, intruder, { pass }) => tx.registrations.setError(intruder, pass, 'device', 'x'),
   'registrations.announce': (tx, intruder, { pass }) => tx.registrations.announce(intruder, [pass]),
+  'identifiers.listPassIds': (tx, intruder) => tx.identifiers.listPassIds(intruder, digest),
+  'identifiers.isStale': (tx, intruder, { pass }) => tx.identifiers.isStale(intruder, digest, pass),
+  'scans.find': (tx, intruder, { scan }) => tx.scans.find(intruder, scan),
+  'scans.listByExternalRefs': (tx, intruder) => tx.scans.listByExternalRefs(intruder, ['theirs']),
+  'scans.list': (tx, intruder) => tx.scans.list(intruder, { limit: 20 }),
+  'scans.counts': (tx, intruder) => tx.scans.counts(intruder, {}),
+  'acceptedScans.isCounted': (tx, intruder, { scan }) => tx.acceptedScans.isCounted(intruder, scan),
+  'acceptedScans.delete': (tx, intruder, { scan }) => tx.acceptedScans.delete(intruder, scan),
+  'acceptedScans.findHistory': (tx, intruder, { pass }) => tx.acceptedScans.findHistory(intruder, pass, plan, null),
+  'acceptedScans.listCounts': (tx, intruder, { pass }) => tx.acceptedScans.listCounts(intruder, [pass], null),
+  'acceptedScans.findPlace': (tx, intruder, { pass }) => tx.acceptedScans.findPlace(intruder, pass, start),
+  'doorList.list': (tx, intruder) => tx.doorList.list(intruder, { projectId: null, madeUntil: later(1), limit: 10 }),
   'googleObjects.list': (tx, intruder, { pass }) => tx.googleObjects.list(intruder, [pass]),
   'googleObjects.setSent': (tx, intruder, { pass }) => tx.googleObjects.setSent(intruder, pass, 9, later(1)),
   'googleObjects.setError': (tx, intruder, { pass }) => tx.googleObjects.setError(intruder, pass, 'x'),
@@ -126,7 +141,15 @@ const change = {
   identifierDigest: Buffer.from('x'),
 }
 
+const digest = identifierDigest('theirs')
+
+const plan = planRedemption({
+  ...{ status: 'ISSUED' as const, expiresAt: null, realTime: start },
+  policy: { perPeriod: { unit: 'day', count: 1, timezone: 'UTC' } },
+})
+
 interface Ids {
+  scan: string
   token: string
   project: string
   template: string
@@ -173,7 +196,11 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     tx.projects.insert(workspaceId, { name: 'Tour', description: '', color: 'gray' }, start),
   )
   const version = await insertTemplate(store, workspaceId, project.id)
-  const passes = [newPass(version, { externalPassId: 'theirs' }), newPass(version), newPass(version)]
+  const passes = [
+    newPass(version, { externalPassId: 'theirs', identifierDigest: digest }),
+    newPass(version),
+    newPass(version),
+  ]
   const [pass, issuing, failed] = (await insertPasses(store, workspaceId, passes)) as [string, string, string]
   const { token, delivery } = await store.transaction(async (tx) => {
     await tx.passes.setIssuing(workspaceId, [issuing], start)
@@ -199,7 +226,14 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     ])
     return { token, delivery }
   })
-  const ids = { project: project.id, template: version.templateId, version: version.id, pass, issuing, failed }
+  const template = version.templateId
+  const scan = acceptedScan(pass)
+  await store.transaction(async (tx) => {
+    await tx.scans.insert(workspaceId, [scan])
+    const use = { scanId: scan.id, passId: pass, projectId: project.id, templateId: template, scannedAt: start }
+    await tx.acceptedScans.insert(workspaceId, [{ ...use, scanContextKey: null, chargedWindow: null }])
+  })
+  const ids = { project: project.id, template, version: version.id, pass, issuing, failed, scan: scan.id }
   return { ...ids, token: token.id, webhook: delivery.webhookId, delivery }
 }
 
@@ -209,17 +243,19 @@ async function dump({ reader }: Database): Promise<string[][]> {
     ...['passes', 'pass_identifiers', 'pass_variables', 'pass_windows'],
     ...['apple_registrations', 'google_objects'],
     ...['webhooks', 'webhook_deliveries', 'webhook_attempts'],
+    ...['apple_registrations', 'google_objects', 'scans', 'accepted_scans'],
   ]
   const rows: object[][] = await Promise.all(tables.map((table) => reader(table)))
   return rows.map((some) => some.map((row) => JSON.stringify(row)).sort())
 }
 
-/** undefined, false, zero, and whatever holds nothing else. */
+/** undefined, null, false, zero, and whatever holds nothing else. */
 function isNothing(value: unknown): boolean {
-  if (value === undefined || value === false || value === 0) return true
-  if (value instanceof Set || value instanceof Map) return value.size === 0
+  if (value === undefined || value === null || value === false || value === 0) return true
+  if (value instanceof Set) return value.size === 0
+  if (value instanceof Map) return [...value.values()].every(isNothing)
   if (Array.isArray(value)) return value.length === 0
-  if (value === null || typeof value !== 'object') return false
+  if (typeof value !== 'object') return false
   return 'rows' in value ? isNothing(value.rows) : Object.values(value).every(isNothing)
 }
 

@@ -5,6 +5,7 @@ import type { ErrorBody } from '../../src/core/errors.ts'
 import type { Route, RouteCall, RouteResult } from '../../src/core/route.ts'
 import { createApp } from '../../src/server/app.ts'
 import type { Services } from '../../src/server/context.ts'
+import { createDefinitions } from '../../src/server/definitions.ts'
 import { createGoogleSync } from '../../src/server/google-sync.ts'
 import { createIssuing } from '../../src/server/issuing.ts'
 import { jobHandlers } from '../../src/server/jobs/handlers.ts'
@@ -102,6 +103,7 @@ export class Api {
         ttlDays: 400,
       }),
       issuing,
+      definitions: createDefinitions(store),
       google: createGoogleSync({ api: googleApi, wallet: wallets.google!, store, issuing, clock }),
       ...webhookServices(options.outbound),
       clock,

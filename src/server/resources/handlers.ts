@@ -3,6 +3,8 @@ import { deliveries } from './deliveries.ts'
 import { images } from './images.ts'
 import { passes } from './passes.ts'
 import { projects } from './projects.ts'
+import { scanner } from './scanner.ts'
+import { scans } from './scans.ts'
 import { templateVersions } from './template-versions.ts'
 import { templates } from './templates.ts'
 import { tokens } from './tokens.ts'
@@ -17,5 +19,7 @@ export const handlers: AllHandlers = {
   passes,
   webhooks,
   deliveries,
+  scans,
+  scanner,
   tokens,
 }

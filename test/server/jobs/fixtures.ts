@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import { onTestFinished, vi } from 'vitest'
 import type { Services } from '../../../src/server/context.ts'
+import { createDefinitions } from '../../../src/server/definitions.ts'
 import { createIssuing } from '../../../src/server/issuing.ts'
 import {
   type JobHandler,
@@ -52,6 +53,7 @@ export async function openServices(dialect: TestDialect, check: Wallet['check'] 
   const services: TestServices = {
     ...{ store, wallets, links, issuing: createIssuing(store, wallets), clock: () => now },
     ...webhookServices(),
+    definitions: createDefinitions(store),
     ...{ log: pino({ level: 'silent' }), url, database, workspaceId, version },
     advance(seconds) {
       now = later(seconds, now)
