@@ -5,11 +5,12 @@ import type { Readable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import type { Client } from '../../client/client.ts'
 import { UsageError } from '../errors.ts'
-import { type Progress, startProgress } from '../progress.ts'
+import { startProgress } from '../progress.ts'
 import { openCsv } from './csv.ts'
 import { atStart, fingerprint, type JournalEntry, openJournal } from './journal.ts'
 import { openOutput } from './output-file.ts'
 import { type FailedRow, failuresHeader, outHeader } from './results.ts'
+import { retryNotes } from './retry-notes.ts'
 import type { RowAction } from './row-action.ts'
 import { runRows } from './run.ts'
 import type { BulkSummary } from './summary.ts'
@@ -141,16 +142,4 @@ async function openFileJournal(
 
 async function sizeOf(file: string): Promise<number | undefined> {
   return file === '-' ? undefined : (await fingerprint(file)).bytes
-}
-
-const NOTE_EVERY_MS = 5_000
-
-/** Says that something is being waited for, but not once for each request in flight. */
-function retryNotes(progress: Progress) {
-  let notedAt = 0
-  return ({ error, waitSeconds }: { error: Error; waitSeconds: number }) => {
-    if (Date.now() - notedAt < NOTE_EVERY_MS) return
-    notedAt = Date.now()
-    progress.note(`${error.message}; trying again in ${waitSeconds.toFixed(1)} s`)
-  }
 }
