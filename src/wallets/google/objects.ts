@@ -41,7 +41,7 @@ const kindFields: Record<GoogleKind, (pass: WalletPass, issuer: GoogleIssuer) =>
       cardTitle: localized(firstText(card.logoText) ?? nameOf(card)),
       header: localized(firstText(title?.value, card.description) ?? nameOf(card)),
       subheader: subheader && localized(subheader),
-      logo: image(issuer, card, 'logo', 'icon'),
+      logo: image(issuer, card, 'icon', 'logo'),
       hexBackgroundColor: backgroundOf(card),
     }
   },

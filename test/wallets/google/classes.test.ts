@@ -81,8 +81,8 @@ test('under plain http a class names no image and no callback, which Google coul
   }
 })
 
-test('an icon stands in for a missing logo', () => {
-  const built = classOf({ passType: 'storeCard', design: { images: { icon: hero } } })
+test('the round place takes the icon, which is square, before a logo, which is mostly wide', () => {
+  const built = classOf({ passType: 'storeCard', design: { images: { icon: hero, logo } } })
   expect(built.programLogo).toMatchObject({ sourceUri: { uri: `${publicUrl}/images/${hero}` } })
 })
 
