@@ -30,6 +30,7 @@ export interface GoogleApi {
   getObject(kind: GoogleKind, objectId: string): Promise<GoogleResource>
 }
 
+/** Read anew for each request: stand-ins move when another process takes over. */
 export interface GoogleEndpoints {
   /** Base of the REST interface, version included, without a slash at the end. */
   api: string
@@ -54,7 +55,13 @@ const REQUESTS_PER_SECOND = 18
 export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
   const { identity, endpoints = googleEndpoints, requestsPerSecond = REQUESTS_PER_SECOND, ...http } = options
   const pacing = createPacing(requestsPerSecond)
-  const tokens = createAccessTokens({ identity, url: endpoints.token, ...http })
+  const tokens = createAccessTokens({
+    identity,
+    get url() {
+      return endpoints.token
+    },
+    ...http,
+  })
 
   async function call(method: HttpRequest['method'], path: string, body?: object): Promise<string> {
     const token = await tokens.get()
