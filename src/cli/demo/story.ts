@@ -5,8 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { request } from 'undici'
 import { createClient } from '../../client/client.ts'
+import type { PictureOptions } from '../card/picture.ts'
+import { bannerLines, drawDevice } from '../device/show.ts'
 import { CliError } from '../errors.ts'
 import { count, duration } from '../output.ts'
+import { installOnPhones, watchChange } from './phones.ts'
 import { verifyPackage } from './pkpass.ts'
 import { type DemoServer, runCommand, startServer } from './program.ts'
 
@@ -21,6 +24,10 @@ export interface StoryOptions {
   /** An empty folder for the server's database, its keys and the links. */
   folder: string
   onStep: (step: Step) => void
+  /** What the screen of a phone shows. */
+  onPicture: (picture: string) => void
+  /** How passes are drawn on this terminal. */
+  drawing: PictureOptions
 }
 
 const example = fileURLToPath(new URL('../../../examples/conference/', import.meta.url))
@@ -28,10 +35,10 @@ const SAMPLE = 20
 
 /**
  * The main job from beginning to end against a server of its own: a template, 2,000 tickets out of a CSV file, signed
- * packages checked with openssl, save links checked against the key.
+ * packages checked with openssl, save links checked against the key, and a change that arrives on two phones.
  * @throws whatever the first step that does not work throws
  */
-export async function tellStory({ folder, onStep }: StoryOptions): Promise<Step[]> {
+export async function tellStory({ folder, onStep, onPicture, drawing }: StoryOptions): Promise<Step[]> {
   const steps: Step[] = []
   const step = async <T>(title: string, work: () => Promise<T>, describe: (value: T) => string): Promise<T> => {
     const startedAt = performance.now()
@@ -87,6 +94,18 @@ export async function tellStory({ folder, onStep }: StoryOptions): Promise<Step[
       () => checkSmart(sample[0]!),
       (targets) => targets.join(', '),
     )
+    const phones = await step(
+      `Install the ticket of ${sample[0]!.label} on an iPhone and on an Android phone`,
+      () => installOnPhones(sample[0]!, folder),
+      (files) => `on the phones ${files.map(({ name }) => name).join(' and ')}`,
+    )
+    const [onIphone] = await step(
+      `Move ${sample[0]!.label} to another hall, with both phones awake`,
+      () => watchChange(phones, () => moveToHall(sample[0]!, server)),
+      (arrivals) => arrivals.map(({ file, seconds }) => `${file.name} knows after ${duration(seconds)}`).join(', '),
+    )
+    const device = onIphone!.file.read()
+    onPicture(`${bannerLines(device, onIphone!.change)}\n\n${await drawDevice(device, drawing)}`)
   } finally {
     await server.stop()
   }
@@ -132,6 +151,15 @@ async function untilIssued(rows: LinkRow[], server: DemoServer): Promise<string>
       await sleep(100)
     }
     throw new CliError(`The pass of ${last.label} is not issued after ${duration(PATIENCE_SECONDS)}`)
+  } finally {
+    await client.close()
+  }
+}
+
+async function moveToHall({ passId }: LinkRow, server: DemoServer): Promise<void> {
+  const client = createClient(server)
+  try {
+    await client.passes.update({ params: { id: passId }, body: { variables: { hall: 'Sala do Mar' } } })
   } finally {
     await client.close()
   }
