@@ -21,7 +21,7 @@ export const giveUp: Partial<Record<JobKind, GiveUp>> = { 'issue-pass': failPass
 /** How much of each lane is in flight at once. A batch that fails to reach a provider must not idle its whole lane. */
 export const laneOptions: Record<Lane, LaneOptions> = {
   issuing: { batchSize: 100, batches: 1 },
-  wallets: { batchSize: 100, batches: 4 },
+  wallets: { batchSize: 500, batches: 4 },
   // As many requests as Google may have from us at once; the outbox is the queue.
   google: { batchSize: 2, batches: 4 },
   upkeep: { batchSize: 10, batches: 1 },
