@@ -11,7 +11,7 @@ export function buildClass(issuer: GoogleIssuer, pass: Pick<WalletPass, 'templat
   const { templateId, templateCard: card } = pass
   const kind = kindOf(card)
   const resource: GoogleResource = {
-    id: classIdOf(issuer.issuerId, templateId),
+    id: classIdOf(issuer.issuerId, templateId, kind),
     ...compact({
       callbackOptions: callbackOptions(issuer),
       // Google approves a class on its own; every update has to ask for it again.

@@ -11,7 +11,7 @@ export function buildObject(issuer: GoogleIssuer, pass: WalletPass, at: Date): G
   const { card } = pass
   const resource: GoogleResource = {
     id: objectIdOf(issuer.issuerId, pass.id),
-    classId: classIdOf(issuer.issuerId, pass.templateId),
+    classId: classIdOf(issuer.issuerId, pass.templateId, kindOf(card)),
     state: stateOf(card, at),
     ...compact({
       barcode: barcode(card),
