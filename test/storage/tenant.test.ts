@@ -56,6 +56,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'images.listKnown': (tx, intruder) => tx.images.listKnown(intruder, [imageId]),
   'passes.find': (tx, intruder, { pass }) => tx.passes.find(intruder, pass),
   'passes.findForUpdate': (tx, intruder, { pass }) => tx.passes.findForUpdate(intruder, pass),
+  'passes.lockWalletVersion': (tx, intruder, { pass }) => tx.passes.lockWalletVersion(intruder, pass),
   'passes.list': (tx, intruder) => tx.passes.list(intruder, { ...byName, sortBy: 'label' }, start),
   'passes.listByIds': (tx, intruder, { pass }) => tx.passes.listByIds(intruder, [pass]),
   'passes.listByExternalIds': (tx, intruder) => tx.passes.listByExternalIds(intruder, ['theirs']),
