@@ -1,14 +1,8 @@
-import { pino } from 'pino'
 import { createApp } from '../../src/server/app.ts'
-import { createDefinitions } from '../../src/server/definitions.ts'
-import { createIssuing } from '../../src/server/issuing.ts'
-import { createLinks } from '../../src/server/links.ts'
-import { createOutbound } from '../../src/server/outbound.ts'
 import { createToken } from '../../src/server/tokens.ts'
-import { createWebhookSecrets } from '../../src/server/webhook-secrets.ts'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
-import { createStore } from '../../src/storage/store.ts'
+import { benchServices } from './services.ts'
 
 export interface BenchApp {
   app: ReturnType<typeof createApp>
@@ -23,21 +17,8 @@ export interface BenchApp {
 export async function openApp(databaseUrl: string): Promise<BenchApp> {
   const database = openDatabase(databaseUrl)
   await migrate(database)
-  const store = createStore(database)
-  const wallets = { all: [] }
-  const keys = { current: Buffer.alloc(32, 7), previous: [] }
-  const services = {
-    store,
-    wallets,
-    links: createLinks({ keys, publicUrl: 'https://passes.example', platforms: ['apple', 'google'], ttlDays: 400 }),
-    issuing: createIssuing(store, wallets),
-    webhookSecrets: createWebhookSecrets(keys),
-    outbound: createOutbound({ allowInsecure: false }),
-    stopping: new AbortController().signal,
-    definitions: createDefinitions(store),
-    clock: () => new Date(),
-    log: pino({ level: 'silent' }),
-  }
+  const services = benchServices(database)
+  const { store } = services
   const app = createApp({
     services,
     readiness: async () => ({}),

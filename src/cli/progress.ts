@@ -15,6 +15,8 @@ export interface ProgressOptions {
   total: number | undefined
   /** Where this run begins, which the rate and the time left do not count. */
   start: ProgressState
+  /** What is counted, in the plural; rows by default. */
+  unit?: string
 }
 
 export interface Progress {
@@ -45,9 +47,10 @@ export async function startProgress(options: ProgressOptions): Promise<Progress>
   }
 }
 
-async function openBar({ total, start }: ProgressOptions): Promise<SingleBar> {
+async function openBar(options: ProgressOptions): Promise<SingleBar> {
+  const { total, start } = options
   const { default: cliProgress } = await import('cli-progress')
-  const shown = '{rows} rows{failed} | {rate}/s'
+  const shown = '{rows}{failed} | {rate}/s'
   const bar = new cliProgress.SingleBar(
     {
       format: total === undefined ? shown : `[{bar}] {percentage}% | ${shown} | {left}`,
@@ -59,16 +62,16 @@ async function openBar({ total, start }: ProgressOptions): Promise<SingleBar> {
     },
     cliProgress.Presets.legacy,
   )
-  bar.start(total ?? 0, start.done, factsOf(start, { total, start }, 0))
+  bar.start(total ?? 0, start.done, factsOf(start, options, 0))
   return bar
 }
 
-function factsOf(state: ProgressState, { total, start }: ProgressOptions, seconds: number) {
+function factsOf(state: ProgressState, { total, start, unit = 'rows' }: ProgressOptions, seconds: number) {
   const isRunning = seconds > 0 && state.done > start.done
   const rate = isRunning ? (state.rows - start.rows) / seconds : 0
   const left = isRunning && total ? ((total - state.done) / (state.done - start.done)) * seconds : undefined
   return {
-    rows: count(state.rows),
+    rows: `${count(state.rows)} ${unit}`,
     failed: state.failed > 0 ? `, ${count(state.failed)} failed` : '',
     rate: count(Math.round(rate)),
     left: left === undefined ? '' : `${duration(Math.ceil(left))} left`,
@@ -77,5 +80,5 @@ function factsOf(state: ProgressState, { total, start }: ProgressOptions, second
 }
 
 function lineOf(facts: ReturnType<typeof factsOf>): string {
-  return [facts.percent, `${facts.rows} rows${facts.failed}`, `${facts.rate}/s`, facts.left].filter(Boolean).join(', ')
+  return [facts.percent, `${facts.rows}${facts.failed}`, `${facts.rate}/s`, facts.left].filter(Boolean).join(', ')
 }

@@ -2,14 +2,15 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Flags } from '@oclif/core'
-import { BaseCommand } from '../cli/base-command.ts'
+import { BaseCommand, terminalWidth } from '../cli/base-command.ts'
 import { duration } from '../cli/output.ts'
+import { colorDepth } from '../cli/settings.ts'
 
 export default class Demo extends BaseCommand {
   static override summary = 'Show the whole story against a throw-away server.'
   static override description =
     'Starts a server with sandbox credentials in a temporary folder, issues the 2,000 conference tickets of the examples, ' +
-    'and checks what phones would get. Exit code 0 only if each step worked. Needs openssl.'
+    'checks what phones would get, installs one on two virtual phones and shows a change arriving. Exit code 0 only if each step worked. Needs openssl.'
   static override examples = ['<%= config.bin %> demo', '<%= config.bin %> demo --keep']
   static override flags = {
     keep: Flags.boolean({ summary: 'Keep the folder with database, keys and links.' }),
@@ -23,6 +24,8 @@ export default class Demo extends BaseCommand {
       const steps = await tellStory({
         folder,
         onStep: ({ title, result, seconds }) => this.log(`✓ ${title}: ${result} (${duration(seconds)})`),
+        onPicture: (picture) => this.log(`\n${picture}`),
+        drawing: { colorDepth: flags['no-color'] ? 1 : colorDepth(process.stdout), width: terminalWidth() },
       })
       if (flags.keep) this.log(`\nKept ${folder}`)
       this.log('\nEverything worked. Next: passes serve')

@@ -13,7 +13,7 @@ import { googleCallbackPath, mountGoogleCallbacks } from './pages/google-callbac
 import { pageResponse } from './pages/html.ts'
 import { linkProblemPage } from './pages/link-problem-page.ts'
 import { openLink } from './pages/links.ts'
-import { mountPublic, publicPaths, type Readiness } from './pages/public.ts'
+import { linkPath, mountPublic, publicPaths, type Readiness } from './pages/public.ts'
 import type { Providers } from './providers.ts'
 import { handlers } from './resources/handlers.ts'
 
@@ -25,6 +25,9 @@ export interface AppOptions {
   rateLimit: { perSecond: number; burst: number }
   trustedProxies: number
 }
+
+/** What mails and chats look at before they show a link, HEAD, is answered as GET is, without the body. */
+const linkMethods = ['GET', 'HEAD'] as const
 
 /** Tells virtual phones where the stand-ins are. */
 const sandboxPath = '/sandbox'
@@ -53,10 +56,12 @@ export function createApp({ services, providers, readiness, rateLimit, trustedPr
     limitToken: createRateLimit(rateLimit),
     limitAddress,
   })
-  app.get('/l/:token', async (event) => {
-    await limitAddress(event)
-    return openLink(event, services)
-  })
+  for (const method of linkMethods) {
+    app.on(method, linkPath, async (event) => {
+      await limitAddress(event)
+      return openLink(event, services)
+    })
+  }
   mountPublic(app, services, readiness)
   // Phones come in bursts: only what is refused counts against an address.
   mountAppleService(app, services, limitAddress)
@@ -81,6 +86,7 @@ function noRoute(): Problem {
 function refuseOtherMethods(app: H3): void {
   const allowed = new Map<string, readonly string[]>(methodsByPath())
   for (const path of [...publicPaths, sandboxPath]) allowed.set(path, ['GET'])
+  allowed.set(linkPath, linkMethods)
   for (const [path, methods] of appleServicePaths) allowed.set(path, methods)
   allowed.set(googleCallbackPath, ['POST'])
   for (const [path, methods] of allowed) {
@@ -108,6 +114,6 @@ function answerProblem(problem: Problem, event: H3Event, { log }: Services): Res
 
 /** Whoever opens a link in a browser reads a page whatever goes wrong. */
 function isPersonWithLink({ req, url }: H3Event): boolean {
-  const isLink = req.method === 'GET' && url.pathname.startsWith('/l/')
+  const isLink = linkMethods.some((method) => method === req.method) && url.pathname.startsWith('/l/')
   return isLink && !(req.headers.get('accept') ?? '').includes('application/json')
 }

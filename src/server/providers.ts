@@ -1,5 +1,4 @@
 import { createPublicKey } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type ApplePush, createApplePush } from '../wallets/apple/push.ts'
 import { createGoogleApi, type GoogleApi } from '../wallets/google/api.ts'
@@ -9,7 +8,10 @@ import { startSandboxApns } from '../wallets/sandbox/apns-server.ts'
 import type { SandboxDirectory } from '../wallets/sandbox/directory.ts'
 import { createFaults, type Faults, parseFaults } from '../wallets/sandbox/faults.ts'
 import { startSandboxGoogle } from '../wallets/sandbox/google-server.ts'
+import { type StandIn, shareStandIn } from '../wallets/sandbox/sharing.ts'
 import { type Config, sandboxFolder } from './config.ts'
+import type { Logger } from './log.ts'
+import { loadSandboxApple } from './sandbox.ts'
 import type { Identities } from './wallets.ts'
 
 /** The connections to Apple and Google, or to their local stand-ins: only addresses, keys and trust roots differ. */
@@ -17,29 +19,36 @@ export interface Providers {
   push?: ApplePush
   googleApi?: GoogleApi
   callbacks?: CallbackVerifier
-  /** Where virtual phones find the stand-ins; null where every platform is real. */
-  sandbox: SandboxDirectory | null
+  /** Where virtual phones find the stand-ins at this moment; null where every platform is real. */
+  readonly sandbox: SandboxDirectory | null
   close(): Promise<void>
 }
 
 export interface ProvidersOptions {
   config: Config
   identities: Identities
-  /** Where this process listens, for callbacks of the stand-in. */
+  /** Where this process listens, for callbacks of the stand-in; empty for one that only works. */
   url: string
   clock: () => Date
+  log: Logger
 }
 
+/**
+ * Of processes that share a sandbox folder one plays each platform, and another takes over when it ends. One that only
+ * works never plays: the stand-in for Google could not call it back.
+ */
 export async function startProviders(options: ProvidersOptions): Promise<Providers> {
-  const { identities } = options
-  const faults = createFaults(parseFaults(options.config.faults))
+  const { identities, config } = options
+  const faults = createFaults(parseFaults(config.faults))
   const apple = identities.apple && (await startApple(options, faults))
   const google = identities.google && (await startGoogle(options, faults))
   const isSandboxed = identities.sandboxed.length > 0
   return {
     ...(apple && { push: apple.push }),
     ...(google && { googleApi: google.api, callbacks: google.callbacks }),
-    sandbox: isSandboxed ? { apple: apple?.sandbox ?? null, google: google?.sandbox ?? null } : null,
+    get sandbox() {
+      return isSandboxed ? { apple: apple?.sandbox() ?? null, google: google?.sandbox() ?? null } : null
+    },
     async close() {
       await apple?.close()
       await google?.close()
@@ -47,54 +56,120 @@ export async function startProviders(options: ProvidersOptions): Promise<Provide
   }
 }
 
-async function startApple({ config, identities, clock }: ProvidersOptions, faults: Faults) {
+async function startApple(options: ProvidersOptions, faults: Faults) {
+  const { config, identities, clock } = options
   const identity = identities.apple!
   if (!identities.sandboxed.includes('apple')) {
     const push = createApplePush({ identity })
-    return { push, sandbox: null, close: () => push.close() }
+    return { push, sandbox: () => null, close: () => push.close() }
   }
-  const folder = join(sandboxFolder(config), 'apple')
-  const read = (name: string) => readFile(join(folder, name), 'utf8')
-  const rootPem = await read('root.pem')
-  const apns = await startSandboxApns({
-    serverCertificate: await read('apns.pem'),
-    serverKey: await read('apns.key'),
-    clientRoot: rootPem + (await read('wwdr.pem')),
-    faults,
-    stateFile: join(sandboxFolder(config), 'device-tokens'),
-    clock,
+  const { rootPem, wwdrPem, serverCertificatePem, serverKeyPem } = await loadSandboxApple(config, clock())
+  const standIn = await share(options, 'apple', async () => {
+    const { close, address, port, control } = await startSandboxApns({
+      serverCertificate: serverCertificatePem,
+      serverKey: serverKeyPem,
+      clientRoot: rootPem + wwdrPem,
+      faults,
+      stateFile: join(sandboxFolder(config), 'device-tokens'),
+      clock,
+    })
+    return { addresses: { address, port, control }, close }
   })
-  const push = createApplePush({ identity, server: { address: apns.address, port: apns.port, ca: rootPem } })
+  const push = createMovingPush(standIn.find, (server) =>
+    createApplePush({ identity, server: { ...server, ca: rootPem } }),
+  )
   return {
     push,
-    sandbox: { control: apns.control, rootPem },
+    sandbox() {
+      const found = standIn.find()
+      return found ? { control: found.control, rootPem } : null
+    },
     async close() {
       await push.close()
-      await apns.close()
+      await standIn.close()
     },
   }
 }
 
-async function startGoogle({ config, identities, url, clock }: ProvidersOptions, faults: Faults) {
+async function startGoogle(options: ProvidersOptions, faults: Faults) {
+  const { config, identities, url, clock } = options
   const identity = identities.google!
   const { issuerId, clientEmail } = identity
   if (!identities.sandboxed.includes('google')) {
     const callbacks = createCallbackVerifier(issuerId, createRootKeys({ clock }))
-    return { api: createGoogleApi({ identity }), callbacks, sandbox: null, close: async () => undefined }
+    return { api: createGoogleApi({ identity }), callbacks, sandbox: () => null, close: async () => undefined }
   }
-  const stand = await startSandboxGoogle({
-    clientEmail,
-    publicKey: createPublicKey(identity.privateKey),
-    issuerId,
-    callbackUrl: `${url}/google/callbacks`,
-    faults,
-    stateFile: join(sandboxFolder(config), 'google-wallet'),
+  const standIn = await share(options, 'google', async () => {
+    const { close, ...addresses } = await startSandboxGoogle({
+      clientEmail,
+      publicKey: createPublicKey(identity.privateKey),
+      issuerId,
+      callbackUrl: `${url}/google/callbacks`,
+      faults,
+      stateFile: join(sandboxFolder(config), 'google-wallet'),
+      clock,
+    })
+    return { addresses, close }
+  })
+  const endpoints = {
+    get api() {
+      return standIn.find()?.apiUrl ?? NOWHERE
+    },
+    get token() {
+      return standIn.find()?.tokenUrl ?? NOWHERE
+    },
+  }
+  const rootKeys = createRootKeys({
+    get url() {
+      return standIn.find()?.keysUrl ?? NOWHERE
+    },
     clock,
   })
   return {
-    api: createGoogleApi({ identity, endpoints: { api: stand.apiUrl, token: stand.tokenUrl } }),
-    callbacks: createCallbackVerifier(issuerId, createRootKeys({ url: stand.keysUrl, clock })),
-    sandbox: { url: stand.url },
-    close: () => stand.close(),
+    api: createGoogleApi({ identity, endpoints }),
+    callbacks: createCallbackVerifier(issuerId, rootKeys),
+    sandbox() {
+      const found = standIn.find()
+      return found ? { url: found.url } : null
+    },
+    close: () => standIn.close(),
+  }
+}
+
+/** Asked while nobody plays a platform: nobody listens there, as when the real one is down. */
+const NOWHERE = 'http://127.0.0.1:9'
+
+function share<Addresses extends object>(
+  { config, url, log }: ProvidersOptions,
+  name: string,
+  start: () => Promise<StandIn<Addresses>>,
+) {
+  return shareStandIn({
+    folder: sandboxFolder(config),
+    name,
+    start: url === '' ? undefined : start,
+    onError: (error) => log.error({ err: error, platform: name }, 'could not take over a stand-in of the sandbox'),
+  })
+}
+
+type PushServer = Pick<Awaited<ReturnType<typeof startSandboxApns>>, 'address' | 'port'>
+
+/** Pushes to wherever APNs is at the moment. */
+function createMovingPush(find: () => PushServer | undefined, create: (server: PushServer) => ApplePush): ApplePush {
+  let latest: { port: number; push: ApplePush } | undefined
+  return {
+    async send(pushTokens) {
+      const server = find()
+      if (!server) {
+        return pushTokens.map((pushToken) => ({ pushToken, outcome: 'failed', reason: 'Nobody plays APNs.' }))
+      }
+      if (latest?.port !== server.port) {
+        const former = latest
+        latest = { port: server.port, push: create(server) }
+        await former?.push.close()
+      }
+      return latest.push.send(pushTokens)
+    },
+    close: async () => latest?.push.close(),
   }
 }

@@ -1,7 +1,9 @@
 import type { FailedJob, FailedJobFilter } from '../storage/backlog.ts'
+import type { JobKind } from '../storage/jobs.ts'
 import type { Repositories, Store } from '../storage/store.ts'
 
 const CHUNK = 200
+const walletUpdates: JobKind[] = ['update-wallet', 'update-google']
 
 /**
  * Runs jobs again that gave up, as an operator asks. A pass that failed with its job is QUEUED again; a wallet update
@@ -31,7 +33,7 @@ export async function retryJobs(store: Store, filter: FailedJobFilter, at: Date)
 async function reviveSubjects(tx: Repositories, workspaceId: string, jobs: FailedJob[], at: Date): Promise<void> {
   const issued = jobs.filter((job) => job.kind === 'issue-pass').map((job) => job.subject)
   await tx.passes.setQueuedAgain(workspaceId, issued, at)
-  const updates = new Map(jobs.filter((job) => job.kind === 'update-wallet').map((job) => [job.subject, job]))
+  const updates = new Map(jobs.filter((job) => walletUpdates.includes(job.kind)).map((job) => [job.subject, job]))
   const passes = await tx.passes.listByIds(workspaceId, [...updates.keys()])
   await tx.events.insert(
     workspaceId,

@@ -1,49 +1,119 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type AppleIdentity, parseAppleIdentity } from '../wallets/apple/identity.ts'
 import { type GoogleIdentity, parseGoogleIdentity } from '../wallets/google/identity.ts'
 import { createSandboxApple } from '../wallets/sandbox/certificates.ts'
 import { createSandboxGoogle } from '../wallets/sandbox/google-identity.ts'
+import { CredentialError } from '../wallets/wallet.ts'
 import { type Config, sandboxFolder } from './config.ts'
 
 /** Sandbox credentials: made on first start, kept beside the database, readable by their owner only. */
 
 const APPLE = { passTypeIdentifier: 'pass.test.passes.sandbox', teamIdentifier: 'SANDBOX001' }
 
-export async function loadSandboxApple(config: Config, at: Date): Promise<AppleIdentity> {
-  const folder = await loadOrCreate(join(sandboxFolder(config), 'apple'), async () => {
-    const made = await createSandboxApple({ ...APPLE, at })
-    return {
-      'root.pem': made.rootPem,
-      'wwdr.pem': made.wwdrPem,
-      'pass.pem': made.certificatePem,
-      'pass.key': made.keyPem,
-      'apns.pem': made.serverCertificatePem,
-      'apns.key': made.serverKeyPem,
-    }
-  })
-  const read = async (name: string) => ({ source: join(folder, name), pem: await readFile(join(folder, name)) })
-  return parseAppleIdentity(
-    { certificate: await read('pass.pem'), key: await read('pass.key'), wwdr: await read('wwdr.pem'), ...APPLE },
-    at,
+/** Who signs in the sandbox, and what the stand-in for APNs shows and trusts. */
+export interface AppleSandbox {
+  identity: AppleIdentity
+  rootPem: string
+  wwdrPem: string
+  serverCertificatePem: string
+  serverKeyPem: string
+}
+
+export function loadSandboxApple(config: Config, at: Date): Promise<AppleSandbox> {
+  return loadOrCreate(
+    join(sandboxFolder(config), 'apple'),
+    async () => {
+      const made = await createSandboxApple({ ...APPLE, at })
+      return {
+        'root.pem': made.rootPem,
+        'wwdr.pem': made.wwdrPem,
+        'pass.pem': made.certificatePem,
+        'pass.key': made.keyPem,
+        'apns.pem': made.serverCertificatePem,
+        'apns.key': made.serverKeyPem,
+      }
+    },
+    async (folder) => {
+      const read = async (name: string) => ({ source: join(folder, name), pem: await readFile(join(folder, name)) })
+      const identity = parseAppleIdentity(
+        { certificate: await read('pass.pem'), key: await read('pass.key'), wwdr: await read('wwdr.pem'), ...APPLE },
+        at,
+      )
+      const text = async (name: string) => (await read(name)).pem.toString()
+      const sandbox = {
+        identity,
+        rootPem: await text('root.pem'),
+        wwdrPem: await text('wwdr.pem'),
+        serverCertificatePem: await text('apns.pem'),
+        serverKeyPem: await text('apns.key'),
+      }
+      if (!isChainSound(sandbox, at)) throw new CredentialError(`The certificates in ${folder} are not sound.`)
+      return sandbox
+    },
   )
 }
 
-export async function loadSandboxGoogle(config: Config): Promise<GoogleIdentity> {
-  const folder = await loadOrCreate(join(sandboxFolder(config), 'google'), async () => {
-    const made = await createSandboxGoogle()
-    return { 'service-account.json': made.serviceAccountJson, 'issuer-id': made.issuerId }
-  })
-  const source = join(folder, 'service-account.json')
-  const issuerId = await readFile(join(folder, 'issuer-id'), 'utf8')
-  return parseGoogleIdentity({ source, json: await readFile(source, 'utf8') }, issuerId.trim())
+export function loadSandboxGoogle(config: Config): Promise<GoogleIdentity> {
+  return loadOrCreate(
+    join(sandboxFolder(config), 'google'),
+    async () => {
+      const made = await createSandboxGoogle()
+      return { 'service-account.json': made.serviceAccountJson, 'issuer-id': made.issuerId }
+    },
+    async (folder) => {
+      const source = join(folder, 'service-account.json')
+      const issuerId = await readFile(join(folder, 'issuer-id'), 'utf8')
+      return parseGoogleIdentity({ source, json: await readFile(source, 'utf8') }, issuerId.trim())
+    },
+  )
 }
 
-/** A folder appears whole or not at all; of servers that start together the first one's stands. */
-async function loadOrCreate(folder: string, make: () => Promise<Record<string, string>>): Promise<string> {
-  if (await exists(folder)) return folder
+/** Root and push server; who signs was checked when it was read. */
+function isChainSound({ rootPem, wwdrPem, serverCertificatePem, serverKeyPem }: AppleSandbox, at: Date): boolean {
+  try {
+    const [root, wwdr, server] = [rootPem, wwdrPem, serverCertificatePem].map((pem) => new X509Certificate(pem))
+    return (
+      [root!, server!].every(({ validFrom, validTo }) => at >= new Date(validFrom) && at <= new Date(validTo)) &&
+      [wwdr!, server!].every((certificate) => certificate.verify(root!.publicKey)) &&
+      server!.checkPrivateKey(createPrivateKey(serverKeyPem))
+    )
+  } catch {
+    // What cannot be read is not sound.
+    return false
+  }
+}
+
+/**
+ * Reads the folder, which is made where it is not there. Where something in it is missing, broken or expired the next one
+ * stands in its place (`apple`, `apple-2`, `apple-3`): each appears whole or not at all, and of servers that start
+ * together the first one's stands.
+ */
+async function loadOrCreate<T>(
+  base: string,
+  make: () => Promise<Record<string, string>>,
+  read: (folder: string) => Promise<T>,
+): Promise<T> {
+  for (let number = 1; ; number += 1) {
+    const folder = number === 1 ? base : `${base}-${number}`
+    const isThere = await exists(folder)
+    if (!isThere) await create(folder, make)
+    try {
+      return await read(folder)
+    } catch (error) {
+      if (!isThere || !isUnsound(error)) throw error
+    }
+  }
+}
+
+function isUnsound(error: unknown): boolean {
+  return error instanceof CredentialError || (error as NodeJS.ErrnoException).code === 'ENOENT'
+}
+
+async function create(folder: string, make: () => Promise<Record<string, string>>): Promise<void> {
   await mkdir(dirname(folder), { recursive: true, mode: 0o700 })
-  const draft = await mkdtemp(`${folder}-`)
+  const draft = await mkdtemp(`${folder}.draft-`)
   try {
     for (const [name, content] of Object.entries(await make())) {
       await writeFile(join(draft, name), content, { mode: 0o600, flush: true })
@@ -53,7 +123,6 @@ async function loadOrCreate(folder: string, make: () => Promise<Record<string, s
     await rm(draft, { recursive: true, force: true })
     if (!(await exists(folder))) throw error
   }
-  return folder
 }
 
 async function exists(folder: string): Promise<boolean> {

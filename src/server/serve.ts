@@ -70,7 +70,7 @@ export async function startServer({ config, log, clock = () => new Date() }: Ser
     const wallets = createWallets(identities, { publicUrl, loadImage: (id) => loadImage(store, id) })
     const links = createLinks({ keys, publicUrl, platforms: config.platforms, ttlDays: config.linkTtlDays })
     const issuing = createIssuing(store, wallets)
-    const providers = await startProviders({ config, identities, url, clock })
+    const providers = await startProviders({ config, identities, url, clock, log })
     closers.push(() => providers.close())
     const { push, googleApi: api } = providers
     const google = api && wallets.google && createGoogleSync({ api, wallet: wallets.google, store, issuing, clock })

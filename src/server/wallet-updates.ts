@@ -1,21 +1,21 @@
 import type { Repositories } from '../storage/store.ts'
 
 /**
- * Queues the update of wallets that hold these passes, one job a pass however many changes come together. Called in the
- * transaction of the change, which holds the passes' rows; passes that no wallet holds cost nothing more.
+ * Queues the update of wallets that hold these passes, one job a pass and platform however many changes come together.
+ * Called in the transaction of the change, which holds the passes' rows; passes that no wallet holds cost nothing more.
  */
 export async function queueWalletUpdates(
   tx: Repositories,
   workspaceId: string,
   passIds: string[],
-  cause: { at: Date; correlationId: string | null },
+  { at, correlationId }: { at: Date; correlationId: string | null },
 ): Promise<void> {
-  const held = new Set([
-    ...(await tx.registrations.list(workspaceId, passIds)).map(({ passId }) => passId),
-    ...(await tx.googleObjects.list(workspaceId, passIds)).map(({ passId }) => passId),
-  ])
-  const jobs = passIds
-    .filter((id) => held.has(id))
-    .map((subject) => ({ workspaceId, kind: 'update-wallet' as const, subject, correlationId: cause.correlationId }))
-  await tx.jobs.insertOnce(jobs, cause.at)
+  const held = {
+    'update-wallet': await tx.registrations.listHeldPasses(workspaceId, passIds),
+    'update-google': (await tx.googleObjects.list(workspaceId, passIds)).map(({ passId }) => passId),
+  }
+  for (const kind of ['update-wallet', 'update-google'] as const) {
+    const jobs = held[kind].map((subject) => ({ workspaceId, kind, subject, correlationId }))
+    await tx.jobs.insertOnce(jobs, at)
+  }
 }

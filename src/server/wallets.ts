@@ -60,7 +60,7 @@ function hasCredentials({ apple, google }: Config, platform: Platform): boolean 
 }
 
 async function loadApple(config: Config, isSandboxed: boolean, at: Date): Promise<AppleIdentity> {
-  if (isSandboxed) return loadSandboxApple(config, at)
+  if (isSandboxed) return (await loadSandboxApple(config, at)).identity
   const { certificate, key, keyPassphrase, wwdr, passTypeIdentifier, teamIdentifier } = config.apple
   return parseAppleIdentity(
     {

@@ -17,6 +17,11 @@ export function forUpdate<Q extends Knex.QueryBuilder>(db: Knex, query: Q, ...ta
   return (isPostgres(db) ? query.forUpdate(...tables) : query) as Q
 }
 
+/** Keeps the rows of a select as they are until the transaction ends; others may do the same at once. */
+export function forShare<Q extends Knex.QueryBuilder>(db: Knex, query: Q): Q {
+  return (isPostgres(db) ? query.forShare() : query) as Q
+}
+
 /** As forUpdate, passing over rows that another worker holds. */
 export function forUpdateSkipLocked<Q extends Knex.QueryBuilder>(db: Knex, query: Q): Q {
   return (isPostgres(db) ? query.forUpdate().skipLocked() : query) as Q

@@ -32,7 +32,7 @@ export class GoogleObjects {
     return rows.map(toObject)
   }
 
-  /** Google has this version now; an older one never takes the place of a newer. */
+  /** Google was sent this version. Where it had been sent a newer one, only the older one is sure to be there. */
   async setSent(workspaceId: string, passId: string, version: number, at: Date): Promise<void> {
     const key = { workspace_id: workspaceId, pass_id: passId }
     const isOurs = await this.db('passes').where({ workspace_id: workspaceId, id: passId }).first('id')
@@ -43,7 +43,6 @@ export class GoogleObjects {
       .ignore()
     await this.db('google_objects')
       .where(key)
-      .where('sent_version', '<=', version)
       .update({ sent_version: version, sent_at: at.getTime(), last_error: null })
   }
 

@@ -4,14 +4,15 @@ import { newId } from '../core/ids.ts'
 import { deleteReturningIds, forUpdateSkipLocked, idIsChosen, insertMany } from './dialect.ts'
 
 /** Queues of the outbox that are worked off side by side: what is slow or much in one never holds up another. */
-export const lanes = ['issuing', 'wallets', 'webhooks', 'upkeep'] as const
+export const lanes = ['issuing', 'wallets', 'google', 'webhooks', 'upkeep'] as const
 export type Lane = (typeof lanes)[number]
 
 /** Kinds of work with the lane of each; within a lane 0 is for what a person waits for, 9 for what may take its time. */
 const kinds = {
   'issue-pass': { lane: 'issuing', priority: 3 },
   'update-wallet': { lane: 'wallets', priority: 4 },
-  'upsert-google-class': { lane: 'wallets', priority: 4 },
+  'update-google': { lane: 'google', priority: 4 },
+  'upsert-google-class': { lane: 'google', priority: 3 },
   'deliver-webhooks': { lane: 'webhooks', priority: 4 },
   'detach-project': { lane: 'upkeep', priority: 9 },
 } as const satisfies Record<string, { lane: Lane; priority: number }>
@@ -143,6 +144,14 @@ export class Jobs {
   /** Gives jobs back to run later. */
   async retry(jobs: Job[], runAt: Date, error: string): Promise<void> {
     await this.held(jobs).update({ claim_token: null, run_at: runAt.getTime(), last_error: error })
+  }
+
+  /** Gives jobs back that could not even begin: the run does not count. */
+  async putOff(jobs: Job[], runAt: Date): Promise<void> {
+    await this.held(jobs).update({
+      ...{ claim_token: null, run_at: runAt.getTime() },
+      attempts: this.db.raw('attempts - 1'),
+    })
   }
 
   /** Sets jobs aside for an operator to look at; false when they were no longer ours. */

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { PassStatus } from '../core/contract/pass-status.ts'
-import { forUpdate, forUpdateSkipLocked, idIsChosen, runPrepared } from './dialect.ts'
+import { forShare, forUpdate, forUpdateSkipLocked, idIsChosen, runPrepared } from './dialect.ts'
 import type { ListPage } from './list.ts'
 import { activateIdentifier, insertIndex, replaceIndex } from './pass-index.ts'
 import { listPasses, type PassListRequest } from './pass-list.ts'
@@ -45,6 +45,12 @@ export class Passes {
       'passes',
     ).first()
     return row && toPass(row)
+  }
+
+  /** What wallets are to show, which stays so until the transaction ends: any number of phones may register at once. */
+  async lockWalletVersion(workspaceId: string, id: string): Promise<number | undefined> {
+    const row = await forShare(this.db, this.row(workspaceId, id).select('wallet_version')).first()
+    return row?.wallet_version
   }
 
   /**

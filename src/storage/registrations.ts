@@ -29,6 +29,14 @@ interface Row {
   last_error: string | null
 }
 
+/** A device that is to be told that its pass changed. */
+export interface Behind extends Pick<Registration, 'passId' | 'deviceId' | 'pushToken'> {
+  /** What the pass shows now. */
+  walletVersion: number
+}
+
+type BehindRow = Pick<Row, 'pass_id' | 'device_id' | 'push_token'> & { wallet_version: number }
+
 export class Registrations {
   private readonly db: Knex
 
@@ -71,6 +79,31 @@ export class Registrations {
       .whereIn('pass_id', passIds)
       .orderBy(['registered_at', 'device_id'])
     return rows.map(toRegistration)
+  }
+
+  /** Those of these passes that some device holds. */
+  async listHeldPasses(workspaceId: string, passIds: string[]): Promise<string[]> {
+    return this.db('apple_registrations')
+      .where({ workspace_id: workspaceId })
+      .whereIn('pass_id', passIds)
+      .distinct('pass_id')
+      .pluck('pass_id')
+  }
+
+  /** Devices that were not pushed yet for what their pass now shows. */
+  async listBehind(workspaceId: string, passIds: string[]): Promise<Behind[]> {
+    const rows: BehindRow[] = await this.db('apple_registrations')
+      .join('passes', 'passes.id', 'apple_registrations.pass_id')
+      .where('apple_registrations.workspace_id', workspaceId)
+      .whereIn('apple_registrations.pass_id', passIds)
+      .whereRaw('apple_registrations.pushed_version < passes.wallet_version')
+      .select('pass_id', 'device_id', 'push_token', 'wallet_version')
+    return rows.map((row) => ({
+      passId: row.pass_id,
+      deviceId: row.device_id,
+      pushToken: row.push_token,
+      walletVersion: row.wallet_version,
+    }))
   }
 
   /**
@@ -122,17 +155,21 @@ export class Registrations {
     pushes: { passId: string; deviceId: string; version: number }[],
     at: Date,
   ): Promise<void> {
-    for (const { passId, version, deviceIds } of byPassAndVersion(pushes)) {
-      await this.db('apple_registrations')
-        .where({ workspace_id: workspaceId, pass_id: passId })
-        .whereIn('device_id', deviceIds)
-        .where('pushed_version', '<', version)
-        .update({ pushed_version: version, pushed_at: at.getTime(), last_error: null })
+    for (const version of new Set(pushes.map((push) => push.version))) {
+      for (const some of chunks(pushes.filter((push) => push.version === version))) {
+        await this.some(workspaceId, some)
+          .where('pushed_version', '<', version)
+          .update({ pushed_version: version, pushed_at: at.getTime(), last_error: null })
+      }
     }
   }
 
-  async setError(workspaceId: string, passId: string, deviceId: string, error: string): Promise<void> {
-    await this.one(workspaceId, passId, deviceId).update({ last_error: error })
+  async setErrors(
+    workspaceId: string,
+    registrations: Pick<Registration, 'passId' | 'deviceId'>[],
+    error: string,
+  ): Promise<void> {
+    for (const some of chunks(registrations)) await this.some(workspaceId, some).update({ last_error: error })
   }
 
   /** Apple says that these tokens are dead; a device that came back with another token stays. */
@@ -154,21 +191,21 @@ export class Registrations {
       .update({ wallet_tag: row.value })
   }
 
+  private some(workspaceId: string, registrations: Pick<Registration, 'passId' | 'deviceId'>[]) {
+    const keys = registrations.map(({ passId, deviceId }) => [deviceId, passId])
+    return this.db('apple_registrations').where({ workspace_id: workspaceId }).whereIn(['device_id', 'pass_id'], keys)
+  }
+
   private one(workspaceId: string, passId: string, deviceId: string) {
     return this.db('apple_registrations').where({ workspace_id: workspaceId, pass_id: passId, device_id: deviceId })
   }
 }
 
-/** A burst of phones with one pass is one statement. */
-function byPassAndVersion(pushes: { passId: string; deviceId: string; version: number }[]) {
-  const groups = new Map<string, { passId: string; version: number; deviceIds: string[] }>()
-  for (const { passId, version, deviceId } of pushes) {
-    const key = `${passId} ${version}`
-    const group = groups.get(key) ?? { passId, version, deviceIds: [] }
-    group.deviceIds.push(deviceId)
-    groups.set(key, group)
-  }
-  return groups.values()
+/** As many pairs as one statement takes well. */
+const CHUNK = 500
+
+function chunks<T>(items: T[]): T[][] {
+  return Array.from({ length: Math.ceil(items.length / CHUNK) }, (_, n) => items.slice(n * CHUNK, (n + 1) * CHUNK))
 }
 
 function toRegistration(row: Row): Registration {

@@ -125,6 +125,15 @@ export class TemplateVersions {
     return (await this.rendering(workspaceId).whereIn('template_versions.id', ids)).map(toPublished)
   }
 
+  /** Definitions that passes of a version may have been rendered with before they came to it. */
+  async listPublishedBefore(workspaceId: string, templateId: string, version: number): Promise<Definition[]> {
+    const rows: Pick<Row, 'definition'>[] = await this.db('template_versions')
+      .where({ workspace_id: workspaceId, template_id: templateId, stage: 'published' })
+      .where('version', '<', version)
+      .select('definition')
+    return rows.map((row) => JSON.parse(row.definition))
+  }
+
   async findPublished(workspaceId: string, templateId: string, version: number): Promise<PublishedVersion | undefined> {
     const row = await this.rendering(workspaceId)
       .where({ template_id: templateId, version, stage: 'published' })

@@ -183,21 +183,6 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     expect(await left('منذ')).toBeGreaterThan(await left('الفرع'))
   })
 
-  test('the preview of a version looks the same when it is kept as a file', async () => {
-    const versions = await server.client.templates.list({ query: {} })
-    const { id } = versions.items.find(({ name }) => name === 'Polyglot 2027 ticket')!
-    const [version] = await server.client.templateVersions.list({ query: { templateId: id } })
-    const answer = await fetch(`${server.url}/v1/template-versions/${version!.id}/preview?format=html`, {
-      headers: { authorization: `Bearer ${server.token}` },
-    })
-    const { page, incidents } = await visit(browser)
-    await page.setContent(await answer.text(), { waitUntil: 'networkidle' })
-    const widths = await widthsOfImages(page)
-    expect(widths).toEqual([480, 1125])
-    expect(await accessibilityIssues(page)).toEqual([])
-    expect(incidents).toEqual([])
-  })
-
   let issued = 0
 
   /** Issues a pass and resolves to its smart link. */

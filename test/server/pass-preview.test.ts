@@ -62,6 +62,23 @@ describe.each(dialects)('on %s', (dialect) => {
     await expect(verify(folder)).rejects.toMatchObject({ exitCode: 4 })
   })
 
+  test('format=html is a page with both phones, or the one that is asked for, under a strict policy', async () => {
+    const workspace = await api.workspace()
+    const { id } = await issuedPass(workspace, { label: 'Ada <b>', variables: { seat: 'B7' } })
+    const answer = await workspace.call(preview, { params: { id }, query: { format: 'html' } })
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+    expect(answer.headers.get('content-security-policy')).toMatch(/^default-src 'none';.* img-src data:;/)
+    for (const part of ['Apple Wallet', 'Google Wallet', 'B7', 'Ada &#60;b&#62;']) expect(answer.text).toContain(part)
+    expect(answer.text).not.toContain('<b>')
+    const query = { format: 'html', platform: 'google' } as const
+    const one = await workspace.call(preview, { params: { id }, query })
+    expect(one.text).not.toContain('Apple Wallet')
+    await workspace.ok(contract.passes.void, { params: { id } })
+    const over = await workspace.call(preview, { params: { id }, query: { format: 'html' } })
+    expect(over.text).toContain('<p class="stamp">VOID</p>')
+    expect(over.text).toContain('<p class="stamp">INACTIVE</p>')
+  })
+
   test('a void pass is shown as void, on both platforms and in the file', async () => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)

@@ -54,11 +54,14 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'templateVersions.listNewestPublished': (tx, intruder, { template }) =>
     tx.templateVersions.listNewestPublished(intruder, [template]),
   'templateVersions.listByIds': (tx, intruder, { version }) => tx.templateVersions.listByIds(intruder, [version]),
+  'templateVersions.listPublishedBefore': (tx, intruder, { template }) =>
+    tx.templateVersions.listPublishedBefore(intruder, template, 9),
   'templateVersions.findPublished': (tx, intruder, { template }) =>
     tx.templateVersions.findPublished(intruder, template, 1),
   'images.listKnown': (tx, intruder) => tx.images.listKnown(intruder, [imageId]),
   'passes.find': (tx, intruder, { pass }) => tx.passes.find(intruder, pass),
   'passes.findForUpdate': (tx, intruder, { pass }) => tx.passes.findForUpdate(intruder, pass),
+  'passes.lockWalletVersion': (tx, intruder, { pass }) => tx.passes.lockWalletVersion(intruder, pass),
   'passes.list': (tx, intruder) => tx.passes.list(intruder, { ...byName, sortBy: 'label' }, start),
   'passes.listByIds': (tx, intruder, { pass }) => tx.passes.listByIds(intruder, [pass]),
   'passes.listByExternalIds': (tx, intruder) => tx.passes.listByExternalIds(intruder, ['theirs']),
@@ -80,7 +83,10 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'registrations.setFetched': (tx, intruder, { pass }) => tx.registrations.setFetched(intruder, pass, 9, later(1)),
   'registrations.setPushed': (tx, intruder, { pass }) =>
     tx.registrations.setPushed(intruder, [{ passId: pass, deviceId: 'device', version: 9 }], later(1)),
-  'registrations.setError': (tx, intruder, { pass }) => tx.registrations.setError(intruder, pass, 'device', 'x'),
+  'registrations.setErrors': (tx, intruder, { pass }) =>
+    tx.registrations.setErrors(intruder, [{ passId: pass, deviceId: 'device' }], 'x'),
+  'registrations.listHeldPasses': (tx, intruder, { pass }) => tx.registrations.listHeldPasses(intruder, [pass]),
+  'registrations.listBehind': (tx, intruder, { pass }) => tx.registrations.listBehind(intruder, [pass]),
   'registrations.announce': (tx, intruder, { pass }) => tx.registrations.announce(intruder, [pass]),
   'identifiers.listPassIds': (tx, intruder) => tx.identifiers.listPassIds(intruder, digest),
   'identifiers.isStale': (tx, intruder, { pass }) => tx.identifiers.isStale(intruder, digest, pass),

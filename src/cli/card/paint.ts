@@ -1,4 +1,5 @@
 import type { Card } from '../../core/rules/card.ts'
+import { cardColors } from '../../core/rules/colors.ts'
 import type { Line, Style } from './layout.ts'
 
 /** Bits of colour that a terminal takes: 1 is none. */
@@ -7,12 +8,11 @@ export type ColorDepth = 1 | 8 | 24
 /** The lines of a card on its background; without colour in a frame. */
 export function paint(lines: readonly Line[], colors: Card['colors'], depth: ColorDepth): string[] {
   if (depth === 1) return frame(lines)
-  const background = colors.background ?? '#ffffff'
-  const value = colors.foreground ?? (isLight(background) ? '#000000' : '#ffffff')
+  const { background, foreground, label } = cardColors(colors)
   const styles: Record<Style, string> = {
-    label: `${back(background, depth)}${front(colors.label ?? value, depth)}`,
-    value: `${back(background, depth)}${front(value, depth)}`,
-    strong: `${back(background, depth)}${front(value, depth)}\u001B[1m`,
+    label: `${back(background, depth)}${front(label, depth)}`,
+    value: `${back(background, depth)}${front(foreground, depth)}`,
+    strong: `${back(background, depth)}${front(foreground, depth)}\u001B[1m`,
     // Whatever the card looks like, a camera wants black on white.
     symbol: `${back('#000000', depth)}${front('#ffffff', depth)}`,
   }
@@ -51,11 +51,6 @@ function code(color: string, depth: ColorDepth): string {
   if (depth === 24) return `2;${red};${green};${blue}`
   const [r, g, b] = [red, green, blue].map((channel) => Math.round((channel / 255) * 5)) as [number, number, number]
   return `5;${16 + 36 * r + 6 * g + b}`
-}
-
-function isLight(color: string): boolean {
-  const [red, green, blue] = channels(color)
-  return 0.299 * red + 0.587 * green + 0.114 * blue > 140
 }
 
 function channels(color: string): [number, number, number] {

@@ -3,11 +3,15 @@ import { copyFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { request } from 'undici'
+import { createClient } from '../../client/client.ts'
+import type { PictureOptions } from '../card/picture.ts'
+import { bannerLines, drawDevice } from '../device/show.ts'
 import { CliError } from '../errors.ts'
-import { count } from '../output.ts'
+import { count, duration } from '../output.ts'
 import { tellDoor } from './door.ts'
+import { installOnPhones, watchChange } from './phones.ts'
 import { verifyPackage } from './pkpass.ts'
-import { runCommand, startServer } from './program.ts'
+import { type DemoServer, runCommand, startServer } from './program.ts'
 import { untilIssued } from './until-issued.ts'
 
 /** One chapter of the demo: what was done and what came of it. */
@@ -21,6 +25,10 @@ export interface StoryOptions {
   /** An empty folder for the server's database, its keys and the links. */
   folder: string
   onStep: (step: Step) => void
+  /** What the screen of a phone shows. */
+  onPicture: (picture: string) => void
+  /** How passes are drawn on this terminal. */
+  drawing: PictureOptions
 }
 
 const example = fileURLToPath(new URL('../../../examples/conference/', import.meta.url))
@@ -28,10 +36,11 @@ const SAMPLE = 20
 
 /**
  * The main job from beginning to end against a server of its own: a template, 2,000 tickets out of a CSV file, signed
- * packages checked with openssl, save links checked against the key, and a ticket scanned at the door.
+ * packages checked with openssl, save links checked against the key, a change that arrives on two phones, and a ticket
+ * scanned at the door.
  * @throws whatever the first step that does not work throws
  */
-export async function tellStory({ folder, onStep }: StoryOptions): Promise<Step[]> {
+export async function tellStory({ folder, onStep, onPicture, drawing }: StoryOptions): Promise<Step[]> {
   const steps: Step[] = []
   const step = async <T>(title: string, work: () => Promise<T>, describe: (value: T) => string): Promise<T> => {
     const startedAt = performance.now()
@@ -87,6 +96,18 @@ export async function tellStory({ folder, onStep }: StoryOptions): Promise<Step[
       () => checkSmart(sample[0]!),
       (targets) => targets.join(', '),
     )
+    const phones = await step(
+      `Install the ticket of ${sample[0]!.label} on an iPhone and on an Android phone`,
+      () => installOnPhones(sample[0]!, folder),
+      (files) => `on the phones ${files.map(({ name }) => name).join(' and ')}`,
+    )
+    const [onIphone] = await step(
+      `Move ${sample[0]!.label} to another hall, with both phones awake`,
+      () => watchChange(phones, () => moveToHall(sample[0]!, server)),
+      (arrivals) => arrivals.map(({ file, seconds }) => `${file.name} knows after ${duration(seconds)}`).join(', '),
+    )
+    const device = onIphone!.file.read()
+    onPicture(`${bannerLines(device, onIphone!.change)}\n\n${await drawDevice(device, drawing)}`)
     await tellDoor(step, folder, server)
   } finally {
     await server.stop()
@@ -118,6 +139,15 @@ function issueArgs(templateId: string): string[] {
 async function readLinks(folder: string): Promise<LinkRow[]> {
   const { parse } = await import('csv-parse/sync')
   return parse(await readFile(join(folder, 'links.csv')), { columns: true })
+}
+
+async function moveToHall({ passId }: LinkRow, server: DemoServer): Promise<void> {
+  const client = createClient(server)
+  try {
+    await client.passes.update({ params: { id: passId }, body: { variables: { hall: 'Sala do Mar' } } })
+  } finally {
+    await client.close()
+  }
 }
 
 function checkApple(sample: LinkRow[], folder: string): Promise<unknown[]> {

@@ -26,7 +26,7 @@ export function describeDevice(device: Device) {
   return { name, platform, passes }
 }
 
-/** An update as the lock screen shows it; one without a banner happens in silence. */
+/** An update as the lock screen shows it, under the name of the organization; one without a banner happens in silence. */
 export function bannerLines(device: Device, { pass, banners }: PassChange): string {
   const texts = banners.length > 0 ? banners : ['(updated in silence)']
   return [titleOf(device, pass), ...texts].map((text) => `▌ ${printable(text)}`).join('\n')
@@ -38,8 +38,7 @@ async function drawFace({ card, stamp }: Face, options: PictureOptions): Promise
 }
 
 function titleOf(device: Device, id: string): string {
-  const card = facesOf(device).find((face) => face.id === id)?.card
-  return [card?.logoText ?? card?.organizationName, card?.fields.primary[0]?.value].filter(Boolean).join(', ')
+  return facesOf(device).find((face) => face.id === id)?.card.organizationName ?? ''
 }
 
 function facesOf(device: Device): Face[] {

@@ -7,33 +7,41 @@ import { getPassId, passArgs, passFlags } from '../../cli/pass-argument.ts'
 export default class PassPreview extends ClientCommand {
   static override summary = 'Show what each platform would be given of a pass.'
   static override description =
-    'The pass.json for Apple, and the class and object for Google, as JSON. With --out the signed file for Apple.'
+    'The pass.json for Apple, and the class and object for Google, as JSON. With --out the signed file for Apple, with ' +
+    '--html a page that shows the pass on an iPhone and on an Android phone.'
   static override examples = [
     '<%= config.bin %> pass preview 0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33 --platform apple',
     {
       description: 'The file that a phone installs',
       command: '<%= config.bin %> pass preview T-1 --external --out T-1.pkpass',
     },
+    {
+      description: 'What its holder sees, for a browser',
+      command: '<%= config.bin %> pass preview T-1 --external --html T-1.html',
+    },
   ]
   static override args = passArgs
   static override flags = {
     ...passFlags,
     platform: Flags.option({ summary: 'Only this one.', options: ['apple', 'google'] as const })(),
-    out: Flags.string({ summary: 'Write the signed Apple pass to this file (FILE.pkpass).' }),
+    out: Flags.string({ summary: 'Write the signed Apple pass to this file (FILE.pkpass).', exclusive: ['html'] }),
+    html: Flags.string({ summary: 'Write the pass on both phones as a page to this file.' }),
   }
 
   async run() {
     const { args, flags } = await this.parse(PassPreview)
-    const { platform, out } = flags
+    const { platform, out, html } = flags
     if (out && platform === 'google') throw new UsageError('--out writes an Apple pass: Google has no file')
     const client = this.connect(flags)
     const params = { id: await getPassId(client, { id: args.id, external: flags.external }) }
-    if (out) {
-      const file = await client.passes.preview({ params, query: { platform: 'apple', format: 'pkpass' } })
+    const path = out ?? html
+    if (path) {
+      const query = out ? ({ platform: 'apple', format: 'pkpass' } as const) : ({ platform, format: 'html' } as const)
+      const file = await client.passes.preview({ params, query })
       if (!(file instanceof Uint8Array)) throw new TypeError('The server answered no file')
-      await writeFile(out, file)
-      this.log(`Wrote ${out} (${file.length} bytes).`)
-      return { id: params.id, file: out, bytes: file.length }
+      await writeFile(path, file)
+      this.log(`Wrote ${path} (${file.length} bytes).`)
+      return { id: params.id, file: path, bytes: file.length }
     }
     const preview = await client.passes.preview({ params, query: { platform } })
     this.log(JSON.stringify(preview, undefined, 2))

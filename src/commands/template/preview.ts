@@ -9,8 +9,8 @@ import { getVersion } from '../../cli/template-version.ts'
 export default class TemplatePreview extends ClientCommand {
   static override summary = 'Draw a sample pass of a template.'
   static override description =
-    'Variables are filled with their examples. In the terminal colours, fields and the code to scan; the page that ' +
-    '--html saves has the images too.'
+    'Variables are filled with their examples. In the terminal colours, fields and the code to scan; --html writes a ' +
+    'page that shows the pass on an iPhone and on an Android phone, images and all, in one file to send around.'
   static override examples = [
     {
       description: 'The newest version, be it a draft',
@@ -24,7 +24,7 @@ export default class TemplatePreview extends ClientCommand {
   static override args = { id: Args.string({ description: 'Id of the template.', required: true }) }
   static override flags = {
     version: Flags.integer({ summary: 'Number of the version; the newest by default.', min: 1 }),
-    html: Flags.string({ summary: 'Write the card as a page to this file.' }),
+    html: Flags.string({ summary: 'Write both phones as a page to this file.' }),
   }
 
   async run() {

@@ -194,18 +194,20 @@ export const passes = {
     path: '/v1/passes/{id}/preview',
     scope: 'passes:read',
     summary: 'Read what each platform would be given of a pass',
-    description: 'platform=apple&format=pkpass answers the signed file.',
+    description:
+      'format=html answers a page with the pass as an iPhone and an Android phone draw it; platform=apple&format=pkpass ' +
+      'the signed file.',
     params: ById,
     query: z
       .strictObject({
         platform: z.enum(['apple', 'google']).optional(),
-        format: z.enum(['json', 'pkpass']).default('json'),
+        format: z.enum(['json', 'html', 'pkpass']).default('json'),
       })
       .superRefine(({ platform, format }, context) => {
         if (format !== 'pkpass' || platform === 'apple') return
         context.addIssue({ code: 'custom', path: ['format'], message: 'pkpass needs platform=apple' })
       }),
-    files: ['application/vnd.apple.pkpass'],
+    files: ['application/vnd.apple.pkpass', 'text/html'],
     responses: { 200: PassPreview },
     errors: ['PASS_NOT_FOUND', 'CONFLICT', 'APPLE_SIGNING_FAILED'],
   }),

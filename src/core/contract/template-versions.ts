@@ -86,7 +86,7 @@ export const templateVersions = {
     summary: 'Read what a pass of a version would look like',
     description:
       'The variables are filled with their examples, else their defaults, else samples. format=html answers a page with ' +
-      'the card as it will look.',
+      'the pass as an iPhone and an Android phone draw it.',
     params: ById,
     query: z.strictObject({ format: z.enum(['json', 'html']).default('json') }),
     files: ['text/html'],

@@ -36,7 +36,7 @@ export function mountAppleService(app: H3, services: Services, limitRefused: Lim
     const isNew = await store.transaction(async (tx) => {
       const isInserted = await tx.registrations.insert(pass.workspaceId, { passId: pass.id, deviceId, pushToken }, at)
       // The pass may have changed between its download and this moment: the phone learns it by a push.
-      const isChanged = isInserted && (await tx.passes.findForUpdate(pass.workspaceId, pass.id))!.walletVersion > 1
+      const isChanged = isInserted && (await tx.passes.lockWalletVersion(pass.workspaceId, pass.id))! > 1
       if (isChanged)
         await queueWalletUpdates(tx, pass.workspaceId, [pass.id], { at, correlationId: correlationIdOf(event) })
       return isInserted

@@ -2,6 +2,7 @@ import type { JobKind, Lane } from '../../storage/jobs.ts'
 import { deliverWebhooks } from './deliver-webhooks.ts'
 import { detachProjects } from './detach-project.ts'
 import { failPass, issuePasses } from './issue-pass.ts'
+import { updateGoogleObjects } from './update-google.ts'
 import { updateWallets } from './update-wallet.ts'
 import { upsertGoogleClasses } from './upsert-google-class.ts'
 import type { GiveUp, JobHandler, LaneOptions } from './worker.ts'
@@ -10,6 +11,7 @@ import type { GiveUp, JobHandler, LaneOptions } from './worker.ts'
 export const jobHandlers: Record<JobKind, JobHandler> = {
   'issue-pass': issuePasses,
   'update-wallet': updateWallets,
+  'update-google': updateGoogleObjects,
   'upsert-google-class': upsertGoogleClasses,
   'deliver-webhooks': deliverWebhooks,
   'detach-project': detachProjects,
@@ -21,7 +23,9 @@ export const giveUp: Partial<Record<JobKind, GiveUp>> = { 'issue-pass': failPass
 /** How much of each lane is in flight at once. A batch that fails to reach a provider must not idle its whole lane. */
 export const laneOptions: Record<Lane, LaneOptions> = {
   issuing: { batchSize: 100, batches: 1 },
-  wallets: { batchSize: 100, batches: 4 },
+  wallets: { batchSize: 500, batches: 4 },
+  // As many requests as Google may have from us at once; the outbox is the queue.
+  google: { batchSize: 2, batches: 4 },
   // One endpoint each: those that hang must leave room for the others.
   webhooks: { batchSize: 1, batches: 128 },
   upkeep: { batchSize: 10, batches: 1 },

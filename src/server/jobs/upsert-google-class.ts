@@ -5,7 +5,7 @@ import type { Services } from '../context.ts'
 export async function upsertGoogleClasses(jobs: Job[], { store, google }: Services): Promise<void> {
   for (const job of jobs) {
     const [version] = await store.templateVersions.listByIds(job.workspaceId, [job.subject])
-    if (version && google) await google.upsertClass(version)
+    if (version && google) await google.upsertClass(job.workspaceId, version)
     await store.transaction((tx) => tx.jobs.complete([job]))
   }
 }

@@ -1,7 +1,7 @@
-import { jobBackoffSeconds, MAX_JOB_ATTEMPTS } from '../../core/rules/retry.ts'
 import { type Job, type JobKind, type Lane, lanes } from '../../storage/jobs.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
+import { giveBack, isHeldBack } from './give-back.ts'
 
 /**
  * Does the work of some jobs of one kind and completes them in the transaction that writes their effects: only those
@@ -144,19 +144,17 @@ function startLane(services: Services, lane: Lane, options: WorkerOptions) {
     } catch (error) {
       // One that cannot work must not hold up those that were claimed beside it: each gets a run of its own.
       if (jobs.length > 1) for (const job of jobs) await run(kind, [job])
-      else await giveBack(jobs[0]!, error)
+      else await giveUpOrBack(jobs[0]!, error)
     }
   }
 
-  async function giveBack(job: Job, error: unknown): Promise<void> {
-    log.error({ err: error, kind: job.kind, subject: job.subject, correlationId: job.correlationId }, 'a job failed')
+  async function giveUpOrBack(job: Job, error: unknown): Promise<void> {
+    const { kind, subject, correlationId } = job
+    if (!isHeldBack(error)) log.error({ err: error, kind, subject, correlationId }, 'a job failed')
     const now = clock()
-    const message = error instanceof Error ? error.message : String(error)
-    const runAt = new Date(now.getTime() + jobBackoffSeconds(job.attempts) * 1000)
     await store.transaction(async (tx) => {
-      if (job.attempts < MAX_JOB_ATTEMPTS) return tx.jobs.retry([job], runAt, message)
-      // A worker whose lease ended has nothing to give up.
-      if (await tx.jobs.fail([job], now, message)) await giveUp[job.kind]?.(tx, job, message, now)
+      if (!(await giveBack(tx, job, error, now))) return
+      await giveUp[kind]?.(tx, job, error instanceof Error ? error.message : String(error), now)
     })
   }
 

@@ -20,6 +20,7 @@ export const CARD_STYLE = `
 .eventTicket .strip { aspect-ratio: 375 / 98 }
 .hero { aspect-ratio: 1032 / 336 }
 .front { display: flex; justify-content: space-between; align-items: flex-start; gap: 1rem }
+.banner, .rows { display: contents }
 .front:empty { display: none }
 .thumbnail { display: block; flex: none; width: 5.625rem; height: 5.625rem; border-radius: .375rem; object-fit: cover }
 .fields.primary { flex: 1 1 auto }

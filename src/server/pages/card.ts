@@ -1,24 +1,24 @@
 import type { FieldGroup } from '../../core/contract/definition.ts'
 import type { Card, CardField } from '../../core/rules/card.ts'
+import { cardColors } from '../../core/rules/colors.ts'
 import { barcodeHtml } from './barcode.ts'
 import { CARD_STYLE } from './card-style.ts'
-import { cardColors } from './colors.ts'
 import { directionOf } from './direction.ts'
 import { escapeHtml } from './html.ts'
 
 export interface CardOptions {
-  /** What stands before the id in the address of an image, with its slash; without it no image is drawn. */
-  imageBase?: string | undefined
+  /** The address of an image; undefined for one that is not to be drawn. */
+  imageUrl: (id: string) => string | undefined
 }
 
 /** The front of a card as phones draw it. Goes with the sheet of cardStyle. */
 export function cardHtml(card: Card, options: CardOptions): string {
   return `<div class="sheet"><article class="card ${card.passType}" dir="${directionOf(nameOf(card))}" aria-label="${escapeHtml(card.description)}">
 <header>${brandHtml(card, options)}${fieldsHtml(card, 'header')}</header>
-${pictureHtml(card, 'strip', options) || pictureHtml(card, 'hero', options)}
-<div class="front">${fieldsHtml(card, 'primary')}${pictureHtml(card, 'thumbnail', options)}</div>
-${fieldsHtml(card, 'secondary')}
-${fieldsHtml(card, 'auxiliary')}
+<div class="banner">${pictureHtml(card, 'strip', options) || pictureHtml(card, 'hero', options)}
+<div class="front">${fieldsHtml(card, 'primary')}${pictureHtml(card, 'thumbnail', options)}</div></div>
+<div class="rows">${fieldsHtml(card, 'secondary')}
+${fieldsHtml(card, 'auxiliary')}</div>
 ${barcodeHtml(card.barcode)}
 </article></div>`
 }
@@ -31,12 +31,17 @@ export function cardStyle(card: Card): string {
 
 /** What phones show when a card is turned over; empty where there is nothing. */
 export function cardBackHtml({ fields, links }: Card): string {
+  return detailsHtml('More about this pass', fields.back, links)
+}
+
+/** Fields and links that are opened on demand; empty where there are none. */
+export function detailsHtml(summary: string, fields: readonly CardField[], links: Card['links']): string {
   const items = [
-    ...fields.back.map(({ label, value }) => `<div>${term(label)}${description(value)}</div>`),
+    ...fields.map(({ label, value }) => `<div>${term(label)}${description(value)}</div>`),
     ...links.filter(({ url }) => isSafe(url)).map(({ label, url }) => `<div>${term(label)}${linkHtml(url)}</div>`),
   ]
   if (items.length === 0) return ''
-  return `<details class="back"><summary>More about this pass</summary><dl>${items.join('')}</dl></details>`
+  return `<details class="back"><summary>${summary}</summary><dl>${items.join('')}</dl></details>`
 }
 
 /** Until when a card is valid; empty where it has no end. */
@@ -47,13 +52,13 @@ export function expiryHtml({ expiresAt }: Card): string {
 }
 
 /** The logo, or the icon beside a name: a logo mostly says the name itself. */
-function brandHtml(card: Card, { imageBase }: CardOptions): string {
+function brandHtml(card: Card, { imageUrl }: CardOptions): string {
   const { logo, icon } = card.images
   const id = logo ?? icon
-  const hasImage = imageBase !== undefined && id !== undefined
-  const name = card.logoText?.trim() || (hasImage && logo ? '' : nameOf(card))
-  const image = hasImage
-    ? `<img class="logo" src="${escapeHtml(imageBase + id)}" alt="${name === '' ? escapeHtml(nameOf(card)) : ''}">`
+  const address = id && imageUrl(id)
+  const name = card.logoText?.trim() || (address && logo ? '' : nameOf(card))
+  const image = address
+    ? `<img class="logo" src="${escapeHtml(address)}" alt="${name === '' ? escapeHtml(nameOf(card)) : ''}">`
     : ''
   return `<div class="brand">${image}${name && `<span dir="auto">${escapeHtml(name)}</span>`}</div>`
 }
@@ -63,16 +68,21 @@ function nameOf({ organizationName, description: text }: Card): string {
 }
 
 /** Pictures are ornament: what a card says stands in its fields. */
-function pictureHtml({ images }: Card, role: 'strip' | 'hero' | 'thumbnail', { imageBase }: CardOptions): string {
-  const id = images[role]
-  return id && imageBase !== undefined ? `<img class="${role}" src="${escapeHtml(imageBase + id)}" alt="">` : ''
+function pictureHtml({ images }: Card, role: 'strip' | 'hero' | 'thumbnail', { imageUrl }: CardOptions): string {
+  const address = images[role] && imageUrl(images[role])
+  return address ? `<img class="${role}" src="${escapeHtml(address)}" alt="">` : ''
 }
 
 function fieldsHtml({ fields }: Card, group: FieldGroup): string {
-  const shown = fields[group].filter(({ label, value }: CardField) => `${label}${value}`.trim() !== '')
+  return fieldListHtml(group, fields[group])
+}
+
+/** Fields with their labels; those that say nothing are left out. */
+export function fieldListHtml(name: string, fields: readonly CardField[]): string {
+  const shown = fields.filter(({ label, value }: CardField) => `${label}${value}`.trim() !== '')
   if (shown.length === 0) return ''
   const items = shown.map(({ label, value }) => `<div>${term(label)}${description(value)}</div>`)
-  return `<dl class="fields ${group}">${items.join('')}</dl>`
+  return `<dl class="fields ${name}">${items.join('')}</dl>`
 }
 
 function term(text: string): string {

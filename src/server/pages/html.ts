@@ -18,8 +18,10 @@ export interface PageParts {
   script?: string | undefined
   /** The address of the picture in the browser's tab. */
   icon?: string | undefined
-  /** An origin that pictures may come from beside the page's own. */
-  imageOrigin?: string | undefined
+  /** The page holds its pictures itself, and loads none. */
+  hasOwnImages?: true
+  /** Said by the body, for the sheets. */
+  bodyClass?: string
 }
 
 /** Text as HTML shows it, safe in content and in quoted attributes. */
@@ -28,12 +30,12 @@ export function escapeHtml(text: string): string {
 }
 
 /** A page on which nothing runs, loads or shows that is not ours, and which no one frames or remembers. */
-export function buildPage({ title, main, styles = [], script, icon, imageOrigin }: PageParts): Page {
+export function buildPage({ title, main, styles = [], script, icon, hasOwnImages, bodyClass }: PageParts): Page {
   const style = [PAGE_STYLE, ...styles].join('\n')
   const policy = {
     'default-src': "'none'",
     'style-src': `'sha256-${createHash('sha256').update(style).digest('base64')}'`,
-    'img-src': imageOrigin ? `'self' ${imageOrigin}` : "'self'",
+    'img-src': hasOwnImages ? 'data:' : "'self'",
     ...(script && { 'script-src': "'self'" }),
     'base-uri': "'none'",
     'form-action': "'none'",
@@ -50,7 +52,7 @@ export function buildPage({ title, main, styles = [], script, icon, imageOrigin 
 <title>${escapeHtml(title)}</title>
 ${icon ? `<link rel="icon" href="${escapeHtml(icon)}">\n` : ''}<style>${style}</style>
 ${script ? `<script src="${escapeHtml(script)}" defer></script>\n` : ''}</head>
-<body>
+<body${bodyClass ? ` class="${bodyClass}"` : ''}>
 <main>
 ${main}
 </main>

@@ -44,7 +44,7 @@ export function linkPage(facts: LinkPageFacts): Page {
   const main = `<div class="intro"><h1 dir="auto">${escapeHtml(pass.label)}</h1>
 <p class="muted" dir="auto">${escapeHtml(pass.templateName)}</p>
 ${expiryHtml(card)}</div>
-<div class="picture">${cardHtml(card, { imageBase })}</div>
+<div class="picture">${cardHtml(card, { imageUrl: (id) => imageBase + id })}</div>
 <div class="actions">${isInApp ? IN_APP_HINT : ''}${buttons.join('\n')}</div>
 <div class="more">${device === 'undetermined' ? phoneHtml(links.urlFor('smart', pass, at)) : ''}${cardBackHtml(card)}</div>`
   return buildPage({

@@ -38,4 +38,6 @@ export function mountPublic(app: H3, { store }: Services, readiness: Readiness):
   })
 }
 
-export const publicPaths = ['/images/:id', assetPath, '/openapi.json', '/healthz', '/readyz', '/l/:token']
+export const linkPath = '/l/:token'
+
+export const publicPaths = ['/images/:id', assetPath, '/openapi.json', '/healthz', '/readyz', linkPath]

@@ -6,7 +6,7 @@ import { effectiveStatus, isInstallable } from '../../core/rules/pass-status.ts'
 import type { StoredPass } from '../../storage/pass-row.ts'
 import type { RequestContext } from '../context.ts'
 import type { Handlers } from '../mount.ts'
-import { previewOf } from '../preview.ts'
+import { previewOf, previewPageOf } from '../preview.ts'
 import { type CreateResult, createPasses } from './create-passes.ts'
 import { toPage } from './page.ts'
 import { toPassWallets } from './pass-wallets.ts'
@@ -86,6 +86,15 @@ export const passes: Handlers<typeof contract> = {
       if (!wallets.apple) throw new Problem('CONFLICT', { message: 'This server does not issue for apple.' })
       const file = await wallets.apple.buildPackage(rendered, now)
       return { status: 200, body: file, headers: { 'content-type': 'application/vnd.apple.pkpass' } }
+    }
+    if (query.format === 'html') {
+      const { label: title, externalPassId, templateVersion } = pass
+      const subtitle = `${externalPassId}, version ${templateVersion} of ${pass.templateName}`
+      const page = await previewPageOf(rendered, {
+        ...{ title, subtitle, wallets, store, at: now },
+        platform: query.platform,
+      })
+      return { status: 200, body: Buffer.from(page.html), headers: page.headers }
     }
     return { status: 200, body: previewOf(rendered, wallets, now, query.platform) }
   },

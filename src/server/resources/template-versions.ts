@@ -6,8 +6,7 @@ import type { Repositories } from '../../storage/store.ts'
 import type { VersionDetail } from '../../storage/template-versions.ts'
 import type { RequestContext } from '../context.ts'
 import type { Handlers } from '../mount.ts'
-import { cardPage } from '../pages/card-page.ts'
-import { previewOf, samplePass } from '../preview.ts'
+import { previewOf, previewPageOf, samplePass } from '../preview.ts'
 
 export const templateVersions: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => {
@@ -61,13 +60,14 @@ export const templateVersions: Handlers<typeof contract> = {
     })
   },
 
-  preview: async ({ params, query }, { store, workspaceId, wallets, links, now }) => {
+  preview: async ({ params, query }, { store, workspaceId, wallets, now }) => {
     const version = (await store.templateVersions.find(workspaceId, params.id)) ?? missing(params.id)
     const template = (await store.templates.find(workspaceId, version.templateId)) ?? missing(params.id)
     const sample = samplePass(version.definition, template.passType)
     if (query.format === 'html') {
-      const { html, headers } = cardPage(sample.card, { imageBase: `${links.publicUrl}/images/` })
-      return { status: 200, body: Buffer.from(html), headers }
+      const subtitle = `Version ${version.version}, ${version.stage}, with sample values`
+      const page = await previewPageOf(sample, { title: template.name, subtitle, wallets, store, at: now })
+      return { status: 200, body: Buffer.from(page.html), headers: page.headers }
     }
     return { status: 200, body: { card: { ...sample.card }, ...previewOf(sample, wallets, now) } }
   },

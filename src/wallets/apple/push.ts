@@ -21,8 +21,9 @@ export interface ApplePushOptions {
   server?: { address: string; port: number; ca: string }
 }
 
-/** Streams that one call opens; the client does not queue by itself. */
-const TOKENS_PER_CALL = 1_000
+/** The client does not queue by itself: together no more streams than the thousand that Apple lets a connection open. */
+const TOKENS_PER_CALL = 250
+const CALLS_IN_FLIGHT = 4
 const TIMEOUT_MS = 10_000
 
 /** The payload of a pass push is an empty object. For exactly {} the library sends no body, which Apple refuses. */
@@ -43,6 +44,7 @@ export function createApplePush({ identity, server }: ApplePushOptions): ApplePu
       : { production: true }),
     requestTimeout: TIMEOUT_MS,
   })
+  const slots = createSlots(CALLS_IN_FLIGHT)
   const notification = new PassChanged()
   notification.topic = identity.passTypeIdentifier
 
@@ -50,7 +52,8 @@ export function createApplePush({ identity, server }: ApplePushOptions): ApplePu
     async send(pushTokens) {
       const results: PushResult[] = []
       for (let start = 0; start < pushTokens.length; start += TOKENS_PER_CALL) {
-        const { sent, failed } = await provider.send(notification, pushTokens.slice(start, start + TOKENS_PER_CALL))
+        const some = pushTokens.slice(start, start + TOKENS_PER_CALL)
+        const { sent, failed } = await slots.run(() => provider.send(notification, some))
         results.push(
           ...sent.map(({ device }) => ({ pushToken: device, outcome: 'sent' as const, reason: null })),
           ...failed.map(toFailure),
@@ -60,6 +63,25 @@ export function createApplePush({ identity, server }: ApplePushOptions): ApplePu
     },
     async close() {
       await provider.shutdown()
+    },
+  }
+}
+
+/** So many at the same time; the others in turn, so that many phones of one pass leave room for one of another. */
+function createSlots(count: number) {
+  const waiting: (() => void)[] = []
+  let free = count
+  return {
+    async run<T>(work: () => Promise<T>): Promise<T> {
+      if (free > 0) free -= 1
+      else await new Promise<void>((resolve) => waiting.push(resolve))
+      try {
+        return await work()
+      } finally {
+        const next = waiting.shift()
+        if (next) next()
+        else free += 1
+      }
     },
   }
 }

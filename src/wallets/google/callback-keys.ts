@@ -19,6 +19,7 @@ export interface RootKeys {
 }
 
 export interface RootKeysOptions {
+  /** Read anew for each request; Google's own by default. */
   url?: string
   dispatcher?: Dispatcher
   clock: () => Date
@@ -29,7 +30,8 @@ const MIN_INTERVAL_MS = 60_000
 const KeysFile = z.object({ keys: z.array(z.unknown()).max(100) })
 const RootKeyJson = SigningKeyJson.extend({ protocolVersion: z.literal('ECv2SigningOnly') })
 
-export function createRootKeys({ url = ROOT_KEYS_URL, dispatcher, clock }: RootKeysOptions): RootKeys {
+export function createRootKeys(options: RootKeysOptions): RootKeys {
+  const { dispatcher, clock } = options
   let keys: SigningKey[] | undefined
   let freshUntil = 0
   let askedAt = Number.NEGATIVE_INFINITY
@@ -40,7 +42,7 @@ export function createRootKeys({ url = ROOT_KEYS_URL, dispatcher, clock }: RootK
 
   async function ask(): Promise<void> {
     askedAt = now()
-    const reply = await send({ method: 'GET', url }, { dispatcher })
+    const reply = await send({ method: 'GET', url: options.url ?? ROOT_KEYS_URL }, { dispatcher })
     keys = parseRootKeys(reply.text)
     freshUntil = askedAt + maxAgeSeconds(reply) * 1000
   }

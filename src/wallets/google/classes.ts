@@ -11,7 +11,7 @@ export function buildClass(issuer: GoogleIssuer, pass: Pick<WalletPass, 'templat
   const { templateId, templateCard: card } = pass
   const kind = kindOf(card)
   const resource: GoogleResource = {
-    id: classIdOf(issuer.issuerId, templateId),
+    id: classIdOf(issuer.issuerId, templateId, kind),
     ...compact({
       callbackOptions: callbackOptions(issuer),
       // Google approves a class on its own; every update has to ask for it again.
@@ -26,12 +26,12 @@ const kindFields: Record<GoogleKind, (card: Card, issuer: GoogleIssuer) => Recor
   generic: (card) => ({ classTemplateInfo: templateInfo(card) }),
   eventTicket: (card, issuer) => ({
     eventName: localized(firstText(card.description) ?? nameOf(card)),
-    logo: image(issuer, card, 'logo', 'icon'),
+    logo: image(issuer, card, 'icon', 'logo'),
     classTemplateInfo: templateInfo(card),
   }),
   loyalty: (card, issuer) => ({
     programName: firstText(card.logoText, card.description) ?? nameOf(card),
-    programLogo: image(issuer, card, 'logo', 'icon'),
+    programLogo: image(issuer, card, 'icon', 'logo'),
     hexBackgroundColor: backgroundOf(card),
     classTemplateInfo: templateInfo(card),
   }),
@@ -39,13 +39,13 @@ const kindFields: Record<GoogleKind, (card: Card, issuer: GoogleIssuer) => Recor
     title: firstText(card.description) ?? nameOf(card),
     provider: nameOf(card),
     redemptionChannel: 'BOTH',
-    titleImage: image(issuer, card, 'logo', 'icon'),
+    titleImage: image(issuer, card, 'icon', 'logo'),
     hexBackgroundColor: backgroundOf(card),
     classTemplateInfo: templateInfo(card),
   }),
   giftCard: (card, issuer) => ({
     merchantName: nameOf(card),
-    programLogo: image(issuer, card, 'logo', 'icon'),
+    programLogo: image(issuer, card, 'icon', 'logo'),
     hexBackgroundColor: backgroundOf(card),
     classTemplateInfo: templateInfo(card),
   }),
@@ -53,7 +53,7 @@ const kindFields: Record<GoogleKind, (card: Card, issuer: GoogleIssuer) => Recor
   flight: () => ({}),
   transit: (card, issuer) => ({
     transitType: transitTypes.get(card.apple.transitType) ?? 'OTHER',
-    logo: image(issuer, card, 'logo', 'icon'),
+    logo: image(issuer, card, 'icon', 'logo'),
   }),
 }
 

@@ -11,7 +11,7 @@ export function buildObject(issuer: GoogleIssuer, pass: WalletPass, at: Date): G
   const { card } = pass
   const resource: GoogleResource = {
     id: objectIdOf(issuer.issuerId, pass.id),
-    classId: classIdOf(issuer.issuerId, pass.templateId),
+    classId: classIdOf(issuer.issuerId, pass.templateId, kindOf(card)),
     state: stateOf(card, at),
     ...compact({
       barcode: barcode(card),
@@ -41,7 +41,7 @@ const kindFields: Record<GoogleKind, (pass: WalletPass, issuer: GoogleIssuer) =>
       cardTitle: localized(firstText(card.logoText) ?? nameOf(card)),
       header: localized(firstText(title?.value, card.description) ?? nameOf(card)),
       subheader: subheader && localized(subheader),
-      logo: image(issuer, card, 'logo', 'icon'),
+      logo: image(issuer, card, 'icon', 'logo'),
       hexBackgroundColor: backgroundOf(card),
     }
   },

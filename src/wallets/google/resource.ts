@@ -27,8 +27,9 @@ export function kindOf(card: Card): GoogleKind {
   return card.google.kind ?? kinds[card.passType]
 }
 
-export function classIdOf(issuerId: string, templateId: string): string {
-  return `${issuerId}.template-${templateId}`
+/** Ids are unique among classes of all kinds, so a template whose kind changes has a class of each. */
+export function classIdOf(issuerId: string, templateId: string, kind: GoogleKind): string {
+  return `${issuerId}.template-${templateId}-${kind}`
 }
 
 export function objectIdOf(issuerId: string, passId: string): string {

@@ -52,7 +52,8 @@ async function request(client: JWT): Promise<string> {
   throw new GoogleApiError({ kind: 'unavailable', message: 'Google answered without an access token.' })
 }
 
-function createClient({ identity, url, ...http }: AccessTokenOptions): JWT {
+function createClient(options: AccessTokenOptions): JWT {
+  const { identity } = options
   return new JWT({
     email: identity.clientEmail,
     key: identity.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
@@ -64,7 +65,8 @@ function createClient({ identity, url, ...http }: AccessTokenOptions): JWT {
       // The library's one way to another token address, and to the connections of everything else.
       async fetchImplementation(_, init) {
         const headers = Object.fromEntries(new Headers(init?.headers))
-        const reply = await send({ method: 'POST', url, headers, body: String(init?.body) }, http).catch(refused)
+        const request = { method: 'POST', url: options.url, headers, body: String(init?.body) } as const
+        const reply = await send(request, options).catch(refused)
         return new Response(reply.text, { status: reply.status })
       },
     },

@@ -114,7 +114,7 @@ async function answerStream(stream: ServerHttp2Stream, headers: IncomingHttpHead
   )
   const apnsId = (id ?? randomUUID()).toUpperCase()
   if ('token' in answer && !faults.has('apns-drop')) channels.send(answer.token, { topic, apnsId })
-  if (!stream.destroyed) reply(stream, answer, apnsId)
+  if (!stream.destroyed && !faults.has('apns-hold')) reply(stream, answer, apnsId)
 }
 
 function reply(stream: ServerHttp2Stream, answer: PushAnswer, apnsId: string): void {

@@ -8,6 +8,8 @@ export const faultNames = [
   'apns-500',
   'apns-503',
   'apns-slow',
+  /** Taken and handed to the phone, and the answer never comes. */
+  'apns-hold',
   /** Connections are cut. */
   'apns-down',
   /** Accepted, and never handed to a phone: APNs promises no more. */

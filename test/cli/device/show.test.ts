@@ -61,10 +61,10 @@ test('only the passes that are named are drawn, and a phone without any says so'
   expect(await drawDevice(iphone({ seat: '1' }), plain, new Set([serial]))).toContain('Ada Lovelace')
 })
 
-test('a banner stands under the name of its pass, and nothing in it can steer the terminal', () => {
+test('a banner stands under the name of the organization, and nothing in it can steer the terminal', () => {
   const change = { pass: serial, banners: ['Your seat is now \u001B[2JB-7.', 'News'], at: times.updatedAt }
   const lines = bannerLines(iphone({ seat: 'B-7' }), change).split('\n')
-  expect(lines).toEqual(['▌ Fair, Ada Lovelace', '▌ Your seat is now \uFFFD[2JB-7.', '▌ News'])
+  expect(lines).toEqual(['▌ Fair', '▌ Your seat is now \uFFFD[2JB-7.', '▌ News'])
   expect(bannerLines(iphone({ seat: 'B-7' }), { ...change, banners: [] })).toContain('(updated in silence)')
 })
 

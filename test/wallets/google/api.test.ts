@@ -102,6 +102,26 @@ test('an update takes away what is gone from inside a key too', async () => {
   expect(stored('/transitObject/3388.1')).toEqual(after)
 })
 
+test('an update takes away overrides that a later version of the template dropped, and no messages', async () => {
+  const overrides = {
+    passConstraints: { nfcConstraint: ['BLOCK_PAYMENT'] },
+    groupingInfo: { groupingId: 'a', sortIndex: 1 },
+  }
+  const older = { appLinkData: { webAppLinkInfo: {} }, messages: [], id: 'forged', state: 'INACTIVE' }
+  const before = { ...object, ...overrides, appLinkData: older.appLinkData, messages: [message] }
+  const after = { ...object, groupingInfo: { groupingId: 'b' } }
+  google.resources.set('/genericObject/3388.1', before)
+  await apiOf(google).updateObject('generic', after, [older, overrides])
+  expect(stored('/genericObject/3388.1')).toEqual({ ...after, messages: [message] })
+})
+
+test('a class is made where there is none, and one that is there stays as it is', async () => {
+  const api = apiOf(google)
+  await api.insertClass('eventTicket', classResource)
+  await api.insertClass('eventTicket', { ...classResource, issuerName: 'Other Arts' })
+  expect(stored('/eventTicketClass/3388.template-1')).toEqual(classResource)
+})
+
 test('a message notifies', async () => {
   google.resources.set('/genericObject/3388.1', object)
   await apiOf(google).addMessage('generic', '3388.1', message)

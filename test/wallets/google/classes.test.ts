@@ -10,19 +10,22 @@ const logoImage = {
   contentDescription: text('Example Arts'),
 }
 
-const common = {
-  id: '3388.template-018f2f5e-7c1a-7000-8000-0123456789ab',
+const common = (kind: string) => ({
+  id: `3388.template-018f2f5e-7c1a-7000-8000-0123456789ab-${kind}`,
   callbackOptions: { url: `${publicUrl}/google/callbacks` },
-}
-const reviewed = { ...common, issuerName: 'Example Arts', reviewStatus: 'UNDER_REVIEW' }
+})
+const reviewed = (kind: string) => ({ ...common(kind), issuerName: 'Example Arts', reviewStatus: 'UNDER_REVIEW' })
 
 test.each([
-  ['eventTicket', { ...reviewed, eventName: text('Season ticket'), logo: logoImage }],
-  ['storeCard', { ...reviewed, programName: 'EXAMPLE', programLogo: logoImage, hexBackgroundColor: '#1a2b3c' }],
+  ['eventTicket', { ...reviewed('eventTicket'), eventName: text('Season ticket'), logo: logoImage }],
+  [
+    'storeCard',
+    { ...reviewed('loyalty'), programName: 'EXAMPLE', programLogo: logoImage, hexBackgroundColor: '#1a2b3c' },
+  ],
   [
     'coupon',
     {
-      ...reviewed,
+      ...reviewed('offer'),
       title: 'Season ticket',
       provider: 'Example Arts',
       redemptionChannel: 'BOTH',
@@ -30,7 +33,7 @@ test.each([
       hexBackgroundColor: '#1a2b3c',
     },
   ],
-  ['boardingPass', { ...reviewed, transitType: 'OTHER', logo: logoImage }],
+  ['boardingPass', { ...reviewed('transit'), transitType: 'OTHER', logo: logoImage }],
 ] as const)('the class of a %s holds what Google requires of its kind', (passType, expected) => {
   const { classTemplateInfo: _, ...rest } = classOf({ passType })
   expect(rest).toEqual(expected)
@@ -39,7 +42,7 @@ test.each([
 test('a generic class needs only its id, and lays out the front of the card', () => {
   const item = (key: string) => ({ firstValue: { fields: [{ fieldPath: `object.textModulesData['${key}']` }] } })
   expect(classOf({ passType: 'generic' })).toEqual({
-    ...common,
+    ...common('generic'),
     classTemplateInfo: {
       cardTemplateOverride: {
         // The first primary field is the header of the card and needs no row.
@@ -60,8 +63,11 @@ test('two fields of a group share a row', () => {
 })
 
 test('a gift card and a flight are had by naming their kind', () => {
-  expect(classOf({ google: { kind: 'giftCard' } })).toMatchObject({ ...reviewed, merchantName: 'Example Arts' })
-  expect(classOf({ passType: 'boardingPass', google: flight })).toEqual({ ...reviewed, ...flight.class })
+  expect(classOf({ google: { kind: 'giftCard' } })).toMatchObject({
+    ...reviewed('giftCard'),
+    merchantName: 'Example Arts',
+  })
+  expect(classOf({ passType: 'boardingPass', google: flight })).toEqual({ ...reviewed('flight'), ...flight.class })
 })
 
 test.each([
@@ -81,8 +87,8 @@ test('under plain http a class names no image and no callback, which Google coul
   }
 })
 
-test('an icon stands in for a missing logo', () => {
-  const built = classOf({ passType: 'storeCard', design: { images: { icon: hero } } })
+test('the round place takes the icon, which is square, before a logo, which is mostly wide', () => {
+  const built = classOf({ passType: 'storeCard', design: { images: { icon: hero, logo } } })
   expect(built.programLogo).toMatchObject({ sourceUri: { uri: `${publicUrl}/images/${hero}` } })
 })
 
@@ -103,4 +109,9 @@ test('overrides of the definition are merged deeply over the class', () => {
   expect(built.eventName).toEqual(text('Gala'))
   expect(built.venue).toEqual({ name: text('Hall') })
   expect(built.issuerName).toBe('Example Arts')
+})
+
+test('a template whose kind changes has a class of each, since ids are unique among all kinds', () => {
+  const ids = (['generic', 'giftCard', 'loyalty'] as const).map((kind) => classOf({ google: { kind } }).id)
+  expect(new Set(ids).size).toBe(3)
 })

@@ -11,7 +11,7 @@ afterEach(() => {
 function record(pacing: ReturnType<typeof createPacing>, count: number): number[] {
   const start = performance.now()
   const turns: number[] = []
-  for (let n = 0; n < count; n++) void pacing.turn().then(() => turns.push(Math.round(performance.now() - start)))
+  for (let n = 0; n < count; n++) void pacing.turn('bulk').then(() => turns.push(Math.round(performance.now() - start)))
   return turns
 }
 
@@ -23,7 +23,7 @@ test('turns come evenly spaced, the first one at once', async () => {
 
 test('a quiet time saves up no turns', async () => {
   const pacing = createPacing(20)
-  await pacing.turn()
+  await pacing.turn('bulk')
   await vi.advanceTimersByTimeAsync(60_000)
   const turns = record(pacing, 3)
   await vi.advanceTimersByTimeAsync(1000)
@@ -33,7 +33,7 @@ test('a quiet time saves up no turns', async () => {
 test('nobody waits for more than ten seconds: whoever would have to is told when to come back', async () => {
   const pacing = createPacing(20)
   const turns = record(pacing, 201)
-  await expect(pacing.turn()).rejects.toMatchObject({ kind: 'quota', status: null, retryAfterSeconds: 11 })
+  await expect(pacing.turn('bulk')).rejects.toMatchObject({ kind: 'quota', status: null, retryAfterSeconds: 11 })
   await vi.advanceTimersByTimeAsync(10_000)
   expect(turns).toHaveLength(201)
 })
@@ -50,7 +50,30 @@ test('a pause holds for those who are waiting already, and the spacing after it'
 test('a pause lasts no longer than a minute, whatever was asked for', async () => {
   const pacing = createPacing(20)
   pacing.pause(86_400)
-  await expect(pacing.turn()).rejects.toMatchObject({ retryAfterSeconds: 60 })
+  await expect(pacing.turn('bulk')).rejects.toMatchObject({ retryAfterSeconds: 60 })
   await vi.advanceTimersByTimeAsync(60_000)
-  await expect(pacing.turn()).resolves.toBeUndefined()
+  await expect(pacing.turn('bulk')).resolves.toBeUndefined()
+})
+
+test('what somebody waits for goes before bulk that came earlier, and keeps to the rate', async () => {
+  const pacing = createPacing(20)
+  const order: string[] = []
+  const take = (urgency: 'urgent' | 'bulk', name: string) => pacing.turn(urgency).then(() => order.push(name))
+  for (const name of ['a', 'b', 'c']) void take('bulk', name)
+  await vi.advanceTimersByTimeAsync(10)
+  for (const name of ['X', 'Y']) void take('urgent', name)
+  await vi.advanceTimersByTimeAsync(100)
+  expect(order).toEqual(['a', 'X', 'Y'])
+  await vi.advanceTimersByTimeAsync(100)
+  expect(order).toEqual(['a', 'X', 'Y', 'b', 'c'])
+})
+
+test('bulk that fills ten seconds turns away more of its kind, and nothing urgent', async () => {
+  const pacing = createPacing(20)
+  record(pacing, 201)
+  await expect(pacing.turn('bulk')).rejects.toMatchObject({ kind: 'quota' })
+  const start = performance.now()
+  const urgent = pacing.turn('urgent').then(() => performance.now() - start)
+  await vi.advanceTimersByTimeAsync(100)
+  expect(await urgent).toBeLessThanOrEqual(51)
 })

@@ -30,7 +30,7 @@ test('a save link is signed with the key of the service account, and says so', a
       genericObjects: [
         {
           id: `${identity.issuerId}.018f2f5e-7c1a-7000-bfff-ba9876543210`,
-          classId: `${identity.issuerId}.template-018f2f5e-7c1a-7000-8000-0123456789ab`,
+          classId: `${identity.issuerId}.template-018f2f5e-7c1a-7000-8000-0123456789ab-generic`,
         },
       ],
     },

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Card } from '../../../src/core/rules/card.ts'
+import { kindOf } from '../../../src/wallets/google/resource.ts'
 import { createGoogleWallet } from '../../../src/wallets/google/wallet.ts'
 import { allKinds, at, googleOf, identity, pass, publicUrl } from './samples.ts'
 
@@ -91,12 +92,13 @@ const hostileCard = fc.record<Card>({
 test('whatever a card holds, class and object are built, are JSON, and keep their ids and state', () => {
   fc.assert(
     fc.property(hostileCard, (card) => {
-      const sample = { ...pass(), card }
+      const { templateCard, ...rest } = pass()
+      const sample = { ...rest, card, templateCard: { ...templateCard, passType: card.passType, google: card.google } }
       const built = { class: wallet.classOf(sample), object: wallet.objectOf(sample, at) }
       const json = JSON.stringify(built)
       expect(json.isWellFormed()).toBe(true)
       const read = JSON.parse(json)
-      expect(read.class.id).toBe(`${identity.issuerId}.template-${sample.templateId}`)
+      expect(read.class.id).toBe(`${identity.issuerId}.template-${sample.templateId}-${kindOf(card)}`)
       expect(read.object.id).toBe(`${identity.issuerId}.${sample.id}`)
       expect(read.object.classId).toBe(read.class.id)
       expect(read.object.state).toBe(

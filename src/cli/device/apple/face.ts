@@ -1,6 +1,7 @@
 import type { BarcodeFormat } from '../../../core/contract/definition.ts'
 import { PassType } from '../../../core/contract/definition.ts'
 import type { CardField } from '../../../core/rules/card.ts'
+import { parseRgb } from '../../../core/rules/colors.ts'
 import { type Face, notShown } from '../face.ts'
 import { type PassField, type PassJson, styleOf } from './pass-json.ts'
 
@@ -17,9 +18,9 @@ export function appleFace(pass: PassJson, at: Date): Face {
       description: pass.description,
       logoText: pass.logoText ?? null,
       colors: {
-        background: hex(pass.backgroundColor),
-        foreground: hex(pass.foregroundColor),
-        label: hex(pass.labelColor),
+        background: parseRgb(pass.backgroundColor),
+        foreground: parseRgb(pass.foregroundColor),
+        label: parseRgb(pass.labelColor),
       },
       fields: {
         header: style.headerFields.map(toField),
@@ -55,10 +56,4 @@ function stampOf({ voided, expirationDate }: PassJson, at: Date): string | null 
 
 function toField({ key, label = '', value }: PassField): CardField {
   return { key, label, value: String(value) }
-}
-
-/** rgb(26, 43, 60) as #1a2b3c */
-function hex(color: string | undefined): string | null {
-  const channels = /^rgb\((\d{1,3}), ?(\d{1,3}), ?(\d{1,3})\)$/.exec(color ?? '')?.slice(1)
-  return channels ? `#${channels.map((channel) => Number(channel).toString(16).padStart(2, '0')).join('')}` : null
 }

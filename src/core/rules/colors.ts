@@ -1,4 +1,4 @@
-import type { Card } from '../../core/rules/card.ts'
+import type { Card } from './card.ts'
 
 /** Colours as `#rrggbb`; every text has at least MIN_CONTRAST against the background. */
 export interface CardColors {
@@ -27,6 +27,15 @@ export function contrast(one: string, other: string): number {
   return (lighter + 0.05) / (darker + 0.05)
 }
 
+/** The colour as Apple writes it, `rgb(26, 43, 60)`, as `#1a2b3c`; null for any other text. */
+export function parseRgb(text: string | undefined): string | null {
+  const channels = /^rgb\((\d{1,3}), ?(\d{1,3}), ?(\d{1,3})\)$/
+    .exec(text ?? '')
+    ?.slice(1)
+    .map(Number)
+  return channels?.every((channel) => channel <= 255) ? toHex(channels) : null
+}
+
 const STEPS = 20
 
 /** The colour itself, or moved towards black or white in steps until it stands out; one of the two always does. */
@@ -46,7 +55,11 @@ function farthest(background: string): string {
 function mix(color: string, other: string, share: number): string {
   const others = channels(other)
   const mixed = channels(color).map((channel, n) => Math.round(channel + (others[n]! - channel) * share))
-  return `#${mixed.map((channel) => channel.toString(16).padStart(2, '0')).join('')}`
+  return toHex(mixed)
+}
+
+function toHex(channels: number[]): string {
+  return `#${channels.map((channel) => channel.toString(16).padStart(2, '0')).join('')}`
 }
 
 function luminance(color: string): number {

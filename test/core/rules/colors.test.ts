@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { cardColors, contrast } from '../../../src/server/pages/colors.ts'
+import { cardColors, contrast } from '../../../src/core/rules/colors.ts'
 
 const color = fc.integer({ min: 0, max: 0xffffff }).map((value) => `#${value.toString(16).padStart(6, '0')}`)
 const given = fc.option(color, { nil: null })

@@ -1,0 +1,28 @@
+import { pino } from 'pino'
+import type { Services } from '../../src/server/context.ts'
+import { createDefinitions } from '../../src/server/definitions.ts'
+import { createIssuing } from '../../src/server/issuing.ts'
+import { createLinks } from '../../src/server/links.ts'
+import { createOutbound } from '../../src/server/outbound.ts'
+import { createWebhookSecrets } from '../../src/server/webhook-secrets.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { createStore } from '../../src/storage/store.ts'
+
+/** What the parts of a server work with, on a database of a benchmark, without wallets. */
+export function benchServices(database: Database): Services {
+  const store = createStore(database)
+  const wallets = { all: [] }
+  const keys = { current: Buffer.alloc(32, 7), previous: [] }
+  return {
+    store,
+    wallets,
+    links: createLinks({ keys, publicUrl: 'https://passes.example', platforms: ['apple', 'google'], ttlDays: 400 }),
+    issuing: createIssuing(store, wallets),
+    definitions: createDefinitions(store),
+    webhookSecrets: createWebhookSecrets(keys),
+    outbound: createOutbound({ allowInsecure: false }),
+    stopping: new AbortController().signal,
+    clock: () => new Date(),
+    log: pino({ level: 'error' }),
+  }
+}

@@ -1,0 +1,106 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { openBeacon, watchBeacon } from './beacon.ts'
+import { type Claim, createClaims } from './claims.ts'
+
+/** One process plays a platform for all that share a folder; another takes over when it ends, however it ends. */
+export interface SharedStandIn<Addresses> {
+  /** Where the stand-in is at this moment; undefined while nobody plays it. */
+  find(): Addresses | undefined
+  close(): Promise<void>
+}
+
+export interface StandIn<Addresses> {
+  addresses: Addresses
+  close(): Promise<void>
+}
+
+export interface ShareOptions<Addresses> {
+  folder: string
+  name: string
+  /** Plays the platform; absent for a process that only uses it. */
+  start?: (() => Promise<StandIn<Addresses>>) | undefined
+  /** Told what keeps this process from taking over, which it goes on trying. */
+  onError: (error: unknown) => void
+}
+
+const RETRY_MS = 200
+/** So often whoever starts looks for a process that is there and says nothing. */
+const FIRST_TRIES = 5
+
+/**
+ * Plays the platform, or uses what another process plays and waits for its end. At the start it throws what keeps it from
+ * playing.
+ */
+export async function shareStandIn<Addresses extends object>(
+  options: ShareOptions<Addresses>,
+): Promise<SharedStandIn<Addresses>> {
+  const { folder, name, start, onError } = options
+  const claims = createClaims(folder, name)
+  const stopped = new AbortController()
+  const stop = new Promise<void>((resolve) => stopped.signal.addEventListener('abort', () => resolve()))
+  let current: Addresses | undefined
+  let closeOwn: () => Promise<void> = async () => undefined
+
+  /** Finds who plays, or begins to. Resolves to the time until which that holds; undefined where neither worked. */
+  async function seek(): Promise<{ ended: Promise<void> } | undefined> {
+    const claim = await claims.find()
+    const watched = claim ? await watchBeacon<Addresses>(claim, stopped.signal) : 'gone'
+    if (stopped.signal.aborted) return undefined
+    if (typeof watched === 'object') {
+      current = watched.addresses
+      return watched
+    }
+    return watched === 'gone' && start ? takeOver(start, claim) : undefined
+  }
+
+  async function takeOver(play: () => Promise<StandIn<Addresses>>, before: Claim | undefined) {
+    const beacon = await openBeacon()
+    let standIn: StandIn<Addresses>
+    try {
+      if (!(await claims.claim(before, beacon))) {
+        await beacon.close()
+        return undefined
+      }
+      standIn = await play()
+    } catch (error) {
+      await beacon.close()
+      throw error
+    }
+    current = standIn.addresses
+    beacon.announce(standIn.addresses)
+    closeOwn = async () => {
+      await standIn.close()
+      // Last: whoever takes over then finds the files of the stand-in closed.
+      await beacon.close()
+    }
+    return { ended: stop }
+  }
+
+  async function keepOn(first: { ended: Promise<void> } | undefined): Promise<void> {
+    let holds = first
+    while (!stopped.signal.aborted) {
+      await (holds ? holds.ended : sleep(RETRY_MS, undefined, { signal: stopped.signal }).catch(() => undefined))
+      current = undefined
+      if (stopped.signal.aborted) return
+      holds = await seek().catch((error) => {
+        onError(error)
+        return undefined
+      })
+    }
+  }
+
+  let first = await seek()
+  for (let tries = 1; start && !first && tries < FIRST_TRIES; tries += 1) {
+    await sleep(RETRY_MS)
+    first = await seek()
+  }
+  const running = keepOn(first)
+  return {
+    find: () => current,
+    async close() {
+      stopped.abort()
+      await running
+      await closeOwn()
+    },
+  }
+}

@@ -1,0 +1,124 @@
+import { readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { createClaims } from '../../../src/wallets/sandbox/claims.ts'
+import { serveLocally } from '../../../src/wallets/sandbox/local-server.ts'
+import { type SharedStandIn, shareStandIn } from '../../../src/wallets/sandbox/sharing.ts'
+import { temporaryFolder } from '../../support/databases.ts'
+
+/** What a process says that plays: which of them it is, and how often it was started. */
+interface Addresses {
+  player: number
+}
+
+interface Group {
+  folder: string
+  /** Those that play at this moment. */
+  playing: Set<number>
+  join(player: number, options?: { mayPlay: boolean }): Promise<SharedStandIn<Addresses>>
+}
+
+function group(): Group {
+  const folder = temporaryFolder()
+  const playing = new Set<number>()
+  return {
+    folder,
+    playing,
+    async join(player, { mayPlay } = { mayPlay: true }) {
+      async function start() {
+        playing.add(player)
+        // Two that play at the same time would write over each other's files.
+        expect(playing.size).toBe(1)
+        return {
+          addresses: { player },
+          async close() {
+            playing.delete(player)
+          },
+        }
+      }
+      const shared = await shareStandIn({ folder, name: 'apple', start: mayPlay ? start : undefined, onError: fail })
+      onTestFinished(() => shared.close())
+      return shared
+    },
+  }
+}
+
+function fail(error: unknown): never {
+  throw error
+}
+
+test('of many that start together one plays, and all know where', async () => {
+  const { playing, join } = group()
+  const all = await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map((player) => join(player)))
+  const [player] = playing
+  expect(all.map((shared) => shared.find())).toEqual(all.map(() => ({ player })))
+})
+
+test('when the one that plays ends, another takes over, and all learn where it is', async () => {
+  const { playing, join } = group()
+  const left = new Map<number, SharedStandIn<Addresses>>()
+  for (const player of [1, 2, 3, 4]) left.set(player, await join(player))
+  while (left.size > 0) {
+    const [player] = playing
+    expect(left.has(player!)).toBe(true)
+    await vi.waitFor(() => {
+      expect([...left.values()].map((shared) => shared.find())).toEqual([...left].map(() => ({ player })))
+    }, 5_000)
+    await left.get(player!)!.close()
+    left.delete(player!)
+    if (left.size > 0) await vi.waitFor(() => expect(playing.size).toBe(1), 5_000)
+  }
+  expect(playing.size).toBe(0)
+})
+
+test('a claim whose process is gone is taken over', async () => {
+  const { folder, join } = group()
+  writeFileSync(claimFile(folder, 7), JSON.stringify({ id: 'dead', pid: process.pid, url: 'http://127.0.0.1:9' }))
+  expect((await join(1)).find()).toEqual({ player: 1 })
+  expect(readdirSync(folder)).toEqual(['apple-owner-8.json'])
+})
+
+test('a claim is taken over where a stranger has its port by now', async () => {
+  const { folder, join } = group()
+  const stranger = await serveLocally(() => ({ status: 200, json: { id: 'stranger', addresses: { player: 9 } } }))
+  onTestFinished(() => stranger.close())
+  writeFileSync(claimFile(folder, 1), JSON.stringify({ id: 'dead', pid: process.pid, url: stranger.url }))
+  expect((await join(1)).find()).toEqual({ player: 1 })
+})
+
+test('one that may not play goes on without, and finds whoever comes later', async () => {
+  const { join } = group()
+  const follower = await join(1, { mayPlay: false })
+  expect(follower.find()).toBeUndefined()
+  await join(2)
+  await vi.waitFor(() => expect(follower.find()).toEqual({ player: 2 }), 5_000)
+})
+
+test('whoever cannot begin to play is told at the start, and the next one can', async () => {
+  const { folder, join } = group()
+  const start = () => Promise.reject(new Error('no port left'))
+  await expect(shareStandIn({ folder, name: 'apple', start, onError: fail })).rejects.toThrow('no port left')
+  expect((await join(1)).find()).toEqual({ player: 1 })
+})
+
+test('of racing claims behind one number one holds, and a number of long ago never holds again', async () => {
+  const folder = temporaryFolder()
+  const claims = createClaims(folder, 'apple')
+  const made = (n: number) => ({ id: `claim-${n}`, pid: process.pid, url: 'http://127.0.0.1:9' })
+  expect(await claims.find()).toBeUndefined()
+  const race = await Promise.all(Array.from({ length: 20 }, (_, n) => claims.claim(undefined, made(n))))
+  const won = race.filter((claim) => claim !== undefined)
+  expect(won).toHaveLength(1)
+  expect(await claims.find()).toEqual(won[0])
+
+  const second = await claims.claim(won[0], made(30))
+  const third = await claims.claim(second, made(31))
+  expect(third?.number).toBe(3)
+  // Judged when the first claim held: its file is gone, and the number free.
+  expect(await claims.claim(won[0], made(40))).toBeUndefined()
+  expect(await claims.find()).toEqual(third)
+})
+
+function claimFile(folder: string, number: number): string {
+  return join(folder, `apple-owner-${number}.json`)
+}
