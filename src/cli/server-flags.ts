@@ -84,7 +84,7 @@ export const serveFlags = {
     helpGroup: 'WALLETS',
   }),
   'sandbox-dir': Flags.string({
-    summary: 'Folder of the sandbox credentials; beside a SQLite file by default.',
+    summary: 'Folder of the sandbox, which servers of one machine may share; beside a SQLite file by default.',
     env: 'PASSES_SANDBOX_DIR',
     helpGroup: 'WALLETS',
   }),

@@ -7,6 +7,9 @@ import { type ServerOptions, startServer, type TestServer } from './server.ts'
 
 /** What a phone still needs once everything works again: a lease of 10 s, a backoff, a busy machine. */
 const PATIENCE = { timeout: 45_000, interval: 100 }
+// Several servers one after the other, and leases that must end.
+vi.setConfig({ testTimeout: 150_000 })
+
 const UPDATES = 50
 const BURST = 500
 
@@ -46,8 +49,12 @@ describe.each(dialects)('on %s', (dialect) => {
     const numbers = seen.map((holder) => Number(/\d+$/.exec(holder)?.[0] ?? 0))
     expect(numbers).toEqual(numbers.toSorted((a, b) => a - b))
     expect(new Set(numbers).size).toBe(numbers.length)
+    // What it fetched before it was announced is announced all the same, once.
+    await vi.waitFor(async () => expect(await inspect(server.database).rows('jobs')).toEqual([]), PATIENCE)
+    await look()
     expect(await phone.fetch(server, since)).toBeUndefined()
     expect(await phone.listChanged(server, tag)).toBeUndefined()
+    expect(seen.at(-1)).toBe(`holder ${UPDATES}`)
   })
 
   test('of 500 phones that register at the same moment none is lost, and each is pushed', async () => {
