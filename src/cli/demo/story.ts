@@ -9,6 +9,7 @@ import { CliError } from '../errors.ts'
 import { count, duration } from '../output.ts'
 import { verifyPackage } from './pkpass.ts'
 import { type DemoServer, runCommand, startServer } from './program.ts'
+import { describeEvent, receiveVoid } from './webhook.ts'
 
 /** One chapter of the demo: what was done and what came of it. */
 export interface Step {
@@ -87,6 +88,7 @@ export async function tellStory({ folder, onStep }: StoryOptions): Promise<Step[
       () => checkSmart(sample[0]!),
       (targets) => targets.join(', '),
     )
+    await step('Void a pass and receive the event', () => receiveVoid(rows.at(-1)!.passId, server), describeEvent)
   } finally {
     await server.stop()
   }
