@@ -1,5 +1,6 @@
 import { pino } from 'pino'
 import { createApp } from '../../src/server/app.ts'
+import type { Services } from '../../src/server/context.ts'
 import { createIssuing } from '../../src/server/issuing.ts'
 import { createLinks } from '../../src/server/links.ts'
 import { createOutbound } from '../../src/server/outbound.ts'
@@ -12,6 +13,7 @@ import { createStore } from '../../src/storage/store.ts'
 export interface BenchApp {
   app: ReturnType<typeof createApp>
   database: Database
+  services: Services
   workspaceId: string
   token: string
   /** The body of a GET, parsed; throws on anything but 200. */
@@ -50,6 +52,7 @@ export async function openApp(databaseUrl: string): Promise<BenchApp> {
   return {
     app,
     database,
+    services,
     workspaceId,
     token,
     async get<T>(path: string) {
