@@ -1,4 +1,5 @@
 import { createApp } from '../../src/server/app.ts'
+import type { Services } from '../../src/server/context.ts'
 import { createToken } from '../../src/server/tokens.ts'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
@@ -7,6 +8,7 @@ import { benchServices } from './services.ts'
 export interface BenchApp {
   app: ReturnType<typeof createApp>
   database: Database
+  services: Services
   workspaceId: string
   token: string
   /** The body of a GET, parsed; throws on anything but 200. */
@@ -32,7 +34,9 @@ export async function openApp(databaseUrl: string): Promise<BenchApp> {
   })
   return {
     app,
+    services,
     database,
+    services,
     workspaceId,
     token,
     async get<T>(path: string) {

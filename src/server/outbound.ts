@@ -9,14 +9,8 @@ export interface Outbound {
   /** What is wrong with an address as it is written; undefined where it may be used. Names are judged when they are sent to. */
   refusal(url: string): string | undefined
   /** Sends once. Never throws: whatever goes wrong is the outcome. */
-  post(url: string, body: string, options: PostOptions): Promise<Outcome>
+  post(url: string, body: string, headers: Record<string, string>): Promise<Outcome>
   close(): Promise<void>
-}
-
-export interface PostOptions {
-  headers: Record<string, string>
-  /** Gives up at once; the outcome is then worth nothing. */
-  signal: AbortSignal
 }
 
 export interface OutboundOptions {
@@ -49,34 +43,38 @@ export function createOutbound(options: OutboundOptions): Outbound {
   const refusal = (url: string) => refusalOf(url, allowInsecure)
   return {
     refusal,
-    async post(url, body, { headers, signal }) {
+    async post(url, body, headers) {
       const refused = refusal(url)
       if (refused) return { responseCode: null, error: refused }
-      const timeout = AbortSignal.timeout(timeoutMs)
+      const deadline = new AbortController()
+      const timer = setTimeout(() => deadline.abort(), timeoutMs)
       try {
         const response = await request(url, {
           method: 'POST',
           body,
           headers: { 'content-type': 'application/json', 'user-agent': 'passes-webhooks', ...headers },
           dispatcher: agent,
-          signal: AbortSignal.any([timeout, signal]),
+          signal: deadline.signal,
         })
-        const { statusCode } = response
         // The status is the answer: a body that does not end takes nothing from it.
-        await response.body.dump({ limit: MAX_ANSWER_BYTES, signal: timeout }).catch(() => response.body.destroy())
-        return {
-          responseCode: statusCode,
-          error: statusCode < 200 || statusCode > 299 ? `Answered ${statusCode}.` : null,
-        }
+        await response.body
+          .dump({ limit: MAX_ANSWER_BYTES, signal: deadline.signal })
+          .catch(() => response.body.destroy())
+        return outcomeOf(response.statusCode)
       } catch (error) {
-        return {
-          responseCode: null,
-          error: timeout.aborted ? `No answer within ${timeoutMs / 1000} s.` : describe(error),
-        }
+        const isLate = deadline.signal.aborted
+        return { responseCode: null, error: isLate ? `No answer within ${timeoutMs / 1000} s.` : describe(error) }
+      } finally {
+        clearTimeout(timer)
       }
     },
     close: () => agent.destroy(),
   }
+}
+
+function outcomeOf(statusCode: number): Outcome {
+  const isTaken = statusCode >= 200 && statusCode < 300
+  return { responseCode: statusCode, error: isTaken ? null : `Answered ${statusCode}.` }
 }
 
 /** Literals never reach a lookup, so they are judged here, in the form that URL gives them: decimal and octal are read. */

@@ -3,7 +3,8 @@ import type { Attempt, Delivery, DeliveryStatus } from '../core/contract/deliver
 import { newId } from '../core/ids.ts'
 import { type AttemptFacts, afterAttempt, redelivered } from '../core/rules/delivery.ts'
 import { envelopeText } from '../core/rules/envelope.ts'
-import { type DeliveryRow, type StoredDelivery, toDelivery, toDeliveryRow } from './delivery-row.ts'
+import { PROGRESS_COLUMNS, writeProgress } from './delivery-progress.ts'
+import { type DeliveryRow, type StoredDelivery, toDelivery, toDeliveryRow, toProgress } from './delivery-row.ts'
 import { forUpdate, insertMany } from './dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from './list.ts'
 
@@ -141,26 +142,22 @@ export class Deliveries {
   }
 
   /** Writes attempts and what they make of their deliveries. The caller is the only one that sends to the endpoint. */
-  async record(workspaceId: string, attempts: MadeAttempt[]): Promise<void> {
+  async record(workspaceId: string, attempts: MadeAttempt[], at: Date): Promise<void> {
     const ids = attempts.map(({ delivery }) => delivery.id)
     const chosen = this.db('webhook_deliveries').where({ workspace_id: workspaceId }).whereIn('id', ids)
-    const rows: DeliveryRow[] = await forUpdate(this.db, chosen.orderBy('id'))
-    const current = new Map(rows.map((row) => [row.id, toDelivery(row)]))
+    const rows: DeliveryRow[] = await forUpdate(this.db, chosen.orderBy('id').select('id', ...PROGRESS_COLUMNS))
+    const current = new Map(rows.map((row) => [row.id, row]))
     const made = attempts.flatMap((attempt) => {
-      const delivery = current.get(attempt.delivery.id)
-      if (!delivery) return []
-      return [
-        {
-          attempt,
-          after: { ...delivery, ...afterAttempt(delivery, attempt.delivery, attempt), updatedAt: attempt.at },
-        },
-      ]
+      const row = current.get(attempt.delivery.id)
+      if (!row) return []
+      const progress = afterAttempt(toProgress(row), attempt.delivery, attempt)
+      return [{ attempt, after: { ...attempt.delivery, ...progress, updatedAt: at } }]
     })
     if (made.length === 0) return
-    await this.db('webhook_deliveries')
-      .insert(made.map(({ after }) => toDeliveryRow(after)))
-      .onConflict('id')
-      .merge(CHANGED_COLUMNS)
+    await writeProgress(
+      this.db,
+      made.map(({ after }) => toDeliveryRow(after)),
+    )
     await insertMany(
       this.db,
       'webhook_attempts',
@@ -213,11 +210,6 @@ export class Deliveries {
       .select('webhook_deliveries.*', 'events.correlation_id', 'events.data')
   }
 }
-
-const CHANGED_COLUMNS = [
-  ...['status', 'due_at', 'scheduled_attempts', 'is_redelivery', 'resume_at', 'attempt_count'],
-  ...['last_response_code', 'last_error', 'updated_at'],
-]
 
 function newDelivery(workspaceId: string, event: EventRow, target: Target, at: Date): StoredDelivery {
   return {

@@ -42,6 +42,14 @@ export function toDelivery(row: DeliveryRow): StoredDelivery {
     eventId: row.event_id,
     eventType: row.event_type,
     generation: row.generation,
+    ...toProgress(row),
+    createdAt: new Date(row.created_at),
+    updatedAt: new Date(row.updated_at),
+  }
+}
+
+export function toProgress(row: DeliveryRow): DeliveryProgress {
+  return {
     status: row.status,
     dueAt: moment(row.due_at),
     scheduledAttempts: row.scheduled_attempts,
@@ -50,8 +58,6 @@ export function toDelivery(row: DeliveryRow): StoredDelivery {
     attemptCount: row.attempt_count,
     lastResponseCode: row.last_response_code,
     lastError: row.last_error,
-    createdAt: new Date(row.created_at),
-    updatedAt: new Date(row.updated_at),
   }
 }
 

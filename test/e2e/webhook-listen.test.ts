@@ -1,18 +1,24 @@
 import { execa } from 'execa'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import type { ListenEvent } from '../../src/cli/webhook/listen.ts'
 import { sign, verify } from '../../src/core/rules/signature.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { program, run, startServer, type TestServer } from './server.ts'
 
-const insecure = { args: ['--allow-insecure-webhooks'] }
+let server: TestServer
+const afterwards: (() => void | Promise<void>)[] = []
+beforeAll(async () => {
+  server = await startServer({ args: ['--allow-insecure-webhooks'], cleanUp: (work) => afterwards.push(work) })
+})
+afterAll(async () => {
+  for (const work of afterwards.reverse()) await work()
+})
 
 test('events are verified, shown, and passed on byte for byte; the answer of the application goes back', async () => {
-  const server = await startServer(insecure)
   const application = await startReceiver()
-  const listener = await listen(server, '--forward-to', application.url)
+  const listener = await listen('--forward-to', application.url)
   const { webhookId, secret } = listener.first
-  const delivered = await sendTest(server, webhookId)
+  const delivered = await sendTest(webhookId)
   expect(delivered).toMatchObject({ status: 'SUCCESS', lastResponseCode: 204 })
   await vi.waitFor(() => expect(listener.events).toHaveLength(2), 10_000)
   expect(listener.events[1]).toEqual({
@@ -25,13 +31,12 @@ test('events are verified, shown, and passed on byte for byte; the answer of the
   expect(verify(forwarded!.body, forwarded!.signature, secret, { at: new Date() })).toMatchObject({ ok: true })
 
   application.reply(503)
-  expect(await sendTest(server, webhookId)).toMatchObject({ status: 'PENDING', lastResponseCode: 503 })
+  expect(await sendTest(webhookId)).toMatchObject({ status: 'PENDING', lastResponseCode: 503 })
 })
 
 test('what is not signed by the server is a problem, goes nowhere and is answered 400', async () => {
-  const server = await startServer(insecure)
   const application = await startReceiver()
-  const listener = await listen(server, '--forward-to', application.url)
+  const listener = await listen('--forward-to', application.url)
   const headers = { 'x-service-signature': sign('{}', ['whsec_other'], new Date()) }
   expect((await fetch(listener.first.url, { method: 'POST', body: '{}', headers })).status).toBe(400)
   expect((await fetch(listener.first.url, { method: 'POST', body: '{}' })).status).toBe(400)
@@ -44,9 +49,8 @@ test('what is not signed by the server is a problem, goes nowhere and is answere
 })
 
 test('an application that is not there is said, and the server hears 502', async () => {
-  const server = await startServer(insecure)
-  const listener = await listen(server, '--forward-to', 'http://127.0.0.1:1/')
-  expect(await sendTest(server, listener.first.webhookId)).toMatchObject({ lastResponseCode: 502 })
+  const listener = await listen('--forward-to', 'http://127.0.0.1:1/')
+  expect(await sendTest(listener.first.webhookId)).toMatchObject({ lastResponseCode: 502 })
   await vi.waitFor(
     () => expect(listener.events[1]).toMatchObject({ responseCode: null, error: expect.any(String) }),
     10_000,
@@ -57,8 +61,7 @@ test.each([
   ['Ctrl-C', 'SIGINT', 130],
   ['SIGTERM', 'SIGTERM', 0],
 ] as const)('%s removes the webhook', async (_, signal, exitCode) => {
-  const server = await startServer(insecure)
-  const listener = await listen(server)
+  const listener = await listen()
   expect((await server.client.webhooks.list()).items).toMatchObject([{ id: listener.first.webhookId }])
   listener.child.kill(signal)
   expect((await listener.child).exitCode).toBe(exitCode)
@@ -66,7 +69,6 @@ test.each([
 })
 
 test('for people: the secret and how to end it on stderr, an event a line on stdout', async () => {
-  const server = await startServer(insecure)
   const running = run(['webhook', 'listen', '--event', 'pass.voided'], server)
   const webhook = await vi.waitFor(
     async () => {
@@ -77,7 +79,7 @@ test('for people: the secret and how to end it on stderr, an event a line on std
     { timeout: 30_000 },
   )
   expect(webhook).toMatchObject({ events: ['pass.voided'], description: expect.stringContaining('webhook listen') })
-  const { id } = await sendTest(server, webhook.id)
+  const { id } = await sendTest(webhook.id)
   running.kill('SIGTERM')
   const { exitCode, stdout, stderr } = await running
   expect([exitCode, stdout]).toEqual([0, expect.stringMatching(new RegExp(`webhook.test +${id}`))])
@@ -86,25 +88,24 @@ test('for people: the secret and how to end it on stderr, an event a line on std
 })
 
 test('it ends by itself after --seconds, and removes the webhook', async () => {
-  const server = await startServer(insecure)
   expect((await run(['webhook', 'listen', '--seconds', '1'], server)).exitCode).toBe(0)
   expect((await server.client.webhooks.list()).items).toEqual([])
 })
 
 test('a server that sends to public addresses only is named, with the flag that mends it', async () => {
-  const server = await startServer()
-  const { exitCode, stdout, stderr } = await run(['webhook', 'listen'], server)
+  const strict = await startServer()
+  const { exitCode, stdout, stderr } = await run(['webhook', 'listen'], strict)
   expect([exitCode, stdout, stderr]).toEqual([1, '', expect.stringContaining('--allow-insecure-webhooks')])
 })
 
 /** Starts `webhook listen --json` and waits until it is registered. */
-async function listen(server: TestServer, ...flags: string[]) {
+async function listen(...flags: string[]) {
   const child = execa('node', [program, 'webhook', 'listen', ...flags, '--json'], {
     env: { PASSES_URL: server.url, PASSES_TOKEN: server.token },
     reject: false,
   })
   onTestFinished(async () => {
-    child.kill('SIGKILL')
+    child.kill('SIGTERM')
     await child
   })
   const events: ListenEvent[] = []
@@ -123,7 +124,7 @@ async function listen(server: TestServer, ...flags: string[]) {
 }
 
 /** Sends a test event and waits for its first attempt. */
-async function sendTest(server: TestServer, webhookId: string) {
+async function sendTest(webhookId: string) {
   const { id } = await server.client.webhooks.test({ params: { id: webhookId } })
   return vi.waitFor(
     async () => {

@@ -56,7 +56,7 @@ afterAll(() => void canary.close())
 const open = (options: Partial<OutboundOptions> = {}) => {
   const outbound = createOutbound({ allowInsecure: false, ...options })
   onTestFinished(() => outbound.close())
-  const post = (url: string) => outbound.post(url, '{}', { headers: {}, signal: new AbortController().signal })
+  const post = (url: string) => outbound.post(url, '{}', {})
   return { ...outbound, post }
 }
 

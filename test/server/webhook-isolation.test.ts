@@ -98,6 +98,9 @@ describe.each(dialects)('on %s', (dialect) => {
     work()
     await eventually(() => expect(held.waiting()).toBe(8))
     await workspace.ok(contract.webhooks.disable, { params: { id: webhook.id } })
+    // The sender looks at its endpoint again after a moment.
+    const disabledAt = performance.now()
+    await eventually(() => expect(performance.now() - disabledAt).toBeGreaterThan(200))
     held.open()
     await eventually(async () => {
       const { total } = await workspace.ok(contract.deliveries.list, { query: { status: 'SUCCESS' } })

@@ -16,11 +16,12 @@ export const ROWS = 20_000
 /** Tables that may grow large. */
 const LARGE = [
   ...['passes', 'pass_variables', 'pass_windows', 'pass_identifiers', 'accepted_scans', 'projects', 'templates'],
+  ...['webhook_deliveries', 'webhook_attempts'],
 ]
 
 export type Filters = Omit<Partial<PassListRequest>, 'cursor' | 'offset'>
 
-interface Statement {
+export interface Statement {
   sql: string
   bindings: Knex.Value[]
 }
@@ -141,13 +142,16 @@ async function addProjectsAndTemplates(db: Knex, workspaceId: string): Promise<v
   })
 }
 
-async function explainSqlite(db: Knex, { sql, bindings }: Statement): Promise<Plan> {
+export async function explainSqlite(db: Knex, { sql, bindings }: Statement): Promise<Plan> {
   const steps: { parent: number; detail: string }[] = await db.raw(`explain query plan ${sql}`, bindings)
   const text = steps.map(({ detail }) => detail).join('\n')
   const scans = [...text.matchAll(/^SCAN (\w+)/gm)].map(([, table]) => table!)
   // The rows of the page itself are put in order at the top; below it, the sort is of whatever was found.
   const sorts = steps.some(({ parent, detail }) => parent !== 0 && detail === 'USE TEMP B-TREE FOR ORDER BY')
-  const isWhole = /^SEARCH (passes|projects|templates) USING (COVERING )?INDEX \w+ \(workspace_id=\?\)$/m.test(text)
+  const isWhole =
+    /^SEARCH (passes|projects|templates|webhook_deliveries) USING (COVERING )?INDEX \w+ \(workspace_id=\?\)$/m.test(
+      text,
+    )
   return {
     text,
     fullScans: scans.filter((table) => LARGE.includes(table)),
@@ -165,7 +169,7 @@ interface PostgresStep {
   Plans?: PostgresStep[]
 }
 
-async function explainPostgres(url: string, { sql, bindings }: Statement): Promise<Plan> {
+export async function explainPostgres(url: string, { sql, bindings }: Statement): Promise<Plan> {
   const client = new pg.Client(url)
   await client.connect()
   const { rows } = await client.query(`explain (analyze, timing off, format json) ${sql}`, bindings)

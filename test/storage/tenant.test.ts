@@ -128,7 +128,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     tx.deliveries.listDue(intruder, { id: webhook, generation: 1 }, { at: later(9), limit: 9, underWay: [] }),
   'deliveries.findNextDue': (tx, intruder, { webhook }) =>
     tx.deliveries.findNextDue(intruder, { id: webhook, generation: 1 }),
-  'deliveries.record': (tx, intruder, { delivery }) => tx.deliveries.record(intruder, [attemptOf(delivery)]),
+  'deliveries.record': (tx, intruder, { delivery }) => tx.deliveries.record(intruder, [attemptOf(delivery)], later(1)),
   'deliveries.hasStale': (tx, intruder, { webhook }) => tx.deliveries.hasStale(intruder, webhook, 9),
   'deliveries.end': (tx, intruder, { webhook }) =>
     tx.deliveries.end(intruder, webhook, { before: 9, at: later(1), limit: 9 }),
@@ -227,9 +227,11 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
       correlationId: null,
     } as const
     const delivery = await tx.events.insertFor(workspaceId, webhook, event, start)
-    await tx.deliveries.record(workspaceId, [
-      { ...attemptOf(delivery), outcome: { responseCode: 500, error: 'Answered 500.' } },
-    ])
+    await tx.deliveries.record(
+      workspaceId,
+      [{ ...attemptOf(delivery), outcome: { responseCode: 500, error: 'Answered 500.' } }],
+      start,
+    )
     return { token, delivery }
   })
   const template = version.templateId

@@ -13,6 +13,7 @@ import { installOnPhones, watchChange } from './phones.ts'
 import { verifyPackage } from './pkpass.ts'
 import { type DemoServer, runCommand, startServer } from './program.ts'
 import { untilIssued } from './until-issued.ts'
+import { describeEvent, receiveVoid } from './webhook.ts'
 
 /** One chapter of the demo: what was done and what came of it. */
 export interface Step {
@@ -109,6 +110,7 @@ export async function tellStory({ folder, onStep, onPicture, drawing }: StoryOpt
     const device = onIphone!.file.read()
     onPicture(`${bannerLines(device, onIphone!.change)}\n\n${await drawDevice(device, drawing)}`)
     await tellDoor(step, folder, server)
+    await step('Void a pass and receive the event', () => receiveVoid(rows.at(-1)!.passId, server), describeEvent)
   } finally {
     await server.stop()
   }

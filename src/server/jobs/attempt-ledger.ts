@@ -44,7 +44,7 @@ export function createAttemptLedger(
     return store.transaction(async (tx) => {
       const current = await tx.webhooks.renewHold(workspaceId, id, hold.sender, hold.until())
       if (!current) return undefined
-      await tx.deliveries.record(workspaceId, attempts)
+      await tx.deliveries.record(workspaceId, attempts, clock())
       const noted = await noteHealth(tx, current, attempts, clock())
       if (noted.status !== current.status) log.warn({ webhookId: id, reason: noted.disabledReason }, 'webhook disabled')
       return noted

@@ -13,10 +13,13 @@ const MAX_IN_FLIGHT = 8
 const MAX_IN_FLIGHT_FAILING = 1
 
 /** Deliveries read at once. */
-const PAGE = 100
+const PAGE = 200
 
 /** Attempts that were made and are not written yet: what is sent again after a crash. */
-const MAX_UNWRITTEN = 100
+const MAX_UNWRITTEN = 200
+
+/** An endpoint may be disabled or moved at any time: before a send it is looked at again when it was last seen so long ago. */
+const FRESH_MS = 50
 
 /** After so long others take their turn. */
 const TURN_MS = 10_000
@@ -26,13 +29,13 @@ const POLL_MS = 500
 
 /** Sends what is due for an endpoint until nothing is, its turn is over, the server stops, or the hold is lost. */
 export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Services): Promise<void> {
-  const { store, clock, stopping } = services
+  const { store, webhookSecrets, clock, stopping } = services
   const underWay = new Set<string>()
   const flights = new Set<Promise<void>>()
   const turnEnd = performance.now() + TURN_MS
-  let endpoint: StoredWebhook | undefined = webhook
-  /** Nothing was waited for since the endpoint was read: it may be disabled, or moved, at any time. */
-  let isFresh = false
+  let endpoint: StoredWebhook | undefined
+  let secrets: string[] = []
+  let seenAt = 0
   let queue: DueDelivery[] = []
   let failure: { error: unknown } | undefined
   const onFailure = (error: unknown) => {
@@ -41,7 +44,7 @@ export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Serv
   const ledger = createAttemptLedger(webhook, hold, services, {
     onFailure,
     onWritten(current, attempts) {
-      endpoint = current
+      see(current)
       for (const { delivery } of attempts) underWay.delete(delivery.id)
     },
   })
@@ -53,21 +56,21 @@ export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Serv
     endpoint?.status === 'ENABLED' &&
     endpoint.generation === webhook.generation
 
-  async function refresh(): Promise<void> {
-    endpoint = await store.webhooks.find(webhook.workspaceId, webhook.id)
-    isFresh = true
+  function see(current: StoredWebhook | undefined): void {
+    // What is expensive about secrets is to open them.
+    if (current && current.updatedAt !== endpoint?.updatedAt) secrets = webhookSecrets.living(current, clock())
+    endpoint = current
+    seenAt = performance.now()
   }
 
   async function refill(): Promise<void> {
-    await refresh()
-    if (!mayGoOn()) return
     const options = { at: clock(), limit: PAGE, underWay: [...underWay] }
     queue = await store.deliveries.listDue(webhook.workspaceId, webhook, options)
     for (const { id } of queue) underWay.add(id)
   }
 
   function start(delivery: DueDelivery): void {
-    const flight = attempt(endpoint!, delivery, hold, services)
+    const flight = attempt(endpoint!.url, delivery, secrets, services)
       .then((made) => {
         if (!hold.lost.aborted) ledger.add(made)
       })
@@ -76,16 +79,16 @@ export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Serv
     flights.add(flight)
   }
 
+  see(webhook)
   while (mayGoOn()) {
     if (queue.length === 0 && performance.now() < turnEnd) await refill()
     const limit = endpoint?.failingSince ? MAX_IN_FLIGHT_FAILING : MAX_IN_FLIGHT
     if (queue.length === 0 && flights.size === 0) break
     if (queue.length > 0 && flights.size < limit && ledger.size() < MAX_UNWRITTEN) {
-      if (!isFresh) await refresh()
-      else start(queue.shift()!)
+      if (performance.now() - seenAt < FRESH_MS) start(queue.shift()!)
+      else see(await store.webhooks.find(webhook.workspaceId, webhook.id))
       continue
     }
-    isFresh = false
     if (queue.length === 0) await Promise.race([Promise.all(flights), sleep(POLL_MS)])
     else if (flights.size >= limit) await Promise.race(flights)
     else await ledger.settled()
@@ -97,18 +100,15 @@ export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Serv
 
 /** One request with a signature of its own. */
 async function attempt(
-  webhook: StoredWebhook,
+  url: string,
   delivery: DueDelivery,
-  hold: Hold,
-  { outbound, webhookSecrets, clock }: Services,
+  secrets: string[],
+  { outbound, clock }: Services,
 ): Promise<MadeAttempt> {
   const startedAt = clock()
   const began = performance.now()
-  const secrets = webhookSecrets.living(webhook, startedAt)
-  const outcome = await outbound.post(webhook.url, delivery.payload, {
-    headers: { [SIGNATURE_HEADER]: sign(delivery.payload, secrets, startedAt) },
-    signal: hold.lost,
-  })
+  const signature = sign(delivery.payload, secrets, startedAt)
+  const outcome = await outbound.post(url, delivery.payload, { [SIGNATURE_HEADER]: signature })
   const durationMs = Math.round(performance.now() - began)
   return { delivery, outcome, startedAt, at: clock(), durationMs, jitter: Math.random() }
 }

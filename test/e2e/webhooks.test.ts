@@ -1,0 +1,88 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, test, vi } from 'vitest'
+import { verify } from '../../src/core/rules/signature.ts'
+import { dialects, temporaryFolder } from '../support/databases.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { batchOf, publishTemplate } from './passes.ts'
+import { startServer } from './server.ts'
+
+const args = ['--allow-insecure-webhooks']
+const events = ['pass.issued' as const]
+
+describe.each(dialects)('on %s', (dialect) => {
+  test('a server that is killed in mid delivery delivers everything when it is started again, under the same ids', async () => {
+    const receiver = await startReceiver()
+    // Slow enough that the kill finds requests in flight.
+    receiver.reply((response) => void setTimeout(() => response.end(), 20))
+    let server = await startServer({ dialect, args })
+    const { database, token } = server
+    const { id, secret } = await server.client.webhooks.create({ body: { url: receiver.url, events } })
+    const templateId = await publishTemplate(server.client)
+    for (let batch = 0; batch < 3; batch += 1) {
+      await server.client.passes.createBatch({ body: { passes: batchOf(templateId, `batch-${batch}`, 100) } })
+    }
+    await vi.waitFor(() => expect(receiver.received.length).toBeGreaterThan(50), 30_000)
+    await server.kill()
+    expect(receiver.received.length).toBeLessThan(300)
+
+    server = await startServer({ dialect, database, token, args })
+    const query = { status: 'SUCCESS' as const, limit: 1 }
+    await vi.waitFor(
+      async () => expect((await server.client.webhooks.listDeliveries({ params: { id }, query })).total).toBe(300),
+      { timeout: 60_000, interval: 250 },
+    )
+    const bodies = new Map<string, Set<string>>()
+    for (const { envelope, body, signature } of receiver.received) {
+      bodies.set(envelope.id, (bodies.get(envelope.id) ?? new Set()).add(body))
+      expect(verify(body, signature, secret, { at: new Date() })).toMatchObject({ ok: true })
+    }
+    expect(bodies.size).toBe(300)
+    expect([...bodies.values()].filter((sent) => sent.size > 1)).toEqual([])
+    const passIds = new Set(receiver.received.map(({ envelope }) => envelope.data.id))
+    expect(passIds.size).toBe(300)
+    expect(await server.stop()).toBe(0)
+  })
+
+  test('a secret survives a rotation of the server key, and the old key is not needed a second time', async () => {
+    const receiver = await startReceiver()
+    const [first, second] = ['11'.repeat(32), '22'.repeat(32)] as const
+    let server = await startServer({ dialect, args, env: { PASSES_SERVER_KEY: first } })
+    const { database, token } = server
+    const webhook = await server.client.webhooks.create({ body: { url: receiver.url, events } })
+    for (const previous of [first, '']) {
+      await server.stop()
+      const env = { PASSES_SERVER_KEY: second, PASSES_PREVIOUS_SERVER_KEYS: previous }
+      server = await startServer({ dialect, database, token, args, env })
+    }
+    await server.client.webhooks.test({ params: { id: webhook.id } })
+    await vi.waitFor(() => expect(receiver.received).toHaveLength(1), 10_000)
+    const { body, signature } = receiver.received[0]!
+    expect(verify(body, signature, webhook.secret, { at: new Date() })).toMatchObject({ ok: true })
+  })
+})
+
+test('without --allow-insecure-webhooks nothing but public https addresses is taken', async () => {
+  const { client } = await startServer()
+  for (const url of ['http://hooks.example/', 'https://127.0.0.1/', 'http://127.0.0.1:9/']) {
+    await expect(client.webhooks.create({ body: { url, events } })).rejects.toMatchObject({ status: 400 })
+  }
+})
+
+test('secrets stand in no log, whatever happens to a delivery', async () => {
+  const receiver = await startReceiver()
+  receiver.reply(500, 410)
+  const database = `sqlite:${temporaryFolder()}/passes.db`
+  const server = await startServer({ database, args, env: { PASSES_LOG_LEVEL: 'debug' } })
+  const { id, secret } = await server.client.webhooks.create({ body: { url: receiver.url, events } })
+  const rotated = await server.client.webhooks.rotateSecret({ params: { id } })
+  for (let count = 1; count <= 2; count += 1) {
+    await server.client.webhooks.test({ params: { id } })
+    await vi.waitFor(() => expect(receiver.received).toHaveLength(count), 10_000)
+  }
+  await vi.waitFor(() => expect(server.stderr()).toContain('webhook disabled'), 10_000)
+  await server.stop()
+  const file = readFileSync(database.slice('sqlite:'.length)).toString('latin1')
+  for (const written of [server.stderr(), file]) {
+    for (const one of [secret, rotated.secret]) expect(written).not.toContain(one.slice(6))
+  }
+})

@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { newId } from '../../src/core/ids.ts'
+import { type Database, openDatabase } from '../../src/storage/database.ts'
+import type { DeliveryFilters } from '../../src/storage/deliveries.ts'
+import { migrate } from '../../src/storage/migrate.ts'
+import { createStore, type Store } from '../../src/storage/store.ts'
+import { type CleanUp, dialects, emptyDatabase } from '../support/databases.ts'
+import { insertWorkspace, later, start } from './fixtures.ts'
+import { explainPostgres, explainSqlite, type Statement } from './query-plans.ts'
+
+const ROWS = 5_000
+const target = { id: newId(start), generation: 1 }
+const rare = { id: newId(start), generation: 1 }
+
+describe.each(dialects)('on %s', (dialect) => {
+  const cleanUps: Parameters<CleanUp>[0][] = []
+  let database: Database
+  let store: Store
+  let url: string
+  let workspaceId: string
+  const statements: Statement[] = []
+
+  beforeAll(async () => {
+    url = await emptyDatabase(dialect, (work) => cleanUps.push(work))
+    database = openDatabase(url)
+    cleanUps.push(() => database.close())
+    await migrate(database)
+    store = createStore(database)
+    workspaceId = await insertWorkspace(store)
+    await store.transaction(async (tx) => {
+      const data = { webhookId: target.id }
+      const event = { type: 'webhook.test', subject: target.id, data, correlationId: null } as const
+      const { eventId } = await tx.events.insertFor(workspaceId, target, event, start)
+      const pairs = Array.from({ length: ROWS }, (_, n) => ({
+        event: { id: eventId, type: n % 1_000 === 7 ? ('pass.failed' as const) : ('pass.issued' as const) },
+        target: n % 1_000 === 3 ? rare : target,
+      }))
+      await tx.deliveries.insert(workspaceId, pairs, start)
+    })
+    const db = database.writer
+    const done = db('webhook_deliveries').where('event_type', 'pass.issued').where('webhook_id', target.id)
+    await done.update({ status: 'SUCCESS', due_at: null })
+    if (dialect === 'postgres') await db.raw('vacuum analyze')
+    database.reader.on('query', ({ sql, bindings }: Statement) => statements.push({ sql, bindings }))
+  })
+  afterAll(async () => {
+    for (const cleanUp of cleanUps.reverse()) await cleanUp()
+  })
+
+  const plansOf = async (work: () => Promise<unknown>) => {
+    statements.length = 0
+    await work()
+    const asked = statements.filter(({ sql }) => !/ count\(/.test(sql))
+    expect(asked.length).toBeGreaterThan(0)
+    return Promise.all(
+      asked.map((one) => (dialect === 'sqlite' ? explainSqlite(database.reader, one) : explainPostgres(url, one))),
+    )
+  }
+
+  const lists: [name: string, filters: Partial<DeliveryFilters>][] = [
+    ['no filter', {}],
+    ['a webhook', { webhookId: [rare.id] }],
+    ['a rare event', { eventType: ['pass.failed'] }],
+    ['a rare status', { status: ['PENDING'] }],
+    ['a common status', { status: ['SUCCESS'] }],
+  ]
+
+  test.each(lists)('a page of deliveries by %s reads a page', async (_, filters) => {
+    for (const sortDir of ['asc', 'desc'] as const) {
+      const request = { limit: 20, sortBy: 'createdAt', sortDir, ...filters }
+      for (const plan of await plansOf(() => store.deliveries.list(workspaceId, request))) {
+        expect(plan.fullScans, plan.text).toEqual([])
+        expect(plan.sorted, plan.text).toBeLessThan(100)
+        expect(plan.rowsRead, plan.text).toBeLessThan(200)
+      }
+    }
+  })
+
+  test('what is due, and when something is next, is read from the queue of its endpoint', async () => {
+    const options = { at: later(9), limit: 20, underWay: [] }
+    for (const plan of await plansOf(async () => {
+      await store.deliveries.listDue(workspaceId, rare, options)
+      await store.deliveries.findNextDue(workspaceId, rare)
+      await store.deliveries.hasStale(workspaceId, target.id, 1)
+    })) {
+      expect(plan.fullScans, plan.text).toEqual([])
+      expect(plan.rowsRead, plan.text).toBeLessThan(200)
+      if (dialect === 'sqlite') expect(plan.text).toContain('webhook_deliveries_due')
+    }
+  })
+})
