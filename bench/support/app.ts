@@ -34,7 +34,6 @@ export async function openApp(databaseUrl: string): Promise<BenchApp> {
   })
   return {
     app,
-    services,
     database,
     services,
     workspaceId,

@@ -22,8 +22,8 @@ export interface ScanFigures {
 const NONE: ScanFigures = { totalPasses: 0, redeemed: 0, totalScans: 0, totalDenied: 0, lastScanAt: null }
 
 /**
- * Figures by project; under null, what belongs to none, or to one that was deleted. Each of the three statements counts
- * along an index of the project and reads no row.
+ * Figures by project; under null, what belongs to none, or to one that was deleted. Each of the counting
+ * statements goes along an index of the project and reads no row.
  */
 export async function countScans(
   db: Knex,
@@ -31,7 +31,7 @@ export async function countScans(
   request: ScanStatsRequest,
 ): Promise<Map<string | null, ScanFigures>> {
   const own = (table: string) => narrowed(db(table).where(`${table}.workspace_id`, workspaceId), table, request)
-  const [passes, redeemed, scans, projects] = await Promise.all([
+  const [passes, redeemed, scans] = await Promise.all([
     own('passes').groupBy('project_id').select('project_id').count({ n: '*' }),
     ofScans(own('accepted_scans'), request).groupBy('project_id').select('project_id').countDistinct({ n: 'pass_id' }),
     ofScans(own('scans'), request)
@@ -40,9 +40,9 @@ export async function countScans(
       .select('project_id', 'result')
       .max({ last: 'scanned_at' })
       .count({ n: '*' }),
-    db('projects').where({ workspace_id: workspaceId }).pluck('id'),
   ])
-  const known = new Set<string>(projects)
+  const named = [...passes, ...redeemed, ...scans].map(({ project_id }: { project_id?: string | null }) => project_id)
+  const known = await existing(db, workspaceId, [...new Set(named)])
   const figures = new Map<string | null, ScanFigures>()
   const add = (projectId: string | null, part: (sum: ScanFigures) => Partial<ScanFigures>) => {
     const key = projectId !== null && known.has(projectId) ? projectId : null
@@ -75,6 +75,11 @@ export function sumFigures(parts: Iterable<ScanFigures>): ScanFigures {
     }),
     NONE,
   )
+}
+
+async function existing(db: Knex, workspaceId: string, ids: (string | null | undefined)[]): Promise<Set<string>> {
+  const given = ids.filter((id) => typeof id === 'string')
+  return new Set(await db('projects').where({ workspace_id: workspaceId }).whereIn('id', given).pluck('id'))
 }
 
 interface Row {

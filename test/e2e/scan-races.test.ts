@@ -8,6 +8,9 @@ import { startServer } from './server.ts'
 
 const SCANS = 200
 
+/** What is the same mechanism once more, in fewer scans. */
+const FEWER = 40
+
 /** On PostgreSQL two servers, so that nothing in one process can keep scans apart; on SQLite one, where all share a file. */
 async function startServers(dialect: TestDialect): Promise<{ clients: Client[]; database: string }> {
   const first = await startServer({ dialect })
@@ -19,6 +22,7 @@ async function startServers(dialect: TestDialect): Promise<{ clients: Client[]; 
 interface Race {
   name: string
   policy?: RedemptionPolicy
+  scans: number
   accepted: number
   refusal: string
   isVoidAfter?: true
@@ -27,22 +31,25 @@ interface Race {
 const window = { start: '2020-01-01T00:00:00Z', end: '2120-01-01T00:00:00Z' }
 
 const races: Race[] = [
-  { name: 'a pass without a policy', accepted: 1, refusal: 'already_scanned' },
-  { name: 'a single-use pass', policy: { maxUses: 1 }, accepted: 1, refusal: 'quota_exhausted' },
+  { name: 'a pass without a policy', scans: FEWER, accepted: 1, refusal: 'already_scanned' },
+  { name: 'a single-use pass', scans: SCANS, policy: { maxUses: 1 }, accepted: 1, refusal: 'quota_exhausted' },
   {
     name: 'a window of 5 uses',
+    scans: SCANS,
     policy: { windows: [{ ...window, maxUses: 5 }] },
     accepted: 5,
     refusal: 'quota_exhausted',
   },
   {
     name: '3 uses a month',
+    scans: SCANS,
     policy: { perPeriod: { unit: 'month', count: 3, timezone: 'Europe/Berlin' } },
     ...{ accepted: 3, refusal: 'quota_exhausted' },
   },
-  { name: 'an interval', policy: { minIntervalMinutes: 60 }, accepted: 1, refusal: 'cooldown' },
+  { name: 'an interval', scans: FEWER, policy: { minIntervalMinutes: 60 }, accepted: 1, refusal: 'cooldown' },
   {
     name: 'two windows of one use that overlap',
+    scans: FEWER,
     policy: {
       windows: [
         { ...window, maxUses: 1 },
@@ -53,20 +60,22 @@ const races: Race[] = [
   },
   {
     name: 'a pass that becomes void with its last use',
+    scans: FEWER,
     policy: { maxUses: 1, autoVoidOnExhaustion: true },
     ...{ accepted: 1, refusal: 'revoked', isVoidAfter: true },
   },
 ]
 
 describe.each(dialects)('on %s', (dialect) => {
-  test(`of ${SCANS} scans at the same instant exactly as many are accepted as the policy allows`, async () => {
+  const title = `of up to ${SCANS} scans at the same instant exactly as many are accepted as the policy allows`
+  test(title, { timeout: 180_000 }, async () => {
     const { clients, database } = await startServers(dialect)
-    for (const { name, policy, accepted, refusal, isVoidAfter } of races) {
+    for (const { name, policy, scans, accepted, refusal, isVoidAfter } of races) {
       const pass = await issuedPass(clients[0]!, policy)
       // One moment for all, so that neither a month nor the order of arrival can part them.
       const body = { passId: pass.id, scannedAt: new Date().toISOString(), context: { gate: 'Gate A' } }
       const answers: ScanAnswer[] = await Promise.all(
-        Array.from({ length: SCANS }, (_, n) => clients[n % clients.length]!.scans.create({ body })),
+        Array.from({ length: scans }, (_, n) => clients[n % clients.length]!.scans.create({ body })),
       )
       const letIn = answers.filter(({ result }) => result === 'accepted')
       const turnedAway = answers.filter(({ result }) => result !== 'accepted')
@@ -82,14 +91,16 @@ describe.each(dialects)('on %s', (dialect) => {
         }
       }
       const ledger = await clients[0]!.scans.list({ query: { passId: pass.id } })
-      expect(ledger.total, name).toBe(SCANS)
+      expect(ledger.total, name).toBe(scans)
       const stored = (await inspect(database).rows('accepted_scans')).filter((row) => row.pass_id === pass.id)
       expect(stored, name).toHaveLength(accepted)
       const { status } = await clients[0]!.passes.get({ params: { id: pass.id } })
       expect(status, name).toBe(isVoidAfter ? 'VOID' : 'ISSUED')
     }
     const events = await inspect(database).rows('events')
-    expect(events.filter(({ type }) => type === 'pass.scanned')).toHaveLength(SCANS * races.length)
+    expect(events.filter(({ type }) => type === 'pass.scanned')).toHaveLength(
+      races.reduce((sum, { scans }) => sum + scans, 0),
+    )
     expect(events.filter(({ type }) => type === 'pass.voided')).toHaveLength(1)
   })
 

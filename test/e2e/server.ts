@@ -15,6 +15,8 @@ export interface ServerOptions {
   /** A database that another server made; its first token must then be given. */
   database?: string
   token?: string
+  /** A free one by default. */
+  port?: string
   args?: string[]
   env?: Record<string, string>
   /** For a server that several tests use. */
@@ -38,7 +40,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const { cleanUp = onTestFinished } = options
   const database = options.database ?? (await emptyDatabase(options.dialect ?? 'sqlite', cleanUp))
   const folder = temporaryFolder(cleanUp)
-  const child = execa('node', [program, 'serve', '--port', '0', '--json', ...(options.args ?? [])], {
+  const child = execa('node', [program, 'serve', '--port', options.port ?? '0', '--json', ...(options.args ?? [])], {
     cwd: folder,
     env: {
       PASSES_DATABASE_URL: database,

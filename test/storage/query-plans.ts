@@ -2,22 +2,29 @@ import type { Knex } from 'knex'
 import pg from 'pg'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { insertPasses } from '../../bench/support/many-passes.ts'
+import { insertScans } from '../../bench/support/many-scans.ts'
 import { newId, parseUuid } from '../../src/core/ids.ts'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
 import { insertMany } from '../../src/storage/dialect.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import type { PassListRequest } from '../../src/storage/pass-list.ts'
-import { createStore, type Store } from '../../src/storage/store.ts'
+import type { ScanListRequest } from '../../src/storage/scan-list.ts'
+import { createStore, type Repositories, type Store } from '../../src/storage/store.ts'
 import { type CleanUp, emptyDatabase, type TestDialect } from '../support/databases.ts'
 import { insertWorkspace, start } from './fixtures.ts'
 
 export const ROWS = 20_000
 
+/** Each of these passes was scanned ten times. */
+export const SCANNED_PASSES = 2_000
+
 /** Tables that may grow large. */
 const LARGE = [
-  ...['passes', 'pass_variables', 'pass_windows', 'pass_identifiers', 'accepted_scans', 'projects', 'templates'],
-  ...['webhook_deliveries', 'webhook_attempts'],
+  ...['passes', 'pass_variables', 'pass_windows', 'pass_identifiers', 'projects', 'templates'],
+  ...['webhook_deliveries', 'webhook_attempts', 'accepted_scans', 'scans'],
 ]
+
+export type ScanFilters = Omit<Partial<ScanListRequest>, 'cursor' | 'offset'>
 
 export type Filters = Omit<Partial<PassListRequest>, 'cursor' | 'offset'>
 
@@ -60,6 +67,7 @@ export function useLists(dialect: TestDialect) {
     await insertPasses(db, workspaceId, ROWS)
     await addWindowsAndScans(db, workspaceId)
     await addProjectsAndTemplates(db, workspaceId)
+    await insertScans(db, workspaceId, ROWS, SCANNED_PASSES)
     // SQLite has the statistics that it was given when its tables were made.
     if (dialect === 'postgres') await db.raw('vacuum analyze')
     for (const connection of new Set([database.reader, database.writer])) {
@@ -94,6 +102,23 @@ export function useLists(dialect: TestDialect) {
       const { rows } = await store.doorList.list(workspaceId, request)
       await store.doorList.list(workspaceId, { ...request, after: rows.at(-1)?.passId ?? newId(start) })
       return Promise.all(statements.splice(0).map(explain))
+    },
+
+    /** Of the first two pages of the ledger, as plansOf. */
+    async plansOfScans(filters: ScanFilters): Promise<Plan[]> {
+      statements.length = 0
+      const { nextCursor } = await store.scans.list(workspaceId, { limit: 20, ...filters })
+      if (nextCursor) await store.scans.list(workspaceId, { limit: 20, ...filters, cursor: nextCursor })
+      const asked = statements.filter(({ sql }) => !/ count\(/.test(sql))
+      expect(asked.some(({ sql }) => sql.includes('sort_key'))).toBe(true)
+      return Promise.all(asked.map(explain))
+    },
+
+    /** Of whatever the work asks. */
+    async plansOfWork(work: (reads: Repositories, workspaceId: string) => Promise<unknown>): Promise<Plan[]> {
+      statements.length = 0
+      await work(store, workspaceId)
+      return Promise.all(statements.filter(({ sql }) => /^(select|with)/i.test(sql)).map(explain))
     },
 
     async plansOfSweep(): Promise<Plan[]> {
@@ -149,7 +174,7 @@ export async function explainSqlite(db: Knex, { sql, bindings }: Statement): Pro
   // The rows of the page itself are put in order at the top; below it, the sort is of whatever was found.
   const sorts = steps.some(({ parent, detail }) => parent !== 0 && detail === 'USE TEMP B-TREE FOR ORDER BY')
   const isWhole =
-    /^SEARCH (passes|projects|templates|webhook_deliveries) USING (COVERING )?INDEX \w+ \(workspace_id=\?\)$/m.test(
+    /^SEARCH (passes|projects|templates|scans|webhook_deliveries) USING (COVERING )?INDEX \w+ \(workspace_id=\?\)$/m.test(
       text,
     )
   return {

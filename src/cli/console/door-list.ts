@@ -83,7 +83,7 @@ export function removeDoorList(folder: string): void {
   rmSync(join(folder, FILE), { force: true })
 }
 
-export function doorListOf({ id, generatedAt }: Head, items: SnapshotItem[]): DoorList {
+function doorListOf({ id, generatedAt }: Head, items: SnapshotItem[]): DoorList {
   const byId = new Map(items.map((item) => [item.passId, item]))
   const active = indexBy(items, (item) => item.identifiers)
   const stale = indexBy(items, (item) => item.staleIdentifiers)

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '../../client/client.ts'
 import { ApiError, ConnectionError } from '../../client/errors.ts'
 import { type DoorList, fetchDoorList, loadDoorList, removeDoorList } from './door-list.ts'
@@ -11,6 +12,8 @@ export interface ListKeeper {
   readonly refusal: string | null
   /** Takes a new list in the background, unless one is on its way or too new to be replaced. */
   refresh(): void
+  /** Resolves when none is on its way, or when the time is over. */
+  whenTaken(timeoutMs: number): Promise<void>
   stop(): Promise<void>
 }
 
@@ -54,6 +57,8 @@ export function createListKeeper(options: {
 
   return {
     get list() {
+      // Another console of this door may have taken one.
+      if (refusal === null) list ??= loadDoorList(folder)
       return list
     },
     get refusal() {
@@ -65,6 +70,9 @@ export function createListKeeper(options: {
         running = undefined
         onChange()
       })
+    },
+    async whenTaken(timeoutMs) {
+      await Promise.race([running, sleep(timeoutMs, undefined, { ref: false })])
     },
     async stop() {
       stopped.abort()

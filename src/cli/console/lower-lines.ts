@@ -12,13 +12,16 @@ const colors: Record<Tone, Style> = {
 }
 
 const WORD_WIDTH = 13
+/** Narrower screens leave out what can be missed. */
+export const NARROW = 64
 
 /** Newest first: when, what, who, and how it stands with the server. */
 export function historyLines(last: readonly Outcome[], width: number): Line[] {
   return last.map((outcome) => {
     const { tone, sign, word } = faceOf(outcome)
     const standing = standingOf(outcome)
-    const start = ` ${clockTime(outcome.readAt)} `
+    const time = clockTime(outcome.readAt)
+    const start = ` ${width < NARROW ? time.slice(0, 5) : time} `
     const end = standing === '' ? '' : ` ${standing}`
     const left = width - start.length - 2 - WORD_WIDTH - 1 - textWidth(end)
     const name = printable(outcome.label ?? outcome.payload ?? '')

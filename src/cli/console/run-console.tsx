@@ -22,6 +22,7 @@ export interface Leftover {
 }
 
 const SAME_SCAN_MS = 3_000
+const DRAW_MS = 20
 const TICK_MS = 1_000
 const SETTLE_MS = 50
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
@@ -81,10 +82,10 @@ export async function runConsole(options: ConsoleOptions): Promise<Leftover> {
   function draw(): void {
     if (isDrawing) return
     isDrawing = true
-    setImmediate(() => {
+    setTimeout(() => {
       isDrawing = false
       ink.rerender(screen())
-    })
+    }, DRAW_MS)
   }
 
   function read(chunk: string): void {

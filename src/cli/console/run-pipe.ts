@@ -22,7 +22,7 @@ export interface PipeSummary {
 export async function runPipe({ input, write, signal, ...options }: PipeOptions): Promise<PipeSummary> {
   const door = createDoor({ ...options, sameScanMs: 0, onOutcome: () => undefined, onChange: () => undefined })
   let failed = 0
-  const { connection } = door.state
+  const { connection, lists } = door.state
   try {
     // What an earlier run left goes first.
     if (options.isReached) await connection.whenOnline(PATIENCE_MS)
@@ -33,7 +33,7 @@ export async function runPipe({ input, write, signal, ...options }: PipeOptions)
       if (outcome.result === 'error') failed += 1
       if (!(await write(outcome))) break
     }
-    await connection.whenOnline(PATIENCE_MS)
+    await Promise.all([connection.whenOnline(PATIENCE_MS), lists.whenTaken(PATIENCE_MS)])
   } finally {
     await door.stop()
   }

@@ -2,7 +2,7 @@ import { count, cut, printable, textWidth } from '../output.ts'
 import type { DoorState } from './door.ts'
 import type { Place } from './door-folder.ts'
 import { age, clockTime, filled, joined, type Line, toHeight } from './lines.ts'
-import { historyLines, panelLines } from './lower-lines.ts'
+import { historyLines, NARROW, panelLines } from './lower-lines.ts'
 import type { Panel } from './panel.ts'
 import { rate } from './tally.ts'
 import { verdictLines } from './verdict-lines.ts'
@@ -25,8 +25,9 @@ export interface ScreenSize {
 
 const HISTORY = 8
 const FOOT = 4
+/** Word, name, ticket and a reason of two lines. */
+const LEAST_VERDICT = 5
 const TALL = 20
-const NARROW = 64
 
 /**
  * The whole screen: one line less than the terminal has, each exactly as wide, whatever is going on, so that nothing ever
@@ -38,7 +39,7 @@ export function screenLines(view: View, { columns, rows }: ScreenSize): Line[] {
   const banner = bannerLines(view, width, rows >= TALL)
   const foot = footLines(view, width)
   const middle = Math.max(0, height - banner.length - FOOT)
-  const lower = Math.min(HISTORY, Math.floor(middle / 2))
+  const lower = Math.max(0, Math.min(HISTORY, Math.floor(middle / 2), middle - LEAST_VERDICT))
   const upper = middle - lower
   const { panel, door } = view
   return toHeight(
@@ -59,10 +60,11 @@ export function screenLines(view: View, { columns, rows }: ScreenSize): Line[] {
 function bannerLines({ door, place, now }: View, width: number, isTall: boolean): Line[] {
   const { connection, lists, pending } = door
   if (connection.offlineSince === null) {
+    const state = door.lists.refusal === null ? ' ● online' : ' ● online, not without the server'
     const names = [place.projectName, place.workspaceName].map((name) => name && printable(name))
-    const where = joined(names, width - 12)
-    const gap = ' '.repeat(Math.max(1, width - 10 - textWidth(where)))
-    return [filled(` ● online${gap}${where}`, width, { color: 'green' })]
+    const where = joined(names, width - state.length - 3)
+    const gap = ' '.repeat(Math.max(1, width - state.length - 1 - textWidth(where)))
+    return [filled(`${state}${gap}${where}`, width, { color: 'green' })]
   }
   const { list, refusal } = lists
   const texts = [
@@ -104,7 +106,7 @@ function countsLine({ door, now }: View, width: number, isNarrow: boolean): Line
     `✘ ${count(tally.turnedAway)}${isNarrow ? '' : ' turned away'}`,
     `${count(rate(tally, now.getTime()))}/min`,
     waiting > 1 ? `${count(waiting)} queued` : null,
-    conflicts > 0 ? `≠ ${count(conflicts)} conflicts` : null,
+    conflicts > 0 ? `≠ ${count(conflicts)} ${conflicts === 1 ? 'conflict' : 'conflicts'}` : null,
     connection.offlineSince === null && pending > 0 ? `↑ ${count(pending)} wait` : null,
   ]
   return filled(` ${joined(facts, width - 1)}`, width, { bold: true })

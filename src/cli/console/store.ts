@@ -99,7 +99,11 @@ export function openStore(folder: string): DoorStore {
         [...log.verdicts.keys()].every(
           (ref) => uploads.has(ref) && isListed(uploads.get(ref)!.recordedAt, generatedAt),
         ) && [...log.accepted, ...log.reversed].every((scan) => isListed(scan.recordedAt, generatedAt))
-      const settled = [...logs].filter(([, log]) => isSettled(log)).map(([name]) => name)
+      const open = [...logs.values()].filter((log) => !isSettled(log))
+      // What says that the verdicts of an open log are uploaded stays as long as they do.
+      const isNeeded = ({ uploads: marks }: Log) =>
+        marks.some(({ externalRef }) => open.some((log) => log.verdicts.has(externalRef)))
+      const settled = [...logs].filter(([, log]) => isSettled(log) && !isNeeded(log)).map(([name]) => name)
       if (settled.includes(own.name) && !isEmpty(logs.get(own.name)!)) {
         own.close()
         removeLog(folder, own.name)

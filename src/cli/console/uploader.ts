@@ -7,7 +7,7 @@ import type { OfflineVerdict } from './records.ts'
 import type { DoorStore } from './store.ts'
 
 /** A verdict that now stands in the ledger. */
-export interface Upload {
+interface Upload {
   verdict: OfflineVerdict
   scan: ScanItem
   /** Why the server would have decided otherwise; null where it agrees. */

@@ -67,19 +67,19 @@ function textsOf(
   const word = room.hasSign ? [...face.word].join(' ') : `${face.sign} ${face.word}`
   const who = verdict.label ?? verdict.payload ?? verdict.externalPassId ?? ''
   const facts = joined([verdict.templateName, verdict.label === null ? null : verdict.externalPassId], room.width)
-  const message = wrapText(printable(verdict.message), room.width).slice(0, Math.max(1, room.height - 5))
-  const lines: TextLine[] = [
+  const head: TextLine[] = [
     { text: word, isStrong: true },
     { text: printable(who), isStrong: true },
     { text: printable(facts) },
-    ...message.map((text) => ({ text })),
   ]
-  const air = room.height - lines.length - 1
-  if (air > 0) lines.splice(1, 0, { text: '' })
-  if (air > 1) lines.splice(4, 0, { text: '' })
+  const message = wrapText(printable(verdict.message), room.width).map((text) => ({ text }))
   const foot = { text: joined([...lastUse(verdict, now), clockTime(verdict.readAt), source(verdict)], room.width) }
-  while (lines.length < room.height - 1) lines.push({ text: '' })
-  return [...lines.slice(0, Math.max(room.height - 1, 3)), foot]
+  // The message says when and where it was used: where there is little room, it goes before all else.
+  const air = room.height - head.length - message.length - 1
+  if (air < 0) return [...head, ...message].slice(0, room.height)
+  const spread = air > 1 ? [head[0]!, { text: '' }, ...head.slice(1), { text: '' }] : head
+  const gap = Array.from({ length: room.height - spread.length - message.length - 1 }, () => ({ text: '' }))
+  return [...spread, ...message, ...gap, foot]
 }
 
 /** On the steward's own clock, beside the message in the zone of the pass. */

@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest'
+import { type Attempt, failedOutcome, type Outcome } from '../../../src/cli/console/outcome.ts'
+import { createRecentScans } from '../../../src/cli/console/recent-scans.ts'
+import { newId } from '../../../src/core/ids.ts'
+
+function attempt(seconds: number, more: Partial<Attempt> = {}): Attempt {
+  const at = new Date(Date.UTC(2026, 2, 1) + seconds * 1000)
+  return {
+    ...{ payload: 'ABC', passId: null, externalRef: newId(at), at, scanContextKey: null, validityDate: null },
+    ...more,
+  }
+}
+
+const accepted = (of: Attempt): Outcome => ({ ...failedOutcome(of, 'Valid.'), result: 'accepted', reasonCode: 'valid' })
+
+test('the same code within three seconds is the same scan, before it is judged and after', () => {
+  const recent = createRecentScans(3_000)
+  const first = attempt(0)
+  expect(recent.take(first)).toBe(first)
+  expect(recent.take(attempt(1))).toMatchObject({ same: { result: 'same_scan', externalRef: first.externalRef } })
+  recent.resolve(first, accepted(first))
+  expect(recent.take(attempt(2))).toMatchObject({ same: { result: 'same_scan', message: 'Read 2 s ago: Valid.' } })
+  const later = attempt(3)
+  expect(recent.take(later)).toBe(later)
+})
+
+test('under another context or date, as another code, and once taken back it is a new scan', () => {
+  const recent = createRecentScans(3_000)
+  const first = attempt(0)
+  recent.take(first)
+  recent.resolve(first, accepted(first))
+  for (const other of [{ scanContextKey: 'day-2' }, { validityDate: '2026-05-01' }, { payload: 'ABD' }]) {
+    const next = attempt(1, other)
+    expect(recent.take(next)).toBe(next)
+  }
+  recent.forget(accepted(first))
+  const again = attempt(1)
+  expect(recent.take(again)).toBe(again)
+})
+
+test('a scan that nobody could judge is sent again at once, under its name', () => {
+  const recent = createRecentScans(3_000)
+  const first = attempt(0)
+  recent.take(first)
+  recent.resolve(first, failedOutcome(first, 'No answer.'))
+  expect(recent.take(attempt(1))).toMatchObject({ externalRef: first.externalRef })
+})
+
+test('where readings are not merged, every one is a scan of its own', () => {
+  const recent = createRecentScans(0)
+  const [first, second] = [attempt(0), attempt(0)]
+  recent.take(first)
+  expect(recent.take(second)).toBe(second)
+})

@@ -1,0 +1,142 @@
+import { stripVTControlCharacters } from 'node:util'
+import { render } from 'ink-testing-library'
+import { expect, test, vi } from 'vitest'
+import type { DoorState } from '../../../src/cli/console/door.ts'
+import type { Outcome } from '../../../src/cli/console/outcome.ts'
+import type { Panel } from '../../../src/cli/console/panel.ts'
+import { Screen } from '../../../src/cli/console/screen.tsx'
+import { screenLines, type View } from '../../../src/cli/console/screen-lines.ts'
+import { textWidth } from '../../../src/cli/output.ts'
+
+const now = new Date('2026-03-01T20:14:07.000Z')
+
+const accepted: Outcome = {
+  payload: 'ABC',
+  externalRef: '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10',
+  result: 'accepted',
+  reasonCode: 'valid',
+  message: 'Valid.',
+  verified: 'online',
+  scanId: '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e11',
+  passId: '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e12',
+  externalPassId: 'T-1',
+  label: 'Ada Lovelace',
+  templateName: 'Day ticket',
+  readAt: now.toISOString(),
+  scannedAt: now.toISOString(),
+  priorScanCount: 0,
+  lastAcceptedAt: null,
+  candidates: [],
+  conflict: null,
+}
+const candidate = {
+  passId: accepted.passId!,
+  label: 'Zoë 山田',
+  externalPassId: 'T-2',
+  templateName: null,
+  standing: 'void',
+}
+const duplicate: Outcome = {
+  ...accepted,
+  result: 'duplicate',
+  reasonCode: 'already_scanned',
+  message: 'Already used on 1 Mar 2026 at 19:02:11 UTC, North gate.',
+  label: '山田太郎 and a very long name that no narrow screen can ever hold in one line',
+}
+const outcomes: Outcome[] = [
+  accepted,
+  duplicate,
+  { ...accepted, result: 'ambiguous', reasonCode: 'multiple_matches', candidates: [candidate] },
+  { ...accepted, result: 'same_scan' },
+  { ...accepted, result: 'reversal', reasonCode: null },
+  { ...accepted, result: 'error', reasonCode: null, label: null, message: 'No answer.\u001B[2J\nAt all.' },
+  { ...duplicate, verified: 'offline', scanId: null },
+  { ...accepted, verified: 'offline', conflict: 'revoked' },
+]
+
+const panels: Panel[] = [
+  null,
+  { kind: 'search' },
+  { kind: 'override', field: 'validityDate' },
+  { kind: 'undo', scan: duplicate },
+  { kind: 'choose', title: 'Found', candidates: Array.from({ length: 20 }, () => candidate), selected: 13, of: null },
+]
+
+function view(verdict: Outcome | null, panel: Panel, isOffline: boolean): View {
+  const connection = { offlineSince: isOffline ? now : null, refusal: null }
+  const lists = { list: { generatedAt: '2026-03-01T20:02:00.000Z', size: 1234 }, refusal: null }
+  return {
+    place: { workspaceId: '', workspaceName: 'Fair', projectName: 'Summer' },
+    door: {
+      connection: connection as DoorState['connection'],
+      lists: lists as DoorState['lists'],
+      overrides: { scanContextKey: 'day-1', validityDate: null },
+      verdict,
+      tally: { last: outcomes, accepted: 1412, turnedAway: 9, recent: [now.getTime()] },
+      ...{ waiting: 3, pending: 37, conflicts: 1, notice: null },
+    },
+    panel,
+    isLocked: false,
+    typed: '',
+    now,
+  }
+}
+
+/** As Ink draws it; ink-testing-library has 100 columns. */
+function frame(shown: View, columns: number, rows: number): string[] {
+  const { lastFrame, unmount } = render(<Screen view={shown} columns={columns} rows={rows} color />)
+  unmount()
+  return stripVTControlCharacters(lastFrame()!).split('\n')
+}
+
+test.each([
+  [80, 24],
+  [40, 15],
+  [30, 9],
+  [200, 60],
+])('on %i columns and %i rows every screen is one line less, and no line is too long', (columns, rows) => {
+  for (const verdict of [null, ...outcomes]) {
+    for (const panel of panels) {
+      for (const isOffline of [false, true]) {
+        const lines = screenLines(view(verdict, panel, isOffline), { columns, rows })
+        expect(lines).toHaveLength(rows - 1)
+        for (const line of lines) {
+          const text = line.map((span) => span.text).join('')
+          expect(textWidth(text), text).toBeLessThanOrEqual(columns)
+          expect(text).toBe(stripVTControlCharacters(text))
+        }
+      }
+    }
+  }
+})
+
+test.each([
+  ['80 columns', 80, 24, false],
+  ['40 columns', 40, 15, false],
+  ['40 columns, offline', 40, 15, true],
+])('a pass that was used, on %s', (_, columns, rows, isOffline) => {
+  vi.stubEnv('TZ', 'UTC')
+  expect(frame(view(duplicate, null, isOffline), columns, rows).map((line) => line.trimEnd())).toMatchSnapshot()
+})
+
+test('a verdict is told by sign and word', () => {
+  const words = outcomes.map((outcome) => frame(view(outcome, null, false), 40, 15)[1]!.trim())
+  expect(words).toEqual([
+    '✔ ACCEPTED',
+    '✘ ALREADY USED',
+    '? WHICH ONE?',
+    '= SAME SCAN',
+    '↶ UNDONE',
+    '! NOT JUDGED',
+    '✘ ALREADY USED',
+    '✔ ACCEPTED',
+  ])
+})
+
+test('the verdict over somebody who has gone in loses its colour, so that nobody walks in on it', () => {
+  const backgrounds = (shown: View) =>
+    screenLines(shown, { columns: 80, rows: 24 }).flatMap((line) => line.flatMap((span) => span.background ?? []))
+  const fresh = view(accepted, null, false)
+  expect(new Set(backgrounds(fresh))).toEqual(new Set(['green']))
+  expect(backgrounds({ ...fresh, now: new Date(now.getTime() + 10_000) })).toEqual([])
+})

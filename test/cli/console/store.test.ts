@@ -1,0 +1,111 @@
+import { appendFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { LogRecord, OfflineVerdict } from '../../../src/cli/console/records.ts'
+import { openStore } from '../../../src/cli/console/store.ts'
+import { newId } from '../../../src/core/ids.ts'
+import { temporaryFolder } from '../../support/databases.ts'
+
+const passId = '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10'
+const noon = new Date('2026-03-01T12:00:00.000Z')
+const at = (minutes: number) => new Date(noon.getTime() + minutes * 60_000)
+
+function verdict(minutes: number): OfflineVerdict {
+  return {
+    kind: 'verdict',
+    externalRef: newId(at(minutes)),
+    snapshotId: passId,
+    qrPayload: 'PAYLOAD',
+    scannedAt: at(minutes).toISOString(),
+    result: 'accepted',
+    reason: 'valid',
+    acceptedPassId: passId,
+  }
+}
+
+function uploaded({ externalRef }: OfflineVerdict, minutes: number): LogRecord {
+  return { kind: 'uploaded', externalRef, recordedAt: at(minutes).toISOString() }
+}
+
+function accepted(minutes: number): LogRecord {
+  const moment = at(minutes).toISOString()
+  return { kind: 'accepted', passId, scannedAt: moment, scanContextKey: null, recordedAt: moment }
+}
+
+/** A log that a console of this machine left when it was killed. */
+function leaveLog(folder: string, records: LogRecord[], tail = ''): string {
+  // No process has that number.
+  const name = `log-${hostname().replaceAll(/[^A-Za-z0-9.]/g, '_')}-999999999-0123456789abcdef.ndjson`
+  writeFileSync(join(folder, name), records.map((record) => `${JSON.stringify(record)}\n`).join('') + tail)
+  return name
+}
+
+const minutesOf = (scans: { scannedAt: Date }[]) =>
+  scans.map(({ scannedAt }) => (scannedAt.getTime() - noon.getTime()) / 60_000)
+
+test('what a dead console left waits here, oldest first, and a line that its death tore does not count', () => {
+  const folder = temporaryFolder()
+  const [first, second, third] = [verdict(1), verdict(2), verdict(3)]
+  leaveLog(folder, [first, second], JSON.stringify(verdict(9)).slice(0, 40))
+  const store = openStore(folder)
+  store.append(third)
+  expect(store.pending()).toEqual([first, second, third])
+  store.append(uploaded(first, 5))
+  expect(store.pending()).toEqual([second, third])
+})
+
+test('what a living console holds is its own to upload, and is judged by here', () => {
+  const folder = temporaryFolder()
+  const [one, other] = [openStore(folder), openStore(folder)]
+  one.append(verdict(1))
+  expect(other.pending()).toEqual([])
+  expect(minutesOf(other.acceptedScans(passId, [], at(0).toISOString()))).toEqual([1])
+})
+
+test('a scan counts once, whether the list has it, the log, or both; a reversed one does not', () => {
+  const store = openStore(temporaryFolder())
+  const offline = verdict(3)
+  store.append(accepted(1), accepted(2), offline)
+  const listed = [{ scannedAt: at(1).toISOString(), scanContextKey: null }]
+  expect(minutesOf(store.acceptedScans(passId, listed, at(1).toISOString()))).toEqual([1, 2, 3])
+  // A list of later holds what the server knew by then: what is missing in it was taken back elsewhere.
+  expect(minutesOf(store.acceptedScans(passId, [], at(10).toISOString()))).toEqual([3])
+  store.append(uploaded(offline, 20))
+  expect(minutesOf(store.acceptedScans(passId, [], at(10).toISOString()))).toEqual([3])
+  expect(minutesOf(store.acceptedScans(passId, [], at(30).toISOString()))).toEqual([])
+  store.append({ kind: 'reversed', passId, scannedAt: at(2).toISOString(), recordedAt: at(21).toISOString() })
+  expect(minutesOf(store.acceptedScans(passId, listed, at(1).toISOString()))).toEqual([1, 3])
+})
+
+test('a new list makes logs superfluous, but never one with a verdict that waits', () => {
+  const folder = temporaryFolder()
+  const [done, waiting] = [verdict(1), verdict(2)]
+  const left = leaveLog(folder, [done, waiting])
+  const store = openStore(folder)
+  store.append(uploaded(done, 3), accepted(4))
+  store.prune(at(10).toISOString())
+  expect(store.pending()).toEqual([waiting])
+  expect(readdirSync(folder)).toContain(left)
+  store.append(uploaded(waiting, 11))
+  store.prune(at(20).toISOString())
+  expect(readdirSync(folder)).not.toContain(left)
+  expect(store.pending()).toEqual([])
+})
+
+test('a record behind one that a full disk tore is whole', () => {
+  const folder = temporaryFolder()
+  const left = leaveLog(folder, [], '{"kind":"verd')
+  appendFileSync(join(folder, left), `\n${JSON.stringify(verdict(1))}\n`)
+  expect(openStore(folder).pending()).toHaveLength(1)
+})
+
+test('the log belongs to its owner alone, and an empty one leaves nothing behind', () => {
+  const folder = join(temporaryFolder(), 'doors', 'one')
+  const store = openStore(folder)
+  const [name] = readdirSync(folder)
+  expect(statSync(join(folder, name!)).mode & 0o777).toBe(0o600)
+  expect(statSync(folder).mode & 0o777).toBe(0o700)
+  store.close()
+  expect(readdirSync(folder)).toEqual([])
+})
