@@ -42,12 +42,19 @@ export function listQuery<const S extends readonly [string, ...string[]], F exte
   sortBy: S,
   filters: F,
 ) {
+  return pageQuery({
+    sortBy: z.enum(sortBy).default(sortBy[0] as S[number]),
+    sortDir: z.enum(['asc', 'desc']).default('desc'),
+    ...filters,
+  })
+}
+
+/** The parameters of a list whose order is fixed. */
+export function pageQuery<F extends z.ZodRawShape>(filters: F) {
   return z.strictObject({
     limit: integerParam(1, 100).default(20),
     cursor: z.string().min(1).max(512).optional(),
     offset: integerParam(0, MAX_OFFSET).optional().meta({ deprecated: true }),
-    sortBy: z.enum(sortBy).default(sortBy[0] as S[number]),
-    sortDir: z.enum(['asc', 'desc']).default('desc'),
     ...filters,
   })
 }
