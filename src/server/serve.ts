@@ -4,6 +4,7 @@ import { createServer } from 'node:net'
 import { toNodeHandler } from 'h3/node'
 import { type Listener, listen } from 'listhen'
 import { openDatabase } from '../storage/database.ts'
+import type { Lane } from '../storage/jobs.ts'
 import { migrate, pendingMigrations } from '../storage/migrate.ts'
 import { createStore, type Store } from '../storage/store.ts'
 import type { Platform } from '../wallets/wallet.ts'
@@ -12,7 +13,7 @@ import type { Config } from './config.ts'
 import type { Services } from './context.ts'
 import { createGoogleSync } from './google-sync.ts'
 import { createIssuing } from './issuing.ts'
-import { giveUp, jobHandlers } from './jobs/handlers.ts'
+import { giveUp, jobHandlers, laneOptions } from './jobs/handlers.ts'
 import { startScheduler } from './jobs/scheduler.ts'
 import { startWorker } from './jobs/worker.ts'
 import { createLinks } from './links.ts'
@@ -46,8 +47,8 @@ export interface ServeOptions {
  */
 export async function startServer({ config, log, clock = () => new Date() }: ServeOptions): Promise<RunningServer> {
   const database = openDatabase(config.databaseUrl)
-  let wake: () => void = () => undefined
-  const store = createStore(database, () => wake())
+  let wake: (lane: Lane) => void = () => undefined
+  const store = createStore(database, (lane) => wake(lane))
   const closers: (() => Promise<void>)[] = [() => database.close()]
   const close = async () => {
     for (const closer of closers.splice(0).reverse()) await closer()
@@ -76,8 +77,8 @@ export async function startServer({ config, log, clock = () => new Date() }: Ser
 
     let isWorking = () => true
     if (config.role !== 'api') {
-      const worker = startWorker(services, { handlers: jobHandlers, giveUp })
-      const scheduler = startScheduler(services, worker.wake)
+      const worker = startWorker(services, { handlers: jobHandlers, giveUp, lanes: laneOptions })
+      const scheduler = startScheduler(services)
       wake = worker.wake
       isWorking = worker.isRunning
       closers.push(worker.stop, scheduler.stop)

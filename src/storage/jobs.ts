@@ -3,17 +3,19 @@ import type { Knex } from 'knex'
 import { newId } from '../core/ids.ts'
 import { deleteReturningIds, forUpdateSkipLocked, idIsChosen, insertMany } from './dialect.ts'
 
-/** Kinds of work in the outbox, most urgent first where several are due. */
-export const jobKinds = ['issue-pass', 'update-wallet', 'upsert-google-class', 'detach-project'] as const
-export type JobKind = (typeof jobKinds)[number]
+/** Queues of the outbox that are worked off side by side: what is slow or much in one never holds up another. */
+export const lanes = ['issuing', 'wallets', 'upkeep'] as const
+export type Lane = (typeof lanes)[number]
 
-/** 0 is for what a person waits for, 9 for what may take its time. */
-const priorities: Record<JobKind, number> = {
-  'issue-pass': 3,
-  'update-wallet': 4,
-  'upsert-google-class': 4,
-  'detach-project': 9,
-}
+/** Kinds of work with the lane of each; within a lane 0 is for what a person waits for, 9 for what may take its time. */
+const kinds = {
+  'issue-pass': { lane: 'issuing', priority: 3 },
+  'update-wallet': { lane: 'wallets', priority: 4 },
+  'upsert-google-class': { lane: 'wallets', priority: 4 },
+  'detach-project': { lane: 'upkeep', priority: 9 },
+} as const satisfies Record<string, { lane: Lane; priority: number }>
+export type JobKind = keyof typeof kinds
+export const jobKinds = Object.keys(kinds) as JobKind[]
 
 /** A job that this worker holds until its lease ends; whatever it writes must present the claim token. */
 export interface Job {
@@ -52,22 +54,22 @@ interface Row {
  */
 export class Jobs {
   private readonly db: Knex
-  private readonly onInsert: () => void
+  private readonly onDue: (lane: Lane) => void
 
-  constructor(db: Knex, onInsert: () => void) {
+  constructor(db: Knex, onDue: (lane: Lane) => void) {
     this.db = db
-    this.onInsert = onInsert
+    this.onDue = onDue
   }
 
   async insert(jobs: NewJob[], at: Date): Promise<void> {
-    this.onInsert()
+    for (const lane of new Set(jobs.map((job) => kinds[job.kind].lane))) this.onDue(lane)
     const rows = jobs.map((job) => ({
       id: newId(at),
       workspace_id: job.workspaceId,
       kind: job.kind,
       subject: job.subject,
       correlation_id: job.correlationId,
-      priority: priorities[job.kind],
+      ...kinds[job.kind],
       run_at: (job.runAt ?? at).getTime(),
       attempts: 0,
       created_at: at.getTime(),
@@ -94,15 +96,15 @@ export class Jobs {
     if (missing.length > 0) await this.insert(missing, at)
   }
 
-  async hasDue(at: Date): Promise<boolean> {
-    return (await this.due(at).first('id')) !== undefined
+  async hasDue(lane: Lane, at: Date): Promise<boolean> {
+    return (await this.due(lane, at).first('id')) !== undefined
   }
 
-  /** Takes up to `limit` due jobs, the most urgent first, and holds them until the lease ends. */
-  async claim(at: Date, options: { limit: number; leaseSeconds: number }): Promise<Job[]> {
+  /** Takes up to `limit` due jobs of a lane, the most urgent first, and holds them until the lease ends. */
+  async claim(lane: Lane, at: Date, options: { limit: number; leaseSeconds: number }): Promise<Job[]> {
     const chosen = forUpdateSkipLocked(
       this.db,
-      this.due(at)
+      this.due(lane, at)
         .orderBy([{ column: 'priority' }, { column: 'run_at' }])
         .limit(options.limit)
         .select('id'),
@@ -157,15 +159,17 @@ export class Jobs {
     const rows: Row[] = await this.lapsed(at)
       .update({ claim_token: null })
       .returning(['workspace_id', 'kind', 'subject'])
+    for (const lane of new Set(rows.map((row) => kinds[row.kind].lane))) this.onDue(lane)
     return rows.map((row) => ({ workspaceId: row.workspace_id, kind: row.kind, subject: row.subject }))
   }
 
   /** Jobs that wait, but for those whose subject a job of the same kind is at work on: newer must not overtake older. */
-  private due(at: Date) {
+  private due(lane: Lane, at: Date) {
     const running = this.db({ running: 'jobs' })
       .whereRaw('running.subject = jobs.subject and running.kind = jobs.kind and running.claim_token is not null')
       .select(this.db.raw('1'))
     return this.db('jobs')
+      .where('lane', lane)
       .whereNull('claim_token')
       .whereNull('failed_at')
       .where('run_at', '<=', at.getTime())

@@ -3,13 +3,14 @@ import type { Database } from './database.ts'
 import { isPostgres } from './dialect.ts'
 import * as start from './migrations/0001-start.ts'
 import * as phones from './migrations/0002-phones.ts'
+import * as lanes from './migrations/0003-lanes.ts'
 
 interface Migration {
   up(db: Knex): Promise<void>
 }
 
 /** In order; one that was released never changes. */
-const migrations: Record<string, Migration> = { '0001-start': start, '0002-phones': phones }
+const migrations: Record<string, Migration> = { '0001-start': start, '0002-phones': phones, '0003-lanes': lanes }
 
 /** Any number that no other program uses for an advisory lock on the same database. */
 const MIGRATION_LOCK = 7_277_437

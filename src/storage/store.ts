@@ -3,7 +3,7 @@ import type { Database } from './database.ts'
 import { Events } from './events.ts'
 import { GoogleObjects } from './google-objects.ts'
 import { Images } from './images.ts'
-import { Jobs } from './jobs.ts'
+import { Jobs, type Lane } from './jobs.ts'
 import { Passes } from './passes.ts'
 import { Projects } from './projects.ts'
 import { Registrations } from './registrations.ts'
@@ -35,29 +35,23 @@ export interface Store extends Repositories {
   transaction<T>(work: (tx: Repositories) => Promise<T>): Promise<T>
 }
 
-/** @param onJobs told after each commit that put jobs into the outbox, so that a worker here wakes at once. */
-export function createStore(database: Database, onJobs: () => void = () => undefined): Store {
+/** @param onJobs told after each commit that made jobs due, and in which lane, so that a worker here wakes at once. */
+export function createStore(database: Database, onJobs: (lane: Lane) => void = () => undefined): Store {
   const reads = repositories(database.reader, () => {
     throw new Error('Jobs are inserted inside a transaction')
   })
   return {
     ...reads,
     async transaction(work) {
-      let hasJobs = false
-      const result = await database.writer.transaction((tx) =>
-        work(
-          repositories(tx, () => {
-            hasJobs = true
-          }),
-        ),
-      )
-      if (hasJobs) onJobs()
+      const due = new Set<Lane>()
+      const result = await database.writer.transaction((tx) => work(repositories(tx, (lane) => due.add(lane))))
+      for (const lane of due) onJobs(lane)
       return result
     },
   }
 }
 
-function repositories(db: Knex, onJobs: () => void): Repositories {
+function repositories(db: Knex, onJobs: (lane: Lane) => void): Repositories {
   return {
     settings: new Settings(db),
     workspaces: new Workspaces(db),

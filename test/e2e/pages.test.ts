@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { pushTemplate } from '../../src/cli/template-push.ts'
 import type { DefinitionInput, PassType } from '../../src/core/contract/definition.ts'
@@ -95,7 +95,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
   test('the images of a pass are shown, within the page’s own policy', async () => {
     const { page, incidents } = await visit(browser)
     await page.goto(links.conference!, { waitUntil: 'networkidle' })
-    const widths = await page.locator('img').evaluateAll((images) => images.map((image) => image.naturalWidth))
+    const widths = await widthsOfImages(page)
     expect(widths).toEqual([480, 1125])
     expect(incidents).toEqual([])
   })
@@ -192,7 +192,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     })
     const { page, incidents } = await visit(browser)
     await page.setContent(await answer.text(), { waitUntil: 'networkidle' })
-    const widths = await page.locator('img').evaluateAll((images) => images.map((image) => image.naturalWidth))
+    const widths = await widthsOfImages(page)
     expect(widths).toEqual([480, 1125])
     expect(await accessibilityIssues(page)).toEqual([])
     expect(incidents).toEqual([])
@@ -275,3 +275,12 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     }
   }
 })
+
+/** In pixels, as the browser decoded them; 0 for one that it did not load. */
+function widthsOfImages(page: Page): Promise<number[]> {
+  return page.locator('img').evaluateAll((images) => (images as unknown as Image[]).map((image) => image.naturalWidth))
+}
+
+interface Image {
+  naturalWidth: number
+}

@@ -14,7 +14,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const subject = await insert(store)
     const [job] = await claim(store, start)
     expect(job).toMatchObject({ workspaceId, kind: 'issue-pass', subject, correlationId: 'c-1', attempts: 1 })
-    expect(await store.jobs.hasDue(later(9))).toBe(false)
+    expect(await store.jobs.hasDue('issuing', later(9))).toBe(false)
     expect(await claim(store, later(9))).toEqual([])
     await write(store, (tx) => tx.jobs.retry([job!], later(5), 'no luck'))
     expect(await claim(store, later(4))).toEqual([])
@@ -86,16 +86,17 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('the most urgent kind goes first, and of one kind the oldest', async () => {
+  test('of the jobs of a lane the oldest goes first, and those of other lanes stay', async () => {
     const { store } = await openTestStore(dialect)
-    const slow = await insert(store, { kind: 'detach-project', runAt: later(-60) })
+    await insert(store, { kind: 'detach-project', runAt: later(-60) })
     const second = await insert(store, { runAt: later(-1) })
     const third = await insert(store, { runAt: start })
     const first = await insert(store, { runAt: later(-30) })
     await insert(store, { runAt: later(1) })
     const order = []
     for (let n = 0; n < 5; n++) order.push(...(await claim(store, start, 1)))
-    expect(order.map((job) => job.subject)).toEqual([first, second, third, slow])
+    expect(order.map((job) => job.subject)).toEqual([first, second, third])
+    expect(await store.jobs.hasDue('upkeep', start)).toBe(true)
   })
 
   test('workers that claim at once never get the same job, and never more than they asked for', async () => {
@@ -145,13 +146,13 @@ async function insert(store: Store, fields: { kind?: JobKind; runAt?: Date } = {
 }
 
 function claim(store: Store, at: Date, limit = lease.limit): Promise<Job[]> {
-  return write(store, (tx) => tx.jobs.claim(at, { ...lease, limit }))
+  return write(store, (tx) => tx.jobs.claim('issuing', at, { ...lease, limit }))
 }
 
 /** As a worker does: seven at a time until there is nothing left. */
 async function claimAll(store: Store): Promise<string[]> {
   const subjects: string[] = []
-  while (await store.jobs.hasDue(start)) {
+  while (await store.jobs.hasDue('issuing', start)) {
     const jobs = await claim(store, start, 7)
     expect(jobs.length).toBeLessThanOrEqual(7)
     subjects.push(...jobs.map((job) => job.subject))

@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { describe, expect, test } from 'vitest'
@@ -6,7 +7,10 @@ import { migrate, pendingMigrations } from '../../src/storage/migrate.ts'
 import { dialects, emptyDatabase } from '../support/databases.ts'
 import { openTestDatabase } from './fixtures.ts'
 
-const all = ['0001-start', '0002-phones']
+/** Every file in the folder runs, in the order of their numbers. */
+const all = readdirSync(join(import.meta.dirname, '../../src/storage/migrations'))
+  .map((name) => name.replace(/\.ts$/, ''))
+  .sort()
 const tables = ['settings', 'workspaces', 'tokens', 'projects', 'templates', 'passes', 'jobs', 'events']
 
 describe.each(dialects)('on %s', (dialect) => {

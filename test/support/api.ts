@@ -12,6 +12,7 @@ import { createLinks } from '../../src/server/links.ts'
 import { createToken, type TokenOptions } from '../../src/server/tokens.ts'
 import { createWallets, type Identities } from '../../src/server/wallets.ts'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
+import { type Job, lanes } from '../../src/storage/jobs.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { createStore } from '../../src/storage/store.ts'
 import { parseAppleIdentity } from '../../src/wallets/apple/identity.ts'
@@ -148,8 +149,10 @@ export class Api {
   /** Runs the outbox until nothing is due, as the worker would. */
   async runJobs(): Promise<void> {
     const claim = { limit: 100, leaseSeconds: 10 }
+    const { store } = this.services
     for (;;) {
-      const jobs = await this.services.store.transaction((tx) => tx.jobs.claim(this.now, claim))
+      const jobs: Job[] = []
+      for (const lane of lanes) jobs.push(...(await store.transaction((tx) => tx.jobs.claim(lane, this.now, claim))))
       if (jobs.length === 0) return
       for (const kind of new Set(jobs.map((job) => job.kind))) {
         const ofKind = jobs.filter((job) => job.kind === kind)

@@ -14,7 +14,7 @@ const CHUNK = 500
  * Each second: marks passes past their expiry, and makes jobs due again whose worker died. Every statement may run on
  * several servers at once.
  */
-export function startScheduler(services: Services, onReleased: () => void): Scheduler {
+export function startScheduler(services: Services): Scheduler {
   const { store, clock, log } = services
 
   async function expirePasses(): Promise<void> {
@@ -34,7 +34,7 @@ export function startScheduler(services: Services, onReleased: () => void): Sche
 
   async function releaseJobs(): Promise<void> {
     const at = clock()
-    const released = await store.transaction(async (tx) => {
+    await store.transaction(async (tx) => {
       const jobs = await tx.jobs.release(at)
       for (const workspaceId of new Set(jobs.map((job) => job.workspaceId))) {
         const passIds = jobs
@@ -42,9 +42,7 @@ export function startScheduler(services: Services, onReleased: () => void): Sche
           .map((job) => job.subject)
         await tx.passes.setQueued(workspaceId, passIds, at)
       }
-      return jobs.length
     })
-    if (released > 0) onReleased()
   }
 
   async function tick(): Promise<void> {

@@ -1,5 +1,5 @@
 import { jobBackoffSeconds, MAX_JOB_ATTEMPTS } from '../../core/rules/retry.ts'
-import type { Job, JobKind } from '../../storage/jobs.ts'
+import { type Job, type JobKind, type Lane, lanes } from '../../storage/jobs.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
 
@@ -12,27 +12,50 @@ export type JobHandler = (jobs: Job[], services: Services) => Promise<void>
 /** What is left to write when a job failed for the last time, in the transaction that sets it aside. */
 export type GiveUp = (tx: Repositories, job: Job, message: string, at: Date) => Promise<void>
 
+export interface LaneOptions {
+  /** Jobs taken at once. */
+  batchSize: number
+  /** Batches in flight at the same time. */
+  batches: number
+}
+
 export interface WorkerOptions {
   handlers: Record<JobKind, JobHandler>
   giveUp?: Partial<Record<JobKind, GiveUp>>
-  /** Jobs taken at once. */
-  batchSize?: number
+  lanes: Record<Lane, LaneOptions>
   leaseSeconds?: number
   pollSeconds?: number
 }
 
 export interface Worker {
-  /** Looks for work now: jobs were committed in this process. */
-  wake(): void
+  /** Looks for work now: jobs of the lane were committed in this process. */
+  wake(lane: Lane): void
   isRunning(): boolean
   /** Takes no more work, finishes what is in flight. */
   stop(): Promise<void>
 }
 
-/** The loop that runs the outbox. Several workers, here or elsewhere, share the work through claims. */
+/**
+ * The loops that run the outbox, one for each lane. Several workers, here or elsewhere, share the work through claims.
+ */
 export function startWorker(services: Services, options: WorkerOptions): Worker {
-  const { handlers, giveUp = {}, batchSize = 100, leaseSeconds = 10, pollSeconds = 1 } = options
+  const running = new Map(lanes.map((lane) => [lane, startLane(services, lane, options)]))
+  let isStopping = false
+  return {
+    wake: (lane) => running.get(lane)?.wake(),
+    isRunning: () => !isStopping,
+    async stop() {
+      isStopping = true
+      await Promise.all([...running.values()].map((lane) => lane.stop()))
+    },
+  }
+}
+
+function startLane(services: Services, lane: Lane, options: WorkerOptions) {
+  const { handlers, giveUp = {}, leaseSeconds = 10, pollSeconds = 1 } = options
+  const { batchSize, batches } = options.lanes[lane]
   const { store, clock, log } = services
+  const inFlight = new Set<Promise<void>>()
   let isStopping = false
   let isWoken = false
   let wakeUp: () => void = () => undefined
@@ -49,23 +72,45 @@ export function startWorker(services: Services, options: WorkerOptions): Worker 
 
   async function loop(): Promise<void> {
     while (!isStopping) {
+      if (inFlight.size >= batches) await Promise.race(inFlight)
+      else await look()
+    }
+    await Promise.all(inFlight)
+  }
+
+  async function look(): Promise<void> {
+    isWoken = false
+    try {
+      const jobs = await claim()
+      if (jobs.length > 0) start(jobs)
+      else await idle()
+    } catch (error) {
+      log.error({ err: error }, 'the worker could not reach the outbox')
       isWoken = false
-      try {
-        const jobs = await claim()
-        if (jobs.length > 0) await runAll(jobs)
-        if (jobs.length === 0) await idle()
-      } catch (error) {
-        log.error({ err: error }, 'the worker could not reach the outbox')
-        isWoken = false
-        await idle()
-      }
+      await idle()
     }
   }
 
   async function claim(): Promise<Job[]> {
     // A read first: an idle worker must not take turns with writers.
-    if (!(await store.jobs.hasDue(clock()))) return []
-    return store.transaction((tx) => tx.jobs.claim(clock(), { limit: batchSize, leaseSeconds }))
+    if (!(await store.jobs.hasDue(lane, clock()))) return []
+    return store.transaction((tx) => tx.jobs.claim(lane, clock(), { limit: batchSize, leaseSeconds }))
+  }
+
+  function start(jobs: Job[]): void {
+    const batch = runAll(jobs)
+      .catch((error) => log.error({ err: error }, 'the worker could not reach the outbox'))
+      .finally(() => {
+        inFlight.delete(batch)
+        // A job that was held back while another of its subject ran may be due now.
+        wake()
+      })
+    inFlight.add(batch)
+  }
+
+  function wake(): void {
+    isWoken = true
+    wakeUp()
   }
 
   async function runAll(jobs: Job[]): Promise<void> {
@@ -117,12 +162,8 @@ export function startWorker(services: Services, options: WorkerOptions): Worker 
 
   const running = loop()
   return {
-    wake() {
-      isWoken = true
-      wakeUp()
-    },
-    isRunning: () => !isStopping,
-    async stop() {
+    wake,
+    async stop(): Promise<void> {
       isStopping = true
       wakeUp()
       await running

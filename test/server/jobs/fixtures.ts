@@ -2,11 +2,17 @@ import { pino } from 'pino'
 import { onTestFinished, vi } from 'vitest'
 import type { Services } from '../../../src/server/context.ts'
 import { createIssuing } from '../../../src/server/issuing.ts'
-import { type JobHandler, startWorker, type Worker, type WorkerOptions } from '../../../src/server/jobs/worker.ts'
+import {
+  type JobHandler,
+  type LaneOptions,
+  startWorker,
+  type Worker,
+  type WorkerOptions,
+} from '../../../src/server/jobs/worker.ts'
 import { createLinks } from '../../../src/server/links.ts'
 import type { Wallets } from '../../../src/server/wallets.ts'
 import type { Database } from '../../../src/storage/database.ts'
-import { type JobKind, jobKinds } from '../../../src/storage/jobs.ts'
+import { type JobKind, jobKinds, type Lane, lanes } from '../../../src/storage/jobs.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import type { Wallet } from '../../../src/wallets/wallet.ts'
 import { insertTemplate, insertWorkspace, later, openTestStore, start } from '../../storage/fixtures.ts'
@@ -20,14 +26,18 @@ export interface TestServices extends Services {
   /** Moves the clock, which stands still otherwise. */
   advance(seconds: number): void
   /** A worker in this process, woken by commits, stopped after the test. */
-  work(options: Omit<WorkerOptions, 'handlers'> & { handlers: Partial<WorkerOptions['handlers']> }): Worker
+  work(options: WorkOptions): Worker
+}
+
+interface WorkOptions extends Omit<WorkerOptions, 'handlers' | 'lanes'>, Partial<LaneOptions> {
+  handlers: Partial<WorkerOptions['handlers']>
 }
 
 /** Everything that jobs work with, on a database with one template, with wallets that `check` stands in for. */
 export async function openServices(dialect: TestDialect, check: Wallet['check'] = async () => undefined) {
-  let wake: () => void = () => undefined
+  let wake: (lane: Lane) => void = () => undefined
   const { url, database } = await openTestStore(dialect)
-  const store = createStore(database, () => wake())
+  const store = createStore(database, (lane) => wake(lane))
   const workspaceId = await insertWorkspace(store)
   const version = await insertTemplate(store, workspaceId)
   const wallets: Wallets = { all: [{ platform: 'apple', check }] }
@@ -44,12 +54,16 @@ export async function openServices(dialect: TestDialect, check: Wallet['check'] 
     advance(seconds) {
       now = later(seconds, now)
     },
-    work(options) {
+    work({ batchSize = 100, batches = 1, ...options }) {
       const never: JobHandler = async () => {
         throw new Error('No such job was expected')
       }
       const unexpected = Object.fromEntries(jobKinds.map((kind) => [kind, never])) as Record<JobKind, JobHandler>
-      const worker = startWorker(services, { ...options, handlers: { ...unexpected, ...options.handlers } })
+      const worker = startWorker(services, {
+        ...options,
+        handlers: { ...unexpected, ...options.handlers },
+        lanes: Object.fromEntries(lanes.map((lane) => [lane, { batchSize, batches }])) as Record<Lane, LaneOptions>,
+      })
       wake = worker.wake
       onTestFinished(() => worker.stop())
       return worker

@@ -106,7 +106,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const hanging = services.work({ handlers })
     await eventually(() => expect(held.waiting()).toBe(1))
 
-    const scheduler = startScheduler(services, () => undefined)
+    const scheduler = startScheduler(services)
     services.advance(11)
     await scheduler.tick()
     await scheduler.stop()

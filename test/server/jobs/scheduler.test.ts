@@ -1,8 +1,9 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { startScheduler } from '../../../src/server/jobs/scheduler.ts'
+import type { Job } from '../../../src/storage/jobs.ts'
 import { insertPasses, later, newPass } from '../../storage/fixtures.ts'
 import { dialects } from '../../support/databases.ts'
-import { openServices, type TestServices } from './fixtures.ts'
+import { eventually, openServices, type TestServices } from './fixtures.ts'
 
 const lease = { limit: 100, leaseSeconds: 10 }
 
@@ -27,26 +28,34 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await statuses(services, due)).toEqual({ EXPIRED: 1_050 })
   })
 
-  test('a job whose worker died is due again when its lease ends, its pass is QUEUED, and workers are told', async () => {
+  test('a job whose worker died is due again when its lease ends, its pass is QUEUED, and is run at once', async () => {
     const services = await openServices(dialect)
     const { store, workspaceId } = services
-    let told = 0
-    const scheduler = startScheduler(services, () => {
-      told += 1
-    })
-    onTestFinished(() => scheduler.stop())
+    const scheduler = start(services)
     const ids = await insertPasses(store, workspaceId, [newPass(services.version), newPass(services.version)])
-    const jobs = await store.transaction((tx) => tx.jobs.claim(services.clock(), lease))
+    const jobs = await store.transaction((tx) => tx.jobs.claim('issuing', services.clock(), lease))
     await store.transaction((tx) => tx.passes.setIssuing(workspaceId, ids, services.clock()))
     services.advance(9.999)
     await scheduler.tick()
-    expect([await statuses(services, ids), told]).toEqual([{ ISSUING: 2 }, 0])
+    expect(await statuses(services, ids)).toEqual({ ISSUING: 2 })
 
     services.advance(0.001)
     await scheduler.tick()
-    expect([await statuses(services, ids), told]).toEqual([{ QUEUED: 2 }, 1])
-    const again = await store.transaction((tx) => tx.jobs.claim(services.clock(), lease))
+    expect(await statuses(services, ids)).toEqual({ QUEUED: 2 })
+    const again = await store.transaction((tx) => tx.jobs.claim('issuing', services.clock(), lease))
     expect(again.map((job) => [job.id, job.attempts]).sort()).toEqual(jobs.map((job) => [job.id, 2]).sort())
+  })
+
+  test('a worker is told of jobs that are due again', async () => {
+    const services = await openServices(dialect)
+    await insertPasses(services.store, services.workspaceId, [newPass(services.version)])
+    await services.store.transaction((tx) => tx.jobs.claim('issuing', services.clock(), lease))
+    const done: string[] = []
+    const handler = async (jobs: Job[]) => void done.push(...jobs.map((job) => job.id))
+    services.work({ handlers: { 'issue-pass': handler }, pollSeconds: 3600 })
+    services.advance(10)
+    await start(services).tick()
+    await eventually(() => expect(done).toHaveLength(1))
   })
 
   test('two servers that tick at once do the work once', async () => {
@@ -62,7 +71,7 @@ describe.each(dialects)('on %s', (dialect) => {
 })
 
 function start(services: TestServices) {
-  const scheduler = startScheduler(services, () => undefined)
+  const scheduler = startScheduler(services)
   onTestFinished(() => scheduler.stop())
   return scheduler
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { jobBackoffSeconds, MAX_JOB_ATTEMPTS } from '../../../src/core/rules/retry.ts'
 import type { JobHandler } from '../../../src/server/jobs/worker.ts'
-import type { Job } from '../../../src/storage/jobs.ts'
+import type { Job, JobKind, Lane } from '../../../src/storage/jobs.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import { openTestDatabase } from '../../storage/fixtures.ts'
 import { dialects } from '../../support/databases.ts'
@@ -46,7 +46,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const stopped = worker.stop().then(() => {
       isStopped = true
     })
-    worker.wake()
+    worker.wake('issuing')
     await insertJobs(services, 1)
     expect([isStopped, worker.isRunning(), done]).toEqual([false, false, []])
     held.open()
@@ -79,11 +79,11 @@ describe.each(dialects)('on %s', (dialect) => {
         run_at: services.clock().getTime() + wait * 1000,
       })
       services.advance(wait)
-      worker.wake()
+      worker.wake('issuing')
     }
     await eventually(async () => expect(await job()).toMatchObject({ failed_at: services.clock().getTime() }))
     services.advance(anHour)
-    worker.wake()
+    worker.wake('issuing')
     await worker.stop()
     expect(runs).toBe(MAX_JOB_ATTEMPTS)
     expect(await job()).toMatchObject({ attempts: MAX_JOB_ATTEMPTS, claim_token: null })
@@ -98,7 +98,7 @@ describe.each(dialects)('on %s', (dialect) => {
       if (jobs.some((job) => job.subject === poison)) throw new Error('poison')
       await handler(jobs, context)
     }
-    services.work({ handlers: { 'issue-pass': choking } }).wake()
+    services.work({ handlers: { 'issue-pass': choking } }).wake('issuing')
     await eventually(() => expect(done.toSorted()).toEqual(subjects.filter((subject) => subject !== poison).sort()))
     await eventually(async () => {
       const rest = await services.database.reader('jobs').select('subject', 'attempts', 'claim_token')
@@ -149,6 +149,29 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(Math.min(...counts)).toBeGreaterThan(0)
   })
 
+  test('work that hangs in one lane holds up no other, nor another batch of its own', async () => {
+    const services = await openServices(dialect)
+    const issuing = recorder(services)
+    const wallets = recorder(services)
+    const held = gate()
+    const hanging: JobHandler = async (jobs, context) => {
+      if (held.waiting() === 0) await held.pass()
+      await wallets.handler(jobs, context)
+    }
+    services.work({
+      handlers: { 'issue-pass': issuing.handler, 'update-wallet': hanging },
+      ...{ batchSize: 1, batches: 2, pollSeconds: anHour },
+    })
+    const [first] = await insertJobs(services, 1, 'update-wallet')
+    await eventually(() => expect(held.waiting()).toBe(1))
+    const others = await insertJobs(services, 5, 'update-wallet')
+    const urgent = await insertJobs(services, 5)
+    await eventually(() => expect(issuing.done.toSorted()).toEqual(urgent.toSorted()))
+    await eventually(() => expect(wallets.done.toSorted()).toEqual(others.toSorted()))
+    held.open()
+    await eventually(() => expect(wallets.done).toContain(first))
+  })
+
   test('a worker goes on after the database was out of reach', async () => {
     const services = await openServices(dialect)
     const { handler, done } = recorder(services)
@@ -157,7 +180,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const unreachable = async () => {
       throw Object.assign(new Error('down'), { code: 'ECONNREFUSED' })
     }
-    const failing = { hasDue: (at: Date) => (isDown ? unreachable() : jobs.hasDue(at)) }
+    const failing = { hasDue: (lane: Lane, at: Date) => (isDown ? unreachable() : jobs.hasDue(lane, at)) }
     services.store = { ...services.store, jobs: Object.assign(Object.create(jobs), failing) }
     services.work({ handlers: { 'issue-pass': handler }, pollSeconds: 0.02 })
     const [subject] = await insertJobs(services, 1)
@@ -167,9 +190,10 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-async function insertJobs({ store, workspaceId, clock }: TestServices, count: number): Promise<string[]> {
+async function insertJobs(services: TestServices, count: number, kind: JobKind = 'issue-pass'): Promise<string[]> {
+  const { store, workspaceId, clock } = services
   const subjects = Array.from({ length: count }, () => randomUUID())
-  const jobs = subjects.map((subject) => ({ workspaceId, kind: 'issue-pass' as const, subject, correlationId: null }))
+  const jobs = subjects.map((subject) => ({ workspaceId, kind, subject, correlationId: null }))
   await store.transaction((tx) => tx.jobs.insert(jobs, clock()))
   return subjects
 }
