@@ -4,13 +4,19 @@ import { isPostgres } from './dialect.ts'
 import * as start from './migrations/0001-start.ts'
 import * as phones from './migrations/0002-phones.ts'
 import * as lanes from './migrations/0003-lanes.ts'
+import * as notifications from './migrations/0004-notifications.ts'
 
 interface Migration {
   up(db: Knex): Promise<void>
 }
 
 /** In order; one that was released never changes. */
-const migrations: Record<string, Migration> = { '0001-start': start, '0002-phones': phones, '0003-lanes': lanes }
+const migrations: Record<string, Migration> = {
+  '0001-start': start,
+  '0002-phones': phones,
+  '0003-lanes': lanes,
+  '0004-notifications': notifications,
+}
 
 /** Any number that no other program uses for an advisory lock on the same database. */
 const MIGRATION_LOCK = 7_277_437

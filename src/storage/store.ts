@@ -1,9 +1,11 @@
 import type { Knex } from 'knex'
+import { Broadcasts } from './broadcasts.ts'
 import type { Database } from './database.ts'
 import { Events } from './events.ts'
 import { GoogleObjects } from './google-objects.ts'
 import { Images } from './images.ts'
 import { Jobs, type Lane } from './jobs.ts'
+import { Notifications } from './notifications.ts'
 import { Passes } from './passes.ts'
 import { Projects } from './projects.ts'
 import { Registrations } from './registrations.ts'
@@ -25,6 +27,8 @@ export interface Repositories {
   passes: Passes
   registrations: Registrations
   googleObjects: GoogleObjects
+  notifications: Notifications
+  broadcasts: Broadcasts
   jobs: Jobs
   events: Events
 }
@@ -63,6 +67,8 @@ function repositories(db: Knex, onJobs: (lane: Lane) => void): Repositories {
     passes: new Passes(db),
     registrations: new Registrations(db),
     googleObjects: new GoogleObjects(db),
+    notifications: new Notifications(db),
+    broadcasts: new Broadcasts(db),
     jobs: new Jobs(db, onJobs),
     events: new Events(db),
   }

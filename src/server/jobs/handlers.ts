@@ -1,24 +1,44 @@
 import type { JobKind, Lane } from '../../storage/jobs.ts'
 import { detachProjects } from './detach-project.ts'
+import { fanOutBroadcasts } from './fan-out-broadcast.ts'
 import { failPass, issuePasses } from './issue-pass.ts'
+import { failGoogleMessage, messageGoogle } from './message-google.ts'
+import { failNotification, sendNotifications } from './send-notification.ts'
 import { updateWallets } from './update-wallet.ts'
 import { upsertGoogleClasses } from './upsert-google-class.ts'
 import type { GiveUp, JobHandler, LaneOptions } from './worker.ts'
 
 /** What each kind of job does. */
 export const jobHandlers: Record<JobKind, JobHandler> = {
+  'send-notification': sendNotifications,
+  'message-google': messageGoogle,
   'issue-pass': issuePasses,
   'update-wallet': updateWallets,
   'upsert-google-class': upsertGoogleClasses,
+  'fan-out-broadcast': fanOutBroadcasts,
+  'send-broadcast': sendNotifications,
+  'message-google-broadcast': messageGoogle,
   'detach-project': detachProjects,
 }
 
 /** What is left to write when a job failed for the last time. */
-export const giveUp: Partial<Record<JobKind, GiveUp>> = { 'issue-pass': failPass }
+export const giveUp: Partial<Record<JobKind, GiveUp>> = {
+  'issue-pass': failPass,
+  'send-notification': failNotification,
+  'send-broadcast': failNotification,
+  'message-google': failGoogleMessage,
+  'message-google-broadcast': failGoogleMessage,
+}
 
 /** How much of each lane is in flight at once. A batch that fails to reach a provider must not idle its whole lane. */
 export const laneOptions: Record<Lane, LaneOptions> = {
+  urgent: { batchSize: 20, batches: 4 },
+  'urgent-google': { batchSize: 10, batches: 4 },
   issuing: { batchSize: 100, batches: 1 },
   wallets: { batchSize: 100, batches: 4 },
+  'fan-out': { batchSize: 1, batches: 2 },
+  bulk: { batchSize: 100, batches: 2 },
+  // Few at once: requests to Google are paced in the order in which they come, and an urgent one stands behind these.
+  'bulk-google': { batchSize: 5, batches: 2 },
   upkeep: { batchSize: 10, batches: 1 },
 }

@@ -16,6 +16,9 @@ export interface GoogleMessage {
   body: string
 }
 
+/** A message as an object holds it: whatever else it has is kept. */
+export type GoogleStoredMessage = Record<string, unknown>
+
 /** The Google Wallet REST interface. Every method throws GoogleApiError; all but addMessage may be repeated at will. */
 export interface GoogleApi {
   /** Makes the class, or replaces the one that is there. */
@@ -26,6 +29,8 @@ export interface GoogleApi {
   updateObject(kind: GoogleKind, object: GoogleResource): Promise<void>
   /** Shows the message on the pass and on the phone's screen. The fourth within 24 hours is refused as `quota`. */
   addMessage(kind: GoogleKind, objectId: string, message: GoogleMessage): Promise<void>
+  /** Replaces the messages of an object and leaves everything else. */
+  setMessages(kind: GoogleKind, objectId: string, messages: GoogleStoredMessage[]): Promise<void>
   /** The object with its state in capitals; `missing` where there is none. */
   getObject(kind: GoogleKind, objectId: string): Promise<GoogleResource>
 }
@@ -107,6 +112,9 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
       const path = `/${kind}Object/${encodeURIComponent(objectId)}/addMessage`
       await call('POST', path, { message: { ...message, messageType: 'TEXT_AND_NOTIFY' } })
     },
+
+    setMessages: (kind, objectId, messages) =>
+      write('PATCH', `/${kind}Object/${encodeURIComponent(objectId)}`, { messages }),
 
     async getObject(kind, objectId) {
       const object = parseJson(Resource, await call('GET', `/${kind}Object/${encodeURIComponent(objectId)}`))
