@@ -131,15 +131,11 @@ export async function insertSelected(
   columns: Record<string, string | Knex.Raw>,
   query: Knex.QueryBuilder,
 ): Promise<number> {
-  const select = query.select(
-    Object.values(columns).map((column) => (typeof column === 'string' ? db.ref(column) : column)),
-  )
-  const result = await db.raw(
-    `insert into ?? (${Object.keys(columns)
-      .map(() => '??')
-      .join(', ')}) ?`,
-    [table, ...Object.keys(columns), select],
-  )
+  const values = Object.values(columns).map((column) => (typeof column === 'string' ? db.ref(column) : column))
+  const { sql, bindings } = query.select(values).toSQL()
+  const names = Object.keys(columns)
+  const into = `insert into ?? (${names.map(() => '??').join(', ')})`
+  const result = await db.raw(`${into} ${sql}`, [table, ...names, ...(bindings as Knex.RawBinding[])])
   if (isPostgres(db)) return result.rowCount
   const [{ n }] = await db.raw('select changes() as n')
   return n

@@ -211,10 +211,12 @@ export class TestWorkspace {
   }
 }
 
-/** Path and query of a call. */
+/** Path and query of a call; a name in the path that no parameter has gets the one that is called id. */
 export function targetOf(route: Route, { params = {}, query = {} }: { params?: object; query?: object }): string {
   const values = params as Record<string, string>
-  const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? ''))
+  const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(values[name] ?? values.id ?? ''),
+  )
   const search = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
     for (const item of [value].flat()) search.append(name, String(item))
