@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { insertProject } from '../../bench/support/project.ts'
 import type { Broadcast } from '../../src/core/contract/broadcasts.ts'
 import { openDatabase } from '../../src/storage/database.ts'
-import { insertProject } from '../support/broadcast-passes.ts'
 import { dialects } from '../support/databases.ts'
 import { startServer } from './server.ts'
 

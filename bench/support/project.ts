@@ -1,6 +1,6 @@
-import { insertPasses } from '../../bench/support/many-passes.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { createStore } from '../../src/storage/store.ts'
+import { insertPasses } from './many-passes.ts'
 
 /** A project with many passes by SQL alone, as `insertPasses` makes them; returns its id. */
 export async function insertProject(database: Database, workspaceId: string, passes: number) {
