@@ -7,6 +7,7 @@ import { request } from 'undici'
 import { createClient } from '../../client/client.ts'
 import { CliError } from '../errors.ts'
 import { count, duration } from '../output.ts'
+import { sendBroadcast } from './broadcast.ts'
 import { verifyPackage } from './pkpass.ts'
 import { type DemoServer, runCommand, startServer } from './program.ts'
 
@@ -86,6 +87,11 @@ export async function tellStory({ folder, onStep }: StoryOptions): Promise<Step[
       'Open a smart link as an iPhone and as an Android phone',
       () => checkSmart(sample[0]!),
       (targets) => targets.join(', '),
+    )
+    await step(
+      'Notify everybody, with one ticket on a virtual iPhone',
+      () => sendBroadcast(sample[0]!.appleLink, project.id, folder, server),
+      ({ passCount, banner }) => `${count(passCount)} passes, and the phone shows "${banner}"`,
     )
   } finally {
     await server.stop()
