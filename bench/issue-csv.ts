@@ -3,14 +3,14 @@
  * `passes serve` on SQLite. Run: npx tsx bench/issue-csv.ts, after npm run build. Exits 1 where the client takes more
  * than 200 MB. Reads the peak from /proc, so it runs on Linux only.
  */
-import { createWriteStream, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { createWriteStream, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { execa } from 'execa'
 import type { Client } from '../src/client/client.ts'
-import { type BenchServer, startServer } from './support/server.ts'
+import { runClient } from './support/client-run.ts'
+import { startServer } from './support/server.ts'
 
 const LIMIT_MB = 200
 const runs = [
@@ -18,7 +18,6 @@ const runs = [
   { rows: 50_000, args: ['--out', 'links.csv', '--failures', 'failures.csv'] },
 ]
 
-const program = new URL('../bin/run.js', import.meta.url).pathname
 const folder = mkdtempSync(join(tmpdir(), 'passes-bench-'))
 const server = await startServer(`sqlite:${join(folder, 'passes.db')}`)
 const table = []
@@ -27,7 +26,8 @@ try {
   for (const { rows, args } of runs) {
     const file = `${rows}.csv`
     await writeRows(join(folder, file), rows)
-    const { summary, peakMb } = await issue([file, '--template', templateId, ...args], server)
+    const issue = ['issue', file, '--template', templateId, ...args]
+    const { result: summary, peakMb } = await runClient<Summary>(issue, server, folder)
     if (summary.created !== rows) throw new Error(`Of ${rows} rows ${summary.created} are good`)
     table.push({
       rows,
@@ -74,19 +74,4 @@ interface Summary {
   created: number
   seconds: number
   rowsPerSecond: number
-}
-
-/** Runs the client, which on its way out tells what the kernel saw as its largest memory. */
-async function issue(args: string[], { url, token }: BenchServer): Promise<{ summary: Summary; peakMb: number }> {
-  const status = join(folder, 'status')
-  const reporter = `import { readFileSync, writeFileSync } from 'node:fs'
-    process.on('exit', () => writeFileSync(${JSON.stringify(status)}, readFileSync('/proc/self/status')))`
-  const { stdout } = await execa(
-    'node',
-    ['--import', `data:text/javascript,${encodeURIComponent(reporter)}`, program, 'issue', ...args, '--json'],
-    { cwd: folder, env: { PASSES_URL: url, PASSES_TOKEN: token, XDG_CONFIG_HOME: folder }, stderr: 'inherit' },
-  )
-  const peak = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(status, 'utf8'))
-  if (!peak) throw new Error('The kernel does not tell the peak of memory')
-  return { summary: JSON.parse(stdout), peakMb: Number(peak[1]) / 1024 }
 }

@@ -1,23 +1,17 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Page } from '../src/core/contract/common.ts'
 import { type BenchApp, openApp } from './support/app.ts'
+import { onEachDatabase } from './support/databases.ts'
 import { familyName, insertPasses, passId, templateId } from './support/many-passes.ts'
 
 /**
- * Pages of GET /v1/passes: deep against first, and among a million passes against a thousand. Ratios of medians; the
- * count of a walk's first page stands on a line of its own. On PostgreSQL: npx tsx bench/list.ts URL_OF_EMPTY_DATABASE
- * URL_OF_ANOTHER
+ * Pages of GET /v1/passes on both databases: deep against first, and among a million passes against a thousand. Ratios of
+ * medians; the count of a walk's first page stands on a line of its own. Run: npx tsx bench/list.ts
  */
 
 const FEW = 1_000
 const MANY = Number(process.env.PASSES_BENCH_ROWS ?? 1_000_000)
 const ROUNDS = 60
 const LIMITS = { deep: 1.5, many: 2 }
-
-const folder = mkdtempSync(join(tmpdir(), 'passes-bench-'))
-const [fewUrl, manyUrl] = process.argv.slice(2)
 
 interface Filter {
   name: string
@@ -37,34 +31,37 @@ const filters: Filter[] = [
 ]
 
 let failed = false
-const few = await open(fewUrl ?? `sqlite:${join(folder, 'few.db')}`, FEW)
-const many = await open(manyUrl ?? `sqlite:${join(folder, 'many.db')}`, MANY)
-
-console.log(`\n${MANY.toLocaleString('en')} passes against ${FEW.toLocaleString('en')}: pages of 20, count aside`)
-for (const filter of filters) {
-  const small = await firstPage(few, filter.query)
-  const large = await firstPage(many, filter.query)
-  report(filter.name, large.page / small.page, LIMITS.many, `${large.page.toFixed(2)} ms`)
-  console.log(`    with the count: ${large.counted.toFixed(1)} ms, ${small.counted.toFixed(1)} ms among ${FEW}`)
-}
-
-console.log('\nPage 10,000 against page 1, among many')
-for (const filter of filters.filter(({ isDeep }) => isDeep)) {
-  const first = await firstPage(many, filter.query)
-  const deep = await deepPage(many, filter.query)
-  report(filter.name, deep / first.page, LIMITS.deep, `${deep.toFixed(2)} ms`)
-}
-
-await Promise.all([few.database.close(), many.database.close()])
-rmSync(folder, { recursive: true, force: true })
+await onEachDatabase(async (kind, create) => {
+  console.log(`\n${kind}`)
+  const few = await open(await create('few'), FEW)
+  const many = await open(await create('many'), MANY)
+  console.log(`  ${MANY.toLocaleString('en')} passes against ${FEW.toLocaleString('en')}: pages of 20, count aside`)
+  for (const filter of filters) await compareSizes(filter, few, many)
+  console.log('  Page 10,000 against page 1, among many')
+  for (const filter of filters.filter(({ isDeep }) => isDeep)) await compareDepths(filter, many)
+  await Promise.all([few.database.close(), many.database.close()])
+})
 process.exit(failed ? 1 : 0)
+
+async function compareSizes({ name, query }: Filter, few: BenchApp, many: BenchApp): Promise<void> {
+  const small = await firstPage(few, query)
+  const large = await firstPage(many, query)
+  report(name, large.page / small.page, LIMITS.many, `${large.page.toFixed(2)} ms`)
+  console.log(`      with the count: ${large.counted.toFixed(1)} ms, ${small.counted.toFixed(1)} ms among ${FEW}`)
+}
+
+async function compareDepths({ name, query }: Filter, many: BenchApp): Promise<void> {
+  const first = await firstPage(many, query)
+  const deep = await deepPage(many, query)
+  report(name, deep / first.page, LIMITS.deep, `${deep.toFixed(2)} ms`)
+}
 
 async function open(databaseUrl: string, count: number): Promise<BenchApp> {
   const app = await openApp(databaseUrl)
   const startedAt = performance.now()
   await insertPasses(app.database.writer, app.workspaceId, count)
   console.log(
-    `${count.toLocaleString('en')} passes inserted in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`,
+    `  ${count.toLocaleString('en')} passes inserted in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`,
   )
   return app
 }
@@ -103,5 +100,5 @@ async function median(work: () => Promise<unknown>, rounds: number): Promise<num
 function report(name: string, ratio: number, limit: number, detail: string): void {
   const isMet = ratio <= limit
   failed ||= !isMet
-  console.log(`${isMet ? '  ' : '! '}${name.padEnd(20)} ${ratio.toFixed(2)}x (at most ${limit}x; ${detail})`)
+  console.log(`  ${isMet ? '  ' : '! '}${name.padEnd(20)} ${ratio.toFixed(2)}x (at most ${limit}x; ${detail})`)
 }

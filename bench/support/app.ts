@@ -1,8 +1,11 @@
 import { pino } from 'pino'
 import { createApp } from '../../src/server/app.ts'
+import { createDefinitions } from '../../src/server/definitions.ts'
 import { createIssuing } from '../../src/server/issuing.ts'
 import { createLinks } from '../../src/server/links.ts'
+import { createOutbound } from '../../src/server/outbound.ts'
 import { createToken } from '../../src/server/tokens.ts'
+import { createWebhookSecrets } from '../../src/server/webhook-secrets.ts'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { createStore } from '../../src/storage/store.ts'
@@ -28,6 +31,10 @@ export async function openApp(databaseUrl: string): Promise<BenchApp> {
     wallets,
     links: createLinks({ keys, publicUrl: 'https://passes.example', platforms: ['apple', 'google'], ttlDays: 400 }),
     issuing: createIssuing(store, wallets),
+    webhookSecrets: createWebhookSecrets(keys),
+    outbound: createOutbound({ allowInsecure: false }),
+    stopping: new AbortController().signal,
+    definitions: createDefinitions(store),
     clock: () => new Date(),
     log: pino({ level: 'silent' }),
   }

@@ -4,11 +4,16 @@ import { isPostgres } from '../../src/storage/dialect.ts'
 /** Fills a workspace with any number of passes by SQL alone: a million in a minute or two. */
 
 const TEMPLATES = 10
-const START = Date.UTC(2026, 0, 1)
+export const START = Date.UTC(2026, 0, 1)
 
 /** Id of the n-th pass, oldest first: pass n was made n milliseconds after the start. */
 export function passId(n: number): string {
-  const time = (START + n).toString(16).padStart(12, '0')
+  return timedId(START, n)
+}
+
+/** The id of the n-th of rows that were made a millisecond apart. */
+export function timedId(start: number, n: number): string {
+  const time = (start + n).toString(16).padStart(12, '0')
   return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-${n.toString(16).padStart(12, '0')}`
 }
 
@@ -38,7 +43,7 @@ export function familyName(n: number): string {
  */
 export async function insertPasses(db: Knex, workspaceId: string, count: number): Promise<void> {
   await insertTemplates(db, workspaceId)
-  const sql = isPostgres(db) ? postgres : sqlite
+  const sql = sqlFor(db)
   const chunk = 50_000
   for (let start = 1; start <= count; start += chunk) {
     const range = [start, Math.min(count, start + chunk - 1)]
@@ -48,20 +53,28 @@ export async function insertPasses(db: Knex, workspaceId: string, count: number)
       await tx.raw(insertVariable(sql, 'tier', 'n % 10'), [...range, workspaceId])
     })
   }
-  await db.raw(isPostgres(db) ? 'vacuum analyze' : 'pragma optimize')
+  // As autovacuum does; SQLite goes by the statistics that its tables were made with.
+  if (isPostgres(db)) await db.raw('vacuum analyze')
 }
 
-interface Sql {
+/** The words in which the databases differ, over the numbers from one to another. */
+export interface Sql {
   numbers: string
-  id: string
+  /** What timedId makes. */
+  timedId: (start: number, number: string) => string
   uuid: (text: string) => string
   text: (number: string) => string
   boolean: string
 }
 
+export function sqlFor(db: Knex): Sql {
+  return isPostgres(db) ? postgres : sqlite
+}
+
 const sqlite: Sql = {
   numbers: 'with recursive numbers (n) as (select ? union all select n + 1 from numbers where n < ?)',
-  id: `printf('%08x-%04x-7000-8000-%012x', (${START} + n) >> 16, (${START} + n) & 65535, n)`,
+  timedId: (start, n) =>
+    `printf('%08x-%04x-7000-8000-%012x', (${start} + ${n}) >> 16, (${start} + ${n}) & 65535, ${n})`,
   uuid: (text) => text,
   text: (number) => `(${number})`,
   boolean: '0',
@@ -69,29 +82,32 @@ const sqlite: Sql = {
 
 const postgres: Sql = {
   numbers: 'with numbers as (select n from generate_series(?::bigint, ?::bigint) as n)',
-  id: `(lpad(to_hex((${START} + n) >> 16), 8, '0') || '-' || lpad(to_hex((${START} + n) & 65535), 4, '0')
-    || '-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid`,
+  timedId: (
+    start,
+    n,
+  ) => `(lpad(to_hex((${start} + ${n}) >> 16), 8, '0') || '-' || lpad(to_hex((${start} + ${n}) & 65535), 4, '0')
+    || '-7000-8000-' || lpad(to_hex(${n}), 12, '0'))::uuid`,
   uuid: (text) => `(${text})::uuid`,
   text: (number) => `(${number})::text`,
   boolean: 'false',
 }
 
-function insertPass({ numbers, id, uuid, text, boolean }: Sql): string {
+function insertPass({ numbers, timedId, uuid, text, boolean }: Sql): string {
   const template = uuid(`'00000000-0000-7000-8000-00000000000' || ${text(`n % ${TEMPLATES}`)}`)
   return `insert into passes (id, workspace_id, external_pass_id, external_folded, label, label_folded, status, version,
     revision, wallet_version, template_id, template_version_id, template_version, variables, has_windows, scan_code,
     apple_token, link_generation, created_at, updated_at)
   ${numbers}
-  select ${id}, ${uuid('w.id')}, 'ext-' || ${text('n')}, 'ext-' || ${text('n')}, ${FAMILY_NAME} || ' ' || ${text('n')},
+  select ${timedId(START, 'n')}, ${uuid('w.id')}, 'ext-' || ${text('n')}, 'ext-' || ${text('n')}, ${FAMILY_NAME} || ' ' || ${text('n')},
     ${FAMILY_NAME} || ' ' || ${text('n')}, case when n <= 25 or n % 1000 = 0 then 'VOID' else 'ISSUED' end, 2, 1, 1, ${template}, ${template}, 1,
     '{"seat":"' || ${text('n')} || '","tier":"' || ${text('n % 10')} || '"}', ${boolean}, 'SCANCODE', 'token', 0,
     ${START} + n, ${START} + n
   from numbers cross join (select id from workspaces where id = ?) w`
 }
 
-function insertVariable({ numbers, id, text }: Sql, name: string, value: string): string {
+function insertVariable({ numbers, timedId, text }: Sql, name: string, value: string): string {
   return `insert into pass_variables (workspace_id, name, value, pass_id)
-  ${numbers} select w.id, '${name}', ${text(value)}, ${id}
+  ${numbers} select w.id, '${name}', ${text(value)}, ${timedId(START, 'n')}
   from numbers cross join (select id from workspaces where id = ?) w`
 }
 

@@ -103,11 +103,13 @@ function fittingWidths(lines: string[][], columns: readonly Column<never>[], ava
   return widths
 }
 
-function pad(text: string, width: number): string {
+/** A text with spaces behind it up to that many columns. */
+export function pad(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - textWidth(text)))
 }
 
-function cut(text: string, width: number): string {
+/** A text in at most that many columns, with an ellipsis where something is missing. */
+export function cut(text: string, width: number): string {
   return textWidth(text) <= width ? text : `${fitting(text, width - 1)}…`
 }
 

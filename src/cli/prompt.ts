@@ -30,11 +30,16 @@ export async function askSecret(question: string): Promise<string> {
   return answer
 }
 
-/** What stands on stdin, to its end. */
+/** What stands on stdin, to its end, without blanks around it. */
 export async function readStdin(): Promise<string> {
+  return (await readStdinBytes()).toString('utf8').trim()
+}
+
+/** Every byte of stdin. */
+export async function readStdinBytes(): Promise<Buffer> {
   const chunks: Buffer[] = []
   for await (const chunk of process.stdin) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks).toString('utf8').trim()
+  return Buffer.concat(chunks)
 }
 
 async function ask(question: string, { hidden }: { hidden: boolean }): Promise<string> {

@@ -135,6 +135,11 @@ export const serveFlags = {
     min: 0,
     helpGroup: 'SECURITY',
   }),
+  'allow-insecure-webhooks': Flags.boolean({
+    summary: 'For development: send webhooks over plain http too, and to hosts of the own network.',
+    env: 'PASSES_ALLOW_INSECURE_WEBHOOKS',
+    helpGroup: 'SECURITY',
+  }),
   'log-level': Flags.option({ options: ['debug', 'info', 'warn', 'error', 'silent'] as const })({
     summary: 'What is logged on stderr.',
     env: 'PASSES_LOG_LEVEL',

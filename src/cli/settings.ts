@@ -68,6 +68,11 @@ export function overridingVariables(environment: Environment = process.env): str
   return ['PASSES_URL', 'PASSES_TOKEN', 'PASSES_PROFILE'].filter((name) => given(environment[name]))
 }
 
+/** A signing secret; the variable keeps it out of the list of processes. */
+export function webhookSecret(flag: string | undefined, environment: Environment = process.env): string | undefined {
+  return flag || environment.PASSES_WEBHOOK_SECRET || undefined
+}
+
 /** Whether colour may be written to a stream: on a terminal, unless NO_COLOR or TERM=dumb forbid it. */
 export function canColor(stream: { isTTY?: boolean }, environment: Environment = process.env): boolean {
   return canAnimate(stream, environment) && !given(environment.NO_COLOR)
@@ -88,6 +93,11 @@ export function environmentWithoutSettings(environment: Environment = process.en
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('PASSES_')))
 }
 
+/** The environment of this program with something added, for a command of the user. */
+export function environmentWith(added: Environment, environment: Environment = process.env): Environment {
+  return { ...environment, ...added }
+}
+
 /** Whether a stream can redraw a line. */
 export function canAnimate(stream: { isTTY?: boolean }, environment: Environment = process.env): boolean {
   return stream.isTTY === true && environment.TERM !== 'dumb'
@@ -97,6 +107,22 @@ export function canAnimate(stream: { isTTY?: boolean }, environment: Environment
 export function devicesFolder(environment: Environment = process.env): string {
   const base = given(environment.XDG_DATA_HOME) ?? join(given(environment.HOME) ?? '.', '.local', 'share')
   return join(base, 'passes', 'devices')
+}
+
+/** Where the door console keeps lists to go on with offline, and verdicts that the server has not got yet. */
+export function doorsFolder(environment: Environment = process.env): string {
+  const base = given(environment.XDG_STATE_HOME) ?? join(given(environment.HOME) ?? '.', '.local', 'state')
+  return join(base, 'passes', 'doors')
+}
+
+/**
+ * Ink is told by the environment how to draw, when it is loaded: React for development keeps a record of every render,
+ * and where CI is set Ink draws nothing until its end. On a terminal neither is wanted.
+ */
+export function prepareDrawing(environment: NodeJS.ProcessEnv = process.env): void {
+  environment.NODE_ENV ??= 'production'
+  environment.CI = 'false'
+  environment.CONTINUOUS_INTEGRATION = 'false'
 }
 
 function profilesPath(environment: Environment): string {

@@ -1,6 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
 import { Agent, type Dispatcher, request } from 'undici'
 import { type Contract, contract } from '../core/contract/contract.ts'
+import type { ErrorCode } from '../core/errors.ts'
 import type { Route, RouteCall, RouteResult } from '../core/route.ts'
 import { ApiError, ConnectionError } from './errors.ts'
 
@@ -113,6 +116,7 @@ async function sendOnce(
         authorization: `Bearer ${token}`,
         ...stringHeaders(call.headers),
         accept: ['application/json', ...(route.files ?? [])].join(', '),
+        ...(route.compressed && { 'accept-encoding': 'gzip' }),
         ...(call.body !== undefined && { 'content-type': isRaw ? call.contentType : 'application/json' }),
       },
       body: call.body === undefined ? null : isRaw ? (call.body as Uint8Array) : JSON.stringify(call.body),
@@ -120,6 +124,7 @@ async function sendOnce(
       signal,
     })
     bytes = Buffer.from(await answer.body.arrayBuffer())
+    if (answer.headers['content-encoding'] === 'gzip') bytes = await promisify(gunzip)(bytes)
   } catch (error) {
     if (signal?.aborted) throw error
     throw new ConnectionError(url, error)
@@ -162,13 +167,24 @@ function apiError(route: Route, path: string, answer: Dispatcher.ResponseData, b
   const known = (body ?? {}) as { errorCode?: string; message?: string; correlationId?: string; details?: object }
   return new ApiError({
     status: answer.statusCode,
-    code: known.errorCode ?? 'INTERNAL_ERROR',
+    code: known.errorCode ?? (route.errorsWithoutCode && codeByStatus[answer.statusCode]) ?? 'INTERNAL_ERROR',
     message: known.message ?? `The server answered ${answer.statusCode} without a body of this interface`,
     correlationId: known.correlationId ?? String(answer.headers['x-correlation-id'] ?? ''),
     details: { ...known.details },
     request: { method: route.method, path },
     ...(Number.isFinite(retryAfter) && { retryAfterSeconds: retryAfter }),
   })
+}
+
+/** What the status says of an answer that carries no code. */
+const codeByStatus: Record<number, ErrorCode> = {
+  400: 'VALIDATION_ERROR',
+  401: 'TOKEN_INVALID',
+  403: 'FORBIDDEN',
+  413: 'INVALID_INPUT',
+  415: 'INVALID_INPUT',
+  429: 'RATE_LIMITED',
+  503: 'SERVICE_UNAVAILABLE',
 }
 
 /** Seconds until the next try, or undefined where there is none: 429 and 503 say that nothing was done. */

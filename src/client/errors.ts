@@ -2,7 +2,7 @@
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly status: number
-  /** The errorCode of the body; INTERNAL_ERROR where the answer was no error body of ours. */
+  /** The errorCode of the body, or what the status says where none is sent; INTERNAL_ERROR for what is no error body of ours. */
   readonly code: string
   readonly correlationId: string
   readonly details: Record<string, unknown>

@@ -73,6 +73,10 @@ export const ErrorBody = z.strictObject({
 })
 export type ErrorBody = z.output<typeof ErrorBody>
 
+/** The same of the endpoint that records scans (spec 7). */
+export const ErrorBodyWithoutCode = ErrorBody.omit({ errorCode: true })
+export type ErrorBodyWithoutCode = z.output<typeof ErrorBodyWithoutCode>
+
 /** One thing that is wrong with a request: where, and what to do about it. */
 export interface Issue {
   path: (string | number)[]

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { contract } from './contract/contract.ts'
 import { Definition } from './contract/definition.ts'
 import { PassCreate } from './contract/passes.ts'
-import { ErrorBody, type ErrorCode, errorTable } from './errors.ts'
+import { ErrorBody, ErrorBodyWithoutCode, type ErrorCode, errorTable } from './errors.ts'
 import type { Route } from './route.ts'
 
 /** The description of the interface (OpenAPI 3.1), made from the contract that the server enforces. */
@@ -19,6 +19,7 @@ export function openApiDocument() {
       },
       schemas: {
         Error: toSchema(ErrorBody, 'output'),
+        ErrorWithoutCode: toSchema(ErrorBodyWithoutCode, 'output'),
         PassCreate: toSchema(PassCreate, 'input'),
         Definition: toSchema(Definition, 'input'),
       },
@@ -124,12 +125,13 @@ function failures(route: Route) {
   }
   // A body that is too large, or of another type than the route takes.
   if (route.body || route.rawBody) for (const status of [413, 415]) byStatus.set(status, ['INVALID_INPUT'])
+  const $ref = `#/components/schemas/${route.errorsWithoutCode ? 'ErrorWithoutCode' : 'Error'}`
   return Object.fromEntries(
     [...byStatus].map(([status, group]) => [
       status,
       {
         description: group.join(', '),
-        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+        content: { 'application/json': { schema: { $ref } } },
       },
     ]),
   )

@@ -46,10 +46,14 @@ export interface Route {
   /** A JSON body. */
   body?: z.ZodType
   rawBody?: RawBody
+  /** True where answers are large: they go out as gzip to whoever takes it. */
+  compressed?: true
   /** Types of files that the endpoint may answer instead of JSON. */
   files?: readonly string[]
   /** The shape of each success answer by status; null where there is no content. */
   responses: { readonly [status: number]: z.ZodType | null }
+  /** True where the body of an error has no errorCode (spec 7, recording a scan). */
+  errorsWithoutCode?: true
   /** Codes beyond those that every endpoint of its kind may answer. */
   errors?: readonly ErrorCode[]
 }

@@ -1,5 +1,6 @@
 import { H3, type H3Event } from 'h3'
 import { Problem } from '../core/errors.ts'
+import type { Route } from '../core/route.ts'
 import { appleServicePaths, mountAppleService } from './apple-service/apple-service.ts'
 import { clientAddress } from './client-address.ts'
 import type { Services } from './context.ts'
@@ -97,7 +98,10 @@ function answerProblem(problem: Problem, event: H3Event, { log }: Services): Res
     method: event.req.method,
     path: event.url.pathname.replace(/^\/l\/.*/, '/l/…'),
   })
-  if (!isPersonWithLink(event)) return problemResponse(problem, correlationId)
+  if (!isPersonWithLink(event)) {
+    const route = event.context.route as Route | undefined
+    return problemResponse(problem, correlationId, { withoutCode: route?.errorsWithoutCode ?? false })
+  }
   const headers = { ...problem.headers, vary: 'Accept' }
   return pageResponse(linkProblemPage(problem, correlationId), { status: problem.status, headers })
 }

@@ -27,6 +27,8 @@ export interface Config {
   rateBurst: number
   /** Days that hosted links of a pass without an expiry live. */
   linkTtlDays: number
+  /** For development: webhooks over plain http, and to hosts of the own network. */
+  allowInsecureWebhooks: boolean
   /** Proxies in front of the server whose X-Forwarded-For is believed. */
   trustedProxies: number
   /** Where sandbox credentials are kept; beside a SQLite file by default. */

@@ -1,11 +1,14 @@
 import type { Repositories, Store } from '../storage/store.ts'
 import type { TokenWithWorkspace } from '../storage/tokens.ts'
 import type { ApplePush } from '../wallets/apple/push.ts'
+import type { Definitions } from './definitions.ts'
 import type { GoogleSync } from './google-sync.ts'
 import type { Issuing } from './issuing.ts'
 import type { Links } from './links.ts'
 import type { Logger } from './log.ts'
+import type { Outbound } from './outbound.ts'
 import type { Wallets } from './wallets.ts'
+import type { WebhookSecrets } from './webhook-secrets.ts'
 
 /** What every part of the server works with. */
 export interface Services {
@@ -13,10 +16,16 @@ export interface Services {
   wallets: Wallets
   links: Links
   issuing: Issuing
+  definitions: Definitions
   /** Apple push; absent where apple is not configured. */
   push?: ApplePush
   /** What is kept at Google; absent where google is not configured. */
   google?: GoogleSync
+  webhookSecrets: WebhookSecrets
+  /** Sends to addresses that customers name. */
+  outbound: Outbound
+  /** Aborted when the server stops: what is in flight finishes, nothing more begins. */
+  stopping: AbortSignal
   /** The time, injected so that tests can set it. */
   clock: () => Date
   log: Logger

@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import { contract } from '../core/contract/contract.ts'
 import { type Issue, invalid, Problem } from '../core/errors.ts'
 import type { Method, Route, RouteInput, RouteReply } from '../core/route.ts'
+import { acceptsGzip, compress } from './compress.ts'
 import type { RequestContext, Services } from './context.ts'
 import { type Authenticate, authorize } from './middleware/authenticate.ts'
 import { correlationIdOf } from './middleware/correlation.ts'
@@ -34,7 +35,10 @@ export function mountContract(app: H3, options: MountOptions): void {
   for (const [resource, operations] of Object.entries(contract)) {
     for (const [operation, route] of Object.entries(operations) as [string, Route][]) {
       const handlers = options.handlers[resource as keyof AllHandlers] as unknown as Record<string, Handler<Route>>
-      app.on(route.method, toPattern(route.path), (event) => serve(event, route, handlers[operation]!, options))
+      app.on(route.method, toPattern(route.path), (event) => {
+        event.context.route = route
+        return serve(event, route, handlers[operation]!, options)
+      })
     }
   }
 }
@@ -68,16 +72,26 @@ async function serve(
   const correlationId = correlationIdOf(event)
   const context = { ...services, workspaceId: token.workspaceId, token, correlationId, now, headers }
   const reply = await handler(input as RouteInput<Route>, context)
-  return toResponse(reply as { status: number; body: unknown; headers?: Record<string, string> })
+  return toResponse(reply as Reply, route, headers)
+}
+
+interface Reply {
+  status: number
+  body: unknown
+  headers?: Record<string, string>
 }
 
 /** h3's own kind of answer goes out as it is; a body inside a Response becomes a stream first. */
-function toResponse(reply: { status: number; body: unknown; headers?: Record<string, string> }): HTTPResponse {
+async function toResponse(reply: Reply, route: Route, asked: Headers): Promise<HTTPResponse> {
   if (reply.body === undefined) return new HTTPResponse(null, reply)
   if (reply.body instanceof Uint8Array) return new HTTPResponse(new Uint8Array(reply.body), reply)
-  return new HTTPResponse(JSON.stringify(reply.body), {
+  const json = JSON.stringify(reply.body)
+  const headers = { 'content-type': 'application/json', 'cache-control': 'no-store', ...reply.headers }
+  if (!route.compressed) return new HTTPResponse(json, { status: reply.status, headers })
+  const isCompressed = acceptsGzip(asked)
+  return new HTTPResponse(isCompressed ? await compress(json) : json, {
     status: reply.status,
-    headers: { 'content-type': 'application/json', 'cache-control': 'no-store', ...reply.headers },
+    headers: { ...headers, vary: 'Accept-Encoding', ...(isCompressed && { 'content-encoding': 'gzip' }) },
   })
 }
 
@@ -106,6 +120,7 @@ async function parseInput(
 
 /** Parameters by name; several of one name as a list. A route without a query schema takes none. */
 function queryOf(event: H3Event, route: Route): Record<string, string | string[]> {
+  if (event.url.search === '') return {}
   const query: Record<string, string | string[]> = Object.create(null)
   for (const name of new Set(event.url.searchParams.keys())) {
     const values = event.url.searchParams.getAll(name)

@@ -51,6 +51,15 @@ export function setSuspended(databaseUrl: string, nameOrId: string, at: Date | n
   })
 }
 
+/** Allows or forbids scanning offline in a workspace, and returns it as it then stands. */
+export function setOfflineScanning(databaseUrl: string, nameOrId: string, allowed: boolean): Promise<Workspace> {
+  return withStore(databaseUrl, async (store) => {
+    const workspace = await getWorkspace(store, nameOrId)
+    await store.transaction((tx) => tx.workspaces.setOfflineScanning(workspace.id, allowed))
+    return { ...workspace, offlineScanning: allowed }
+  })
+}
+
 async function isEmpty(database: Parameters<typeof migrate>[0]): Promise<boolean> {
   return !(await database.reader.schema.hasTable('migrations'))
 }

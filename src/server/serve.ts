@@ -11,6 +11,7 @@ import type { Platform } from '../wallets/wallet.ts'
 import { createApp } from './app.ts'
 import type { Config } from './config.ts'
 import type { Services } from './context.ts'
+import { createDefinitions } from './definitions.ts'
 import { createGoogleSync } from './google-sync.ts'
 import { createIssuing } from './issuing.ts'
 import { giveUp, jobHandlers, laneOptions } from './jobs/handlers.ts'
@@ -18,10 +19,12 @@ import { startScheduler } from './jobs/scheduler.ts'
 import { startWorker } from './jobs/worker.ts'
 import { createLinks } from './links.ts'
 import type { Logger } from './log.ts'
+import { createOutbound } from './outbound.ts'
 import { startProviders } from './providers.ts'
 import { loadServerKeys } from './server-key.ts'
 import { createFirstToken } from './tokens.ts'
 import { createWallets, loadIdentities } from './wallets.ts'
+import { createWebhookSecrets } from './webhook-secrets.ts'
 
 export interface RunningServer {
   /** The listening address; empty for a server that only works. */
@@ -50,7 +53,9 @@ export async function startServer({ config, log, clock = () => new Date() }: Ser
   let wake: (lane: Lane) => void = () => undefined
   const store = createStore(database, (lane) => wake(lane))
   const closers: (() => Promise<void>)[] = [() => database.close()]
+  const stopping = new AbortController()
   const close = async () => {
+    stopping.abort()
     for (const closer of closers.splice(0).reverse()) await closer()
   }
   try {
@@ -69,8 +74,23 @@ export async function startServer({ config, log, clock = () => new Date() }: Ser
     closers.push(() => providers.close())
     const { push, googleApi: api } = providers
     const google = api && wallets.google && createGoogleSync({ api, wallet: wallets.google, store, issuing, clock })
+    const webhookSecrets = createWebhookSecrets(keys)
+    await webhookSecrets.reseal(store)
+    const outbound = createOutbound({ allowInsecure: config.allowInsecureWebhooks })
+    closers.push(() => outbound.close())
     const services: Services = {
-      ...{ store, wallets, links, issuing, clock, log },
+      ...{
+        store,
+        wallets,
+        links,
+        issuing,
+        definitions: createDefinitions(store),
+        webhookSecrets,
+        outbound,
+        clock,
+        log,
+      },
+      stopping: stopping.signal,
       ...(push && { push }),
       ...(google && { google }),
     }

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
+import { sqliteClient } from './sqlite-client.ts'
 
 /** Which of the two databases stands behind a connection. */
 export type Dialect = 'sqlite' | 'postgres'
@@ -70,7 +71,7 @@ function openPostgres(connectionString: string, { poolSize = 10 }: DatabaseOptio
 
 function openSqlite(filename: string, { maxPages }: DatabaseOptions): Database {
   const writer = knex({
-    client: immediateSqlite(),
+    client: sqliteClient(),
     connection: { filename },
     useNullAsDefault: true,
     pool: pool(1, [
@@ -82,7 +83,7 @@ function openSqlite(filename: string, { maxPages }: DatabaseOptions): Database {
     ...common,
   })
   const reader = knex({
-    client: 'sqlite3',
+    client: sqliteClient(),
     connection: { filename },
     useNullAsDefault: true,
     pool: pool(4, ['PRAGMA query_only = ON']),
@@ -140,25 +141,4 @@ function pool(max: number, pragmas: string[]): Knex.PoolConfig {
     afterCreate: (connection: SqliteConnection, done: (error: Error | null, connection: SqliteConnection) => void) =>
       connection.exec(sql, (error) => done(error, connection)),
   }
-}
-
-/**
- * knex opens a deferred transaction: one that reads first and writes later fails at once with SQLITE_BUSY when another
- * process wrote in between, whatever the timeout. BEGIN IMMEDIATE waits its turn instead.
- */
-function immediateSqlite(): typeof Knex.Client {
-  const require = createRequire(import.meta.url)
-  const Client = require('knex/lib/dialects/sqlite3/index.js')
-  const Transaction = require('knex/lib/dialects/sqlite3/execution/sqlite-transaction.js')
-  class ImmediateTransaction extends Transaction {
-    begin(connection: unknown) {
-      return this.query(connection, 'BEGIN IMMEDIATE;')
-    }
-  }
-  const create = (...args: unknown[]) => Reflect.construct(ImmediateTransaction, args)
-  return class ImmediateSqlite extends Client {
-    transaction(...args: unknown[]) {
-      return create(this, ...args)
-    }
-  } as unknown as typeof Knex.Client
 }

@@ -41,12 +41,25 @@ export function joinPasses(db: Knex, query: Knex.QueryBuilder, id: string): Knex
   return query.joinRaw(`cross join lateral (select * from passes where passes.id = ${id} offset 0) as passes`)
 }
 
+/** Texts of statements that are always the same, by dialect and name. */
+const texts = new Map<string, string>()
+
 /**
- * A statement whose text is always the same: PostgreSQL parses and plans it once for each connection. Only for what finds
- * rows by their keys: the plan does not look at values.
+ * Runs a statement whose text is always the same: built once for each database, parsed and planned once for each
+ * connection. Only for what finds rows by their keys: the plan does not look at values.
+ * @param build makes the statement, with any values in the places of the bindings
  */
-export function prepared<Q extends Knex.QueryBuilder>(query: Q, name: string): Q {
-  return query.options({ name }) as Q
+export async function runPrepared<Row>(
+  db: Knex,
+  name: string,
+  bindings: Knex.RawBinding[],
+  build: () => Knex.QueryBuilder,
+): Promise<Row[]> {
+  const key = `${db.client.dialect} ${name}`
+  const text = texts.get(key) ?? build().toSQL().sql
+  texts.set(key, text)
+  const result = await db.raw(text, bindings).options({ name })
+  return isPostgres(db) ? result.rows : result
 }
 
 /** Shorter terms have no trigram: they are answered by a scan of what other filters leave. */

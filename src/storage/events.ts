@@ -1,25 +1,59 @@
 import type { Knex } from 'knex'
 import type { EventData, EventType } from '../core/events.ts'
 import { newId } from '../core/ids.ts'
-import { insertMany } from './dialect.ts'
+import type { Deliveries, Target } from './deliveries.ts'
+import type { StoredDelivery } from './delivery-row.ts'
+import { insertMany, runPrepared } from './dialect.ts'
+import type { Jobs } from './jobs.ts'
 
 export interface NewEvent<T extends EventType = EventType> {
   type: T
-  /** The pass of a lifecycle event, the scan of a scan event. */
+  /** The pass of a lifecycle event, the scan of a scan event, the webhook of a test. */
   subject: string
   data: EventData[T]
   correlationId: string | null
 }
 
-/** What happened, written in the transaction that causes it; webhooks are delivered from here. */
+interface Endpoint {
+  id: string
+  generation: number
+  /** As JSON. */
+  events: string
+}
+
+/** What happened, and its deliveries to whoever subscribed, written in the transaction that causes it. */
 export class Events {
   private readonly db: Knex
+  private readonly deliveries: Deliveries
+  private readonly jobs: Jobs
 
-  constructor(db: Knex) {
+  constructor(db: Knex, deliveries: Deliveries, jobs: Jobs) {
     this.db = db
+    this.deliveries = deliveries
+    this.jobs = jobs
   }
 
   async insert(workspaceId: string, events: NewEvent[], at: Date): Promise<void> {
+    const rows = await this.write(workspaceId, events, at)
+    const endpoints = await this.enabledEndpoints(workspaceId)
+    const pairs = endpoints.flatMap((target) =>
+      rows.filter((event) => target.events.includes(event.type)).map((event) => ({ event, target })),
+    )
+    if (pairs.length === 0) return
+    await this.deliveries.insert(workspaceId, pairs, at)
+    const subjects = new Set(pairs.map(({ target }) => target.id))
+    await this.deliverTo(workspaceId, [...subjects], events[0]?.correlationId ?? null, at)
+  }
+
+  /** An event for one endpoint alone, whatever it subscribed to. */
+  async insertFor(workspaceId: string, target: Target, event: NewEvent, at: Date): Promise<StoredDelivery> {
+    const [row] = await this.write(workspaceId, [event], at)
+    const [delivery] = await this.deliveries.insert(workspaceId, [{ event: row!, target }], at)
+    await this.deliverTo(workspaceId, [target.id], event.correlationId, at)
+    return delivery!
+  }
+
+  private async write(workspaceId: string, events: NewEvent[], at: Date): Promise<{ id: string; type: EventType }[]> {
     const rows = events.map((event) => ({
       id: newId(at),
       workspace_id: workspaceId,
@@ -30,5 +64,22 @@ export class Events {
       created_at: at.getTime(),
     }))
     await insertMany(this.db, 'events', rows)
+    return rows
+  }
+
+  private async enabledEndpoints(workspaceId: string): Promise<(Target & { events: string[] })[]> {
+    const rows = await runPrepared<Endpoint>(this.db, 'enabled-endpoints', [workspaceId, 'ENABLED'], () =>
+      this.db('webhooks').where({ workspace_id: '', status: '' }).select('id', 'generation', 'events'),
+    )
+    return rows.map((row) => ({ id: row.id, generation: row.generation, events: JSON.parse(row.events) }))
+  }
+
+  /** Always a job of its own: one that waits already may be about to end. What is too many, the sender clears away. */
+  private deliverTo(workspaceId: string, webhookIds: string[], correlationId: string | null, at: Date): Promise<void> {
+    const job = { workspaceId, kind: 'deliver-webhooks' as const, correlationId }
+    return this.jobs.insert(
+      webhookIds.map((subject) => ({ ...job, subject })),
+      at,
+    )
   }
 }

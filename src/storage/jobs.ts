@@ -5,7 +5,7 @@ import { constant, deleteReturningIds, forUpdateSkipLocked, idIsChosen, insertMa
 
 /** Queues of the outbox that are worked off side by side: what is slow or much in one never holds up another. */
 export const lanes = [
-  ...(['urgent', 'urgent-google', 'issuing', 'wallets'] as const),
+  ...(['urgent', 'urgent-google', 'issuing', 'wallets', 'webhooks'] as const),
   ...(['fan-out', 'bulk', 'bulk-google', 'upkeep'] as const),
 ] as const
 export type Lane = (typeof lanes)[number]
@@ -20,6 +20,7 @@ const kinds = {
   'fan-out-broadcast': { lane: 'fan-out', priority: 1 },
   'send-broadcast': { lane: 'bulk', priority: 5 },
   'message-google-broadcast': { lane: 'bulk-google', priority: 5 },
+  'deliver-webhooks': { lane: 'webhooks', priority: 4 },
   'detach-project': { lane: 'upkeep', priority: 9 },
 } as const satisfies Record<string, { lane: Lane; priority: number }>
 export type JobKind = keyof typeof kinds
@@ -193,6 +194,11 @@ export class Jobs {
   async fail(jobs: Job[], at: Date, error: string): Promise<boolean> {
     const count = await this.held(jobs).update({ claim_token: null, failed_at: at.getTime(), last_error: error })
     return count > 0
+  }
+
+  /** Removes jobs of a kind and subject that wait: the caller has looked, or looks now, at what they are about. */
+  async deleteWaiting(kind: JobKind, subject: string): Promise<void> {
+    await this.db('jobs').where({ kind, subject, claim_token: null, failed_at: null }).delete()
   }
 
   async hasLapsed(at: Date): Promise<boolean> {

@@ -5,6 +5,11 @@ import * as start from './migrations/0001-start.ts'
 import * as phones from './migrations/0002-phones.ts'
 import * as lanes from './migrations/0003-lanes.ts'
 import * as notifications from './migrations/0004-notifications.ts'
+import * as scans from './migrations/0005-scans.ts'
+import * as webhooks from './migrations/0006-webhooks.ts'
+import * as offline from './migrations/0007-offline.ts'
+import * as statistics from './migrations/0008-statistics.ts'
+import * as failedJobs from './migrations/0010-failed-jobs.ts'
 
 interface Migration {
   up(db: Knex): Promise<void>
@@ -16,6 +21,11 @@ const migrations: Record<string, Migration> = {
   '0002-phones': phones,
   '0003-lanes': lanes,
   '0004-notifications': notifications,
+  '0005-scans': scans,
+  '0006-webhooks': webhooks,
+  '0007-offline': offline,
+  '0008-statistics': statistics,
+  '0010-failed-jobs': failedJobs,
 }
 
 /** Any number that no other program uses for an advisory lock on the same database. */

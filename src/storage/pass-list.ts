@@ -138,9 +138,12 @@ function conditions(db: Knex, facts: Facts) {
         .whereRaw(`${boundColumn(db, 'passes.expiry_key')} > ?`, [Date.parse(`${date}T00:00:00Z`)])
     },
     redeemed: (where, isRedeemed: boolean, { redeemedContext }) => {
-      const scans = db('accepted_scans').whereRaw('accepted_scans.pass_id = passes.id').select(db.raw('1'))
+      const scans = db('accepted_scans')
+        .whereRaw('accepted_scans.workspace_id = passes.workspace_id and accepted_scans.pass_id = passes.id')
+        .select(db.raw('1'))
       if (redeemedContext) scans.whereIn('scan_context_key', redeemedContext)
-      return isRedeemed ? where.whereExists(scans) : where.whereNotExists(scans)
+      // SQLite 3.51 makes an inner join of a plain EXISTS, and then an OFFSET counts its rows: a limit keeps it a test.
+      return isRedeemed ? where.whereExists(scans.limit(1)) : where.whereNotExists(scans)
     },
     label: (where, text: string, { labelMatch = ['exact'] }) => {
       for (const match of labelMatch) where.orWhere((or) => whereLabel(db, or, text, match))

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { PassStatus } from '../core/contract/pass-status.ts'
 import { effectiveStatus } from '../core/rules/pass-status.ts'
-import { forUpdate, forUpdateSkipLocked, idIsChosen, prepared } from './dialect.ts'
+import { forUpdate, forUpdateSkipLocked, idIsChosen, runPrepared } from './dialect.ts'
 import { endedSpan, issuedSpan, movedSpan } from './issued-span.ts'
 import type { ListPage } from './list.ts'
 import { moment } from './moment.ts'
@@ -34,8 +34,9 @@ export class Passes {
   }
 
   async find(workspaceId: string, id: string): Promise<StoredPass | undefined> {
-    const found = prepared(this.select(workspaceId).where('passes.id', id), 'find-pass')
-    const row: PassRow | undefined = await found.first()
+    const [row] = await runPrepared<PassRow>(this.db, 'find-pass', [workspaceId, id], () =>
+      this.select(workspaceId).where('passes.id', id),
+    )
     return row && toPass(row)
   }
 

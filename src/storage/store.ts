@@ -1,18 +1,25 @@
 import type { Knex } from 'knex'
+import { AcceptedScans } from './accepted-scans.ts'
+import { Backlog } from './backlog.ts'
 import { Broadcasts } from './broadcasts.ts'
 import type { Database } from './database.ts'
+import { Deliveries } from './deliveries.ts'
+import { DoorList } from './door-list.ts'
 import { Events } from './events.ts'
 import { GoogleObjects } from './google-objects.ts'
+import { Identifiers } from './identifiers.ts'
 import { Images } from './images.ts'
 import { Jobs, type Lane } from './jobs.ts'
 import { Notifications } from './notifications.ts'
 import { Passes } from './passes.ts'
 import { Projects } from './projects.ts'
 import { Registrations } from './registrations.ts'
+import { Scans } from './scans.ts'
 import { Settings } from './settings.ts'
 import { TemplateVersions } from './template-versions.ts'
 import { Templates } from './templates.ts'
 import { Tokens } from './tokens.ts'
+import { Webhooks } from './webhooks.ts'
 import { Workspaces } from './workspaces.ts'
 
 /** One repository a resource, all on the same connection or transaction. */
@@ -29,7 +36,14 @@ export interface Repositories {
   googleObjects: GoogleObjects
   notifications: Notifications
   broadcasts: Broadcasts
+  webhooks: Webhooks
+  deliveries: Deliveries
+  identifiers: Identifiers
+  scans: Scans
+  acceptedScans: AcceptedScans
+  doorList: DoorList
   jobs: Jobs
+  backlog: Backlog
   events: Events
 }
 
@@ -56,6 +70,8 @@ export function createStore(database: Database, onJobs: (lane: Lane) => void = (
 }
 
 function repositories(db: Knex, onJobs: (lane: Lane) => void): Repositories {
+  const deliveries = new Deliveries(db)
+  const jobs = new Jobs(db, onJobs)
   return {
     settings: new Settings(db),
     workspaces: new Workspaces(db),
@@ -69,7 +85,14 @@ function repositories(db: Knex, onJobs: (lane: Lane) => void): Repositories {
     googleObjects: new GoogleObjects(db),
     notifications: new Notifications(db),
     broadcasts: new Broadcasts(db),
-    jobs: new Jobs(db, onJobs),
-    events: new Events(db),
+    webhooks: new Webhooks(db),
+    deliveries,
+    jobs,
+    backlog: new Backlog(db),
+    events: new Events(db, deliveries, jobs),
+    identifiers: new Identifiers(db),
+    scans: new Scans(db),
+    acceptedScans: new AcceptedScans(db),
+    doorList: new DoorList(db),
   }
 }

@@ -18,7 +18,7 @@ export interface Token {
 
 /** A token together with what its workspace allows. */
 export interface TokenWithWorkspace extends Token {
-  workspace: { name: string; suspendedAt: Date | null; expiresAt: Date | null }
+  workspace: { name: string; suspendedAt: Date | null; expiresAt: Date | null; offlineScanning: boolean }
 }
 
 export interface NewToken {
@@ -73,6 +73,7 @@ export class Tokens {
         workspace_name: 'workspaces.name',
         workspace_suspended_at: 'workspaces.suspended_at',
         workspace_expires_at: 'workspaces.expires_at',
+        offline_scanning: 'workspaces.offline_scanning',
       })
     return (
       row && {
@@ -81,6 +82,7 @@ export class Tokens {
           name: row.workspace_name,
           suspendedAt: moment(row.workspace_suspended_at),
           expiresAt: moment(row.workspace_expires_at),
+          offlineScanning: Boolean(row.offline_scanning),
         },
       }
     )

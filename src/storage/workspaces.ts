@@ -8,6 +8,8 @@ export interface Workspace {
   createdAt: Date
   suspendedAt: Date | null
   expiresAt: Date | null
+  /** Whether scanners may take lists with them and report what they decided offline. */
+  offlineScanning: boolean
 }
 
 interface Row {
@@ -16,6 +18,7 @@ interface Row {
   created_at: number
   suspended_at: number | null
   expires_at: number | null
+  offline_scanning: boolean
 }
 
 export class Workspaces {
@@ -27,7 +30,14 @@ export class Workspaces {
 
   /** The new workspace, or undefined when the name is taken. */
   async insert(name: string, at: Date): Promise<Workspace | undefined> {
-    const row: Row = { id: newId(at), name, created_at: at.getTime(), suspended_at: null, expires_at: null }
+    const row: Row = {
+      id: newId(at),
+      name,
+      created_at: at.getTime(),
+      suspended_at: null,
+      expires_at: null,
+      offline_scanning: true,
+    }
     const [inserted] = await this.db('workspaces').insert(row).onConflict('name').ignore().returning('id')
     return inserted && toWorkspace(row)
   }
@@ -53,6 +63,10 @@ export class Workspaces {
       .where({ id })
       .update({ suspended_at: at?.getTime() ?? null })
   }
+
+  async setOfflineScanning(id: string, allowed: boolean): Promise<void> {
+    await this.db('workspaces').where({ id }).update({ offline_scanning: allowed })
+  }
 }
 
 function toWorkspace(row: Row): Workspace {
@@ -62,5 +76,6 @@ function toWorkspace(row: Row): Workspace {
     createdAt: new Date(row.created_at),
     suspendedAt: moment(row.suspended_at),
     expiresAt: moment(row.expires_at),
+    offlineScanning: Boolean(row.offline_scanning),
   }
 }

@@ -50,7 +50,8 @@ test.each(allRoutes)('$name is described whole', ({ name, route }) => {
   for (const [status, response] of Object.entries(operation.responses)) {
     if (status < '300') continue
     const schema = response.content?.['application/json']?.schema
-    expect(schema, status).toEqual({ $ref: '#/components/schemas/Error' })
+    const name = route.errorsWithoutCode ? 'ErrorWithoutCode' : 'Error'
+    expect(schema, status).toEqual({ $ref: `#/components/schemas/${name}` })
     for (const code of response.description.split(', ')) expect(ErrorCode.options, status).toContain(code)
   }
 })

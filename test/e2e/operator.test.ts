@@ -32,7 +32,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const workspace = await ok(['workspace', 'create', '--name', 'acme'], database)
     expect(workspace).toEqual({
       ...{ id: expect.any(String), name: 'acme', createdAt: expect.any(String) },
-      ...{ suspendedAt: null, expiresAt: null },
+      ...{ suspendedAt: null, expiresAt: null, offlineScanning: true },
     })
     const { token } = await ok(['token', 'create', '--name', 'a', '--workspace', 'acme'], database)
     expect(await statusFor(server, token)).toBe(200)
@@ -52,6 +52,27 @@ describe.each(dialects)('on %s', (dialect) => {
     const server = await startServer({ dialect, database, token })
     expect(await server.client.tokens.current()).toMatchObject({ name: 'first', workspaceName: 'default' })
     expect(await inspect(database).rows('tokens')).toHaveLength(1)
+  })
+
+  test('an operator sees what waits in the outbox and runs again what gave up', async () => {
+    const server = await startServer({ dialect, args: ['--role', 'api'] })
+    const templateId = await publishTemplate(server.client)
+    const body = { externalPassId: 'p-1', label: 'Ada', templateId }
+    const pass = await server.client.passes.create({ body })
+    const waiting = { kind: 'issue-pass', waiting: 1, failed: 0 }
+    expect((await ok(['jobs', 'list'], server.database)).counts).toContainEqual(expect.objectContaining(waiting))
+    await inspect(server.database).update('jobs', { failed_at: 1, last_error: 'no luck' })
+
+    const { counts, failed } = await ok(['jobs', 'list'], server.database)
+    const gaveUp = { kind: 'issue-pass', waiting: 0, running: 0, failed: 1 }
+    expect(counts).toContainEqual(expect.objectContaining(gaveUp))
+    const job = failed.find(({ kind }: { kind: string }) => kind === 'issue-pass')
+    expect(job).toMatchObject({ subject: pass.id, error: 'no luck' })
+    expect(await ok(['jobs', 'retry', job.id], server.database)).toEqual({ retried: 1 })
+    const onDatabase = ['--database', server.database]
+    const again = await run(['jobs', 'retry', job.id, ...onDatabase])
+    expect([again.exitCode, again.stderr]).toEqual([1, expect.stringContaining('passes jobs list')])
+    expect((await run(['jobs', 'retry', ...onDatabase])).exitCode).toBe(2)
   })
 
   test('neither a token nor the server key appears in the logs or in the database', async () => {

@@ -1,14 +1,34 @@
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished, vi } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
+import type { Pass } from '../../src/core/contract/passes.ts'
+import type { RedemptionPolicy } from '../../src/core/contract/redemption.ts'
 import { openDatabase } from '../../src/storage/database.ts'
 
 /** A template with one published version; resolves to its id. */
-export async function publishTemplate(client: Client): Promise<string> {
+export async function publishTemplate(client: Client, redemption?: RedemptionPolicy): Promise<string> {
   const { id } = await client.templates.create({ body: { name: 'Ticket', passType: 'eventTicket' } })
-  const definition = { design: { organizationName: 'Acme', description: 'Ticket' } }
+  const design = { organizationName: 'Acme', description: 'Ticket' }
+  const definition = { design, ...(redemption && { redemption: redemption as object }) }
   const version = await client.templates.createVersion({ params: { id }, body: { definition } })
   await client.templateVersions.publish({ params: { id: version.id } })
   return id
+}
+
+let issued = 0
+
+/** A pass that can be scanned. */
+export async function issuedPass(client: Client, redemption?: RedemptionPolicy): Promise<Pass> {
+  const templateId = await publishTemplate(client, redemption)
+  issued += 1
+  const { id } = await client.passes.create({ body: { externalPassId: `issued-${issued}`, label: 'Ada', templateId } })
+  return vi.waitFor(
+    async () => {
+      const pass = await client.passes.get({ params: { id } })
+      expect(pass.status).toBe('ISSUED')
+      return pass
+    },
+    { timeout: 20_000 },
+  )
 }
 
 /** What a batch asks for: passes with the external ids `prefix-0`, `prefix-1`, … */
@@ -32,9 +52,10 @@ export interface StoredPass {
 export function inspect(url: string) {
   const database = openDatabase(url)
   onTestFinished(() => database.close())
-  const { reader } = database
+  const { reader, writer } = database
   return {
     rows: (table: string): Promise<Record<string, unknown>[]> => reader(table),
+    update: (table: string, columns: Record<string, unknown>): Promise<number> => writer(table).update(columns),
     async passes(): Promise<StoredPass[]> {
       const passes = await reader('passes').select('id', 'external_pass_id', 'status')
       const subjects: string[] = await reader('events').where({ type: 'pass.issued' }).pluck('subject')

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import type { ErrorBody } from '../../src/core/errors.ts'
 import type { Route } from '../../src/core/route.ts'
 import { type TestWorkspace, targetOf, useApi } from '../support/api.ts'
-import { allRoutes } from '../support/conformance.ts'
+import { allRoutes, codeOf } from '../support/conformance.ts'
 import { dialects } from '../support/databases.ts'
 
 const id = '018f2f5e-7c1a-7000-8000-0123456789ab'
@@ -32,9 +32,9 @@ describe.each(dialects.slice(0, 1))('on %s', (dialect) => {
     const issues = (details?.issues ?? []) as { path: (string | number)[]; message: string }[]
     return { status: answer.status, errorCode, message, issues }
   }
-  const invalidAt = (path: (string | number)[], message: string) => ({
+  const invalidAt = (route: Route, path: (string | number)[], message: string) => ({
     status: 400,
-    errorCode: 'VALIDATION_ERROR',
+    errorCode: codeOf(route, 'VALIDATION_ERROR'),
     issues: expect.arrayContaining([{ path, message }]),
   })
   const rawType = (route: Route): Record<string, string> =>
@@ -44,14 +44,14 @@ describe.each(dialects.slice(0, 1))('on %s', (dialect) => {
     for (const name of ['surprise', '__proto__', 'constructor']) {
       const target = targetOf(route, { params: { id }, query: { [name]: '1' } })
       const options = route.rawBody ? { body: 'x', headers: rawType(route) } : {}
-      expect(await refusal(route, target, options), name).toMatchObject(invalidAt([name], 'Unknown parameter'))
+      expect(await refusal(route, target, options), name).toMatchObject(invalidAt(route, [name], 'Unknown parameter'))
     }
   })
 
   test.each(withJson)('$name refuses an unknown property', async ({ route }) => {
     for (const name of ['surprise', '__proto__', 'constructor']) {
       const answer = await refusal(route, targetOf(route, { params: { id } }), { body: `{"${name}":1}` })
-      expect(answer, name).toMatchObject(invalidAt([name], 'Unknown property'))
+      expect(answer, name).toMatchObject(invalidAt(route, [name], 'Unknown property'))
     }
   })
 
@@ -59,7 +59,7 @@ describe.each(dialects.slice(0, 1))('on %s', (dialect) => {
     for (const bad of ['7', 'null', `${id}0`, '%00', '%F0%9F%98%80', '..%2f', `${id}%20`]) {
       const target = route.path.replaceAll(/\{\w+\}/g, bad)
       const answer = await refusal(route, target)
-      expect(answer, bad).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
+      expect(answer, bad).toMatchObject({ status: 400, errorCode: codeOf(route, 'VALIDATION_ERROR') })
       const names = Object.keys(route.params!.shape)
       expect(
         answer.issues.map(({ path }) => path),
@@ -71,21 +71,21 @@ describe.each(dialects.slice(0, 1))('on %s', (dialect) => {
   test.each(withIds)('$name refuses a path that cannot be decoded', async ({ route }) => {
     for (const bad of ['%E0%A4', '%', '%zz']) {
       const answer = await refusal(route, route.path.replaceAll(/\{\w+\}/g, bad))
-      expect(answer, bad).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
+      expect(answer, bad).toMatchObject({ status: 400, errorCode: codeOf(route, 'VALIDATION_ERROR') })
     }
   })
 
   test.each(withJson)('$name refuses malformed JSON', async ({ route }) => {
     for (const body of ['{', '{"a":1,}', "{'a':1}", 'undefined', '{}{}']) {
       const answer = await refusal(route, targetOf(route, { params: { id } }), { body })
-      expect(answer, body).toMatchObject({ status: 400, errorCode: 'INVALID_FORMAT' })
+      expect(answer, body).toMatchObject({ status: 400, errorCode: codeOf(route, 'INVALID_FORMAT') })
     }
   })
 
   test.each(withJson)('$name refuses JSON that is no object', async ({ route }) => {
     for (const body of ['null', '[]', '1', '"text"', 'true']) {
       const answer = await refusal(route, targetOf(route, { params: { id } }), { body })
-      expect(answer, body).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
+      expect(answer, body).toMatchObject({ status: 400, errorCode: codeOf(route, 'VALIDATION_ERROR') })
     }
   })
 
@@ -95,7 +95,7 @@ describe.each(dialects.slice(0, 1))('on %s', (dialect) => {
       `{"a":${'{"a":'.repeat(100)}1${'}'.repeat(101)}`,
     ]) {
       const answer = await refusal(route, targetOf(route, { params: { id } }), { body })
-      expect(answer).toMatchObject({ status: 400, errorCode: 'INVALID_FORMAT' })
+      expect(answer).toMatchObject({ status: 400, errorCode: codeOf(route, 'INVALID_FORMAT') })
     }
   })
 
@@ -103,7 +103,7 @@ describe.each(dialects.slice(0, 1))('on %s', (dialect) => {
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx', 'image/gif', '']) {
       const options = { body: '{}', headers: { 'content-type': type } }
       const answer = await refusal(route, targetOf(route, { params: { id } }), options)
-      expect(answer, type).toMatchObject({ status: 415, errorCode: 'INVALID_INPUT' })
+      expect(answer, type).toMatchObject({ status: 415, errorCode: codeOf(route, 'INVALID_INPUT') })
     }
   })
 
@@ -117,7 +117,7 @@ describe.each(dialects.slice(0, 1))('on %s', (dialect) => {
     const body = new Uint8Array(limit + 1).fill(0x20)
     const target = targetOf(route, { params: { id } })
     const announced = { 'content-length': String(body.length), ...rawType(route) }
-    const expected = { status: 413, errorCode: 'INVALID_INPUT' }
+    const expected = { status: 413, errorCode: codeOf(route, 'INVALID_INPUT') }
     expect(await refusal(route, target, { body, headers: announced })).toMatchObject(expected)
     const stream = new Blob([body]).stream()
     expect(await refusal(route, target, { body: stream, headers: rawType(route) })).toMatchObject(expected)
@@ -127,7 +127,7 @@ describe.each(dialects.slice(0, 1))('on %s', (dialect) => {
 
   test.each(withoutJson)('$name takes no body', async ({ route }) => {
     const answer = await refusal(route, targetOf(route, { params: { id } }), { body: { a: 1 } })
-    expect(answer).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
+    expect(answer).toMatchObject({ status: 400, errorCode: codeOf(route, 'VALIDATION_ERROR') })
   })
 
   test.each(paths)('$path answers 405 to any other method, and names its own', async ({ route, methods }) => {

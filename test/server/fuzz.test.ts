@@ -61,13 +61,8 @@ describe.each(dialects)('on %s', (dialect) => {
 /** A few rows of every kind, by the parameter that names one. */
 async function someOfEach(workspace: TestWorkspace): Promise<KnownIds> {
   const ids: KnownIds = {
-    projectId: [],
-    templateId: [],
-    templateVersionId: [],
-    passId: [],
-    image: [],
-    notificationId: [],
-    broadcastId: [],
+    ...{ projectId: [], templateId: [], templateVersionId: [], passId: [], image: [] },
+    ...{ webhookId: [], deliveryId: [], scanId: [], notificationId: [], broadcastId: [] },
   }
   for (let count = 0; count < 3; count += 1) {
     const project = await makeProject(workspace)
@@ -80,10 +75,16 @@ async function someOfEach(workspace: TestWorkspace): Promise<KnownIds> {
     const broadcast = await workspace.ok(contract.broadcasts.create, { params: { id: project.id }, body })
     ids.notificationId!.push(notification.id)
     ids.broadcastId!.push((broadcast as { id: string }).id)
+    const endpoint = { url: `https://hooks.example/${count}`, events: ['pass.updated' as const] }
+    const webhook = await workspace.ok(contract.webhooks.create, { body: endpoint })
+    const delivery = await workspace.ok(contract.webhooks.test, { params: { id: webhook.id } })
+    ids.webhookId!.push(webhook.id)
+    ids.deliveryId!.push(delivery.id)
     ids.projectId!.push(project.id)
     ids.templateId!.push(pass.templateId!)
     ids.templateVersionId!.push(draft.id, pass.templateVersionId!)
     ids.passId!.push(pass.id)
+    ids.scanId!.push((await workspace.ok(contract.scans.create, { body: { passId: pass.id } })).scan.id)
     ids.image!.push(image.id)
   }
   return ids
@@ -95,6 +96,9 @@ const idNames: Record<string, string> = {
   templates: 'templateId',
   'template-versions': 'templateVersionId',
   passes: 'passId',
+  webhooks: 'webhookId',
+  deliveries: 'deliveryId',
+  scans: 'scanId',
 }
 
 /** A request to any route: every part of it is now and then what the contract asks for, and now and then not at all. */
@@ -120,8 +124,8 @@ function requests(ids: KnownIds): fc.Arbitrary<FuzzedRequest> {
 }
 
 function ownId(route: Route, ids: KnownIds): fc.Arbitrary<string> {
-  const [, , resource] = route.path.split('/')
-  return fc.constantFrom(...(ids[idNames[resource!] ?? ''] ?? Object.values(ids).flat()))
+  const [, resource = ''] = /\/([\w-]+)\/\{id\}/.exec(route.path) ?? []
+  return fc.constantFrom(...(ids[idNames[resource] ?? ''] ?? Object.values(ids).flat()))
 }
 
 function queries(route: Route, ids: KnownIds): fc.Arbitrary<Record<string, unknown>> {

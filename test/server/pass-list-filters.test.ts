@@ -162,6 +162,23 @@ describe.each(dialects)('on %s', (dialect) => {
     )
   })
 
+  test('pages that go on at an offset count a pass once, however often it was scanned', async () => {
+    await deletePasses(first)
+    const facts = fc.sample(passFacts(templates), { numRuns: 1, seed: 1 })[0]!
+    const scans = ['day-1', 'day-1', 'day-2']
+    const given = [0, 1, 2].map((n) => ({
+      ...facts,
+      template: templates[0]!,
+      externalPassId: externalPassId(n),
+      scans,
+    }))
+    const passes = await insertListed(first, given)
+    for (const sortBy of ['templateVersion', 'revision', 'templateName'] as const) {
+      const shown = await walk(first, { redeemed: ['true'], sortBy: [sortBy] }, 1)
+      expect(shown.sort()).toEqual(passes.map(({ id }) => id).sort())
+    }
+  })
+
   test('each filter alone shows what a slow reading shows', async () => {
     for (const part of filterParts(templates)) {
       const facts = fc.array(passFacts(templates), { minLength: PASSES, maxLength: PASSES })

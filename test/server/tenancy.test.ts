@@ -18,11 +18,25 @@ const bodies: Record<string, object> = {
   'templateVersions.update': { definition: definition() },
   'notifications.create': { body: 'Doors open at 7' },
   'broadcasts.create': { body: 'Doors open at 7' },
+  'webhooks.update': { url: 'https://mine.example' },
 }
 
+type Name =
+  | 'project'
+  | 'template'
+  | 'published'
+  | 'draft'
+  | 'pass'
+  | 'image'
+  | 'webhook'
+  | 'delivery'
+  | 'scan'
+  | 'notification'
+  | 'broadcast'
+
 const tables = [
-  ...(['projects', 'templates', 'template_versions', 'images', 'passes', 'jobs', 'events', 'tokens'] as const),
-  ...(['notifications', 'broadcasts'] as const),
+  ...['projects', 'templates', 'template_versions', 'images', 'passes', 'jobs', 'events', 'tokens'],
+  ...['webhooks', 'webhook_deliveries', 'scans', 'notifications', 'broadcasts'],
 ]
 
 describe.each(dialects)('on %s', (dialect) => {
@@ -30,10 +44,7 @@ describe.each(dialects)('on %s', (dialect) => {
   let owner: TestWorkspace
   let stranger: TestWorkspace
   /** One id of each kind of row. */
-  let ids: Record<
-    'project' | 'template' | 'published' | 'draft' | 'pass' | 'image' | 'notification' | 'broadcast',
-    string
-  >
+  let ids: Record<Name, string>
 
   beforeAll(async () => {
     owner = await api.workspace()
@@ -46,6 +57,10 @@ describe.each(dialects)('on %s', (dialect) => {
     const body = { body: 'Doors open at 7', sendAt: '2027-01-01T00:00:00Z' }
     const notification = await owner.ok(contract.notifications.create, { params: { id: pass.id }, body })
     const broadcast = await owner.ok(contract.broadcasts.create, { params: { id: project.id }, body })
+    const endpoint = { url: 'https://hooks.example/passes', events: ['pass.issued' as const] }
+    const webhook = await owner.ok(contract.webhooks.create, { body: endpoint })
+    const delivery = await owner.ok(contract.webhooks.test, { params: { id: webhook.id } })
+    const { scan } = await owner.ok(contract.scans.create, { body: { passId: pass.id } })
     ids = {
       notification: notification.id,
       broadcast: (broadcast as { id: string }).id,
@@ -55,6 +70,9 @@ describe.each(dialects)('on %s', (dialect) => {
       draft: draft.id,
       pass: pass.id,
       image: image.id,
+      webhook: webhook.id,
+      delivery: delivery.id,
+      scan: scan.id,
     }
   })
 
@@ -82,6 +100,10 @@ describe.each(dialects)('on %s', (dialect) => {
       await stranger.ok(contract.projects.list, {}),
       await stranger.ok(contract.templates.list, {}),
       await stranger.ok(contract.templates.list, { query: { projectId: ids.project } }),
+      await stranger.ok(contract.webhooks.list, {}),
+      await stranger.ok(contract.deliveries.list, {}),
+      await stranger.ok(contract.deliveries.list, { query: { webhookId: ids.webhook } }),
+      await stranger.ok(contract.scans.list, { query: { passId: ids.pass } }),
     ]) {
       expect([items, total]).toEqual([[], 0])
     }

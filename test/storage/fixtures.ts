@@ -7,6 +7,7 @@ import { type Database, type DatabaseOptions, openDatabase } from '../../src/sto
 import type { Lane } from '../../src/storage/jobs.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import type { NewPass } from '../../src/storage/pass-row.ts'
+import type { StoredScan } from '../../src/storage/scan-row.ts'
 import { createStore, type Store } from '../../src/storage/store.ts'
 import type { PublishedVersion } from '../../src/storage/template-versions.ts'
 import { emptyDatabase, type TestDialect } from '../support/databases.ts'
@@ -107,4 +108,17 @@ export async function insertPasses(
     )
   })
   return ids
+}
+
+/** A scan of a pass as the ledger holds it, with an externalRef that says whose it is. */
+export function acceptedScan(passId: string, fields: Partial<StoredScan> = {}): StoredScan {
+  return {
+    id: newId(start),
+    ...{ result: 'accepted', reason: 'valid', reasonCode: 'valid', message: 'Valid.', verified: 'online' },
+    ...{ passId, externalPassId: 'theirs', projectId: null, templateId: null, templateVersionId: null },
+    ...{ redemption: null, matchedCount: 1, priorCount: 0, payloadDigest: null, scanContextKey: null },
+    ...{ scannedAt: start, recordedAt: start, deviceId: null, externalRef: 'theirs', context: null },
+    ...{ conflict: null, validateAsOf: null, reversesScanId: null, reversalReason: null },
+    ...fields,
+  }
 }

@@ -3,10 +3,14 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Platform } from '../../src/core/contract/notifications.ts'
 import { newId } from '../../src/core/ids.ts'
+import { planRedemption } from '../../src/core/rules/redemption-plan.ts'
+import { identifierDigest } from '../../src/core/rules/scan-code.ts'
 import type { Database } from '../../src/storage/database.ts'
+import type { StoredDelivery } from '../../src/storage/delivery-row.ts'
 import type { Repositories, Store } from '../../src/storage/store.ts'
 import { dialects } from '../support/databases.ts'
 import {
+  acceptedScan,
   definition,
   insertPasses,
   insertTemplate,
@@ -82,6 +86,18 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     tx.registrations.setPushed(intruder, [{ passId: pass, deviceId: 'device', version: 9 }], later(1)),
   'registrations.setError': (tx, intruder, { pass }) => tx.registrations.setError(intruder, pass, 'device', 'x'),
   'registrations.announce': (tx, intruder, { pass }) => tx.registrations.announce(intruder, [pass]),
+  'identifiers.listPassIds': (tx, intruder) => tx.identifiers.listPassIds(intruder, digest),
+  'identifiers.isStale': (tx, intruder, { pass }) => tx.identifiers.isStale(intruder, digest, pass),
+  'scans.find': (tx, intruder, { scan }) => tx.scans.find(intruder, scan),
+  'scans.listByExternalRefs': (tx, intruder) => tx.scans.listByExternalRefs(intruder, ['theirs']),
+  'scans.list': (tx, intruder) => tx.scans.list(intruder, { limit: 20 }),
+  'scans.counts': (tx, intruder) => tx.scans.counts(intruder, {}),
+  'acceptedScans.isCounted': (tx, intruder, { scan }) => tx.acceptedScans.isCounted(intruder, scan),
+  'acceptedScans.delete': (tx, intruder, { scan }) => tx.acceptedScans.delete(intruder, scan),
+  'acceptedScans.findHistory': (tx, intruder, { pass }) => tx.acceptedScans.findHistory(intruder, pass, plan, null),
+  'acceptedScans.listCounts': (tx, intruder, { pass }) => tx.acceptedScans.listCounts(intruder, [pass], null),
+  'acceptedScans.findPlace': (tx, intruder, { pass }) => tx.acceptedScans.findPlace(intruder, pass, start),
+  'doorList.list': (tx, intruder) => tx.doorList.list(intruder, { projectId: null, madeUntil: later(1), limit: 10 }),
   'googleObjects.list': (tx, intruder, { pass }) => tx.googleObjects.list(intruder, [pass]),
   'googleObjects.setSent': (tx, intruder, { pass }) => tx.googleObjects.setSent(intruder, pass, 9, later(1)),
   'googleObjects.setError': (tx, intruder, { pass }) => tx.googleObjects.setError(intruder, pass, 'x'),
@@ -110,6 +126,43 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     tx.broadcasts.fanOut(intruder, theirBroadcast(ids), { after: null, upTo: null }, later(1)),
   'broadcasts.countByStatus': (tx, intruder, { broadcast }) => tx.broadcasts.countByStatus(intruder, broadcast),
   'broadcasts.forecast': (tx, intruder, { project }) => tx.broadcasts.forecast(intruder, project, later(2)),
+  'webhooks.find': (tx, intruder, { webhook }) => tx.webhooks.find(intruder, webhook),
+  'webhooks.findForUpdate': (tx, intruder, { webhook }) => tx.webhooks.findForUpdate(intruder, webhook),
+  'webhooks.list': (tx, intruder) => tx.webhooks.list(intruder, newest),
+  'webhooks.update': (tx, intruder, { webhook }) => tx.webhooks.update(intruder, webhook, { url: 'x' }, later(1)),
+  'webhooks.delete': (tx, intruder, { webhook }) => tx.webhooks.delete(intruder, webhook),
+  'webhooks.setEnabled': (tx, intruder, { webhook }) => tx.webhooks.setEnabled(intruder, webhook, later(1)),
+  'webhooks.setDisabled': (tx, intruder, { webhook }) => tx.webhooks.setDisabled(intruder, webhook, 'x', later(1)),
+  'webhooks.setFailingSince': (tx, intruder, { webhook }) => tx.webhooks.setFailingSince(intruder, webhook, start),
+  'webhooks.setSecret': (tx, intruder, { webhook }) =>
+    tx.webhooks.setSecret(intruder, webhook, 'x', { previousUntil: later(9), at: later(1) }),
+  'webhooks.hold': (tx, intruder, { webhook }) =>
+    tx.webhooks.hold(intruder, webhook, imageId, { until: later(99), at: later(50) }),
+  'webhooks.renewHold': (tx, intruder, { webhook }) => tx.webhooks.renewHold(intruder, webhook, sender, later(9)),
+  'webhooks.releaseHold': (tx, intruder, { webhook }) => tx.webhooks.releaseHold(intruder, webhook, sender),
+  'webhooks.findHoldEnd': (tx, intruder, { webhook }) => tx.webhooks.findHoldEnd(intruder, webhook),
+  'deliveries.find': (tx, intruder, { delivery }) => tx.deliveries.find(intruder, delivery.id),
+  'deliveries.findPayload': (tx, intruder, { delivery }) => tx.deliveries.findPayload(intruder, delivery.id),
+  'deliveries.listAttempts': (tx, intruder, { delivery }) => tx.deliveries.listAttempts(intruder, delivery.id),
+  'deliveries.list': (tx, intruder, { webhook }) => tx.deliveries.list(intruder, { ...newest, webhookId: [webhook] }),
+  'deliveries.redeliver': (tx, intruder, { webhook, delivery }) =>
+    tx.deliveries.redeliver(intruder, delivery.id, { id: webhook, generation: 1 }, later(1)),
+  'deliveries.listDue': (tx, intruder, { webhook }) =>
+    tx.deliveries.listDue(intruder, { id: webhook, generation: 1 }, { at: later(9), limit: 9, underWay: [] }),
+  'deliveries.findNextDue': (tx, intruder, { webhook }) =>
+    tx.deliveries.findNextDue(intruder, { id: webhook, generation: 1 }),
+  'deliveries.record': (tx, intruder, { delivery }) => tx.deliveries.record(intruder, [attemptOf(delivery)]),
+  'deliveries.hasStale': (tx, intruder, { webhook }) => tx.deliveries.hasStale(intruder, webhook, 9),
+  'deliveries.end': (tx, intruder, { webhook }) =>
+    tx.deliveries.end(intruder, webhook, { before: 9, at: later(1), limit: 9 }),
+}
+
+const newest = { limit: 20, sortBy: 'createdAt', sortDir: 'desc' } as const
+const sender = '0b5f2c3e-2222-8222-8333-444455556666'
+
+function attemptOf(delivery: StoredDelivery) {
+  const outcome = { responseCode: 200, error: null }
+  return { delivery: { ...delivery, payload: '' }, outcome, startedAt: start, at: later(1), durationMs: 1, jitter: 0 }
 }
 
 const message = {
@@ -127,7 +180,15 @@ const change = {
   identifierDigest: Buffer.from('x'),
 }
 
+const digest = identifierDigest('theirs')
+
+const plan = planRedemption({
+  ...{ status: 'ISSUED' as const, expiresAt: null, realTime: start },
+  policy: { perPeriod: { unit: 'day', count: 1, timezone: 'UTC' } },
+})
+
 interface Ids {
+  scan: string
   token: string
   project: string
   template: string
@@ -137,6 +198,8 @@ interface Ids {
   failed: string
   notification: string
   broadcast: string
+  webhook: string
+  delivery: StoredDelivery
 }
 
 test('every method that takes a workspace and is no insert is tried below', () => {
@@ -174,10 +237,14 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     tx.projects.insert(workspaceId, { name: 'Tour', description: '', color: 'gray' }, start),
   )
   const version = await insertTemplate(store, workspaceId, project.id)
-  const passes = [newPass(version, { externalPassId: 'theirs' }), newPass(version), newPass(version)]
   const [notification, broadcast] = [newId(start), newId(start)]
+  const passes = [
+    newPass(version, { externalPassId: 'theirs', identifierDigest: digest }),
+    newPass(version),
+    newPass(version),
+  ]
   const [pass, issuing, failed] = (await insertPasses(store, workspaceId, passes)) as [string, string, string]
-  const token = await store.transaction(async (tx) => {
+  const { token, delivery } = await store.transaction(async (tx) => {
     await tx.passes.setIssuing(workspaceId, [issuing], start)
     await tx.passes.setFailed(workspaceId, failed, { code: 'PASS_ISSUING_FAILED', message: 'x' }, start)
     await tx.registrations.insert(workspaceId, { passId: pass, deviceId: 'device', pushToken: 'token' }, start)
@@ -187,29 +254,62 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     const image = { id: imageId, contentType: 'image/png', width: 1, height: 1, bytes: 1 } as const
     await tx.images.insert(workspaceId, { ...image, data: Buffer.from('x') }, start)
     const fields = { name: 't', role: 'owner', scopes: [], digest: 'd', expiresAt: null } as const
-    return tx.tokens.insert(workspaceId, { ...fields, scopes: [] }, start)
+    const token = await tx.tokens.insert(workspaceId, { ...fields, scopes: [] }, start)
+    const endpoint = { url: 'https://x.example', events: [], description: '', secret: 's' }
+    const webhook = await tx.webhooks.insert(workspaceId, newId(start), endpoint, start)
+    await tx.webhooks.hold(workspaceId, webhook.id, sender, { until: later(10), at: start })
+    const event = {
+      type: 'webhook.test',
+      subject: webhook.id,
+      data: { webhookId: webhook.id },
+      correlationId: null,
+    } as const
+    const delivery = await tx.events.insertFor(workspaceId, webhook, event, start)
+    await tx.deliveries.record(workspaceId, [
+      { ...attemptOf(delivery), outcome: { responseCode: 500, error: 'Answered 500.' } },
+    ])
+    return { token, delivery }
   })
   const template = version.templateId
-  const rows = { pass, issuing, failed, notification, broadcast }
-  return { token: token.id, project: project.id, template, version: version.id, ...rows }
+  const scan = acceptedScan(pass)
+  await store.transaction(async (tx) => {
+    await tx.scans.insert(workspaceId, [scan])
+    const use = { scanId: scan.id, passId: pass, projectId: project.id, templateId: template, scannedAt: start }
+    await tx.acceptedScans.insert(workspaceId, [{ ...use, scanContextKey: null, chargedWindow: null }])
+  })
+  const ids = {
+    project: project.id,
+    template,
+    version: version.id,
+    pass,
+    issuing,
+    failed,
+    scan: scan.id,
+    notification,
+    broadcast,
+  }
+  return { ...ids, token: token.id, webhook: delivery.webhookId, delivery }
 }
 
 async function dump({ reader }: Database): Promise<string[][]> {
   const tables = [
     ...['tokens', 'projects', 'templates', 'template_versions', 'images', 'jobs', 'events'],
     ...['passes', 'pass_identifiers', 'pass_variables', 'pass_windows'],
-    ...['apple_registrations', 'google_objects', 'notifications', 'broadcasts'],
+    ...['notifications', 'broadcasts'],
+    ...['webhooks', 'webhook_deliveries', 'webhook_attempts'],
+    ...['apple_registrations', 'google_objects', 'scans', 'accepted_scans'],
   ]
   const rows: object[][] = await Promise.all(tables.map((table) => reader(table)))
   return rows.map((some) => some.map((row) => JSON.stringify(row)).sort())
 }
 
-/** undefined, false, zero, and whatever holds nothing else. */
+/** undefined, null, false, zero, and whatever holds nothing else. */
 function isNothing(value: unknown): boolean {
-  if (value === undefined || value === false || value === 0) return true
-  if (value instanceof Set || value instanceof Map) return value.size === 0
+  if (value === undefined || value === null || value === false || value === 0) return true
+  if (value instanceof Set) return value.size === 0
+  if (value instanceof Map) return [...value.values()].every(isNothing)
   if (Array.isArray(value)) return value.length === 0
-  if (value === null || typeof value !== 'object') return false
+  if (typeof value !== 'object') return false
   return 'rows' in value ? isNothing(value.rows) : Object.values(value).every(isNothing)
 }
 
@@ -225,5 +325,5 @@ function methodsWithWorkspace(): string[] {
         ([, method]) => `${repository}.${method}`,
       )
     })
-    .filter((name) => !name.endsWith('.insert'))
+    .filter((name) => !/\.insert\w*$/.test(name))
 }

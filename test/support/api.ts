@@ -5,10 +5,12 @@ import type { ErrorBody } from '../../src/core/errors.ts'
 import type { Route, RouteCall, RouteResult } from '../../src/core/route.ts'
 import { createApp } from '../../src/server/app.ts'
 import type { Services } from '../../src/server/context.ts'
+import { createDefinitions } from '../../src/server/definitions.ts'
 import { createGoogleSync } from '../../src/server/google-sync.ts'
 import { createIssuing } from '../../src/server/issuing.ts'
 import { jobHandlers } from '../../src/server/jobs/handlers.ts'
 import { createLinks } from '../../src/server/links.ts'
+import type { OutboundOptions } from '../../src/server/outbound.ts'
 import { createToken, type TokenOptions } from '../../src/server/tokens.ts'
 import { createWallets, type Identities } from '../../src/server/wallets.ts'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
@@ -24,10 +26,13 @@ import { createSandboxGoogle } from '../../src/wallets/sandbox/google-identity.t
 import { startSandboxGoogle } from '../../src/wallets/sandbox/google-server.ts'
 import { type Answer, checkConformance } from './conformance.ts'
 import { type CleanUp, emptyDatabase, type TestDialect } from './databases.ts'
+import { webhookServices } from './webhooks.ts'
 
 export interface ApiOptions {
   rateLimit?: { perSecond: number; burst: number }
   readiness?: () => Promise<Record<string, boolean>>
+  /** How webhooks are sent; to no host at all by default. */
+  outbound?: Partial<OutboundOptions>
 }
 
 export interface SendOptions {
@@ -100,7 +105,9 @@ export class Api {
         ttlDays: 400,
       }),
       issuing,
+      definitions: createDefinitions(store),
       google: createGoogleSync({ api: googleApi, wallet: wallets.google!, store, issuing, clock }),
+      ...webhookServices(options.outbound),
       clock,
       log: pino({ level: 'silent' }),
     }

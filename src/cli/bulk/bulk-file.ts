@@ -5,7 +5,8 @@ import type { Readable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import type { Client } from '../../client/client.ts'
 import { UsageError } from '../errors.ts'
-import { type Progress, startProgress } from '../progress.ts'
+import { startProgress } from '../progress.ts'
+import { retryNotes } from '../retry-notes.ts'
 import { openCsv } from './csv.ts'
 import { atStart, fingerprint, type JournalEntry, openJournal } from './journal.ts'
 import { openOutput } from './output-file.ts'
@@ -74,7 +75,7 @@ export async function runFile<Item>(action: RowAction<Item>, options: BulkOption
     await using out = await write(options.out, start.outBytes, outHeader(columns, action.resultColumns))
     await using failures = await write(options.failures, start.failuresBytes, failuresHeader(columns))
     using progress = await startProgress({ total: await sizeOf(file), start: { ...start, done: start.bytes } })
-    const client = options.sender(retryNotes(progress))
+    const client = options.sender(retryNotes(progress.note))
     const startedAt = Date.now()
     const end = await runRows({
       rows: check(csv.rows),
@@ -141,16 +142,4 @@ async function openFileJournal(
 
 async function sizeOf(file: string): Promise<number | undefined> {
   return file === '-' ? undefined : (await fingerprint(file)).bytes
-}
-
-const NOTE_EVERY_MS = 5_000
-
-/** Says that something is being waited for, but not once for each request in flight. */
-function retryNotes(progress: Progress) {
-  let notedAt = 0
-  return ({ error, waitSeconds }: { error: Error; waitSeconds: number }) => {
-    if (Date.now() - notedAt < NOTE_EVERY_MS) return
-    notedAt = Date.now()
-    progress.note(`${error.message}; trying again in ${waitSeconds.toFixed(1)} s`)
-  }
 }

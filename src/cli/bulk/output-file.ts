@@ -33,7 +33,8 @@ export async function openOutput(
   }
 }
 
-async function writeAt(file: FileHandle, buffer: Buffer, position: number): Promise<number> {
+/** Writes all of it and returns its length. */
+export async function writeAt(file: FileHandle, buffer: Buffer, position: number): Promise<number> {
   for (let written = 0; written < buffer.length; ) {
     written += (await file.write(buffer, written, buffer.length - written, position + written)).bytesWritten
   }

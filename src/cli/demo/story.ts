@@ -1,15 +1,15 @@
 import { createPublicKey, verify } from 'node:crypto'
 import { copyFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { request } from 'undici'
-import { createClient } from '../../client/client.ts'
 import { CliError } from '../errors.ts'
-import { count, duration } from '../output.ts'
+import { count } from '../output.ts'
 import { sendBroadcast } from './broadcast.ts'
+import { tellDoor } from './door.ts'
 import { verifyPackage } from './pkpass.ts'
-import { type DemoServer, runCommand, startServer } from './program.ts'
+import { runCommand, startServer } from './program.ts'
+import { untilIssued } from './until-issued.ts'
 
 /** One chapter of the demo: what was done and what came of it. */
 export interface Step {
@@ -29,7 +29,7 @@ const SAMPLE = 20
 
 /**
  * The main job from beginning to end against a server of its own: a template, 2,000 tickets out of a CSV file, signed
- * packages checked with openssl, save links checked against the key.
+ * packages checked with openssl, save links checked against the key, and a ticket scanned at the door.
  * @throws whatever the first step that does not work throws
  */
 export async function tellStory({ folder, onStep }: StoryOptions): Promise<Step[]> {
@@ -69,7 +69,7 @@ export async function tellStory({ folder, onStep }: StoryOptions): Promise<Step[
     const rows = await readLinks(folder)
     await step(
       'Wait until the last one is issued',
-      () => untilIssued(rows, server),
+      () => untilIssued(rows.at(-1)!.passId, server),
       (label) => `${label} has a ticket`,
     )
     const sample = Array.from({ length: SAMPLE }, (_, index) => rows[Math.floor((index * rows.length) / SAMPLE)]!)
@@ -93,6 +93,7 @@ export async function tellStory({ folder, onStep }: StoryOptions): Promise<Step[
       () => sendBroadcast(sample[0]!.appleLink, project.id, folder, server),
       ({ passCount, banner }) => `${count(passCount)} passes, and the phone shows "${banner}"`,
     )
+    await tellDoor(step, folder, server)
   } finally {
     await server.stop()
   }
@@ -123,24 +124,6 @@ function issueArgs(templateId: string): string[] {
 async function readLinks(folder: string): Promise<LinkRow[]> {
   const { parse } = await import('csv-parse/sync')
   return parse(await readFile(join(folder, 'links.csv')), { columns: true })
-}
-
-const PATIENCE_SECONDS = 60
-
-async function untilIssued(rows: LinkRow[], server: DemoServer): Promise<string> {
-  const client = createClient(server)
-  try {
-    const last = rows.at(-1)!
-    for (let waited = 0; waited < PATIENCE_SECONDS; waited += 0.1) {
-      const pass = await client.passes.get({ params: { id: last.passId } })
-      if (pass.status === 'ISSUED') return pass.label
-      if (pass.status === 'FAILED') throw new CliError(`The pass of ${pass.label} failed`)
-      await sleep(100)
-    }
-    throw new CliError(`The pass of ${last.label} is not issued after ${duration(PATIENCE_SECONDS)}`)
-  } finally {
-    await client.close()
-  }
 }
 
 function checkApple(sample: LinkRow[], folder: string): Promise<unknown[]> {

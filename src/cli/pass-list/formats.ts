@@ -1,9 +1,6 @@
 import type { Pass } from '../../core/contract/passes.ts'
-import { formatRows } from '../bulk/dialect.ts'
 import { type Column, tableWriter } from '../output.ts'
-
-/** How a page of passes is written; called for one page after another. */
-export type PageFormat = (passes: readonly Pass[]) => string
+import { type CsvColumn, csvFormat, type PageFormat } from '../page-format.ts'
 
 const tableColumns: Column<Pass>[] = [
   { title: 'id', value: (pass) => pass.id, whole: true },
@@ -13,15 +10,12 @@ const tableColumns: Column<Pass>[] = [
   { title: 'expires', value: ({ expiresAt }) => (expiresAt ? expiresAt.slice(0, 16).replace('T', ' ') : 'never') },
 ]
 
-export function tableFormat(width: number | undefined): PageFormat {
+export function tableFormat(width: number | undefined): PageFormat<Pass> {
   const write = tableWriter(tableColumns, { width })
   return (passes) => `${write(passes)}\n`
 }
 
-/** NDJSON: one pass a line. */
-export const jsonLines: PageFormat = (passes) => passes.map((pass) => `${JSON.stringify(pass)}\n`).join('')
-
-const csvColumns: [title: string, value: (pass: Pass) => string | number | null][] = [
+const csvColumns: CsvColumn<Pass>[] = [
   ['id', (pass) => pass.id],
   ['externalPassId', (pass) => pass.externalPassId],
   ['label', (pass) => pass.label],
@@ -41,13 +35,6 @@ const csvColumns: [title: string, value: (pass: Pass) => string | number | null]
   ['variables', (pass) => JSON.stringify(pass.variables)],
 ]
 
-/** CSV with a header line, quoted where it must be. */
-export function csvFormat(): PageFormat {
-  let header = [csvColumns.map(([title]) => title)]
-  return (passes) => {
-    const rows = passes.map((pass) => csvColumns.map(([, value]) => value(pass)?.toString() ?? null))
-    const text = formatRows([...header, ...rows], { delimiter: ',', newline: '\n', bom: false })
-    header = []
-    return text
-  }
+export function passesCsv(): PageFormat<Pass> {
+  return csvFormat(csvColumns, { header: true })
 }

@@ -48,9 +48,9 @@ export default class PassList extends ClientCommand {
   }
 
   async #format(isCsv: boolean) {
-    const { csvFormat, jsonLines, tableFormat } = await import('../../cli/pass-list/formats.ts')
-    if (this.jsonEnabled()) return jsonLines
-    return isCsv ? csvFormat() : tableFormat(terminalWidth())
+    if (this.jsonEnabled()) return (await import('../../cli/page-format.ts')).jsonLines
+    const { passesCsv, tableFormat } = await import('../../cli/pass-list/formats.ts')
+    return isCsv ? passesCsv() : tableFormat(terminalWidth())
   }
 }
 

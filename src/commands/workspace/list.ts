@@ -18,6 +18,7 @@ export default class WorkspaceList extends BaseCommand {
           { title: 'Id', value: (workspace) => workspace.id },
           { title: 'Name', value: (workspace) => workspace.name },
           { title: 'Created', value: (workspace) => workspace.createdAt.toISOString() },
+          { title: 'Offline scanning', value: ({ offlineScanning }) => (offlineScanning ? 'on' : 'off') },
           { title: 'Suspended', value: (workspace) => workspace.suspendedAt?.toISOString() ?? '' },
         ],
         { width: terminalWidth() },

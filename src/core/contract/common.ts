@@ -30,8 +30,8 @@ export function text(min: number, max: number) {
 }
 
 /** Years stay within four digits in UTC too: ISO 8601 writes others in a form that many readers refuse. */
-const EARLIEST_MOMENT = Date.parse('0000-01-01T00:00:00Z')
-const LATEST_MOMENT = Date.UTC(10_000, 0)
+export const EARLIEST_MOMENT = Date.parse('0000-01-01T00:00:00Z')
+export const LATEST_MOMENT = Date.UTC(10_000, 0)
 
 const time = '(?:[01]\\d|2[0-3]):[0-5]\\d(?::[0-5]\\d(?:\\.\\d+)?)?'
 const offset = '(?:Z|[+-](?:[01]\\d|2[0-3]):[0-5]\\d)'

@@ -1,12 +1,16 @@
 import type { Route } from '../route.ts'
 import { broadcasts } from './broadcasts.ts'
+import { deliveries } from './deliveries.ts'
 import { images } from './images.ts'
 import { notifications } from './notifications.ts'
 import { passes } from './passes.ts'
 import { projects } from './projects.ts'
+import { scanner } from './scanner.ts'
+import { scans } from './scans.ts'
 import { templateVersions } from './template-versions.ts'
 import { templates } from './templates.ts'
 import { tokens } from './tokens.ts'
+import { webhooks } from './webhooks.ts'
 
 /** Every endpoint of the interface, by resource and operation. */
 export const contract = {
@@ -17,6 +21,10 @@ export const contract = {
   passes,
   notifications,
   broadcasts,
+  webhooks,
+  deliveries,
+  scans,
+  scanner,
   tokens,
 } satisfies Record<string, Record<string, Route>>
 export type Contract = typeof contract

@@ -1,4 +1,5 @@
 import type { JobKind, Lane } from '../../storage/jobs.ts'
+import { deliverWebhooks } from './deliver-webhooks.ts'
 import { detachProjects } from './detach-project.ts'
 import { fanOutBroadcasts } from './fan-out-broadcast.ts'
 import { failPass, issuePasses } from './issue-pass.ts'
@@ -18,6 +19,7 @@ export const jobHandlers: Record<JobKind, JobHandler> = {
   'fan-out-broadcast': fanOutBroadcasts,
   'send-broadcast': sendNotifications,
   'message-google-broadcast': messageGoogle,
+  'deliver-webhooks': deliverWebhooks,
   'detach-project': detachProjects,
 }
 
@@ -40,5 +42,7 @@ export const laneOptions: Record<Lane, LaneOptions> = {
   bulk: { batchSize: 100, batches: 2 },
   // Few at once: requests to Google are paced in the order in which they come, and an urgent one stands behind these.
   'bulk-google': { batchSize: 5, batches: 2 },
+  // One endpoint each: those that hang must leave room for the others.
+  webhooks: { batchSize: 1, batches: 128 },
   upkeep: { batchSize: 10, batches: 1 },
 }

@@ -1,5 +1,5 @@
 import { HTTPError } from 'h3'
-import { type ErrorBody, invalid, Problem } from '../../core/errors.ts'
+import { type ErrorBody, type ErrorBodyWithoutCode, invalid, Problem } from '../../core/errors.ts'
 import { isUnavailable } from '../../storage/dialect.ts'
 import type { Logger } from '../log.ts'
 
@@ -22,13 +22,14 @@ export function toProblem(thrown: unknown): Problem {
 }
 
 /** The answer to a problem in the shape of spec 7. */
-export function problemResponse(problem: Problem, correlationId: string): Response {
-  const body: ErrorBody = {
-    errorCode: problem.code,
-    message: problem.message,
-    correlationId,
-    details: problem.details,
-  }
+export function problemResponse(
+  problem: Problem,
+  correlationId: string,
+  { withoutCode }: { withoutCode: boolean },
+): Response {
+  const { code, message, details } = problem
+  const told: ErrorBodyWithoutCode = { message, correlationId, details }
+  const body: ErrorBody | ErrorBodyWithoutCode = withoutCode ? told : { errorCode: code, ...told }
   const challenge = problem.status === 401 && { 'www-authenticate': 'Bearer' }
   return Response.json(body, {
     status: problem.status,

@@ -7,11 +7,11 @@ import type { StoredPass } from '../../storage/pass-row.ts'
 import type { RequestContext } from '../context.ts'
 import type { Handlers } from '../mount.ts'
 import { previewOf } from '../preview.ts'
-import { queueWalletUpdates } from '../wallet-updates.ts'
 import { type CreateResult, createPasses } from './create-passes.ts'
 import { toPage } from './page.ts'
 import { toPassWallets } from './pass-wallets.ts'
 import { updatePass } from './update-pass.ts'
+import { voidPass } from './void-pass.ts'
 
 export const passes: Handlers<typeof contract> = {
   create: async ({ body }, context) => {
@@ -59,10 +59,7 @@ export const passes: Handlers<typeof contract> = {
     store.transaction(async (tx) => {
       const pass = (await tx.passes.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
       if (pass.status === 'VOID') throw new Problem('PASS_ALREADY_VOIDED', { details: { passId: pass.id } })
-      await tx.passes.setVoid(workspaceId, pass.id, now)
-      const data = { id: pass.id, externalPassId: pass.externalPassId, reason: body.reason ?? null }
-      await queueWalletUpdates(tx, workspaceId, [pass.id], { at: now, correlationId })
-      await tx.events.insert(workspaceId, [{ type: 'pass.voided', subject: pass.id, data, correlationId }], now)
+      await voidPass(tx, workspaceId, pass, { reason: body.reason ?? null, at: now, correlationId })
       return { status: 200, body: { id: pass.id, status: 'VOID' } }
     }),
 

@@ -1,7 +1,8 @@
 import { parse } from 'csv-parse/sync'
 import { expect, test } from 'vitest'
 import { textWidth } from '../../../src/cli/output.ts'
-import { csvFormat, jsonLines, tableFormat } from '../../../src/cli/pass-list/formats.ts'
+import { jsonLines } from '../../../src/cli/page-format.ts'
+import { passesCsv, tableFormat } from '../../../src/cli/pass-list/formats.ts'
 import type { Pass } from '../../../src/core/contract/passes.ts'
 
 function pass(change: Partial<Pass> = {}): Pass {
@@ -28,7 +29,7 @@ function pass(change: Partial<Pass> = {}): Pass {
 }
 
 test('CSV comes page by page under one header, and whatever the values hold is read back', () => {
-  const write = csvFormat()
+  const write = passesCsv()
   const label = 'Ada; "the Countess",\r\nof Lovelace'
   const text = write([pass({ label, variables: { seat: '1,"2"', n: null } })]) + write([]) + write([pass()])
   const rows: Record<string, string>[] = parse(text, { columns: true })

@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import { onTestFinished, vi } from 'vitest'
 import type { Services } from '../../../src/server/context.ts'
+import { createDefinitions } from '../../../src/server/definitions.ts'
 import { createIssuing } from '../../../src/server/issuing.ts'
 import {
   type JobHandler,
@@ -17,6 +18,7 @@ import { createStore } from '../../../src/storage/store.ts'
 import type { Wallet } from '../../../src/wallets/wallet.ts'
 import { insertTemplate, insertWorkspace, later, openTestStore, start } from '../../storage/fixtures.ts'
 import type { TestDialect } from '../../support/databases.ts'
+import { webhookServices } from '../../support/webhooks.ts'
 
 export interface TestServices extends Services {
   url: string
@@ -50,6 +52,8 @@ export async function openServices(dialect: TestDialect, check: Wallet['check'] 
   let now = start
   const services: TestServices = {
     ...{ store, wallets, links, issuing: createIssuing(store, wallets), clock: () => now },
+    ...webhookServices(),
+    definitions: createDefinitions(store),
     ...{ log: pino({ level: 'silent' }), url, database, workspaceId, version },
     advance(seconds) {
       now = later(seconds, now)

@@ -1,0 +1,126 @@
+/**
+ * Scans over HTTP, from `passes serve` as a process of its own, against the same statements in a bare transaction from
+ * this one; both with a thousand and with a million scans in the ledger, taking turns in one run. Run: npx tsx
+ * bench/scan.ts, after npm run build; on PostgreSQL with the URLs of two empty databases. PASSES_BENCH_ROWS takes another
+ * number for the million. Exits 1 where HTTP comes to less than half of the bare rate, or the long ledger to less than
+ * half of the short.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { identifierDigest } from '../src/core/rules/scan-code.ts'
+import { type Database, openDatabase } from '../src/storage/database.ts'
+import { insertMany } from '../src/storage/dialect.ts'
+import { insertPasses, passId } from './support/many-passes.ts'
+import { insertScans } from './support/many-scans.ts'
+import { best, timeAll } from './support/rounds.ts'
+import { captureScan, replayScan, type Statement } from './support/scan-statements.ts'
+import { type BenchServer, startServer } from './support/server.ts'
+
+const FEW = 1_000
+const MANY = Number(process.env.PASSES_BENCH_ROWS ?? 1_000_000)
+const PASSES = 10_000
+const ROUNDS = Number(process.env.PASSES_BENCH_ROUNDS ?? 3)
+const SCANS = 1_000
+const IN_FLIGHT = 16
+const LIMITS = { http: 0.5, many: 0.5 }
+
+interface Side {
+  name: string
+  server: BenchServer
+  database: Database
+  statements: Statement[]
+  http: number[]
+  raw: number[]
+  p99: number[]
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'passes-bench-'))
+const [fewUrl, manyUrl] = process.argv.slice(2)
+/** No scan of the run is of a pass and context that another was of: every one is accepted. */
+let scanned = 0
+
+const few = await openSide('few', fewUrl ?? `sqlite:${join(folder, 'few.db')}`, FEW)
+const many = await openSide('many', manyUrl ?? `sqlite:${join(folder, 'many.db')}`, MANY)
+for (let round = 0; round < ROUNDS; round += 1) {
+  for (const side of [few, many]) {
+    await scanOverHttp(side)
+    await scanBare(side)
+  }
+}
+report()
+for (const { server, database } of [few, many]) {
+  await database.close()
+  await server.stop()
+}
+rmSync(folder, { recursive: true, force: true })
+
+async function openSide(name: string, url: string, rows: number): Promise<Side> {
+  const server = await startServer(url)
+  const database = openDatabase(url, { poolSize: IN_FLIGHT })
+  const { workspaceId } = await server.client.tokens.current()
+  await insertPasses(database.writer, workspaceId, PASSES)
+  const identifiers = Array.from({ length: PASSES }, (_, n) => ({
+    ...{ workspace_id: workspaceId, digest: identifierDigest(codeOf(n + 1)), pass_id: passId(n + 1), active: true },
+  }))
+  await database.writer.transaction((tx) => insertMany(tx, 'pass_identifiers', identifiers))
+  await insertScans(database.writer, workspaceId, rows, PASSES)
+  const statements = await captureScan(database, workspaceId, { passId: passId(PASSES), qrPayload: codeOf(PASSES) })
+  console.log(`${rows.toLocaleString('en')} scans in the ledger, ${statements.length} statements a scan`)
+  return { name, server, database, statements, http: [], raw: [], p99: [] }
+}
+
+async function scanOverHttp(side: Side): Promise<void> {
+  const { scans } = side.server.client
+  const times: number[] = []
+  const tasks = nextScans().map(({ n, scanContextKey }) => async () => {
+    const startedAt = performance.now()
+    const { result } = await scans.create({ body: { qrPayload: codeOf(n), scanContextKey } })
+    times.push(performance.now() - startedAt)
+    if (result !== 'accepted') throw new Error(`A scan was ${result}`)
+  })
+  side.http.push(SCANS / (await timeAll(tasks, IN_FLIGHT)))
+  side.p99.push(times.sort((a, b) => a - b)[Math.floor(times.length * 0.99)]!)
+}
+
+async function scanBare(side: Side): Promise<void> {
+  const tasks = nextScans().map(({ n, scanContextKey }) => () => {
+    const subject = { passId: passId(n), qrPayload: codeOf(n) }
+    return replayScan(side.database, side.statements, subject, scanContextKey)
+  })
+  side.raw.push(SCANS / (await timeAll(tasks, IN_FLIGHT)))
+}
+
+/** Passes 25 and below are void, as is one in a thousand. */
+function nextScans(): { n: number; scanContextKey: string }[] {
+  return Array.from({ length: SCANS }, () => {
+    scanned += 1
+    const place = 26 + (scanned % (PASSES - 100))
+    return { n: place % 1_000 === 0 ? 26 : place, scanContextKey: `bench ${scanned}` }
+  })
+}
+
+function codeOf(n: number): string {
+  return `bench-code-${n}`
+}
+
+function report(): void {
+  console.table(
+    [few, many].map((side) => ({
+      ledger: side === few ? FEW : MANY,
+      'HTTP scans/s': Math.round(best(side.http)),
+      'bare scans/s': Math.round(best(side.raw)),
+      'HTTP to bare': ratio(best(side.http), best(side.raw)),
+      'HTTP p99 (ms)': Math.min(...side.p99).toFixed(1),
+    })),
+  )
+  const longToShort = best(many.http) / best(few.http)
+  console.log(`Long ledger to short, over HTTP: ${longToShort.toFixed(2)} (at least ${LIMITS.many})`)
+  const areMet = [few, many].every(({ http, raw }) => best(http) / best(raw) >= LIMITS.http)
+  console.log(`HTTP to bare: at least ${LIMITS.http}`)
+  process.exitCode = areMet && longToShort >= LIMITS.many ? 0 : 1
+}
+
+function ratio(one: number, other: number): string {
+  return (one / other).toFixed(2)
+}

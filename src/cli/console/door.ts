@@ -1,0 +1,167 @@
+import type { Client } from '../../client/client.ts'
+import { newId } from '../../core/ids.ts'
+import { type Connection, createConnection } from './connection.ts'
+import { findPasses } from './find.ts'
+import { judge } from './judge.ts'
+import { createListKeeper, type ListKeeper } from './list-keeper.ts'
+import { type Attempt, type Candidate, failureMessage, type Outcome, type Station } from './outcome.ts'
+import { createQueue } from './queue.ts'
+import { createRecentScans } from './recent-scans.ts'
+import type { DoorStore } from './store.ts'
+import { amend, count, emptyTally, type Tally } from './tally.ts'
+import { createUndo } from './undo.ts'
+
+export interface Overrides {
+  scanContextKey: string | null
+  /** YYYY-MM-DD. */
+  validityDate: string | null
+}
+
+/** Everything that is known of a door at a moment. */
+export interface DoorState {
+  readonly connection: Connection
+  readonly lists: ListKeeper
+  overrides: Overrides
+  /** The newest one. */
+  verdict: Outcome | null
+  tally: Tally
+  /** Scans that are not judged yet, the one in flight included. */
+  waiting: number
+  /** Verdicts that the server has not got yet. */
+  pending: number
+  /** Verdicts that the server disagreed with. */
+  conflicts: number
+  notice: string | null
+}
+
+export interface DoorOptions {
+  client: Client
+  store: DoorStore
+  /** Where the list is kept. */
+  folder: string
+  station: Station
+  /** Whether the server answered just now. */
+  isReached: boolean
+  overrides: Overrides
+  clock: () => Date
+  /** Within that time the same code is the same scan. 0 for pipes, where nobody holds a reader. */
+  sameScanMs: number
+  onOutcome: (outcome: Outcome) => void
+  onChange: () => void
+}
+
+export interface Door {
+  readonly state: DoorState
+  /** Resolves to what became of it; the console hears of it through onOutcome. */
+  scan(payload: string): Promise<Outcome>
+  /** A pass that was chosen by hand. */
+  admit(passId: string): Promise<Outcome>
+  /** From the next scan on. */
+  arm(overrides: Partial<Overrides>): void
+  lastAccepted(): Outcome | undefined
+  undo(scan: Outcome): void
+  /** Passes by name, or why there are none. */
+  search(text: string): Promise<Candidate[] | string>
+  notify(text: string | null): void
+  /** Ends when the scan in flight is judged; resolves to the number of those that were read and are not. */
+  stop(): Promise<number>
+}
+
+/** A door: takes scans in their order, judges each with the server or without it, and counts. */
+export function createDoor(options: DoorOptions): Door {
+  const { client, store, station, clock, onOutcome, onChange } = options
+  const { projectId } = station
+  const lists = createListKeeper({ ...options, projectId })
+  const connection = createConnection({
+    ...options,
+    onUpload(uploads) {
+      for (const { verdict, scan, conflict } of uploads) {
+        state.tally = amend(state.tally, verdict.externalRef, { scanId: scan.id, conflict })
+        if (conflict !== null) state.conflicts += 1
+      }
+      countPending()
+    },
+    onRefusal(verdict, error) {
+      state.notice = `The server does not take the scan of ${verdict.scannedAt}: ${error.message}`
+      countPending()
+    },
+    onError: (error) => {
+      state.notice = failureMessage(error)
+      onChange()
+    },
+  })
+  const queue = createQueue((waiting) => {
+    state.waiting = waiting
+    onChange()
+  })
+  const recent = createRecentScans(options.sameScanMs)
+  const undo = createUndo({ client, store, station, clock })
+  const state: DoorState = {
+    ...{ connection, lists, overrides: options.overrides, verdict: null, tally: emptyTally },
+    ...{ waiting: 0, pending: store.pending().length, conflicts: 0, notice: null },
+  }
+  if (options.isReached) lists.refresh()
+  const refresh = setInterval(() => connection.state === 'online' && lists.refresh(), 1_000)
+
+  function countPending(): void {
+    state.pending = store.pending().length
+    onChange()
+  }
+
+  function conclude(outcome: Outcome): void {
+    state.verdict = outcome
+    state.notice = null
+    if (outcome.result !== 'same_scan') state.tally = count(state.tally, outcome, clock().getTime())
+    if (outcome.verified === 'offline') countPending()
+    onOutcome(outcome)
+    onChange()
+  }
+
+  async function settle(attempt: Attempt): Promise<Outcome> {
+    const outcome = await judge(attempt, { client, store, connection, lists, station })
+    recent.resolve(attempt, outcome)
+    conclude(outcome)
+    return outcome
+  }
+
+  return {
+    state,
+    scan(payload) {
+      const at = clock()
+      const attempt = recent.take({ ...state.overrides, payload, passId: null, externalRef: newId(at), at })
+      if ('same' in attempt) {
+        conclude(attempt.same)
+        return Promise.resolve(attempt.same)
+      }
+      return queue.push(() => settle(attempt))
+    },
+    admit(passId) {
+      const at = clock()
+      const attempt = { ...state.overrides, payload: null, passId, externalRef: newId(at), at }
+      return queue.push(() => settle(attempt))
+    },
+    arm(overrides) {
+      state.overrides = { ...state.overrides, ...overrides }
+      onChange()
+    },
+    lastAccepted: () => undo.last(state.tally),
+    undo(scan) {
+      void queue.push(async () => {
+        const outcome = await undo.reverse(scan)
+        if (outcome.result === 'reversal') recent.forget(scan)
+        conclude(outcome)
+      })
+    },
+    search: (text) => findPasses(text, { client, connection, lists, projectId }),
+    notify(text) {
+      state.notice = text
+      onChange()
+    },
+    async stop() {
+      clearInterval(refresh)
+      const left = await queue.stop()
+      await Promise.all([connection.stop(), lists.stop()])
+      return left
+    },
+  }
+}

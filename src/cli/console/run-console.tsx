@@ -1,0 +1,129 @@
+import { once } from 'node:events'
+import { render } from 'ink'
+import type { Bell } from './bell.ts'
+import { createControls } from './controls.ts'
+import { createDoor, type DoorOptions } from './door.ts'
+import type { Place } from './door-folder.ts'
+import { createInputReader } from './input.ts'
+import { Screen } from './screen.tsx'
+
+export interface ConsoleOptions extends Omit<DoorOptions, 'onOutcome' | 'onChange' | 'sameScanMs'> {
+  place: Place
+  color: boolean
+  bell: (onProblem: (message: string) => void) => Bell
+}
+
+/** What was left when the console ended. */
+export interface Leftover {
+  /** Read and not judged. */
+  unjudged: number
+  /** Judged without the server, which has not got them yet. */
+  pending: number
+}
+
+const SAME_SCAN_MS = 3_000
+const TICK_MS = 1_000
+const SETTLE_MS = 50
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+/** An own screen, so that a resize leaves nothing behind, and the shell finds its own back. */
+const ENTER_SCREEN = '\u001B[?1049h\u001B[2J\u001B[H'
+const LEAVE_SCREEN = '\u001B[?1049l'
+const CLEAR = '\u001B[2J\u001B[H'
+
+/** Runs until Ctrl-C, on a terminal. */
+export async function runConsole(options: ConsoleOptions): Promise<Leftover> {
+  const { stdin, stdout } = process
+  const { clock, place, color } = options
+  const reader = createInputReader()
+  const bell = options.bell((message) => door.notify(message))
+  let isDrawing = false
+  const door = createDoor({
+    ...options,
+    sameScanMs: SAME_SCAN_MS,
+    onOutcome(outcome) {
+      controls.judged(outcome)
+      bell(outcome)
+    },
+    onChange: draw,
+  })
+  const ended = new AbortController()
+  const controls = createControls({
+    door,
+    clearInput: () => reader.clear(),
+    onInterrupt: interrupt,
+    onChange: draw,
+  })
+
+  function screen() {
+    const { panel, isLocked } = controls
+    const view = { place, door: door.state, panel, isLocked, typed: reader.typed, now: clock() }
+    return <Screen view={view} columns={stdout.columns} rows={stdout.rows} color={color} />
+  }
+
+  /** The second time, at once. */
+  function interrupt(): void {
+    if (ended.signal.aborted) {
+      leave()
+      process.exit(130)
+    }
+    ended.abort()
+  }
+
+  function leave(): void {
+    ink.unmount()
+    stdin.setRawMode(false)
+    stdin.pause()
+    stdout.write(LEAVE_SCREEN)
+  }
+
+  /** Many things change at once: one picture for all of them. */
+  function draw(): void {
+    if (isDrawing) return
+    isDrawing = true
+    setImmediate(() => {
+      isDrawing = false
+      ink.rerender(screen())
+    })
+  }
+
+  function read(chunk: string): void {
+    for (const input of reader.push(chunk, performance.now())) {
+      // What is read after the end is nobody's scan any more.
+      if (!ended.signal.aborted || input.kind === 'key') controls.handle(input)
+    }
+    draw()
+  }
+
+  function settle(): void {
+    for (const input of reader.settle(performance.now())) controls.handle(input)
+  }
+
+  /** Before Ink hears of it: its picture of the old size must be gone. */
+  function resize(): void {
+    stdout.write(CLEAR)
+    ink.rerender(screen())
+  }
+
+  stdout.write(ENTER_SCREEN)
+  const ink = render(screen(), { exitOnCtrlC: false })
+  stdout.prependListener('resize', resize)
+  stdin.setEncoding('utf8')
+  stdin.setRawMode(true)
+  stdin.on('data', read)
+  stdin.resume()
+  const timers = [setInterval(draw, TICK_MS), setInterval(settle, SETTLE_MS)]
+  for (const name of SIGNALS) process.on(name, interrupt)
+  try {
+    await once(ended.signal, 'abort')
+    door.notify('Stopping when the scan in flight is judged. Ctrl-C again stops at once.')
+    const unjudged = await door.stop()
+    return { unjudged, pending: door.state.pending }
+  } finally {
+    for (const name of SIGNALS) process.off(name, interrupt)
+    for (const timer of timers) clearInterval(timer)
+    stdin.off('data', read)
+    stdout.off('resize', resize)
+    leave()
+  }
+}

@@ -1,0 +1,147 @@
+import { mkdirSync } from 'node:fs'
+import type { AcceptedScan } from '../../core/rules/redemption-history.ts'
+import { createLog, type LogReader, listLogs, mayBeWritten, type OwnLog, readLog, removeLog } from './log-files.ts'
+import type { AcceptedOnline, LogRecord, OfflineVerdict, ReversedScan, UploadedVerdict } from './records.ts'
+
+interface ListedScan {
+  scannedAt: string
+  scanContextKey: string | null
+}
+
+/**
+ * What the consoles of one door on this machine must not forget: verdicts that the server has not got yet, and scans
+ * that the stored list does not know of. It outlives them; a console takes over what a dead one left.
+ */
+export interface DoorStore {
+  /** On the disk when it returns. */
+  append(...records: LogRecord[]): void
+  /** Verdicts that wait for the server, oldest first: of this console and of those that ended. */
+  pending(): OfflineVerdict[]
+  /** Accepted scans of a pass, oldest first: those of the list of that moment, with what happened since. */
+  acceptedScans(passId: string, listed: readonly ListedScan[], generatedAt: string): AcceptedScan[]
+  /** Lets go of what a list of that moment holds and the server has. */
+  prune(generatedAt: string): void
+  close(): void
+}
+
+/** The list is read page by page while scans go on; what the server recorded just before may be missing in it. */
+const OVERLAP_MS = 5_000
+
+interface Log {
+  reader: LogReader
+  verdicts: Map<string, OfflineVerdict>
+  uploads: UploadedVerdict[]
+  accepted: AcceptedOnline[]
+  reversed: ReversedScan[]
+}
+
+export function openStore(folder: string): DoorStore {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  let own: OwnLog = createLog(folder)
+  const logs = new Map<string, Log>()
+
+  function refresh(): void {
+    const names = listLogs(folder)
+    for (const name of names) {
+      const log = logs.get(name) ?? emptyLog(folder, name)
+      logs.set(name, log)
+      for (const record of log.reader.read()) addTo(log, record)
+    }
+    // Removed by another console: the list holds it all.
+    for (const name of logs.keys()) if (!names.includes(name)) logs.delete(name)
+  }
+
+  function pending(): OfflineVerdict[] {
+    refresh()
+    const uploads = uploadsOf(logs)
+    return (
+      [...logs]
+        .filter(([name]) => name === own.name || !mayBeWritten(name))
+        .flatMap(([, log]) => [...log.verdicts.values()])
+        .filter((verdict) => !uploads.has(verdict.externalRef))
+        // The references are ids that ascend with time.
+        .toSorted((a, b) => (a.externalRef < b.externalRef ? -1 : 1))
+    )
+  }
+
+  return {
+    append(...records) {
+      own.append(records)
+    },
+    pending,
+    acceptedScans(passId, listed, generatedAt) {
+      refresh()
+      const uploads = uploadsOf(logs)
+      const found = new Map<number, ListedScan>(listed.map((scan) => [momentOf(scan), scan]))
+      for (const log of logs.values()) {
+        for (const scan of log.accepted) {
+          if (scan.passId === passId && !isListed(scan.recordedAt, generatedAt)) found.set(momentOf(scan), scan)
+        }
+        for (const verdict of log.verdicts.values()) {
+          if (verdict.acceptedPassId !== passId) continue
+          const upload = uploads.get(verdict.externalRef)
+          if (upload && isListed(upload.recordedAt, generatedAt)) continue
+          const scan = { scannedAt: verdict.scannedAt, scanContextKey: verdict.scanContextKey ?? null }
+          found.set(momentOf(scan), scan)
+        }
+      }
+      for (const log of logs.values()) {
+        for (const scan of log.reversed) if (scan.passId === passId) found.delete(momentOf(scan))
+      }
+      return [...found]
+        .toSorted(([a], [b]) => a - b)
+        .map(([moment, { scanContextKey }]) => ({ scannedAt: new Date(moment), scanContextKey }))
+    },
+    prune(generatedAt) {
+      refresh()
+      const uploads = uploadsOf(logs)
+      const isSettled = (log: Log) =>
+        [...log.verdicts.keys()].every(
+          (ref) => uploads.has(ref) && isListed(uploads.get(ref)!.recordedAt, generatedAt),
+        ) && [...log.accepted, ...log.reversed].every((scan) => isListed(scan.recordedAt, generatedAt))
+      const settled = [...logs].filter(([, log]) => isSettled(log)).map(([name]) => name)
+      if (settled.includes(own.name) && !isEmpty(logs.get(own.name)!)) {
+        own.close()
+        removeLog(folder, own.name)
+        logs.delete(own.name)
+        own = createLog(folder)
+      }
+      for (const name of settled) if (name !== own.name && !mayBeWritten(name)) removeLog(folder, name)
+    },
+    close() {
+      refresh()
+      own.close()
+      if (isEmpty(logs.get(own.name)!)) removeLog(folder, own.name)
+    },
+  }
+}
+
+function emptyLog(folder: string, name: string): Log {
+  return { reader: readLog(folder, name), verdicts: new Map(), uploads: [], accepted: [], reversed: [] }
+}
+
+function addTo(log: Log, record: LogRecord): void {
+  if (record.kind === 'verdict') log.verdicts.set(record.externalRef, record)
+  else if (record.kind === 'uploaded') log.uploads.push(record)
+  else if (record.kind === 'accepted') log.accepted.push(record)
+  else log.reversed.push(record)
+}
+
+/** A console may have uploaded what another one left. */
+function uploadsOf(logs: ReadonlyMap<string, Log>): Map<string, UploadedVerdict> {
+  return new Map([...logs.values()].flatMap((log) => log.uploads.map((upload) => [upload.externalRef, upload])))
+}
+
+function isEmpty(log: Log): boolean {
+  return log.verdicts.size + log.uploads.length + log.accepted.length + log.reversed.length === 0
+}
+
+/** What the server refused for good stands in no list, and never will. */
+function isListed(recordedAt: string | null, generatedAt: string): boolean {
+  return recordedAt === null || Date.parse(recordedAt) < Date.parse(generatedAt) - OVERLAP_MS
+}
+
+/** What tells an accepted scan of one pass from another. */
+function momentOf({ scannedAt }: { scannedAt: string }): number {
+  return Date.parse(scannedAt)
+}

@@ -1,0 +1,68 @@
+import { open, stat } from 'node:fs/promises'
+import { writeAt } from '../bulk/output-file.ts'
+import { type ExportHead, type ExportPoint, readExportPoint, removeJournal, writeExportPoint } from './journal.ts'
+
+/** A file that an export is written to, page by page; one that was interrupted goes on where it stopped. */
+export interface ExportFile {
+  /** Where to go on; undefined at the beginning. */
+  readonly start: ExportPoint | undefined
+  /** Adds a page: so many rows stand in the file then, and the rest begins at the cursor; null where nothing is left. */
+  append(text: string, point: { rows: number; cursor: string | null }): Promise<void>
+  /** Writes down how far the export has come, unless it is whole. */
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** A crash throws away what was written since; noting every page would cost more than the pages. */
+const NOTE_EVERY_MS = 1_000
+
+/** @throws CliError where the file holds half of another export and `restart` is not set */
+export async function openExportFile(
+  path: string,
+  head: ExportHead,
+  { restart }: { restart: boolean },
+): Promise<ExportFile> {
+  const found = restart ? undefined : await readExportPoint(path, head)
+  // A file that was deleted or cut since is begun anew.
+  const start = found && (await sizeOf(path)) >= found.bytes ? found : undefined
+  if (!start) await removeJournal(path)
+  const file = await open(path, start ? 'r+' : 'w')
+  // What stands behind the noted point will come again.
+  if (start) await file.truncate(start.bytes)
+  let bytes = start?.bytes ?? 0
+  let reached: ExportPoint | undefined
+  let notedAt = Date.now()
+  const note = async () => {
+    if (!reached) return
+    await file.datasync()
+    await writeExportPoint(path, head, reached)
+    reached = undefined
+    notedAt = Date.now()
+  }
+  return {
+    start,
+    append: async (text, { rows, cursor }) => {
+      bytes += await writeAt(file, Buffer.from(text), bytes)
+      reached = cursor === null ? undefined : { rows, bytes, cursor }
+      if (cursor !== null && Date.now() - notedAt >= NOTE_EVERY_MS) await note()
+      if (cursor !== null) return
+      await file.datasync()
+      await removeJournal(path)
+    },
+    [Symbol.asyncDispose]: async () => {
+      try {
+        await note()
+      } finally {
+        await file.close()
+      }
+    },
+  }
+}
+
+async function sizeOf(path: string): Promise<number> {
+  try {
+    return (await stat(path)).size
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return -1
+    throw error
+  }
+}

@@ -1,0 +1,70 @@
+import { resolve } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import type { Interfaces } from '@oclif/core'
+import type { Client } from '../../client/client.ts'
+import { type ExportFile, openExportFile } from '../export/export-file.ts'
+import { type ExportResult, exportPages } from '../export/export-pages.ts'
+import { listPages } from '../list.ts'
+import { retryNotes } from '../retry-notes.ts'
+import { writeOut } from '../write-out.ts'
+import { type scanFilterFlags, scanQuery } from './filters.ts'
+import { type scanFormats, scansFormat } from './formats.ts'
+import { passIdsOf } from './passes.ts'
+
+export interface ScanExportOptions {
+  flags: Interfaces.InferredFlags<typeof scanFilterFlags> & {
+    output?: string | undefined
+    restart: boolean
+    cursor?: string | undefined
+  }
+  format: (typeof scanFormats)[number]
+  /** Origin of the server, which a half-written file is bound to. */
+  server: string
+  /** For what is asked before the first page: gives up soon. */
+  client: Client
+  /** For the pages: waits out a server that restarts. */
+  sender: (onRetry: (reason: { error: Error; waitSeconds: number }) => void) => Client
+  stop: AbortSignal
+  note: (message: string) => void
+}
+
+/** Writes the ledger to a file or to stdout. */
+export async function exportScans(options: ScanExportOptions): Promise<ExportResult> {
+  const { flags, format, stop, note } = options
+  // Rows are short-lived: left alone, V8 lets their garbage grow far beyond a page.
+  setFlagsFromString('--optimize-for-size')
+  const query = scanQuery(flags, await passIdsOf(options.client, flags))
+  await using file = flags.output === undefined ? undefined : await openFile(flags.output, query, options)
+  if (file?.start) note(`Going on behind the first ${file.start.rows} scans, which an earlier run wrote`)
+  const cursor = file?.start?.cursor ?? flags.cursor
+  // Awaited here: the file must not be closed before.
+  return await exportPages({
+    ...{ stop, note },
+    pages: (noteBeside) => {
+      const client = options.sender(retryNotes(noteBeside))
+      return listPages((call) => client.scans.list(call, { signal: stop }), query, { all: true, cursor })
+    },
+    format: scansFormat(format, { isContinued: cursor !== undefined }),
+    startRows: file?.start?.rows ?? 0,
+    write: async (text, point) => {
+      if (!file) return writeOut(text)
+      await file.append(text, point)
+      return true
+    },
+    // On a terminal the rows themselves are what moves.
+    showProgress: file !== undefined || !process.stdout.isTTY,
+  })
+}
+
+async function openFile(path: string, query: object, options: ScanExportOptions): Promise<ExportFile> {
+  const { workspaceId } = await options.client.tokens.current()
+  const filters = Object.entries(query).filter(([, value]) => value !== undefined)
+  const settings = Object.fromEntries(filters.map(([name, value]) => [name, [value].flat().sort().join(', ')]))
+  const head = {
+    format: 1 as const,
+    server: options.server,
+    workspaceId,
+    settings: { ...settings, format: options.format },
+  }
+  return openExportFile(resolve(path), head, { restart: options.flags.restart })
+}

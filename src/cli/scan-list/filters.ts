@@ -1,0 +1,53 @@
+import { Flags, type Interfaces } from '@oclif/core'
+import { LedgerReason, ScanResult } from '../../core/contract/scan-shapes.ts'
+import type { scans } from '../../core/contract/scans.ts'
+import type { RouteCall } from '../../core/route.ts'
+import { filterFlag } from '../list.ts'
+
+type Query = NonNullable<RouteCall<typeof scans.list>['query']>
+
+/** Filters of the ledger and of its figures. */
+export const ledgerFlags = {
+  project: filterFlag('Only scans of passes of the project with this id.'),
+  template: filterFlag('Only scans of passes issued from the template with this id.'),
+  context: filterFlag('Only scans in this context, such as an event day.'),
+  from: Flags.string({ summary: 'Scanned at this moment or later, such as 2027-05-31T00:00:00Z.' }),
+  to: Flags.string({ summary: 'Scanned at this moment or earlier.' }),
+}
+
+/** Every filter of the list of scans but for the pass, which may be named by its external id. */
+export const scanFilterFlags = {
+  ...ledgerFlags,
+  pass: filterFlag('Only scans of the pass with this id, or with --external with this external id.'),
+  external: Flags.boolean({ summary: 'Passes are named by their externalPassId.', dependsOn: ['pass'] }),
+  result: Flags.option({
+    summary: 'Only those with this result; denied is whatever was not accepted. Repeatable.',
+    options: ScanResult.options,
+    multiple: true,
+    multipleNonGreedy: true,
+  })(),
+  reason: Flags.option({
+    summary: 'Only those with this reason. Repeatable.',
+    options: LedgerReason.options,
+    multiple: true,
+    multipleNonGreedy: true,
+  })(),
+}
+
+export function ledgerQuery(flags: Interfaces.InferredFlags<typeof ledgerFlags>) {
+  return {
+    projectId: flags.project,
+    templateId: flags.template,
+    scanContextKey: flags.context,
+    from: flags.from,
+    to: flags.to,
+  }
+}
+
+/** The flags as parameters of the request; the server judges the values. */
+export function scanQuery(
+  flags: Interfaces.InferredFlags<typeof scanFilterFlags>,
+  passId: string[] | undefined,
+): Query {
+  return { ...ledgerQuery(flags), passId, result: flags.result, reason: flags.reason }
+}

@@ -1,0 +1,34 @@
+import { Flags } from '@oclif/core'
+import { terminalWidth } from '../../cli/base-command.ts'
+import { ClientCommand } from '../../cli/client-command.ts'
+import { showExplanation } from '../../cli/explanation.ts'
+import { getPassId, passArgs, passFlags } from '../../cli/pass-argument.ts'
+import { canColor } from '../../cli/settings.ts'
+
+export default class PassExplain extends ClientCommand {
+  static override summary = 'Explain whether a pass would be let in at a moment, and why.'
+  static override description =
+    'Shows each check of a scan in its order with the facts it used; the first that fails decides. Nothing is ' +
+    'recorded. Exit code 0 whatever the answer.'
+  static override examples = [
+    '<%= config.bin %> pass explain T-1 --external',
+    '<%= config.bin %> pass explain 0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33 --at 2027-05-31T19:30:00Z --context 2027-05-31',
+  ]
+  static override args = passArgs
+  static override flags = {
+    ...passFlags,
+    at: Flags.string({ summary: 'At this moment, such as 2027-05-31T19:30:00Z (now).' }),
+    context: Flags.string({ summary: 'In this scan context, such as an event day.' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(PassExplain)
+    const client = this.connect(flags)
+    const id = await getPassId(client, { id: args.id, external: flags.external })
+    const query = { at: flags.at, scanContextKey: flags.context }
+    const explanation = await client.scans.explain({ params: { id }, query })
+    const color = canColor(process.stdout) && !flags['no-color']
+    this.log(showExplanation(explanation, { color, width: terminalWidth() }))
+    return explanation
+  }
+}

@@ -1,0 +1,149 @@
+import { hostname } from 'node:os'
+import { Flags } from '@oclif/core'
+import { ClientCommand } from '../cli/client-command.ts'
+import { commandBell, silence, terminalBell } from '../cli/console/bell.ts'
+import { enter } from '../cli/console/door-folder.ts'
+import { runPipe } from '../cli/console/run-pipe.ts'
+import { openStore } from '../cli/console/store.ts'
+import { InterruptedError, UsageError } from '../cli/errors.ts'
+import { onInterrupt } from '../cli/interrupt.ts'
+import { count } from '../cli/output.ts'
+import { programName } from '../cli/program.ts'
+import { canAnimate, canColor, doorsFolder, prepareDrawing } from '../cli/settings.ts'
+import { writeOut } from '../cli/write-out.ts'
+import { ScanCreate } from '../core/contract/scans.ts'
+import { newId } from '../core/ids.ts'
+
+const clock = () => new Date()
+
+export default class Scan extends ClientCommand {
+  static override summary = 'Scan passes at the door, with a hardware scanner or by hand.'
+  static override description =
+    'The console takes whatever a scanner types and shows who may come in. Without the server it goes on from the last ' +
+    'list and hands in its verdicts when the server is back. Keys: F2 search by name, F3 undo the last scan, F4 scan ' +
+    'context or date, F8 lock, Ctrl-C ends it. With --stdin: one payload a line in, one verdict a line out, as JSON.'
+  static override examples = [
+    '<%= config.bin %> scan --project 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --context day-1 --gate North',
+    "<%= config.bin %> scan --sound 'paplay /sounds/$PASSES_VERDICT.wav'",
+    'cat payloads.txt | <%= config.bin %> scan --stdin > verdicts.jsonl',
+  ]
+  static override flags = {
+    project: Flags.string({ summary: 'Id of the project whose passes may come in here.' }),
+    context: Flags.string({
+      summary: 'Scan context, such as an event day: a pass without a limit is let in once in each.',
+    }),
+    date: Flags.string({ summary: 'Judge as of that date (YYYY-MM-DD) instead of now.' }),
+    'device-id': Flags.string({ summary: 'Name of this device in the ledger; the name of the machine by default.' }),
+    gate: Flags.string({ summary: 'Gate, as the ledger keeps it.' }),
+    lane: Flags.string({ summary: 'Lane, as the ledger keeps it.' }),
+    location: Flags.string({ summary: 'Location, as the ledger keeps it.' }),
+    sound: Flags.string({
+      summary: 'Command to run for each verdict instead of the bell; PASSES_VERDICT is yes, no or ask.',
+      exclusive: ['mute', 'stdin'],
+    }),
+    mute: Flags.boolean({ summary: 'No bell: it rings once for yes and three times for no.', exclusive: ['stdin'] }),
+    stdin: Flags.boolean({ summary: 'Read payloads from stdin, one a line, and write a verdict a line.' }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(Scan)
+    if (!flags.stdin) this.#requireTerminal()
+    const client = this.connect(flags)
+    const { url, token } = this.connection!
+    const checked = this.#checked(flags)
+    const entrance = await enter({
+      client,
+      url: url.value,
+      token: token!.value,
+      projectId: checked.projectId,
+      folder: doorsFolder(),
+    })
+    const store = openStore(entrance.folder)
+    const { projectId, deviceId, context, scanContextKey = null, validityDate = null } = checked
+    const door = {
+      ...{ client, store, clock, folder: entrance.folder, isReached: entrance.isReached },
+      station: { projectId, deviceId, context: context! },
+      overrides: { scanContextKey, validityDate },
+    }
+    try {
+      if (flags.stdin) return await this.#pipe(door)
+      prepareDrawing()
+      const { runConsole } = await import('../cli/console/run-console.tsx')
+      const { sound, mute } = flags
+      const left = await runConsole({
+        ...door,
+        place: entrance.place,
+        color: canColor(process.stdout) && !flags['no-color'],
+        bell: (onProblem) => {
+          if (mute) return silence
+          return sound ? commandBell(sound, onProblem) : terminalBell((text) => process.stdout.write(text))
+        },
+      })
+      throw new InterruptedError(`Stopped.${leftover(left)}`)
+    } finally {
+      store.close()
+    }
+  }
+
+  async #pipe(door: Omit<Parameters<typeof runPipe>[0], 'input' | 'write' | 'signal'>): Promise<void> {
+    const stop = new AbortController()
+    const release = onInterrupt(() => stop.abort())
+    try {
+      const { pending, failed } = await runPipe({
+        ...door,
+        input: process.stdin,
+        write: (outcome) => writeOut(`${JSON.stringify(outcome)}\n`),
+        signal: stop.signal,
+      })
+      if (pending > 0) this.note(leftover({ unjudged: 0, pending }).trim())
+      if (stop.signal.aborted) throw new InterruptedError('Stopped.')
+      if (failed > 0) process.exitCode = 1
+    } finally {
+      release()
+    }
+  }
+
+  #requireTerminal(): void {
+    if (this.jsonEnabled())
+      throw new UsageError('The console has no JSON form', { hint: 'add --stdin for scans in a pipe.' })
+    if (process.stdin.isTTY && canAnimate(process.stdout)) return
+    const what = process.stdin.isTTY ? 'stdout is none that can be drawn on' : 'stdin is none'
+    throw new UsageError(`The console needs a terminal, and ${what}`, {
+      hint: `for pipes, add --stdin: cat payloads.txt | ${programName()} scan --stdin`,
+    })
+  }
+
+  /** What every scan will say, by the rules of a scan: better refused now than at each scan. */
+  #checked(
+    flags: Record<'project' | 'context' | 'date' | 'device-id' | 'gate' | 'lane' | 'location', string | undefined>,
+  ) {
+    const { gate, lane, location } = flags
+    const sessionId = newId(clock())
+    const names: Record<string, string> = {
+      projectId: '--project',
+      scanContextKey: '--context',
+      validityDate: '--date',
+      deviceId: '--device-id',
+      ...{ gate: '--gate', lane: '--lane', location: '--location' },
+    }
+    const checked = ScanCreate.safeParse({
+      // Any payload: the rest is what is checked.
+      qrPayload: 'payload',
+      projectId: flags.project,
+      scanContextKey: flags.context,
+      validityDate: flags.date,
+      deviceId: flags['device-id'] ?? hostname().slice(0, 128),
+      context: { sessionId, ...(gate && { gate }), ...(lane && { lane }), ...(location && { location }) },
+    })
+    if (checked.success) return checked.data
+    const [issue] = checked.error.issues
+    throw new UsageError(`${names[String(issue!.path.at(-1))]}: ${issue!.message}`)
+  }
+}
+
+function leftover({ unjudged, pending }: { unjudged: number; pending: number }): string {
+  const read = unjudged > 0 ? ` ${count(unjudged)} scans were read and not judged: scan them again.` : ''
+  const waits =
+    pending > 0 ? ` ${count(pending)} verdicts wait for the server: the next console here hands them in.` : ''
+  return read + waits
+}

@@ -1,0 +1,91 @@
+import { resolve } from 'node:path'
+import { Flags } from '@oclif/core'
+import { ClientCommand } from '../../cli/client-command.ts'
+import { InterruptedError, UsageError } from '../../cli/errors.ts'
+import { onInterrupt } from '../../cli/interrupt.ts'
+import { count } from '../../cli/output.ts'
+import { commandLine } from '../../cli/program.ts'
+import { scanFilterFlags } from '../../cli/scan-list/filters.ts'
+
+export default class ScansExport extends ClientCommand {
+  static override summary = 'Export the ledger of scans, newest first.'
+  static override description =
+    'Takes every filter of scans list and writes page after page, in constant memory. With --output a journal beside ' +
+    'the file (FILE.journal) says how far the export has come for as long as it is not whole. Stop it with Ctrl-C and ' +
+    'call the same command again: it goes on where it was, without a gap and without a row twice. Written to stdout, ' +
+    'an interrupted export names the --cursor to go on from. Values stand as they are: open a CSV file in a spreadsheet ' +
+    'as text.'
+  static override examples = [
+    { description: 'The whole ledger', command: '<%= config.bin %> scans export --output ledger.csv' },
+    {
+      description: 'Who was turned away on a day',
+      command:
+        '<%= config.bin %> scans export --result denied --from 2027-05-31T00:00:00Z --to 2027-05-31T23:59:59Z > denied.csv',
+    },
+    {
+      description: 'For a script, through a pipe',
+      command: '<%= config.bin %> scans export --format jsonl --context 2027-05-31 | jq -r .externalPassId',
+    },
+  ]
+  static override flags = {
+    ...scanFilterFlags,
+    format: Flags.option({
+      summary: 'csv (one header, metadata as JSON) or jsonl (one scan a line; also what --json writes).',
+      options: ['csv', 'jsonl'] as const,
+    })(),
+    output: Flags.string({ summary: 'Write to this file; stdout where it is left out.' }),
+    restart: Flags.boolean({ summary: 'Forget the journal and begin anew.', dependsOn: ['output'] }),
+    cursor: Flags.string({
+      summary: 'Go on from where an export to stdout stopped; writes no header.',
+      exclusive: ['output'],
+    }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(ScansExport)
+    const isStream = flags.output === undefined
+    if (isStream && this.jsonEnabled() && flags.format === 'csv') throw new UsageError('--json and csv are two formats')
+    const format = flags.format ?? (isStream && this.jsonEnabled() ? 'jsonl' : 'csv')
+    const stop = new AbortController()
+    const release = onInterrupt(() => stop.abort())
+    let hasBegun = false
+    try {
+      const { exportScans } = await import('../../cli/scan-list/export.ts')
+      const client = this.connect(flags)
+      const result = await exportScans({
+        ...{ client, flags, format, stop: stop.signal },
+        server: this.connection!.url.value,
+        sender: (onRetry) => {
+          hasBegun = true
+          return this.connect(flags, { attempts: ATTEMPTS, onRetry })
+        },
+        note: (message) => this.note(message),
+      })
+      const { rows, cursor } = result
+      if (stop.signal.aborted && cursor !== null) {
+        throw new InterruptedError(`Stopped: ${count(rows)} scans are written`, {
+          hint: `go on with: ${goOn(flags, cursor)}`,
+          details: { rows, command: goOn(flags, cursor) },
+        })
+      }
+      this.note(`${count(rows)} ${rows === 1 ? 'scan' : 'scans'}${isStream ? '' : ` in ${flags.output}`}`)
+      return isStream ? undefined : { file: resolve(flags.output!), format, rows }
+    } catch (error) {
+      if (hasBegun && !isStream && !stop.signal.aborted) this.note(`When it is mended, go on with: ${goOn(flags)}`)
+      throw error
+    } finally {
+      release()
+    }
+  }
+}
+
+/** Tries for a page before the export gives up: about 40 s, which outlasts a restart of the server. */
+const ATTEMPTS = 12
+
+/** The literal command to go on with: the same again for a file, whose journal knows the place. */
+function goOn(flags: { output?: string | undefined; cursor?: string | undefined }, cursor?: string): string {
+  if (flags.output !== undefined) return commandLine({ without: ['--restart'] })
+  const place = cursor ?? flags.cursor
+  const command = commandLine({ without: ['--cursor', `--cursor=${flags.cursor}`, flags.cursor ?? ''] })
+  return place === undefined ? command : `${command} --cursor ${place}`
+}

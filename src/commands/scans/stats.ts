@@ -1,0 +1,37 @@
+import { Flags } from '@oclif/core'
+import { terminalWidth } from '../../cli/base-command.ts'
+import { ClientCommand } from '../../cli/client-command.ts'
+import { ledgerFlags, ledgerQuery } from '../../cli/scan-list/filters.ts'
+import { showStats, showStatsByProject } from '../../cli/scan-list/show.ts'
+
+export default class ScansStats extends ClientCommand {
+  static override summary = 'Count scans, and passes redeemed and open.'
+  static override description = 'Open passes are those without an accepted scan in the filter that was not taken back.'
+  static override examples = [
+    '<%= config.bin %> scans stats --project 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --context 2027-05-31',
+    '<%= config.bin %> scans stats --group-by project --json',
+  ]
+  static override flags = {
+    ...ledgerFlags,
+    'context-from': Flags.string({
+      summary: 'Contexts from this one on, by their order as text.',
+      exclusive: ['context'],
+    }),
+    'context-until': Flags.string({ summary: 'Contexts up to this one.', exclusive: ['context'] }),
+    'group-by': Flags.option({ summary: 'The figures of each project.', options: ['project'] as const })(),
+  }
+
+  async run() {
+    const { flags } = await this.parse(ScansStats)
+    const stats = await this.connect(flags).scans.stats({
+      query: {
+        ...ledgerQuery(flags),
+        scanContextFrom: flags['context-from'],
+        scanContextUntil: flags['context-until'],
+        groupBy: flags['group-by'],
+      },
+    })
+    this.log('items' in stats ? showStatsByProject(stats, terminalWidth()) : showStats(stats))
+    return stats
+  }
+}

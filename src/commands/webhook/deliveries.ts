@@ -1,0 +1,56 @@
+import { Args, Flags } from '@oclif/core'
+import { terminalWidth } from '../../cli/base-command.ts'
+import { ClientCommand } from '../../cli/client-command.ts'
+import { filterFlag, listFlags, listPage, moreHint } from '../../cli/list.ts'
+import { table } from '../../cli/output.ts'
+import { deliveryColumns, showDelivery } from '../../cli/webhook/show.ts'
+import { DeliveryStatus } from '../../core/contract/deliveries.ts'
+import { eventTypes } from '../../core/events.ts'
+
+const alternatives = { multiple: true, multipleNonGreedy: true } as const
+
+export default class WebhookDeliveries extends ClientCommand {
+  static override summary = 'List deliveries, newest first, or show one with its attempts and payload.'
+  static override description =
+    'Different filters must all hold; the values of one that is repeated are alternatives. Members may look, too.'
+  static override examples = [
+    {
+      description: 'What is lost or late',
+      command: '<%= config.bin %> webhook deliveries --status FAILED --status PENDING',
+    },
+    {
+      description: 'What one endpoint got of the door, for a script',
+      command:
+        '<%= config.bin %> webhook deliveries --webhook 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --event pass.scanned --json',
+    },
+    {
+      description: 'One delivery: each attempt, and what was sent',
+      command: '<%= config.bin %> webhook deliveries 0198c7a5-2b6e-7f0a-8c1d-94e3f5a6b7c8',
+    },
+  ]
+  static override args = { id: Args.string({ description: 'Id of a delivery, to show this one.' }) }
+  static override flags = {
+    webhook: filterFlag('Only those to this webhook.'),
+    event: Flags.option({ options: eventTypes, ...alternatives })({ summary: 'Only those of this event. Repeatable.' }),
+    status: Flags.option({ options: DeliveryStatus.options, ...alternatives })({
+      summary: 'Only those of this status. Repeatable.',
+    }),
+    ...listFlags,
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(WebhookDeliveries)
+    const { deliveries } = this.connect(flags)
+    if (args.id) {
+      const delivery = await deliveries.get({ params: { id: args.id } })
+      this.log(showDelivery(delivery, { withPayload: true }))
+      return delivery
+    }
+    const query = { webhookId: flags.webhook, eventType: flags.event, status: flags.status }
+    const page = await listPage(deliveries.list, query, flags)
+    this.log(table(page.items, deliveryColumns, { width: terminalWidth() }))
+    const more = moreHint(page)
+    if (more) this.note(more)
+    return page
+  }
+}

@@ -1,0 +1,27 @@
+import { Args } from '@oclif/core'
+import { ClientCommand } from '../../cli/client-command.ts'
+import { awaitAttempt, requireSuccess } from '../../cli/webhook/attempt.ts'
+import { showDelivery } from '../../cli/webhook/show.ts'
+
+export default class WebhookRedeliver extends ClientCommand {
+  static override summary = 'Send a delivery once more and show what came of it.'
+  static override description =
+    'The same bytes with the same id and a fresh signature, whatever came of it before. Exit code 1 unless the endpoint ' +
+    'answered 2xx.'
+  static override examples = [
+    '<%= config.bin %> webhook redeliver 0198c7a5-2b6e-7f0a-8c1d-94e3f5a6b7c8',
+    '<%= config.bin %> webhook redeliver 0198c7a5-2b6e-7f0a-8c1d-94e3f5a6b7c8 --json',
+  ]
+  static override args = { id: Args.string({ description: 'Id of the delivery.', required: true }) }
+
+  async run() {
+    const { args, flags } = await this.parse(WebhookRedeliver)
+    const client = this.connect(flags)
+    const { attemptCount } = await client.deliveries.get({ params: { id: args.id } })
+    const queued = await client.deliveries.redeliver({ params: { id: args.id } })
+    const delivery = await awaitAttempt(client, { ...queued, attemptCount })
+    this.log(showDelivery(delivery, { withPayload: false }))
+    requireSuccess(delivery)
+    return delivery
+  }
+}

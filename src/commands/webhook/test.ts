@@ -1,0 +1,25 @@
+import { ClientCommand } from '../../cli/client-command.ts'
+import { awaitAttempt, requireSuccess } from '../../cli/webhook/attempt.ts'
+import { webhookArgs } from '../../cli/webhook/flags.ts'
+import { showDelivery } from '../../cli/webhook/show.ts'
+
+export default class WebhookTest extends ClientCommand {
+  static override summary = 'Send a test event and show what came of it.'
+  static override description =
+    'A signed webhook.test event takes the same way as every other. Exit code 1 unless the endpoint answered 2xx.'
+  static override examples = [
+    '<%= config.bin %> webhook test 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10',
+    '<%= config.bin %> webhook test 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --json',
+  ]
+  static override args = webhookArgs
+
+  async run() {
+    const { args, flags } = await this.parse(WebhookTest)
+    const client = this.connect(flags)
+    const queued = await client.webhooks.test({ params: { id: args.id } })
+    const delivery = await awaitAttempt(client, { ...queued, attemptCount: 0 })
+    this.log(showDelivery(delivery, { withPayload: false }))
+    requireSuccess(delivery)
+    return delivery
+  }
+}

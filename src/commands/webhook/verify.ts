@@ -1,0 +1,56 @@
+import { readFile } from 'node:fs/promises'
+import { Flags } from '@oclif/core'
+import { BaseCommand } from '../../cli/base-command.ts'
+import { CliError, UsageError } from '../../cli/errors.ts'
+import { duration } from '../../cli/output.ts'
+import { readStdinBytes } from '../../cli/prompt.ts'
+import { webhookSecret } from '../../cli/settings.ts'
+import { TOLERANCE_SECONDS, verify } from '../../core/rules/signature.ts'
+
+export default class WebhookVerify extends BaseCommand {
+  static override summary = 'Check the signature of a delivery, and say why it does not hold.'
+  static override description =
+    'Works without a server: nothing leaves this machine. Exit code 0 for a good signature, 1 for a bad one. A secret ' +
+    'in PASSES_WEBHOOK_SECRET stays out of the list of processes.'
+  static override examples = [
+    {
+      description: 'A body that was saved as it came',
+      command:
+        "<%= config.bin %> webhook verify --payload body.json --signature 't=1767225600,v1=5f0c…' --at 1767225610",
+    },
+    {
+      description: 'From a pipe, with the secret given by hand',
+      command:
+        "curl -s https://example.com/last-body | <%= config.bin %> webhook verify --secret whsec_… --signature 't=1767225600,v1=5f0c…'",
+    },
+  ]
+  static override flags = {
+    secret: Flags.string({ summary: "The endpoint's whole signing secret (PASSES_WEBHOOK_SECRET)." }),
+    signature: Flags.string({ summary: 'What the header X-Service-Signature held.', required: true }),
+    payload: Flags.string({ summary: 'File with the body, byte for byte; - for stdin.', default: '-' }),
+    tolerance: Flags.integer({
+      summary: 'Seconds that the signature may lie before or after.',
+      default: TOLERANCE_SECONDS,
+      min: 0,
+    }),
+    at: Flags.integer({ summary: 'Judge as of this time, in unix seconds; now when left out.', min: 0 }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(WebhookVerify)
+    const secret = webhookSecret(flags.secret)
+    if (secret === undefined) {
+      throw new UsageError('There is no secret', { hint: 'give it in PASSES_WEBHOOK_SECRET or with --secret.' })
+    }
+    const body = flags.payload === '-' ? await readStdinBytes() : await readFile(flags.payload)
+    const at = flags.at === undefined ? new Date() : new Date(flags.at * 1000)
+    const verdict = verify(body, flags.signature, secret, { at, toleranceSeconds: flags.tolerance })
+    if (!verdict.ok) {
+      throw new CliError(verdict.message, { code: verdict.reason.toUpperCase(), hint: verdict.hint })
+    }
+    const age = (at.getTime() - verdict.signedAt.getTime()) / 1000
+    const signedAt = verdict.signedAt.toISOString()
+    this.log(`The signature is good. Signed ${signedAt}, ${duration(Math.abs(age))} ${age < 0 ? 'ahead' : 'ago'}.`)
+    return { valid: true, signedAt }
+  }
+}

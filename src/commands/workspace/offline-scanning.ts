@@ -1,0 +1,27 @@
+import { Args } from '@oclif/core'
+import { BaseCommand } from '../../cli/base-command.ts'
+import { databaseFlags } from '../../cli/server-flags.ts'
+
+export default class WorkspaceOfflineScanning extends BaseCommand {
+  static override summary = 'Allow or forbid scanning offline in a workspace.'
+  static override description =
+    'Allowed from the start. Off, door lists and offline reports answer 403 SCANNER_OFFLINE_DISABLED within two seconds; ' +
+    'a device keeps what it has not reported yet. Scanning online goes on.'
+  static override examples = [
+    '<%= config.bin %> workspace offline-scanning acme off',
+    '<%= config.bin %> workspace offline-scanning acme on --database sqlite:./data/passes.db',
+  ]
+  static override args = {
+    workspace: Args.string({ description: 'Name or id of the workspace.', required: true }),
+    state: Args.string({ description: 'on or off.', options: ['on', 'off'], required: true }),
+  }
+  static override flags = databaseFlags
+
+  async run() {
+    const { args, flags } = await this.parse(WorkspaceOfflineScanning)
+    const { setOfflineScanning } = await import('../../server/operator.ts')
+    const workspace = await setOfflineScanning(flags.database, args.workspace, args.state === 'on')
+    this.log(`Scanning offline is ${workspace.offlineScanning ? 'allowed' : 'forbidden'} in ${workspace.name}.`)
+    return workspace
+  }
+}

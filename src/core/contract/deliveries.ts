@@ -1,0 +1,94 @@
+import { z } from 'zod'
+import { eventTypes } from '../events.ts'
+import { Uuid } from '../ids.ts'
+import { route } from '../route.ts'
+import { Count, pageOf, UtcTimestamp } from './common.ts'
+import { anyOf, listQuery } from './list.ts'
+
+export const DeliveryEventType = z.enum(eventTypes)
+
+export const DeliveryStatus = z.enum(['PENDING', 'SUCCESS', 'FAILED'])
+export type DeliveryStatus = z.output<typeof DeliveryStatus>
+
+/** One event on its way to one endpoint (spec 3.5). */
+export const Delivery = z.strictObject({
+  /** Also the id of the envelope that is sent. */
+  id: Uuid,
+  webhookId: Uuid,
+  eventType: DeliveryEventType,
+  status: DeliveryStatus,
+  attemptCount: Count,
+  /** The HTTP status of the last attempt; null where no answer came. */
+  lastResponseCode: z.int().nullable(),
+  /** Why the last attempt failed; null where it did not. */
+  lastError: z.string().nullable(),
+  /** When the next attempt is due; null when there will be none. */
+  nextAttemptAt: UtcTimestamp.nullable(),
+  createdAt: UtcTimestamp,
+  updatedAt: UtcTimestamp,
+})
+export type Delivery = z.output<typeof Delivery>
+
+/** What was sent, byte for byte when written without spaces (spec 6). */
+export const Envelope = z.strictObject({
+  id: Uuid,
+  type: DeliveryEventType,
+  timestamp: UtcTimestamp,
+  correlationId: z.string().nullable(),
+  data: z.record(z.string(), z.unknown()),
+})
+export type Envelope = z.output<typeof Envelope>
+
+export const Attempt = z.strictObject({
+  at: UtcTimestamp,
+  durationMs: Count,
+  responseCode: z.int().nullable(),
+  error: z.string().nullable(),
+})
+export type Attempt = z.output<typeof Attempt>
+
+export const DeliveryDetail = z.strictObject({
+  ...Delivery.shape,
+  /** Oldest first. */
+  attempts: z.array(Attempt),
+  payload: Envelope,
+})
+export type DeliveryDetail = z.output<typeof DeliveryDetail>
+
+export const DeliveryListFilters = {
+  eventType: anyOf(DeliveryEventType).optional(),
+  status: anyOf(DeliveryStatus).optional(),
+}
+
+const ById = z.strictObject({ id: Uuid })
+
+export const deliveries = {
+  list: route({
+    method: 'GET',
+    path: '/v1/webhooks/deliveries',
+    scope: 'webhooks:read',
+    summary: 'List deliveries to all webhooks',
+    query: listQuery(['createdAt'], { webhookId: anyOf(Uuid).optional(), ...DeliveryListFilters }),
+    responses: { 200: pageOf(Delivery) },
+  }),
+  get: route({
+    method: 'GET',
+    path: '/v1/webhooks/deliveries/{id}',
+    scope: 'webhooks:read',
+    summary: 'Read a delivery with its attempts and payload',
+    params: ById,
+    responses: { 200: DeliveryDetail },
+  }),
+  redeliver: route({
+    method: 'POST',
+    path: '/v1/webhooks/deliveries/{id}/redeliver',
+    scope: 'webhooks:write',
+    summary: 'Send a delivery once more',
+    description:
+      'A new attempt with the same id and a fresh signature, whatever the status. A webhook that is disabled or deleted ' +
+      'gets nothing: 409.',
+    params: ById,
+    responses: { 202: Delivery },
+    errors: ['CONFLICT'],
+  }),
+}

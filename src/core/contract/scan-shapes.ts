@@ -1,0 +1,121 @@
+import { z } from 'zod'
+import { Uuid } from '../ids.ts'
+import { Count, text, UtcTimestamp } from './common.ts'
+import { RedemptionPolicy } from './redemption.ts'
+
+/** What became of an attempt (spec 2.7), as the one who scans is told. */
+export const ScanResult = z.enum(['accepted', 'duplicate', 'unknown', 'ambiguous', 'denied', 'reversal'])
+export type ScanResult = z.output<typeof ScanResult>
+
+/** Why, as the one who scans is told (spec 2.7). */
+export const ScanReasonCode = z.enum([
+  ...(['valid', 'stale_identifier', 'already_scanned', 'not_active', 'expired', 'revoked', 'wrong_scope'] as const),
+  ...(['not_valid_context', 'out_of_window', 'quota_exhausted', 'cooldown', 'no_match', 'multiple_matches'] as const),
+])
+export type ScanReasonCode = z.output<typeof ScanReasonCode>
+
+/** What the ledger shows of a result (spec 2.8): whatever was not accepted is denied, but for reversals. */
+export const LedgerResult = z.enum(['accepted', 'denied', 'reversal'])
+export type LedgerResult = z.output<typeof LedgerResult>
+
+/** Why, as the ledger shows it (spec 2.8). */
+export const LedgerReason = z.enum([
+  ...(['valid', 'already_used', 'no_match', 'multiple_matches', 'not_active', 'expired', 'revoked'] as const),
+  ...(['wrong_project', 'out_of_window', 'quota_exhausted', 'cooldown', 'unverifiable'] as const),
+])
+export type LedgerReason = z.output<typeof LedgerReason>
+
+const contextText = text(0, 1000).optional()
+
+/** Where and how a scan was made, as the client says. */
+export const ScanContext = z.strictObject({
+  gate: contextText,
+  lane: contextText,
+  location: contextText,
+  sessionId: contextText,
+  note: contextText,
+})
+export type ScanContext = z.output<typeof ScanContext>
+
+/** The operator's words of a context with what the service stamps on it. */
+const ScanMetadata = ScanContext.extend({
+  conflict: LedgerReason.optional().meta({
+    description: 'Only on an offline report whose device decided otherwise than the server would have: the reason.',
+  }),
+  validateAsOf: z.iso.date().optional().meta({ description: 'The validity date that was in force (YYYY-MM-DD).' }),
+})
+
+/** An item of the ledger (spec 2.8), the same bytes in lists, alone and in pass.scanned. */
+export const ScanItem = z.strictObject({
+  id: Uuid,
+  result: LedgerResult,
+  reason: LedgerReason.nullable().meta({ description: 'Null on a reversal.' }),
+  verified: z.enum(['online', 'offline']),
+  passId: Uuid.nullable(),
+  projectId: Uuid.nullable(),
+  externalPassId: z.string().nullable(),
+  scannedAt: UtcTimestamp,
+  recordedAt: UtcTimestamp,
+  deviceId: z.string().nullable(),
+  metadata: ScanMetadata,
+  reversesScanId: Uuid.optional().meta({ description: 'On a reversal: the scan that it takes back.' }),
+  reversalReason: z.string().nullable().optional().meta({ description: 'On a reversal: why, where it was said.' }),
+})
+export type ScanItem = z.output<typeof ScanItem>
+
+/** The record of a scan as its recording answers it (spec 2.7). */
+export const ScanRecord = z.strictObject({
+  id: Uuid,
+  passId: Uuid.nullable(),
+  projectId: Uuid.nullable(),
+  templateVersionId: Uuid.nullable(),
+  redemptionSnapshot: RedemptionPolicy.nullable(),
+  scanContextKey: z.string().nullable(),
+  scannedAt: UtcTimestamp,
+  recordedAt: UtcTimestamp,
+  reversesScanId: Uuid.nullable(),
+  deviceId: z.string().nullable(),
+  context: ScanContext.nullable(),
+  externalRef: z.string().nullable(),
+  reason: z.string().nullable().meta({ description: 'Why a scan was reversed; null on an attempt.' }),
+  matchedCount: Count.meta({ description: 'How many passes the payload or id named.' }),
+  createdAt: UtcTimestamp,
+})
+export type ScanRecord = z.output<typeof ScanRecord>
+
+/** What a steward sees of a pass (spec 2.7), as it stands when the answer is made. */
+export const PassSummary = z.strictObject({
+  id: Uuid,
+  externalPassId: z.string(),
+  label: z.string(),
+  projectId: Uuid.nullable(),
+  projectName: z.string().nullable(),
+  templateVersionId: Uuid.nullable(),
+  templateName: z.string().nullable(),
+  templateVersionNumber: Count.nullable(),
+  expiresAt: UtcTimestamp.nullable(),
+  acceptedScanCount: Count,
+  lastAcceptedScanAt: UtcTimestamp.nullable(),
+  scanContextKey: z.string().nullable(),
+  contextAcceptedScanCount: Count,
+  contextLastAcceptedScanAt: UtcTimestamp.nullable(),
+  photoUrl: z.string().nullable(),
+  variables: z.record(z.string(), z.unknown()),
+})
+export type PassSummary = z.output<typeof PassSummary>
+
+/** The answer to a scan or a reversal (spec 4.12). */
+export const ScanAnswer = z.strictObject({
+  result: ScanResult,
+  reasonCode: ScanReasonCode.nullable().meta({
+    description: 'Null on a reversal, and on what a device decided otherwise than the server would have.',
+  }),
+  scan: ScanRecord,
+  pass: PassSummary.nullable().meta({ description: 'Null where no pass, or more than one, was found.' }),
+  message: z.string().meta({ description: 'What to tell the steward.' }),
+  priorScanCount: Count.meta({ description: 'Accepted scans of the pass before this attempt.' }),
+  isFirstScan: z.boolean().meta({ description: 'Accepted, and no accepted scan before it.' }),
+  idempotentReplay: z.boolean().meta({ description: 'The externalRef was there already: nothing was recorded.' }),
+  candidates: z.array(PassSummary).max(20).meta({ description: 'The passes to choose from where several match.' }),
+})
+export type ScanAnswer = z.output<typeof ScanAnswer>

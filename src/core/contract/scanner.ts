@@ -1,0 +1,99 @@
+import { z } from 'zod'
+import { Uuid } from '../ids.ts'
+import { route } from '../route.ts'
+import { Timestamp, text, UtcTimestamp } from './common.ts'
+import { integerParam } from './list.ts'
+import { PassStatus } from './pass-status.ts'
+import { RedemptionPolicy } from './redemption.ts'
+import { LedgerReason, ScanContext, ScanItem } from './scan-shapes.ts'
+
+const Digest = z.string().meta({ description: 'SHA-256 of an identifier, in hex.' })
+
+/** A pass as a device knows it while it scans offline. */
+export const SnapshotItem = z.strictObject({
+  passId: Uuid,
+  externalPassId: z.string(),
+  label: z.string(),
+  templateName: z.string().nullable(),
+  status: PassStatus,
+  expiresAt: UtcTimestamp.nullable(),
+  redemption: RedemptionPolicy.nullable(),
+  identifiers: z.array(Digest),
+  staleIdentifiers: z.array(Digest),
+  acceptedScans: z.array(z.strictObject({ scannedAt: UtcTimestamp, scanContextKey: z.string().nullable() })),
+})
+export type SnapshotItem = z.output<typeof SnapshotItem>
+
+/** What a device decided about one scan. */
+export const OfflineScan = z
+  .strictObject({
+    externalRef: text(1, 255),
+    qrPayload: text(1, 2048).optional(),
+    passId: Uuid.optional(),
+    scannedAt: Timestamp,
+    result: z.enum(['accepted', 'denied']),
+    reason: LedgerReason,
+    scanContextKey: text(1, 128).optional(),
+    deviceId: text(0, 128).optional(),
+    context: ScanContext.optional(),
+  })
+  .superRefine(({ qrPayload, passId, result, reason }, context) => {
+    if (qrPayload === undefined && passId === undefined) {
+      context.addIssue({ code: 'custom', path: ['qrPayload'], message: 'Give qrPayload or passId' })
+    }
+    if ((result === 'accepted') !== (reason === 'valid')) {
+      context.addIssue({ code: 'custom', path: ['reason'], message: 'Must be valid where accepted, and only there' })
+    }
+  })
+export type OfflineScan = z.output<typeof OfflineScan>
+
+export const scanner = {
+  snapshot: route({
+    method: 'GET',
+    path: '/v1/scanner/snapshot',
+    scope: 'scans:read',
+    summary: 'Take a door list for scanning offline',
+    description:
+      'The passes of a project, or of the whole workspace, that were made until generatedAt, each as it is when its page ' +
+      'is read. A page may hold fewer than limit. The cursor belongs to the snapshot and is good for 24 hours.',
+    compressed: true,
+    query: z.strictObject({
+      projectId: Uuid.optional(),
+      limit: integerParam(1, 1000).default(500),
+      cursor: z.string().min(1).max(512).optional(),
+    }),
+    responses: {
+      200: z.strictObject({
+        id: Uuid,
+        projectId: Uuid.nullable(),
+        generatedAt: UtcTimestamp,
+        items: z.array(SnapshotItem),
+        nextCursor: z.string().nullable(),
+        hasMore: z.boolean(),
+      }),
+    },
+    errors: ['SCANNER_SNAPSHOT_STALE', 'SCANNER_OFFLINE_DISABLED', 'NOT_FOUND'],
+  }),
+  report: route({
+    method: 'POST',
+    path: '/v1/scans/offline',
+    scope: 'scans:write',
+    summary: 'Report scans that a device decided offline',
+    description: 'Each is stored as it was acted on; metadata.conflict says where the server would have disagreed.',
+    idempotent: true,
+    body: z.strictObject({ snapshotId: Uuid.optional(), scans: z.array(OfflineScan).min(1).max(100) }),
+    responses: {
+      200: z.strictObject({
+        results: z.array(
+          z.strictObject({
+            externalRef: z.string(),
+            scan: ScanItem,
+            conflict: LedgerReason.nullable(),
+            idempotentReplay: z.boolean(),
+          }),
+        ),
+      }),
+    },
+    errors: ['SCANNER_OFFLINE_DISABLED'],
+  }),
+}

@@ -1,0 +1,129 @@
+import { z } from 'zod'
+import { Uuid } from '../ids.ts'
+import { route } from '../route.ts'
+import { CalendarDate, Count, pageOf, Timestamp, text, UtcTimestamp } from './common.ts'
+import { RedemptionPolicy } from './redemption.ts'
+import { ScanListQuery, ScanStats, ScanStatsByProject, ScanStatsQuery } from './scan-list.ts'
+import { ScanAnswer, ScanContext, ScanItem, ScanReasonCode, ScanResult } from './scan-shapes.ts'
+
+/** Spec 4.12. */
+export const ScanCreate = z
+  .strictObject({
+    qrPayload: text(1, 2048).optional(),
+    passId: Uuid.optional(),
+    projectId: Uuid.optional(),
+    scanContextKey: text(1, 128).optional(),
+    validityDate: CalendarDate.optional(),
+    scannedAt: Timestamp.optional(),
+    deviceId: text(0, 128).optional(),
+    externalRef: text(1, 255).optional(),
+    context: ScanContext.optional(),
+  })
+  .superRefine(({ qrPayload, passId }, context) => {
+    if (qrPayload !== undefined || passId !== undefined) return
+    context.addIssue({ code: 'custom', path: ['qrPayload'], message: 'Give qrPayload or passId' })
+  })
+export type ScanCreate = z.output<typeof ScanCreate>
+
+/** Taking an accepted scan back, once. */
+export const ScanReversal = z.strictObject({
+  reason: text(1, 255).optional(),
+  externalRef: text(1, 255).optional(),
+  deviceId: text(0, 128).optional(),
+  context: ScanContext.optional(),
+})
+export type ScanReversal = z.output<typeof ScanReversal>
+
+/** One check of a policy, in the order in which they are made; the first that fails decides. */
+const RedemptionCheck = z.strictObject({
+  check: z.enum([
+    ...(['revoked', 'expired', 'not_active', 'not_valid_context', 'out_of_window'] as const),
+    ...(['quota_exhausted', 'cooldown', 'already_scanned'] as const),
+  ]),
+  outcome: z.enum(['passed', 'failed', 'not_applicable']),
+  facts: z.record(z.string(), z.unknown()).meta({ description: 'What the check looked at.' }),
+})
+
+/** Whether a pass would be let in at a moment, and why. */
+export const RedemptionExplanation = z.strictObject({
+  passId: Uuid,
+  at: UtcTimestamp,
+  scanContextKey: z.string().nullable(),
+  result: ScanResult,
+  reasonCode: ScanReasonCode,
+  message: z.string(),
+  redemption: RedemptionPolicy.nullable(),
+  acceptedScanCount: Count,
+  checks: z.array(RedemptionCheck),
+})
+export type RedemptionExplanation = z.output<typeof RedemptionExplanation>
+
+const ById = z.strictObject({ id: Uuid })
+
+export const scans = {
+  create: route({
+    method: 'POST',
+    path: '/v1/scans',
+    scope: 'scans:write',
+    summary: 'Scan a pass',
+    description:
+      'Every attempt is recorded and answers 200, accepted or not. With externalRef it may be sent again: a replay ' +
+      'returns the first verdict. Errors of this endpoint carry no errorCode.',
+    errorsWithoutCode: true,
+    body: ScanCreate,
+    responses: { 200: ScanAnswer },
+  }),
+  list: route({
+    method: 'GET',
+    path: '/v1/scans',
+    scope: 'scans:read',
+    summary: 'List the ledger of scans',
+    description:
+      'Newest scannedAt first. A result is accepted or denied, and reversal where a scan was taken back. result=denied ' +
+      'finds whatever was not accepted; duplicate, unknown and ambiguous narrow it.',
+    query: ScanListQuery,
+    responses: { 200: pageOf(ScanItem) },
+  }),
+  stats: route({
+    method: 'GET',
+    path: '/v1/scans/stats',
+    scope: 'scans:read',
+    summary: 'Count scans and redeemed passes',
+    description: 'With groupBy=project, the figures of each project.',
+    query: ScanStatsQuery,
+    responses: { 200: z.union([ScanStats, ScanStatsByProject]) },
+  }),
+  get: route({
+    method: 'GET',
+    path: '/v1/scans/{id}',
+    scope: 'scans:read',
+    summary: 'Read a scan',
+    description: 'Byte for byte the data of pass.scanned.',
+    params: ById,
+    responses: { 200: ScanItem },
+    errors: ['NOT_FOUND'],
+  }),
+  reverse: route({
+    method: 'POST',
+    path: '/v1/scans/{id}/reverse',
+    scope: 'scans:write',
+    summary: 'Take an accepted scan back',
+    description:
+      'Once for each scan. The use that it took is free again; a pass that became void stays void. The ledger keeps ' +
+      'both, the reversal as an item of its own.',
+    params: ById,
+    body: ScanReversal.default({}),
+    responses: { 200: ScanAnswer },
+    errors: ['NOT_FOUND', 'CONFLICT'],
+  }),
+  explain: route({
+    method: 'GET',
+    path: '/v1/passes/{id}/redemption',
+    scope: 'scans:read',
+    summary: 'Explain whether a pass would be let in at a moment',
+    params: ById,
+    query: z.strictObject({ at: Timestamp.optional(), scanContextKey: text(1, 128).optional() }),
+    responses: { 200: RedemptionExplanation },
+    errors: ['PASS_NOT_FOUND'],
+  }),
+}

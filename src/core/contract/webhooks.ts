@@ -1,0 +1,162 @@
+import { z } from 'zod'
+import { subscribableEvents } from '../events.ts'
+import { Uuid } from '../ids.ts'
+import { route } from '../route.ts'
+import { pageOf, text, UtcTimestamp } from './common.ts'
+import { Delivery, DeliveryListFilters } from './deliveries.ts'
+import { listQuery } from './list.ts'
+
+/** Events that an endpoint may subscribe to: all but webhook.test. */
+export const SubscribableEvent = z.enum(subscribableEvents)
+
+export const WebhookStatus = z.enum(['ENABLED', 'DISABLED'])
+
+/** A customer's endpoint. */
+export const Webhook = z.strictObject({
+  id: Uuid,
+  url: z.string(),
+  events: z.array(SubscribableEvent),
+  description: z.string(),
+  status: WebhookStatus,
+  /** Why it is disabled, in words; null while it is enabled. */
+  disabledReason: z.string().nullable(),
+  createdAt: UtcTimestamp,
+  updatedAt: UtcTimestamp,
+})
+export type Webhook = z.output<typeof Webhook>
+
+/** The only answers that hold the signing secret. */
+export const WebhookWithSecret = z.strictObject({ ...Webhook.shape, secret: z.string() })
+export type WebhookWithSecret = z.output<typeof WebhookWithSecret>
+
+const ById = z.strictObject({ id: Uuid })
+
+/** An address as far as the schema can judge it; whether the server sends there is for the server to say. */
+const url = text(1, 2048)
+  .regex(/^https?:\/\/[^\s#]+$/, {
+    error: 'Must be an absolute https address without a fragment',
+    abort: true,
+  })
+  .refine(hasNoCredentials, 'Must be a valid address without credentials')
+const events = z
+  .array(SubscribableEvent)
+  .min(1)
+  .max(subscribableEvents.length)
+  .transform((list) => [...new Set(list)])
+const description = text(0, 255)
+
+const owner = { role: 'owner', errors: ['WEBHOOK_NOT_FOUND'] } as const
+
+export const webhooks = {
+  list: route({
+    method: 'GET',
+    path: '/v1/webhooks',
+    scope: 'webhooks:read',
+    role: 'owner',
+    summary: 'List webhooks',
+    query: listQuery(['createdAt'], {}),
+    responses: { 200: pageOf(Webhook) },
+  }),
+  create: route({
+    method: 'POST',
+    path: '/v1/webhooks',
+    scope: 'webhooks:write',
+    role: 'owner',
+    summary: 'Create a webhook',
+    description: 'The signing secret is shown in this answer only.',
+    body: z.strictObject({ url, events, description: description.default('') }),
+    responses: { 201: WebhookWithSecret },
+  }),
+  get: route({
+    ...owner,
+    method: 'GET',
+    path: '/v1/webhooks/{id}',
+    scope: 'webhooks:read',
+    summary: 'Read a webhook',
+    params: ById,
+    responses: { 200: Webhook },
+  }),
+  update: route({
+    role: 'owner',
+    method: 'PATCH',
+    path: '/v1/webhooks/{id}',
+    scope: 'webhooks:write',
+    summary: 'Change a webhook',
+    description: 'At least one field must be given.',
+    params: ById,
+    body: z.strictObject({ url: url.optional(), events: events.optional(), description: description.optional() }),
+    responses: { 200: Webhook },
+    errors: ['WEBHOOK_NOT_FOUND', 'MISSING_REQUIRED_FIELD'],
+  }),
+  delete: route({
+    ...owner,
+    method: 'DELETE',
+    path: '/v1/webhooks/{id}',
+    scope: 'webhooks:write',
+    summary: 'Delete a webhook',
+    description: 'Nothing more is sent to it. Its deliveries stay readable.',
+    params: ById,
+    responses: { 204: null },
+  }),
+  enable: route({
+    ...owner,
+    method: 'POST',
+    path: '/v1/webhooks/{id}/enable',
+    scope: 'webhooks:write',
+    idempotent: true,
+    summary: 'Enable a webhook',
+    description: 'Events of the time that it was disabled are not sent later.',
+    params: ById,
+    responses: { 200: Webhook },
+  }),
+  disable: route({
+    ...owner,
+    method: 'POST',
+    path: '/v1/webhooks/{id}/disable',
+    scope: 'webhooks:write',
+    idempotent: true,
+    summary: 'Disable a webhook',
+    description: 'Deliveries that wait end as FAILED.',
+    params: ById,
+    responses: { 200: Webhook },
+  }),
+  test: route({
+    role: 'owner',
+    method: 'POST',
+    path: '/v1/webhooks/{id}/test',
+    scope: 'webhooks:write',
+    summary: 'Send a test event',
+    description: 'The delivery of a webhook.test event; read it for what came of it.',
+    params: ById,
+    responses: { 202: Delivery },
+    errors: ['WEBHOOK_NOT_FOUND', 'CONFLICT'],
+  }),
+  rotateSecret: route({
+    ...owner,
+    method: 'POST',
+    path: '/v1/webhooks/{id}/rotate-secret',
+    scope: 'webhooks:write',
+    summary: 'Make a new signing secret',
+    description:
+      'Deliveries are signed with both for 24 hours, then with the new one alone. Shown in this answer only. ' +
+      'Rotated again within that time, the oldest of the three is dropped.',
+    params: ById,
+    responses: { 200: WebhookWithSecret },
+  }),
+  listDeliveries: route({
+    method: 'GET',
+    path: '/v1/webhooks/{id}/deliveries',
+    scope: 'webhooks:read',
+    summary: 'List the deliveries of a webhook',
+    params: ById,
+    query: listQuery(['createdAt'], DeliveryListFilters),
+    responses: { 200: pageOf(Delivery) },
+    errors: ['WEBHOOK_NOT_FOUND'],
+  }),
+}
+
+function hasNoCredentials(value: string): boolean {
+  if (!URL.canParse(value)) return false
+  const { username, password } = new URL(value)
+  return username === '' && password === ''
+}

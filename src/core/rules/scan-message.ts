@@ -1,0 +1,158 @@
+import { DateTime } from 'luxon'
+import type { RedemptionPolicy } from '../contract/redemption.ts'
+import type { ScanReasonCode } from '../contract/scan-shapes.ts'
+import { PERIOD, type RedemptionHistory, type RedemptionPlan } from './redemption-plan.ts'
+import { windowsOf } from './redemption-windows.ts'
+
+/** Refusals that need nothing but the attempt itself. */
+const plainMessages = {
+  no_match: 'Unknown code: no pass has it.',
+  stale_identifier: 'This code is out of date. Ask for the current pass.',
+  revoked: 'This pass was voided.',
+} satisfies Partial<Record<ScanReasonCode, string>>
+
+export interface MessageFacts {
+  plan: RedemptionPlan
+  history: RedemptionHistory
+  /** Where it was first used, in the words of whoever scanned it then. */
+  firstPlace?: string | undefined
+}
+
+export function ambiguousMessage(count: number): string {
+  return `${count} passes have this code. Choose one.`
+}
+
+export function wrongProjectMessage(projectName: string | null): string {
+  return projectName === null ? 'This pass belongs to no project.' : `This pass belongs to ${projectName}.`
+}
+
+export function plainMessage(code: keyof typeof plainMessages): string {
+  return plainMessages[code]
+}
+
+/** What to tell the steward about a verdict of the policy, in a sentence or two. */
+export function redemptionMessage(code: ScanReasonCode, facts: MessageFacts): string {
+  const { plan, history } = facts
+  if (code in plainMessages) return plainMessages[code as keyof typeof plainMessages]
+  switch (code) {
+    case 'expired':
+      return expiredMessage(plan, history)
+    case 'not_active':
+      return plan.status === 'FAILED' ? 'This pass could not be issued.' : 'This pass is not issued yet.'
+    case 'not_valid_context':
+      return `Not valid on ${plan.validityDate}.${validDates(plan)}`
+    case 'out_of_window':
+      return windowMessage(plan)
+    case 'quota_exhausted':
+      return `${quotaMessage(plan, history)}${firstUse(code, facts)}.`
+    case 'cooldown':
+      return cooldownMessage(plan, history)
+    case 'already_scanned':
+      return `Already used${firstUse(code, facts)}.`
+    default:
+      return `Valid.${countedUse(plan, history)}`
+  }
+}
+
+export function reversalMessage(scannedAt: Date, policy: RedemptionPolicy | null): string {
+  return `The scan of ${describeMoment(scannedAt, { policy })} was taken back.`
+}
+
+/** A moment as people at a door read it: in the time zone of the policy, where it has one. */
+export function describeMoment(at: Date, plan: Pick<RedemptionPlan, 'policy'>): string {
+  const local = DateTime.fromJSDate(at, { zone: zoneOf(plan) }).setLocale('en')
+  return `${local.toFormat("d LLL yyyy 'at' HH:mm:ss")} ${local.zoneName}`
+}
+
+function zoneOf({ policy }: Pick<RedemptionPlan, 'policy'>): DateTime['zone'] | string {
+  if (policy?.perPeriod) return policy.perPeriod.timezone
+  const start = policy?.windows?.find((window) => window.start !== undefined)?.start
+  return start === undefined ? 'UTC' : DateTime.fromISO(start, { setZone: true }).zone
+}
+
+function expiredMessage(plan: RedemptionPlan, { firstAt }: RedemptionHistory): string {
+  const { expiresAt, at, policy } = plan
+  if (expiresAt && at >= expiresAt) return `Expired on ${describeMoment(expiresAt, plan)}.`
+  if (!policy?.activation || !firstAt) return 'Expired.'
+  const hours = policy.activation.validForHours
+  return `Expired: it was valid for ${hours} hours from its first use on ${describeMoment(firstAt, plan)}.`
+}
+
+const SHOWN_DATES = 5
+
+function validDates({ policy, at }: RedemptionPlan): string {
+  const today = at.toISOString().slice(0, 10)
+  const dates = windowsOf(policy).flatMap(({ date }) => date ?? [])
+  const coming = [...new Set(dates)].filter((date) => date >= today).sort()
+  if (coming.length === 0) return ''
+  const rest = coming.length > SHOWN_DATES ? ` and ${coming.length - SHOWN_DATES} more` : ''
+  return ` Valid on ${coming.slice(0, SHOWN_DATES).join(', ')}${rest}.`
+}
+
+function windowMessage(plan: RedemptionPlan): string {
+  const time = plan.at.getTime()
+  const all = windowsOf(plan.policy)
+  const [next] = all.filter(({ from }) => from > time).sort((a, b) => a.from - b.from)
+  if (next) return `Not valid yet. Valid from ${describeMoment(new Date(next.from), plan)}.`
+  const [last] = all.filter(({ to }) => to <= time).sort((a, b) => b.to - a.to)
+  return last ? `No longer valid, since ${describeMoment(new Date(last.to), plan)}.` : 'Not valid at this time.'
+}
+
+function quotaMessage({ policy, period, windows }: RedemptionPlan, history: RedemptionHistory): string {
+  if (isUsedUpForGood(policy, history)) {
+    return policy.maxUses === 1 ? 'Already used' : `Used up: ${policy.maxUses} of ${policy.maxUses} uses, the first`
+  }
+  if (policy?.perPeriod && period && isPeriodFull(policy, history)) {
+    const { unit, count } = policy.perPeriod
+    return `Used up for this ${unit}: ${count} of ${count} uses, the first`
+  }
+  const uses = windows.reduce((sum, { maxUses }) => sum + (maxUses ?? 0), 0)
+  return `Used up for this time: ${uses} of ${uses} uses, the first`
+}
+
+/** When a use was first taken that stands in the way now: of the context, the pass, the period or the window. */
+export function firstUseAt(code: ScanReasonCode, { policy, windows }: RedemptionPlan, history: RedemptionHistory) {
+  if (code === 'already_scanned') return history.contextFirstAt
+  if (code !== 'quota_exhausted') return null
+  if (isUsedUpForGood(policy, history)) return history.firstAt
+  if (isPeriodFull(policy, history)) return history.counts.get(PERIOD)?.firstAt ?? null
+  const moments = windows.flatMap(({ key }) => history.counts.get(key)?.firstAt ?? [])
+  return moments.reduce<Date | null>((first, at) => (first && first <= at ? first : at), null)
+}
+
+function isUsedUpForGood(
+  policy: RedemptionPolicy | null,
+  { total }: RedemptionHistory,
+): policy is RedemptionPolicy & { maxUses: number } {
+  return policy?.maxUses !== undefined && total >= policy.maxUses
+}
+
+function isPeriodFull(policy: RedemptionPolicy | null, { counts }: RedemptionHistory): boolean {
+  return policy?.perPeriod !== undefined && (counts.get(PERIOD)?.count ?? 0) >= policy.perPeriod.count
+}
+
+function firstUse(code: ScanReasonCode, { plan, history, firstPlace }: MessageFacts): string {
+  const at = firstUseAt(code, plan, history)
+  return at ? ` on ${describeMoment(at, plan)}${firstPlace ? `, ${firstPlace}` : ''}` : ''
+}
+
+function cooldownMessage(plan: RedemptionPlan, { previousAt, nextAt }: RedemptionHistory): string {
+  const { at, policy } = plan
+  const interval = (policy?.minIntervalMinutes ?? 0) * 60_000
+  if (previousAt && at.getTime() - previousAt.getTime() < interval) {
+    const again = new Date(previousAt.getTime() + interval)
+    return `Too soon: last used on ${describeMoment(previousAt, plan)}. Valid again on ${describeMoment(again, plan)}.`
+  }
+  return `Too close to another use${nextAt ? ` on ${describeMoment(nextAt, plan)}` : ''}.`
+}
+
+function countedUse({ policy, windows, period }: RedemptionPlan, history: RedemptionHistory): string {
+  if (policy?.maxUses !== undefined && policy.maxUses > 1) return ` Use ${history.total + 1} of ${policy.maxUses}.`
+  if (policy?.perPeriod && period) {
+    const use = (history.counts.get(PERIOD)?.count ?? 0) + 1
+    return ` Use ${use} of ${policy.perPeriod.count} this ${policy.perPeriod.unit}.`
+  }
+  const charged = windows.find(({ maxUses }) => maxUses !== null && maxUses > 1)
+  if (charged) return ` Use ${(history.counts.get(charged.key)?.count ?? 0) + 1} of ${charged.maxUses} at this time.`
+  return ''
+}

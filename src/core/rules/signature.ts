@@ -1,0 +1,154 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+
+/**
+ * The signature of webhook deliveries (spec 6): `t=<unix seconds>,v1=<hex>`, where v1 is the HMAC-SHA256 of
+ * `<t>.<raw body>`, keyed with the whole secret, `whsec_` included. While a secret is being rotated there is a v1 for
+ * each secret that lives, and a receiver accepts any of them.
+ */
+
+export const SIGNATURE_HEADER = 'X-Service-Signature'
+
+/** How far the time of a signature may lie from the receiver's clock, on either side. */
+export const TOLERANCE_SECONDS = 300
+
+export type RefusalReason = 'malformed_header' | 'wrong_secret' | 'body_changed' | 'too_old' | 'too_new'
+
+export type SignatureVerdict =
+  | { ok: true; signedAt: Date }
+  /** `message` says in a sentence what is wrong; `hint`, where there is one, what to look at. */
+  | { ok: false; reason: RefusalReason; message: string; hint?: string }
+
+export interface VerifyOptions {
+  at: Date
+  toleranceSeconds?: number
+}
+
+type Refusal = Extract<SignatureVerdict, { ok: false }>
+
+interface Signature {
+  /** As it stands in the header, since these are the characters that were signed. */
+  t: string
+  tags: Buffer[]
+}
+
+/** @param secrets those that live now, the newest first; at least one */
+export function sign(rawBody: string | Uint8Array, secrets: readonly string[], at: Date): string {
+  const t = String(unixSeconds(at))
+  return [`t=${t}`, ...secrets.map((secret) => `v1=${tagOf(t, rawBody, secret).toString('hex')}`)].join(',')
+}
+
+/** Judges a delivery by its bytes exactly as they came. The time is looked at last: unsigned, it proves nothing. */
+export function verify(
+  rawBody: string | Uint8Array,
+  header: string,
+  secret: string,
+  { at, toleranceSeconds = TOLERANCE_SECONDS }: VerifyOptions,
+): SignatureVerdict {
+  const signature = parseHeader(header)
+  if ('reason' in signature) return signature
+  if (!isSignedBy(signature, rawBody, secret)) return explainMismatch(signature, Buffer.from(rawBody), secret)
+  const age = unixSeconds(at) - Number(signature.t)
+  if (Math.abs(age) <= toleranceSeconds) return { ok: true, signedAt: new Date(Number(signature.t) * 1000) }
+  return outsideWindow(age, toleranceSeconds)
+}
+
+const MAX_HEADER_LENGTH = 2048
+const TIME = /^(0|[1-9]\d{0,11})$/
+const TAG = /^[0-9a-f]{64}$/i
+
+/** Elements of other names are left alone: they are for receivers of another time. */
+function parseHeader(header: string): Signature | Refusal {
+  if (header === '') return malformed('is missing')
+  if (header.length > MAX_HEADER_LENGTH) return malformed('is too long')
+  const elements = header.split(',').map((element) => element.replace(/^[ \t]+|[ \t]+$/g, ''))
+  if (!elements.every((element) => /^\w+=/.test(element))) return malformed('is not made of name=value pairs')
+  const valuesOf = (name: string) =>
+    elements.filter((element) => element.startsWith(`${name}=`)).map((element) => element.slice(name.length + 1))
+  const [times, tags] = [valuesOf('t'), valuesOf('v1')]
+  if (times.length !== 1) return malformed(times.length === 0 ? 'has no t' : 'has more than one t')
+  if (!TIME.test(times[0]!)) return malformed('has a t that is no time in unix seconds')
+  if (tags.length === 0) return malformed('has no v1')
+  if (!tags.every((tag) => TAG.test(tag))) return malformed('has a v1 that is not 64 hexadecimal digits')
+  return { t: times[0]!, tags: tags.map((tag) => Buffer.from(tag, 'hex')) }
+}
+
+function malformed(problem: string): Refusal {
+  const hint = `The header ${SIGNATURE_HEADER} looks like t=1767225600,v1=<64 hexadecimal digits>.`
+  return { ok: false, reason: 'malformed_header', message: `The signature header ${problem}.`, hint }
+}
+
+/** Compares with every v1 in constant time, whichever of them matches. */
+function isSignedBy({ t, tags }: Signature, rawBody: string | Uint8Array, secret: string): boolean {
+  const expected = tagOf(t, rawBody, secret)
+  return tags.filter((tag) => timingSafeEqual(tag, expected)).length > 0
+}
+
+function outsideWindow(age: number, toleranceSeconds: number): Refusal {
+  const accepted = `at most ${toleranceSeconds} s are accepted.`
+  if (age < 0) {
+    const message = `The signature lies ${-age} s in the future, and ${accepted}`
+    return { ok: false, reason: 'too_new', message, hint: 'Is the clock of the receiver slow?' }
+  }
+  const message = `The signature is ${age} s old, and ${accepted}`
+  return { ok: false, reason: 'too_old', message, hint: 'Is this a replay, or the clock of the receiver fast?' }
+}
+
+/** Bodies beyond this are never sent, and not worth the work of an explanation. */
+const MAX_EXPLAINED_BYTES = 256 * 1024
+
+/** What frameworks and files do to a body, and how each is undone. */
+const changes: readonly { what: string; undo: (body: Buffer) => string | Uint8Array | undefined }[] = [
+  { what: 'a newline was added at its end', undo: (body) => body.toString().replace(/[\r\n]+$/, '') },
+  { what: 'a byte order mark was put before it', undo: (body) => body.toString().replace(/^\uFEFF/, '') },
+  { what: 'its JSON was parsed and serialised again', undo: (body) => JSON.stringify(parseJson(body)) },
+  { what: 'it was put into a JSON string', undo: (body) => textIn(parseJson(body)) },
+  { what: 'its UTF-8 was read as Latin-1', undo: (body) => Buffer.from(body.toString(), 'latin1') },
+]
+
+function explainMismatch(signature: Signature, body: Buffer, secret: string): Refusal {
+  const isSigned = (bytes: string | Uint8Array | undefined, key = secret) =>
+    bytes !== undefined && isSignedBy(signature, bytes, key)
+  const isSmall = body.length <= MAX_EXPLAINED_BYTES
+  const change = isSmall ? changes.find(({ undo }) => isSigned(undo(body))) : undefined
+  if (change) return bodyChanged(`The body was changed after it was signed: ${change.what}.`)
+  if ([secret.trim(), `whsec_${secret.trim()}`].some((key) => isSigned(body, key))) {
+    const hint = 'The key is the whole secret with whsec_, and nothing around it.'
+    return { ok: false, reason: 'wrong_secret', message: 'The secret is not written as it was given.', hint }
+  }
+  // Deliveries are compact JSON, so whatever the secret is, another spelling was not what was sent.
+  if (isSmall && JSON.stringify(parseJson(body)) !== body.toString()) {
+    return bodyChanged('The body was changed after it was signed: it is not the compact JSON that is sent.')
+  }
+  return {
+    ok: false,
+    reason: 'wrong_secret',
+    message: 'No signature matches: most likely the secret is not the one of this endpoint.',
+    hint: 'Look at the endpoint and its last rotation. Else somebody changed what the body says.',
+  }
+}
+
+function bodyChanged(message: string): Refusal {
+  const hint =
+    'Verify the raw bytes as they came, before any parser: JSON that is serialised again has another signature.'
+  return { ok: false, reason: 'body_changed', message, hint }
+}
+
+function parseJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString())
+  } catch {
+    return undefined
+  }
+}
+
+function textIn(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+function tagOf(t: string, rawBody: string | Uint8Array, secret: string): Buffer {
+  return createHmac('sha256', secret).update(`${t}.`).update(rawBody).digest()
+}
+
+function unixSeconds(at: Date): number {
+  return Math.floor(at.getTime() / 1000)
+}

@@ -1,0 +1,20 @@
+import { promisify } from 'node:util'
+import { constants, gzip } from 'node:zlib'
+
+const run = promisify(gzip)
+
+/** Off the main thread, and fast rather than small: JSON shrinks to a fraction at any level. */
+export async function compress(text: string): Promise<Uint8Array<ArrayBuffer>> {
+  return new Uint8Array(await run(text, { level: constants.Z_BEST_SPEED }))
+}
+
+/** Whether whoever asks takes gzip (RFC 9110, section 12.5.3); a weight of 0 refuses it. */
+export function acceptsGzip(headers: Headers): boolean {
+  const weights = new Map<string, number>()
+  for (const item of (headers.get('accept-encoding') ?? '').toLowerCase().split(',')) {
+    const [coding = '', ...parameters] = item.split(';').map((part) => part.trim())
+    const weight = parameters.find((parameter) => parameter.startsWith('q='))
+    weights.set(coding, weight === undefined ? 1 : Number(weight.slice(2)))
+  }
+  return (weights.get('gzip') ?? weights.get('x-gzip') ?? weights.get('*') ?? 0) > 0
+}

@@ -1,0 +1,84 @@
+import type { scanner as contract } from '../../core/contract/scanner.ts'
+import { invalid, Problem } from '../../core/errors.ts'
+import { effectiveStatus } from '../../core/rules/pass-status.ts'
+import {
+  decodeSnapshotCursor,
+  encodeSnapshotCursor,
+  generatedAt,
+  isStale,
+  type Snapshot,
+  startSnapshot,
+} from '../../core/rules/snapshot.ts'
+import type { DoorListEntry } from '../../storage/door-list.ts'
+import type { RequestContext } from '../context.ts'
+import type { Handlers } from '../mount.ts'
+import { reportScans } from './report-scans.ts'
+
+export const scanner: Handlers<typeof contract> = {
+  snapshot: async ({ query }, context) => {
+    requireOfflineScanning(context)
+    const { store, workspaceId, now } = context
+    const snapshot = query.cursor === undefined ? await beginSnapshot(query.projectId, context) : readCursor(query)
+    if (isStale(snapshot, now)) throw new Problem('SCANNER_SNAPSHOT_STALE', { details: { snapshotId: snapshot.id } })
+    const { rows, hasMore } = await store.doorList.list(workspaceId, {
+      projectId: snapshot.projectId,
+      madeUntil: generatedAt(snapshot),
+      limit: query.limit,
+      ...(snapshot.passId !== undefined && { after: snapshot.passId }),
+    })
+    const last = rows.at(-1)
+    return {
+      status: 200,
+      body: {
+        id: snapshot.id,
+        projectId: snapshot.projectId,
+        generatedAt: generatedAt(snapshot).toISOString(),
+        items: rows.map((entry) => toItem(entry, now)),
+        nextCursor: hasMore && last ? encodeSnapshotCursor(snapshot, last.passId) : null,
+        hasMore,
+      },
+    }
+  },
+
+  report: async ({ body }, context) => {
+    requireOfflineScanning(context)
+    return { status: 200, body: { results: await reportScans(body.scans, context) } }
+  },
+}
+
+/** @throws Problem SCANNER_OFFLINE_DISABLED */
+function requireOfflineScanning({ token }: RequestContext): void {
+  if (!token.workspace.offlineScanning) throw new Problem('SCANNER_OFFLINE_DISABLED')
+}
+
+type Walk = Snapshot & { passId?: string }
+
+async function beginSnapshot(projectId: string | undefined, context: RequestContext): Promise<Walk> {
+  const { store, workspaceId, now } = context
+  if (projectId !== undefined && !(await store.projects.find(workspaceId, projectId))) {
+    throw new Problem('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
+  }
+  return startSnapshot(projectId ?? null, now)
+}
+
+/** A project that is named beside the cursor must be that of the snapshot. */
+function readCursor({ cursor, projectId }: { cursor?: string | undefined; projectId?: string | undefined }): Walk {
+  const walk = decodeSnapshotCursor(cursor!)
+  if (!walk) throw invalid([{ path: ['cursor'], message: 'Is no cursor of a snapshot' }])
+  if (projectId !== undefined && projectId !== walk.projectId) {
+    throw invalid([{ path: ['cursor'], message: 'Belongs to the snapshot of another project; start without a cursor' }])
+  }
+  return walk
+}
+
+function toItem({ expiresAt, acceptedScans, ...entry }: DoorListEntry, now: Date) {
+  return {
+    ...entry,
+    status: effectiveStatus({ status: entry.status, expiresAt }, now),
+    expiresAt: expiresAt?.toISOString() ?? null,
+    acceptedScans: acceptedScans.map(({ scannedAt, scanContextKey }) => ({
+      scannedAt: scannedAt.toISOString(),
+      scanContextKey: scanContextKey || null,
+    })),
+  }
+}

@@ -1,0 +1,115 @@
+import type { webhooks as contract, Webhook } from '../../core/contract/webhooks.ts'
+import { invalid, Problem } from '../../core/errors.ts'
+import { newId } from '../../core/ids.ts'
+import type { StoredWebhook } from '../../storage/webhooks.ts'
+import type { Handlers } from '../mount.ts'
+import type { Outbound } from '../outbound.ts'
+import { disableWebhook, endDeliveries } from '../webhook-health.ts'
+import { showDelivery } from './deliveries.ts'
+import { toPage } from './page.ts'
+
+/** So long the secret of before a rotation still signs. */
+const OVERLAP_MS = 24 * 3_600_000
+
+export const webhooks: Handlers<typeof contract> = {
+  list: async ({ query }, { store, workspaceId }) => {
+    const page = await store.webhooks.list(workspaceId, query)
+    return { status: 200, body: toPage({ ...page, rows: page.rows.map(showWebhook) }) }
+  },
+
+  create: async ({ body }, { store, webhookSecrets, outbound, workspaceId, now }) => {
+    requireAllowed(body.url, outbound)
+    const id = newId(now)
+    const { secret, sealed } = webhookSecrets.make(id)
+    const fields = { ...body, secret: sealed }
+    const webhook = await store.transaction((tx) => tx.webhooks.insert(workspaceId, id, fields, now))
+    return { status: 201, body: { ...showWebhook(webhook), secret } }
+  },
+
+  get: async ({ params }, { store, workspaceId }) => ({
+    status: 200,
+    body: showWebhook((await store.webhooks.find(workspaceId, params.id)) ?? missing(params.id)),
+  }),
+
+  update: async ({ params, body }, { store, outbound, workspaceId, now }) => {
+    if (Object.keys(body).length === 0) {
+      throw new Problem('MISSING_REQUIRED_FIELD', { message: 'Give at least one of url, events and description.' })
+    }
+    if (body.url !== undefined) requireAllowed(body.url, outbound)
+    const webhook = await store.transaction((tx) => tx.webhooks.update(workspaceId, params.id, body, now))
+    return { status: 200, body: showWebhook(webhook ?? missing(params.id)) }
+  },
+
+  delete: ({ params }, { store, workspaceId, now, correlationId }) =>
+    store.transaction(async (tx) => {
+      const webhook = (await tx.webhooks.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
+      await tx.webhooks.delete(workspaceId, params.id)
+      await endDeliveries(tx, webhook, { before: webhook.generation + 1, at: now, correlationId })
+      return { status: 204, body: undefined }
+    }),
+
+  enable: ({ params }, { store, workspaceId, now }) =>
+    store.transaction(async (tx) => {
+      const webhook = (await tx.webhooks.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
+      const isEnabled = webhook.status === 'ENABLED'
+      return {
+        status: 200,
+        body: showWebhook(isEnabled ? webhook : (await tx.webhooks.setEnabled(workspaceId, params.id, now))!),
+      }
+    }),
+
+  disable: ({ params }, { store, workspaceId, now, correlationId }) =>
+    store.transaction(async (tx) => {
+      const webhook = (await tx.webhooks.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
+      const isDisabled = webhook.status === 'DISABLED'
+      const reason = { reason: 'An owner disabled it.', at: now, correlationId }
+      return { status: 200, body: showWebhook(isDisabled ? webhook : await disableWebhook(tx, webhook, reason)) }
+    }),
+
+  test: ({ params }, { store, workspaceId, now, correlationId }) =>
+    store.transaction(async (tx) => {
+      const webhook = (await tx.webhooks.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
+      if (webhook.status === 'DISABLED') {
+        const details = { webhookId: webhook.id }
+        throw new Problem('CONFLICT', { message: 'The webhook is disabled; enable it first.', details })
+      }
+      const data = { webhookId: webhook.id }
+      const event = { type: 'webhook.test' as const, subject: webhook.id, data, correlationId }
+      return { status: 202, body: showDelivery(await tx.events.insertFor(workspaceId, webhook, event, now)) }
+    }),
+
+  rotateSecret: async ({ params }, { store, webhookSecrets, workspaceId, now }) => {
+    const { secret, sealed } = webhookSecrets.make(params.id)
+    const options = { previousUntil: new Date(now.getTime() + OVERLAP_MS), at: now }
+    const webhook = await store.transaction((tx) => tx.webhooks.setSecret(workspaceId, params.id, sealed, options))
+    return { status: 200, body: { ...showWebhook(webhook ?? missing(params.id)), secret } }
+  },
+
+  listDeliveries: async ({ params, query }, { store, workspaceId }) => {
+    if (!(await store.webhooks.find(workspaceId, params.id))) missing(params.id)
+    const page = await store.deliveries.list(workspaceId, { ...query, webhookId: [params.id] })
+    return { status: 200, body: toPage({ ...page, rows: page.rows.map(showDelivery) }) }
+  },
+}
+
+function showWebhook(webhook: StoredWebhook): Webhook {
+  return {
+    id: webhook.id,
+    url: webhook.url,
+    events: webhook.events,
+    description: webhook.description,
+    status: webhook.status,
+    disabledReason: webhook.disabledReason,
+    createdAt: webhook.createdAt,
+    updatedAt: webhook.updatedAt,
+  }
+}
+
+function requireAllowed(url: string, outbound: Outbound): void {
+  const message = outbound.refusal(url)
+  if (message !== undefined) throw invalid([{ path: ['url'], message }])
+}
+
+function missing(webhookId: string): never {
+  throw new Problem('WEBHOOK_NOT_FOUND', { details: { webhookId } })
+}

@@ -1,0 +1,50 @@
+import { randomBytes } from 'node:crypto'
+import { isSealedUnder, seal, unseal } from '../core/rules/seal.ts'
+import type { Store } from '../storage/store.ts'
+import type { StoredWebhook } from '../storage/webhooks.ts'
+import type { ServerKeys } from './server-key.ts'
+
+/** Signing secrets: shown once, kept encrypted. */
+export interface WebhookSecrets {
+  /** A new secret, as it is shown and as it is stored for the webhook. */
+  make(webhookId: string): { secret: string; sealed: string }
+  /**
+   * The secrets that sign at a moment, the newest first.
+   * @throws SealError
+   */
+  living(webhook: StoredWebhook, at: Date): string[]
+  /** Encrypts whatever is not under the current key anew, so that previous keys can be taken out of use. */
+  reseal(store: Store): Promise<void>
+}
+
+const SECRET_BYTES = 32
+
+export function createWebhookSecrets({ current, previous }: ServerKeys): WebhookSecrets {
+  const keys = [current, ...previous]
+  const renewed = (sealed: string, id: string) =>
+    isSealedUnder(sealed, current) ? sealed : seal(unseal(sealed, id, keys), id, current)
+  return {
+    make(webhookId) {
+      const secret = `whsec_${randomBytes(SECRET_BYTES).toString('base64url')}`
+      return { secret, sealed: seal(secret, webhookId, current) }
+    },
+    living(webhook, at) {
+      const { id, secret, previousSecret, previousSecretUntil } = webhook
+      const isRotating = previousSecret !== null && previousSecretUntil !== null && at < previousSecretUntil
+      return [secret, ...(isRotating ? [previousSecret] : [])].map((sealed) => unseal(sealed, id, keys))
+    },
+    async reseal(store) {
+      const stale = (await store.webhooks.listSecrets()).filter(({ secrets }) =>
+        Object.values(secrets).some((sealed) => sealed !== null && !isSealedUnder(sealed, current)),
+      )
+      for (const { id, secrets } of stale) {
+        await store.transaction((tx) =>
+          tx.webhooks.replaceSecrets(id, secrets, {
+            secret: renewed(secrets.secret, id),
+            previousSecret: secrets.previousSecret && renewed(secrets.previousSecret, id),
+          }),
+        )
+      }
+    },
+  }
+}

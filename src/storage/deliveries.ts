@@ -1,0 +1,246 @@
+import type { Knex } from 'knex'
+import type { Attempt, Delivery, DeliveryStatus } from '../core/contract/deliveries.ts'
+import { newId } from '../core/ids.ts'
+import { type AttemptFacts, afterAttempt, redelivered } from '../core/rules/delivery.ts'
+import { envelopeText } from '../core/rules/envelope.ts'
+import { type DeliveryRow, type StoredDelivery, toDelivery, toDeliveryRow } from './delivery-row.ts'
+import { forUpdate, insertMany } from './dialect.ts'
+import { type ListPage, type ListRequest, type ListSpec, listPage } from './list.ts'
+
+/** An endpoint that something is sent to. */
+export interface Target {
+  id: string
+  generation: number
+}
+
+/** An event that stands in its table. */
+export interface EventRow {
+  id: string
+  type: Delivery['eventType']
+}
+
+/** A delivery whose attempt is due, with the text that every attempt sends. */
+export interface DueDelivery extends StoredDelivery {
+  payload: string
+}
+
+/** One attempt that was made. */
+export interface MadeAttempt extends AttemptFacts {
+  delivery: DueDelivery
+  startedAt: Date
+  durationMs: number
+}
+
+export interface DeliveryFilters extends ListRequest {
+  webhookId?: string[] | undefined
+  eventType?: Delivery['eventType'][] | undefined
+  status?: DeliveryStatus[] | undefined
+}
+
+interface EventColumns {
+  correlation_id: string | null
+  data: string
+}
+
+const SPEC: ListSpec = {
+  name: 'webhook_deliveries',
+  id: 'webhook_deliveries.id',
+  // Ids ascend with the time of creation.
+  sorts: { createdAt: { key: 'webhook_deliveries.id' } },
+}
+
+const ENDED_WITH_ENDPOINT = 'The webhook was disabled or deleted.'
+
+/** Events on their way to endpoints, and every attempt that was made. */
+export class Deliveries {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  async insert(workspaceId: string, pairs: { event: EventRow; target: Target }[], at: Date): Promise<StoredDelivery[]> {
+    const deliveries = pairs.map(({ event, target }) => newDelivery(workspaceId, event, target, at))
+    await insertMany(this.db, 'webhook_deliveries', deliveries.map(toDeliveryRow))
+    return deliveries
+  }
+
+  async find(workspaceId: string, id: string): Promise<StoredDelivery | undefined> {
+    const row: DeliveryRow | undefined = await this.one(workspaceId, id).first()
+    return row && toDelivery(row)
+  }
+
+  /** What every attempt sends. */
+  async findPayload(workspaceId: string, id: string): Promise<string | undefined> {
+    const row: (DeliveryRow & EventColumns) | undefined = await this.withEvents(workspaceId)
+      .where('webhook_deliveries.id', id)
+      .first()
+    return row && payloadOf(row)
+  }
+
+  /** Oldest first. */
+  async listAttempts(workspaceId: string, deliveryId: string): Promise<Attempt[]> {
+    const rows = await this.db('webhook_attempts')
+      .where({ workspace_id: workspaceId, delivery_id: deliveryId })
+      .orderBy('number')
+    return rows.map((row) => ({
+      at: new Date(row.started_at).toISOString(),
+      durationMs: row.duration_ms,
+      responseCode: row.response_code,
+      error: row.error,
+    }))
+  }
+
+  async list(workspaceId: string, request: DeliveryFilters): Promise<ListPage<StoredDelivery>> {
+    const filtered = this.db('webhook_deliveries').where('webhook_deliveries.workspace_id', workspaceId)
+    if (request.webhookId) filtered.whereIn('webhook_deliveries.webhook_id', request.webhookId)
+    if (request.eventType) filtered.whereIn('webhook_deliveries.event_type', request.eventType)
+    if (request.status) filtered.whereIn('webhook_deliveries.status', request.status)
+    const page = await listPage<DeliveryRow>(this.db, filtered, SPEC, request, (query) =>
+      query.select('webhook_deliveries.*'),
+    )
+    return { ...page, rows: page.rows.map(toDelivery) }
+  }
+
+  /** Makes a delivery due now, by hand; the caller holds its endpoint. */
+  async redeliver(workspaceId: string, id: string, target: Target, at: Date): Promise<StoredDelivery | undefined> {
+    const row: DeliveryRow | undefined = await forUpdate(this.db, this.one(workspaceId, id)).first()
+    if (!row) return undefined
+    const delivery = toDelivery(row)
+    // What an older generation still has planned ended with it.
+    const current = delivery.generation === target.generation ? delivery : { ...delivery, status: 'FAILED' as const }
+    const queued = { ...delivery, ...redelivered(current, at), generation: target.generation, updatedAt: at }
+    await this.one(workspaceId, id).update(toDeliveryRow(queued))
+    return queued
+  }
+
+  /** What is due for an endpoint but for those that are under way, what has waited longest first. */
+  async listDue(
+    workspaceId: string,
+    target: Target,
+    { at, limit, underWay }: { at: Date; limit: number; underWay: string[] },
+  ): Promise<DueDelivery[]> {
+    const rows: (DeliveryRow & EventColumns)[] = await this.withEvents(workspaceId)
+      .where('webhook_deliveries.webhook_id', target.id)
+      .where('webhook_deliveries.generation', target.generation)
+      .where('webhook_deliveries.status', 'PENDING')
+      .where('webhook_deliveries.due_at', '<=', at.getTime())
+      .whereNotIn('webhook_deliveries.id', underWay)
+      .orderBy('webhook_deliveries.due_at')
+      .limit(limit)
+    return rows.map((row) => ({ ...toDelivery(row), payload: payloadOf(row) }))
+  }
+
+  /** When the next attempt to an endpoint is due; undefined where none is. */
+  async findNextDue(workspaceId: string, target: Target): Promise<Date | undefined> {
+    const row: { due_at: number } | undefined = await this.pending(workspaceId, target.id)
+      .where('generation', target.generation)
+      .orderBy('due_at')
+      .first('due_at')
+    return row && new Date(row.due_at)
+  }
+
+  /** Writes attempts and what they make of their deliveries. The caller is the only one that sends to the endpoint. */
+  async record(workspaceId: string, attempts: MadeAttempt[]): Promise<void> {
+    const ids = attempts.map(({ delivery }) => delivery.id)
+    const chosen = this.db('webhook_deliveries').where({ workspace_id: workspaceId }).whereIn('id', ids)
+    const rows: DeliveryRow[] = await forUpdate(this.db, chosen.orderBy('id'))
+    const current = new Map(rows.map((row) => [row.id, toDelivery(row)]))
+    const made = attempts.flatMap((attempt) => {
+      const delivery = current.get(attempt.delivery.id)
+      if (!delivery) return []
+      return [
+        {
+          attempt,
+          after: { ...delivery, ...afterAttempt(delivery, attempt.delivery, attempt), updatedAt: attempt.at },
+        },
+      ]
+    })
+    if (made.length === 0) return
+    await this.db('webhook_deliveries')
+      .insert(made.map(({ after }) => toDeliveryRow(after)))
+      .onConflict('id')
+      .merge(CHANGED_COLUMNS)
+    await insertMany(
+      this.db,
+      'webhook_attempts',
+      made.map(({ attempt: { outcome, startedAt, durationMs }, after }) => ({
+        workspace_id: workspaceId,
+        delivery_id: after.id,
+        number: after.attemptCount,
+        started_at: startedAt.getTime(),
+        duration_ms: durationMs,
+        response_code: outcome.responseCode,
+        error: outcome.error,
+      })),
+    )
+  }
+
+  /** True where something still waits for an older generation of the endpoint. */
+  async hasStale(workspaceId: string, webhookId: string, before: number): Promise<boolean> {
+    return (await this.pending(workspaceId, webhookId).where('generation', '<', before).first('id')) !== undefined
+  }
+
+  /** Ends as many of those. */
+  async end(
+    workspaceId: string,
+    webhookId: string,
+    { before, at, limit }: { before: number; at: Date; limit: number },
+  ): Promise<void> {
+    const chosen = this.pending(workspaceId, webhookId).where('generation', '<', before).limit(limit).select('id')
+    await this.db('webhook_deliveries').whereIn('id', chosen).update({
+      status: 'FAILED',
+      due_at: null,
+      resume_at: null,
+      is_redelivery: false,
+      last_error: ENDED_WITH_ENDPOINT,
+      updated_at: at.getTime(),
+    })
+  }
+
+  private one(workspaceId: string, id: string) {
+    return this.db('webhook_deliveries').where({ workspace_id: workspaceId, id })
+  }
+
+  private pending(workspaceId: string, webhookId: string) {
+    return this.db('webhook_deliveries').where({ workspace_id: workspaceId, webhook_id: webhookId, status: 'PENDING' })
+  }
+
+  private withEvents(workspaceId: string) {
+    return this.db('webhook_deliveries')
+      .join('events', 'events.id', 'webhook_deliveries.event_id')
+      .where('webhook_deliveries.workspace_id', workspaceId)
+      .select('webhook_deliveries.*', 'events.correlation_id', 'events.data')
+  }
+}
+
+const CHANGED_COLUMNS = [
+  ...['status', 'due_at', 'scheduled_attempts', 'is_redelivery', 'resume_at', 'attempt_count'],
+  ...['last_response_code', 'last_error', 'updated_at'],
+]
+
+function newDelivery(workspaceId: string, event: EventRow, target: Target, at: Date): StoredDelivery {
+  return {
+    id: newId(at),
+    workspaceId,
+    webhookId: target.id,
+    eventId: event.id,
+    eventType: event.type,
+    generation: target.generation,
+    status: 'PENDING',
+    dueAt: at,
+    scheduledAttempts: 0,
+    isRedelivery: false,
+    resumeAt: null,
+    attemptCount: 0,
+    lastResponseCode: null,
+    lastError: null,
+    createdAt: at,
+    updatedAt: at,
+  }
+}
+
+function payloadOf(row: DeliveryRow & EventColumns): string {
+  const { id, event_type: type, correlation_id: correlationId } = row
+  return envelopeText({ id, type, timestamp: new Date(row.created_at).toISOString(), correlationId }, row.data)
+}

@@ -1,0 +1,101 @@
+import type { Knex } from 'knex'
+import { moment } from './moment.ts'
+
+/** What figures of the ledger are narrowed by (spec 4.13). */
+export interface ScanStatsRequest {
+  projectId?: string[] | undefined
+  templateId?: string[] | undefined
+  scanContextKey?: string[] | undefined
+  scanContextFrom?: string | undefined
+  scanContextUntil?: string | undefined
+  scanned?: { from?: Date; to?: Date } | undefined
+}
+
+export interface ScanFigures {
+  totalPasses: number
+  redeemed: number
+  totalScans: number
+  totalDenied: number
+  lastScanAt: Date | null
+}
+
+const NONE: ScanFigures = { totalPasses: 0, redeemed: 0, totalScans: 0, totalDenied: 0, lastScanAt: null }
+
+/**
+ * Figures by project; under null, what belongs to none, or to one that was deleted. Each of the three statements counts
+ * along an index of the project and reads no row.
+ */
+export async function countScans(
+  db: Knex,
+  workspaceId: string,
+  request: ScanStatsRequest,
+): Promise<Map<string | null, ScanFigures>> {
+  const own = (table: string) => narrowed(db(table).where(`${table}.workspace_id`, workspaceId), table, request)
+  const [passes, redeemed, scans, projects] = await Promise.all([
+    own('passes').groupBy('project_id').select('project_id').count({ n: '*' }),
+    ofScans(own('accepted_scans'), request).groupBy('project_id').select('project_id').countDistinct({ n: 'pass_id' }),
+    ofScans(own('scans'), request)
+      .whereNot('result', 'reversal')
+      .groupBy('project_id', 'result')
+      .select('project_id', 'result')
+      .max({ last: 'scanned_at' })
+      .count({ n: '*' }),
+    db('projects').where({ workspace_id: workspaceId }).pluck('id'),
+  ])
+  const known = new Set<string>(projects)
+  const figures = new Map<string | null, ScanFigures>()
+  const add = (projectId: string | null, part: (sum: ScanFigures) => Partial<ScanFigures>) => {
+    const key = projectId !== null && known.has(projectId) ? projectId : null
+    const sum = figures.get(key) ?? NONE
+    figures.set(key, { ...sum, ...part(sum) })
+  }
+  for (const { project_id, n } of passes as Row[]) add(project_id, (sum) => ({ totalPasses: sum.totalPasses + n }))
+  for (const { project_id, n } of redeemed as Row[]) add(project_id, (sum) => ({ redeemed: sum.redeemed + n }))
+  for (const { project_id, result, n, last } of scans as (Row & { result: string; last: number })[]) {
+    add(project_id, (sum) => ({
+      totalScans: sum.totalScans + n,
+      totalDenied: sum.totalDenied + (result === 'denied' ? n : 0),
+      lastScanAt: moment(Math.max(last, sum.lastScanAt?.getTime() ?? last)),
+    }))
+  }
+  // Passes of a project that is being deleted no longer belong to it.
+  if (request.projectId) figures.delete(null)
+  return figures
+}
+
+export function sumFigures(parts: Iterable<ScanFigures>): ScanFigures {
+  return [...parts].reduce(
+    (sum, part) => ({
+      totalPasses: sum.totalPasses + part.totalPasses,
+      redeemed: sum.redeemed + part.redeemed,
+      totalScans: sum.totalScans + part.totalScans,
+      totalDenied: sum.totalDenied + part.totalDenied,
+      lastScanAt:
+        !sum.lastScanAt || (part.lastScanAt && part.lastScanAt > sum.lastScanAt) ? part.lastScanAt : sum.lastScanAt,
+    }),
+    NONE,
+  )
+}
+
+interface Row {
+  project_id: string | null
+  n: number
+}
+
+function narrowed(query: Knex.QueryBuilder, table: string, { projectId, templateId }: ScanStatsRequest) {
+  if (projectId) query.whereIn(`${table}.project_id`, projectId)
+  if (templateId) query.whereIn(`${table}.template_id`, templateId)
+  return query
+}
+
+function ofScans(query: Knex.QueryBuilder, request: ScanStatsRequest): Knex.QueryBuilder {
+  const { scanContextKey, scanContextFrom, scanContextUntil, scanned } = request
+  if (scanContextKey) query.whereIn('scan_context_key', scanContextKey)
+  // Scans without a context stand in no range, however wide.
+  if (scanContextFrom !== undefined) query.where('scan_context_key', '>=', scanContextFrom)
+  if (scanContextUntil !== undefined)
+    query.where('scan_context_key', '<=', scanContextUntil).whereNot('scan_context_key', '')
+  if (scanned?.from) query.where('scanned_at', '>=', scanned.from.getTime())
+  if (scanned?.to) query.where('scanned_at', '<=', scanned.to.getTime())
+  return query
+}

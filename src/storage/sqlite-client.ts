@@ -1,0 +1,76 @@
+import { createRequire } from 'node:module'
+import type { Knex } from 'knex'
+
+/** A connection of the sqlite3 package, with what is kept beside it. */
+interface Connection {
+  prepare(sql: string, done: (error: Error | null) => void): Statement
+  statements?: Map<string, Statement>
+}
+
+interface Statement {
+  all(bindings: unknown[], done: Done): void
+  finalize(): void
+}
+
+type Done = (error: Error | null, rows?: unknown[]) => void
+
+interface Query {
+  options?: { name?: string }
+}
+
+/**
+ * knex's client for SQLite but for two things. It opens a deferred transaction: one that reads first and writes later
+ * fails at once with SQLITE_BUSY when another process wrote in between, whatever the timeout; BEGIN IMMEDIATE waits its
+ * turn instead. And it prepares every statement anew: one that has a name is kept with its connection, as pg does.
+ */
+export function sqliteClient(): typeof Knex.Client {
+  const require = createRequire(import.meta.url)
+  const Client = require('knex/lib/dialects/sqlite3/index.js')
+  const Transaction = require('knex/lib/dialects/sqlite3/execution/sqlite-transaction.js')
+  class ImmediateTransaction extends Transaction {
+    begin(connection: unknown) {
+      return this.query(connection, 'BEGIN IMMEDIATE;')
+    }
+  }
+  const create = (...args: unknown[]) => Reflect.construct(ImmediateTransaction, args)
+  return class SqliteClient extends Client {
+    transaction(...args: unknown[]) {
+      return create(this, ...args)
+    }
+
+    _query(connection: Connection, query: Query) {
+      const name = query.options?.name
+      return super._query(name === undefined ? connection : preparing(connection, name), query)
+    }
+
+    destroyRawConnection(connection: Connection) {
+      // SQLite does not close a connection that still has statements.
+      for (const statement of connection.statements?.values() ?? []) statement.finalize()
+      return super.destroyRawConnection(connection)
+    }
+  } as unknown as typeof Knex.Client
+}
+
+/** What stands in for a connection while it runs a statement that has a name. */
+function preparing(connection: Connection, name: string) {
+  connection.statements ??= new Map()
+  const { statements } = connection
+  return {
+    all(sql: string, bindings: unknown[], done: Done): void {
+      const run = (statement: Statement) => statement.all(bindings, done)
+      const kept = statements.get(name)
+      if (kept) {
+        run(kept)
+        return
+      }
+      const statement = connection.prepare(sql, (error) => {
+        if (error) {
+          done(error)
+          return
+        }
+        statements.set(name, statement)
+        run(statement)
+      })
+    },
+  }
+}

@@ -1,0 +1,123 @@
+import { appendFileSync, existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { openExportFile } from '../../../src/cli/export/export-file.ts'
+import { exportPages } from '../../../src/cli/export/export-pages.ts'
+import type { ExportHead } from '../../../src/cli/export/journal.ts'
+import { csvFormat } from '../../../src/cli/page-format.ts'
+import type { Page } from '../../../src/core/contract/common.ts'
+import { temporaryFolder } from '../../support/databases.ts'
+
+const head: ExportHead = {
+  ...{ format: 1, server: 'http://a', workspaceId: 'w' },
+  settings: { format: 'csv', result: 'denied' },
+}
+const columns = [['n', (n: number) => n] as const, ['text', (n: number) => `,"${n}"\né`] as const]
+
+/** A list of the numbers below `total`, whose cursors say which comes next. */
+async function* numbers(total: number, size: number, cursor = '0'): AsyncGenerator<Page<number>> {
+  for (let offset = Number(cursor); offset < total || offset === 0; offset += size) {
+    const items = Array.from({ length: Math.min(size, total - offset) }, (_, index) => offset + index)
+    const hasMore = offset + size < total
+    yield { items, total, limit: size, offset, hasMore, nextCursor: hasMore ? String(offset + size) : null }
+    if (!hasMore) return
+  }
+}
+
+interface Run {
+  pages: number
+  size: number
+}
+
+/** One run of an export, stopped after some pages. */
+async function run(path: string, total: number, { pages, size }: Run, options = { restart: false }, of = head) {
+  const stop = new AbortController()
+  await using file = await openExportFile(path, of, options)
+  let written = 0
+  return await exportPages<number>({
+    pages: () => numbers(total, size, file.start?.cursor),
+    format: csvFormat(columns, { header: file.start === undefined }),
+    startRows: file.start?.rows ?? 0,
+    write: async (text, point) => {
+      await file.append(text, point)
+      written += 1
+      if (written === pages) stop.abort()
+      return true
+    },
+    stop: stop.signal,
+    ...{ showProgress: false, note: () => undefined },
+  })
+}
+
+const whole = (total: number) => {
+  const write = csvFormat(columns, { header: true })
+  return write(Array.from({ length: total }, (_, n) => n))
+}
+
+test('however often an export is interrupted or crashes, the file ends with every row once and no journal', async () => {
+  const folder = temporaryFolder()
+  const runs = fc.array(
+    fc.record({ pages: fc.integer({ min: 1, max: 4 }), size: fc.integer({ min: 1, max: 7 }), torn: fc.string() }),
+    { maxLength: 6 },
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.integer({ min: 0, max: 40 }), runs, async (total, interrupted) => {
+      const path = join(folder, 'ledger.csv')
+      rmSync(path, { force: true })
+      for (const { torn, ...some } of interrupted) {
+        const { cursor } = await run(path, total, some)
+        if (cursor === null) break
+        // What a killed process had written behind its last note.
+        appendFileSync(path, torn)
+      }
+      const end = await run(path, total, { pages: Number.POSITIVE_INFINITY, size: 5 })
+      expect(end).toEqual({ rows: total, cursor: null })
+      expect(readFileSync(path, 'utf8')).toBe(whole(total))
+      expect(existsSync(`${path}.journal`)).toBe(false)
+    }),
+    { numRuns: 60 },
+  )
+})
+
+test('half an export of something else is left alone, unless it is to begin anew', async () => {
+  const path = join(temporaryFolder(), 'ledger.csv')
+  await run(path, 10, { pages: 2, size: 3 })
+  const half = readFileSync(path, 'utf8')
+  for (const [other, said] of [
+    [{ ...head, server: 'http://b' }, 'from another server (http://a)'],
+    [{ ...head, workspaceId: 'x' }, 'from another workspace'],
+    [{ ...head, settings: { ...head.settings, result: 'accepted' } }, 'with another result (denied)'],
+    [{ ...head, settings: { ...head.settings, passId: 'p' } }, 'with another passId (none)'],
+  ] as const) {
+    const going = run(path, 10, { pages: 2, size: 3 }, { restart: false }, other)
+    await expect(going).rejects.toMatchObject({
+      code: 'JOURNAL_MISMATCH',
+      message: `${path} is half an export ${said}`,
+    })
+  }
+  expect(readFileSync(path, 'utf8')).toBe(half)
+  const other = { ...head, settings: { format: 'csv' } }
+  expect(await run(path, 10, { pages: 9, size: 3 }, { restart: true }, other)).toEqual({ rows: 10, cursor: null })
+  expect(readFileSync(path, 'utf8')).toBe(whole(10))
+})
+
+test.each([
+  ['was deleted', (path: string) => rmSync(path)],
+  ['was cut', (path: string) => truncateSync(path, 5)],
+])('a file that %s since is begun anew', async (_, spoil) => {
+  const path = join(temporaryFolder(), 'ledger.csv')
+  await run(path, 10, { pages: 2, size: 3 })
+  spoil(path)
+  expect(await run(path, 10, { pages: 9, size: 3 })).toEqual({ rows: 10, cursor: null })
+  expect(readFileSync(path, 'utf8')).toBe(whole(10))
+})
+
+test('a journal that is none is refused, and a whole file of before is replaced', async () => {
+  const path = join(temporaryFolder(), 'ledger.csv')
+  writeFileSync(path, 'n,text\nof yesterday')
+  expect(await run(path, 2, { pages: 9, size: 3 })).toEqual({ rows: 2, cursor: null })
+  expect(readFileSync(path, 'utf8')).toBe(whole(2))
+  writeFileSync(`${path}.journal`, '{"format":2}')
+  await expect(run(path, 2, { pages: 9, size: 3 })).rejects.toThrow('is no journal of an export')
+})

@@ -1,0 +1,287 @@
+import { expect, test } from 'vitest'
+import type { RedemptionPolicy } from '../../../src/core/contract/redemption.ts'
+import { evaluateRedemption, explainRedemption, redemptionChecks } from '../../../src/core/rules/redemption.ts'
+import { historyOf } from '../../../src/core/rules/redemption-history.ts'
+import { planRedemption, type RedemptionFacts } from '../../../src/core/rules/redemption-plan.ts'
+
+const at = (text: string) => new Date(text)
+const noon = at('2026-03-01T12:00:00Z')
+
+interface Case extends Partial<RedemptionFacts> {
+  /** Accepted before, by time. */
+  scans?: string[]
+}
+
+function judge({ scans = [], ...facts }: Case) {
+  const plan = planRedemption({ status: 'ISSUED', expiresAt: null, policy: null, realTime: noon, ...facts })
+  const history = historyOf(
+    plan,
+    scans.map((time) => ({ scannedAt: at(time), scanContextKey: null })),
+    null,
+  )
+  return { plan, history, verdict: evaluateRedemption(plan, history), checks: explainRedemption(plan, history) }
+}
+
+const over: RedemptionPolicy = { windows: [{ start: '2026-02-01T00:00Z', end: '2026-02-02T00:00Z', maxUses: 1 }] }
+
+/** Each case fails its own check and whatever check of those behind it that can fail beside it. */
+const cases: Record<(typeof redemptionChecks)[number], Case> = {
+  revoked: {
+    status: 'VOID',
+    expiresAt: noon,
+    policy: { ...over, maxUses: 1, minIntervalMinutes: 5 },
+    validityDate: '2026-03-01',
+    scans: ['2026-03-01T11:59:00Z'],
+  },
+  expired: {
+    status: 'QUEUED',
+    expiresAt: noon,
+    policy: { ...over, maxUses: 1, minIntervalMinutes: 5 },
+    validityDate: '2026-03-01',
+    scans: ['2026-03-01T11:59:00Z'],
+  },
+  not_active: {
+    status: 'QUEUED',
+    policy: { ...over, maxUses: 1, minIntervalMinutes: 5 },
+    validityDate: '2026-03-01',
+    scans: ['2026-03-01T11:59:00Z'],
+  },
+  not_valid_context: {
+    policy: { ...over, maxUses: 1, minIntervalMinutes: 5 },
+    validityDate: '2026-03-01',
+    scans: ['2026-03-01T11:59:00Z'],
+  },
+  out_of_window: { policy: { ...over, maxUses: 1, minIntervalMinutes: 5 }, scans: ['2026-03-01T11:59:00Z'] },
+  quota_exhausted: { policy: { maxUses: 1, minIntervalMinutes: 5 }, scans: ['2026-03-01T11:59:00Z'] },
+  cooldown: { policy: { maxUses: 2, minIntervalMinutes: 5 }, scans: ['2026-03-01T11:59:00Z'] },
+  already_scanned: { scans: ['2026-03-01T11:59:00Z'] },
+}
+
+test.each(redemptionChecks)('%s decides over every check behind it', (name) => {
+  const { verdict, checks } = judge(cases[name])
+  expect(verdict.reasonCode).toBe(name)
+  expect(verdict.result).toBe(name === 'already_scanned' ? 'duplicate' : 'denied')
+  const outcomes = checks.map(({ outcome }) => outcome)
+  expect(checks.map(({ check }) => check)).toEqual(redemptionChecks)
+  const index = redemptionChecks.indexOf(name)
+  expect(outcomes.slice(0, index)).not.toContain('failed')
+  expect(outcomes[index]).toBe('failed')
+  // The cases say more than one thing against the pass, or their order would prove nothing.
+  if (!['cooldown', 'already_scanned'].includes(name)) expect(outcomes.slice(index + 1)).toContain('failed')
+})
+
+interface Row {
+  title: string
+  given: Case
+  verdict: string
+}
+
+const window = { start: '2026-03-01T11:00Z', end: '2026-03-01T13:00Z' }
+const overlapping: RedemptionPolicy = {
+  windows: [
+    { start: '2026-03-01T11:00Z', end: '2026-03-01T14:00Z', maxUses: 1 },
+    { start: '2026-03-01T10:00Z', end: '2026-03-01T13:00Z', maxUses: 1 },
+  ],
+}
+
+test.each<Row>([
+  { title: 'at expiresAt itself it is expired', given: { expiresAt: noon }, verdict: 'expired' },
+  { title: 'a millisecond before it is not', given: { expiresAt: at('2026-03-01T12:00:00.001Z') }, verdict: 'valid' },
+  { title: 'EXPIRED is expired, whatever the time', given: { status: 'EXPIRED' }, verdict: 'expired' },
+  { title: 'FAILED is not active', given: { status: 'FAILED' }, verdict: 'not_active' },
+  {
+    title: 'a window begins with its start',
+    given: { policy: { windows: [{ ...window, start: '2026-03-01T13:00+01:00' }] } },
+    verdict: 'valid',
+  },
+  {
+    title: 'and ends before its end',
+    given: { policy: { windows: [{ ...window, end: '2026-03-01T12:00Z' }] } },
+    verdict: 'out_of_window',
+  },
+  {
+    title: 'a window without a start is open there',
+    given: { policy: { windows: [{ end: window.end }] } },
+    verdict: 'valid',
+  },
+  {
+    title: 'a window without an end is open there',
+    given: { policy: { windows: [{ start: window.start }] } },
+    verdict: 'valid',
+  },
+  {
+    title: 'a window alone limits nothing: once in a context',
+    given: { policy: { windows: [window] }, scans: ['2026-01-01T00:00Z'] },
+    verdict: 'already_scanned',
+  },
+  {
+    title: 'a full window',
+    given: { policy: { windows: [{ ...window, maxUses: 1 }] }, scans: ['2026-03-01T11:00Z'] },
+    verdict: 'quota_exhausted',
+  },
+  {
+    title: 'uses of other days leave a window alone',
+    given: { policy: { windows: [{ ...window, maxUses: 1 }] }, scans: ['2026-03-01T10:59:59Z', '2026-03-01T13:00Z'] },
+    verdict: 'valid',
+  },
+  {
+    title: 'one of two overlapping windows has uses left',
+    given: {
+      policy: { windows: [{ ...window, maxUses: 1 }, { start: '2026-03-01T12:00Z' }] },
+      scans: ['2026-03-01T11:00Z'],
+    },
+    verdict: 'valid',
+  },
+  {
+    title: 'both overlapping windows are full',
+    given: { policy: overlapping, scans: ['2026-03-01T11:30Z', '2026-03-01T11:31Z'] },
+    verdict: 'quota_exhausted',
+  },
+  {
+    title: 'maxUses over all windows',
+    given: { policy: { windows: [window], maxUses: 1 }, scans: ['2026-01-01T00:00Z'] },
+    verdict: 'quota_exhausted',
+  },
+  {
+    title: 'activation ends with its last hour',
+    given: {
+      policy: { maxUses: 9, activation: { basis: 'firstScan', validForHours: 2 } },
+      scans: ['2026-03-01T10:00Z'],
+    },
+    verdict: 'expired',
+  },
+  {
+    title: 'and holds until then',
+    given: {
+      policy: { maxUses: 9, activation: { basis: 'firstScan', validForHours: 2 } },
+      scans: ['2026-03-01T10:00:00.001Z'],
+    },
+    verdict: 'valid',
+  },
+  {
+    title: 'activation does not begin before the first scan',
+    given: { policy: { maxUses: 9, activation: { basis: 'firstScan', validForHours: 1 } } },
+    verdict: 'valid',
+  },
+  {
+    title: 'within the interval of a scan before',
+    given: { policy: { minIntervalMinutes: 10 }, scans: ['2026-03-01T11:50:00.001Z'] },
+    verdict: 'cooldown',
+  },
+  {
+    title: 'after exactly the interval',
+    given: { policy: { minIntervalMinutes: 10 }, scans: ['2026-03-01T11:50Z'] },
+    verdict: 'valid',
+  },
+  {
+    title: 'within the interval of a scan behind',
+    given: { policy: { minIntervalMinutes: 10 }, scans: ['2026-03-01T12:09:59.999Z'] },
+    verdict: 'cooldown',
+  },
+  {
+    title: 'exactly the interval before a scan',
+    given: { policy: { minIntervalMinutes: 10 }, scans: ['2026-03-01T12:10Z'] },
+    verdict: 'valid',
+  },
+  {
+    title: 'a full day',
+    given: { policy: { perPeriod: { unit: 'day', count: 1, timezone: 'UTC' } }, scans: ['2026-03-01T00:00Z'] },
+    verdict: 'quota_exhausted',
+  },
+  {
+    title: 'another day of the time zone',
+    given: {
+      policy: { perPeriod: { unit: 'day', count: 1, timezone: 'Asia/Tokyo' } },
+      scans: ['2026-03-01T15:00Z', '2026-02-28T14:59:59Z'],
+    },
+    verdict: 'valid',
+  },
+  {
+    title: 'a week begins on Monday',
+    given: { policy: { perPeriod: { unit: 'week', count: 1, timezone: 'UTC' } }, scans: ['2026-02-23T00:00Z'] },
+    verdict: 'quota_exhausted',
+  },
+  {
+    title: 'the Sunday before is another week',
+    given: {
+      policy: { perPeriod: { unit: 'week', count: 1, timezone: 'UTC' } },
+      scans: ['2026-02-22T23:59:59Z', '2026-03-02T00:00Z'],
+    },
+    verdict: 'valid',
+  },
+  {
+    title: 'a month',
+    given: {
+      policy: { perPeriod: { unit: 'month', count: 1, timezone: 'UTC' } },
+      scans: ['2026-02-28T23:59:59Z', '2026-04-01T00:00Z'],
+    },
+    verdict: 'valid',
+  },
+  {
+    title: 'a policy that limits nothing',
+    given: {
+      policy: { autoVoidOnExhaustion: true, activation: { basis: 'firstScan', validForHours: 9000 } },
+      scans: ['2026-01-01T00:00Z'],
+    },
+    verdict: 'already_scanned',
+  },
+])('$title: $verdict', ({ given, verdict }) => {
+  expect(judge(given).verdict.reasonCode).toBe(verdict)
+})
+
+test('of overlapping windows the first by start that has uses left is charged', () => {
+  const chargedAt = (scans: string[]) => {
+    const { verdict } = judge({ policy: overlapping, scans })
+    return verdict.result === 'accepted' && verdict.window?.start
+  }
+  expect(chargedAt([])).toBe('2026-03-01T10:00Z')
+  expect(chargedAt(['2026-03-01T10:30Z'])).toBe('2026-03-01T11:00Z')
+})
+
+test.each([
+  ['the last use of all', { maxUses: 2 }, ['2026-01-01T00:00Z'], true],
+  ['one use left', { maxUses: 3 }, ['2026-01-01T00:00Z'], false],
+  ['every window full that is not over', { windows: [...over.windows!, { ...window, maxUses: 1 }] }, [], true],
+  [
+    'a window to come',
+    {
+      windows: [
+        { ...window, maxUses: 1 },
+        { start: '2026-04-01T00:00Z', maxUses: 1 },
+      ],
+    },
+    [],
+    false,
+  ],
+  ['a window without a limit', { windows: [{ ...window, maxUses: 1 }, { end: window.end }] }, [], false],
+  ['a period, which comes again', { perPeriod: { unit: 'day', count: 1, timezone: 'UTC' } }, [], false],
+] as [string, RedemptionPolicy, string[], boolean][])(
+  'with %s, autoVoidOnExhaustion: %j',
+  (_, policy, scans, exhausts) => {
+    expect(judge({ policy: { ...policy, autoVoidOnExhaustion: true }, scans }).verdict).toMatchObject({ exhausts })
+    expect(judge({ policy, scans }).verdict).toMatchObject({ exhausts: false })
+  },
+)
+
+const dated: RedemptionPolicy = {
+  windows: [
+    { start: '2026-05-01T20:00-05:00', end: '2026-05-01T23:00-05:00', maxUses: 1 },
+    { start: '2026-05-03T10:00+02:00', end: '2026-05-05T10:00+02:00', maxUses: 1 },
+  ],
+}
+
+test.each([
+  ['a date is that of the offset of the window', '2026-05-01', '2026-05-02T01:00:00.000Z', 'valid'],
+  ['the day in UTC is none', '2026-05-02', '2026-05-02T12:00:00.000Z', 'not_valid_context'],
+  ['the time of day stays where the window holds it', '2026-05-03', '2026-05-03T12:00:00.000Z', 'valid'],
+  ['a window of several days is selected by its first', '2026-05-04', '2026-05-04T12:00:00.000Z', 'not_valid_context'],
+])('%s', (_, validityDate, operational, verdict) => {
+  const judged = judge({ policy: dated, validityDate })
+  expect([judged.plan.at.toISOString(), judged.verdict.reasonCode]).toEqual([operational, verdict])
+})
+
+test('a validity date without windows is one of the time zone of the period, else of UTC', () => {
+  const perPeriod = { unit: 'day', count: 1, timezone: 'Pacific/Auckland' } as const
+  expect(judge({ policy: { perPeriod }, validityDate: '2026-07-01' }).plan.at).toEqual(at('2026-06-30T13:00:00Z'))
+  expect(judge({ validityDate: '2026-07-01' }).plan.at).toEqual(at('2026-07-01T12:00:00Z'))
+})

@@ -1,0 +1,65 @@
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { onTestFinished } from 'vitest'
+import type { Envelope } from '../../src/core/contract/deliveries.ts'
+
+/** A delivery as it came in. */
+export interface Received {
+  path: string
+  headers: IncomingHttpHeaders
+  signature: string
+  /** The bytes as they came. */
+  body: string
+  envelope: Envelope
+}
+
+/** A status to answer with, or whatever is to happen instead. */
+export type Reply = number | ((response: ServerResponse, received: Received) => void | Promise<void>)
+
+export interface Receiver {
+  url: string
+  received: Received[]
+  /** Answers by this from now on; a list is used up from its front, its last for good. */
+  reply(...replies: Reply[]): void
+  /** The most requests that were open at once. */
+  mostInFlight(): number
+}
+
+/** A customer's endpoint on loopback that keeps what it gets; closed after the test. */
+export async function startReceiver(): Promise<Receiver> {
+  const received: Received[] = []
+  let replies: Reply[] = [204]
+  let open = 0
+  let most = 0
+  const server = createServer(async (request, response) => {
+    open += 1
+    most = Math.max(most, open)
+    response.on('close', () => {
+      open -= 1
+    })
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const body = Buffer.concat(chunks).toString()
+    const signature = String(request.headers['x-service-signature'])
+    const one = { path: request.url!, headers: request.headers, signature, body, envelope: JSON.parse(body) }
+    received.push(one)
+    const reply = replies.length > 1 ? replies.shift()! : replies[0]!
+    if (typeof reply === 'number') response.writeHead(reply).end()
+    else await reply(response, one)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    received,
+    reply(...next) {
+      replies = next
+    },
+    mostInFlight: () => most,
+  }
+}
