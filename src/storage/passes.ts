@@ -26,6 +26,8 @@ export interface PassChange extends PassContent {
   identifierDigest?: Uint8Array
 }
 
+const UNISSUED: PassStatus[] = ['QUEUED', 'ISSUING']
+
 export class Passes {
   private readonly db: Knex
 
@@ -114,8 +116,8 @@ export class Passes {
   }
 
   async setVoid(workspaceId: string, id: string, at: Date): Promise<void> {
-    const change = { status: 'VOID', voided_at: at.getTime(), ...endedSpan(this.db, at) }
-    await this.row(workspaceId, id).update(this.visible(change, at))
+    const change = this.visible({ status: 'VOID', voided_at: at.getTime(), ...endedSpan(this.db, at) }, at)
+    await this.row(workspaceId, id).update(change)
   }
 
   /** Kills every hosted link that was made so far. */
@@ -145,7 +147,7 @@ export class Passes {
       this.db('passes')
         .where({ workspace_id: workspaceId })
         .whereIn('id', ids)
-        .whereIn('status', ['QUEUED', 'ISSUING'])
+        .whereIn('status', UNISSUED)
         // One order for everyone, so that two workers never wait for each other.
         .orderBy('id')
         .select('id', 'revision'),
@@ -154,13 +156,11 @@ export class Passes {
   }
 
   async setIssued(workspaceId: string, ids: string[], at: Date): Promise<void> {
-    const change = { status: 'ISSUED', error: null, ...issuedSpan(this.db, at) }
-    await this.transition(workspaceId, ids, ['QUEUED', 'ISSUING'], change, at)
+    await this.transition(workspaceId, ids, UNISSUED, { status: 'ISSUED', error: null, ...issuedSpan(this.db, at) }, at)
   }
 
   async setFailed(workspaceId: string, id: string, error: PassError, at: Date): Promise<void> {
-    const change = { status: 'FAILED', error: JSON.stringify(error) }
-    await this.transition(workspaceId, [id], ['QUEUED', 'ISSUING'], change, at)
+    await this.transition(workspaceId, [id], UNISSUED, { status: 'FAILED', error: JSON.stringify(error) }, at)
   }
 
   /** Those of the passes that are issued, held until the transaction ends. */
@@ -177,8 +177,8 @@ export class Passes {
   async setMessages(workspaceId: string, ids: string[], notificationIds: string[], at: Date): Promise<void> {
     if (ids.length === 0) return
     const ours = this.db('notifications').whereIn('id', notificationIds).whereRaw('pass_id = passes.id').select('id')
-    const change = { message_id: ours, message_count: this.db.raw('message_count + 1') }
-    await this.db('passes').where({ workspace_id: workspaceId }).whereIn('id', ids).update(this.visible(change, at))
+    const change = this.visible({ message_id: ours, message_count: this.db.raw('message_count + 1') }, at)
+    await this.db('passes').where({ workspace_id: workspaceId }).whereIn('id', ids).update(change)
   }
 
   async hasExpired(at: Date): Promise<boolean> {
