@@ -93,11 +93,8 @@ export class Passes {
       .ignore()
       .returning('id')
     const inserted = new Set(rows.map((row) => row.id))
-    await insertIndex(
-      this.db,
-      workspaceId,
-      passes.filter((pass) => inserted.has(pass.id)),
-    )
+    const fresh = passes.filter((pass) => inserted.has(pass.id))
+    await insertIndex(this.db, workspaceId, fresh)
     return inserted
   }
 
