@@ -70,6 +70,18 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(wallets.apple.map(({ pushedVersion }) => pushedVersion)).toEqual([after.walletVersion, after.walletVersion])
   })
 
+  test('an object that google still had to be sent is sent, and one that was current stays so', async () => {
+    const id = await passOn('apple', 'google')
+    const google = async () => (await workspace.ok(contract.passes.wallets, { params: { id } })).google!
+    await api.database.writer('google_objects').where({ pass_id: id }).update({ sent_version: 0 })
+    expect((await google()).state).toBe('stale')
+    await send(id)
+    const { walletVersion } = (await api.services.store.passes.find(workspace.id, id))!
+    expect(await google()).toMatchObject({ state: 'current', sentVersion: walletVersion })
+    await send(id)
+    expect(await google()).toMatchObject({ state: 'current', sentVersion: walletVersion + 1 })
+  })
+
   test('a platform where nobody has the pass is SKIPPED, and so is the whole where nobody has it anywhere', async () => {
     expect(await send(await passOn('apple'))).toMatchObject({ status: 'SENT', google: { status: 'SKIPPED' } })
     const onGoogle = await send(await passOn('google'))

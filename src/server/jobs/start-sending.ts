@@ -124,7 +124,7 @@ async function showOnApple(
   const behind = await tx.googleObjects.keepCurrent(workspaceId, passIds)
   const updates = behind.map((subject) => ({
     workspaceId,
-    kind: 'update-wallet' as const,
+    kind: 'update-google' as const,
     subject,
     correlationId: null,
   }))
