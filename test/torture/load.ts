@@ -9,7 +9,7 @@ import { type Journal, type Keyed, newRecord, type PassRecord } from './journal.
 export interface Target {
   templateId: string
   projectId: string
-  /** Servers to choose from, by chance; they change while the load runs. */
+  /** Servers to choose from, by chance; they change while the load runs, and it waits while there are none. */
   servers: Pick<TestServer, 'client'>[]
   journal: Journal
 }
@@ -26,7 +26,7 @@ export interface Load {
 let loads = 0
 
 /** A project with a template, for passes of any scene. */
-export async function prepareTarget(server: TestServer, journal: Journal): Promise<Target> {
+export async function prepareTarget(server: Pick<TestServer, 'client'>, journal: Journal): Promise<Target> {
   const { id: projectId } = await server.client.projects.create({ body: { name: 'Torture' } })
   const templateId = await publishTemplate(server.client, undefined, projectId)
   return { templateId, projectId, servers: [server], journal }
@@ -69,6 +69,8 @@ export function startLoad(arena: Arena, target: Target, { lanes, pauseMs }: { la
   async function run(lane: number): Promise<void> {
     const own: PassRecord[] = []
     for (let n = 0; !isStopped; n += 1) {
+      while (target.servers.length === 0 && !isStopped) await sleep(10)
+      if (isStopped) return
       const { client } = arena.random.pick(target.servers)
       const outcome = await step({
         arena,

@@ -24,7 +24,9 @@ async function killAgainAndAgain(arena: Arena): Promise<void> {
   const port = new URL(server.url).port
   for (let kill = 0; kill < arena.size(5, 100) && !arena.isOver(); kill += 1) {
     await sleep(arena.random.between(50, 1_000))
-    await server.kill()
+    const killed = server.kill()
+    target.servers = []
+    await killed
     arena.did('kills')
     server = await arena.start({ database, token, port })
     target.servers = [server]
