@@ -156,7 +156,7 @@ async function update({ n, ask }: Step, pass: PassRecord): Promise<Outcome> {
 
 async function voidPass({ ask }: Step, pass: PassRecord): Promise<Outcome> {
   const outcome = await ask(({ passes }) => passes.void({ params: { id: pass.id! }, body: { reason: 'torture' } }))
-  pass.voided = outcome === 'doubtful' ? 'maybe' : 'yes'
+  if (outcome !== 'refused') pass.voided = outcome === 'doubtful' ? 'maybe' : 'yes'
   return outcome === 'doubtful' ? outcome : 'done'
 }
 

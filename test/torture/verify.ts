@@ -9,6 +9,7 @@ import type { TallyReceiver } from './receiver.ts'
 /** Compares all that was acknowledged with what the interface says now, and with what the webhook was told. */
 export async function verify(arena: Arena, target: Target, client: Client, receiver?: TallyReceiver): Promise<void> {
   const { journal } = target
+  for (const answer of journal.unexpected) arena.check(false, `unexpected: ${answer}`)
   const passes = new Map<string, Pass>()
   for await (const pass of walk((call) => client.passes.list(call), { templateId: [target.templateId] })) {
     arena.check(!passes.has(pass.externalPassId), `${pass.externalPassId} is there twice`)
@@ -30,7 +31,6 @@ export async function verify(arena: Arena, target: Target, client: Client, recei
       arena.check(total === 0, `${total} deliveries are ${status}`)
     }
   }
-  for (const answer of journal.unexpected) arena.check(false, answer)
   arena.did('writes acknowledged', journal.acknowledged)
   arena.did('answers lost', journal.doubtful)
   arena.did('passes', passes.size)
@@ -75,8 +75,9 @@ function checkScans(arena: Arena, journal: Journal, ledger: ScanItem[]): void {
   }
   let count = 0
   for (const { scans, id } of journal.passes.values()) {
-    count += scans.length
-    for (const { key, answer } of scans) {
+    for (const { key, answer, isRefused } of scans) {
+      if (isRefused) continue
+      count += 1
       const isThere = items.get(answer?.id ?? '')?.result === (answer?.result === 'accepted' ? 'accepted' : 'denied')
       arena.check(isThere, `scan ${key} was acknowledged as ${answer?.result} and is not so in the ledger`)
     }

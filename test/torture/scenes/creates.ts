@@ -1,7 +1,8 @@
-import { issuedPass, publishTemplate } from '../../e2e/passes.ts'
+import { publishTemplate } from '../../e2e/passes.ts'
 import type { TestServer } from '../../e2e/server.ts'
 import type { Arena, Scene } from '../arena.ts'
 import { startFleet } from '../fleet.ts'
+import { issuedPass } from '../issued.ts'
 
 export const creates: Scene = {
   name: 'creates',
@@ -17,7 +18,7 @@ async function raceCreates(arena: Arena): Promise<void> {
   const [{ client }] = servers as [TestServer]
   const templateId = await publishTemplate(client)
   const { id: projectId } = await client.projects.create({ body: { name: 'Race' } })
-  const pass = await issuedPass(client, { maxUses: 50 })
+  const passId = await issuedPass(arena, client, { maxUses: 50 })
   const message = { body: 'Once', platforms: ['apple'] }
   for (let round = 0; round < arena.size(2, 10) && !(round > 0 && arena.isOver()); round += 1) {
     const key = `the only one ${round}`
@@ -25,12 +26,12 @@ async function raceCreates(arena: Arena): Promise<void> {
     await race(arena, servers, 'POST /v1/passes', '/v1/passes', create, 201)
     await race(arena, servers, 'a batch', '/v1/passes/batch', { passes: [{ ...create, externalPassId: `b ${key}` }] })
     const keyed = { ...message, idempotencyKey: key }
-    await race(arena, servers, 'a notification', `/v1/passes/${pass.id}/notifications`, keyed, 201)
+    await race(arena, servers, 'a notification', `/v1/passes/${passId}/notifications`, keyed, 201)
     await race(arena, servers, 'a broadcast', `/v1/projects/${projectId}/broadcasts`, keyed, 201)
-    await race(arena, servers, 'a scan', '/v1/scans', { passId: pass.id, externalRef: key })
+    await race(arena, servers, 'a scan', '/v1/scans', { passId, externalRef: key })
     const counts = {
       passes: (await client.passes.list({ query: { templateId: [templateId], limit: 1 } })).total,
-      notifications: (await client.notifications.list({ params: { id: pass.id }, query: { limit: 1 } })).total,
+      notifications: (await client.notifications.list({ params: { id: passId }, query: { limit: 1 } })).total,
       broadcasts: (await client.broadcasts.list({ params: { id: projectId }, query: { limit: 1 } })).total,
       scans: (await client.scans.list({ query: { limit: 1 } })).total,
     }

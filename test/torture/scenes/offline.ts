@@ -1,9 +1,9 @@
 import { walk } from '../../../src/client/client.ts'
 import type { ScanItem } from '../../../src/core/contract/scan-shapes.ts'
-import { issuedPass } from '../../e2e/passes.ts'
 import type { TestServer } from '../../e2e/server.ts'
 import type { Arena, Scene } from '../arena.ts'
 import { startFleet } from '../fleet.ts'
+import { issuedPass } from '../issued.ts'
 
 export const offline: Scene = {
   name: 'offline',
@@ -19,9 +19,9 @@ async function uploadAgainAndAgain(arena: Arena): Promise<void> {
   const servers = await startFleet(arena, 2)
   const { client } = servers[0]!
   for (let round = 0; round < arena.size(3, 10) && !(round > 0 && arena.isOver()); round += 1) {
-    const passes = await Promise.all(Array.from({ length: 8 }, () => issuedPass(client, { maxUses: 1 })))
+    const passes = await Promise.all(Array.from({ length: 8 }, () => issuedPass(arena, client, { maxUses: 1 })))
     const at = Date.now() - 3_600_000
-    const scans = passes.flatMap(({ id: passId }, n) => [
+    const scans = passes.flatMap((passId, n) => [
       { ...base(round, `first-${n}`, at + n), passId, result: 'accepted' as const, reason: 'valid' as const },
       { ...base(round, `second-${n}`, at + 60_000 + n), passId, result: 'accepted' as const, reason: 'valid' as const },
       { ...base(round, `third-${n}`, at + 90_000 + n), passId, result: 'denied' as const, reason: 'expired' as const },
@@ -56,9 +56,8 @@ async function upload(arena: Arena, servers: TestServer[], scans: Scans): Promis
   arena.did('scans uploaded', scans.length)
 }
 
-async function ledgerOf(client: TestServer['client'], passes: { id: string }[]): Promise<ScanItem[]> {
+async function ledgerOf(client: TestServer['client'], passId: string[]): Promise<ScanItem[]> {
   const items: ScanItem[] = []
-  const passId = passes.map(({ id }) => id)
   for await (const item of walk((call) => client.scans.list(call), { passId })) items.push(item)
   return items
 }

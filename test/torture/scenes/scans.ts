@@ -1,6 +1,6 @@
-import { issuedPass } from '../../e2e/passes.ts'
 import type { Arena, Scene } from '../arena.ts'
 import { startFleet } from '../fleet.ts'
+import { issuedPass } from '../issued.ts'
 
 export const scans: Scene = {
   name: 'scans',
@@ -15,7 +15,7 @@ async function raceScans(arena: Arena): Promise<void> {
   const servers = await startFleet(arena, arena.dialect === 'postgres' ? 2 : 1)
   const { client } = servers[0]!
   for (let round = 0; round < arena.size(2, 10) && !(round > 0 && arena.isOver()); round += 1) {
-    const { id: passId } = await issuedPass(client, { maxUses: 1 })
+    const passId = await issuedPass(arena, client, { maxUses: 1 })
     const body = { passId, scannedAt: new Date().toISOString() }
     const answers = await Promise.all(
       Array.from({ length: SCANS }, (_, n) => servers[n % servers.length]!.client.scans.create({ body })),

@@ -1,7 +1,7 @@
 import { ApiError, type Client } from '../../../src/client/client.ts'
-import { issuedPass } from '../../e2e/passes.ts'
 import type { Arena, Scene } from '../arena.ts'
 import { startFleet } from '../fleet.ts'
+import { issuedPass } from '../issued.ts'
 
 export const updates: Scene = {
   name: 'updates',
@@ -13,7 +13,7 @@ export const updates: Scene = {
 async function raceUpdates(arena: Arena): Promise<void> {
   const clients = (await startFleet(arena, 2)).map(({ client }) => client)
   const [client] = clients as [Client]
-  const { id } = await issuedPass(client)
+  const id = await issuedPass(arena, client)
   const races = arena.size(50, 300)
   for (let revision = 1; revision <= races && !(revision > 1 && arena.isOver()); revision += 1) {
     const answers = await Promise.all(
