@@ -17,14 +17,22 @@ const { Database } = createRequire(import.meta.url)('sqlite3') as { Database: { 
 const writers = new Set<Connection>()
 const { exec } = Database.prototype
 Database.prototype.exec = function (sql, done) {
-  if (sql.includes('synchronous')) writers.add(this)
-  return exec.call(this, sql, done)
+  if (!sql.includes('synchronous')) return exec.call(this, sql, done)
+  writers.add(this)
+  return exec.call(this, sql, (error) => {
+    if (error || !isFull) done(error)
+    else limit(this).then(() => done(null), done)
+  })
 }
 
 let offsetMs = 0
+let isFull = false
 process.on('message', async (order: Order) => {
   if ('offsetMs' in order) offsetMs = order.offsetMs
-  else await Promise.all([...writers].map((writer) => limit(writer, order.isFull)))
+  else {
+    isFull = order.isFull
+    await Promise.all([...writers].map((writer) => limit(writer)))
+  }
   process.send!('done')
 })
 process.on('disconnect', () => process.exit())
@@ -53,12 +61,13 @@ const server = await startServer({
 process.send!({ url: server.url, token: server.firstToken })
 
 /** SQLite then refuses with SQLITE_FULL what needs another page. */
-function limit(writer: Connection, isFull: boolean): Promise<void> {
+function limit(writer: Connection): Promise<void> {
   return new Promise((resolve, reject) => {
     writer.get('pragma page_count', (error, row) => {
-      if (error) return reject(error)
+      // The pool may have closed it since.
+      if (error) return resolve(void writers.delete(writer))
       const pages = isFull ? row.page_count : 1_073_741_823
-      return writer.exec(`pragma max_page_count = ${pages}`, (failure) => (failure ? reject(failure) : resolve()))
+      return exec.call(writer, `pragma max_page_count = ${pages}`, (failure) => (failure ? reject(failure) : resolve()))
     })
   })
 }

@@ -45,7 +45,7 @@ export async function startMovedServer(arena: Arena): Promise<MovedServer> {
     async tell(order) {
       const done = once(child, 'message')
       child.send(order)
-      await done
+      if (await Promise.race([done.then(() => false), ended.then(() => true)])) throw new Error(`It ended: ${stderr}`)
     },
   }
 }
