@@ -14,8 +14,8 @@ export const sigterm: Scene = {
   run: stopAgainAndAgain,
 }
 
-/** A request that is sent while the server closes its idle connections may meet the end of its own. */
-const ON_ITS_WAY_MS = 100
+/** On a busy machine a request may be under way for so long before the server has it; those meet a closed door. */
+const ON_ITS_WAY_MS = 500
 
 async function stopAgainAndAgain(arena: Arena): Promise<void> {
   const receiver = await startTallyReceiver(arena)
