@@ -152,15 +152,9 @@ export class Jobs {
         attempts: this.db.raw('attempts + 1'),
       })
       .returning(['id', 'workspace_id', 'kind', 'subject', 'correlation_id', 'attempts', 'claim_token'])
-    return rows.map((row) => ({
-      id: row.id,
-      workspaceId: row.workspace_id,
-      kind: row.kind,
-      subject: row.subject,
-      correlationId: row.correlation_id,
-      attempts: row.attempts,
-      claimToken: row.claim_token,
-    }))
+    return rows.map(({ workspace_id: workspaceId, correlation_id: correlationId, claim_token: claimToken, ...row }) => {
+      return { ...row, workspaceId, correlationId, claimToken }
+    })
   }
 
   /** Moves the end of the lease; jobs that were lost meanwhile stay lost. */

@@ -26,11 +26,13 @@ await execa('node', ['scripts/build.js', '--if-needed'], { stdout: ['inherit', 2
 const interruption = new AbortController()
 // The package that runs PostgreSQL would end this process at once, and without the table.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'beforeExit'] as const) process.removeAllListeners(signal)
-process.on('SIGINT', () => {
-  if (interruption.signal.aborted) process.exit(130)
-  interruption.abort()
-  note('stopping; once more to stop at once')
-})
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    if (interruption.signal.aborted) process.exit(130)
+    interruption.abort()
+    note('stopping; once more to stop at once')
+  })
+}
 
 const startedAt = new Date()
 const begun = performance.now()

@@ -35,7 +35,7 @@ async function moveClock(arena: Arena): Promise<void> {
     }
   }
   await load.stop()
-  arena.check(load.lost.length === 0, `${load.lost.length} requests got no answer: ${server.stderr().slice(-500)}`)
+  arena.check(load.lost() === 0, `${load.lost()} requests got no answer: ${server.stderr().slice(-500)}`)
   await clearDoubts(target, client)
   // What was queued before the clock was set back waits until it is there again.
   await server.tell({ offsetMs: HOUR })

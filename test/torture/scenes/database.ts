@@ -52,7 +52,7 @@ async function restartPostgres(arena: Arena): Promise<void> {
     // The load goes on for a moment, so that what comes next is seen to work.
     await sleep(1_000)
     await load.stop()
-    arena.check(load.lost.length === 0, `${load.lost.length} requests got no answer: ${server.stderr().slice(-500)}`)
+    arena.check(load.lost() === 0, `${load.lost()} requests got no answer: ${server.stderr().slice(-500)}`)
     await drain(arena, server.database)
     const seconds = (performance.now() - upAt) / 1000
     arena.took('drained', seconds)
@@ -91,7 +91,7 @@ async function fillSqlite(arena: Arena): Promise<void> {
     const acknowledged = target.journal.acknowledged
     await arena.waitUntil('writes work again', 10, () => target.journal.acknowledged > acknowledged + 20)
     await load.stop()
-    arena.check(load.lost.length === 0, `${load.lost.length} requests got no answer`)
+    arena.check(load.lost() === 0, `${load.lost()} requests got no answer`)
   }
   arena.check(server.exitCode() === undefined, `the process ended with ${server.exitCode()}: ${server.stderr()}`)
   arena.did('answers with 503', target.journal.unavailable)
@@ -116,7 +116,7 @@ async function shareSqlite(arena: Arena): Promise<void> {
   const load = startLoad(arena, target, { lanes: 12, pauseMs: 1 })
   await sleep(arena.size(4_000, 20_000))
   await load.stop()
-  arena.check(load.lost.length === 0, `${load.lost.length} requests got no answer`)
+  arena.check(load.lost() === 0, `${load.lost()} requests got no answer`)
   arena.check(target.journal.unavailable === 0, `${target.journal.unavailable} requests were answered with 503`)
   try {
     await clearDoubts(target, servers[0]!.client)
