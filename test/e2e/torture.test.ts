@@ -7,10 +7,7 @@ const brief = ['kills', 'creates', 'scans', 'sqlite-full']
 
 test('a brief torture finds the promises held on both databases, says so in a table, and ends with 0', async () => {
   const only = brief.flatMap((name) => ['--only', name])
-  const { stdout, stderr, exitCode } = await execa('tsx', ['test/torture/run.ts', '--json', '--seed', 'ci', ...only], {
-    preferLocal: true,
-    reject: false,
-  })
+  const { stdout, stderr, exitCode } = await torture(['--json', '--seed', 'ci', ...only])
   const { isWhole, rows } = JSON.parse(stdout) as { isWhole: boolean; rows: Row[] }
   expect(rows.filter(({ result }) => result !== 'HELD')).toEqual([])
   expect([exitCode, isWhole], stderr).toEqual([0, true])
@@ -23,7 +20,12 @@ test('a brief torture finds the promises held on both databases, says so in a ta
 
 test('a scene or a database that is not there is refused before anything is started', async () => {
   for (const flags of [['--only', 'nothing'], ['--database', 'oracle'], ['--minutes', 'many'], ['--unknown']]) {
-    const { exitCode } = await execa('tsx', ['test/torture/run.ts', ...flags], { preferLocal: true, reject: false })
+    const { exitCode } = await torture(flags)
     expect(exitCode, flags.join(' ')).toBe(1)
   }
 })
+
+/** As npm run torture does. */
+function torture(flags: string[], options: object = {}) {
+  return execa('node', ['--import', 'tsx', 'test/torture/run.ts', ...flags], { reject: false, ...options })
+}

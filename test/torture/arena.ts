@@ -52,13 +52,20 @@ export interface ArenaOptions extends Pick<Arena, 'dialect' | 'random' | 'databa
   findings: Findings
 }
 
-/** A place for one run of a scene, and how to leave it as if it had never been. */
+/**
+ * A place for one run of a scene, and how to leave it as if it had never been; once more when a scene that was still under
+ * way has ended.
+ */
 export function openArena(options: ArenaOptions): { arena: Arena; close(): Promise<void> } {
   const { findings, databases, dialect, isLong } = options
   const servers: TestServer[] = []
   const works: (() => void | Promise<void>)[] = []
   const cleanUp = (work: () => void | Promise<void>) => void works.push(work)
   const sandbox = temporaryFolder(cleanUp)
+  let isClosed = false
+  const stayOpen = () => {
+    if (isClosed) throw new Error('The arena was closed')
+  }
   const check = (holds: boolean, evidence: string) => {
     if (!holds) findings.broken.push(evidence)
   }
@@ -72,6 +79,7 @@ export function openArena(options: ArenaOptions): { arena: Arena; close(): Promi
     folder: () => temporaryFolder(cleanUp),
     emptyDatabase: () => databases.create(dialect, cleanUp),
     async start(server = {}) {
+      stayOpen()
       const started = await startServer({
         port: String(await freePort()),
         ...server,
@@ -84,6 +92,7 @@ export function openArena(options: ArenaOptions): { arena: Arena; close(): Promi
     async waitUntil(what, seconds, isSo) {
       const startedAt = performance.now()
       while (!(await isSo())) {
+        stayOpen()
         if (performance.now() - startedAt > seconds * 1000) {
           check(false, `not within ${seconds} s: ${what}`)
           break
@@ -96,8 +105,9 @@ export function openArena(options: ArenaOptions): { arena: Arena; close(): Promi
   return {
     arena,
     async close() {
+      isClosed = true
       await Promise.all(servers.map((server) => server.kill()))
-      for (const work of works.reverse()) await work()
+      for (const work of works.splice(0).reverse()) await work()
     },
   }
 }

@@ -26,13 +26,8 @@ await execa('node', ['scripts/build.js', '--if-needed'], { stdout: ['inherit', 2
 const interruption = new AbortController()
 // The package that runs PostgreSQL would end this process at once, and without the table.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'beforeExit'] as const) process.removeAllListeners(signal)
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.on(signal, () => {
-    if (interruption.signal.aborted) process.exit(130)
-    interruption.abort()
-    note('stopping; once more to stop at once')
-  })
-}
+let interruptedAt = 0
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop)
 
 const startedAt = new Date()
 const begun = performance.now()
@@ -42,6 +37,15 @@ note(`seed ${options.seed}`)
 const rows = (await Promise.all(options.dialects.map((dialect) => runAll(dialect, databases)))).flat()
 await databases.stop()
 print(rows.toSorted((a, b) => a.promise - b.promise))
+
+/** The terminal, npm and tsx may each pass on one Ctrl-C: only a later one ends the program at once. */
+function stop(): void {
+  if (interruption.signal.aborted && performance.now() - interruptedAt > 1_000) process.exit(130)
+  if (interruption.signal.aborted) return
+  interruptedAt = performance.now()
+  interruption.abort()
+  note('stopping; once more to stop at once')
+}
 
 /** Every scene once; in the long form again and again, larger from the second time on, until the time is over. */
 async function runAll(dialect: TestDialect, databases: Databases): Promise<Row[]> {
@@ -85,6 +89,7 @@ async function runOnce(
   const found = structuredClone(own)
   await close()
   await running
+  await close()
   merge(findings, interruption.signal.aborted ? { ...found, broken: [] } : found)
   const outcome = interruption.signal.aborted ? 'stopped' : found.broken.length > 0 ? 'BROKEN' : 'held'
   note(`${dialect} ${scene.name} ${outcome} after ${((performance.now() - began) / 1000).toFixed(1)} s`)
