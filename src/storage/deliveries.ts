@@ -5,7 +5,7 @@ import { type AttemptFacts, afterAttempt, redelivered } from '../core/rules/deli
 import { envelopeText } from '../core/rules/envelope.ts'
 import { PROGRESS_COLUMNS, writeProgress } from './delivery-progress.ts'
 import { type DeliveryRow, type StoredDelivery, toDelivery, toDeliveryRow, toProgress } from './delivery-row.ts'
-import { forUpdate, insertMany } from './dialect.ts'
+import { forUpdate, insertJson, insertMany, isInJson, isNotInJson, type JsonColumns, runPrepared } from './dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from './list.ts'
 
 /** An endpoint that something is sent to. */
@@ -48,6 +48,23 @@ const SPEC: ListSpec = {
   id: 'webhook_deliveries.id',
   // Ids ascend with the time of creation.
   sorts: { createdAt: { key: 'webhook_deliveries.id' } },
+}
+
+/** By name: of a statement that is kept, the columns must stay the same. */
+const COLUMNS: (keyof DeliveryRow)[] = [
+  ...(['id', 'workspace_id', 'webhook_id', 'event_id', 'event_type', 'generation'] as const),
+  ...PROGRESS_COLUMNS,
+  ...(['created_at', 'updated_at'] as const),
+]
+
+const ATTEMPT_COLUMNS: JsonColumns = {
+  workspace_id: 'uuid',
+  delivery_id: 'uuid',
+  number: 'integer',
+  started_at: 'bigint',
+  duration_ms: 'integer',
+  response_code: 'integer',
+  error: 'text',
 }
 
 const ENDED_WITH_ENDPOINT = 'The webhook was disabled or deleted.'
@@ -121,14 +138,17 @@ export class Deliveries {
     target: Target,
     { at, limit, underWay }: { at: Date; limit: number; underWay: string[] },
   ): Promise<DueDelivery[]> {
-    const rows: (DeliveryRow & EventColumns)[] = await this.withEvents(workspaceId)
-      .where('webhook_deliveries.webhook_id', target.id)
-      .where('webhook_deliveries.generation', target.generation)
-      .where('webhook_deliveries.status', 'PENDING')
-      .where('webhook_deliveries.due_at', '<=', at.getTime())
-      .whereNotIn('webhook_deliveries.id', underWay)
-      .orderBy('webhook_deliveries.due_at')
-      .limit(limit)
+    const bindings = [workspaceId, target.id, target.generation, at.getTime(), JSON.stringify(underWay), limit]
+    const rows = await runPrepared<DeliveryRow & EventColumns>(this.db, 'due-deliveries', bindings, () =>
+      this.withEvents('')
+        .where('webhook_deliveries.webhook_id', '')
+        .where('webhook_deliveries.generation', 0)
+        .whereRaw(`webhook_deliveries.status = 'PENDING'`)
+        .where('webhook_deliveries.due_at', '<=', 0)
+        .where(isNotInJson(this.db, 'webhook_deliveries.id'))
+        .orderBy('webhook_deliveries.due_at')
+        .limit(1),
+    )
     return rows.map((row) => ({ ...toDelivery(row), payload: payloadOf(row) }))
   }
 
@@ -143,9 +163,11 @@ export class Deliveries {
 
   /** Writes attempts and what they make of their deliveries. The caller is the only one that sends to the endpoint. */
   async record(workspaceId: string, attempts: MadeAttempt[], at: Date): Promise<void> {
-    const ids = attempts.map(({ delivery }) => delivery.id)
-    const chosen = this.db('webhook_deliveries').where({ workspace_id: workspaceId }).whereIn('id', ids)
-    const rows: DeliveryRow[] = await forUpdate(this.db, chosen.orderBy('id').select('id', ...PROGRESS_COLUMNS))
+    const ids = JSON.stringify(attempts.map(({ delivery }) => delivery.id))
+    const rows = await runPrepared<DeliveryRow>(this.db, 'attempted-deliveries', [workspaceId, ids], () => {
+      const chosen = this.db('webhook_deliveries').where({ workspace_id: '' }).where(isInJson(this.db, 'id'))
+      return forUpdate(this.db, chosen.orderBy('id').select('id', ...PROGRESS_COLUMNS))
+    })
     const current = new Map(rows.map((row) => [row.id, row]))
     const made = attempts.flatMap((attempt) => {
       const row = current.get(attempt.delivery.id)
@@ -158,9 +180,10 @@ export class Deliveries {
       this.db,
       made.map(({ after }) => toDeliveryRow(after)),
     )
-    await insertMany(
+    await insertJson(
       this.db,
       'webhook_attempts',
+      ATTEMPT_COLUMNS,
       made.map(({ attempt: { outcome, startedAt, durationMs }, after }) => ({
         workspace_id: workspaceId,
         delivery_id: after.id,
@@ -207,7 +230,8 @@ export class Deliveries {
     return this.db('webhook_deliveries')
       .join('events', 'events.id', 'webhook_deliveries.event_id')
       .where('webhook_deliveries.workspace_id', workspaceId)
-      .select('webhook_deliveries.*', 'events.correlation_id', 'events.data')
+      .select(COLUMNS.map((column) => `webhook_deliveries.${column}`))
+      .select('events.correlation_id', 'events.data')
   }
 }
 

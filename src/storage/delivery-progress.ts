@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type { DeliveryRow } from './delivery-row.ts'
+import { isInJson, runPrepared } from './dialect.ts'
 
 /** What an attempt changes and what decides how it goes on. */
 export const PROGRESS_COLUMNS = [
@@ -28,7 +29,9 @@ export async function writeProgress(db: Knex, rows: DeliveryRow[]): Promise<void
 }
 
 async function update(db: Knex, group: DeliveryRow[]): Promise<void> {
-  const changes = Object.fromEntries(CHANGED_COLUMNS.map((column) => [column, group[0]![column]]))
-  const ids = group.map(({ id }) => id)
-  await db('webhook_deliveries').whereIn('id', ids).update(changes)
+  const changes = Object.fromEntries(CHANGED_COLUMNS.map((column) => [column, group[0]![column] ?? null]))
+  const ids = JSON.stringify(group.map(({ id }) => id))
+  await runPrepared(db, 'update-deliveries-alike', [...Object.values(changes), ids], () =>
+    db('webhook_deliveries').update(changes).where(isInJson(db, 'id')),
+  )
 }

@@ -57,7 +57,7 @@ export async function runPrepared<Row>(
   db: Knex,
   name: string,
   bindings: Knex.RawBinding[],
-  build: () => Knex.QueryBuilder,
+  build: () => Knex.QueryBuilder | Knex.Raw,
 ): Promise<Row[]> {
   const key = `${db.client.dialect} ${name}`
   const text = texts.get(key) ?? build().toSQL().sql
@@ -100,6 +100,40 @@ function anyOf(columns: readonly string[], condition: (column: string) => string
  */
 export function idIsChosen(db: Knex, chosen: Knex.QueryBuilder): Knex.Raw {
   return db.raw(isPostgres(db) ? 'id = any(array(?))' : 'id in (?)', [chosen as never])
+}
+
+/** The condition that an id is among those of a JSON array, so that the statement is the same for any number of them. */
+export function isInJson(db: Knex, column: string): Knex.Raw {
+  return db.raw(isPostgres(db) ? `${column} = any(array(${jsonIds(db)}))` : `${column} in (${jsonIds(db)})`, [''])
+}
+
+/** The contrary. PostgreSQL looks each up in a hash. */
+export function isNotInJson(db: Knex, column: string): Knex.Raw {
+  return db.raw(`${column} not in (${jsonIds(db)})`, [''])
+}
+
+function jsonIds(db: Knex): string {
+  return isPostgres(db) ? 'select json_array_elements_text(?::json)::uuid' : 'select value from json_each(?)'
+}
+
+export type JsonColumns = Record<string, 'uuid' | 'bigint' | 'integer' | 'text'>
+
+/**
+ * Inserts any number of rows by one statement whose text is always the same: they go as one JSON array.
+ * @param columns those of each row, in the order in which they stand
+ */
+export async function insertJson(db: Knex, table: string, columns: JsonColumns, rows: object[]): Promise<void> {
+  const names = Object.keys(columns)
+  const values = JSON.stringify(rows)
+  await runPrepared(db, `insert-${table}`, [values], () => {
+    const list = names.map((name) => `"${name}"`).join(', ')
+    const types = names.map((name) => `"${name}" ${columns[name]}`).join(', ')
+    const parts = names.map((name) => `value ->> '${name}'`).join(', ')
+    const source = isPostgres(db)
+      ? `select ${list} from json_to_recordset(?::json) as made(${types})`
+      : `select ${parts} from json_each(?)`
+    return db.raw(`insert into "${table}" (${list}) ${source}`, [values])
+  })
 }
 
 /** Deletes what the query selects and returns the ids. knex knows `returning` behind a delete for PostgreSQL only. */
