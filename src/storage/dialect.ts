@@ -116,24 +116,34 @@ function jsonIds(db: Knex): string {
   return isPostgres(db) ? 'select json_array_elements_text(?::json)::uuid' : 'select value from json_each(?)'
 }
 
-export type JsonColumns = Record<string, 'uuid' | 'bigint' | 'integer' | 'text'>
+/** Columns of rows that go to the database as one JSON array, and their types. */
+export type JsonColumns = Record<string, 'uuid' | 'bigint' | 'integer' | 'boolean' | 'text'>
 
-/**
- * Inserts any number of rows by one statement whose text is always the same: they go as one JSON array.
- * @param columns those of each row, in the order in which they stand
- */
+/** Inserts any number of rows by one statement, which is the same for any number of them. */
 export async function insertJson(db: Knex, table: string, columns: JsonColumns, rows: object[]): Promise<void> {
-  const names = Object.keys(columns)
-  const values = JSON.stringify(rows)
-  await runPrepared(db, `insert-${table}`, [values], () => {
-    const list = names.map((name) => `"${name}"`).join(', ')
-    const types = names.map((name) => `"${name}" ${columns[name]}`).join(', ')
-    const parts = names.map((name) => `value ->> '${name}'`).join(', ')
-    const source = isPostgres(db)
-      ? `select ${list} from json_to_recordset(?::json) as made(${types})`
-      : `select ${parts} from json_each(?)`
-    return db.raw(`insert into "${table}" (${list}) ${source}`, [values])
+  await runPrepared(db, `insert-json-${table}`, [JSON.stringify(rows)], () =>
+    db.raw(`insert into ${table} (${Object.keys(columns).join(', ')}) ${selectJson(db, columns)}`, ['']),
+  )
+}
+
+/** Writes these columns of any number of rows, each found by its id, by one statement. */
+export async function updateJson(db: Knex, table: string, columns: JsonColumns, rows: { id: string }[]): Promise<void> {
+  await runPrepared(db, `update-json-${table}`, [JSON.stringify(rows)], () => {
+    const changes = Object.keys(columns).map((name) => `${name} = changed.${name}`)
+    const changed = selectJson(db, { id: 'uuid', ...columns })
+    return db.raw(
+      `update ${table} set ${changes.join(', ')} from (${changed}) as changed where ${table}.id = changed.id`,
+      [''],
+    )
   })
+}
+
+function selectJson(db: Knex, columns: JsonColumns): string {
+  const names = Object.keys(columns)
+  if (!isPostgres(db))
+    return `select ${names.map((name) => `value ->> '${name}' as ${name}`).join(', ')} from json_each(?)`
+  const typed = names.map((name) => `${name} ${columns[name]}`)
+  return `select ${names.join(', ')} from json_to_recordset(?::json) as given(${typed.join(', ')})`
 }
 
 /** Deletes what the query selects and returns the ids. knex knows `returning` behind a delete for PostgreSQL only. */

@@ -42,7 +42,7 @@ export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Serv
   let seenAt = 0
   let reading: Promise<void> | undefined
   let mayBeMore = true
-  let onLanding: (() => void) | undefined
+  let onChange: (() => void) | undefined
   let failure: { error: unknown } | undefined
   const onFailure = (error: unknown) => {
     failure ??= { error }
@@ -52,6 +52,7 @@ export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Serv
     onWritten(current, attempts) {
       see(current)
       for (const { delivery } of attempts) underWay.delete(delivery.id)
+      onChange?.()
     },
   })
 
@@ -89,14 +90,15 @@ export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Serv
   function start(delivery: DueDelivery): void {
     const flight = fly(delivery).then(() => {
       flights.delete(flight)
-      onLanding?.()
+      onChange?.()
     })
     flights.add(flight)
   }
 
-  const landing = () =>
+  /** Until a request has ended, or attempts are written. */
+  const change = () =>
     new Promise<void>((resolve) => {
-      onLanding = resolve
+      onChange = resolve
     })
 
   see(webhook)
@@ -117,8 +119,7 @@ export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Serv
       continue
     }
     const limit = endpoint?.failingSince ? MAX_IN_FLIGHT_FAILING : MAX_IN_FLIGHT
-    if (flights.size >= limit) await landing()
-    else if (ledger.size() >= MAX_UNWRITTEN) await ledger.settled()
+    if (flights.size >= limit || ledger.size() >= MAX_UNWRITTEN) await change()
     else if (performance.now() - seenAt < FRESH_MS) start(queue.shift()!)
     else see(await store.webhooks.find(webhook.workspaceId, webhook.id))
   }
