@@ -7,7 +7,9 @@ import { cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { execa } from 'execa'
 
-const benches = ['pkpass', 'batch', 'issue-csv', 'list', 'read', 'update', 'webhooks', 'scan', 'scans-export']
+const benches = [
+  ...['pkpass', 'batch', 'issue-csv', 'list', 'read', 'update', 'notify', 'webhooks', 'scan', 'scans-export'],
+]
 const chosen = process.argv.length > 2 ? process.argv.slice(2) : benches
 const unknown = chosen.find((name) => !benches.includes(name))
 if (unknown !== undefined) throw new Error(`There is no benchmark ${unknown}, only ${benches.join(', ')}`)

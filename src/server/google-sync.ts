@@ -4,7 +4,9 @@ import type { PublishedVersion } from '../storage/template-versions.ts'
 import type { GoogleApi, GoogleCalls } from '../wallets/google/api.ts'
 import { GoogleApiError } from '../wallets/google/api-error.ts'
 import { kindOf } from '../wallets/google/resource.ts'
+import { nameOf } from '../wallets/google/values.ts'
 import type { GoogleWallet } from '../wallets/google/wallet.ts'
+import { sendMessage } from './google-messages.ts'
 import { type Issuing, renderTemplateCard } from './issuing.ts'
 import { queueWalletUpdates } from './wallet-updates.ts'
 
@@ -17,6 +19,19 @@ export interface GoogleSync {
   upsertClass(workspaceId: string, version: PublishedVersion): Promise<void>
   /** Sends the object as it now stands. */
   update(pass: StoredPass): Promise<void>
+  /** Shows a text on the pass and on the phone's screen, under a header that is the organization's name by default. */
+  message(pass: StoredPass, message: PassMessage): Promise<void>
+}
+
+export interface PassMessage {
+  /** Distinct for the pass: one that is there already is not shown again. */
+  id: string
+  header: string | undefined
+  body: string
+  /** True where an earlier try may have taken effect. */
+  mayBeThere: boolean
+  /** True for one of many, which let others go first. */
+  isBulk: boolean
 }
 
 export interface GoogleSyncOptions {
@@ -37,6 +52,7 @@ export function createGoogleSync({ api, wallet, store, issuing, clock }: GoogleS
     const retired = earlier.map(({ google }) => google?.object ?? {})
     const object = wallet.objectOf(rendered, at)
     return {
+      ...{ card: rendered.card, kind, objectId: object.id },
       make: async (calls: GoogleCalls) => {
         await calls.insertClass(kind, wallet.classOf(rendered))
         await calls.upsertObject(kind, object, retired)
@@ -87,6 +103,18 @@ export function createGoogleSync({ api, wallet, store, issuing, clock }: GoogleS
         await make(api.bulk)
       }
       await recordSent(pass)
+    },
+    async message(pass, { id, header, body, mayBeThere, isBulk }) {
+      const calls = isBulk ? api.bulk : api
+      const { card, kind, objectId, make } = await prepare(pass, clock())
+      const message = { id, header: header ?? nameOf(card), body }
+      try {
+        await sendMessage(calls, { kind, id: objectId }, message, { mayBeThere })
+      } catch (error) {
+        if (!(error instanceof GoogleApiError && error.kind === 'missing')) throw error
+        await make(calls)
+        await calls.addMessage(kind, objectId, message)
+      }
     },
   }
 }

@@ -1,5 +1,6 @@
 import { Problem } from '../core/errors.ts'
 import { type Card, renderCard } from '../core/rules/card.ts'
+import { distinctText } from '../core/rules/message.ts'
 import { buildScope } from '../core/rules/resolve.ts'
 import type { PassError, StoredPass } from '../storage/pass-row.ts'
 import type { Repositories, Store } from '../storage/store.ts'
@@ -73,7 +74,10 @@ export function createIssuing(store: Store, wallets: Wallets): Issuing {
 
     async render(pass) {
       const versions = await versionsOf(pass.workspaceId, [pass])
-      return toWalletPass(pass, versions.get(pass.templateVersionId)!)
+      const rendered = toWalletPass(pass, versions.get(pass.templateVersionId)!)
+      if (!pass.message) return rendered
+      const body = await store.notifications.findBody(pass.workspaceId, pass.message.notificationId)
+      return { ...rendered, message: body && distinctText(body, pass.message.number) }
     },
   }
 

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { idBound } from '../core/ids.ts'
 
 /** Every difference between SQLite and PostgreSQL that queries see stands in this file. */
 
@@ -162,6 +163,44 @@ export async function insertMany(db: Knex, table: string, rows: object[]): Promi
   for (let start = 0; start < rows.length; start += ROWS_PER_INSERT) {
     await db(table).insert(rows.slice(start, start + ROWS_PER_INSERT))
   }
+}
+
+/** A value among selected columns: PostgreSQL would take it for text, and SQLite knows no such types. */
+export function constant(
+  db: Knex,
+  type: 'uuid' | 'text' | 'integer' | 'bigint',
+  value: string | number | null,
+): Knex.Raw {
+  return isPostgres(db) ? db.raw(`cast(? as ${type})`, [value]) : db.raw('?', [value])
+}
+
+/** An id of version 7 for each row of a select, as `newId` makes them; within the millisecond their order is by chance. */
+export function idsMadeAt(db: Knex, at: Date): Knex.Raw {
+  const time = idBound(at.getTime()).slice(0, 13)
+  // What follows the version in a random UUID of version 4: its variant and 74 random bits.
+  if (isPostgres(db)) return db.raw('cast(? || substr(cast(gen_random_uuid() as text), 16) as uuid)', [`${time}-7`])
+  return db.raw(
+    `? || substr(lower(hex(randomblob(2))), 2) || '-' || substr('89ab', 1 + (random() & 3), 1)
+      || substr(lower(hex(randomblob(2))), 2) || '-' || lower(hex(randomblob(6)))`,
+    [`${time}-7`],
+  )
+}
+
+/** Inserts a row for each that the query finds, without reading any of them, and returns how many. */
+export async function insertSelected(
+  db: Knex,
+  table: string,
+  columns: Record<string, string | Knex.Raw>,
+  query: Knex.QueryBuilder,
+): Promise<number> {
+  const values = Object.values(columns).map((column) => (typeof column === 'string' ? db.ref(column) : column))
+  const { sql, bindings } = query.select(values).toSQL()
+  const names = Object.keys(columns)
+  const into = `insert into ?? (${names.map(() => '??').join(', ')})`
+  const result = await db.raw(`${into} ${sql}`, [table, ...names, ...(bindings as Knex.RawBinding[])])
+  if (isPostgres(db)) return result.rowCount
+  const [{ n }] = await db.raw('select changes() as n')
+  return n
 }
 
 /** SQLite: busy, locked, full, read-only file. PostgreSQL: no connection, shutting down, too many, serialization. */

@@ -46,6 +46,19 @@ export class GoogleObjects {
       .update({ sent_version: version, sent_at: at.getTime(), last_error: null })
   }
 
+  /**
+   * A message in the back field of passes raised their walletVersion by one, and nothing that google shows changed: what
+   * was current is still. Returns the passes that were not.
+   */
+  async keepCurrent(workspaceId: string, passIds: string[]): Promise<string[]> {
+    const version = this.db('passes').whereRaw('id = google_objects.pass_id').select('wallet_version')
+    const objects = () => this.db('google_objects').where({ workspace_id: workspaceId }).whereIn('pass_id', passIds)
+    await objects()
+      .whereRaw('sent_version + 1 = (?)', [version])
+      .update({ sent_version: this.db.raw('sent_version + 1') })
+    return objects().whereRaw('sent_version < (?)', [version]).pluck('pass_id')
+  }
+
   async setError(workspaceId: string, passId: string, error: string): Promise<void> {
     await this.db('google_objects').where({ workspace_id: workspaceId, pass_id: passId }).update({ last_error: error })
   }

@@ -1,18 +1,27 @@
 import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
 import { newId } from '../core/ids.ts'
-import { deleteReturningIds, forUpdateSkipLocked, idIsChosen, insertMany } from './dialect.ts'
+import type { FanOutChunk } from './broadcasts.ts'
+import { constant, deleteReturningIds, forUpdateSkipLocked, idIsChosen, insertMany, insertSelected } from './dialect.ts'
 
 /** Queues of the outbox that are worked off side by side: what is slow or much in one never holds up another. */
-export const lanes = ['issuing', 'wallets', 'google', 'webhooks', 'upkeep'] as const
+export const lanes = [
+  ...(['urgent', 'urgent-google', 'issuing', 'wallets', 'google', 'webhooks'] as const),
+  ...(['fan-out', 'bulk', 'bulk-google', 'upkeep'] as const),
+] as const
 export type Lane = (typeof lanes)[number]
 
 /** Kinds of work with the lane of each; within a lane 0 is for what a person waits for, 9 for what may take its time. */
 const kinds = {
+  'send-notification': { lane: 'urgent', priority: 0 },
+  'message-google': { lane: 'urgent-google', priority: 0 },
   'issue-pass': { lane: 'issuing', priority: 3 },
   'update-wallet': { lane: 'wallets', priority: 4 },
   'update-google': { lane: 'google', priority: 4 },
   'upsert-google-class': { lane: 'google', priority: 3 },
+  'fan-out-broadcast': { lane: 'fan-out', priority: 1 },
+  'send-broadcast': { lane: 'bulk', priority: 5 },
+  'message-google-broadcast': { lane: 'bulk-google', priority: 5 },
   'deliver-webhooks': { lane: 'webhooks', priority: 4 },
   'detach-project': { lane: 'upkeep', priority: 9 },
 } as const satisfies Record<string, { lane: Lane; priority: number }>
@@ -98,6 +107,32 @@ export class Jobs {
     if (missing.length > 0) await this.insert(missing, at)
   }
 
+  /** A job for each notification that a broadcast made for passes behind one id up to another; it takes the same id. */
+  async insertFanOut(broadcastId: string, chunk: FanOutChunk, correlationId: string | null, at: Date): Promise<void> {
+    const { lane, priority } = kinds['send-broadcast']
+    this.onDue(lane)
+    const now = constant(this.db, 'bigint', at.getTime())
+    const columns = {
+      ...{ id: 'id', workspace_id: 'workspace_id', kind: constant(this.db, 'text', 'send-broadcast'), subject: 'id' },
+      correlation_id: constant(this.db, 'text', correlationId),
+      ...{ lane: constant(this.db, 'text', lane), priority: constant(this.db, 'integer', priority) },
+      ...{ run_at: now, attempts: constant(this.db, 'integer', 0), created_at: now },
+    }
+    const made = this.db('notifications').where({ broadcast_id: broadcastId })
+    if (chunk.after !== null) made.where('pass_id', '>', chunk.after)
+    if (chunk.upTo !== null) made.where('pass_id', '<=', chunk.upTo)
+    await insertSelected(this.db, 'jobs', columns, made)
+  }
+
+  /** When the next job of a lane that is not due yet will be. */
+  async nextRunAt(lane: Lane, at: Date): Promise<Date | undefined> {
+    const row: { run_at: number } | undefined = await this.waiting(lane)
+      .where('run_at', '>', at.getTime())
+      .orderBy('run_at')
+      .first('run_at')
+    return row && new Date(row.run_at)
+  }
+
   async hasDue(lane: Lane, at: Date): Promise<boolean> {
     return (await this.due(lane, at).first('id')) !== undefined
   }
@@ -160,7 +195,7 @@ export class Jobs {
     return count > 0
   }
 
-  /** Removes jobs of a kind and subject that wait: the caller has looked, or looks now, at what they are about. */
+  /** Removes jobs of a kind and subject that wait: what they are about is gone, or the caller looks at it himself. */
   async deleteWaiting(kind: JobKind, subject: string): Promise<void> {
     await this.db('jobs').where({ kind, subject, claim_token: null, failed_at: null }).delete()
   }
@@ -183,12 +218,14 @@ export class Jobs {
     const running = this.db({ running: 'jobs' })
       .whereRaw('running.subject = jobs.subject and running.kind = jobs.kind and running.claim_token is not null')
       .select(this.db.raw('1'))
-    return this.db('jobs')
-      .where('lane', lane)
-      .whereNull('claim_token')
-      .whereNull('failed_at')
-      .where('run_at', '<=', at.getTime())
-      .whereNotExists(running)
+    return this.waiting(lane).where('run_at', '<=', at.getTime()).whereNotExists(running)
+  }
+
+  /** Naming the priority lets an index lead straight to a moment, past any number of jobs that are not due yet. */
+  private waiting(lane: Lane) {
+    const waiting = this.db('jobs').where({ lane, claim_token: null, failed_at: null })
+    const [priority, ...others] = prioritiesOf(lane)
+    return others.length === 0 ? waiting.where({ priority }) : waiting
   }
 
   private lapsed(at: Date) {
@@ -204,4 +241,8 @@ export class Jobs {
       )
       .where({ claim_token: jobs[0]?.claimToken ?? null })
   }
+}
+
+function prioritiesOf(lane: Lane): number[] {
+  return [...new Set(Object.values(kinds).flatMap((kind) => (kind.lane === lane ? [kind.priority] : [])))]
 }

@@ -11,6 +11,11 @@ export interface ListRequest {
   sortDir: 'asc' | 'desc'
 }
 
+/** A request for a list whose order is fixed. */
+export type PageRequest = Omit<ListRequest, 'sortBy' | 'sortDir'>
+
+export const NEWEST_FIRST = { sortBy: 'createdAt', sortDir: 'desc' } as const
+
 export interface Sort {
   /** The key in SQL: never null, indexed behind the workspace and before the id. */
   key: string

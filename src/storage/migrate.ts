@@ -4,6 +4,7 @@ import { isPostgres } from './dialect.ts'
 import * as start from './migrations/0001-start.ts'
 import * as phones from './migrations/0002-phones.ts'
 import * as lanes from './migrations/0003-lanes.ts'
+import * as notifications from './migrations/0004-notifications.ts'
 import * as scans from './migrations/0005-scans.ts'
 import * as webhooks from './migrations/0006-webhooks.ts'
 import * as offline from './migrations/0007-offline.ts'
@@ -19,6 +20,7 @@ const migrations: Record<string, Migration> = {
   '0001-start': start,
   '0002-phones': phones,
   '0003-lanes': lanes,
+  '0004-notifications': notifications,
   '0005-scans': scans,
   '0006-webhooks': webhooks,
   '0007-offline': offline,

@@ -31,6 +31,8 @@ export interface StoredPass {
   scanCode: string
   appleToken: string
   linkGeneration: number
+  /** The notification in the back field, and the how manyeth it is; null before the first. */
+  message: { notificationId: string; number: number } | null
   /** Last-Modified of what phones show, in whole seconds. */
   modifiedAt: Date
   createdAt: Date
@@ -84,6 +86,8 @@ export interface PassRow {
   scan_code: string
   apple_token: string
   link_generation: number
+  message_id: string | null
+  message_count: number
   modified_at: number
   created_at: number
   updated_at: number
@@ -106,6 +110,7 @@ const COLUMNS = [
   ...['id', 'workspace_id', 'external_pass_id', 'label', 'status', 'version', 'revision', 'wallet_version'],
   ...['template_id', 'template_version_id', 'template_version', 'variables', 'redemption', 'expires_at'],
   ...['scan_code', 'apple_token', 'link_generation', 'modified_at', 'created_at', 'updated_at'],
+  ...['message_id', 'message_count'],
 ].map((column) => `passes.${column}`)
 
 export function toPass(row: PassRow): StoredPass {
@@ -131,6 +136,7 @@ export function toPass(row: PassRow): StoredPass {
     scanCode: row.scan_code,
     appleToken: row.apple_token,
     linkGeneration: row.link_generation,
+    message: row.message_id === null ? null : { notificationId: row.message_id, number: row.message_count },
     modifiedAt: new Date(row.modified_at),
     createdAt: new Date(row.created_at),
     updatedAt: new Date(row.updated_at),

@@ -1,7 +1,10 @@
 import type { Knex } from 'knex'
 import type { PassStatus } from '../core/contract/pass-status.ts'
+import { effectiveStatus } from '../core/rules/pass-status.ts'
 import { forShare, forUpdate, forUpdateSkipLocked, idIsChosen, runPrepared } from './dialect.ts'
+import { endedSpan, issuedSpan, movedSpan } from './issued-span.ts'
 import type { ListPage } from './list.ts'
+import { moment } from './moment.ts'
 import { activateIdentifier, insertIndex, replaceIndex } from './pass-index.ts'
 import { listPasses, type PassListRequest } from './pass-list.ts'
 import {
@@ -22,6 +25,8 @@ export interface PassChange extends PassContent {
   /** Given when a scanner now reads something else off the pass. */
   identifierDigest?: Uint8Array
 }
+
+const UNISSUED: PassStatus[] = ['QUEUED', 'ISSUING']
 
 export class Passes {
   private readonly db: Knex
@@ -88,11 +93,8 @@ export class Passes {
       .ignore()
       .returning('id')
     const inserted = new Set(rows.map((row) => row.id))
-    await insertIndex(
-      this.db,
-      workspaceId,
-      passes.filter((pass) => inserted.has(pass.id)),
-    )
+    const fresh = passes.filter((pass) => inserted.has(pass.id))
+    await insertIndex(this.db, workspaceId, fresh)
     return inserted
   }
 
@@ -103,6 +105,7 @@ export class Passes {
       // What kept an older revision from being issued is history.
       ...this.visible({ ...toContentColumns(content), status, error: null }, at),
       revision: this.db.raw('revision + 1'),
+      ...movedSpan(this.db, content.expiresAt, at),
     })
     if (updated === 0) return
     await replaceIndex(this.db, workspaceId, { id, ...content })
@@ -110,7 +113,8 @@ export class Passes {
   }
 
   async setVoid(workspaceId: string, id: string, at: Date): Promise<void> {
-    await this.row(workspaceId, id).update(this.visible({ status: 'VOID', voided_at: at.getTime() }, at))
+    const change = this.visible({ status: 'VOID', voided_at: at.getTime(), ...endedSpan(this.db, at) }, at)
+    await this.row(workspaceId, id).update(change)
   }
 
   /** Kills every hosted link that was made so far. */
@@ -140,7 +144,7 @@ export class Passes {
       this.db('passes')
         .where({ workspace_id: workspaceId })
         .whereIn('id', ids)
-        .whereIn('status', ['QUEUED', 'ISSUING'])
+        .whereIn('status', UNISSUED)
         // One order for everyone, so that two workers never wait for each other.
         .orderBy('id')
         .select('id', 'revision'),
@@ -149,13 +153,29 @@ export class Passes {
   }
 
   async setIssued(workspaceId: string, ids: string[], at: Date): Promise<void> {
-    const change = { status: 'ISSUED', issued_at: at.getTime(), error: null }
-    await this.transition(workspaceId, ids, ['QUEUED', 'ISSUING'], change, at)
+    await this.transition(workspaceId, ids, UNISSUED, { status: 'ISSUED', error: null, ...issuedSpan(this.db, at) }, at)
   }
 
   async setFailed(workspaceId: string, id: string, error: PassError, at: Date): Promise<void> {
-    const change = { status: 'FAILED', error: JSON.stringify(error) }
-    await this.transition(workspaceId, [id], ['QUEUED', 'ISSUING'], change, at)
+    await this.transition(workspaceId, [id], UNISSUED, { status: 'FAILED', error: JSON.stringify(error) }, at)
+  }
+
+  /** Those of the passes that are issued, held until the transaction ends. */
+  async lockIssued(workspaceId: string, ids: string[], at: Date): Promise<Set<string>> {
+    const rows: Pick<PassRow, 'id' | 'status' | 'expires_at'>[] = await forUpdate(
+      this.db,
+      this.db('passes').where({ workspace_id: workspaceId }).whereIn('id', ids).orderBy('id'),
+    ).select('id', 'status', 'expires_at')
+    const issued = rows.filter((row) => effectiveStatus({ ...row, expiresAt: moment(row.expires_at) }, at) === 'ISSUED')
+    return new Set(issued.map((row) => row.id))
+  }
+
+  /** Puts one of the notifications in the back field of each pass that it is for: phones will show it. */
+  async setMessages(workspaceId: string, ids: string[], notificationIds: string[], at: Date): Promise<void> {
+    if (ids.length === 0) return
+    const ours = this.db('notifications').whereIn('id', notificationIds).whereRaw('pass_id = passes.id').select('id')
+    const change = this.visible({ message_id: ours, message_count: this.db.raw('message_count + 1') }, at)
+    await this.db('passes').where({ workspace_id: workspaceId }).whereIn('id', ids).update(change)
   }
 
   async hasExpired(at: Date): Promise<boolean> {

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { AcceptedScans } from './accepted-scans.ts'
 import { Backlog } from './backlog.ts'
+import { Broadcasts } from './broadcasts.ts'
 import type { Database } from './database.ts'
 import { Deliveries } from './deliveries.ts'
 import { DoorList } from './door-list.ts'
@@ -9,6 +10,7 @@ import { GoogleObjects } from './google-objects.ts'
 import { Identifiers } from './identifiers.ts'
 import { Images } from './images.ts'
 import { Jobs, type Lane } from './jobs.ts'
+import { Notifications } from './notifications.ts'
 import { Passes } from './passes.ts'
 import { Projects } from './projects.ts'
 import { Registrations } from './registrations.ts'
@@ -32,6 +34,8 @@ export interface Repositories {
   passes: Passes
   registrations: Registrations
   googleObjects: GoogleObjects
+  notifications: Notifications
+  broadcasts: Broadcasts
   webhooks: Webhooks
   deliveries: Deliveries
   identifiers: Identifiers
@@ -79,6 +83,8 @@ function repositories(db: Knex, onJobs: (lane: Lane) => void): Repositories {
     passes: new Passes(db),
     registrations: new Registrations(db),
     googleObjects: new GoogleObjects(db),
+    notifications: new Notifications(db),
+    broadcasts: new Broadcasts(db),
     webhooks: new Webhooks(db),
     deliveries,
     jobs,

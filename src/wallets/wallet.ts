@@ -11,6 +11,8 @@ export interface WalletPass {
   /** Apple's authenticationToken: random for each pass and never changed. */
   authenticationToken: string
   card: Card
+  /** What the last notification said; Apple has no other place for it than the pass itself. */
+  message?: string | undefined
   /** The card without any value of its holder: for what a platform shows to everyone alike, as Google's classes. */
   templateCard: Card
 }

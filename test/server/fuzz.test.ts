@@ -62,7 +62,7 @@ describe.each(dialects)('on %s', (dialect) => {
 async function someOfEach(workspace: TestWorkspace): Promise<KnownIds> {
   const ids: KnownIds = {
     ...{ projectId: [], templateId: [], templateVersionId: [], passId: [], image: [] },
-    ...{ webhookId: [], deliveryId: [], scanId: [] },
+    ...{ webhookId: [], deliveryId: [], scanId: [], notificationId: [], broadcastId: [] },
   }
   for (let count = 0; count < 3; count += 1) {
     const project = await makeProject(workspace)
@@ -70,6 +70,11 @@ async function someOfEach(workspace: TestWorkspace): Promise<KnownIds> {
     const draft = await workspace.ok(contract.templates.createVersion, { params: { id: pass.templateId! } })
     const color = `#00000${count}`
     const image = await workspace.ok(contract.images.create, { body: await png({ color }), contentType: 'image/png' })
+    const body = { body: 'Doors open at 7', sendAt: '2026-12-01T00:00:00Z' }
+    const notification = await workspace.ok(contract.notifications.create, { params: { id: pass.id }, body })
+    const broadcast = await workspace.ok(contract.broadcasts.create, { params: { id: project.id }, body })
+    ids.notificationId!.push(notification.id)
+    ids.broadcastId!.push((broadcast as { id: string }).id)
     const endpoint = { url: `https://hooks.example/${count}`, events: ['pass.updated' as const] }
     const webhook = await workspace.ok(contract.webhooks.create, { body: endpoint })
     const delivery = await workspace.ok(contract.webhooks.test, { params: { id: webhook.id } })
@@ -103,13 +108,15 @@ function requests(ids: KnownIds): fc.Arbitrary<FuzzedRequest> {
     fc
       .record({
         id: fc.oneof({ weight: 10, arbitrary: ownId(route, ids) }, anyId, fc.uuid(), fc.string({ maxLength: 40 })),
+        notificationId: fc.constantFrom(...ids.notificationId!),
+        broadcastId: fc.constantFrom(...ids.broadcastId!),
         query: queries(route, ids),
         body: bodies(route, ids),
         headers: headersOf(route),
       })
-      .map(({ id, query, body, headers }) => ({
+      .map(({ query, body, headers, ...params }) => ({
         name,
-        target: targetOf(route, { params: { id }, query }),
+        target: targetOf(route, { params, query }),
         ...(route.method !== 'GET' && body !== undefined && { body }),
         headers,
       })),

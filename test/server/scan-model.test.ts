@@ -215,8 +215,16 @@ function withOffset(at: number, minutes: number): string {
   return `${local}${minutes < 0 ? '-' : '+'}${pad(minutes / 60)}:${pad(Math.abs(minutes) % 60)}`
 }
 
+const changesByZone = new Map<string, number[]>()
+
 /** The moments of a year at which the clocks of a zone jump, to the minute. */
 function clockChanges(zone: string): number[] {
+  const changes = changesByZone.get(zone) ?? findClockChanges(zone)
+  changesByZone.set(zone, changes)
+  return changes
+}
+
+function findClockChanges(zone: string): number[] {
   const offset = (at: number) => Date.parse(`${localTime(at, zone)}Z`) - at
   const start = Date.UTC(2026, 6, 15)
   const changes: number[] = []

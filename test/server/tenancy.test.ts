@@ -16,14 +16,27 @@ const bodies: Record<string, object> = {
   'templates.createVersion': { definition: definition() },
   'passes.update': { label: 'Mine now' },
   'templateVersions.update': { definition: definition() },
+  'notifications.create': { body: 'Doors open at 7' },
+  'broadcasts.create': { body: 'Doors open at 7' },
   'webhooks.update': { url: 'https://mine.example' },
 }
 
-type Name = 'project' | 'template' | 'published' | 'draft' | 'pass' | 'image' | 'webhook' | 'delivery' | 'scan'
+type Name =
+  | 'project'
+  | 'template'
+  | 'published'
+  | 'draft'
+  | 'pass'
+  | 'image'
+  | 'webhook'
+  | 'delivery'
+  | 'scan'
+  | 'notification'
+  | 'broadcast'
 
 const tables = [
   ...['projects', 'templates', 'template_versions', 'images', 'passes', 'jobs', 'events', 'tokens'],
-  ...['webhooks', 'webhook_deliveries', 'scans'],
+  ...['webhooks', 'webhook_deliveries', 'scans', 'notifications', 'broadcasts'],
 ]
 
 describe.each(dialects)('on %s', (dialect) => {
@@ -41,11 +54,16 @@ describe.each(dialects)('on %s', (dialect) => {
     const draft = await owner.ok(contract.templates.createVersion, { params: { id: template.id } })
     const pass = await issuedPass(owner, { projectId: project.id })
     const image = await owner.ok(contract.images.create, { body: await png(), contentType: 'image/png' })
+    const body = { body: 'Doors open at 7', sendAt: '2027-01-01T00:00:00Z' }
+    const notification = await owner.ok(contract.notifications.create, { params: { id: pass.id }, body })
+    const broadcast = await owner.ok(contract.broadcasts.create, { params: { id: project.id }, body })
     const endpoint = { url: 'https://hooks.example/passes', events: ['pass.issued' as const] }
     const webhook = await owner.ok(contract.webhooks.create, { body: endpoint })
     const delivery = await owner.ok(contract.webhooks.test, { params: { id: webhook.id } })
     const { scan } = await owner.ok(contract.scans.create, { body: { passId: pass.id } })
     ids = {
+      notification: notification.id,
+      broadcast: (broadcast as { id: string }).id,
       project: project.id,
       template: template.id,
       published: template.versionId,
@@ -65,9 +83,14 @@ describe.each(dialects)('on %s', (dialect) => {
     const before = await rowsOf(owner)
     for (const [kind, id] of Object.entries(ids)) {
       const body = bodies[name]
-      const answer = await stranger.send(route.method, targetOf(route, { params: { id } }), body ? { body } : {})
-      expect(answer.status, `${kind}: ${answer.text}`).toBe(404)
-      expect((answer.body as ErrorBody).errorCode, kind).toMatch(/NOT_FOUND$/)
+      // What stands below another row is asked for below the owner's, too.
+      for (const parent of [id, ids.pass, ids.project]) {
+        const names = Object.keys(route.params!.shape)
+        const params = Object.fromEntries(names.map((name, n) => [name, n === names.length - 1 ? id : parent]))
+        const answer = await stranger.send(route.method, targetOf(route, { params }), body ? { body } : {})
+        expect(answer.status, `${kind}: ${answer.text}`).toBe(404)
+        expect((answer.body as ErrorBody).errorCode, kind).toMatch(/NOT_FOUND$/)
+      }
     }
     expect(await rowsOf(owner)).toEqual(before)
   })

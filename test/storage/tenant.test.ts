@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import type { Platform } from '../../src/core/contract/notifications.ts'
 import { newId } from '../../src/core/ids.ts'
 import { planRedemption } from '../../src/core/rules/redemption-plan.ts'
 import { identifierDigest } from '../../src/core/rules/scan-code.ts'
@@ -78,6 +79,9 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     tx.passes.setFailed(intruder, pass, { code: 'PASS_ISSUING_FAILED', message: 'x' }, later(1)),
   'passes.detachFromProject': (tx, intruder, { project }) =>
     tx.passes.detachFromProject(intruder, project, 10, later(1)),
+  'passes.lockIssued': (tx, intruder, { pass }) => tx.passes.lockIssued(intruder, [pass], later(1)),
+  'passes.setMessages': (tx, intruder, { pass, notification }) =>
+    tx.passes.setMessages(intruder, [pass], [notification], later(1)),
   'registrations.list': (tx, intruder, { pass }) => tx.registrations.list(intruder, [pass]),
   'registrations.delete': (tx, intruder, { pass }) => tx.registrations.delete(intruder, pass, 'device'),
   'registrations.setFetched': (tx, intruder, { pass }) => tx.registrations.setFetched(intruder, pass, 9, later(1)),
@@ -103,6 +107,31 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'googleObjects.list': (tx, intruder, { pass }) => tx.googleObjects.list(intruder, [pass]),
   'googleObjects.setSent': (tx, intruder, { pass }) => tx.googleObjects.setSent(intruder, pass, 9, later(1)),
   'googleObjects.setError': (tx, intruder, { pass }) => tx.googleObjects.setError(intruder, pass, 'x'),
+  'googleObjects.keepCurrent': (tx, intruder, { pass }) => tx.googleObjects.keepCurrent(intruder, [pass]),
+  'notifications.find': (tx, intruder, { pass, notification }) => tx.notifications.find(intruder, pass, notification),
+  'notifications.findByKey': (tx, intruder) => tx.notifications.findByKey(intruder, 'their key'),
+  'notifications.findBody': (tx, intruder, { notification }) => tx.notifications.findBody(intruder, notification),
+  'notifications.list': (tx, intruder, { pass }) => tx.notifications.list(intruder, pass, { limit: 20 }),
+  'notifications.deleteScheduled': (tx, intruder, { pass, notification }) =>
+    tx.notifications.deleteScheduled(intruder, pass, notification, later(1)),
+  'notifications.lock': (tx, intruder, { notification }) => tx.notifications.lock(intruder, [notification]),
+  'notifications.listByIds': (tx, intruder, { notification }) => tx.notifications.listByIds(intruder, [notification]),
+  'notifications.listPlaces': (tx, intruder, { pass }) => tx.notifications.listPlaces(intruder, [pass], later(1)),
+  'notifications.update': (tx, intruder, { notification }) =>
+    tx.notifications.update(intruder, new Map([[notification, { google_status: 'SENT' }]]), later(1)),
+  'broadcasts.find': (tx, intruder, { project, broadcast }) => tx.broadcasts.find(intruder, project, broadcast),
+  'broadcasts.findByKey': (tx, intruder) => tx.broadcasts.findByKey(intruder, 'their key'),
+  'broadcasts.findForUpdate': (tx, intruder, { broadcast }) => tx.broadcasts.findForUpdate(intruder, broadcast),
+  'broadcasts.list': (tx, intruder, { project }) => tx.broadcasts.list(intruder, project, { limit: 20 }),
+  'broadcasts.deleteScheduled': (tx, intruder, { project, broadcast }) =>
+    tx.broadcasts.deleteScheduled(intruder, project, broadcast, later(1)),
+  'broadcasts.setStarted': (tx, intruder, { broadcast }) => tx.broadcasts.setStarted(intruder, broadcast, later(1)),
+  'broadcasts.findChunk': async (tx, intruder, ids) =>
+    (await tx.broadcasts.findChunk(intruder, theirBroadcast(ids))).upTo ?? undefined,
+  'broadcasts.fanOut': (tx, intruder, ids) =>
+    tx.broadcasts.fanOut(intruder, theirBroadcast(ids), { after: null, upTo: null }, later(1)),
+  'broadcasts.countByStatus': (tx, intruder, { broadcast }) => tx.broadcasts.countByStatus(intruder, broadcast),
+  'broadcasts.forecast': (tx, intruder, { project }) => tx.broadcasts.forecast(intruder, project, later(2)),
   'webhooks.find': (tx, intruder, { webhook }) => tx.webhooks.find(intruder, webhook),
   'webhooks.findForUpdate': (tx, intruder, { webhook }) => tx.webhooks.findForUpdate(intruder, webhook),
   'webhooks.list': (tx, intruder) => tx.webhooks.list(intruder, newest),
@@ -142,6 +171,16 @@ function attemptOf(delivery: StoredDelivery) {
   return { delivery: { ...delivery, payload: '' }, outcome, startedAt: start, at: later(1), durationMs: 1, jitter: 0 }
 }
 
+const message = {
+  ...{ body: 'Doors open at 7', options: {}, platforms: ['apple', 'google'] as Platform[] },
+  ...{ sendAt: later(3600), idempotencyKey: 'their key' },
+}
+
+const theirBroadcast = ({ project, broadcast }: Ids) => ({
+  ...{ ...message, id: broadcast, projectId: project, startedAt: later(1), position: null, fannedOut: 0 },
+  ...{ dispatchedAt: null, createdAt: start, updatedAt: start },
+})
+
 const change = {
   ...{ label: 'x', variables: { seat: 'Z9' }, redemption: null, expiresAt: null, status: 'QUEUED' as const },
   identifierDigest: Buffer.from('x'),
@@ -163,6 +202,8 @@ interface Ids {
   pass: string
   issuing: string
   failed: string
+  notification: string
+  broadcast: string
   webhook: string
   delivery: StoredDelivery
 }
@@ -178,7 +219,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const intruder = await insertWorkspace(store, 'ours')
     const before = await dump(database)
     for (const [name, call] of Object.entries(calls)) {
-      const isRead = /\.(find|list|counts)/.test(name)
+      const isRead = /\.(find|list|count|forecast)/.test(name)
       const found = await (isRead ? call(store, intruder, ids) : store.transaction((tx) => call(tx, intruder, ids)))
       expect(isNothing(found), `${name} found ${JSON.stringify(found)}`).toBe(true)
       expect(await dump(database), name).toEqual(before)
@@ -202,6 +243,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     tx.projects.insert(workspaceId, { name: 'Tour', description: '', color: 'gray' }, start),
   )
   const version = await insertTemplate(store, workspaceId, project.id)
+  const [notification, broadcast] = [newId(start), newId(start)]
   const passes = [
     newPass(version, { externalPassId: 'theirs', identifierDigest: digest }),
     newPass(version),
@@ -213,6 +255,8 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     await tx.passes.setFailed(workspaceId, failed, { code: 'PASS_ISSUING_FAILED', message: 'x' }, start)
     await tx.registrations.insert(workspaceId, { passId: pass, deviceId: 'device', pushToken: 'token' }, start)
     await tx.googleObjects.setSent(workspaceId, pass, 1, start)
+    await tx.notifications.insert(workspaceId, { ...message, id: notification, passId: pass }, start)
+    await tx.broadcasts.insert(workspaceId, { ...message, id: broadcast, projectId: project.id }, start)
     const image = { id: imageId, contentType: 'image/png', width: 1, height: 1, bytes: 1 } as const
     await tx.images.insert(workspaceId, { ...image, data: Buffer.from('x') }, start)
     const fields = { name: 't', role: 'owner', scopes: [], digest: 'd', expiresAt: null } as const
@@ -241,7 +285,17 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     const use = { scanId: scan.id, passId: pass, projectId: project.id, templateId: template, scannedAt: start }
     await tx.acceptedScans.insert(workspaceId, [{ ...use, scanContextKey: null, chargedWindow: null }])
   })
-  const ids = { project: project.id, template, version: version.id, pass, issuing, failed, scan: scan.id }
+  const ids = {
+    project: project.id,
+    template,
+    version: version.id,
+    pass,
+    issuing,
+    failed,
+    scan: scan.id,
+    notification,
+    broadcast,
+  }
   return { ...ids, token: token.id, webhook: delivery.webhookId, delivery }
 }
 
@@ -249,7 +303,7 @@ async function dump({ reader }: Database): Promise<string[][]> {
   const tables = [
     ...['tokens', 'projects', 'templates', 'template_versions', 'images', 'jobs', 'events'],
     ...['passes', 'pass_identifiers', 'pass_variables', 'pass_windows'],
-    ...['apple_registrations', 'google_objects'],
+    ...['notifications', 'broadcasts'],
     ...['webhooks', 'webhook_deliveries', 'webhook_attempts'],
     ...['apple_registrations', 'google_objects', 'scans', 'accepted_scans'],
   ]

@@ -21,7 +21,7 @@ import { parseAppleIdentity } from '../../src/wallets/apple/identity.ts'
 import { createGoogleApi, type GoogleApi } from '../../src/wallets/google/api.ts'
 import { parseGoogleIdentity } from '../../src/wallets/google/identity.ts'
 import { createSandboxApple } from '../../src/wallets/sandbox/certificates.ts'
-import { createFaults } from '../../src/wallets/sandbox/faults.ts'
+import { createFaults, type Faults } from '../../src/wallets/sandbox/faults.ts'
 import { createSandboxGoogle } from '../../src/wallets/sandbox/google-identity.ts'
 import { startSandboxGoogle } from '../../src/wallets/sandbox/google-server.ts'
 import { type Answer, checkConformance } from './conformance.ts'
@@ -52,7 +52,7 @@ export function useApi(dialect: TestDialect, options: ApiOptions = {}): Api {
     cleanUps.push(() => database.close())
     await migrate(database)
     const identities = await sandboxIdentities()
-    const google = await startGoogle(identities)
+    const google = await startGoogle(identities, api.faults)
     cleanUps.push(() => google.close())
     api.start(database, identities, google.api, options)
   })
@@ -63,7 +63,7 @@ export function useApi(dialect: TestDialect, options: ApiOptions = {}): Api {
 }
 
 /** Google's stand-in, where classes and objects are made before a save link is answered. */
-async function startGoogle({ google }: Identities) {
+async function startGoogle({ google }: Identities, faults: Faults) {
   const identity = google!
   const { clientEmail, issuerId } = identity
   const stand = await startSandboxGoogle({
@@ -71,7 +71,7 @@ async function startGoogle({ google }: Identities) {
     publicKey: createPublicKey(identity.privateKey),
     issuerId,
     callbackUrl: 'http://127.0.0.1:9/never',
-    faults: createFaults(),
+    faults,
   })
   const endpoints = { api: stand.apiUrl, token: stand.tokenUrl }
   return { api: createGoogleApi({ identity, endpoints, requestsPerSecond: 1_000 }), close: stand.close }
@@ -80,6 +80,8 @@ async function startGoogle({ google }: Identities) {
 /** The HTTP app in this process, on a database of its own, with a clock that only moves when told to. */
 export class Api {
   now = new Date('2026-03-01T12:00:00.000Z')
+  /** What the stand-ins do wrong. */
+  readonly faults = createFaults()
   database!: Database
   services!: Services
   app!: ReturnType<typeof createApp>
@@ -218,10 +220,12 @@ export class TestWorkspace {
   }
 }
 
-/** Path and query of a call. */
+/** Path and query of a call; a name in the path that no parameter has gets the one that is called id. */
 export function targetOf(route: Route, { params = {}, query = {} }: { params?: object; query?: object }): string {
   const values = params as Record<string, string>
-  const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? ''))
+  const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(values[name] ?? values.id ?? ''),
+  )
   const search = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
     for (const item of [value].flat()) search.append(name, String(item))
@@ -229,15 +233,20 @@ export function targetOf(route: Route, { params = {}, query = {} }: { params?: o
   return search.size > 0 ? `${path}?${search}` : path
 }
 
-let identities: Promise<Identities & { appleRootPem: string }> | undefined
+let identities: Promise<TestIdentities> | undefined
 
-/** Made once for each test file: new keys take a while. The root is what phones trust. */
-export function sandboxIdentities(): Promise<Identities & { appleRootPem: string }> {
+export interface TestIdentities extends Identities {
+  /** All of Apple's side of the sandbox, in PEM. */
+  applePems: Awaited<ReturnType<typeof createSandboxApple>>
+}
+
+/** Made once for each test file: new keys take a while. */
+export function sandboxIdentities(): Promise<TestIdentities> {
   identities ??= makeIdentities()
   return identities
 }
 
-async function makeIdentities(): Promise<Identities & { appleRootPem: string }> {
+async function makeIdentities(): Promise<TestIdentities> {
   const at = new Date('2026-01-01T00:00:00Z')
   const names = { passTypeIdentifier: 'pass.test.api', teamIdentifier: 'TEAM000001' }
   const [apple, google] = await Promise.all([createSandboxApple({ ...names, at }), createSandboxGoogle()])
@@ -251,6 +260,6 @@ async function makeIdentities(): Promise<Identities & { appleRootPem: string }> 
     apple: parseAppleIdentity({ ...credentials, ...names }, at),
     google: parseGoogleIdentity({ source: 'google', json: google.serviceAccountJson }, google.issuerId),
     sandboxed: ['apple', 'google'],
-    appleRootPem: apple.rootPem,
+    applePems: apple,
   }
 }

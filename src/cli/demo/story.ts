@@ -8,6 +8,7 @@ import type { PictureOptions } from '../card/picture.ts'
 import { bannerLines, drawDevice } from '../device/show.ts'
 import { CliError } from '../errors.ts'
 import { count, duration } from '../output.ts'
+import { sendBroadcast } from './broadcast.ts'
 import { tellDoor } from './door.ts'
 import { installOnPhones, watchChange } from './phones.ts'
 import { verifyPackage } from './pkpass.ts'
@@ -109,6 +110,11 @@ export async function tellStory({ folder, onStep, onPicture, drawing }: StoryOpt
     )
     const device = onIphone!.file.read()
     onPicture(`${bannerLines(device, onIphone!.change)}\n\n${await drawDevice(device, drawing)}`)
+    await step(
+      'Notify everybody, with one ticket on a virtual iPhone',
+      () => sendBroadcast(sample[0]!.appleLink, project.id, folder, server),
+      ({ passCount, banner }) => `${count(passCount)} passes, and the phone shows "${banner}"`,
+    )
     await tellDoor(step, folder, server)
     await step('Void a pass and receive the event', () => receiveVoid(rows.at(-1)!.passId, server), describeEvent)
   } finally {

@@ -1,6 +1,8 @@
 import type { Route } from '../route.ts'
+import { broadcasts } from './broadcasts.ts'
 import { deliveries } from './deliveries.ts'
 import { images } from './images.ts'
+import { notifications } from './notifications.ts'
 import { passes } from './passes.ts'
 import { projects } from './projects.ts'
 import { scanner } from './scanner.ts'
@@ -17,6 +19,8 @@ export const contract = {
   templateVersions,
   images,
   passes,
+  notifications,
+  broadcasts,
   webhooks,
   deliveries,
   scans,

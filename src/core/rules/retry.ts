@@ -5,3 +5,6 @@ export function jobBackoffSeconds(attempts: number): number {
 
 /** After so many failed runs a job is set aside for an operator. */
 export const MAX_JOB_ATTEMPTS = 20
+
+/** After so many runs, some four minutes, a notification that no provider takes has FAILED: it would come too late. */
+export const MAX_SEND_ATTEMPTS = 8

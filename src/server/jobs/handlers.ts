@@ -1,7 +1,10 @@
 import type { JobKind, Lane } from '../../storage/jobs.ts'
 import { deliverWebhooks } from './deliver-webhooks.ts'
 import { detachProjects } from './detach-project.ts'
+import { fanOutBroadcasts } from './fan-out-broadcast.ts'
 import { failPass, issuePasses } from './issue-pass.ts'
+import { failGoogleMessage, messageGoogle } from './message-google.ts'
+import { failNotification, sendNotifications } from './send-notification.ts'
 import { updateGoogleObjects } from './update-google.ts'
 import { updateWallets } from './update-wallet.ts'
 import { upsertGoogleClasses } from './upsert-google-class.ts'
@@ -9,23 +12,40 @@ import type { GiveUp, JobHandler, LaneOptions } from './worker.ts'
 
 /** What each kind of job does. */
 export const jobHandlers: Record<JobKind, JobHandler> = {
+  'send-notification': sendNotifications,
+  'message-google': messageGoogle,
   'issue-pass': issuePasses,
   'update-wallet': updateWallets,
   'update-google': updateGoogleObjects,
   'upsert-google-class': upsertGoogleClasses,
+  'fan-out-broadcast': fanOutBroadcasts,
+  'send-broadcast': sendNotifications,
+  'message-google-broadcast': messageGoogle,
   'deliver-webhooks': deliverWebhooks,
   'detach-project': detachProjects,
 }
 
 /** What is left to write when a job failed for the last time. */
-export const giveUp: Partial<Record<JobKind, GiveUp>> = { 'issue-pass': failPass }
+export const giveUp: Partial<Record<JobKind, GiveUp>> = {
+  'issue-pass': failPass,
+  'send-notification': failNotification,
+  'send-broadcast': failNotification,
+  'message-google': failGoogleMessage,
+  'message-google-broadcast': failGoogleMessage,
+}
 
 /** How much of each lane is in flight at once. A batch that fails to reach a provider must not idle its whole lane. */
 export const laneOptions: Record<Lane, LaneOptions> = {
+  urgent: { batchSize: 20, batches: 4 },
+  'urgent-google': { batchSize: 10, batches: 4 },
   issuing: { batchSize: 100, batches: 1 },
   wallets: { batchSize: 500, batches: 4 },
   // As many requests as Google may have from us at once; the outbox is the queue.
   google: { batchSize: 2, batches: 4 },
+  'fan-out': { batchSize: 1, batches: 2 },
+  bulk: { batchSize: 100, batches: 2 },
+  // Few at once: an urgent request stands behind those that are under way.
+  'bulk-google': { batchSize: 5, batches: 2 },
   // One endpoint each: those that hang must leave room for the others.
   webhooks: { batchSize: 1, batches: 128 },
   upkeep: { batchSize: 10, batches: 1 },

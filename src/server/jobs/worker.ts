@@ -54,18 +54,19 @@ export function startWorker(services: Services, options: WorkerOptions): Worker 
 function startLane(services: Services, lane: Lane, options: WorkerOptions) {
   const { handlers, giveUp = {}, leaseSeconds = 10, pollSeconds = 1 } = options
   const { batchSize, batches } = options.lanes[lane]
+  const pollMilliseconds = pollSeconds * 1000
   const { store, clock, log } = services
   const inFlight = new Set<Promise<void>>()
   let isStopping = false
   let isWoken = false
   let wakeUp: () => void = () => undefined
 
-  async function idle(): Promise<void> {
+  async function idle(milliseconds: number): Promise<void> {
     if (isWoken || isStopping) return
     let timer: NodeJS.Timeout | undefined
     await new Promise<void>((resolve) => {
       wakeUp = resolve
-      timer = setTimeout(resolve, pollSeconds * 1000)
+      timer = setTimeout(resolve, milliseconds)
     })
     clearTimeout(timer)
   }
@@ -83,12 +84,19 @@ function startLane(services: Services, lane: Lane, options: WorkerOptions) {
     try {
       const jobs = await claim()
       if (jobs.length > 0) start(jobs)
-      else await idle()
+      else await idle(await millisecondsToNext())
     } catch (error) {
       log.error({ err: error }, 'the worker could not reach the outbox')
       isWoken = false
-      await idle()
+      await idle(pollMilliseconds)
     }
+  }
+
+  /** What is to run at a later moment runs at that moment; others may put in what nobody here is told of. */
+  async function millisecondsToNext(): Promise<number> {
+    const now = clock()
+    const next = await store.jobs.nextRunAt(lane, now)
+    return Math.min(next ? next.getTime() - now.getTime() : pollMilliseconds, pollMilliseconds)
   }
 
   async function claim(): Promise<Job[]> {

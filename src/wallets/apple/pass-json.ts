@@ -38,7 +38,7 @@ export function buildPassJson(pass: WalletPass, identity: PassIdentifiers, webSe
   for (const other of PassType.options) if (other !== card.passType) delete overrides[other]
   const shown = mergeOver({ ...appearance(card), [card.passType]: style }, overrides)
   return {
-    ...shown,
+    ...withMessage(shown, pass),
     formatVersion: 1,
     passTypeIdentifier: identity.passTypeIdentifier,
     teamIdentifier: identity.teamIdentifier,
@@ -48,6 +48,18 @@ export function buildPassJson(pass: WalletPass, identity: PassIdentifiers, webSe
     voided: card.voided || undefined,
     expirationDate: card.expiresAt ? w3cDate(card.expiresAt) : undefined,
   }
+}
+
+/** A phone shows what came in by a notification on the back, and announces it as the change of that field. */
+function withMessage(shown: JsonObject, { card, message }: WalletPass): JsonObject {
+  if (message === undefined) return shown
+  const style = shown[card.passType] as Record<string, unknown>
+  const groups = Object.values(groupNames).map((name) => style[name])
+  const taken = groups.flatMap((fields) => (Array.isArray(fields) ? fields.map((field) => String(field?.key)) : []))
+  const unique = uniqueKeys(taken)
+  const field = { key: unique('message'), label: shown.organizationName, value: message, changeMessage: '%@' }
+  const backFields = Array.isArray(style.backFields) ? style.backFields : []
+  return { ...shown, [card.passType]: { ...style, backFields: [field, ...backFields] } }
 }
 
 function appearance(card: Card): JsonObject {
@@ -83,8 +95,8 @@ function passField({ label, value, changeMessage }: CardField, key: string): Jso
 }
 
 /** Keys are unique in the whole pass, while a definition may use one in two groups: later ones get a number. */
-function uniqueKeys(): (key: string) => string {
-  const taken = new Set<string>()
+function uniqueKeys(known: string[] = []): (key: string) => string {
+  const taken = new Set(known)
   return (key) => {
     let unique = key
     for (let n = 2; taken.has(unique); n++) unique = `${key}-${n}`

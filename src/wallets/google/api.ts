@@ -16,6 +16,9 @@ export interface GoogleMessage {
   body: string
 }
 
+/** A message as an object holds it: whatever else it has is kept. */
+export type GoogleStoredMessage = Record<string, unknown>
+
 /** The Google Wallet REST interface: calls that somebody waits for, and in `bulk` those that let the others go first. */
 export interface GoogleApi extends GoogleCalls {
   readonly bulk: GoogleCalls
@@ -36,6 +39,8 @@ export interface GoogleCalls {
   updateObject(kind: GoogleKind, object: GoogleResource, retired?: Overrides[]): Promise<void>
   /** Shows the message on the pass and on the phone's screen. The fourth within 24 hours is refused as `quota`. */
   addMessage(kind: GoogleKind, objectId: string, message: GoogleMessage): Promise<void>
+  /** Replaces the messages of an object and leaves everything else. */
+  setMessages(kind: GoogleKind, objectId: string, messages: GoogleStoredMessage[]): Promise<void>
   /** The object with its state in capitals; `missing` where there is none. */
   getObject(kind: GoogleKind, objectId: string): Promise<GoogleResource>
 }
@@ -132,6 +137,9 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
         const path = `/${kind}Object/${encodeURIComponent(objectId)}/addMessage`
         await call(urgency, 'POST', path, { message: { ...message, messageType: 'TEXT_AND_NOTIFY' } })
       },
+
+      setMessages: (kind, objectId, messages) =>
+        write('PATCH', `/${kind}Object/${encodeURIComponent(objectId)}`, { messages }),
 
       async getObject(kind, objectId) {
         const text = await call(urgency, 'GET', `/${kind}Object/${encodeURIComponent(objectId)}`)

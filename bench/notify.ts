@@ -1,0 +1,180 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { pino } from 'pino'
+import { deviceFor, phoneOf } from '../src/cli/device/phones.ts'
+import { watch } from '../src/cli/device/watch.ts'
+import type { Broadcast } from '../src/core/contract/broadcasts.ts'
+import { newId } from '../src/core/ids.ts'
+import type { Services } from '../src/server/context.ts'
+import { fanOutBroadcasts } from '../src/server/jobs/fan-out-broadcast.ts'
+import { type Database, openDatabase } from '../src/storage/database.ts'
+import { constant, idsMadeAt, insertSelected } from '../src/storage/dialect.ts'
+import { migrate } from '../src/storage/migrate.ts'
+import { createStore } from '../src/storage/store.ts'
+import { insertProject } from './support/project.ts'
+import { best } from './support/rounds.ts'
+import { startServer } from './support/server.ts'
+
+/**
+ * Broadcasts: passes fanned out a second beside one raw INSERT … SELECT of the same rows, job rows included; and the wait
+ * of a single notification until its virtual phone has it, while a broadcast is under way beside while nothing is. On
+ * PostgreSQL: npx tsx bench/notify.ts URL_OF_EMPTY_DATABASE URL_OF_ANOTHER
+ */
+
+const PASSES = Number(process.env.PASSES_BENCH_ROWS ?? 100_000)
+const ROUNDS = 3
+const SINGLES = Number(process.env.PASSES_BENCH_SINGLES ?? 10)
+const LEAST_RATIO = 0.4
+const LONGEST_WAIT_MS = 1_000
+
+const folder = mkdtempSync(join(tmpdir(), 'passes-bench-'))
+const [fanOutUrl = `sqlite:${join(folder, 'fan-out.db')}`, waitUrl = `sqlite:${join(folder, 'wait.db')}`] =
+  process.argv.slice(2)
+const isFast = await compareFanOut()
+const isPrompt = await compareWaits()
+rmSync(folder, { recursive: true, force: true })
+process.exit(isFast && isPrompt ? 0 : 1)
+
+async function compareFanOut(): Promise<boolean> {
+  const database = openDatabase(fanOutUrl)
+  await migrate(database)
+  const store = createStore(database)
+  const workspace = await store.transaction((tx) => tx.workspaces.insert('bench', new Date()))
+  const projectId = await insertProject(database, workspace!.id, PASSES)
+  const rates: { raw: number[]; ours: number[] } = { raw: [], ours: [] }
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const raw = await rate(() => insertRaw(database, workspace!.id, projectId))
+    const ours = await rate(() => fanOut(database, workspace!.id, projectId))
+    rates.raw.push(raw)
+    rates.ours.push(ours)
+    await database.writer('jobs').delete()
+    await database.writer('notifications').delete()
+  }
+  await database.close()
+  const ratio = best(rates.ours) / best(rates.raw)
+  const [ours, raw] = [rates.ours, rates.raw].map((some) => Math.round(best(some)).toLocaleString('en'))
+  console.log(`Fan-out of ${PASSES.toLocaleString('en')}: ${ours} a second, raw ${raw}: ratio ${ratio.toFixed(2)}`)
+  return ratio >= LEAST_RATIO
+}
+
+async function rate(work: () => Promise<number>): Promise<number> {
+  const start = performance.now()
+  const rows = await work()
+  return (rows * 1000) / (performance.now() - start)
+}
+
+/** What the database alone needs for the same rows: one statement for each table. */
+async function insertRaw({ writer }: Database, workspaceId: string, projectId: string): Promise<number> {
+  const now = Date.now()
+  const broadcastId = newId(new Date(now))
+  const value = (text: string | number) => writer.raw(typeof text === 'number' ? String(text) : `'${text}'`)
+  return writer.transaction(async (tx) => {
+    const made = await insertSelected(
+      tx,
+      'notifications',
+      {
+        ...{ id: idsMadeAt(tx, new Date(now)), workspace_id: 'passes.workspace_id', pass_id: 'passes.id' },
+        ...{ broadcast_id: constant(tx, 'uuid', broadcastId), google_due_at: value(now) },
+        ...{ apple_status: value('PENDING'), device_count: value(0), google_status: value('PENDING') },
+        ...{ created_at: value(now), updated_at: value(now) },
+      },
+      tx('passes').where({ workspace_id: workspaceId, project_id: projectId, status: 'ISSUED' }),
+    )
+    await insertSelected(
+      tx,
+      'jobs',
+      {
+        ...{ id: 'id', workspace_id: 'workspace_id', kind: value('send-broadcast'), subject: 'id' },
+        ...{ lane: value('bulk'), priority: value(5), run_at: value(now), attempts: value(0), created_at: value(now) },
+      },
+      tx('notifications').where({ broadcast_id: broadcastId }),
+    )
+    return made
+  })
+}
+
+/** The job of a broadcast, as the worker runs it. */
+async function fanOut(database: Database, workspaceId: string, projectId: string): Promise<number> {
+  const store = createStore(database)
+  const clock = () => new Date()
+  const id = newId(clock())
+  const message = { body: 'Doors open at 7', options: {}, platforms: ['apple', 'google'] as ('apple' | 'google')[] }
+  const jobs = await store.transaction(async (tx) => {
+    const broadcast = { ...message, id, projectId, sendAt: null, idempotencyKey: null }
+    await tx.broadcasts.insert(workspaceId, broadcast, clock())
+    await tx.jobs.insert([{ workspaceId, kind: 'fan-out-broadcast', subject: id, correlationId: null }], clock())
+    return tx.jobs.claim('fan-out', clock(), { limit: 1, leaseSeconds: 600 })
+  })
+  await fanOutBroadcasts(jobs, { store, clock, log: pino({ level: 'silent' }) } as Services)
+  return (await store.broadcasts.find(workspaceId, projectId, id))!.fannedOut
+}
+
+async function compareWaits(): Promise<boolean> {
+  const server = await startServer(waitUrl)
+  const { client } = server
+  const database = openDatabase(waitUrl)
+  const { workspaceId } = await client.tokens.current()
+  const projectId = await insertProject(database, workspaceId, PASSES)
+  const template = await client.templates.create({ body: { name: 'Bench', passType: 'generic', projectId: null } })
+  const design = { organizationName: 'Bench', description: 'Bench' }
+  const version = await client.templates.createVersion({
+    params: { id: template.id },
+    body: { definition: { design } },
+  })
+  await client.templateVersions.publish({ params: { id: version.id } })
+  const pass = await client.passes.create({ body: { externalPassId: 'single', label: 'x', templateId: template.id } })
+  const params = { id: pass.id }
+  while ((await client.passes.get({ params })).status !== 'ISSUED') await sleep(20)
+
+  const file = deviceFor(folder, 'apple', 'iphone')
+  const phone = phoneOf(file)
+  await phone.install((await client.passes.get({ params })).hostedLinks.apple!)
+  const banners: string[] = []
+  const stop = new AbortController()
+  const watching = watch(phone, {
+    signal: stop.signal,
+    onEvent: (event) => {
+      if (event.event === 'change') banners.push(...event.banners)
+    },
+  })
+  let sent = 0
+  const waitOnce = async () => {
+    sent += 1
+    const body = { body: `Message ${sent}.`, platforms: ['apple' as const] }
+    const start = performance.now()
+    await client.notifications.create({ params, body })
+    while (!banners.some((banner) => banner.includes(body.body))) await sleep(1)
+    return performance.now() - start
+  }
+  await waitOnce()
+  const idle = await several(waitOnce)
+  const message = { body: 'Doors open at 7' }
+  const broadcast = (await client.broadcasts.create({ params: { id: projectId }, body: message })) as Broadcast
+  const busy = await several(waitOnce)
+  const named = { params: { id: projectId, broadcastId: broadcast.id } }
+  const { pending, fannedOut } = await client.broadcasts.stats(named)
+  stop.abort()
+  await watching
+  await server.stop()
+  await database.close()
+  const left = `${fannedOut.toLocaleString('en')} fanned out and ${pending.toLocaleString('en')} of them left at the end`
+  console.log(`Wait of a single notification: ${describe(idle)} idle, ${describe(busy)} in a broadcast (${left})`)
+  console.log(`Ratio of the medians: ${(median(busy) / median(idle)).toFixed(1)}`)
+  return Math.max(...busy) < LONGEST_WAIT_MS && pending > 0
+}
+
+async function several(work: () => Promise<number>): Promise<number[]> {
+  const waits: number[] = []
+  for (let n = 0; n < SINGLES; n += 1) waits.push(await work())
+  return waits
+}
+
+function median(values: number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
+}
+
+function describe(waits: number[]): string {
+  return `${median(waits).toFixed(0)} ms (at most ${Math.max(...waits).toFixed(0)})`
+}

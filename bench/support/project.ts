@@ -1,0 +1,20 @@
+import type { Database } from '../../src/storage/database.ts'
+import { createStore } from '../../src/storage/store.ts'
+import { insertPasses } from './many-passes.ts'
+
+/** A project with many passes by SQL alone, as `insertPasses` makes them; returns its id. */
+export async function insertProject(database: Database, workspaceId: string, passes: number) {
+  const { writer } = database
+  const at = new Date()
+  const fields = { name: 'Many', description: '', color: 'gray' } as const
+  const project = await createStore(database).transaction((tx) => tx.projects.insert(workspaceId, fields, at))
+  await insertPasses(writer, workspaceId, passes)
+  await writer('passes')
+    .where({ workspace_id: workspaceId })
+    .update({
+      project_id: project.id,
+      issued_at: writer.ref('created_at'),
+      issued_until: writer.raw("case when status = 'VOID' then created_at + 1 end"),
+    })
+  return project.id
+}

@@ -1,0 +1,56 @@
+import { Flags } from '@oclif/core'
+import { ClientCommand } from '../../cli/client-command.ts'
+import { projectArg } from '../../cli/notify/broadcast-argument.ts'
+import { messageBody, messageFlags } from '../../cli/notify/message-flags.ts'
+import { showBroadcast, showForecast } from '../../cli/notify/show.ts'
+import { watchBroadcast } from '../../cli/notify/watch-broadcast.ts'
+import { count } from '../../cli/output.ts'
+import { confirm } from '../../cli/prompt.ts'
+import type { Broadcast, BroadcastForecast } from '../../core/contract/broadcasts.ts'
+
+export default class BroadcastSend extends ClientCommand {
+  static override summary = 'Notify every issued pass of a project, now or later.'
+  static override description =
+    'Whoever is issued at that moment gets it. Says how many and asks first; elsewhere give --yes. --dry-run says whom it ' +
+    'would reach and sends nothing. --watch stays until each notification has arrived, or cannot.'
+  static override examples = [
+    '<%= config.bin %> broadcast send 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --message "Doors open at 7" --dry-run',
+    '<%= config.bin %> broadcast send 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --message "Doors open at 7" --watch --yes',
+    '<%= config.bin %> broadcast send 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --message "See you" --at "in 2h" --yes --json',
+  ]
+  static override args = projectArg
+  static override flags = {
+    ...messageFlags,
+    'dry-run': Flags.boolean({ summary: 'Say whom it would reach, and send nothing.', exclusive: ['watch'] }),
+    watch: Flags.boolean({ summary: 'Show how it comes along until it is done.' }),
+    yes: Flags.boolean({ summary: 'Do it without asking.' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(BroadcastSend)
+    const body = messageBody(flags, new Date())
+    const client = this.connect(flags)
+    const params = { id: args.project }
+    if (flags['dry-run'] || !flags.yes) {
+      const { idempotencyKey: _, ...rehearsed } = body
+      const forecast = await client.broadcasts.create({ params, query: { dryRun: true }, body: rehearsed })
+      if (!('dryRun' in forecast)) throw new Error('The server sent what was to be a rehearsal')
+      if (flags['dry-run']) return this.#show(forecast)
+      await confirm(`Notify ${count(forecast.passCount)} passes?`, { yes: false, noInput: flags['no-input'] })
+    }
+    const broadcast = (await client.broadcasts.create({ params, body }, { idempotent: true })) as Broadcast
+    if (!flags.watch) {
+      this.log(showBroadcast(broadcast))
+      return broadcast
+    }
+    const stats = await watchBroadcast(client, broadcast)
+    const done = await client.broadcasts.get({ params: { ...params, broadcastId: broadcast.id } })
+    this.log(showBroadcast(done, stats))
+    return { ...done, stats }
+  }
+
+  #show(forecast: BroadcastForecast): BroadcastForecast {
+    this.log(showForecast(forecast))
+    return forecast
+  }
+}

@@ -1,0 +1,112 @@
+import { z } from 'zod'
+import { Uuid } from '../ids.ts'
+import { route } from '../route.ts'
+import { Count, pageOf, UtcTimestamp } from './common.ts'
+import { booleanParam, pageQuery } from './list.ts'
+import { MessageCreate, MessageOptions, Platform } from './notifications.ts'
+
+/** Spec 3.3. */
+export const BroadcastStatus = z.enum(['SCHEDULED', 'PENDING', 'DISPATCHED'])
+export type BroadcastStatus = z.output<typeof BroadcastStatus>
+
+/** Spec 2.6. */
+export const Broadcast = z.strictObject({
+  id: Uuid,
+  projectId: Uuid,
+  body: z.string(),
+  platforms: z.array(Platform),
+  options: MessageOptions,
+  sendAt: UtcTimestamp.nullable(),
+  status: BroadcastStatus,
+  passCount: Count.nullable(),
+  createdAt: UtcTimestamp,
+  updatedAt: UtcTimestamp,
+})
+export type Broadcast = z.output<typeof Broadcast>
+
+/** Whom a broadcast would reach if it were dispatched as things stand now; nothing is stored. */
+export const BroadcastForecast = z.strictObject({
+  dryRun: z.literal(true),
+  projectId: Uuid,
+  platforms: z.array(Platform),
+  sendAt: UtcTimestamp.nullable(),
+  passCount: Count.meta({ description: 'Passes that are issued.' }),
+  apple: z.strictObject({
+    passCount: Count.meta({ description: 'Of these, registered by a device; 0 if not targeted.' }),
+  }),
+  google: z.strictObject({
+    passCount: Count.meta({ description: 'Of these, installed; 0 if not targeted.' }),
+    overCap: Count.meta({ description: 'Issued passes whose 3 google notifications of 24 hours are used up.' }),
+  }),
+})
+export type BroadcastForecast = z.output<typeof BroadcastForecast>
+
+/** How far the notifications of a broadcast have come. */
+export const BroadcastStats = z.strictObject({
+  broadcastId: Uuid,
+  status: BroadcastStatus,
+  fannedOut: Count,
+  pending: Count,
+  sent: Count,
+  partial: Count,
+  failed: Count,
+  skipped: Count,
+})
+export type BroadcastStats = z.output<typeof BroadcastStats>
+
+const ById = z.strictObject({ id: Uuid })
+const Named = z.strictObject({ id: Uuid, broadcastId: Uuid })
+
+export const broadcasts = {
+  create: route({
+    method: 'POST',
+    path: '/v1/projects/{id}/broadcasts',
+    scope: 'pass-notifications:write',
+    summary: 'Notify every issued pass of a project, now or later',
+    description:
+      'Whoever is issued at the moment of dispatch gets an ordinary notification. A pass whose google notifications of 24 ' +
+      'hours are used up shows it on its own notification. With dryRun nothing is stored: the answer says whom it would ' +
+      'reach. With an idempotencyKey that is taken, the existing broadcast is answered with 200.',
+    params: ById,
+    query: z.strictObject({ dryRun: booleanParam.default(false) }),
+    body: MessageCreate,
+    responses: { 200: z.union([Broadcast, BroadcastForecast]), 201: Broadcast },
+  }),
+  list: route({
+    method: 'GET',
+    path: '/v1/projects/{id}/broadcasts',
+    scope: 'pass-notifications:read',
+    summary: 'List the broadcasts of a project, newest first',
+    params: ById,
+    query: pageQuery({}),
+    responses: { 200: pageOf(Broadcast) },
+  }),
+  get: route({
+    method: 'GET',
+    path: '/v1/projects/{id}/broadcasts/{broadcastId}',
+    scope: 'pass-notifications:read',
+    summary: 'Read how far the dispatch of a broadcast has come',
+    params: Named,
+    responses: { 200: Broadcast },
+    errors: ['PASS_NOTIFICATION_BROADCAST_NOT_FOUND'],
+  }),
+  stats: route({
+    method: 'GET',
+    path: '/v1/projects/{id}/broadcasts/{broadcastId}/stats',
+    scope: 'pass-notifications:read',
+    summary: 'Count the notifications of a broadcast by their status',
+    params: Named,
+    responses: { 200: BroadcastStats },
+    errors: ['PASS_NOTIFICATION_BROADCAST_NOT_FOUND'],
+  }),
+  cancel: route({
+    method: 'DELETE',
+    path: '/v1/projects/{id}/broadcasts/{broadcastId}',
+    scope: 'pass-notifications:write',
+    summary: 'Cancel a broadcast that is still scheduled',
+    description: 'It is gone then, and its idempotency key is free.',
+    params: Named,
+    responses: { 204: null },
+    errors: ['PASS_NOTIFICATION_BROADCAST_NOT_FOUND', 'PASS_NOTIFICATION_BROADCAST_ALREADY_DISPATCHED'],
+  }),
+}

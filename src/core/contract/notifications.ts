@@ -1,0 +1,97 @@
+import { z } from 'zod'
+import { Uuid } from '../ids.ts'
+import { route } from '../route.ts'
+import { Count, pageOf, Timestamp, text, UtcTimestamp } from './common.ts'
+import { pageQuery } from './list.ts'
+
+export const Platform = z.enum(['apple', 'google'])
+export type Platform = z.output<typeof Platform>
+
+/** How one platform stands with a notification; SKIPPED where it was not targeted or does not apply. */
+export const DeliveryState = z.enum(['PENDING', 'SENT', 'FAILED', 'SKIPPED'])
+export type DeliveryState = z.output<typeof DeliveryState>
+
+/** Spec 3.2. */
+export const NotificationStatus = z.enum(['SCHEDULED', 'PENDING', 'SENT', 'PARTIAL', 'FAILED', 'SKIPPED'])
+export type NotificationStatus = z.output<typeof NotificationStatus>
+
+/** What one provider alone understands: Google shows a header above the text, the organization's name by default. */
+export const MessageOptions = z.strictObject({
+  google: z.strictObject({ header: text(1, 255).optional() }).optional(),
+})
+export type MessageOptions = z.output<typeof MessageOptions>
+
+/** Spec 2.5. */
+export const Notification = z.strictObject({
+  id: Uuid,
+  passId: Uuid,
+  broadcastId: Uuid.optional().meta({ description: 'Present when a broadcast made it.' }),
+  body: z.string(),
+  options: MessageOptions,
+  sendAt: UtcTimestamp.nullable(),
+  status: NotificationStatus,
+  apple: z.strictObject({ status: DeliveryState, error: z.string().optional(), deviceCount: Count }),
+  google: z.strictObject({ status: DeliveryState, error: z.string().optional() }),
+  createdAt: UtcTimestamp,
+  updatedAt: UtcTimestamp,
+})
+export type Notification = z.output<typeof Notification>
+
+/** What is sent, to whom and when: the body of both creations (spec 4.7, 4.10). */
+export const MessageCreate = z.strictObject({
+  body: text(1, 1000),
+  platforms: z.array(Platform).min(1).optional().meta({ description: 'All that are configured by default.' }),
+  sendAt: Timestamp.optional().meta({ description: 'A time that is not in the future sends at once.' }),
+  idempotencyKey: text(8, 100).optional(),
+  options: MessageOptions.default({}),
+})
+export type MessageCreate = z.output<typeof MessageCreate>
+
+const ById = z.strictObject({ id: Uuid })
+const Named = z.strictObject({ id: Uuid, notificationId: Uuid })
+
+export const notifications = {
+  create: route({
+    method: 'POST',
+    path: '/v1/passes/{id}/notifications',
+    scope: 'pass-notifications:write',
+    summary: 'Send a notification to a pass, now or later',
+    description:
+      'The pass must be issued. Of notifications that target google, 3 may be due in any 24 hours; Retry-After of the 429 ' +
+      'says by how many seconds the send would have to move. With an idempotencyKey that is taken, the existing ' +
+      'notification is answered with 200, whatever else the request holds.',
+    params: ById,
+    body: MessageCreate,
+    responses: { 200: Notification, 201: Notification },
+    errors: ['PASS_NOT_FOUND', 'PASS_NOT_ISSUED', 'PASS_NOTIFICATION_RATE_LIMITED'],
+  }),
+  list: route({
+    method: 'GET',
+    path: '/v1/passes/{id}/notifications',
+    scope: 'pass-notifications:read',
+    summary: 'List the notifications of a pass, newest first',
+    params: ById,
+    query: pageQuery({}),
+    responses: { 200: pageOf(Notification) },
+    errors: ['PASS_NOT_FOUND'],
+  }),
+  get: route({
+    method: 'GET',
+    path: '/v1/passes/{id}/notifications/{notificationId}',
+    scope: 'pass-notifications:read',
+    summary: 'Read how far a notification has come',
+    params: Named,
+    responses: { 200: Notification },
+    errors: ['PASS_NOT_FOUND', 'PASS_NOTIFICATION_NOT_FOUND'],
+  }),
+  cancel: route({
+    method: 'DELETE',
+    path: '/v1/passes/{id}/notifications/{notificationId}',
+    scope: 'pass-notifications:write',
+    summary: 'Cancel a notification that is still scheduled',
+    description: 'It is gone then, and its idempotency key is free.',
+    params: Named,
+    responses: { 204: null },
+    errors: ['PASS_NOT_FOUND', 'PASS_NOTIFICATION_NOT_FOUND', 'PASS_NOTIFICATION_ALREADY_SENT'],
+  }),
+}

@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest'
+import { UsageError } from '../../../src/cli/errors.ts'
+import { parseWhen } from '../../../src/cli/notify/when.ts'
+
+const now = new Date('2026-05-01T12:00:00.000Z')
+
+test.each([
+  ['2026-05-01T14:00:00Z', '2026-05-01T14:00:00.000Z'],
+  ['2026-05-01T19:30+02:00', '2026-05-01T17:30:00.000Z'],
+  ['in 90s', '2026-05-01T12:01:30.000Z'],
+  ['in 2h', '2026-05-01T14:00:00.000Z'],
+  [' IN 1d 12h30m ', '2026-05-03T00:30:00.000Z'],
+  ['in 0s', '2026-05-01T12:00:00.000Z'],
+])('%s is %s', (text, expected) => {
+  expect(parseWhen(text, now).toISOString()).toBe(expected)
+})
+
+test.each(['', 'soon', 'in', 'in 2', '2h', 'in 2 weeks', '2026-05-01', '2026-05-01T14:00:00', 'in 99999999999d'])(
+  '"%s" is refused with what to write instead',
+  (text) => {
+    expect(() => parseWhen(text, now)).toThrow(UsageError)
+  },
+)
