@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { AcceptedScans } from './accepted-scans.ts'
+import { AuditLog } from './audit-log.ts'
 import { Backlog } from './backlog.ts'
 import { Broadcasts } from './broadcasts.ts'
 import type { Database } from './database.ts'
@@ -45,6 +46,7 @@ export interface Repositories {
   jobs: Jobs
   backlog: Backlog
   events: Events
+  auditLog: AuditLog
 }
 
 /** Reads go to the store itself; whatever writes happens in a transaction. */
@@ -94,5 +96,6 @@ function repositories(db: Knex, onJobs: (lane: Lane) => void): Repositories {
     scans: new Scans(db),
     acceptedScans: new AcceptedScans(db),
     doorList: new DoorList(db),
+    auditLog: new AuditLog(db),
   }
 }
