@@ -83,8 +83,10 @@ export class AuditLog {
       correlation_id: entry.correlationId,
       created_at: at.getTime(),
     }
-    // On the way of every change: prepared once, it costs a fraction of a statement that is built anew.
-    const values = Object.values(row) as Knex.RawBinding[]
+    // On the way of every change: prepared once, it costs a fraction of a statement that is built anew. knex writes the
+    // columns of an insert in the order of their names.
+    const columns = Object.keys(row).sort() as (keyof Row)[]
+    const values = columns.map((column) => row[column] as Knex.RawBinding)
     await runPrepared(this.db, 'insert-audit-entry', values, () => this.db('audit_entries').insert(row))
   }
 
