@@ -57,6 +57,12 @@ export async function pendingMigrations({ reader }: Database): Promise<string[]>
   return started ? missing(reader) : Object.keys(migrations)
 }
 
+/** Names of migrations that ran on the database and are not known here: a newer program made it. */
+export async function unknownMigrations(db: Knex): Promise<string[]> {
+  const applied: string[] = await db('migrations').orderBy('name').pluck('name')
+  return applied.filter((name) => !(name in migrations))
+}
+
 async function missing(db: Knex): Promise<string[]> {
   const applied = new Set<string>(await db('migrations').pluck('name'))
   return Object.keys(migrations).filter((name) => !applied.has(name))
