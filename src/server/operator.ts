@@ -1,5 +1,5 @@
 import type { AuditAction } from '../core/audit.ts'
-import { openDatabase } from '../storage/database.ts'
+import { type Database, openDatabase } from '../storage/database.ts'
 import { migrate, pendingMigrations } from '../storage/migrate.ts'
 import { createStore, type Repositories, type Store } from '../storage/store.ts'
 import type { Workspace } from '../storage/workspaces.ts'
@@ -14,7 +14,10 @@ export class OperatorError extends Error {
  * Works straight on the database, as operator commands do; an empty database is migrated first.
  * @throws OperatorError when an older program made the database, DatabaseUrlError
  */
-export async function withStore<T>(databaseUrl: string, work: (store: Store) => Promise<T>): Promise<T> {
+export async function withStore<T>(
+  databaseUrl: string,
+  work: (store: Store, database: Database) => Promise<T>,
+): Promise<T> {
   const database = openDatabase(databaseUrl)
   try {
     const pending = await pendingMigrations(database)
@@ -24,7 +27,7 @@ export async function withStore<T>(databaseUrl: string, work: (store: Store) => 
       }
       await migrate(database)
     }
-    return await work(createStore(database))
+    return await work(createStore(database), database)
   } finally {
     await database.close()
   }

@@ -11,6 +11,7 @@ import * as offline from './migrations/0007-offline.ts'
 import * as statistics from './migrations/0008-statistics.ts'
 import * as failedJobs from './migrations/0010-failed-jobs.ts'
 import * as audit from './migrations/0012-audit.ts'
+import * as erasure from './migrations/0013-erasure.ts'
 
 interface Migration {
   up(db: Knex): Promise<void>
@@ -28,6 +29,7 @@ const migrations: Record<string, Migration> = {
   '0008-statistics': statistics,
   '0010-failed-jobs': failedJobs,
   '0012-audit': audit,
+  '0013-erasure': erasure,
 }
 
 /** Any number that no other program uses for an advisory lock on the same database. */

@@ -6,6 +6,7 @@ import { Broadcasts } from './broadcasts.ts'
 import type { Database } from './database.ts'
 import { Deliveries } from './deliveries.ts'
 import { DoorList } from './door-list.ts'
+import { Erasure } from './erasure.ts'
 import { Events } from './events.ts'
 import { GoogleObjects } from './google-objects.ts'
 import { Identifiers } from './identifiers.ts'
@@ -47,6 +48,7 @@ export interface Repositories {
   backlog: Backlog
   events: Events
   auditLog: AuditLog
+  erasure: Erasure
 }
 
 /** Reads go to the store itself; whatever writes happens in a transaction. */
@@ -97,5 +99,6 @@ function repositories(db: Knex, onJobs: (lane: Lane) => void): Repositories {
     acceptedScans: new AcceptedScans(db),
     doorList: new DoorList(db),
     auditLog: new AuditLog(db),
+    erasure: new Erasure(db),
   }
 }
