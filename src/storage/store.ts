@@ -16,6 +16,7 @@ import { Notifications } from './notifications.ts'
 import { Passes } from './passes.ts'
 import { Projects } from './projects.ts'
 import { Registrations } from './registrations.ts'
+import { Retention } from './retention.ts'
 import { Scans } from './scans.ts'
 import { Settings } from './settings.ts'
 import { TemplateVersions } from './template-versions.ts'
@@ -49,6 +50,7 @@ export interface Repositories {
   events: Events
   auditLog: AuditLog
   erasure: Erasure
+  retention: Retention
 }
 
 /** Reads go to the store itself; whatever writes happens in a transaction. */
@@ -100,5 +102,6 @@ function repositories(db: Knex, onJobs: (lane: Lane) => void): Repositories {
     doorList: new DoorList(db),
     auditLog: new AuditLog(db),
     erasure: new Erasure(db),
+    retention: new Retention(db),
   }
 }
