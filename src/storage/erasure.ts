@@ -14,7 +14,7 @@ export interface Holdings {
 }
 
 /** What stands where something of a holder stood. */
-export const ERASED_LABEL = 'Erased'
+const ERASED_LABEL = 'Erased'
 
 /** What a pass is called whose own name was erased: unique, and telling nothing. */
 export function erasedExternalId(passId: string): string {

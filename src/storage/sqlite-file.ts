@@ -6,9 +6,6 @@ import { sqliteClient } from './sqlite-client.ts'
 
 /** A SQLite database as a file, which backups copy and restores put in place. */
 
-/** Why a file cannot be restored, in words that fit behind its name. */
-export type FileFault = string
-
 /** Bytes that a copy will have at most. */
 export function sizeOf(file: string): Promise<number> {
   return withFile(file, async (db) => {
@@ -30,8 +27,8 @@ export function copyInto(file: string, target: string): Promise<void> {
   })
 }
 
-/** What is wrong with a file that should hold a database of ours; undefined where nothing is. */
-export async function findFault(file: string): Promise<FileFault | undefined> {
+/** What is wrong with a file that should hold a database of ours, in words that fit behind its name. */
+export async function findFault(file: string): Promise<string | undefined> {
   try {
     return await withFile(file, async (db) => {
       const report: { integrity_check: string }[] = await db.raw('PRAGMA integrity_check(10)')
