@@ -128,6 +128,22 @@ export const serveFlags = {
     min: 1,
     helpGroup: 'LIMITS',
   }),
+  'retain-deliveries': Flags.integer({
+    summary: 'Days to keep webhook deliveries that ended, with their attempts and events; 0 keeps them for good.',
+    env: 'PASSES_RETAIN_DELIVERIES',
+    default: 30,
+    min: 0,
+    max: 36_500,
+    helpGroup: 'LIMITS',
+  }),
+  'retain-audit': Flags.integer({
+    summary: 'Days to keep the audit log; 0 keeps it for good.',
+    env: 'PASSES_RETAIN_AUDIT',
+    default: 365,
+    min: 0,
+    max: 36_500,
+    helpGroup: 'LIMITS',
+  }),
   'trusted-proxies': Flags.integer({
     summary: 'Proxies in front of the server whose X-Forwarded-For is believed.',
     env: 'PASSES_TRUSTED_PROXIES',

@@ -35,6 +35,7 @@ export default class Serve extends BaseCommand {
         rateLimit: flags['rate-limit'],
         rateBurst: flags['rate-burst'],
         linkTtlDays: flags['link-ttl'],
+        retention: { deliveriesDays: flags['retain-deliveries'], auditDays: flags['retain-audit'] },
         allowInsecureWebhooks: flags['allow-insecure-webhooks'],
         trustedProxies: flags['trusted-proxies'],
         sandboxFolder: flags['sandbox-dir'],

@@ -87,6 +87,7 @@ export async function startServer({ config, log, clock = () => new Date() }: Ser
         definitions: createDefinitions(store),
         webhookSecrets,
         outbound,
+        retention: config.retention,
         clock,
         log,
       },

@@ -1,6 +1,7 @@
 import { schedule } from 'node-cron'
 import type { Services } from '../context.ts'
 import { queueWalletUpdates } from '../wallet-updates.ts'
+import { sweep } from './sweep.ts'
 
 export interface Scheduler {
   /** Runs everything that is due once; the clock calls it each second. */
@@ -11,7 +12,8 @@ export interface Scheduler {
 const CHUNK = 500
 
 /**
- * Each second: marks passes past their expiry, and makes jobs due again whose worker died. Every statement may run on
+ * Each second: marks passes past their expiry, and makes jobs due again whose worker died. Each hour: deletes what is
+ * past its time. Every statement may run on
  * several servers at once.
  */
 export function startScheduler(services: Services): Scheduler {
@@ -59,11 +61,21 @@ export function startScheduler(services: Services): Scheduler {
     },
     { noOverlap: true, name: 'each-second' },
   )
+  let sweeping: Promise<void> = Promise.resolve()
+  const hourly = schedule(
+    '17 * * * *',
+    () => {
+      sweeping = sweep(services).catch((error) => log.error({ err: error }, 'could not delete what is past its time'))
+      return sweeping
+    },
+    { noOverlap: true, name: 'hourly' },
+  )
   return {
     tick,
     async stop() {
       await task.destroy()
-      await running
+      await hourly.destroy()
+      await Promise.all([running, sweeping])
     },
   }
 }
