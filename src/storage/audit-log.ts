@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { type Actor, type AuditAction, targetKind } from '../core/audit.ts'
 import { idBound, newId } from '../core/ids.ts'
-import { boundColumn, runPrepared } from './dialect.ts'
+import { boundColumn, insertMany } from './dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from './list.ts'
 
 /** Something that somebody did. Never what was written: no values, secrets or personal data. */
@@ -83,11 +83,7 @@ export class AuditLog {
       correlation_id: entry.correlationId,
       created_at: at.getTime(),
     }
-    // On the way of every change: prepared once, it costs a fraction of a statement that is built anew. knex writes the
-    // columns of an insert in the order of their names.
-    const columns = Object.keys(row).sort() as (keyof Row)[]
-    const values = columns.map((column) => row[column] as Knex.RawBinding)
-    await runPrepared(this.db, 'insert-audit-entry', values, () => this.db('audit_entries').insert(row))
+    await insertMany(this.db, 'audit_entries', [row])
   }
 
   /** Newest first, of every workspace unless one is named. */
