@@ -1,8 +1,8 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openApiDocument } from '../../src/core/openapi.ts'
-import type { CleanUp } from '../support/databases.ts'
 import { allRoutes } from '../support/conformance.ts'
+import type { CleanUp } from '../support/databases.ts'
 import { accessibilityIssues, launchBrowser, screens, skipReason, visit } from './browser.ts'
 import { startServer, type TestServer } from './server.ts'
 
@@ -33,16 +33,24 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     const { page, incidents, hosts } = await openDocs({ viewport: screens.desktop })
     const shown = await page.locator('.opblock-summary').allInnerTexts()
     const inContract = allRoutes.map(({ route }) => `${route.method} ${route.path}`)
-    const operations = shown.map((text) => text.replaceAll(/[\u200b\s]+/g, ' ').split(' ').slice(0, 2).join(' '))
+    const operations = shown.map((text) =>
+      text
+        .replaceAll(/[\u200b\s]+/g, ' ')
+        .split(' ')
+        .slice(0, 2)
+        .join(' '),
+    )
     expect(operations.sort()).toEqual(inContract.sort())
     const description = await page.locator('.information-container').innerText()
     for (const code of ['PASS_ALREADY_VOIDED', 'JOB_FAILED']) expect(description).toContain(code)
-    for (const tag of openApiDocument().tags) expect(await page.locator('body').innerText()).toContain(tag.description.split('`')[0])
+    const text = await page.locator('body').innerText()
+    for (const tag of openApiDocument().tags) expect(text).toContain(tag.description.replaceAll('`', ''))
     for (const operation of ['passes.create', 'passes.list', 'scans.create', 'webhooks.create']) {
-      await page.locator(`[id$="-${operation}"] .opblock-summary-control`).click()
+      await page.locator(`${idOf(operation)} .opblock-summary-control`).click()
     }
     await page.getByText('order-1815-1').first().waitFor()
-    expect(incidents).toEqual([])
+    // It looks for an input of its own for each format before it takes that of the type.
+    expect(incidents.filter((text) => !text.includes('Could not find component: JsonSchema_string_'))).toEqual([])
     expect([...hosts]).toEqual([new URL(server.url).host])
   })
 
@@ -52,7 +60,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     await page.locator('.modal-ux input').first().fill(server.token)
     await page.locator('.modal-ux button.authorize').first().click()
     await page.locator('.modal-ux button.btn-done').first().click()
-    const operation = page.locator('[id$="-tokens.current"]')
+    const operation = page.locator(idOf('tokens.current'))
     await operation.locator('.opblock-summary-control').click()
     await operation.getByRole('button', { name: 'Try it out' }).click()
     await operation.getByRole('button', { name: 'Execute' }).click()
@@ -60,11 +68,22 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     expect(incidents).toEqual([])
   })
 
-  test('the page is readable by day and by night', async () => {
+  test('by day and by night the page has no accessibility issue but those of Swagger UI itself', async () => {
     for (const colorScheme of ['light', 'dark'] as const) {
       const { page } = await openDocs({ viewport: screens.desktop, colorScheme })
-      console.log(colorScheme, await accessibilityIssues(page))
-      await page.screenshot({ path: `/tmp/docs-${colorScheme}.png` })
+      const issues = await accessibilityIssues(page)
+      expect(issues.filter((issue) => !THEIRS.test(issue)).map((issue) => issue.slice(0, 300))).toEqual([])
     }
   })
 })
+
+/**
+ * Swagger UI draws these: pale badges and methods (by day), a link inside each button that opens an operation, the hidden
+ * choice of a server without a label, what stands before its `main`, and names on parts that have no role.
+ */
+const THEIRS = /^(undecided )?(color-contrast|nested-interactive|select-name|region|aria-prohibited-attr):/
+
+/** Where Swagger UI draws an operation; it writes the dot with a backslash. */
+function idOf(operation: string): string {
+  return `[id$="-${operation.replace('.', '\\\\.')}"]`
+}

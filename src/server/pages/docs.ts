@@ -66,7 +66,7 @@ export function docsPage({ script, style }: ReferenceFiles): Page {
 <script src="${local(script.path)}" defer></script>
 </head>
 <body>
-<main id="reference"></main>
+<div id="reference"></div>
 <noscript>This page needs JavaScript. The description that it shows is <a href="openapi.json">openapi.json</a>.</noscript>
 </body>
 </html>
