@@ -36,7 +36,8 @@ export async function runGuide({ path, steps }: Guide, options: GuideOptions = {
   const words = new Map(Object.entries(options.words ?? {}))
   const outputs: [command: string, stdout: string][] = []
   const running = new Map<RegExp, ResultPromise>()
-  let printed = ''
+  /** Undefined behind a block that was left out. */
+  let printed: string | undefined = ''
   for (const step of steps) {
     const where = `${path}:${step.line}`
     if (step.kind === 'meanwhile') {
@@ -44,9 +45,16 @@ export async function runGuide({ path, steps }: Guide, options: GuideOptions = {
       await options.meanwhile![step.name]!(shell.cwd)
     }
     if (step.kind === 'file') writeFileSync(join(shell.cwd, step.name), withWords(step.content, words))
-    if (step.kind === 'output') for (const line of step.lines) expectPrinted(withWords(line, words), printed, where)
+    if (step.kind === 'output' && printed !== undefined) {
+      for (const line of step.lines) expectPrinted(withWords(line, words), printed, where)
+    }
     if (step.kind !== 'run') continue
-    printed = ''
+    const missing = await findMissing(step.commands, shell)
+    printed = missing === undefined ? '' : undefined
+    if (missing !== undefined) {
+      console.warn(`${where} is not run: ${missing} is not installed`)
+      continue
+    }
     for (const command of step.commands) {
       const line = withWords(command, words)
       const [, name] = /^export (\w+)=/.exec(line) ?? []
@@ -110,6 +118,17 @@ async function freePort(): Promise<number> {
   server.close()
   await once(server, 'close')
   return port
+}
+
+/** Programs that guides use and a bare machine may lack; in CI they have to be there. */
+const OPTIONAL = ['curl', 'unzip']
+
+async function findMissing(commands: string[], shell: Shell): Promise<string | undefined> {
+  for (const name of OPTIONAL.filter((program) => commands.some((command) => command.startsWith(`${program} `)))) {
+    const { exitCode } = await execa(`command -v ${name}`, shell)
+    if (exitCode !== 0 && process.env.CI !== 'true') return name
+  }
+  return undefined
 }
 
 /** A guide's words that stand alone, and addresses, by what they are known to be by now. */
