@@ -70,7 +70,7 @@ function banner({ url, publicUrl, database, role, sandboxed, token }: Started, p
   const facts = details([
     ['Address', url || null],
     ['Public URL', publicUrl && publicUrl !== url ? publicUrl : null],
-    ['Interface', url ? `${url}/openapi.json` : null],
+    ['Interface', url ? `${url}/docs` : null],
     ['Database', database],
     ['Role', role],
     ...platforms.map(
