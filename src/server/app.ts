@@ -44,6 +44,7 @@ export function createApp({ services, providers, readiness, rateLimit, trustedPr
       if (!response.headers.has('x-correlation-id')) {
         response.headers.set('x-correlation-id', correlationIdOf(event))
       }
+      response.headers.set('x-content-type-options', 'nosniff')
     },
   })
   const limit = createRateLimit(rateLimit.perSecond === 0 ? { perSecond: 0, burst: 0 } : ADDRESS_LIMIT)
