@@ -10,6 +10,7 @@ import * as webhooks from './migrations/0006-webhooks.ts'
 import * as offline from './migrations/0007-offline.ts'
 import * as statistics from './migrations/0008-statistics.ts'
 import * as failedJobs from './migrations/0010-failed-jobs.ts'
+import * as fleet from './migrations/0011-fleet.ts'
 
 interface Migration {
   up(db: Knex): Promise<void>
@@ -26,6 +27,7 @@ const migrations: Record<string, Migration> = {
   '0007-offline': offline,
   '0008-statistics': statistics,
   '0010-failed-jobs': failedJobs,
+  '0011-fleet': fleet,
 }
 
 /** Any number that no other program uses for an advisory lock on the same database. */

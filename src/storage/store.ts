@@ -10,10 +10,12 @@ import { GoogleObjects } from './google-objects.ts'
 import { Identifiers } from './identifiers.ts'
 import { Images } from './images.ts'
 import { Jobs, type Lane } from './jobs.ts'
+import { Leases } from './leases.ts'
 import { Notifications } from './notifications.ts'
 import { Passes } from './passes.ts'
 import { Projects } from './projects.ts'
 import { Registrations } from './registrations.ts'
+import { Replicas } from './replicas.ts'
 import { Scans } from './scans.ts'
 import { Settings } from './settings.ts'
 import { TemplateVersions } from './template-versions.ts'
@@ -45,6 +47,8 @@ export interface Repositories {
   jobs: Jobs
   backlog: Backlog
   events: Events
+  leases: Leases
+  replicas: Replicas
 }
 
 /** Reads go to the store itself; whatever writes happens in a transaction. */
@@ -94,5 +98,7 @@ function repositories(db: Knex, onJobs: (lane: Lane) => void): Repositories {
     scans: new Scans(db),
     acceptedScans: new AcceptedScans(db),
     doorList: new DoorList(db),
+    leases: new Leases(db),
+    replicas: new Replicas(db),
   }
 }
