@@ -3,10 +3,8 @@ import { Problem } from '../../core/errors.ts'
 import { Uuid } from '../../core/ids.ts'
 import { openApiDocument } from '../../core/openapi.ts'
 import type { Services } from '../context.ts'
+import type { Readiness } from '../readiness.ts'
 import { assetPath, mountAssets } from './assets.ts'
-
-/** Whether the server can do its work, and what keeps it from it. */
-export type Readiness = () => Promise<Record<string, boolean>>
 
 /** What is served without a token beside hosted links: images, what pages load, the interface description, health. */
 export function mountPublic(app: H3, { store }: Services, readiness: Readiness): void {
