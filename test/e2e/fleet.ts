@@ -28,6 +28,8 @@ export interface Fleet {
 }
 
 export interface FleetOptions {
+  /** All of them by default. */
+  roles?: Member['role'][]
   env?: Record<string, string>
   args?: string[]
   cleanUp?: CleanUp
@@ -37,7 +39,8 @@ export interface FleetOptions {
  * The topology of compose.yaml as processes on one PostgreSQL: its roles, flags and variables, but for what a machine
  * without Docker has otherwise (addresses, and the sandbox instead of credentials).
  */
-export async function startFleet({ env = {}, args = [], cleanUp = onTestFinished }: FleetOptions = {}): Promise<Fleet> {
+export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
+  const { roles = ['api', 'worker'], env = {}, args = [], cleanUp = onTestFinished } = options
   const database = await emptyDatabase('postgres', cleanUp)
   await run(['migrate', '--database', database])
   const made = await run(['token', 'create', '--name', 'fleet', '--database', database, '--json'])
@@ -68,7 +71,8 @@ export async function startFleet({ env = {}, args = [], cleanUp = onTestFinished
     }
   }
 
-  const all = (role: Member['role']) => Promise.all(servicesOf(role).map((service) => member(role, service)))
+  const all = (role: Member['role']) =>
+    Promise.all(roles.includes(role) ? servicesOf(role).map((service) => member(role, service)) : [])
   const [apis, workers] = await Promise.all([all('api'), all('worker')])
   return { database, token, apis, workers }
 }

@@ -8,7 +8,7 @@ import { batchOf, publishTemplate } from './passes.ts'
 const LANES = 6
 
 test('each server is restarted in turn under load, and no request fails', async () => {
-  const { apis, token } = await startFleet()
+  const { apis, token } = await startFleet({ roles: ['api'] })
   const balancer = await startBalancer(() => apis.map(({ url }) => url))
   const load = await startLoad(balancer.url, token)
   for (const api of apis) {
@@ -24,7 +24,7 @@ test('each server is restarted in turn under load, and no request fails', async 
 })
 
 test('from SIGTERM on /readyz says 503 while requests are answered, on connections that end', async () => {
-  const { apis, token } = await startFleet()
+  const { apis, token } = await startFleet({ roles: ['api'] })
   const [api] = apis
   const headers = { authorization: `Bearer ${token}` }
   const before = await fetch(`${api!.url}/v1/passes`, { headers })
