@@ -43,7 +43,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
   const { roles = ['api', 'worker'], env = {}, args = [], cleanUp = onTestFinished } = options
   const database = await emptyDatabase('postgres', cleanUp)
   await run(['migrate', '--database', database])
-  const made = await run(['token', 'create', '--name', 'fleet', '--database', database, '--json'])
+  const made = await run(['token', 'create', '--name', 'fleet', '--role', 'owner', '--database', database, '--json'])
   const { token } = JSON.parse(String(made.stdout)) as { token: string }
   const sandbox = temporaryFolder(cleanUp)
   const publicUrl = 'http://passes.example'
