@@ -1,5 +1,6 @@
-import { schedule } from 'node-cron'
+import { type Logger as CronLogger, schedule } from 'node-cron'
 import type { Services } from '../context.ts'
+import type { Logger } from '../log.ts'
 import { expirePasses } from './expire-passes.ts'
 import { createLease } from './lease.ts'
 import { releaseJobs } from './release-jobs.ts'
@@ -44,7 +45,7 @@ export function startScheduler(services: Services): Scheduler {
       running.set(name, ticking)
       return ticking
     }
-    return schedule(cron, run, { noOverlap: true, name })
+    return schedule(cron, run, { noOverlap: true, name, logger: quietly(log) })
   })
   return {
     tick,
@@ -53,5 +54,15 @@ export function startScheduler(services: Services): Scheduler {
       await Promise.all(running.values())
       await lease.release().catch((error) => log.warn({ err: error }, 'could not give up the lease of the scheduler'))
     },
+  }
+}
+
+/** On its own node-cron prints to the console; that a run is left out because the one before is still busy is no news. */
+function quietly(log: Logger): CronLogger {
+  return {
+    debug: (message) => log.debug(String(message)),
+    info: (message) => log.debug(message),
+    warn: (message) => log.debug(message),
+    error: (message) => log.error({ err: message }, 'node-cron failed'),
   }
 }
