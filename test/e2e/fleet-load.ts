@@ -43,7 +43,7 @@ export async function inviteGuests(client: Client, count: number): Promise<Guest
     passIds.push(...results.map(({ pass }) => pass!.id))
   }
   const query = { status: ['ISSUED' as const], projectId: project.id }
-  await vi.waitFor(async () => expect((await client.passes.list({ query })).total).toBe(count), 20_000)
+  await vi.waitFor(async () => expect((await client.passes.list({ query })).total).toBe(count), 60_000)
   return { projectId: project.id, templateId, passIds }
 }
 

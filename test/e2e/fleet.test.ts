@@ -21,7 +21,7 @@ test('of two servers, two workers and one database any process may be killed: no
   for (let round = 0; round < ROUNDS; round += 1) {
     for (const members of [fleet.apis, fleet.workers]) {
       const before = load.acknowledged.created.size
-      await vi.waitFor(() => expect(load.acknowledged.created.size).toBeGreaterThan(before + 10), 15_000)
+      await vi.waitFor(() => expect(load.acknowledged.created.size).toBeGreaterThan(before + 10), 60_000)
       const victim = members[Math.floor(Math.random() * members.length)]!
       await sleep(Math.random() * 300)
       await victim.kill()
@@ -34,7 +34,7 @@ test('of two servers, two workers and one database any process may be killed: no
 
   const { rows, passes } = inspect(fleet.database)
   // What the dead held is taken over when their leases end.
-  const patience = { timeout: 40_000, interval: 500 }
+  const patience = { timeout: 90_000, interval: 500 }
   await vi.waitFor(async () => expect(await rows('jobs')).toEqual([]), patience)
 
   const stored = new Map((await passes()).map((pass) => [pass.externalPassId, pass]))
@@ -75,7 +75,7 @@ test('of two servers, two workers and one database any process may be killed: no
   expect(deliveries.every(({ webhook_id: id }) => id === webhook.id)).toBe(true)
   const issued = receiver.received.filter(({ envelope }) => envelope.type === 'pass.issued')
   expect(new Set(issued.map(({ envelope }) => envelope.data.id)).size).toBe(stored.size)
-}, 120_000)
+}, 300_000)
 
 function connect(url: string, token: string): Client {
   const client = createClient({ url, token, attempts: 1 })

@@ -8,7 +8,7 @@ const BURST = 60
 const SECONDS = 4
 const env = { PASSES_RATE_LIMIT: String(PER_SECOND), PASSES_RATE_BURST: String(BURST) }
 
-test('two servers together hold a token to its limit within 20 %, balanced or not', async () => {
+test('two servers together hold a token to its limit within 20 %, balanced or not', { timeout: 180_000 }, async () => {
   const { apis, database } = await startFleet({ roles: ['api'], env })
   const { rows } = inspect(database)
   await vi.waitFor(async () => {
@@ -33,7 +33,7 @@ test('two servers together hold a token to its limit within 20 %, balanced or no
   }
 })
 
-test('a server that is alone writes nothing about its requests', async () => {
+test('a server that is alone writes nothing about its requests', { timeout: 180_000 }, async () => {
   const { apis, token, database } = await startFleet({ roles: ['api'], env })
   await apis[1]!.stop()
   const { rows } = inspect(database)
