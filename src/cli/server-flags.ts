@@ -33,6 +33,13 @@ export const serveFlags = {
     env: 'PASSES_ROLE',
     default: 'all' as const,
   }),
+  'drain-seconds': Flags.integer({
+    summary: 'After SIGTERM /readyz says 503, and requests are still answered, for so long before the port is closed.',
+    env: 'PASSES_DRAIN_SECONDS',
+    default: 2,
+    min: 0,
+    max: 60,
+  }),
   production: Flags.boolean({
     summary: 'Refuse to start with a sandboxed platform.',
     env: 'PASSES_PRODUCTION',

@@ -10,6 +10,7 @@ import * as webhooks from './migrations/0006-webhooks.ts'
 import * as offline from './migrations/0007-offline.ts'
 import * as statistics from './migrations/0008-statistics.ts'
 import * as failedJobs from './migrations/0010-failed-jobs.ts'
+import * as fleet from './migrations/0011-fleet.ts'
 import * as audit from './migrations/0012-audit.ts'
 import * as erasure from './migrations/0013-erasure.ts'
 
@@ -28,6 +29,7 @@ const migrations: Record<string, Migration> = {
   '0007-offline': offline,
   '0008-statistics': statistics,
   '0010-failed-jobs': failedJobs,
+  '0011-fleet': fleet,
   '0012-audit': audit,
   '0013-erasure': erasure,
 }

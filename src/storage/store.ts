@@ -12,10 +12,12 @@ import { GoogleObjects } from './google-objects.ts'
 import { Identifiers } from './identifiers.ts'
 import { Images } from './images.ts'
 import { Jobs, type Lane } from './jobs.ts'
+import { Leases } from './leases.ts'
 import { Notifications } from './notifications.ts'
 import { Passes } from './passes.ts'
 import { Projects } from './projects.ts'
 import { Registrations } from './registrations.ts'
+import { Replicas } from './replicas.ts'
 import { Retention } from './retention.ts'
 import { Scans } from './scans.ts'
 import { Settings } from './settings.ts'
@@ -51,6 +53,8 @@ export interface Repositories {
   auditLog: AuditLog
   erasure: Erasure
   retention: Retention
+  leases: Leases
+  replicas: Replicas
 }
 
 /** Reads go to the store itself; whatever writes happens in a transaction. */
@@ -103,5 +107,7 @@ function repositories(db: Knex, onJobs: (lane: Lane) => void): Repositories {
     auditLog: new AuditLog(db),
     erasure: new Erasure(db),
     retention: new Retention(db),
+    leases: new Leases(db),
+    replicas: new Replicas(db),
   }
 }

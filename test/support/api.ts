@@ -10,6 +10,7 @@ import { createGoogleSync } from '../../src/server/google-sync.ts'
 import { createIssuing } from '../../src/server/issuing.ts'
 import { jobHandlers } from '../../src/server/jobs/handlers.ts'
 import { createLinks } from '../../src/server/links.ts'
+import { createLimits } from '../../src/server/middleware/rate-limit.ts'
 import type { OutboundOptions } from '../../src/server/outbound.ts'
 import { createToken, type TokenOptions } from '../../src/server/tokens.ts'
 import { createWallets, type Identities } from '../../src/server/wallets.ts'
@@ -114,7 +115,7 @@ export class Api {
     this.app = createApp({
       services: this.services,
       readiness: options.readiness ?? (async () => ({ database: true })),
-      rateLimit: options.rateLimit ?? { perSecond: 0, burst: 0 },
+      limits: createLimits(options.rateLimit ?? { perSecond: 0, burst: 0 }),
       trustedProxies: 0,
     })
   }

@@ -3,13 +3,11 @@ import { Problem } from '../../core/errors.ts'
 import { Uuid } from '../../core/ids.ts'
 import { openApiDocument } from '../../core/openapi.ts'
 import type { Services } from '../context.ts'
+import type { Readiness } from '../readiness.ts'
 import { type Asset, assetPath, assetResponse, pageIcon, tabletScript } from './assets.ts'
 import { docsPage, docsPath, docsScript, docsStyle } from './docs.ts'
 import { pageResponse } from './html.ts'
 import { loadReferenceFiles } from './reference-files.ts'
-
-/** Whether the server can do its work, and what keeps it from it. */
-export type Readiness = () => Promise<Record<string, boolean>>
 
 /** What is served without a token beside hosted links: images, what pages load, the interface description, health. */
 export function mountPublic(app: H3, { store }: Services, readiness: Readiness): void {
