@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { RequestListener, Server } from 'node:http'
-import { createServer } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { type Listener as Listhen, listen } from 'listhen'
 import type { Config } from './config.ts'
 
@@ -43,13 +43,28 @@ export async function startListener(
     qr: false,
     publicURL: '',
   })
-  Object.assign(listener.server, { headersTimeout: HEADERS_TIMEOUT_MS })
+  closeSlowSockets(listener.server as Server)
   return {
     drain() {
       isDraining = true
     },
     close: () => close(listener),
   }
+}
+
+/**
+ * Node looks each 30 s for headers that take too long, and listhen leaves no way to have it look more often: the first
+ * request of each connection has a timer of its own.
+ */
+function closeSlowSockets(server: Server): void {
+  server.headersTimeout = HEADERS_TIMEOUT_MS
+  const timers = new WeakMap<Socket, NodeJS.Timeout>()
+  server.on('connection', (socket) => {
+    const timer = setTimeout(() => socket.destroy(), HEADERS_TIMEOUT_MS)
+    timers.set(socket, timer)
+    socket.once('close', () => clearTimeout(timer))
+  })
+  server.on('request', ({ socket }) => clearTimeout(timers.get(socket)))
 }
 
 /** A client that is still sending its request after a while is cut off. */
