@@ -94,12 +94,10 @@ export class Jobs {
    */
   async insertOnce(jobs: NewJob[], at: Date): Promise<void> {
     if (jobs.length === 0) return
+    const subjects = jobs.map(({ subject }) => subject)
     const waiting = new Set<string>(
       await this.db('jobs')
-        .whereIn(
-          'subject',
-          jobs.map((job) => job.subject),
-        )
+        .whereIn('subject', subjects)
         .where({ kind: jobs[0]!.kind, claim_token: null, failed_at: null })
         .pluck('subject'),
     )
@@ -154,20 +152,24 @@ export class Jobs {
         attempts: this.db.raw('attempts + 1'),
       })
       .returning(['id', 'workspace_id', 'kind', 'subject', 'correlation_id', 'attempts', 'claim_token'])
-    return rows.map((row) => ({
-      id: row.id,
-      workspaceId: row.workspace_id,
-      kind: row.kind,
-      subject: row.subject,
-      correlationId: row.correlation_id,
-      attempts: row.attempts,
-      claimToken: row.claim_token,
-    }))
+    return rows.map(({ workspace_id: workspaceId, correlation_id: correlationId, claim_token: claimToken, ...row }) => {
+      return { ...row, workspaceId, correlationId, claimToken }
+    })
   }
 
   /** Moves the end of the lease; jobs that were lost meanwhile stay lost. */
   async renew(jobs: Job[], until: Date): Promise<void> {
     await this.held(jobs).update({ run_at: until.getTime() })
+  }
+
+  /** Those that are still ours, until the transaction ends: what became of any other must not be written. */
+  async lockHeld(jobs: Job[]): Promise<Job[]> {
+    // Written as it is: that locks a row on either database.
+    const rows: Row[] = await this.held(jobs)
+      .update({ claim_token: jobs[0]?.claimToken ?? null })
+      .returning('id')
+    const held = new Set(rows.map(({ id }) => id))
+    return jobs.filter(({ id }) => held.has(id))
   }
 
   /** Removes jobs that are done, and returns those that were still ours: only their effects may be written. */
@@ -234,11 +236,9 @@ export class Jobs {
 
   /** Jobs of one claim share its token. */
   private held(jobs: Job[]) {
+    const ids = jobs.map(({ id }) => id)
     return this.db('jobs')
-      .whereIn(
-        'id',
-        jobs.map((job) => job.id),
-      )
+      .whereIn('id', ids)
       .where({ claim_token: jobs[0]?.claimToken ?? null })
   }
 }

@@ -5,11 +5,21 @@ import type { Knex } from 'knex'
 interface Connection {
   prepare(sql: string, done: (error: Error | null) => void): Statement
   statements?: Map<string, Statement>
+  /** Set where it is to be thrown away; the pool then makes another. */
+  __knex__disposed?: unknown
 }
 
 interface Statement {
   all(bindings: unknown[], done: Done): void
   finalize(): void
+}
+
+/** What a transaction of knex is made of, as far as it ends differently here. */
+interface TransactionParts {
+  trxClient: { query(connection: Connection, sql: string): Promise<unknown> }
+  _completed: boolean
+  _resolver(value: unknown): void
+  _rejecter(error: unknown): void
 }
 
 type Done = (error: Error | null, rows?: unknown[]) => void
@@ -19,9 +29,11 @@ interface Query {
 }
 
 /**
- * knex's client for SQLite but for two things. It opens a deferred transaction: one that reads first and writes later
+ * knex's client for SQLite but for three things. It opens a deferred transaction: one that reads first and writes later
  * fails at once with SQLITE_BUSY when another process wrote in between, whatever the timeout; BEGIN IMMEDIATE waits its
- * turn instead. And it prepares every statement anew: one that has a name is kept with its connection, as pg does.
+ * turn instead. A file that is full may have rolled back by itself: then knex told of a rollback too many instead of the reason,
+ * and a commit that failed would have left its transaction open. And it prepares every statement anew: one that has a name
+ * is kept with its connection, as pg does.
  */
 export function sqliteClient(): typeof Knex.Client {
   const require = createRequire(import.meta.url)
@@ -30,6 +42,30 @@ export function sqliteClient(): typeof Knex.Client {
   class ImmediateTransaction extends Transaction {
     begin(connection: unknown) {
       return this.query(connection, 'BEGIN IMMEDIATE;')
+    }
+
+    async commit(connection: Connection, value: unknown) {
+      const parts = this as unknown as TransactionParts
+      try {
+        await parts.trxClient.query(connection, 'COMMIT;')
+      } catch (error) {
+        await this.rollback(connection, error)
+        return
+      }
+      parts._completed = true
+      parts._resolver(value)
+    }
+
+    async rollback(connection: Connection, reason: unknown) {
+      const parts = this as unknown as TransactionParts
+      try {
+        await parts.trxClient.query(connection, 'ROLLBACK;')
+      } catch (error) {
+        // Whether anything is still open there, nobody can tell.
+        connection.__knex__disposed = error
+      }
+      parts._completed = true
+      parts._rejecter(reason)
     }
   }
   const create = (...args: unknown[]) => Reflect.construct(ImmediateTransaction, args)

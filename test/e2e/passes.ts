@@ -5,8 +5,12 @@ import type { RedemptionPolicy } from '../../src/core/contract/redemption.ts'
 import { openDatabase } from '../../src/storage/database.ts'
 
 /** A template with one published version; resolves to its id. */
-export async function publishTemplate(client: Client, redemption?: RedemptionPolicy): Promise<string> {
-  const { id } = await client.templates.create({ body: { name: 'Ticket', passType: 'eventTicket' } })
+export async function publishTemplate(
+  client: Client,
+  redemption?: RedemptionPolicy,
+  projectId?: string,
+): Promise<string> {
+  const { id } = await client.templates.create({ body: { name: 'Ticket', passType: 'eventTicket', projectId } })
   const design = { organizationName: 'Acme', description: 'Ticket' }
   const definition = { design, ...(redemption && { redemption: redemption as object }) }
   const version = await client.templates.createVersion({ params: { id }, body: { definition } })

@@ -1,6 +1,7 @@
 import { onTestFinished } from 'vitest'
 import { openPackage } from '../../src/cli/device/apple/package.ts'
 import type { PassJson } from '../../src/cli/device/apple/pass-json.ts'
+import type { CleanUp } from '../support/databases.ts'
 import type { TestServer } from './server.ts'
 
 /** What the server says of the stand-in for APNs. */
@@ -81,10 +82,14 @@ function createPhone(facts: { deviceId: string; pushToken: string; content: Pass
 }
 
 /** Counts the pushes that reach a phone from now on. */
-export async function listenForPushes(server: TestServer, { pushToken }: TestPhone): Promise<{ count: () => number }> {
+export async function listenForPushes(
+  server: TestServer,
+  { pushToken }: TestPhone,
+  cleanUp: CleanUp = onTestFinished,
+): Promise<{ count: () => number }> {
   const { control } = await findApns(server)
   const stop = new AbortController()
-  onTestFinished(() => stop.abort())
+  cleanUp(() => stop.abort())
   const answer = await fetch(`${control}/tokens/${pushToken}/pushes`, { signal: stop.signal })
   let count = 0
   const listening = async () => {

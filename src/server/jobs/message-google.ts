@@ -42,9 +42,9 @@ async function messageInWorkspace(workspaceId: string, jobs: Job[], services: Se
   )
   await store.transaction(async (tx) => {
     const at = clock()
-    const done = outcomes.flatMap(({ job, change }) => (change ? [[job.subject, change] as const] : []))
-    await tx.notifications.update(workspaceId, new Map(done), at)
-    await tx.jobs.complete(outcomes.flatMap(({ job, change }) => (change ? [job] : [])))
+    const done = new Map(outcomes.flatMap(({ job, change }) => (change ? [[job, change]] : [])))
+    const ours = await tx.jobs.complete([...done.keys()])
+    await tx.notifications.update(workspaceId, new Map(ours.map((job) => [job.subject, done.get(job)!])), at)
     for (const { job, change, error } of outcomes) if (!change) await giveBack(tx, job, error, at)
   })
 }

@@ -54,14 +54,16 @@ async function push(workspaceId: string, sendings: Sending[], services: Services
   const results = new Map((await apple?.send(tokens))?.map((result) => [result.pushToken, result]))
   await store.transaction(async (tx) => {
     const at = clock()
-    const outcomes = registrations.map((registration) => ({
-      ...registration,
-      result: results.get(registration.pushToken) ?? NO_ANSWER,
-      version: versions.get(registration.passId)!,
-    }))
-    await recordPushes(tx, workspaceId, outcomes, at)
-    const byPass = new Map(passIds.map((id) => [id, outcomes.filter(({ passId }) => passId === id)]))
-    await settle(tx, workspaceId, sendings, byPass, at)
+    const held = new Set(await tx.jobs.lockHeld(sendings.map(({ job }) => job)))
+    const ours = sendings.filter(({ job }) => held.has(job))
+    const byPass = new Map<string, Outcome[]>(ours.map(({ notification }) => [notification.passId, []]))
+    for (const registration of registrations) {
+      const result = results.get(registration.pushToken) ?? NO_ANSWER
+      const version = versions.get(registration.passId)!
+      byPass.get(registration.passId)?.push({ ...registration, result, version })
+    }
+    await recordPushes(tx, workspaceId, [...byPass.values()].flat(), at)
+    await settle(tx, workspaceId, ours, byPass, at)
   })
 }
 

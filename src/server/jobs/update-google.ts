@@ -15,6 +15,7 @@ async function updateObject(job: Job, services: Services): Promise<void> {
     await store.transaction((tx) => tx.jobs.complete([job]))
   } catch (error) {
     await store.transaction(async (tx) => {
+      if ((await tx.jobs.lockHeld([job])).length === 0) return
       await giveBack(tx, job, error, clock())
       if (isHeldBack(error)) return
       const message = `GOOGLE_API_FAILED: ${error instanceof Error ? error.message : String(error)}`

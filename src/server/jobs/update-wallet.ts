@@ -30,10 +30,15 @@ async function updateInWorkspace(workspaceId: string, jobs: Job[], services: Ser
   // One push says "look" for every pass that the phone holds.
   const tokens = [...new Set(behind.map(({ pushToken }) => pushToken))]
   const results = push && tokens.length > 0 ? await push.send(tokens) : []
-  const { sent, failed, gone } = sorted(behind, results)
 
   await store.transaction(async (tx) => {
     const at = clock()
+    const ours = await tx.jobs.lockHeld(jobs)
+    const held = new Set(ours.map((job) => job.subject))
+    const { sent, failed, gone } = sorted(
+      behind.filter(({ passId }) => held.has(passId)),
+      results,
+    )
     if (gone.length > 0) await tx.registrations.deleteByTokens(gone)
     await tx.registrations.setPushed(
       workspaceId,
@@ -45,8 +50,8 @@ async function updateInWorkspace(workspaceId: string, jobs: Job[], services: Ser
       await tx.registrations.setErrors(workspaceId, registrations, error)
       for (const { passId } of registrations) errors.set(passId, error)
     }
-    await tx.jobs.complete(jobs.filter((job) => !errors.has(job.subject)))
-    for (const job of jobs) {
+    await tx.jobs.complete(ours.filter((job) => !errors.has(job.subject)))
+    for (const job of ours) {
       const error = errors.get(job.subject)
       if (error !== undefined) await giveBack(tx, job, new Error(error), at)
     }

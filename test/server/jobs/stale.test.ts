@@ -1,0 +1,48 @@
+import { describe, expect, test } from 'vitest'
+import { contract } from '../../../src/core/contract/contract.ts'
+import { sendNotifications } from '../../../src/server/jobs/send-notification.ts'
+import type { Lane } from '../../../src/storage/jobs.ts'
+import type { PushResult } from '../../../src/wallets/apple/push.ts'
+import { useApi } from '../../support/api.ts'
+import { dialects } from '../../support/databases.ts'
+import { issuedPass } from '../fixtures.ts'
+
+const lease = { limit: 100, leaseSeconds: 10 }
+
+describe.each(dialects)('on %s', (dialect) => {
+  const api = useApi(dialect)
+
+  test('what APNs answers a worker whose lease has ended is not written over what another was answered', async () => {
+    const workspace = await api.workspace()
+    const { id } = await issuedPass(workspace)
+    const { store } = api.services
+    await store.transaction((tx) =>
+      tx.registrations.insert(workspace.id, { passId: id, deviceId: 'd', pushToken: 'token' }, api.now),
+    )
+    const body = { body: 'Now', platforms: ['apple' as const] }
+    await workspace.ok(contract.notifications.create, { params: { id }, body })
+    const claim = (lane: Lane) => store.transaction((tx) => tx.jobs.claim(lane, api.now, lease))
+    const send = (outcome: PushResult['outcome'], jobs: Awaited<ReturnType<typeof claim>>) =>
+      sendNotifications(jobs, {
+        ...api.services,
+        push: {
+          close: async () => undefined,
+          send: async (tokens) => {
+            if (outcome === 'failed') await overtake()
+            return tokens.map((pushToken) => ({ pushToken, outcome, reason: outcome === 'failed' ? 'too late' : null }))
+          },
+        },
+      })
+    const overtake = async () => {
+      api.advance(11)
+      await store.transaction((tx) => tx.jobs.release(api.now))
+      await send('sent', await claim('urgent'))
+    }
+    await send('failed', await claim('urgent'))
+
+    const { items } = await workspace.ok(contract.notifications.list, { params: { id } })
+    expect(items).toMatchObject([{ status: 'SENT', apple: { status: 'SENT', deviceCount: 1 } }])
+    const { apple } = await workspace.ok(contract.passes.wallets, { params: { id } })
+    expect(apple).toMatchObject([{ pushedVersion: 2, lastError: null }])
+  })
+})

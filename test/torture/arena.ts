@@ -1,0 +1,103 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type ServerOptions, startServer, type TestServer } from '../e2e/server.ts'
+import type { TestDialect } from '../support/databases.ts'
+import { temporaryFolder } from '../support/databases.ts'
+import type { Databases } from './databases.ts'
+import { freePort } from './ports.ts'
+import type { Random } from './random.ts'
+
+/** A promise with the way it is attacked. */
+export interface Scene {
+  name: string
+  /** Number in the list of promises. */
+  promise: number
+  promised: string
+  /** Databases that it makes sense on; both by default. */
+  only?: TestDialect
+  run(arena: Arena): Promise<void>
+}
+
+/** What a scene works with, and where it says what it did and what it saw. */
+export interface Arena {
+  dialect: TestDialect
+  random: Random
+  databases: Databases
+  /** The first of two sizes in a short run, the second in a long one. */
+  size(short: number, long: number): number
+  /** True when no more should be begun: the time is over, or somebody pressed Ctrl-C. */
+  isOver(): boolean
+  /** Counts what was done, by its name in the table. */
+  did(what: string, count?: number): void
+  /** Keeps the longest of some waits in seconds, by its name in the table. */
+  took(what: string, seconds: number): void
+  /** The promise is broken where it does not hold; the first evidence is shown. */
+  check(holds: boolean, evidence: string): void
+  folder(): string
+  emptyDatabase(): Promise<string>
+  start(options?: ServerOptions): Promise<TestServer>
+  /** Resolves to the seconds that it took, or breaks the promise after so many. */
+  waitUntil(what: string, seconds: number, isSo: () => Promise<boolean> | boolean): Promise<number>
+  cleanUp(work: () => void | Promise<void>): void
+}
+
+/** What became of a scene; the same scene of several rounds adds up. */
+export interface Findings {
+  done: Map<string, number>
+  longest: Map<string, number>
+  broken: string[]
+}
+
+export interface ArenaOptions extends Pick<Arena, 'dialect' | 'random' | 'databases' | 'isOver'> {
+  isLong: boolean
+  findings: Findings
+}
+
+/** A place for one run of a scene, and how to leave it as if it had never been. */
+export function openArena(options: ArenaOptions): { arena: Arena; close(): Promise<void> } {
+  const { findings, databases, dialect, isLong } = options
+  const servers: TestServer[] = []
+  const works: (() => void | Promise<void>)[] = []
+  const cleanUp = (work: () => void | Promise<void>) => void works.push(work)
+  const sandbox = temporaryFolder(cleanUp)
+  const check = (holds: boolean, evidence: string) => {
+    if (!holds) findings.broken.push(evidence)
+  }
+  const arena: Arena = {
+    ...options,
+    cleanUp,
+    check,
+    size: (short, long) => (isLong ? long : short),
+    did: (what, count = 1) => void findings.done.set(what, (findings.done.get(what) ?? 0) + count),
+    took: (what, seconds) => void findings.longest.set(what, Math.max(findings.longest.get(what) ?? 0, seconds)),
+    folder: () => temporaryFolder(cleanUp),
+    emptyDatabase: () => databases.create(dialect, cleanUp),
+    async start(server = {}) {
+      const started = await startServer({
+        port: String(await freePort()),
+        ...server,
+        env: { PASSES_SANDBOX_DIR: sandbox, PASSES_ALLOW_INSECURE_WEBHOOKS: 'true', ...server.env },
+        cleanUp,
+      })
+      servers.push(started)
+      return started
+    },
+    async waitUntil(what, seconds, isSo) {
+      const startedAt = performance.now()
+      while (!(await isSo())) {
+        if (performance.now() - startedAt > seconds * 1000) {
+          check(false, `not within ${seconds} s: ${what}`)
+          break
+        }
+        await sleep(100)
+      }
+      return (performance.now() - startedAt) / 1000
+    },
+  }
+  return {
+    arena,
+    async close() {
+      await Promise.all(servers.map((server) => server.kill()))
+      for (const work of works.reverse()) await work()
+    },
+  }
+}

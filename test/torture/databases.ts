@@ -1,0 +1,41 @@
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import pg from 'pg'
+import { type CleanUp, type TestDialect, temporaryFolder } from '../support/databases.ts'
+import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { freePort } from './ports.ts'
+
+export interface Databases {
+  create(dialect: TestDialect, cleanUp: CleanUp): Promise<string>
+  /** The PostgreSQL server, to be restarted; undefined where PASSES_TEST_POSTGRES_URL names somebody else's. */
+  postgres: TestPostgres | undefined
+  stop(): Promise<void>
+}
+
+/** Where scenes get their empty databases. PostgreSQL runs with the settings that it comes with, fsync included. */
+export async function openDatabases(dialects: readonly TestDialect[]): Promise<Databases> {
+  const given = process.env.PASSES_TEST_POSTGRES_URL?.replace(/\/?$/, '/')
+  const postgres = dialects.includes('postgres') && !given ? await startPostgres({ port: await freePort() }) : undefined
+  const base = given ?? postgres?.url ?? ''
+  return {
+    postgres,
+    async create(dialect, cleanUp) {
+      if (dialect === 'sqlite') return `sqlite:${join(temporaryFolder(cleanUp), 'passes.db')}`
+      const name = `torture_${randomUUID().replaceAll('-', '')}`
+      await query(base, `create database ${name}`)
+      cleanUp(() => query(base, `drop database ${name} with (force)`))
+      return `${base}${name}`
+    },
+    stop: async () => postgres?.stop(),
+  }
+}
+
+async function query(base: string, sql: string): Promise<void> {
+  const client = new pg.Client(`${base}postgres`)
+  await client.connect()
+  try {
+    await client.query(sql)
+  } finally {
+    await client.end()
+  }
+}

@@ -1,0 +1,10 @@
+import type { ServerOptions, TestServer } from '../e2e/server.ts'
+import type { Arena } from './arena.ts'
+
+/** Some servers on one empty database, so that nothing in one process can keep requests apart. */
+export async function startFleet(arena: Arena, count: number, options: ServerOptions = {}): Promise<TestServer[]> {
+  const first = await arena.start({ ...options, database: await arena.emptyDatabase() })
+  const { database, token } = first
+  const others = Array.from({ length: count - 1 }, () => arena.start({ ...options, database, token }))
+  return [first, ...(await Promise.all(others))]
+}

@@ -1,0 +1,36 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import type { TestServer } from '../e2e/server.ts'
+
+/** A request that the server has begun to read, as it said itself with 100 Continue, and that waits for its body. */
+export interface HeldRequest {
+  /** Sends the body; resolves to the status of the answer, or to what cut it off. */
+  finish(): Promise<number | string>
+}
+
+export async function holdRequest({ url, token }: TestServer, path: string, body: object): Promise<HeldRequest> {
+  const text = JSON.stringify(body)
+  const held = request(url + path, {
+    method: 'POST',
+    // A connection of its own.
+    agent: false,
+    headers: {
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(text),
+      expect: '100-continue',
+    },
+  })
+  const answered = new Promise<number | string>((resolve) => {
+    held.once('response', (answer: IncomingMessage) => resolve(answer.resume().statusCode!))
+    held.once('error', (error) => resolve(String(error)))
+  })
+  held.flushHeaders()
+  await once(held, 'continue')
+  return {
+    finish() {
+      held.end(text)
+      return answered
+    },
+  }
+}

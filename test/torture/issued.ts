@@ -1,0 +1,15 @@
+import type { Client } from '../../src/client/client.ts'
+import type { RedemptionPolicy } from '../../src/core/contract/redemption.ts'
+import { publishTemplate } from '../e2e/passes.ts'
+import type { Arena } from './arena.ts'
+
+let made = 0
+
+/** A pass that can be scanned; resolves to its id. */
+export async function issuedPass(arena: Arena, { passes, ...client }: Client, redemption?: RedemptionPolicy) {
+  const templateId = await publishTemplate({ passes, ...client }, redemption)
+  made += 1
+  const { id } = await passes.create({ body: { externalPassId: `issued-${made}`, label: 'Ada', templateId } })
+  await arena.waitUntil('a pass is issued', 30, async () => (await passes.get({ params: { id } })).status === 'ISSUED')
+  return id
+}

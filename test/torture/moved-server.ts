@@ -1,0 +1,74 @@
+/**
+ * The built server with two things that cannot be had from outside: a clock that is set, and a SQLite file that is full.
+ * Told over IPC; says its address as JSON.
+ */
+import { createRequire } from 'node:module'
+
+/** What the parent asks for. */
+export type Order = { offsetMs: number } | { isFull: boolean }
+
+interface Connection {
+  exec(sql: string, done: (error: Error | null) => void): Connection
+  get(sql: string, done: (error: Error | null, row: { page_count: number }) => void): Connection
+}
+
+const { Database } = createRequire(import.meta.url)('sqlite3') as { Database: { prototype: Connection } }
+/** Connections that write: what is full for one is not for another. */
+const writers = new Set<Connection>()
+const { exec } = Database.prototype
+Database.prototype.exec = function (sql, done) {
+  if (!sql.includes('synchronous')) return exec.call(this, sql, done)
+  writers.add(this)
+  return exec.call(this, sql, (error) => {
+    if (error || !isFull) done(error)
+    else limit(this).then(() => done(null), done)
+  })
+}
+
+let offsetMs = 0
+let isFull = false
+process.on('message', async (order: Order) => {
+  if ('offsetMs' in order) offsetMs = order.offsetMs
+  else {
+    isFull = order.isFull
+    await Promise.all([...writers].map((writer) => limit(writer)))
+  }
+  process.send!('done')
+})
+process.on('disconnect', () => process.exit())
+
+const dist = (path: string) => new URL(`../../dist/server/${path}`, import.meta.url).href
+const { startServer } = (await import(dist('serve.js'))) as typeof import('../../src/server/serve.ts')
+const { createLogger } = (await import(dist('log.js'))) as typeof import('../../src/server/log.ts')
+const [databaseUrl, serverKey, sandboxFolder, port] = process.argv.slice(2) as [string, string, string, string]
+const server = await startServer({
+  log: createLogger('warn'),
+  clock: () => new Date(Date.now() + offsetMs),
+  config: {
+    ...{ host: '127.0.0.1', port: Number(port), databaseUrl, role: 'all', isProduction: false },
+    ...{
+      // Tokens for Google carry the time of the machine, which a stand-in with another clock refuses.
+      platforms: ['apple'],
+      serverKey,
+      previousServerKeys: [],
+      rateLimit: 0,
+      rateBurst: 0,
+      linkTtlDays: 400,
+    },
+    ...{ allowInsecureWebhooks: true, trustedProxies: 0, sandboxFolder, faults: [], apple: {}, google: {} },
+    publicUrl: undefined,
+  },
+})
+process.send!({ url: server.url, token: server.firstToken })
+
+/** SQLite then refuses with SQLITE_FULL what needs another page. */
+function limit(writer: Connection): Promise<void> {
+  return new Promise((resolve, reject) => {
+    writer.get('pragma page_count', (error, row) => {
+      // The pool may have closed it since.
+      if (error) return resolve(void writers.delete(writer))
+      const pages = isFull ? row.page_count : 1_073_741_823
+      return exec.call(writer, `pragma max_page_count = ${pages}`, (failure) => (failure ? reject(failure) : resolve()))
+    })
+  })
+}

@@ -1,0 +1,60 @@
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Envelope } from '../../src/core/contract/deliveries.ts'
+import type { Arena } from './arena.ts'
+
+/** One delivery, however often it came. */
+export interface Tally {
+  type: Envelope['type']
+  /** The pass of a lifecycle event, the scan of a scan event. */
+  subject: string
+  times: number
+  /** Each time the same bytes. */
+  isSame: boolean
+}
+
+export interface TallyReceiver {
+  url: string
+  /** By delivery id. */
+  deliveries: Map<string, Tally>
+  /** Requests that came more than once for one delivery. */
+  repeats(): number
+}
+
+/** A customer's endpoint that counts: it forgets the bodies, since a long run sends very many. */
+export async function startTallyReceiver(arena: Arena): Promise<TallyReceiver> {
+  const deliveries = new Map<string, Tally>()
+  const hashes = new Map<string, string>()
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    try {
+      for await (const chunk of request) chunks.push(chunk)
+    } catch {
+      // The sender was killed with the request half out: nothing was received.
+      return
+    }
+    const body = Buffer.concat(chunks)
+    const { id, type, data } = JSON.parse(body.toString()) as Envelope
+    const hash = createHash('sha1').update(body).digest('base64')
+    const known = deliveries.get(id)
+    deliveries.set(id, {
+      ...{ type, subject: String(data.id), times: (known?.times ?? 0) + 1 },
+      isSame: (known?.isSame ?? true) && (hashes.get(id) ?? hash) === hash,
+    })
+    hashes.set(id, hash)
+    response.writeHead(204).end()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  arena.cleanUp(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    deliveries,
+    repeats: () => [...deliveries.values()].reduce((sum, { times }) => sum + times - 1, 0),
+  }
+}

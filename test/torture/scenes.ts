@@ -1,0 +1,18 @@
+import type { Scene } from './arena.ts'
+import { broadcast } from './scenes/broadcast.ts'
+import { clock } from './scenes/clock.ts'
+import { creates } from './scenes/creates.ts'
+import { postgresRestarted, sqliteFull, sqliteShared } from './scenes/database.ts'
+import { kills } from './scenes/kills.ts'
+import { offline } from './scenes/offline.ts'
+import { repeats } from './scenes/repeats.ts'
+import { scans } from './scenes/scans.ts'
+import { sigterm } from './scenes/sigterm.ts'
+import { stale } from './scenes/stale.ts'
+import { updates } from './scenes/updates.ts'
+
+/** One or more for each promise, in their order. */
+export const scenes: Scene[] = [
+  ...[kills, repeats, stale, sigterm, broadcast, creates, scans, updates, offline],
+  ...[postgresRestarted, sqliteFull, sqliteShared, clock],
+]

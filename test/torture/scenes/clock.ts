@@ -1,0 +1,66 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { subscribableEvents } from '../../../src/core/events.ts'
+import type { Arena, Scene } from '../arena.ts'
+import { issuedPass } from '../issued.ts'
+import { openJournal } from '../journal.ts'
+import { clearDoubts, prepareTarget, startLoad } from '../load.ts'
+import { startMovedServer } from '../moved.ts'
+import { startTallyReceiver } from '../receiver.ts'
+import { settle } from '../settle.ts'
+import { verify } from '../verify.ts'
+
+export const clock: Scene = {
+  name: 'clock',
+  promise: 11,
+  promised: 'The clock set an hour forward or back: no job is lost, none runs early by more than the jump',
+  run: moveClock,
+}
+
+const HOUR = 3_600_000
+
+/** Forward and back under load; then scheduled sends on either side of a jump. */
+async function moveClock(arena: Arena): Promise<void> {
+  const receiver = await startTallyReceiver(arena)
+  const server = await startMovedServer(arena)
+  const { client } = server
+  const target = await prepareTarget(server, openJournal())
+  await client.webhooks.create({ body: { url: receiver.url, events: [...subscribableEvents] } })
+  const load = startLoad(arena, target, { lanes: 6, pauseMs: 5 })
+  const jumps = arena.size(2, 6)
+  for (let jump = 0; jump < jumps && !(jump > 1 && arena.isOver()); jump += 1) {
+    for (const offsetMs of jump % 2 === 0 ? [HOUR, 0] : [-HOUR, 0]) {
+      await sleep(arena.random.between(500, 1_500))
+      await server.tell({ offsetMs })
+      arena.did('jumps')
+    }
+  }
+  await load.stop()
+  arena.check(load.lost() === 0, `${load.lost()} requests got no answer: ${server.stderr().slice(-500)}`)
+  await clearDoubts(target, client)
+  // What was queued before the clock was set back waits until it is there again.
+  await server.tell({ offsetMs: HOUR })
+  arena.took('until every job was run', await settle(arena, server.database, 60))
+  await verify(arena, target, client, receiver)
+  arena.check(server.exitCode() === undefined, `the process ended with ${server.exitCode()}: ${server.stderr()}`)
+
+  const id = await issuedPass(arena, client)
+  const schedule = (minutes: number) => {
+    const sendAt = new Date(Date.now() + HOUR + minutes * 60_000).toISOString()
+    const body = { body: `In ${minutes} minutes`, platforms: ['apple' as const], sendAt }
+    return client.notifications.create({ params: { id }, body })
+  }
+  const [soon, late] = [await schedule(30), await schedule(90)]
+  const statusOf = async (notificationId: string) =>
+    (await client.notifications.get({ params: { id, notificationId } })).status
+  await server.tell({ offsetMs: 0 })
+  await sleep(1_500)
+  arena.check((await statusOf(soon.id)) === 'SCHEDULED', 'a send in 30 minutes began when the clock was set back')
+  await server.tell({ offsetMs: 2 * HOUR })
+  await arena.waitUntil('what is due by the clock is sent', 15, async () => (await statusOf(soon.id)) !== 'SCHEDULED')
+  await sleep(1_500)
+  arena.check((await statusOf(late.id)) === 'SCHEDULED', 'a send in 90 minutes ran when the clock jumped by 60')
+  await server.tell({ offsetMs: 3 * HOUR })
+  await arena.waitUntil('the last send runs in its turn', 15, async () => (await statusOf(late.id)) === 'SKIPPED')
+  arena.did('scheduled sends', 2)
+  await settle(arena, server.database, 60)
+}

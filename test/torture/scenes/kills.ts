@@ -1,0 +1,38 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { subscribableEvents } from '../../../src/core/events.ts'
+import type { Arena, Scene } from '../arena.ts'
+import { openJournal } from '../journal.ts'
+import { clearDoubts, prepareTarget, startLoad } from '../load.ts'
+import { startTallyReceiver } from '../receiver.ts'
+import { settle } from '../settle.ts'
+import { verify } from '../verify.ts'
+
+export const kills: Scene = {
+  name: 'kills',
+  promise: 1,
+  promised: 'After SIGKILL every acknowledged write is there, no rolled-back one is, and every job is run',
+  run: killAgainAndAgain,
+}
+
+async function killAgainAndAgain(arena: Arena): Promise<void> {
+  const receiver = await startTallyReceiver(arena)
+  let server = await arena.start({ database: await arena.emptyDatabase() })
+  const { database, token } = server
+  const target = await prepareTarget(server, openJournal())
+  await server.client.webhooks.create({ body: { url: receiver.url, events: [...subscribableEvents] } })
+  const load = startLoad(arena, target, { lanes: 6, pauseMs: arena.size(2, 10) })
+  const port = new URL(server.url).port
+  for (let kill = 0; kill < arena.size(5, 100) && !arena.isOver(); kill += 1) {
+    await sleep(arena.random.between(50, 1_000))
+    const killed = server.kill()
+    target.servers = []
+    await killed
+    arena.did('kills')
+    server = await arena.start({ database, token, port })
+    target.servers = [server]
+  }
+  await load.stop()
+  await clearDoubts(target, server.client)
+  arena.took('until every job was run', await settle(arena, database, 60))
+  await verify(arena, target, server.client, receiver)
+}

@@ -1,0 +1,75 @@
+import { walk } from '../../../src/client/client.ts'
+import type { ScanItem } from '../../../src/core/contract/scan-shapes.ts'
+import type { TestServer } from '../../e2e/server.ts'
+import type { Arena, Scene } from '../arena.ts'
+import { startFleet } from '../fleet.ts'
+import { issuedPass } from '../issued.ts'
+
+export const offline: Scene = {
+  name: 'offline',
+  promise: 9,
+  promised: 'An offline batch uploaded five times in any order: each scan once, as it was acted on, conflicts marked',
+  run: uploadAgainAndAgain,
+}
+
+const UPLOADS = 5
+
+/** Two doors let the holder of a single-use pass in while neither reached the server, and one turned somebody away. */
+async function uploadAgainAndAgain(arena: Arena): Promise<void> {
+  const servers = await startFleet(arena, 2)
+  const { client } = servers[0]!
+  for (let round = 0; round < arena.size(3, 10) && !(round > 0 && arena.isOver()); round += 1) {
+    const passes = await Promise.all(Array.from({ length: 8 }, () => issuedPass(arena, client, { maxUses: 1 })))
+    const at = Date.now() - 3_600_000
+    const scans = passes.flatMap((passId, n) => [
+      { ...base(round, `first-${n}`, at + n), passId, result: 'accepted' as const, reason: 'valid' as const },
+      { ...base(round, `second-${n}`, at + 60_000 + n), passId, result: 'accepted' as const, reason: 'valid' as const },
+      { ...base(round, `third-${n}`, at + 90_000 + n), passId, result: 'denied' as const, reason: 'expired' as const },
+    ])
+    // The first upload sets what the ledger holds; all later ones come together, on both servers.
+    await upload(arena, servers, scans)
+    const before = await ledgerOf(client, passes)
+    await Promise.all(Array.from({ length: UPLOADS - 1 }, () => upload(arena, servers, arena.random.shuffle(scans))))
+    const after = await ledgerOf(client, passes)
+    arena.check(JSON.stringify(before) === JSON.stringify(after), 'a repeated upload changed the ledger')
+    arena.check(after.length === scans.length, `${scans.length} scans were uploaded, and ${after.length} are there`)
+    checkVerdicts(arena, after)
+  }
+}
+
+function base(round: number, name: string, at: number) {
+  return { externalRef: `${round}-${name}`, scannedAt: new Date(at).toISOString(), deviceId: 'door' }
+}
+
+type Scans = Parameters<TestServer['client']['scanner']['report']>[0]['body']['scans']
+
+/** In pieces of any size, as a device does whose connection comes and goes. */
+async function upload(arena: Arena, servers: TestServer[], scans: Scans): Promise<void> {
+  for (let rest = scans; rest.length > 0; ) {
+    const count = arena.random.between(1, rest.length)
+    const { client } = arena.random.pick(servers)
+    const { results } = await client.scanner.report({ body: { scans: rest.slice(0, count) } })
+    arena.check(results.length === count, `${count} scans were uploaded, and ${results.length} answered`)
+    rest = rest.slice(count)
+  }
+  arena.did('uploads')
+  arena.did('scans uploaded', scans.length)
+}
+
+async function ledgerOf(client: TestServer['client'], passId: string[]): Promise<ScanItem[]> {
+  const items: ScanItem[] = []
+  for await (const item of walk((call) => client.scans.list(call), { passId })) items.push(item)
+  return items
+}
+
+/** What the device did stands; of two that let the holder in, the later one is the conflict, whichever came first. */
+function checkVerdicts(arena: Arena, ledger: ScanItem[]): void {
+  const denied = ledger.filter(({ result }) => result === 'denied')
+  const accepted = ledger.filter(({ result }) => result === 'accepted')
+  const conflicts = accepted.filter(({ metadata }) => metadata.conflict !== undefined)
+  const isKept = denied.length * 2 === accepted.length && conflicts.length * 2 === accepted.length
+  arena.check(isKept, `${accepted.length} accepted, ${conflicts.length} of them conflicts, ${denied.length} denied`)
+  const online = ledger.find(({ verified }) => verified !== 'offline')
+  arena.check(!online, `scan ${online?.id} is ${online?.verified}`)
+  arena.did('conflicts', conflicts.length)
+}

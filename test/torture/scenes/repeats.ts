@@ -1,0 +1,92 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { subscribableEvents } from '../../../src/core/events.ts'
+import { laneOptions } from '../../../src/server/jobs/handlers.ts'
+import { setFaults } from '../../e2e/phone.ts'
+import type { TestServer } from '../../e2e/server.ts'
+import type { Arena, Scene } from '../arena.ts'
+import { type HeldPass, holdPasses } from '../phones.ts'
+import { startTallyReceiver, type TallyReceiver } from '../receiver.ts'
+import { settle } from '../settle.ts'
+
+export const repeats: Scene = {
+  name: 'repeats',
+  promise: 2,
+  promised: 'After a kill at most the unacknowledged part of one batch runs again, under the same idempotency key',
+  run: killWorkers,
+}
+
+/** Google takes three notifications of a pass a day. */
+const GOOGLE_CAP = 3
+
+/** Deliveries to one endpoint: requests in flight, and answers that are not written yet. */
+const UNWRITTEN_DELIVERIES = 8 + 200
+
+/** The interface and the stand-ins live on in one process, while the worker beside it is killed in mid work. */
+async function killWorkers(arena: Arena): Promise<void> {
+  const receiver = await startTallyReceiver(arena)
+  const api = await arena.start({ database: await arena.emptyDatabase(), args: ['--role', 'api'] })
+  const { database, token } = api
+  const startWorker = () => arena.start({ database, token, args: ['--role', 'worker'] })
+  let worker = await startWorker()
+  await api.client.webhooks.create({ body: { url: receiver.url, events: [...subscribableEvents] } })
+  const held = await holdPasses(arena, api, { passes: arena.size(30, 100), onGoogle: 5 })
+  await setFaults(api, 'apns-slow', 'google-slow')
+  let count = 0
+  for (; count < arena.size(2, 8) && !(count > 0 && arena.isOver()); count += 1) {
+    await sendAll(api, held, count)
+    await sleep(arena.random.between(100, 2_500))
+    await worker.kill()
+    arena.did('workers killed')
+    worker = await startWorker()
+  }
+  await setFaults(api)
+  arena.took('until every job was run', await settle(arena, database, 90))
+  await checkNotifications(arena, api, held, count)
+  checkDeliveries(arena, receiver, count)
+}
+
+/** A notification and a change of every pass. */
+async function sendAll({ client }: TestServer, held: HeldPass[], round: number): Promise<void> {
+  for (const { id } of held) {
+    const platforms: ('apple' | 'google')[] = round < GOOGLE_CAP ? ['apple', 'google'] : ['apple']
+    await client.notifications.create({ params: { id }, body: { body: `Message ${round}`, platforms } })
+    await client.passes.update({ params: { id }, body: { variables: { round } } })
+  }
+}
+
+async function checkNotifications(arena: Arena, { client }: TestServer, held: HeldPass[], count: number) {
+  let repeated = 0
+  for (const { id, pushes, googleMessages } of held) {
+    const { items } = await client.notifications.list({ params: { id }, query: { limit: 100 } })
+    arena.check(items.length === count, `pass ${id} has ${items.length} notifications, not ${count}`)
+    const failed = items.find(({ status, apple }) => status !== 'SENT' || apple.deviceCount !== 1)
+    arena.check(!failed, `a notification of ${id} is ${JSON.stringify(failed)}`)
+    // An update may be pushed together with another, a notification never is.
+    arena.check(pushes() >= count, `the phone of ${id} was pushed ${pushes()} times for ${count} notifications`)
+    // One for each notification, each update, and each kill of either.
+    arena.check(pushes() <= 4 * count, `the phone of ${id} was pushed ${pushes()} times for ${count} rounds`)
+    repeated += Math.max(0, pushes() - 2 * count)
+    arena.did('pushes', pushes())
+    if (!googleMessages) continue
+    const shown = await googleMessages()
+    const targeted = items.filter(({ google }) => google.status === 'SENT').map((item) => item.id)
+    const isSame = shown.toSorted().join() === targeted.sort().join()
+    arena.check(isSame, `Google shows ${shown.length} messages for ${targeted.length} notifications of ${id}`)
+    arena.did('messages at Google', shown.length)
+  }
+  const { urgent, wallets } = laneOptions
+  const most = count * (urgent.batchSize * urgent.batches + wallets.batchSize)
+  arena.check(repeated <= most, `${repeated} pushes were repeated after ${count} kills`)
+  arena.did('pushes repeated', repeated)
+}
+
+function checkDeliveries(arena: Arena, receiver: TallyReceiver, killed: number): void {
+  for (const [id, { times, isSame }] of receiver.deliveries) {
+    arena.check(isSame, `delivery ${id} came in different bytes`)
+    arena.check(times <= 1 + killed, `delivery ${id} came ${times} times after ${killed} kills`)
+  }
+  const repeated = receiver.repeats()
+  arena.check(repeated <= killed * UNWRITTEN_DELIVERIES, `${repeated} deliveries were repeated after ${killed} kills`)
+  arena.did('deliveries', receiver.deliveries.size)
+  arena.did('deliveries repeated', repeated)
+}

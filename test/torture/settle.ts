@@ -1,0 +1,24 @@
+import { run } from '../e2e/server.ts'
+import type { Arena } from './arena.ts'
+
+interface Backlog {
+  counts: { kind: string; waiting: number; running: number; failed: number }[]
+}
+
+/** What stands in the outbox, as `passes jobs list` tells an operator. */
+export async function listJobs(database: string): Promise<Backlog['counts']> {
+  const { stdout, exitCode, stderr } = await run(['jobs', 'list', '--json', '--database', database])
+  if (exitCode !== 0) throw new Error(`jobs list ended with ${exitCode}: ${stderr}`)
+  return (JSON.parse(String(stdout)) as Backlog).counts
+}
+
+/** Waits until nothing is left to run, and breaks the promise where something stays or gave up. */
+export async function settle(arena: Arena, database: string, seconds: number): Promise<number> {
+  let counts: Backlog['counts'] = []
+  const took = await arena.waitUntil('every job is run', seconds, async () => {
+    counts = await listJobs(database)
+    return counts.length === 0
+  })
+  arena.check(counts.length === 0, `left in the outbox: ${JSON.stringify(counts)}`)
+  return took
+}
