@@ -7,14 +7,15 @@ import type { Services } from './context.ts'
 import { createAuthenticate } from './middleware/authenticate.ts'
 import { correlationIdOf } from './middleware/correlation.ts'
 import { logProblem, problemResponse, toProblem } from './middleware/problems.ts'
-import { createRateLimit } from './middleware/rate-limit.ts'
+import type { Limits } from './middleware/rate-limit.ts'
 import { methodsByPath, mountContract } from './mount.ts'
 import { googleCallbackPath, mountGoogleCallbacks } from './pages/google-callbacks.ts'
 import { pageResponse } from './pages/html.ts'
 import { linkProblemPage } from './pages/link-problem-page.ts'
 import { openLink } from './pages/links.ts'
-import { linkPath, mountPublic, publicPaths, type Readiness } from './pages/public.ts'
+import { linkPath, mountPublic, publicPaths } from './pages/public.ts'
 import type { Providers } from './providers.ts'
+import type { Readiness } from './readiness.ts'
 import { handlers } from './resources/handlers.ts'
 
 export interface AppOptions {
@@ -22,7 +23,7 @@ export interface AppOptions {
   /** What the stand-ins and callbacks need; none of it in tests of the interface alone. */
   providers?: Pick<Providers, 'callbacks' | 'sandbox'>
   readiness: Readiness
-  rateLimit: { perSecond: number; burst: number }
+  limits: Limits
   trustedProxies: number
 }
 
@@ -32,11 +33,8 @@ const linkMethods = ['GET', 'HEAD'] as const
 /** Tells virtual phones where the stand-ins are. */
 const sandboxPath = '/sandbox'
 
-/** Opened links and failed authentications a second for each client address. */
-const ADDRESS_LIMIT = { perSecond: 20, burst: 100 }
-
 /** The whole HTTP side of the server. */
-export function createApp({ services, providers, readiness, rateLimit, trustedProxies }: AppOptions): H3 {
+export function createApp({ services, providers, readiness, limits, trustedProxies }: AppOptions): H3 {
   const app = new H3({
     silent: true,
     onError: (error, event) => answerProblem(toProblem(error), event, services),
@@ -44,21 +42,21 @@ export function createApp({ services, providers, readiness, rateLimit, trustedPr
       if (!response.headers.has('x-correlation-id')) {
         response.headers.set('x-correlation-id', correlationIdOf(event))
       }
+      response.headers.set('x-content-type-options', 'nosniff')
     },
   })
-  const limit = createRateLimit(rateLimit.perSecond === 0 ? { perSecond: 0, burst: 0 } : ADDRESS_LIMIT)
-  const limitAddress = (event: H3Event) => limit(clientAddress(event, trustedProxies))
+  const limitAddress = (event: H3Event) => limits.address(clientAddress(event, trustedProxies))
 
   mountContract(app, {
     services,
     handlers,
     authenticate: createAuthenticate(services.store, services.log),
-    limitToken: createRateLimit(rateLimit),
+    limitToken: limits.token,
     limitAddress,
   })
   for (const method of linkMethods) {
     app.on(method, linkPath, async (event) => {
-      await limitAddress(event)
+      limitAddress(event)
       return openLink(event, services)
     })
   }

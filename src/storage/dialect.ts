@@ -58,13 +58,18 @@ export async function runPrepared<Row>(
   db: Knex,
   name: string,
   bindings: Knex.RawBinding[],
-  build: () => Knex.QueryBuilder,
+  build: () => Knex.QueryBuilder | Knex.Raw,
 ): Promise<Row[]> {
   const key = `${db.client.dialect} ${name}`
   const text = texts.get(key) ?? build().toSQL().sql
   texts.set(key, text)
   const result = await db.raw(text, bindings).options({ name })
-  return isPostgres(db) ? result.rows : result
+  return rowsOf(db, result)
+}
+
+/** What a raw statement of each database answers. */
+function rowsOf<Row>(db: Knex, result: unknown): Row[] {
+  return (isPostgres(db) ? (result as { rows: Row[] }).rows : result) as Row[]
 }
 
 /** Shorter terms have no trigram: they are answered by a scan of what other filters leave. */
@@ -103,6 +108,50 @@ export function idIsChosen(db: Knex, chosen: Knex.QueryBuilder): Knex.Raw {
   return db.raw(isPostgres(db) ? 'id = any(array(?))' : 'id in (?)', [chosen as never])
 }
 
+/** The condition that an id is among those of a JSON array, so that the statement is the same for any number of them. */
+export function isInJson(db: Knex, column: string): Knex.Raw {
+  return db.raw(isPostgres(db) ? `${column} = any(array(${jsonIds(db)}))` : `${column} in (${jsonIds(db)})`, [''])
+}
+
+/** The contrary. PostgreSQL looks each up in a hash. */
+export function isNotInJson(db: Knex, column: string): Knex.Raw {
+  return db.raw(`${column} not in (${jsonIds(db)})`, [''])
+}
+
+function jsonIds(db: Knex): string {
+  return isPostgres(db) ? 'select json_array_elements_text(?::json)::uuid' : 'select value from json_each(?)'
+}
+
+/** Columns of rows that go to the database as one JSON array, and their types. */
+export type JsonColumns = Record<string, 'uuid' | 'bigint' | 'integer' | 'boolean' | 'text'>
+
+/** Inserts any number of rows by one statement, which is the same for any number of them. */
+export async function insertJson(db: Knex, table: string, columns: JsonColumns, rows: object[]): Promise<void> {
+  await runPrepared(db, `insert-json-${table}`, [JSON.stringify(rows)], () =>
+    db.raw(`insert into ${table} (${Object.keys(columns).join(', ')}) ${selectJson(db, columns)}`, ['']),
+  )
+}
+
+/** Writes these columns of any number of rows, each found by its id, by one statement. */
+export async function updateJson(db: Knex, table: string, columns: JsonColumns, rows: { id: string }[]): Promise<void> {
+  await runPrepared(db, `update-json-${table}`, [JSON.stringify(rows)], () => {
+    const changes = Object.keys(columns).map((name) => `${name} = changed.${name}`)
+    const changed = selectJson(db, { id: 'uuid', ...columns })
+    return db.raw(
+      `update ${table} set ${changes.join(', ')} from (${changed}) as changed where ${table}.id = changed.id`,
+      [''],
+    )
+  })
+}
+
+function selectJson(db: Knex, columns: JsonColumns): string {
+  const names = Object.keys(columns)
+  if (!isPostgres(db))
+    return `select ${names.map((name) => `value ->> '${name}' as ${name}`).join(', ')} from json_each(?)`
+  const typed = names.map((name) => `${name} ${columns[name]}`)
+  return `select ${names.join(', ')} from json_to_recordset(?::json) as given(${typed.join(', ')})`
+}
+
 /** Deletes what the query selects and returns the ids. knex knows `returning` behind a delete for PostgreSQL only. */
 export async function deleteReturningIds(db: Knex, query: Knex.QueryBuilder): Promise<string[]> {
   const { sql, bindings } = query.delete().toSQL()
@@ -111,14 +160,32 @@ export async function deleteReturningIds(db: Knex, query: Knex.QueryBuilder): Pr
   return rows.map((row) => row.id)
 }
 
-/** knex writes a multi-row insert for SQLite as a compound select, which may have at most 500 terms. */
+/** So many rows of 30 columns fit into what one statement of either database takes. */
 const ROWS_PER_INSERT = 400
 
-/** Inserts any number of rows in as few statements as the database takes. */
-export async function insertMany(db: Knex, table: string, rows: object[]): Promise<void> {
+/**
+ * Inserts any number of rows, all with the same columns, in as few statements as the database takes. A single row, which is
+ * most of what requests write, goes by a statement that is kept.
+ * @param ending what follows the values, such as what to do about a conflict
+ */
+export async function insertMany<Returned = never>(
+  db: Knex,
+  table: string,
+  rows: object[],
+  ending = '',
+): Promise<Returned[]> {
+  const returned: Returned[] = []
   for (let start = 0; start < rows.length; start += ROWS_PER_INSERT) {
-    await db(table).insert(rows.slice(start, start + ROWS_PER_INSERT))
+    const chunk = rows.slice(start, start + ROWS_PER_INSERT)
+    const columns = Object.keys(chunk[0]!)
+    const values = chunk.flatMap((row) => columns.map((column) => (row as Record<string, Knex.Value>)[column] ?? null))
+    const tuple = `(${columns.map(() => '?').join(', ')})`
+    const names = columns.map((column) => `"${column}"`).join(', ')
+    const text = `insert into ${table} (${names}) values ${chunk.map(() => tuple).join(', ')} ${ending}`
+    if (chunk.length > 1) returned.push(...rowsOf<Returned>(db, await db.raw(text, values)))
+    else returned.push(...(await runPrepared<Returned>(db, `insert-${table}`, values, () => db.raw(text, values))))
   }
+  return returned
 }
 
 /** A value among selected columns: PostgreSQL would take it for text, and SQLite knows no such types. */

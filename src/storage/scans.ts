@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { insertMany } from './dialect.ts'
 import type { ListPage } from './list.ts'
 import { listScans, type ScanListRequest } from './scan-list.ts'
 import { type ScanRow, type StoredScan, toScan, toScanRow } from './scan-row.ts'
@@ -17,12 +18,12 @@ export class Scans {
    * is passed over.
    */
   async insert(workspaceId: string, scans: StoredScan[]): Promise<Set<string>> {
-    if (scans.length === 0) return new Set()
-    const rows: { id: string }[] = await this.db('scans')
-      .insert(scans.map((scan) => toScanRow(workspaceId, scan)))
-      .onConflict(['workspace_id', 'external_ref'])
-      .ignore()
-      .returning('id')
+    const rows = await insertMany<{ id: string }>(
+      this.db,
+      'scans',
+      scans.map((scan) => toScanRow(workspaceId, scan)),
+      'on conflict (workspace_id, external_ref) do nothing returning id',
+    )
     return new Set(rows.map((row) => row.id))
   }
 

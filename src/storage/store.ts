@@ -1,19 +1,24 @@
 import type { Knex } from 'knex'
 import { AcceptedScans } from './accepted-scans.ts'
+import { AuditLog } from './audit-log.ts'
 import { Backlog } from './backlog.ts'
 import { Broadcasts } from './broadcasts.ts'
 import type { Database } from './database.ts'
 import { Deliveries } from './deliveries.ts'
 import { DoorList } from './door-list.ts'
+import { Erasure } from './erasure.ts'
 import { Events } from './events.ts'
 import { GoogleObjects } from './google-objects.ts'
 import { Identifiers } from './identifiers.ts'
 import { Images } from './images.ts'
 import { Jobs, type Lane } from './jobs.ts'
+import { Leases } from './leases.ts'
 import { Notifications } from './notifications.ts'
 import { Passes } from './passes.ts'
 import { Projects } from './projects.ts'
 import { Registrations } from './registrations.ts'
+import { Replicas } from './replicas.ts'
+import { Retention } from './retention.ts'
 import { Scans } from './scans.ts'
 import { Settings } from './settings.ts'
 import { TemplateVersions } from './template-versions.ts'
@@ -45,6 +50,11 @@ export interface Repositories {
   jobs: Jobs
   backlog: Backlog
   events: Events
+  auditLog: AuditLog
+  erasure: Erasure
+  retention: Retention
+  leases: Leases
+  replicas: Replicas
 }
 
 /** Reads go to the store itself; whatever writes happens in a transaction. */
@@ -94,5 +104,10 @@ function repositories(db: Knex, onJobs: (lane: Lane) => void): Repositories {
     scans: new Scans(db),
     acceptedScans: new AcceptedScans(db),
     doorList: new DoorList(db),
+    auditLog: new AuditLog(db),
+    erasure: new Erasure(db),
+    retention: new Retention(db),
+    leases: new Leases(db),
+    replicas: new Replicas(db),
   }
 }

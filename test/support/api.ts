@@ -10,6 +10,7 @@ import { createGoogleSync } from '../../src/server/google-sync.ts'
 import { createIssuing } from '../../src/server/issuing.ts'
 import { jobHandlers } from '../../src/server/jobs/handlers.ts'
 import { createLinks } from '../../src/server/links.ts'
+import { createLimits } from '../../src/server/middleware/rate-limit.ts'
 import type { OutboundOptions } from '../../src/server/outbound.ts'
 import { createToken, type TokenOptions } from '../../src/server/tokens.ts'
 import { createWallets, type Identities } from '../../src/server/wallets.ts'
@@ -41,7 +42,7 @@ export interface SendOptions {
   headers?: Record<string, string>
 }
 
-export const publicUrl = 'https://passes.example'
+const publicUrl = 'https://passes.example'
 
 /** Starts an app before the tests of a block and ends it after them; tests keep apart by workspaces of their own. */
 export function useApi(dialect: TestDialect, options: ApiOptions = {}): Api {
@@ -114,7 +115,7 @@ export class Api {
     this.app = createApp({
       services: this.services,
       readiness: options.readiness ?? (async () => ({ database: true })),
-      rateLimit: options.rateLimit ?? { perSecond: 0, burst: 0 },
+      limits: createLimits(options.rateLimit ?? { perSecond: 0, burst: 0 }),
       trustedProxies: 0,
     })
   }

@@ -24,7 +24,7 @@ export async function recordScan(body: ScanCreate, context: RequestContext): Pro
   const attempt = { ...body, realTime, matches: await findMatches(store, workspaceId, body) }
   const recorded = await store.transaction(async (tx) => {
     const judgement = await judgeScan(tx, workspaceId, attempt, now)
-    const scan = toStoredScan(body, judgement, now)
+    const scan = toStoredScan(body, judgement, context)
     return (await writeScan(tx, scan, judgement, context)) ? { scan, judgement } : undefined
   })
   if (!recorded) return (await findReplay(body.externalRef, context))!
@@ -42,10 +42,7 @@ export async function recordScan(body: ScanCreate, context: RequestContext): Pro
 }
 
 /** The first answer to an externalRef, with the pass as it stands now. */
-export async function findReplay(
-  externalRef: string | undefined,
-  context: RequestContext,
-): Promise<ScanAnswer | undefined> {
+async function findReplay(externalRef: string | undefined, context: RequestContext): Promise<ScanAnswer | undefined> {
   if (externalRef === undefined) return undefined
   const { store, workspaceId } = context
   const [scan] = await store.scans.listByExternalRefs(workspaceId, [externalRef])

@@ -1,0 +1,97 @@
+import { once } from 'node:events'
+import type { RequestListener, Server } from 'node:http'
+import { createServer, type Socket } from 'node:net'
+import { type Listener as Listhen, listen } from 'listhen'
+import type { Config } from './config.ts'
+
+/** Where requests come in. */
+export interface Listener {
+  /** Goes on answering, and asks clients to come on no connection again. */
+  drain(): void
+  /** No new connections; what is in flight is answered first. */
+  close(): Promise<void>
+}
+
+/** The address cannot be listened on: says which and why. */
+export class ListenError extends Error {
+  override readonly name = 'ListenError'
+}
+
+/** Sockets that send their headers more slowly are closed. */
+const HEADERS_TIMEOUT_MS = 10_000
+
+/** Requests in flight at the end have so long to finish. */
+const CUT_OFF_MS = 10_000
+
+export async function startListener(
+  hostname: string,
+  port: number,
+  handler: (...args: Parameters<RequestListener>) => unknown,
+): Promise<Listener> {
+  let isDraining = false
+  const respond = (...[request, response]: Parameters<RequestListener>) => {
+    if (isDraining) response.setHeader('connection', 'close')
+    return handler(request, response)
+  }
+  const listener = await listen(respond as Parameters<typeof listen>[0], {
+    hostname,
+    port,
+    isProd: true,
+    isTest: false,
+    showURL: false,
+    autoClose: false,
+    qr: false,
+    publicURL: '',
+  })
+  closeSlowSockets(listener.server as Server)
+  return {
+    drain() {
+      isDraining = true
+    },
+    close: () => close(listener),
+  }
+}
+
+/**
+ * Node looks each 30 s for headers that take too long, and listhen leaves no way to have it look more often: the first
+ * request of each connection has a timer of its own.
+ */
+function closeSlowSockets(server: Server): void {
+  server.headersTimeout = HEADERS_TIMEOUT_MS
+  const timers = new WeakMap<Socket, NodeJS.Timeout>()
+  server.on('connection', (socket) => {
+    const timer = setTimeout(() => socket.destroy(), HEADERS_TIMEOUT_MS)
+    timers.set(socket, timer)
+    socket.once('close', () => clearTimeout(timer))
+  })
+  server.on('request', ({ socket }) => clearTimeout(timers.get(socket)))
+}
+
+/** A client that is still sending its request after a while is cut off. */
+async function close(listener: Listhen): Promise<void> {
+  const cutOff = setTimeout(() => (listener.server as Server).closeAllConnections(), CUT_OFF_MS)
+  await listener.close()
+  clearTimeout(cutOff)
+}
+
+/** listhen moves to another port without a word where one is taken, so the port is tried first. */
+export async function choosePort({ host, port }: Pick<Config, 'host' | 'port'>): Promise<number> {
+  const probe = createServer()
+  try {
+    probe.listen(port, host)
+    await once(probe, 'listening')
+    return (probe.address() as { port: number }).port
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    const why = code === 'EADDRINUSE' ? 'it is in use' : (code ?? String(error))
+    throw new ListenError(`Cannot listen on ${host}:${port}: ${why}. Give another with --port or --host.`)
+  } finally {
+    probe.close()
+  }
+}
+
+/** The host of an address that this machine reaches the server by. */
+export function urlHost(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
+  return host.includes(':') ? `[${host}]` : host
+}
