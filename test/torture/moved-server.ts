@@ -57,6 +57,7 @@ const server = await startServer({
     },
     ...{ allowInsecureWebhooks: true, trustedProxies: 0, sandboxFolder, faults: [], apple: {}, google: {} },
     publicUrl: undefined,
+    retention: { deliveriesDays: 30, auditDays: 365 },
   },
 })
 process.send!({ url: server.url, token: server.firstToken })
