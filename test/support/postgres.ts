@@ -61,8 +61,13 @@ export async function startPostgres({ settings = [], port }: PostgresOptions = {
     onLog: () => undefined,
     onError: () => undefined,
   })
-  await postgres.initialise()
-  await postgres.start()
+  try {
+    await postgres.initialise()
+    await postgres.start()
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true })
+    throw error
+  }
   let pid = readPid(databaseDir)
   return {
     url: `postgres://postgres:postgres@127.0.0.1:${chosen}/`,

@@ -107,7 +107,16 @@ export function openArena(options: ArenaOptions): { arena: Arena; close(): Promi
     async close() {
       isClosed = true
       await Promise.all(servers.map((server) => server.kill()))
-      for (const work of works.splice(0).reverse()) await work()
+      for (const work of works.splice(0).reverse()) await attempt(work)
     },
+  }
+}
+
+/** Ctrl-C reaches PostgreSQL, too: what is left to tidy goes with it, and must not keep the rest from being tidied. */
+async function attempt(work: () => void | Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    process.stderr.write(`        could not clean up: ${error}\n`)
   }
 }

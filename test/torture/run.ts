@@ -32,7 +32,11 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop)
 const startedAt = new Date()
 const begun = performance.now()
 const secondsSoFar = () => (performance.now() - begun) / 1000
-const databases = await openDatabases(options.dialects)
+const databases = await openDatabases(options.dialects).catch((error: unknown) => {
+  // Ctrl-C reaches its processes, too.
+  if (interruption.signal.aborted) process.exit(130)
+  throw error
+})
 note(`seed ${options.seed}`)
 const rows = (await Promise.all(options.dialects.map((dialect) => runAll(dialect, databases)))).flat()
 await databases.stop()
