@@ -51,7 +51,7 @@ export interface ServeOptions {
 export async function startServer({ config, log, clock = () => new Date() }: ServeOptions): Promise<RunningServer> {
   const database = openDatabase(config.databaseUrl)
   let wake: (lane: Lane) => void = () => undefined
-  const store = createStore(database, (lane) => wake(lane))
+  const store = createStore(database, { onDue: (lane) => wake(lane) })
   const closers: (() => Promise<void>)[] = [() => database.close()]
   const stopping = new AbortController()
   const close = async () => {

@@ -39,7 +39,7 @@ interface WorkOptions extends Omit<WorkerOptions, 'handlers' | 'lanes'>, Partial
 export async function openServices(dialect: TestDialect, check: Wallet['check'] = async () => undefined) {
   let wake: (lane: Lane) => void = () => undefined
   const { url, database } = await openTestStore(dialect)
-  const store = createStore(database, (lane) => wake(lane))
+  const store = createStore(database, { onDue: (lane) => wake(lane) })
   const workspaceId = await insertWorkspace(store)
   const version = await insertTemplate(store, workspaceId)
   const wallets: Wallets = { all: [{ platform: 'apple', check }] }
