@@ -1,7 +1,8 @@
 import { Resolver } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
-import { Agent, request } from 'undici'
+import { Agent } from 'undici'
 import type { Outcome } from '../core/rules/delivery.ts'
+import { exchange, LateAnswerError } from './outbound-exchange.ts'
 import { isPublicAddress } from './public-address.ts'
 
 /** Requests to addresses that customers name: never to a host that only this server can reach. */
@@ -46,26 +47,13 @@ export function createOutbound(options: OutboundOptions): Outbound {
     async post(url, body, headers) {
       const refused = refusal(url)
       if (refused) return { responseCode: null, error: refused }
-      const deadline = new AbortController()
-      const timer = setTimeout(() => deadline.abort(), timeoutMs)
+      const sent = { 'content-type': 'application/json', 'user-agent': 'passes-webhooks', ...headers }
       try {
-        const response = await request(url, {
-          method: 'POST',
-          body,
-          headers: { 'content-type': 'application/json', 'user-agent': 'passes-webhooks', ...headers },
-          dispatcher: agent,
-          signal: deadline.signal,
-        })
-        // The status is the answer: a body that does not end takes nothing from it.
-        await response.body
-          .dump({ limit: MAX_ANSWER_BYTES, signal: deadline.signal })
-          .catch(() => response.body.destroy())
-        return outcomeOf(response.statusCode)
+        const request = { url: new URL(url), body, headers: sent }
+        return outcomeOf(await exchange(agent, request, { timeoutMs, maxAnswerBytes: MAX_ANSWER_BYTES }))
       } catch (error) {
-        const isLate = deadline.signal.aborted
+        const isLate = error instanceof LateAnswerError
         return { responseCode: null, error: isLate ? `No answer within ${timeoutMs / 1000} s.` : describe(error) }
-      } finally {
-        clearTimeout(timer)
       }
     },
     close: () => agent.destroy(),

@@ -4,9 +4,17 @@ import { newId } from '../core/ids.ts'
 import { type AttemptFacts, afterAttempt, redelivered } from '../core/rules/delivery.ts'
 import { envelopeText } from '../core/rules/envelope.ts'
 import { PROGRESS_COLUMNS, writeProgress } from './delivery-progress.ts'
-import { type DeliveryRow, type StoredDelivery, toDelivery, toDeliveryRow, toProgress } from './delivery-row.ts'
-import { forUpdate, insertMany } from './dialect.ts'
+import {
+  type DeliveryRow,
+  type ProgressRow,
+  type StoredDelivery,
+  toDelivery,
+  toDeliveryRow,
+  toProgress,
+} from './delivery-row.ts'
+import { forUpdate, insertJson, insertMany, isInJson, isNotInJson, type JsonColumns, runPrepared } from './dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from './list.ts'
+import { moment } from './moment.ts'
 
 /** An endpoint that something is sent to. */
 export interface Target {
@@ -21,7 +29,7 @@ export interface EventRow {
 }
 
 /** A delivery whose attempt is due, with the text that every attempt sends. */
-export interface DueDelivery extends StoredDelivery {
+export interface DueDelivery extends Pick<StoredDelivery, 'id' | 'dueAt' | 'isRedelivery'> {
   payload: string
 }
 
@@ -38,16 +46,29 @@ export interface DeliveryFilters extends ListRequest {
   status?: DeliveryStatus[] | undefined
 }
 
-interface EventColumns {
+/** What a payload is made of. */
+interface PayloadRow extends Pick<DeliveryRow, 'id' | 'event_type' | 'created_at'> {
   correlation_id: string | null
   data: string
 }
+
+type DueRow = PayloadRow & Pick<DeliveryRow, 'due_at' | 'is_redelivery'>
 
 const SPEC: ListSpec = {
   name: 'webhook_deliveries',
   id: 'webhook_deliveries.id',
   // Ids ascend with the time of creation.
   sorts: { createdAt: { key: 'webhook_deliveries.id' } },
+}
+
+const ATTEMPT_COLUMNS: JsonColumns = {
+  workspace_id: 'uuid',
+  delivery_id: 'uuid',
+  number: 'integer',
+  started_at: 'bigint',
+  duration_ms: 'integer',
+  response_code: 'integer',
+  error: 'text',
 }
 
 const ENDED_WITH_ENDPOINT = 'The webhook was disabled or deleted.'
@@ -73,9 +94,7 @@ export class Deliveries {
 
   /** What every attempt sends. */
   async findPayload(workspaceId: string, id: string): Promise<string | undefined> {
-    const row: (DeliveryRow & EventColumns) | undefined = await this.withEvents(workspaceId)
-      .where('webhook_deliveries.id', id)
-      .first()
+    const row: PayloadRow | undefined = await this.withEvents(workspaceId).where('webhook_deliveries.id', id).first()
     return row && payloadOf(row)
   }
 
@@ -121,15 +140,24 @@ export class Deliveries {
     target: Target,
     { at, limit, underWay }: { at: Date; limit: number; underWay: string[] },
   ): Promise<DueDelivery[]> {
-    const rows: (DeliveryRow & EventColumns)[] = await this.withEvents(workspaceId)
-      .where('webhook_deliveries.webhook_id', target.id)
-      .where('webhook_deliveries.generation', target.generation)
-      .where('webhook_deliveries.status', 'PENDING')
-      .where('webhook_deliveries.due_at', '<=', at.getTime())
-      .whereNotIn('webhook_deliveries.id', underWay)
-      .orderBy('webhook_deliveries.due_at')
-      .limit(limit)
-    return rows.map((row) => ({ ...toDelivery(row), payload: payloadOf(row) }))
+    const bindings = [workspaceId, target.id, target.generation, at.getTime(), JSON.stringify(underWay), limit]
+    const rows = await runPrepared<DueRow>(this.db, 'due-deliveries', bindings, () =>
+      this.withEvents('')
+        .where('webhook_deliveries.webhook_id', '')
+        .where('webhook_deliveries.generation', 0)
+        .select('webhook_deliveries.due_at', 'webhook_deliveries.is_redelivery')
+        .whereRaw(`webhook_deliveries.status = 'PENDING'`)
+        .where('webhook_deliveries.due_at', '<=', 0)
+        .where(isNotInJson(this.db, 'webhook_deliveries.id'))
+        .orderBy('webhook_deliveries.due_at')
+        .limit(1),
+    )
+    return rows.map((row) => ({
+      id: row.id,
+      dueAt: moment(row.due_at),
+      isRedelivery: Boolean(row.is_redelivery),
+      payload: payloadOf(row),
+    }))
   }
 
   /** When the next attempt to an endpoint is due; undefined where none is. */
@@ -143,34 +171,34 @@ export class Deliveries {
 
   /** Writes attempts and what they make of their deliveries. The caller is the only one that sends to the endpoint. */
   async record(workspaceId: string, attempts: MadeAttempt[], at: Date): Promise<void> {
-    const ids = attempts.map(({ delivery }) => delivery.id)
-    const chosen = this.db('webhook_deliveries').where({ workspace_id: workspaceId }).whereIn('id', ids)
-    const rows: DeliveryRow[] = await forUpdate(this.db, chosen.orderBy('id').select('id', ...PROGRESS_COLUMNS))
-    const current = new Map(rows.map((row) => [row.id, row]))
+    const ids = JSON.stringify(attempts.map(({ delivery }) => delivery.id))
+    const found = await runPrepared<ProgressRow & { id: string }>(
+      this.db,
+      'attempted-deliveries',
+      [workspaceId, ids],
+      () => {
+        const chosen = this.db('webhook_deliveries').where({ workspace_id: '' }).where(isInJson(this.db, 'id'))
+        return forUpdate(this.db, chosen.orderBy('id').select('id', ...PROGRESS_COLUMNS))
+      },
+    )
+    const current = new Map(found.map((row) => [row.id, row]))
     const made = attempts.flatMap((attempt) => {
       const row = current.get(attempt.delivery.id)
       if (!row) return []
-      const progress = afterAttempt(toProgress(row), attempt.delivery, attempt)
-      return [{ attempt, after: { ...attempt.delivery, ...progress, updatedAt: at } }]
+      return [{ id: row.id, attempt, progress: afterAttempt(toProgress(row), attempt.delivery, attempt) }]
     })
     if (made.length === 0) return
-    await writeProgress(
-      this.db,
-      made.map(({ after }) => toDeliveryRow(after)),
-    )
-    await insertMany(
-      this.db,
-      'webhook_attempts',
-      made.map(({ attempt: { outcome, startedAt, durationMs }, after }) => ({
-        workspace_id: workspaceId,
-        delivery_id: after.id,
-        number: after.attemptCount,
-        started_at: startedAt.getTime(),
-        duration_ms: durationMs,
-        response_code: outcome.responseCode,
-        error: outcome.error,
-      })),
-    )
+    await writeProgress(this.db, made, at)
+    const rowOf = ({ id, attempt, progress }: (typeof made)[number]) => ({
+      workspace_id: workspaceId,
+      delivery_id: id,
+      number: progress.attemptCount,
+      started_at: attempt.startedAt.getTime(),
+      duration_ms: attempt.durationMs,
+      response_code: attempt.outcome.responseCode,
+      error: attempt.outcome.error,
+    })
+    await insertJson(this.db, 'webhook_attempts', ATTEMPT_COLUMNS, made.map(rowOf))
   }
 
   /** True where something still waits for an older generation of the endpoint. */
@@ -207,7 +235,8 @@ export class Deliveries {
     return this.db('webhook_deliveries')
       .join('events', 'events.id', 'webhook_deliveries.event_id')
       .where('webhook_deliveries.workspace_id', workspaceId)
-      .select('webhook_deliveries.*', 'events.correlation_id', 'events.data')
+      .select(['id', 'event_type', 'created_at'].map((column) => `webhook_deliveries.${column}`))
+      .select('events.correlation_id', 'events.data')
   }
 }
 
@@ -232,7 +261,7 @@ function newDelivery(workspaceId: string, event: EventRow, target: Target, at: D
   }
 }
 
-function payloadOf(row: DeliveryRow & EventColumns): string {
+function payloadOf(row: PayloadRow): string {
   const { id, event_type: type, correlation_id: correlationId } = row
   return envelopeText({ id, type, timestamp: new Date(row.created_at).toISOString(), correlationId }, row.data)
 }

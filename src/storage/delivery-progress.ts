@@ -1,34 +1,28 @@
 import type { Knex } from 'knex'
-import type { DeliveryRow } from './delivery-row.ts'
+import type { DeliveryProgress } from '../core/rules/delivery.ts'
+import { toProgressRow } from './delivery-row.ts'
+import { type JsonColumns, updateJson } from './dialect.ts'
 
-/** What an attempt changes and what decides how it goes on. */
-export const PROGRESS_COLUMNS = [
-  ...(['status', 'due_at', 'scheduled_attempts', 'is_redelivery', 'resume_at', 'attempt_count'] as const),
-  ...(['last_response_code', 'last_error'] as const),
-]
-
-const CHANGED_COLUMNS = [...PROGRESS_COLUMNS, 'updated_at' as const]
-
-/**
- * Writes the progress of deliveries that the caller holds. Most of them become alike: those are one statement of few
- * values; the others, each with a time of its own, are one together.
- */
-export async function writeProgress(db: Knex, rows: DeliveryRow[]): Promise<void> {
-  const groups = new Map<string, DeliveryRow[]>()
-  for (const row of rows) {
-    const key = JSON.stringify(CHANGED_COLUMNS.map((column) => row[column]))
-    groups.set(key, [...(groups.get(key) ?? []), row])
-  }
-  const single: DeliveryRow[] = []
-  for (const group of groups.values()) {
-    if (group.length === 1) single.push(...group)
-    else await update(db, group)
-  }
-  if (single.length > 0) await db('webhook_deliveries').insert(single).onConflict('id').merge(CHANGED_COLUMNS)
+const PROGRESS: JsonColumns = {
+  status: 'text',
+  due_at: 'bigint',
+  scheduled_attempts: 'integer',
+  is_redelivery: 'boolean',
+  resume_at: 'bigint',
+  attempt_count: 'integer',
+  last_response_code: 'integer',
+  last_error: 'text',
 }
 
-async function update(db: Knex, group: DeliveryRow[]): Promise<void> {
-  const changes = Object.fromEntries(CHANGED_COLUMNS.map((column) => [column, group[0]![column]]))
-  const ids = group.map(({ id }) => id)
-  await db('webhook_deliveries').whereIn('id', ids).update(changes)
+/** What an attempt changes and what decides how it goes on. */
+export const PROGRESS_COLUMNS = Object.keys(PROGRESS)
+
+/** Writes the progress of deliveries that the caller holds. */
+export async function writeProgress(
+  db: Knex,
+  deliveries: { id: string; progress: DeliveryProgress }[],
+  at: Date,
+): Promise<void> {
+  const rows = deliveries.map(({ id, progress }) => ({ ...toProgressRow(progress), id, updated_at: at.getTime() }))
+  await updateJson(db, 'webhook_deliveries', { ...PROGRESS, updated_at: 'bigint' }, rows)
 }

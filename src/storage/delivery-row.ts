@@ -15,13 +15,8 @@ export interface StoredDelivery extends DeliveryProgress {
   updatedAt: Date
 }
 
-export interface DeliveryRow {
-  id: string
-  workspace_id: string
-  webhook_id: string
-  event_id: string
-  event_type: Delivery['eventType']
-  generation: number
+/** The columns that attempts change. */
+export interface ProgressRow {
   status: Delivery['status']
   due_at: number | null
   scheduled_attempts: number
@@ -30,6 +25,15 @@ export interface DeliveryRow {
   attempt_count: number
   last_response_code: number | null
   last_error: string | null
+}
+
+export interface DeliveryRow extends ProgressRow {
+  id: string
+  workspace_id: string
+  webhook_id: string
+  event_id: string
+  event_type: Delivery['eventType']
+  generation: number
   created_at: number
   updated_at: number
 }
@@ -48,7 +52,7 @@ export function toDelivery(row: DeliveryRow): StoredDelivery {
   }
 }
 
-export function toProgress(row: DeliveryRow): DeliveryProgress {
+export function toProgress(row: ProgressRow): DeliveryProgress {
   return {
     status: row.status,
     dueAt: moment(row.due_at),
@@ -69,15 +73,21 @@ export function toDeliveryRow(delivery: StoredDelivery): DeliveryRow {
     event_id: delivery.eventId,
     event_type: delivery.eventType,
     generation: delivery.generation,
-    status: delivery.status,
-    due_at: delivery.dueAt?.getTime() ?? null,
-    scheduled_attempts: delivery.scheduledAttempts,
-    is_redelivery: delivery.isRedelivery,
-    resume_at: delivery.resumeAt?.getTime() ?? null,
-    attempt_count: delivery.attemptCount,
-    last_response_code: delivery.lastResponseCode,
-    last_error: delivery.lastError,
+    ...toProgressRow(delivery),
     created_at: delivery.createdAt.getTime(),
     updated_at: delivery.updatedAt.getTime(),
+  }
+}
+
+export function toProgressRow(progress: DeliveryProgress): ProgressRow {
+  return {
+    status: progress.status,
+    due_at: progress.dueAt?.getTime() ?? null,
+    scheduled_attempts: progress.scheduledAttempts,
+    is_redelivery: progress.isRedelivery,
+    resume_at: progress.resumeAt?.getTime() ?? null,
+    attempt_count: progress.attemptCount,
+    last_response_code: progress.lastResponseCode,
+    last_error: progress.lastError,
   }
 }

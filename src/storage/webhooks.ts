@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { Webhook } from '../core/contract/webhooks.ts'
-import { forUpdate } from './dialect.ts'
+import { forUpdate, runPrepared } from './dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from './list.ts'
 import { moment } from './moment.ts'
 
@@ -41,6 +41,13 @@ interface Row {
   updated_at: number
 }
 
+/** By name: of a statement that is kept, the columns must stay the same. */
+const COLUMNS: (keyof Row)[] = [
+  ...(['id', 'workspace_id', 'url', 'events', 'description', 'status', 'disabled_reason'] as const),
+  ...(['secret', 'previous_secret', 'previous_secret_until', 'generation', 'failing_since'] as const),
+  ...(['created_at', 'updated_at'] as const),
+]
+
 const SPEC: ListSpec = {
   name: 'webhooks',
   id: 'webhooks.id',
@@ -78,7 +85,9 @@ export class Webhooks {
   }
 
   async find(workspaceId: string, id: string): Promise<StoredWebhook | undefined> {
-    const row: Row | undefined = await this.one(workspaceId, id).first()
+    const [row] = await runPrepared<Row>(this.db, 'find-webhook', [workspaceId, id], () =>
+      this.one('', '').select(COLUMNS),
+    )
     return row && toWebhook(row)
   }
 
@@ -159,10 +168,10 @@ export class Webhooks {
 
   /** Goes on holding, and returns the endpoint as it now is; undefined where the hold was lost meanwhile. */
   async renewHold(workspaceId: string, id: string, sender: string, until: Date): Promise<StoredWebhook | undefined> {
-    const [row] = await this.one(workspaceId, id)
-      .where({ sender })
-      .update({ sender_until: until.getTime() })
-      .returning('*')
+    const bindings = [until.getTime(), workspaceId, id, sender]
+    const [row] = await runPrepared<Row>(this.db, 'renew-webhook-hold', bindings, () =>
+      this.one('', '').where({ sender: '' }).update({ sender_until: 0 }).returning(COLUMNS),
+    )
     return row && toWebhook(row)
   }
 

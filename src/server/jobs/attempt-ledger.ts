@@ -4,6 +4,12 @@ import type { Services } from '../context.ts'
 import { noteHealth } from '../webhook-health.ts'
 import type { Hold } from './webhook-hold.ts'
 
+/** So many are written at once, without waiting for more. */
+const FULL = 64
+
+/** So long attempts that succeeded wait for more of them: a transaction costs hardly more for many than for one. */
+const LINGER_MS = 20
+
 /** Attempts on their way into the database. */
 export interface AttemptLedger {
   add(attempt: MadeAttempt): void
@@ -19,7 +25,10 @@ export interface LedgerListener {
   onFailure(error: unknown): void
 }
 
-/** Writes attempts as fast as the database takes them: what ends while it writes goes together in the next transaction. */
+/**
+ * Writes attempts in groups: what ends while it writes goes together in the next transaction. One that failed does not wait
+ * for more, since it may be why the endpoint is to be spared.
+ */
 export function createAttemptLedger(
   { workspaceId, id }: StoredWebhook,
   hold: Hold,
@@ -28,6 +37,7 @@ export function createAttemptLedger(
 ): AttemptLedger {
   let unwritten: MadeAttempt[] = []
   let writing: Promise<void> | undefined
+  let lingering: NodeJS.Timeout | undefined
   let size = 0
 
   async function writeAll(): Promise<void> {
@@ -51,19 +61,25 @@ export function createAttemptLedger(
     })
   }
 
+  function flush(): Promise<void> {
+    clearTimeout(lingering)
+    lingering = undefined
+    writing ??= writeAll()
+      .catch(onFailure)
+      .finally(() => {
+        writing = undefined
+      })
+    return writing
+  }
+
   return {
     add(attempt) {
       unwritten.push(attempt)
       size += 1
-      writing ??= writeAll()
-        .catch(onFailure)
-        .finally(() => {
-          writing = undefined
-        })
+      if (attempt.outcome.error !== null || unwritten.length >= FULL) flush()
+      else lingering ??= setTimeout(flush, LINGER_MS)
     },
     size: () => size,
-    async settled() {
-      await writing
-    },
+    settled: flush,
   }
 }

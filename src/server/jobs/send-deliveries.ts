@@ -15,6 +15,9 @@ const MAX_IN_FLIGHT_FAILING = 1
 /** Deliveries read at once. */
 const PAGE = 200
 
+/** With fewer left than this, the next page is read while these are sent. */
+const READ_AHEAD = 100
+
 /** Attempts that were made and are not written yet: what is sent again after a crash. */
 const MAX_UNWRITTEN = 200
 
@@ -32,11 +35,14 @@ export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Serv
   const { store, webhookSecrets, clock, stopping } = services
   const underWay = new Set<string>()
   const flights = new Set<Promise<void>>()
+  const queue: DueDelivery[] = []
   const turnEnd = performance.now() + TURN_MS
   let endpoint: StoredWebhook | undefined
   let secrets: string[] = []
   let seenAt = 0
-  let queue: DueDelivery[] = []
+  let reading: Promise<void> | undefined
+  let mayBeMore = true
+  let onChange: (() => void) | undefined
   let failure: { error: unknown } | undefined
   const onFailure = (error: unknown) => {
     failure ??= { error }
@@ -46,6 +52,7 @@ export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Serv
     onWritten(current, attempts) {
       see(current)
       for (const { delivery } of attempts) underWay.delete(delivery.id)
+      onChange?.()
     },
   })
 
@@ -63,37 +70,60 @@ export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Serv
     seenAt = performance.now()
   }
 
-  async function refill(): Promise<void> {
+  async function read(): Promise<void> {
     const options = { at: clock(), limit: PAGE, underWay: [...underWay] }
-    queue = await store.deliveries.listDue(webhook.workspaceId, webhook, options)
-    for (const { id } of queue) underWay.add(id)
+    const due = await store.deliveries.listDue(webhook.workspaceId, webhook, options)
+    for (const { id } of due) underWay.add(id)
+    queue.push(...due)
+    mayBeMore = due.length === PAGE
+  }
+
+  async function fly(delivery: DueDelivery): Promise<void> {
+    try {
+      const made = await attempt(endpoint!.url, delivery, secrets, services)
+      if (!hold.lost.aborted) ledger.add(made)
+    } catch (error) {
+      onFailure(error)
+    }
   }
 
   function start(delivery: DueDelivery): void {
-    const flight = attempt(endpoint!.url, delivery, secrets, services)
-      .then((made) => {
-        if (!hold.lost.aborted) ledger.add(made)
-      })
-      .catch(onFailure)
-      .finally(() => flights.delete(flight))
+    const flight = fly(delivery).then(() => {
+      flights.delete(flight)
+      onChange?.()
+    })
     flights.add(flight)
   }
 
+  /** Until a request has ended, or attempts are written. */
+  const change = () =>
+    new Promise<void>((resolve) => {
+      onChange = resolve
+    })
+
   see(webhook)
   while (mayGoOn()) {
-    if (queue.length === 0 && performance.now() < turnEnd) await refill()
-    const limit = endpoint?.failingSince ? MAX_IN_FLIGHT_FAILING : MAX_IN_FLIGHT
-    if (queue.length === 0 && flights.size === 0) break
-    if (queue.length > 0 && flights.size < limit && ledger.size() < MAX_UNWRITTEN) {
-      if (performance.now() - seenAt < FRESH_MS) start(queue.shift()!)
-      else see(await store.webhooks.find(webhook.workspaceId, webhook.id))
+    const isLow = queue.length === 0 || (queue.length < READ_AHEAD && mayBeMore)
+    if (isLow && performance.now() < turnEnd) {
+      reading ??= read()
+        .catch(onFailure)
+        .finally(() => {
+          reading = undefined
+        })
+    }
+    if (queue.length === 0) {
+      await reading
+      if (queue.length > 0) continue
+      if (flights.size === 0) break
+      await Promise.race([Promise.all(flights), sleep(POLL_MS)])
       continue
     }
-    if (queue.length === 0) await Promise.race([Promise.all(flights), sleep(POLL_MS)])
-    else if (flights.size >= limit) await Promise.race(flights)
-    else await ledger.settled()
+    const limit = endpoint?.failingSince ? MAX_IN_FLIGHT_FAILING : MAX_IN_FLIGHT
+    if (flights.size >= limit || ledger.size() >= MAX_UNWRITTEN) await change()
+    else if (performance.now() - seenAt < FRESH_MS) start(queue.shift()!)
+    else see(await store.webhooks.find(webhook.workspaceId, webhook.id))
   }
-  await Promise.all(flights)
+  await Promise.all([...flights, reading])
   await ledger.settled()
   if (failure) throw (failure as { error: unknown }).error
 }
