@@ -6,8 +6,9 @@ import { clientAddress } from './client-address.ts'
 import type { Services } from './context.ts'
 import { createAuthenticate } from './middleware/authenticate.ts'
 import { correlationIdOf } from './middleware/correlation.ts'
+import { createObserve } from './middleware/observe.ts'
 import { logProblem, problemResponse, toProblem } from './middleware/problems.ts'
-import { createRateLimit } from './middleware/rate-limit.ts'
+import { createRateLimit, type Limit } from './middleware/rate-limit.ts'
 import { methodsByPath, mountContract } from './mount.ts'
 import { googleCallbackPath, mountGoogleCallbacks } from './pages/google-callbacks.ts'
 import { pageResponse } from './pages/html.ts'
@@ -37,23 +38,28 @@ const ADDRESS_LIMIT = { perSecond: 20, burst: 100 }
 
 /** The whole HTTP side of the server. */
 export function createApp({ services, providers, readiness, rateLimit, trustedProxies }: AppOptions): H3 {
+  const observe = createObserve(services)
   const app = new H3({
     silent: true,
+    onRequest: observe.onRequest,
     onError: (error, event) => answerProblem(toProblem(error), event, services),
     onResponse: (response, event) => {
       if (!response.headers.has('x-correlation-id')) {
         response.headers.set('x-correlation-id', correlationIdOf(event))
       }
+      observe.onResponse(response, event)
     },
   })
   const limit = createRateLimit(rateLimit.perSecond === 0 ? { perSecond: 0, burst: 0 } : ADDRESS_LIMIT)
-  const limitAddress = (event: H3Event) => limit(clientAddress(event, trustedProxies))
+  const { rateLimited } = services.metrics
+  const countedLimit = counted(limit, () => rateLimited.inc({ limit: 'address' }))
+  const limitAddress = (event: H3Event) => countedLimit(clientAddress(event, trustedProxies))
 
   mountContract(app, {
     services,
     handlers,
     authenticate: createAuthenticate(services.store, services.log),
-    limitToken: createRateLimit(rateLimit),
+    limitToken: counted(createRateLimit(rateLimit), () => rateLimited.inc({ limit: 'token' })),
     limitAddress,
   })
   for (const method of linkMethods) {
@@ -76,6 +82,15 @@ export function createApp({ services, providers, readiness, rateLimit, trustedPr
     throw noRoute()
   })
   return app
+}
+
+/** Tells of each refusal; whatever else goes wrong is none. */
+function counted(limit: Limit, onRefusal: () => void): Limit {
+  return (key) =>
+    limit(key).catch((error: unknown) => {
+      if (error instanceof Problem) onRefusal()
+      throw error
+    })
 }
 
 function noRoute(): Problem {

@@ -9,6 +9,7 @@ import { migrate, pendingMigrations } from '../storage/migrate.ts'
 import { createStore, type Store } from '../storage/store.ts'
 import type { Platform } from '../wallets/wallet.ts'
 import { createApp } from './app.ts'
+import { certificatesOf, watchCertificates } from './certificates.ts'
 import type { Config } from './config.ts'
 import type { Services } from './context.ts'
 import { createDefinitions } from './definitions.ts'
@@ -18,7 +19,11 @@ import { giveUp, jobHandlers, laneOptions } from './jobs/handlers.ts'
 import { startScheduler } from './jobs/scheduler.ts'
 import { startWorker } from './jobs/worker.ts'
 import { createLinks } from './links.ts'
+import { ListenError } from './listen-error.ts'
 import type { Logger } from './log.ts'
+import { countNews, countProviderCall } from './metrics/count.ts'
+import { createMetrics } from './metrics/metrics.ts'
+import { startMetrics } from './metrics/start.ts'
 import { createOutbound } from './outbound.ts'
 import { startProviders } from './providers.ts'
 import { loadServerKeys } from './server-key.ts'
@@ -30,6 +35,8 @@ export interface RunningServer {
   /** The listening address; empty for a server that only works. */
   url: string
   publicUrl: string
+  /** Where metrics are served. */
+  metricsUrl: string | undefined
   /** Platforms that run against local stand-ins. */
   sandboxed: Platform[]
   /** An owner token of the workspace `default`, when the database was empty. */
@@ -41,6 +48,8 @@ export interface RunningServer {
 export interface ServeOptions {
   config: Config
   log: Logger
+  /** Of the program, as metrics tell it. */
+  version?: string
   clock?: () => Date
 }
 
@@ -48,10 +57,15 @@ export interface ServeOptions {
  * Migrates the database, checks credentials, and serves.
  * @throws CredentialError, ServerKeyError, DatabaseUrlError, ListenError: each says what to do
  */
-export async function startServer({ config, log, clock = () => new Date() }: ServeOptions): Promise<RunningServer> {
+export async function startServer(options: ServeOptions): Promise<RunningServer> {
+  const { config, log, clock = () => new Date(), version = 'unknown' } = options
   const database = openDatabase(config.databaseUrl)
+  const metrics = createMetrics()
   let wake: (lane: Lane) => void = () => undefined
-  const store = createStore(database, { onDue: (lane) => wake(lane) })
+  const store = createStore(database, {
+    onDue: (lane) => wake(lane),
+    onNews: (news) => countNews(metrics, news),
+  })
   const closers: (() => Promise<void>)[] = [() => database.close()]
   const stopping = new AbortController()
   const close = async () => {
@@ -70,7 +84,10 @@ export async function startServer({ config, log, clock = () => new Date() }: Ser
     const wallets = createWallets(identities, { publicUrl, loadImage: (id) => loadImage(store, id) })
     const links = createLinks({ keys, publicUrl, platforms: config.platforms, ttlDays: config.linkTtlDays })
     const issuing = createIssuing(store, wallets)
-    const providers = await startProviders({ config, identities, url, clock, log })
+    const providers = await startProviders({
+      ...{ config, identities, url, clock, log },
+      onCall: (call) => countProviderCall(metrics, call),
+    })
     closers.push(() => providers.close())
     const { push, googleApi: api } = providers
     const google = api && wallets.google && createGoogleSync({ api, wallet: wallets.google, store, issuing, clock })
@@ -89,11 +106,17 @@ export async function startServer({ config, log, clock = () => new Date() }: Ser
         outbound,
         clock,
         log,
+        metrics,
       },
       stopping: stopping.signal,
       ...(push && { push }),
       ...(google && { google }),
     }
+
+    const certificates = certificatesOf(identities)
+    closers.push(watchCertificates(certificates, { clock, log }).stop)
+    const metricsListener = await startMetrics(services, { config, certificates, version })
+    if (metricsListener) closers.push(metricsListener.close)
 
     let isWorking = () => true
     if (config.role !== 'api') {
@@ -119,16 +142,11 @@ export async function startServer({ config, log, clock = () => new Date() }: Ser
       const listener = await listenOn(config.host, port, toNodeHandler(app))
       closers.push(() => closeListener(listener))
     }
-    return { url, publicUrl, sandboxed: identities.sandboxed, firstToken, close }
+    return { url, publicUrl, metricsUrl: metricsListener?.url, sandboxed: identities.sandboxed, firstToken, close }
   } catch (error) {
     await close()
     throw error
   }
-}
-
-/** The address cannot be listened on: says which and why. */
-export class ListenError extends Error {
-  override readonly name = 'ListenError'
 }
 
 /** Sockets that send their headers more slowly are closed. */
@@ -167,9 +185,7 @@ async function choosePort({ host, port }: Pick<Config, 'host' | 'port'>): Promis
     await once(probe, 'listening')
     return (probe.address() as { port: number }).port
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    const why = code === 'EADDRINUSE' ? 'it is in use' : (code ?? String(error))
-    throw new ListenError(`Cannot listen on ${host}:${port}: ${why}. Give another with --port or --host.`)
+    throw new ListenError({ host, port }, error, '--port or --host')
   } finally {
     probe.close()
   }

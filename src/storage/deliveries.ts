@@ -15,6 +15,7 @@ import {
 import { forUpdate, insertJson, insertMany, isInJson, isNotInJson, type JsonColumns, runPrepared } from './dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from './list.ts'
 import { moment } from './moment.ts'
+import type { Tell } from './news.ts'
 
 /** An endpoint that something is sent to. */
 export interface Target {
@@ -76,9 +77,11 @@ const ENDED_WITH_ENDPOINT = 'The webhook was disabled or deleted.'
 /** Events on their way to endpoints, and every attempt that was made. */
 export class Deliveries {
   private readonly db: Knex
+  private readonly tell: Tell
 
-  constructor(db: Knex) {
+  constructor(db: Knex, tell: Tell) {
     this.db = db
+    this.tell = tell
   }
 
   async insert(workspaceId: string, pairs: { event: EventRow; target: Target }[], at: Date): Promise<StoredDelivery[]> {
@@ -199,6 +202,7 @@ export class Deliveries {
       error: attempt.outcome.error,
     })
     await insertJson(this.db, 'webhook_attempts', ATTEMPT_COLUMNS, made.map(rowOf))
+    for (const { progress } of made) this.tell({ what: 'attempt', status: progress.status })
   }
 
   /** True where something still waits for an older generation of the endpoint. */

@@ -10,6 +10,8 @@ import { createGoogleSync } from '../../src/server/google-sync.ts'
 import { createIssuing } from '../../src/server/issuing.ts'
 import { jobHandlers } from '../../src/server/jobs/handlers.ts'
 import { createLinks } from '../../src/server/links.ts'
+import { countNews } from '../../src/server/metrics/count.ts'
+import { createMetrics } from '../../src/server/metrics/metrics.ts'
 import type { OutboundOptions } from '../../src/server/outbound.ts'
 import { createToken, type TokenOptions } from '../../src/server/tokens.ts'
 import { createWallets, type Identities } from '../../src/server/wallets.ts'
@@ -87,7 +89,8 @@ export class Api {
   app!: ReturnType<typeof createApp>
 
   start(database: Database, identities: Identities, googleApi: GoogleApi, options: ApiOptions): void {
-    const store = createStore(database)
+    const metrics = createMetrics()
+    const store = createStore(database, { onNews: (news) => countNews(metrics, news) })
     const wallets = createWallets(identities, {
       publicUrl,
       loadImage: async (id) => (await store.images.findPublic(id))!.data,
@@ -110,6 +113,7 @@ export class Api {
       ...webhookServices(options.outbound),
       clock,
       log: pino({ level: 'silent' }),
+      metrics,
     }
     this.app = createApp({
       services: this.services,

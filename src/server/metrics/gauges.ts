@@ -58,9 +58,9 @@ export function registerGauges({ registry }: Metrics, { store, certificates, clo
   gauge('passes_webhooks', 'Endpoints by how they fare.', ['state'], ({ webhooks }) =>
     Object.entries(webhooks).map(([state, count]) => [{ state }, count]),
   )
-  gauge('passes_webhook_deliveries_pending', 'Deliveries that wait for an attempt.', ['due'], (overview) => [
-    [{ due: 'now' }, overview.deliveries.due],
-    [{ due: 'later' }, overview.deliveries.later],
+  gauge('passes_webhook_deliveries_pending', 'Deliveries that wait for an attempt.', ['state'], (overview) => [
+    [{ state: 'due' }, overview.deliveries.due],
+    [{ state: 'later' }, overview.deliveries.later],
   ])
   new Gauge({
     name: 'passes_certificate_remaining_seconds',

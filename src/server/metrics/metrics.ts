@@ -47,7 +47,6 @@ export function createMetrics() {
 
     webhookAttempts: counter('passes_webhook_attempts_total', 'Attempts to deliver an event.', ['outcome']),
     webhookSeconds: seconds('passes_webhook_attempt_duration_seconds', 'Time of an attempt.', WORK_SECONDS),
-    webhooksDisabled: counter('passes_webhooks_disabled_total', 'Endpoints that the service itself disabled.'),
 
     providerCalls: counter('passes_provider_calls_total', 'What platforms answered.', ['provider', 'outcome']),
     providerSeconds: seconds('passes_provider_call_duration_seconds', 'Time of an exchange.', WORK_SECONDS, [
