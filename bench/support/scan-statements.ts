@@ -76,7 +76,7 @@ function toOwn(value: Knex.Value, known: Subject & { workspaceId: string; scanId
   if (value === known.scanId) return { own: 'scan' }
   if (value === 'captured') return { own: 'context' }
   if (Buffer.isBuffer(value)) return { own: 'digest' }
-  const isNewEvent = /insert into .events./.test(known.sql) && value !== known.workspaceId
+  const isNewEvent = /insert into events /.test(known.sql) && value !== known.workspaceId
   return isNewEvent && /^[0-9a-f-]{36}$/.test(String(value)) ? { own: 'event' } : value
 }
 

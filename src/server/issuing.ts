@@ -113,7 +113,7 @@ async function check(pass: StoredPass, version: PublishedVersion, wallets: Walle
 }
 
 /** The pass as its pinned version renders it. */
-export function toWalletPass(pass: StoredPass, version: Pick<PublishedVersion, 'definition' | 'passType'>): WalletPass {
+function toWalletPass(pass: StoredPass, version: Pick<PublishedVersion, 'definition' | 'passType'>): WalletPass {
   const { definition, passType } = version
   return {
     id: pass.id,

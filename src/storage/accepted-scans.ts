@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { ScanContext } from '../core/contract/scan-shapes.ts'
 import type { RedemptionHistory, RedemptionPlan } from '../core/rules/redemption-plan.ts'
-import { insertMany } from './dialect.ts'
+import { insertMany, runPrepared } from './dialect.ts'
 import { moment } from './moment.ts'
 
 export interface NewAcceptedScan {
@@ -154,10 +154,9 @@ export class AcceptedScans {
           from accepted_scans where workspace_id = ? and pass_id = ? ${where}`,
     )
     const values = parts.flatMap((part) => [workspaceId, passId, ...part.values])
-    // A query rather than raw text: its answer has one shape on both databases.
-    const rows: HistoryRow[] = await this.db
-      .select('*')
-      .from(this.db.raw(`(${sql.join(' union all ')}) as facts`, values))
+    const query = () => this.db.select('*').from(this.db.raw(`(${sql.join(' union all ')}) as facts`, values))
+    const shape = shapeOf(parts)
+    const rows = await (shape ? runPrepared<HistoryRow>(this.db, `history-${shape}`, values, query) : query())
     return new Map(rows.map((row) => [parts[row.part]!.name, row]))
   }
 }
@@ -171,6 +170,15 @@ interface Part {
   where: string
   values: (string | number)[]
 }
+
+/** A name for the statement of a common history; none for the many that policies of several windows may need. */
+function shapeOf(parts: Part[]): string | undefined {
+  const isCommon = parts.length <= MOST_COMMON_PARTS && parts.every(({ where }) => !where.includes('charged_window'))
+  return isCommon ? String(parts.length) : undefined
+}
+
+/** Four facts of every pass, and two limits of its policy. */
+const MOST_COMMON_PARTS = 6
 
 const NOTHING = 'cast(null as bigint)'
 const COUNTED = { uses: 'count(*)', first: 'min(scanned_at)', last: 'max(scanned_at)' }

@@ -23,7 +23,7 @@ export interface DatabaseOptions {
 }
 
 /** A setting that names no database we can open: says what is wrong with it and what to write instead. */
-export class DatabaseUrlError extends Error {
+class DatabaseUrlError extends Error {
   override readonly name = 'DatabaseUrlError'
 }
 

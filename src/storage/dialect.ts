@@ -64,7 +64,12 @@ export async function runPrepared<Row>(
   const text = texts.get(key) ?? build().toSQL().sql
   texts.set(key, text)
   const result = await db.raw(text, bindings).options({ name })
-  return isPostgres(db) ? result.rows : result
+  return rowsOf(db, result)
+}
+
+/** What a raw statement of each database answers. */
+function rowsOf<Row>(db: Knex, result: unknown): Row[] {
+  return (isPostgres(db) ? (result as { rows: Row[] }).rows : result) as Row[]
 }
 
 /** Shorter terms have no trigram: they are answered by a scan of what other filters leave. */
@@ -155,14 +160,32 @@ export async function deleteReturningIds(db: Knex, query: Knex.QueryBuilder): Pr
   return rows.map((row) => row.id)
 }
 
-/** knex writes a multi-row insert for SQLite as a compound select, which may have at most 500 terms. */
+/** So many rows of 30 columns fit into what one statement of either database takes. */
 const ROWS_PER_INSERT = 400
 
-/** Inserts any number of rows in as few statements as the database takes. */
-export async function insertMany(db: Knex, table: string, rows: object[]): Promise<void> {
+/**
+ * Inserts any number of rows, all with the same columns, in as few statements as the database takes. A single row, which is
+ * most of what requests write, goes by a statement that is kept.
+ * @param ending what follows the values, such as what to do about a conflict
+ */
+export async function insertMany<Returned = never>(
+  db: Knex,
+  table: string,
+  rows: object[],
+  ending = '',
+): Promise<Returned[]> {
+  const returned: Returned[] = []
   for (let start = 0; start < rows.length; start += ROWS_PER_INSERT) {
-    await db(table).insert(rows.slice(start, start + ROWS_PER_INSERT))
+    const chunk = rows.slice(start, start + ROWS_PER_INSERT)
+    const columns = Object.keys(chunk[0]!)
+    const values = chunk.flatMap((row) => columns.map((column) => (row as Record<string, Knex.Value>)[column] ?? null))
+    const tuple = `(${columns.map(() => '?').join(', ')})`
+    const names = columns.map((column) => `"${column}"`).join(', ')
+    const text = `insert into ${table} (${names}) values ${chunk.map(() => tuple).join(', ')} ${ending}`
+    if (chunk.length > 1) returned.push(...rowsOf<Returned>(db, await db.raw(text, values)))
+    else returned.push(...(await runPrepared<Returned>(db, `insert-${table}`, values, () => db.raw(text, values))))
   }
+  return returned
 }
 
 /** A value among selected columns: PostgreSQL would take it for text, and SQLite knows no such types. */

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { runPrepared } from './dialect.ts'
 
 /** The most passes of one identifier that are looked at. */
 const MAX_MATCHES = 1_000
@@ -29,18 +30,32 @@ export class Identifiers {
 
   /** Whether the pass carried the identifier once and does so no more. */
   async isStale(workspaceId: string, digest: Uint8Array, passId: string): Promise<boolean> {
-    const key = { workspace_id: workspaceId, digest, pass_id: passId, active: false }
-    return (await this.db('pass_identifiers').where(key).first('pass_id')) !== undefined
+    const bindings = [workspaceId, Buffer.from(digest), passId, false]
+    const key = { workspace_id: '', digest: '', pass_id: '', active: '' }
+    const rows = await runPrepared(this.db, 'stale-identifier', bindings, () =>
+      this.db('pass_identifiers').where(key).select('pass_id'),
+    )
+    return rows.length > 0
   }
 
-  private matches(workspaceId: string, digest: Uint8Array, active: boolean, projectId?: string): Promise<string[]> {
-    const query = this.db('pass_identifiers')
-      .where({ 'pass_identifiers.workspace_id': workspaceId, digest, active })
-      .orderBy('pass_id')
-      .limit(MAX_MATCHES)
-    if (projectId !== undefined) {
-      query.join('passes', 'passes.id', 'pass_identifiers.pass_id').where('passes.project_id', projectId)
-    }
-    return query.pluck('pass_id') as unknown as Promise<string[]>
+  private async matches(
+    workspaceId: string,
+    digest: Uint8Array,
+    active: boolean,
+    projectId?: string,
+  ): Promise<string[]> {
+    const project = projectId === undefined ? [] : [projectId]
+    const bindings = [workspaceId, Buffer.from(digest), active, ...project, MAX_MATCHES]
+    const name = project.length === 0 ? 'match-identifier' : 'match-identifier-in-project'
+    const rows = await runPrepared<{ pass_id: string }>(this.db, name, bindings, () => {
+      const query = this.db('pass_identifiers')
+        .where({ 'pass_identifiers.workspace_id': '', digest: '', active: '' })
+        .orderBy('pass_id')
+        .limit(1)
+        .select('pass_id')
+      if (project.length === 0) return query
+      return query.join('passes', 'passes.id', 'pass_identifiers.pass_id').where('passes.project_id', '')
+    })
+    return rows.map((row) => row.pass_id)
   }
 }

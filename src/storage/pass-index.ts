@@ -47,16 +47,24 @@ export async function activateIdentifier(
     .merge(['active'])
 }
 
-function insertVariables(db: Knex, workspaceId: string, passes: Pick<NewPass, 'id' | 'variables'>[]): Promise<void> {
+async function insertVariables(
+  db: Knex,
+  workspaceId: string,
+  passes: Pick<NewPass, 'id' | 'variables'>[],
+): Promise<void> {
   const rows = passes.flatMap((pass) =>
     indexedVariables(pass.variables).map((pair) => ({ workspace_id: workspaceId, ...pair, pass_id: pass.id })),
   )
-  return insertMany(db, 'pass_variables', rows)
+  await insertMany(db, 'pass_variables', rows)
 }
 
-function insertWindows(db: Knex, workspaceId: string, passes: Pick<NewPass, 'id' | 'redemption'>[]): Promise<void> {
+async function insertWindows(
+  db: Knex,
+  workspaceId: string,
+  passes: Pick<NewPass, 'id' | 'redemption'>[],
+): Promise<void> {
   const rows = passes.flatMap((pass) =>
     windowDates(pass.redemption).map((date) => ({ workspace_id: workspaceId, start_date: date, pass_id: pass.id })),
   )
-  return insertMany(db, 'pass_windows', rows)
+  await insertMany(db, 'pass_windows', rows)
 }

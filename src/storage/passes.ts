@@ -44,11 +44,9 @@ export class Passes {
 
   /** As find, and nobody else changes the pass until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredPass | undefined> {
-    const row: PassRow | undefined = await forUpdate(
-      this.db,
-      this.select(workspaceId).where('passes.id', id),
-      'passes',
-    ).first()
+    const [row] = await runPrepared<PassRow>(this.db, 'find-pass-for-update', [workspaceId, id], () =>
+      forUpdate(this.db, this.select('').where('passes.id', ''), 'passes'),
+    )
     return row && toPass(row)
   }
 

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { insertMany } from './dialect.ts'
 import type { ListPage } from './list.ts'
 import type { Tell } from './news.ts'
 import { listScans, type ScanListRequest } from './scan-list.ts'
@@ -20,12 +21,12 @@ export class Scans {
    * is passed over.
    */
   async insert(workspaceId: string, scans: StoredScan[]): Promise<Set<string>> {
-    if (scans.length === 0) return new Set()
-    const rows: { id: string }[] = await this.db('scans')
-      .insert(scans.map((scan) => toScanRow(workspaceId, scan)))
-      .onConflict(['workspace_id', 'external_ref'])
-      .ignore()
-      .returning('id')
+    const rows = await insertMany<{ id: string }>(
+      this.db,
+      'scans',
+      scans.map((scan) => toScanRow(workspaceId, scan)),
+      'on conflict (workspace_id, external_ref) do nothing returning id',
+    )
     const inserted = new Set(rows.map((row) => row.id))
     for (const { id, result, reason, verified } of scans) {
       if (inserted.has(id)) this.tell({ what: 'scan', result, reason, verified })

@@ -16,7 +16,7 @@ import { insertWorkspace, start } from './fixtures.ts'
 export const ROWS = 20_000
 
 /** Each of these passes was scanned ten times. */
-export const SCANNED_PASSES = 2_000
+const SCANNED_PASSES = 2_000
 
 /** Tables that may grow large. */
 const LARGE = [

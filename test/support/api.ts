@@ -43,7 +43,7 @@ export interface SendOptions {
   headers?: Record<string, string>
 }
 
-export const publicUrl = 'https://passes.example'
+const publicUrl = 'https://passes.example'
 
 /** Starts an app before the tests of a block and ends it after them; tests keep apart by workspaces of their own. */
 export function useApi(dialect: TestDialect, options: ApiOptions = {}): Api {

@@ -18,7 +18,7 @@ export interface ExportPoint {
 }
 
 /** The journal of an export lies beside its file for as long as the file is not whole. */
-export function journalPath(file: string): string {
+function journalPath(file: string): string {
   return `${file}.journal`
 }
 

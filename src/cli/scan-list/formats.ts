@@ -3,7 +3,7 @@ import { type Column, tableWriter } from '../output.ts'
 import { type CsvColumn, csvFormat, jsonLines, type PageFormat } from '../page-format.ts'
 
 /** What became of a scan, in a word: the reason says more than that it was denied. */
-export function verdictOf({ result, reason }: ScanItem): string {
+function verdictOf({ result, reason }: ScanItem): string {
   return result === 'denied' && reason ? reason : result
 }
 

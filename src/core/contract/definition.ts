@@ -24,7 +24,7 @@ export type VariableDefinition = z.output<typeof VariableDefinition>
 
 const Color = z.string().regex(/^#[0-9A-Fa-f]{6}$/, 'Must be a colour such as #1a2b3c')
 
-export const FieldDefinition = z.strictObject({
+const FieldDefinition = z.strictObject({
   key: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'Must be 1 to 64 letters, digits, _ or -'),
   label: text(0, 255).default(''),
   value: text(0, 10_000),

@@ -5,7 +5,7 @@ import { route } from '../route.ts'
 import { Count, pageOf, UtcTimestamp } from './common.ts'
 import { anyOf, listQuery } from './list.ts'
 
-export const DeliveryEventType = z.enum(eventTypes)
+const DeliveryEventType = z.enum(eventTypes)
 
 export const DeliveryStatus = z.enum(['PENDING', 'SUCCESS', 'FAILED'])
 export type DeliveryStatus = z.output<typeof DeliveryStatus>

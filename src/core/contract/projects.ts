@@ -18,7 +18,7 @@ export const Project = z.strictObject({
 export type Project = z.output<typeof Project>
 
 /** Spec 2.4. */
-export const ProjectStats = z.strictObject({
+const ProjectStats = z.strictObject({
   projectId: Uuid,
   templateCount: Count,
   livePassCount: Count,

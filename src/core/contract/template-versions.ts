@@ -4,7 +4,7 @@ import { route } from '../route.ts'
 import { PositiveInt, UtcTimestamp } from './common.ts'
 import { Definition } from './definition.ts'
 
-export const Stage = z.enum(['draft', 'published'])
+const Stage = z.enum(['draft', 'published'])
 
 /** Spec 2.9. */
 export const TemplateVersion = z.strictObject({

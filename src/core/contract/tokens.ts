@@ -4,7 +4,7 @@ import { route, scopes } from '../route.ts'
 import { UtcTimestamp } from './common.ts'
 
 /** The token of the request, without the token itself: who is asking, in which workspace, and what is allowed. */
-export const CurrentToken = z.strictObject({
+const CurrentToken = z.strictObject({
   id: Uuid,
   name: z.string(),
   role: z.enum(['owner', 'member']),

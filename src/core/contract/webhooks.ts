@@ -7,9 +7,9 @@ import { Delivery, DeliveryListFilters } from './deliveries.ts'
 import { listQuery } from './list.ts'
 
 /** Events that an endpoint may subscribe to: all but webhook.test. */
-export const SubscribableEvent = z.enum(subscribableEvents)
+const SubscribableEvent = z.enum(subscribableEvents)
 
-export const WebhookStatus = z.enum(['ENABLED', 'DISABLED'])
+const WebhookStatus = z.enum(['ENABLED', 'DISABLED'])
 
 /** A customer's endpoint. */
 export const Webhook = z.strictObject({

@@ -8,7 +8,7 @@ export interface CardColors {
 }
 
 /** What WCAG 2 asks of text at level AA. */
-export const MIN_CONTRAST = 4.5
+const MIN_CONTRAST = 4.5
 
 const WHITE = '#ffffff'
 const BLACK = '#000000'

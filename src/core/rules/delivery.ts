@@ -15,7 +15,7 @@ export const RETRY_SECONDS = [
 const JITTER = 0.1
 
 /** Without one success for so long, an endpoint is disabled. */
-export const MAX_FAILING_SECONDS = 5 * 24 * HOUR
+const MAX_FAILING_SECONDS = 5 * 24 * HOUR
 
 export interface DeliveryProgress {
   status: DeliveryStatus

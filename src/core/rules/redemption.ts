@@ -52,7 +52,7 @@ export function explainRedemption(plan: RedemptionPlan, history: RedemptionHisto
 }
 
 /** Whether a policy counts uses at all; where none does, a pass is let in once in each scan context. */
-export function limitsUses(policy: RedemptionPolicy | null): boolean {
+function limitsUses(policy: RedemptionPolicy | null): boolean {
   if (!policy) return false
   const { maxUses, windows = [], perPeriod, minIntervalMinutes } = policy
   const limits = [maxUses, perPeriod, minIntervalMinutes, ...windows.map((window) => window.maxUses)]

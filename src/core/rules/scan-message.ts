@@ -59,7 +59,7 @@ export function reversalMessage(scannedAt: Date, policy: RedemptionPolicy | null
 }
 
 /** A moment as people at a door read it: in the time zone of the policy, where it has one. */
-export function describeMoment(at: Date, plan: Pick<RedemptionPlan, 'policy'>): string {
+function describeMoment(at: Date, plan: Pick<RedemptionPlan, 'policy'>): string {
   const local = DateTime.fromJSDate(at, { zone: zoneOf(plan) }).setLocale('en')
   return `${local.toFormat("d LLL yyyy 'at' HH:mm:ss")} ${local.zoneName}`
 }

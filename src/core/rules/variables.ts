@@ -6,7 +6,7 @@ import type { Issue } from '../errors.ts'
 /** The variables of a pass: declared ones are strings, others any JSON value (decisions on templates and variables). */
 export type Variables = Record<string, unknown>
 
-export const MAX_VARIABLES = 200
+const MAX_VARIABLES = 200
 export const MAX_VARIABLES_BYTES = 64 * 1024
 
 /** One pattern for each format, both published in the JSON Schema and used by the server. */

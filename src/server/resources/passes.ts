@@ -107,7 +107,7 @@ function missing(passId: string): never {
 const NO_LINKS = { apple: null, google: null, smart: null }
 
 /** The shape of spec 2.1, as it is at the moment of the request. */
-export function toPass(pass: StoredPass, { links, now }: Pick<RequestContext, 'links' | 'now'>): Pass {
+function toPass(pass: StoredPass, { links, now }: Pick<RequestContext, 'links' | 'now'>): Pass {
   const status = effectiveStatus(pass, now)
   return {
     id: pass.id,

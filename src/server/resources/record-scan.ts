@@ -42,10 +42,7 @@ export async function recordScan(body: ScanCreate, context: RequestContext): Pro
 }
 
 /** The first answer to an externalRef, with the pass as it stands now. */
-export async function findReplay(
-  externalRef: string | undefined,
-  context: RequestContext,
-): Promise<ScanAnswer | undefined> {
+async function findReplay(externalRef: string | undefined, context: RequestContext): Promise<ScanAnswer | undefined> {
   if (externalRef === undefined) return undefined
   const { store, workspaceId } = context
   const [scan] = await store.scans.listByExternalRefs(workspaceId, [externalRef])

@@ -53,7 +53,7 @@ export interface GoogleEndpoints {
   token: string
 }
 
-export const googleEndpoints: GoogleEndpoints = {
+const googleEndpoints: GoogleEndpoints = {
   api: 'https://walletobjects.googleapis.com/walletobjects/v1',
   token: 'https://oauth2.googleapis.com/token',
 }

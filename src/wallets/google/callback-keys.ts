@@ -5,7 +5,7 @@ import { type HttpReply, send } from './http.ts'
 import { parseJson } from './json.ts'
 import { parseSigningKey, type SigningKey, SigningKeyJson } from './signing-key.ts'
 
-export const ROOT_KEYS_URL = 'https://pay.google.com/gp/m/issuer/keys'
+const ROOT_KEYS_URL = 'https://pay.google.com/gp/m/issuer/keys'
 
 /** The keys that vouch for callbacks. Callers at the same time share one request. */
 export interface RootKeys {

@@ -31,7 +31,7 @@ export interface Faults {
 }
 
 /** A fault that is not in the list, named with those that are. */
-export class FaultError extends Error {
+class FaultError extends Error {
   override readonly name = 'FaultError'
 }
 

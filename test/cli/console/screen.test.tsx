@@ -8,6 +8,9 @@ import { Screen } from '../../../src/cli/console/screen.tsx'
 import { screenLines, type View } from '../../../src/cli/console/screen-lines.ts'
 import { textWidth } from '../../../src/cli/output.ts'
 
+// ink draws nothing but a last frame where it sees a CI server, and looks when it is loaded.
+vi.hoisted(() => vi.stubEnv('CI', 'false'))
+
 const now = new Date('2026-03-01T20:14:07.000Z')
 
 const accepted: Outcome = {

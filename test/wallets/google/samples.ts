@@ -51,7 +51,7 @@ export interface CardOptions extends Partial<Pick<Card, 'expiresAt' | 'voided'>>
   apple?: DefinitionInput['apple']
 }
 
-export function card(options: CardOptions = {}): Card {
+function card(options: CardOptions = {}): Card {
   const { passType = 'generic', google, apple, expiresAt = null, voided = false } = options
   const definition = Definition.parse({ design: { ...design, ...options.design }, google, apple })
   return renderCard({ passType, definition, scope: new Map(), expiresAt, voided })

@@ -11,13 +11,7 @@ const Field = z.looseObject({
 })
 export type PassField = z.output<typeof Field>
 
-export const fieldGroups = [
-  'headerFields',
-  'primaryFields',
-  'secondaryFields',
-  'auxiliaryFields',
-  'backFields',
-] as const
+const fieldGroups = ['headerFields', 'primaryFields', 'secondaryFields', 'auxiliaryFields', 'backFields'] as const
 export type FieldGroupName = (typeof fieldGroups)[number]
 
 const Fields = z.array(Field).default([])
