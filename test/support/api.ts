@@ -1,5 +1,5 @@
 import { createPublicKey } from 'node:crypto'
-import { pino } from 'pino'
+import { type Logger, pino } from 'pino'
 import { afterAll, beforeAll, expect } from 'vitest'
 import type { ErrorBody } from '../../src/core/errors.ts'
 import type { Route, RouteCall, RouteResult } from '../../src/core/route.ts'
@@ -32,6 +32,8 @@ import { webhookServices } from './webhooks.ts'
 
 export interface ApiOptions {
   rateLimit?: { perSecond: number; burst: number }
+  /** A silent one by default. */
+  log?: Logger
   readiness?: () => Promise<Record<string, boolean>>
   /** How webhooks are sent; to no host at all by default. */
   outbound?: Partial<OutboundOptions>
@@ -112,7 +114,7 @@ export class Api {
       google: createGoogleSync({ api: googleApi, wallet: wallets.google!, store, issuing, clock }),
       ...webhookServices(options.outbound),
       clock,
-      log: pino({ level: 'silent' }),
+      log: options.log ?? pino({ level: 'silent' }),
       metrics,
     }
     this.app = createApp({

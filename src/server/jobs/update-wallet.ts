@@ -3,6 +3,7 @@ import type { Behind } from '../../storage/registrations.ts'
 import type { PushResult } from '../../wallets/apple/push.ts'
 import type { Services } from '../context.ts'
 import { giveBack } from './give-back.ts'
+import { logPlatformCall } from './log-platform-call.ts'
 
 /**
  * Tells the phones of Apple that hold a pass that it changed; they fetch it by themselves. What fails is tried again; what
@@ -22,7 +23,7 @@ export async function updateWallets(jobs: Job[], services: Services): Promise<vo
 }
 
 async function updateInWorkspace(workspaceId: string, jobs: Job[], services: Services): Promise<void> {
-  const { store, push, clock } = services
+  const { store, push, clock, log } = services
   const passIds = [...new Set(jobs.map((job) => job.subject))]
   // Announced before the push, so that a phone that asks at once is told.
   await store.transaction((tx) => tx.registrations.announce(workspaceId, passIds))
@@ -31,6 +32,12 @@ async function updateInWorkspace(workspaceId: string, jobs: Job[], services: Ser
   const tokens = [...new Set(behind.map(({ pushToken }) => pushToken))]
   const results = push && tokens.length > 0 ? await push.send(tokens) : []
   const { sent, failed, gone } = sorted(behind, results)
+  const outcomes = new Map(sent.map(({ passId }) => [passId, 'sent' as 'sent' | 'failed']))
+  for (const { passId } of [...failed.values()].flat()) outcomes.set(passId, 'failed')
+  for (const job of jobs) {
+    const outcome = outcomes.get(job.subject)
+    if (outcome) logPlatformCall(log, job, { provider: 'apns', passId: job.subject, outcome })
+  }
 
   await store.transaction(async (tx) => {
     const at = clock()
