@@ -15,7 +15,7 @@ const DAY_SECONDS = 86_400
 export const WARNING_DAYS = 30
 
 /** From then on it is urgent: a renewal takes days. */
-export const URGENT_DAYS = 7
+const URGENT_DAYS = 7
 
 export function certificatesOf({ apple }: Pick<Identities, 'apple'>): Certificate[] {
   if (!apple) return []
