@@ -8,7 +8,19 @@ import { join } from 'node:path'
 import { execa } from 'execa'
 
 const benches = [
-  ...['pkpass', 'batch', 'issue-csv', 'list', 'read', 'update', 'notify', 'webhooks', 'scan', 'scans-export'],
+  ...[
+    'pkpass',
+    'batch',
+    'issue-csv',
+    'list',
+    'read',
+    'update',
+    'notify',
+    'webhooks',
+    'scan',
+    'scans-export',
+    'version',
+  ],
 ]
 const chosen = process.argv.length > 2 ? process.argv.slice(2) : benches
 const unknown = chosen.find((name) => !benches.includes(name))

@@ -1,6 +1,6 @@
 // Builds dist/ and the oclif command manifest. With --if-needed, does nothing when dist/ is newer than every source.
 import { execFileSync } from 'node:child_process'
-import { readdirSync, rmSync, statSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
 const root = new URL('..', import.meta.url).pathname
@@ -21,8 +21,18 @@ function run(command, ...args) {
   execFileSync(process.execPath, [join(root, 'node_modules', command), ...args], { cwd: root, stdio: 'inherit' })
 }
 
+/** Swagger UI shows the interface at /docs: what the page loads, and what its licence asks to go with it. */
+function copyReference() {
+  const from = join(root, 'node_modules/swagger-ui-dist')
+  const to = join(root, 'dist/server/pages/swagger-ui')
+  mkdirSync(to)
+  const files = ['swagger-ui.css', 'swagger-ui-bundle.js', 'swagger-ui-bundle.js.LICENSE.txt', 'LICENSE', 'NOTICE']
+  for (const name of files) copyFileSync(join(from, name), join(to, name))
+}
+
 if (!process.argv.includes('--if-needed') || !isCurrent()) {
   rmSync(join(root, 'dist'), { recursive: true, force: true })
   run('typescript/bin/tsc', '--project', 'tsconfig.build.json')
+  copyReference()
   run('oclif/bin/run.js', 'manifest')
 }

@@ -29,7 +29,15 @@ const server = await startServer({
       previousServerKeys: [],
       faults: [],
     },
-    ...{ rateLimit: 0, rateBurst: 0, linkTtlDays: 400, trustedProxies: 0, apple: {}, google: {} },
+    ...{
+      rateLimit: 0,
+      rateBurst: 0,
+      linkTtlDays: 400,
+      retention: { deliveriesDays: 30, auditDays: 365 },
+      trustedProxies: 0,
+      apple: {},
+      google: {},
+    },
   },
 })
 const client = createClient({ url: server.url, token: server.firstToken! })

@@ -1,5 +1,6 @@
 import { createApp } from '../../src/server/app.ts'
 import type { Services } from '../../src/server/context.ts'
+import { createLimits } from '../../src/server/middleware/rate-limit.ts'
 import { createToken } from '../../src/server/tokens.ts'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
@@ -24,7 +25,7 @@ export async function openApp(databaseUrl: string): Promise<BenchApp> {
   const app = createApp({
     services,
     readiness: async () => ({}),
-    rateLimit: { perSecond: 0, burst: 0 },
+    limits: createLimits({ perSecond: 0, burst: 0 }),
     trustedProxies: 0,
   })
   const { workspaceId, token } = await store.transaction(async (tx) => {

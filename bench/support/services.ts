@@ -23,6 +23,7 @@ export function benchServices(database: Database): Services {
     webhookSecrets: createWebhookSecrets(keys),
     outbound: createOutbound({ allowInsecure: false }),
     stopping: new AbortController().signal,
+    retention: { deliveriesDays: 0, auditDays: 0 },
     clock: () => new Date(),
     log: pino({ level: 'error' }),
     metrics: createMetrics(),

@@ -18,6 +18,7 @@ export function serverConfig(flags: Interfaces.InferredFlags<typeof serveFlags>)
     rateLimit: flags['rate-limit'],
     rateBurst: flags['rate-burst'],
     linkTtlDays: flags['link-ttl'],
+    retention: { deliveriesDays: flags['retain-deliveries'], auditDays: flags['retain-audit'] },
     allowInsecureWebhooks: flags['allow-insecure-webhooks'],
     trustedProxies: flags['trusted-proxies'],
     sandboxFolder: flags['sandbox-dir'],

@@ -33,6 +33,13 @@ export const serveFlags = {
     env: 'PASSES_ROLE',
     default: 'all' as const,
   }),
+  'drain-seconds': Flags.integer({
+    summary: 'After SIGTERM /readyz says 503, and requests are still answered, for so long before the port is closed.',
+    env: 'PASSES_DRAIN_SECONDS',
+    default: 2,
+    min: 0,
+    max: 60,
+  }),
   production: Flags.boolean({
     summary: 'Refuse to start with a sandboxed platform.',
     env: 'PASSES_PRODUCTION',
@@ -126,6 +133,22 @@ export const serveFlags = {
     env: 'PASSES_LINK_TTL',
     default: 400,
     min: 1,
+    helpGroup: 'LIMITS',
+  }),
+  'retain-deliveries': Flags.integer({
+    summary: 'Days to keep webhook deliveries that ended, with their attempts and events; 0 keeps them for good.',
+    env: 'PASSES_RETAIN_DELIVERIES',
+    default: 30,
+    min: 0,
+    max: 36_500,
+    helpGroup: 'LIMITS',
+  }),
+  'retain-audit': Flags.integer({
+    summary: 'Days to keep the audit log; 0 keeps it for good.',
+    env: 'PASSES_RETAIN_AUDIT',
+    default: 365,
+    min: 0,
+    max: 36_500,
     helpGroup: 'LIMITS',
   }),
   'trusted-proxies': Flags.integer({

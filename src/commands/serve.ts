@@ -4,11 +4,15 @@ import { serverConfig } from '../cli/server-config.ts'
 import { parsePlatforms, serveFlags } from '../cli/server-flags.ts'
 import type { RunningServer } from '../server/serve.ts'
 
+/** Past the drain: enough for the slowest webhook, and with it less than the 20 s that a stop may take. */
+const FINISH_SECONDS = 17
+
 export default class Serve extends BaseCommand {
   static override summary = 'Run the server: the API, hosted pages and background work.'
   static override description =
     'Migrates the database and starts. On an empty database it makes the workspace "default" and an owner token, shown ' +
-    'once. A platform without credentials runs in the sandbox. SIGTERM and Ctrl-C finish what is in flight.'
+    'once. A platform without credentials runs in the sandbox. SIGTERM and Ctrl-C finish what is ' +
+    'in flight; before that, SIGTERM lets /readyz tell proxies to send no more (--drain-seconds).'
   static override examples = [
     '<%= config.bin %> serve',
     '<%= config.bin %> serve --port 8080 --database sqlite:./data/passes.db --public-url https://passes.example.com',
@@ -29,9 +33,19 @@ export default class Serve extends BaseCommand {
     const started = { ...describe(server), database: withoutPassword(flags.database), role: flags.role }
     if (this.jsonEnabled()) this.logJson(started)
     else this.note(banner(started, parsePlatforms(flags.platforms)))
-    await untilStopped()
-    log.info('stopping: no new requests or jobs, finishing what is in flight')
-    await server.close()
+    const signal = await untilStopped()
+    // Whoever presses Ctrl-C has no proxy that must be told first.
+    const drainSeconds = signal === 'SIGTERM' ? flags['drain-seconds'] : 0
+    log.info({ drainSeconds }, 'stopping: no new jobs, then no new requests, finishing what is in flight')
+    const late = setTimeout(
+      () => {
+        log.error('not all work finished in time; what it was is run again when its lease ends')
+        process.exit(1)
+      },
+      (drainSeconds + FINISH_SECONDS) * 1000,
+    )
+    await server.close({ drainSeconds })
+    clearTimeout(late)
   }
 }
 
@@ -48,7 +62,7 @@ function banner(
   const facts = details([
     ['Address', url || null],
     ['Public URL', publicUrl && publicUrl !== url ? publicUrl : null],
-    ['Interface', url ? `${url}/openapi.json` : null],
+    ['Interface', url ? `${url}/docs` : null],
     ['Metrics', metricsUrl],
     ['Database', database],
     ['Role', role],
@@ -72,8 +86,8 @@ function withoutPassword(database: string): string {
   return database.replace(/:\/\/([^:@/]+):[^@]*@/, '://$1:…@')
 }
 
-function untilStopped(): Promise<void> {
+function untilStopped(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, resolve)
   })
 }

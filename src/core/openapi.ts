@@ -1,21 +1,34 @@
 import { z } from 'zod'
-import { contract } from './contract/contract.ts'
+import { type Contract, contract } from './contract/contract.ts'
 import { Definition } from './contract/definition.ts'
-import { PassCreate } from './contract/passes.ts'
+import { Pass, PassCreate } from './contract/passes.ts'
 import { ErrorBody, ErrorBodyWithoutCode, type ErrorCode, errorTable } from './errors.ts'
+import { examples } from './openapi-examples.ts'
+import { DESCRIPTION, tags } from './openapi-text.ts'
 import type { Route } from './route.ts'
 
 /** The description of the interface (OpenAPI 3.1), made from the contract that the server enforces. */
 export function openApiDocument() {
   return {
     openapi: '3.1.0',
-    info: { title: 'passes', version: '0.3.0', description: DESCRIPTION },
+    info: { title: 'passes', version: '0.3.0', description: DESCRIPTION, license: { name: 'MIT', identifier: 'MIT' } },
+    // Beside this document, whatever path a proxy has put the server under.
+    servers: [{ url: './', description: 'This server' }],
+    tags: Object.values(tags),
     security: [{ bearer: [] }, { apiKey: [] }],
     paths: paths(),
     components: {
       securitySchemes: {
-        bearer: { type: 'http', scheme: 'bearer' },
-        apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+        bearer: { type: 'http', scheme: 'bearer', description: 'An access token, `psk_…`.' },
+        apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'The same token in another header.' },
+      },
+      headers: {
+        CorrelationId: {
+          description: 'Ties the answer to jobs, deliveries and log lines.',
+          schema: { type: 'string' },
+        },
+        Revision: { description: 'The revision of the pass, for If-Match.', schema: { type: 'string' } },
+        RetryAfter: { description: 'Seconds to wait.', schema: { type: 'integer' } },
       },
       schemas: {
         Error: toSchema(ErrorBody, 'output'),
@@ -27,14 +40,6 @@ export function openApiDocument() {
   }
 }
 
-const DESCRIPTION = [
-  'Issues Apple Wallet and Google Wallet passes and looks after them.',
-  '',
-  '| errorCode | status | meaning |',
-  '|---|---|---|',
-  ...Object.entries(errorTable).map(([code, [status, meaning]]) => `| ${code} | ${status} | ${meaning} |`),
-].join('\n')
-
 /** Codes that any endpoint may answer. */
 const COMMON: ErrorCode[] = [
   ...(['UNAUTHORIZED', 'TOKEN_INVALID', 'TOKEN_EXPIRED', 'FORBIDDEN', 'TENANT_SUSPENDED', 'TENANT_EXPIRED'] as const),
@@ -45,18 +50,20 @@ function paths() {
   const result: Record<string, Record<string, unknown>> = {}
   for (const [resource, operations] of Object.entries(contract)) {
     for (const [operation, route] of Object.entries(operations) as [string, Route][]) {
-      result[route.path] = { ...result[route.path], [route.method.toLowerCase()]: describe(resource, operation, route) }
+      const described = describe(resource as keyof Contract, operation, route)
+      result[route.path] = { ...result[route.path], [route.method.toLowerCase()]: described }
     }
   }
   return result
 }
 
-function describe(resource: string, operation: string, route: Route) {
+function describe(resource: keyof Contract, operation: string, route: Route) {
   return {
     operationId: `${resource}.${operation}`,
-    tags: [resource],
+    tags: [tags[resource].name],
     summary: route.summary,
-    ...(route.description && { description: route.description }),
+    description: [route.description, access(route)].filter(Boolean).join('\n\n'),
+    ...(route.scope && { security: [{ bearer: [route.scope] }, { apiKey: [route.scope] }] }),
     ...(route.scope && { 'x-scope': route.scope }),
     ...(route.role && { 'x-role': route.role }),
     ...(route.idempotent && { 'x-idempotent': true }),
@@ -65,25 +72,36 @@ function describe(resource: string, operation: string, route: Route) {
       ...parameters(route.query, 'query'),
       ...parameters(route.headers, 'header'),
     ],
-    ...requestBody(route),
+    ...requestBody(route, exampleOf(resource, operation)),
     responses: { ...successes(route), ...failures(route) },
   }
 }
 
+/** What the token must have, in words: not every reader shows the scopes of a bearer token. */
+function access({ scope, role }: Route): string {
+  const needed = scope ? `Needs the scope \`${scope}\`` : 'Takes any valid token'
+  return role ? `${needed}, and the role ${role}.` : `${needed}.`
+}
+
+function exampleOf(resource: keyof Contract, operation: string): unknown {
+  return (examples[resource] as Record<string, unknown> | undefined)?.[operation]
+}
+
 function parameters(schema: z.ZodObject | undefined, where: 'path' | 'query' | 'header') {
   return Object.entries(schema?.shape ?? {}).map(([name, value]) => {
-    const { deprecated, ...json } = toSchema(value as z.ZodType, 'output') as { deprecated?: boolean }
+    const { deprecated, ...json } = toSchema(value as z.ZodType, 'output')
     return {
       name,
       in: where,
       required: where === 'path' || !(value as z.ZodType).safeParse(undefined).success,
-      ...(deprecated && { deprecated }),
+      ...(deprecated === true && { deprecated }),
+      ...(typeof json.description === 'string' && { description: json.description }),
       schema: json,
     }
   })
 }
 
-function requestBody({ body, rawBody }: Route) {
+function requestBody({ body, rawBody }: Route, example: unknown) {
   if (rawBody) {
     return {
       requestBody: { required: true, content: Object.fromEntries(rawBody.contentTypes.map((type) => [type, {}])) },
@@ -91,8 +109,13 @@ function requestBody({ body, rawBody }: Route) {
   }
   if (!body) return {}
   const required = !body.safeParse(undefined).success
-  return { requestBody: { required, content: { 'application/json': { schema: toSchema(body, 'input') } } } }
+  const content = { schema: toSchema(body, 'input'), ...(example !== undefined && { example }) }
+  return { requestBody: { required, content: { 'application/json': content } } }
 }
+
+const CORRELATION = { 'X-Correlation-Id': { $ref: '#/components/headers/CorrelationId' } }
+const RETRY_AFTER = { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } }
+const SUCCESSES: Record<string, string> = { 201: 'Made', 202: 'Queued' }
 
 function successes(route: Route) {
   return Object.fromEntries(
@@ -100,13 +123,14 @@ function successes(route: Route) {
       status,
       schema
         ? {
-            description: 'Success',
+            description: SUCCESSES[status] ?? 'Success',
+            headers: { ...CORRELATION, ...(schema === Pass && { ETag: { $ref: '#/components/headers/Revision' } }) },
             content: {
               'application/json': { schema: toSchema(schema, 'output') },
               ...Object.fromEntries((route.files ?? []).map((type) => [type, {}])),
             },
           }
-        : { description: 'Done; no content' },
+        : { description: 'Done; no content', headers: CORRELATION },
     ]),
   )
 }
@@ -131,6 +155,7 @@ function failures(route: Route) {
       status,
       {
         description: group.join(', '),
+        headers: { ...CORRELATION, ...((status === 429 || status === 503) && RETRY_AFTER) },
         content: { 'application/json': { schema: { $ref } } },
       },
     ]),

@@ -8,14 +8,15 @@ import { createAuthenticate } from './middleware/authenticate.ts'
 import { correlationIdOf } from './middleware/correlation.ts'
 import { createObserve } from './middleware/observe.ts'
 import { logProblem, problemResponse, toProblem } from './middleware/problems.ts'
-import { createRateLimit, type Limit } from './middleware/rate-limit.ts'
+import type { Limit, Limits } from './middleware/rate-limit.ts'
 import { methodsByPath, mountContract } from './mount.ts'
 import { googleCallbackPath, mountGoogleCallbacks } from './pages/google-callbacks.ts'
 import { pageResponse } from './pages/html.ts'
 import { linkProblemPage } from './pages/link-problem-page.ts'
 import { openLink } from './pages/links.ts'
-import { linkPath, mountPublic, publicPaths, type Readiness } from './pages/public.ts'
+import { linkPath, mountPublic, publicPaths } from './pages/public.ts'
 import type { Providers } from './providers.ts'
+import type { Readiness } from './readiness.ts'
 import { handlers } from './resources/handlers.ts'
 
 export interface AppOptions {
@@ -23,7 +24,7 @@ export interface AppOptions {
   /** What the stand-ins and callbacks need; none of it in tests of the interface alone. */
   providers?: Pick<Providers, 'callbacks' | 'sandbox'>
   readiness: Readiness
-  rateLimit: { perSecond: number; burst: number }
+  limits: Limits
   trustedProxies: number
 }
 
@@ -33,11 +34,8 @@ const linkMethods = ['GET', 'HEAD'] as const
 /** Tells virtual phones where the stand-ins are. */
 const sandboxPath = '/sandbox'
 
-/** Opened links and failed authentications a second for each client address. */
-const ADDRESS_LIMIT = { perSecond: 20, burst: 100 }
-
 /** The whole HTTP side of the server. */
-export function createApp({ services, providers, readiness, rateLimit, trustedProxies }: AppOptions): H3 {
+export function createApp({ services, providers, readiness, limits, trustedProxies }: AppOptions): H3 {
   const observe = createObserve(services)
   const app = new H3({
     silent: true,
@@ -47,24 +45,24 @@ export function createApp({ services, providers, readiness, rateLimit, trustedPr
       if (!response.headers.has('x-correlation-id')) {
         response.headers.set('x-correlation-id', correlationIdOf(event))
       }
+      response.headers.set('x-content-type-options', 'nosniff')
       observe.onResponse(response, event)
     },
   })
-  const limit = createRateLimit(rateLimit.perSecond === 0 ? { perSecond: 0, burst: 0 } : ADDRESS_LIMIT)
   const { rateLimited } = services.metrics
-  const countedLimit = counted(limit, () => rateLimited.inc({ limit: 'address' }))
-  const limitAddress = (event: H3Event) => countedLimit(clientAddress(event, trustedProxies))
+  const limitByAddress = counted(limits.address, () => rateLimited.inc({ limit: 'address' }))
+  const limitAddress = (event: H3Event) => limitByAddress(clientAddress(event, trustedProxies))
 
   mountContract(app, {
     services,
     handlers,
     authenticate: createAuthenticate(services.store, services.log),
-    limitToken: counted(createRateLimit(rateLimit), () => rateLimited.inc({ limit: 'token' })),
+    limitToken: counted(limits.token, () => rateLimited.inc({ limit: 'token' })),
     limitAddress,
   })
   for (const method of linkMethods) {
     app.on(method, linkPath, async (event) => {
-      await limitAddress(event)
+      limitAddress(event)
       return openLink(event, services)
     })
   }
@@ -84,13 +82,16 @@ export function createApp({ services, providers, readiness, rateLimit, trustedPr
   return app
 }
 
-/** Tells of each refusal; whatever else goes wrong is none. */
+/** Tells of each refusal. */
 function counted(limit: Limit, onRefusal: () => void): Limit {
-  return (key) =>
-    limit(key).catch((error: unknown) => {
-      if (error instanceof Problem) onRefusal()
+  return (key) => {
+    try {
+      limit(key)
+    } catch (error) {
+      onRefusal()
       throw error
-    })
+    }
+  }
 }
 
 function noRoute(): Problem {

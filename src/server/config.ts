@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { sqliteFile } from '../storage/database.ts'
 import { CredentialError, type Platform } from '../wallets/wallet.ts'
+import type { RetentionDays } from './context.ts'
 
 export type ServerRole = 'all' | 'api' | 'worker'
 
@@ -29,6 +30,7 @@ export interface Config {
   rateBurst: number
   /** Days that hosted links of a pass without an expiry live. */
   linkTtlDays: number
+  retention: RetentionDays
   /** For development: webhooks over plain http, and to hosts of the own network. */
   allowInsecureWebhooks: boolean
   /** Proxies in front of the server whose X-Forwarded-For is believed. */

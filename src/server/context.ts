@@ -11,6 +11,14 @@ import type { Outbound } from './outbound.ts'
 import type { Wallets } from './wallets.ts'
 import type { WebhookSecrets } from './webhook-secrets.ts'
 
+/** How many days what is over is kept; 0 keeps it for good. */
+export interface RetentionDays {
+  /** Webhook deliveries that ended, their attempts and events. */
+  deliveriesDays: number
+  /** Entries of the audit log. */
+  auditDays: number
+}
+
 /** What every part of the server works with. */
 export interface Services {
   store: Store
@@ -25,6 +33,7 @@ export interface Services {
   webhookSecrets: WebhookSecrets
   /** Sends to addresses that customers name. */
   outbound: Outbound
+  retention: RetentionDays
   /** Aborted when the server stops: what is in flight finishes, nothing more begins. */
   stopping: AbortSignal
   /** The time, injected so that tests can set it. */

@@ -25,7 +25,7 @@ export interface MountOptions {
   authenticate: Authenticate
   limitToken: Limit
   /** Slows down whoever guesses tokens. */
-  limitAddress: (event: H3Event) => Promise<void>
+  limitAddress: (event: H3Event) => void
 }
 
 const MAX_JSON_BYTES = 1024 * 1024
@@ -63,12 +63,12 @@ async function serve(
   const { services } = options
   const { headers } = event.req
   const now = services.clock()
-  const token = await options.authenticate(headers, now).catch(async (error: unknown) => {
-    await options.limitAddress(event)
+  const token = await options.authenticate(headers, now).catch((error: unknown) => {
+    options.limitAddress(event)
     throw error
   })
   noteCaller(event, token)
-  await options.limitToken(token.id)
+  options.limitToken(token.id)
   authorize(token, route)
   const input = await parseInput(event, route)
   const correlationId = correlationIdOf(event)

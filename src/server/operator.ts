@@ -1,7 +1,9 @@
-import { openDatabase } from '../storage/database.ts'
+import type { AuditAction } from '../core/audit.ts'
+import { type Database, openDatabase } from '../storage/database.ts'
 import { migrate, pendingMigrations } from '../storage/migrate.ts'
-import { createStore, type Store } from '../storage/store.ts'
+import { createStore, type Repositories, type Store } from '../storage/store.ts'
 import type { Workspace } from '../storage/workspaces.ts'
+import { operator } from './audit.ts'
 
 /** What an operator asked for cannot be done: says why and what to do. */
 export class OperatorError extends Error {
@@ -12,7 +14,10 @@ export class OperatorError extends Error {
  * Works straight on the database, as operator commands do; an empty database is migrated first.
  * @throws OperatorError when an older program made the database, DatabaseUrlError
  */
-export async function withStore<T>(databaseUrl: string, work: (store: Store) => Promise<T>): Promise<T> {
+export async function withStore<T>(
+  databaseUrl: string,
+  work: (store: Store, database: Database) => Promise<T>,
+): Promise<T> {
   const database = openDatabase(databaseUrl)
   try {
     const pending = await pendingMigrations(database)
@@ -22,7 +27,7 @@ export async function withStore<T>(databaseUrl: string, work: (store: Store) => 
       }
       await migrate(database)
     }
-    return await work(createStore(database))
+    return await work(createStore(database), database)
   } finally {
     await database.close()
   }
@@ -38,24 +43,63 @@ export async function getWorkspace(store: Store, nameOrId: string): Promise<Work
 /** The workspace `default` is made where it is asked for and missing, as the first start of a server would. */
 export async function getOrCreateWorkspace(store: Store, nameOrId: string, at: Date): Promise<Workspace> {
   if (nameOrId !== 'default') return getWorkspace(store, nameOrId)
-  const made = await store.transaction((tx) => tx.workspaces.insert(nameOrId, at))
+  const made = await insertWorkspace(store, nameOrId, at)
   return made ?? getWorkspace(store, nameOrId)
 }
 
-/** Suspends a workspace at a moment, or resumes it (null), and returns it as it then stands. */
-export function setSuspended(databaseUrl: string, nameOrId: string, at: Date | null): Promise<Workspace> {
+/** A new workspace; undefined where the name is taken. */
+export function insertWorkspace(store: Store, name: string, at: Date): Promise<Workspace | undefined> {
+  return store.transaction(async (tx) => {
+    const workspace = await tx.workspaces.insert(name, at)
+    if (workspace) await auditOperator(tx, workspace.id, { action: 'workspace.create', targetId: workspace.id }, at)
+    return workspace
+  })
+}
+
+/** Notes what an operator's command did, in the transaction that does it; commands are called as their actions are. */
+export function auditOperator(
+  tx: Repositories,
+  workspaceId: string,
+  { action, targetId, targetCount = 1 }: { action: AuditAction; targetId: string | null; targetCount?: number },
+  at: Date,
+): Promise<void> {
+  const actor = operator(commands[action] ?? action.replace('.', ' '))
+  return tx.auditLog.insert(workspaceId, { action, actor, targetId, targetCount, correlationId: null }, at)
+}
+
+/** Those that are not called as what they do. */
+const commands: Partial<Record<AuditAction, string>> = { 'job.retry': 'jobs retry', 'database.restore': 'restore' }
+
+/** Suspends a workspace or resumes it, and returns it as it then stands. */
+export function setSuspended(
+  databaseUrl: string,
+  nameOrId: string,
+  { isSuspended, at }: { isSuspended: boolean; at: Date },
+): Promise<Workspace> {
+  const suspendedAt = isSuspended ? at : null
   return withStore(databaseUrl, async (store) => {
     const workspace = await getWorkspace(store, nameOrId)
-    await store.transaction((tx) => tx.workspaces.setSuspended(workspace.id, at))
-    return { ...workspace, suspendedAt: at }
+    await store.transaction(async (tx) => {
+      await tx.workspaces.setSuspended(workspace.id, suspendedAt)
+      const action = suspendedAt ? 'workspace.suspend' : 'workspace.resume'
+      await auditOperator(tx, workspace.id, { action, targetId: workspace.id }, at)
+    })
+    return { ...workspace, suspendedAt }
   })
 }
 
 /** Allows or forbids scanning offline in a workspace, and returns it as it then stands. */
-export function setOfflineScanning(databaseUrl: string, nameOrId: string, allowed: boolean): Promise<Workspace> {
+export function setOfflineScanning(
+  databaseUrl: string,
+  nameOrId: string,
+  { allowed, at }: { allowed: boolean; at: Date },
+): Promise<Workspace> {
   return withStore(databaseUrl, async (store) => {
     const workspace = await getWorkspace(store, nameOrId)
-    await store.transaction((tx) => tx.workspaces.setOfflineScanning(workspace.id, allowed))
+    await store.transaction(async (tx) => {
+      await tx.workspaces.setOfflineScanning(workspace.id, allowed)
+      await auditOperator(tx, workspace.id, { action: 'workspace.offline-scanning', targetId: workspace.id }, at)
+    })
     return { ...workspace, offlineScanning: allowed }
   })
 }

@@ -1,6 +1,7 @@
 import type { FailedJob, FailedJobFilter } from '../storage/backlog.ts'
 import type { JobKind } from '../storage/jobs.ts'
 import type { Repositories, Store } from '../storage/store.ts'
+import { auditOperator } from './operator.ts'
 
 const CHUNK = 200
 const walletUpdates: JobKind[] = ['update-wallet', 'update-google']
@@ -22,6 +23,8 @@ export async function retryJobs(store: Store, filter: FailedJobFilter, at: Date)
       for (const workspaceId of new Set(failed.map((job) => job.workspaceId))) {
         const ours = failed.filter((job) => job.workspaceId === workspaceId)
         await reviveSubjects(tx, workspaceId, ours, at)
+        const targetId = ours.length === 1 ? ours[0]!.id : null
+        await auditOperator(tx, workspaceId, { action: 'job.retry', targetId, targetCount: ours.length }, at)
       }
       count += requeued
       return failed.length

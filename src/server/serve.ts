@@ -1,11 +1,8 @@
-import { once } from 'node:events'
-import type { Server } from 'node:http'
-import { createServer } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { toNodeHandler } from 'h3/node'
-import { type Listener, listen } from 'listhen'
 import { openDatabase } from '../storage/database.ts'
 import type { Lane } from '../storage/jobs.ts'
-import { migrate, pendingMigrations } from '../storage/migrate.ts'
+import { migrate } from '../storage/migrate.ts'
 import { createStore, type Store } from '../storage/store.ts'
 import type { Platform } from '../wallets/wallet.ts'
 import { createApp } from './app.ts'
@@ -19,13 +16,16 @@ import { giveUp, jobHandlers, laneOptions } from './jobs/handlers.ts'
 import { startScheduler } from './jobs/scheduler.ts'
 import { startWorker } from './jobs/worker.ts'
 import { createLinks } from './links.ts'
-import { ListenError } from './listen-error.ts'
+import { choosePort, type Listener, startListener, urlHost } from './listener.ts'
 import type { Logger } from './log.ts'
 import { countNews, countProviderCall } from './metrics/count.ts'
 import { createMetrics } from './metrics/metrics.ts'
 import { startMetrics } from './metrics/start.ts'
+import { createLimits } from './middleware/rate-limit.ts'
 import { createOutbound } from './outbound.ts'
 import { startProviders } from './providers.ts'
+import { createReadiness } from './readiness.ts'
+import { startReplicas } from './replicas.ts'
 import { loadServerKeys } from './server-key.ts'
 import { createFirstToken } from './tokens.ts'
 import { createWallets, loadIdentities } from './wallets.ts'
@@ -41,8 +41,11 @@ export interface RunningServer {
   sandboxed: Platform[]
   /** An owner token of the workspace `default`, when the database was empty. */
   firstToken: string | undefined
-  /** No new connections or claims; what is in flight finishes. */
-  close(): Promise<void>
+  /**
+   * No new claims, and no new connections; what is in flight finishes. Before that, requests are still answered for a
+   * while, in which /readyz tells proxies to send no more.
+   */
+  close(options?: { drainSeconds: number }): Promise<void>
 }
 
 export interface ServeOptions {
@@ -68,8 +71,17 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   })
   const closers: (() => Promise<void>)[] = [() => database.close()]
   const stopping = new AbortController()
-  const close = async () => {
+  const workers: (() => Promise<void>)[] = []
+  let listener: Listener | undefined
+  const close = async ({ drainSeconds } = { drainSeconds: 0 }) => {
     stopping.abort()
+    const worked = Promise.all(workers.map((stop) => stop()))
+    if (listener && drainSeconds > 0) {
+      listener.drain()
+      await sleep(drainSeconds * 1000)
+    }
+    await listener?.close()
+    await worked
     for (const closer of closers.splice(0).reverse()) await closer()
   }
   try {
@@ -104,6 +116,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
         definitions: createDefinitions(store),
         webhookSecrets,
         outbound,
+        retention: config.retention,
         clock,
         log,
         metrics,
@@ -118,29 +131,20 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     const metricsListener = await startMetrics(services, { config, certificates, version })
     if (metricsListener) closers.push(metricsListener.close)
 
-    let isWorking = () => true
+    let isWorking: (() => boolean) | undefined
     if (config.role !== 'api') {
       const worker = startWorker(services, { handlers: jobHandlers, giveUp, lanes: laneOptions })
       const scheduler = startScheduler(services)
       wake = worker.wake
       isWorking = worker.isRunning
-      closers.push(worker.stop, scheduler.stop)
+      workers.push(worker.stop, scheduler.stop)
     }
     if (config.role !== 'worker') {
-      const readiness = async () => ({
-        database: await canRead(store),
-        migrations: await isMigrated(database),
-        worker: isWorking(),
-      })
-      const app = createApp({
-        services,
-        providers,
-        readiness,
-        rateLimit: { perSecond: config.rateLimit, burst: config.rateBurst },
-        trustedProxies: config.trustedProxies,
-      })
-      const listener = await listenOn(config.host, port, toNodeHandler(app))
-      closers.push(() => closeListener(listener))
+      const readiness = createReadiness({ database, isWorking, isStopping: () => stopping.signal.aborted })
+      const limits = createLimits({ perSecond: config.rateLimit, burst: config.rateBurst })
+      if (limits.buckets) closers.push(startReplicas(services, limits.buckets).stop)
+      const app = createApp({ services, providers, readiness, limits, trustedProxies: config.trustedProxies })
+      listener = await startListener(config.host, port, toNodeHandler(app))
     }
     return { url, publicUrl, metricsUrl: metricsListener?.url, sandboxed: identities.sandboxed, firstToken, close }
   } catch (error) {
@@ -149,72 +153,8 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   }
 }
 
-/** Sockets that send their headers more slowly are closed. */
-const HEADERS_TIMEOUT_MS = 10_000
-
-/** Requests in flight at the end have so long to finish. */
-const DRAIN_MS = 10_000
-
-async function listenOn(hostname: string, port: number, handler: ReturnType<typeof toNodeHandler>): Promise<Listener> {
-  const listener = await listen(handler as Parameters<typeof listen>[0], {
-    hostname,
-    port,
-    isProd: true,
-    isTest: false,
-    showURL: false,
-    autoClose: false,
-    qr: false,
-    publicURL: '',
-  })
-  Object.assign(listener.server, { headersTimeout: HEADERS_TIMEOUT_MS })
-  return listener
-}
-
-/** Requests in flight are answered first; a client that is still sending its own after a while is cut off. */
-async function closeListener(listener: Listener): Promise<void> {
-  const cutOff = setTimeout(() => (listener.server as Server).closeAllConnections(), DRAIN_MS)
-  await listener.close()
-  clearTimeout(cutOff)
-}
-
-/** listhen moves to another port without a word where one is taken, so the port is tried first. */
-async function choosePort({ host, port }: Pick<Config, 'host' | 'port'>): Promise<number> {
-  const probe = createServer()
-  try {
-    probe.listen(port, host)
-    await once(probe, 'listening')
-    return (probe.address() as { port: number }).port
-  } catch (error) {
-    throw new ListenError({ host, port }, error, '--port or --host')
-  } finally {
-    probe.close()
-  }
-}
-
-function urlHost(host: string): string {
-  if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
-  return host.includes(':') ? `[${host}]` : host
-}
-
 async function loadImage(store: Store, id: string): Promise<Uint8Array> {
   const image = await store.images.findPublic(id)
   if (!image) throw new Error(`There is no image ${id}`)
   return image.data
-}
-
-async function canRead(store: Store): Promise<boolean> {
-  try {
-    await store.settings.find('server-key-fingerprint')
-    return true
-  } catch {
-    return false
-  }
-}
-
-async function isMigrated(database: Parameters<typeof pendingMigrations>[0]): Promise<boolean> {
-  try {
-    return (await pendingMigrations(database)).length === 0
-  } catch {
-    return false
-  }
 }

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { link, readFile, rm, writeFile } from 'node:fs/promises'
 import { fingerprint, newServerKey, parseServerKey, ServerKeyError } from '../core/rules/server-key.ts'
-import type { Store } from '../storage/store.ts'
+import { openDatabase } from '../storage/database.ts'
+import { createStore, type Store } from '../storage/store.ts'
 import { type Config, serverKeyFile } from './config.ts'
 
 export interface ServerKeys {
@@ -27,6 +28,23 @@ export async function loadServerKeys(config: Config, store: Store): Promise<Serv
   if (known !== fingerprint(current))
     await store.transaction((tx) => tx.settings.update(FINGERPRINT, fingerprint(current)))
   return keys
+}
+
+/** How the key beside a SQLite database stands to the one that its data was made with. */
+export type KeyState = 'matches' | 'missing' | 'differs' | 'unused'
+
+/** @param draft a copy of what is to stand at `database`, up to date */
+export async function keyStateOf(draft: string, database: string): Promise<KeyState> {
+  const opened = openDatabase(`sqlite:${draft}`)
+  try {
+    const known = await findFingerprint(createStore(opened))
+    if (known === undefined) return 'unused'
+    const file = serverKeyFile({ databaseUrl: `sqlite:${database}` })!
+    if (!existsSync(file)) return 'missing'
+    return fingerprint(parseServerKey(await readFile(file, 'utf8'))) === known ? 'matches' : 'differs'
+  } finally {
+    await opened.close()
+  }
 }
 
 /**

@@ -2,6 +2,7 @@ import { scopes as allScopes, type Role, type Scope } from '../core/route.ts'
 import { newToken, tokenDigest } from '../core/rules/token.ts'
 import type { Repositories, Store } from '../storage/store.ts'
 import type { Token } from '../storage/tokens.ts'
+import { operator } from './audit.ts'
 
 export interface TokenOptions {
   name: string
@@ -30,6 +31,10 @@ export function createFirstToken(store: Store, at: Date): Promise<string | undef
     const workspace = await tx.workspaces.insert('default', at)
     // A server that started at the same moment was first.
     if (!workspace) return undefined
-    return (await createToken(tx, workspace.id, { name: 'first owner', role: 'owner' }, at)).text
+    const { text, token } = await createToken(tx, workspace.id, { name: 'first owner', role: 'owner' }, at)
+    const entry = { actor: operator('serve'), correlationId: null }
+    await tx.auditLog.insert(workspace.id, { ...entry, action: 'workspace.create', targetId: workspace.id }, at)
+    await tx.auditLog.insert(workspace.id, { ...entry, action: 'token.create', targetId: token.id }, at)
+    return text
   })
 }

@@ -10,6 +10,9 @@ import * as webhooks from './migrations/0006-webhooks.ts'
 import * as offline from './migrations/0007-offline.ts'
 import * as statistics from './migrations/0008-statistics.ts'
 import * as failedJobs from './migrations/0010-failed-jobs.ts'
+import * as fleet from './migrations/0011-fleet.ts'
+import * as audit from './migrations/0012-audit.ts'
+import * as erasure from './migrations/0013-erasure.ts'
 
 interface Migration {
   up(db: Knex): Promise<void>
@@ -26,6 +29,9 @@ const migrations: Record<string, Migration> = {
   '0007-offline': offline,
   '0008-statistics': statistics,
   '0010-failed-jobs': failedJobs,
+  '0011-fleet': fleet,
+  '0012-audit': audit,
+  '0013-erasure': erasure,
 }
 
 /** Any number that no other program uses for an advisory lock on the same database. */
@@ -53,6 +59,12 @@ export function migrate({ writer }: Database): Promise<string[]> {
 export async function pendingMigrations({ reader }: Database): Promise<string[]> {
   const started = await reader.schema.hasTable('migrations')
   return started ? missing(reader) : Object.keys(migrations)
+}
+
+/** Names of migrations that ran on the database and are not known here: a newer program made it. */
+export async function unknownMigrations(db: Knex): Promise<string[]> {
+  const applied: string[] = await db('migrations').orderBy('name').pluck('name')
+  return applied.filter((name) => !(name in migrations))
 }
 
 async function missing(db: Knex): Promise<string[]> {

@@ -5,6 +5,7 @@ import { forShare, forUpdate, forUpdateSkipLocked, idIsChosen, runPrepared } fro
 import { endedSpan, issuedSpan, movedSpan } from './issued-span.ts'
 import type { ListPage } from './list.ts'
 import { moment } from './moment.ts'
+import { counted, visible } from './pass-change.ts'
 import { activateIdentifier, insertIndex, replaceIndex } from './pass-index.ts'
 import { listPasses, type PassListRequest } from './pass-list.ts'
 import {
@@ -101,7 +102,7 @@ export class Passes {
     const { identifierDigest, status, ...content } = change
     const updated = await this.row(workspaceId, id).update({
       // What kept an older revision from being issued is history.
-      ...this.visible({ ...toContentColumns(content), status, error: null }, at),
+      ...visible(this.db, { ...toContentColumns(content), status, error: null }, at),
       revision: this.db.raw('revision + 1'),
       ...movedSpan(this.db, content.expiresAt, at),
     })
@@ -111,13 +112,15 @@ export class Passes {
   }
 
   async setVoid(workspaceId: string, id: string, at: Date): Promise<void> {
-    const change = this.visible({ status: 'VOID', voided_at: at.getTime(), ...endedSpan(this.db, at) }, at)
+    const change = visible(this.db, { status: 'VOID', voided_at: at.getTime(), ...endedSpan(this.db, at) }, at)
     await this.row(workspaceId, id).update(change)
   }
 
   /** Kills every hosted link that was made so far. */
   async raiseLinkGeneration(workspaceId: string, id: string, at: Date): Promise<void> {
-    await this.row(workspaceId, id).update(this.counted({ link_generation: this.db.raw('link_generation + 1') }, at))
+    await this.row(workspaceId, id).update(
+      counted(this.db, { link_generation: this.db.raw('link_generation + 1') }, at),
+    )
   }
 
   /** FAILED passes become QUEUED: something about them changed, or an operator asked. */
@@ -172,7 +175,7 @@ export class Passes {
   async setMessages(workspaceId: string, ids: string[], notificationIds: string[], at: Date): Promise<void> {
     if (ids.length === 0) return
     const ours = this.db('notifications').whereIn('id', notificationIds).whereRaw('pass_id = passes.id').select('id')
-    const change = this.visible({ message_id: ours, message_count: this.db.raw('message_count + 1') }, at)
+    const change = visible(this.db, { message_id: ours, message_count: this.db.raw('message_count + 1') }, at)
     await this.db('passes').where({ workspace_id: workspaceId }).whereIn('id', ids).update(change)
   }
 
@@ -185,7 +188,7 @@ export class Passes {
     const rows: Pick<PassRow, 'workspace_id' | 'id'>[] = await this.db('passes')
       .whereRaw(idIsChosen(this.db, forUpdateSkipLocked(this.db, this.expired(at).limit(limit).select('id'))))
       .where({ status: 'ISSUED' })
-      .update(this.visible({ status: 'EXPIRED' }, at))
+      .update(visible(this.db, { status: 'EXPIRED' }, at))
       .returning(['workspace_id', 'id'])
     return rows.map((row) => ({ workspaceId: row.workspace_id, id: row.id }))
   }
@@ -195,7 +198,7 @@ export class Passes {
     const some = this.db('passes').where({ workspace_id: workspaceId, project_id: projectId }).limit(limit).select('id')
     return this.db('passes')
       .whereIn('id', some)
-      .update(this.counted({ project_id: null }, at))
+      .update(counted(this.db, { project_id: null }, at))
   }
 
   private row(workspaceId: string, id: string) {
@@ -218,22 +221,7 @@ export class Passes {
       .where({ workspace_id: workspaceId })
       .whereIn('id', ids)
       .whereIn('status', from)
-      .update(this.counted(change, at))
-  }
-
-  /** `version` counts every stored change, status included (spec 2.1). */
-  private counted(change: object, at: Date) {
-    return { ...change, version: this.db.raw('version + 1'), updated_at: at.getTime() }
-  }
-
-  /** `wallet_version` orders what phones show. */
-  private visible(change: object, at: Date) {
-    const second = at.getTime() - (at.getTime() % 1000)
-    return {
-      ...this.counted(change, at),
-      wallet_version: this.db.raw('wallet_version + 1'),
-      modified_at: this.db.raw('case when modified_at >= ? then modified_at + 1000 else ? end', [second, second]),
-    }
+      .update(counted(this.db, change, at))
   }
 
   private select(workspaceId: string) {

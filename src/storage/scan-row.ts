@@ -35,6 +35,8 @@ export interface StoredScan {
   validateAsOf: string | null
   reversesScanId: string | null
   reversalReason: string | null
+  /** Who recorded it; null on scans of before this was kept. */
+  tokenId: string | null
 }
 
 export interface ScanRow {
@@ -64,6 +66,7 @@ export interface ScanRow {
   validate_as_of: string | null
   reverses_scan_id: string | null
   reversal_reason: string | null
+  token_id: string | null
 }
 
 export function toScanRow(workspaceId: string, scan: StoredScan): ScanRow {
@@ -94,6 +97,7 @@ export function toScanRow(workspaceId: string, scan: StoredScan): ScanRow {
     validate_as_of: scan.validateAsOf,
     reverses_scan_id: scan.reversesScanId,
     reversal_reason: scan.reversalReason,
+    token_id: scan.tokenId,
   }
 }
 
@@ -124,5 +128,6 @@ export function toScan(row: ScanRow): StoredScan {
     validateAsOf: row.validate_as_of,
     reversesScanId: row.reverses_scan_id,
     reversalReason: row.reversal_reason,
+    tokenId: row.token_id,
   }
 }

@@ -1,15 +1,18 @@
 import type { Knex } from 'knex'
 import { AcceptedScans } from './accepted-scans.ts'
+import { AuditLog } from './audit-log.ts'
 import { Backlog } from './backlog.ts'
 import { Broadcasts } from './broadcasts.ts'
 import type { Database } from './database.ts'
 import { Deliveries } from './deliveries.ts'
 import { DoorList } from './door-list.ts'
+import { Erasure } from './erasure.ts'
 import { Events } from './events.ts'
 import { GoogleObjects } from './google-objects.ts'
 import { Identifiers } from './identifiers.ts'
 import { Images } from './images.ts'
 import type { Jobs, Lane } from './jobs.ts'
+import { Leases } from './leases.ts'
 import type { News, StoreListener } from './news.ts'
 import { Notifications } from './notifications.ts'
 import { ObservedJobs } from './observed-jobs.ts'
@@ -17,6 +20,8 @@ import { Overviews } from './overview.ts'
 import { Passes } from './passes.ts'
 import { Projects } from './projects.ts'
 import { Registrations } from './registrations.ts'
+import { Replicas } from './replicas.ts'
+import { Retention } from './retention.ts'
 import { Scans } from './scans.ts'
 import { Settings } from './settings.ts'
 import { TemplateVersions } from './template-versions.ts'
@@ -49,6 +54,11 @@ export interface Repositories {
   backlog: Backlog
   overviews: Overviews
   events: Events
+  auditLog: AuditLog
+  erasure: Erasure
+  retention: Retention
+  leases: Leases
+  replicas: Replicas
 }
 
 /** Reads go to the store itself; whatever writes happens in a transaction. */
@@ -103,5 +113,10 @@ function repositories(db: Knex, { onDue, onNews }: Required<StoreListener>): Rep
     scans: new Scans(db, onNews),
     acceptedScans: new AcceptedScans(db),
     doorList: new DoorList(db),
+    auditLog: new AuditLog(db),
+    erasure: new Erasure(db),
+    retention: new Retention(db),
+    leases: new Leases(db),
+    replicas: new Replicas(db),
   }
 }

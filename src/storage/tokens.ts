@@ -93,6 +93,11 @@ export class Tokens {
     return rows.map(toToken)
   }
 
+  /** Of every workspace, as operators see them. */
+  async listIdsByName(name: string): Promise<string[]> {
+    return this.db('tokens').where({ name }).orderBy('id').pluck('id')
+  }
+
   /** False when there is no such token in the workspace; revoking twice keeps the first moment. */
   async revoke(workspaceId: string, id: string, at: Date): Promise<boolean> {
     const count = await this.db('tokens')

@@ -2,17 +2,24 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect, test } from 'vitest'
 import { ErrorCode, errorTable } from '../../src/core/errors.ts'
 import { openApiDocument } from '../../src/core/openapi.ts'
+import { examples } from '../../src/core/openapi-examples.ts'
 import { allRoutes } from '../support/conformance.ts'
 
 interface Operation {
   operationId: string
   summary: string
   tags: string[]
+  description: string
+  security?: object[]
   parameters: { name: string; in: string; required: boolean; deprecated?: boolean; schema: object }[]
-  requestBody?: { required: boolean; content: Record<string, { schema?: object }> }
+  requestBody?: { required: boolean; content: Record<string, { schema?: object; example?: unknown }> }
   responses: Record<string, { description: string; content?: Record<string, { schema?: object }> }>
   'x-scope'?: string
 }
+
+const withExamples = Object.entries(examples).flatMap(([resource, byOperation]) =>
+  Object.keys(byOperation).map((operation) => `${resource}.${operation}`),
+)
 
 // As a reader gets it: through JSON.
 const document = JSON.parse(JSON.stringify(openApiDocument())) as ReturnType<typeof openApiDocument> & {
@@ -87,6 +94,22 @@ test('every schema in it is a JSON Schema', () => {
       if (schema) check(operation.operationId, schema)
     }
   }
+})
+
+test('every operation belongs to a resource that is told of, and says what the token needs', () => {
+  const told = document.tags.map(({ name }) => name)
+  for (const { operation } of operations) {
+    expect(told, operation.operationId).toContain(operation.tags[0])
+    const scope = operation['x-scope']
+    expect(operation.description).toContain(scope ? `Needs the scope \`${scope}\`` : 'Takes any valid token.')
+    expect(operation.security).toEqual(scope ? [{ bearer: [scope] }, { apiKey: [scope] }] : undefined)
+  }
+})
+
+test.each(allRoutes)('an example of $name is one that it takes', ({ name, route }) => {
+  const content = document.paths[route.path]![route.method.toLowerCase()]!.requestBody?.content['application/json']
+  if (content?.example === undefined) return expect(withExamples).not.toContain(name)
+  expect(route.body!.safeParse(content.example).error).toBeUndefined()
 })
 
 test('what is deprecated says so: the offset of every list, and the version of a pass', () => {

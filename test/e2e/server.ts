@@ -48,6 +48,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
       PASSES_DATABASE_URL: database,
       PASSES_RATE_LIMIT: '0',
       PASSES_LOG_LEVEL: 'warn',
+      PASSES_DRAIN_SECONDS: '0',
       ...(database.startsWith('postgres') && { PASSES_SERVER_KEY: SERVER_KEY }),
       ...options.env,
     },

@@ -138,11 +138,14 @@ describe.each(dialects.slice(0, 1))('on %s', (dialect) => {
     }
   })
 
-  test.each(['/images/x', '/openapi.json', '/healthz', '/readyz', '/l/x'])('%s answers 405 to POST', async (path) => {
-    const answer = await workspace.send('POST', path)
-    const allow = path.startsWith('/l/') ? 'GET, HEAD' : 'GET'
-    expect([answer.status, answer.headers.get('allow')]).toEqual([405, allow])
-  })
+  test.each(['/images/x', '/assets/x', '/docs', '/openapi.json', '/healthz', '/readyz', '/l/x'])(
+    '%s answers 405 to POST',
+    async (path) => {
+      const answer = await workspace.send('POST', path)
+      const allow = path.startsWith('/l/') ? 'GET, HEAD' : 'GET'
+      expect([answer.status, answer.headers.get('allow')]).toEqual([405, allow])
+    },
+  )
 
   test.each([
     '/v1/passes/',

@@ -31,7 +31,15 @@ async function examine(options: Partial<DoctorOptions>, config: Partial<Config> 
     ...options,
     config: {
       ...{ databaseUrl, host: '127.0.0.1', port: 0, role: 'all', isProduction: false, platforms: ['apple', 'google'] },
-      ...{ previousServerKeys: [], rateLimit: 0, rateBurst: 0, linkTtlDays: 400, trustedProxies: 0, faults: [] },
+      ...{
+        previousServerKeys: [],
+        retention: { deliveriesDays: 0, auditDays: 0 },
+        rateLimit: 0,
+        rateBurst: 0,
+        linkTtlDays: 400,
+        trustedProxies: 0,
+        faults: [],
+      },
       allowInsecureWebhooks: false,
       apple: { certificate: apple.certificatePem, key: apple.keyPem, wwdr: apple.wwdrPem },
       google: { serviceAccount: google.serviceAccountJson, issuerId: google.issuerId },

@@ -29,4 +29,41 @@ describe.each(dialects)('on %s', (dialect) => {
     expect([status, headers.get('content-type')]).toEqual([200, 'application/json'])
     expect(body).toEqual(JSON.parse(JSON.stringify(openApiDocument())))
   })
+
+  test('/docs is a page that may load its own files and nothing else, to anyone', async () => {
+    const { status, headers, text } = await api.send('GET', '/docs')
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+    expect(headers.get('content-security-policy')).toBe(
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    )
+    expect(Object.fromEntries(headers)).toMatchObject({
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'x-frame-options': 'DENY',
+    })
+    expect(text).not.toMatch(/<script(?! src=)| style=|<style|(src|href)="(https?:)?\/\//)
+    const paths = [...text.matchAll(/(?:src|href)="(assets\/[^"]+)"/g)].map(([, path]) => `/${path}`)
+    expect(paths).toHaveLength(5)
+    for (const path of paths) {
+      const file = await api.send('GET', path)
+      expect([path, file.status]).toEqual([path, 200])
+      expect(file.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+      expect(file.headers.get('x-content-type-options')).toBe('nosniff')
+    }
+  })
+
+  test('what the reference loads is large, and goes out as gzip to whoever takes it', async () => {
+    const { text } = await api.send('GET', '/docs')
+    const [path] = /assets\/swagger-ui-bundle[^"]+/.exec(text) ?? []
+    const plain = await api.send('GET', `/${path}`)
+    const small = await api.send('GET', `/${path}`, { headers: { 'accept-encoding': 'gzip' } })
+    expect([plain.headers.get('content-encoding'), small.headers.get('content-encoding')]).toEqual([null, 'gzip'])
+    expect(small.headers.get('vary')).toBe('Accept-Encoding')
+  })
+
+  test('a file of another content has another path: an old one is not found', async () => {
+    expect((await api.send('GET', '/assets/swagger-ui.0000000000000000.css')).status).toBe(404)
+    expect((await api.send('GET', '/assets/docs.js')).status).toBe(404)
+  })
 })

@@ -119,6 +119,7 @@ export function acceptedScan(passId: string, fields: Partial<StoredScan> = {}): 
     ...{ redemption: null, matchedCount: 1, priorCount: 0, payloadDigest: null, scanContextKey: null },
     ...{ scannedAt: start, recordedAt: start, deviceId: null, externalRef: 'theirs', context: null },
     ...{ conflict: null, validateAsOf: null, reversesScanId: null, reversalReason: null },
+    tokenId: null,
     ...fields,
   }
 }

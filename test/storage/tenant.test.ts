@@ -158,6 +158,8 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'deliveries.findNextDue': (tx, intruder, { webhook }) =>
     tx.deliveries.findNextDue(intruder, { id: webhook, generation: 1 }),
   'deliveries.record': (tx, intruder, { delivery }) => tx.deliveries.record(intruder, [attemptOf(delivery)], later(1)),
+  'erasure.count': (tx, intruder, { pass }) => tx.erasure.count(intruder, pass),
+  'erasure.erase': (tx, intruder, { pass }) => tx.erasure.erase(intruder, pass, digest, later(1)),
   'deliveries.hasStale': (tx, intruder, { webhook }) => tx.deliveries.hasStale(intruder, webhook, 9),
   'deliveries.end': (tx, intruder, { webhook }) =>
     tx.deliveries.end(intruder, webhook, { before: 9, at: later(1), limit: 9 }),

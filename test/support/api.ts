@@ -12,6 +12,7 @@ import { jobHandlers } from '../../src/server/jobs/handlers.ts'
 import { createLinks } from '../../src/server/links.ts'
 import { countNews } from '../../src/server/metrics/count.ts'
 import { createMetrics } from '../../src/server/metrics/metrics.ts'
+import { createLimits } from '../../src/server/middleware/rate-limit.ts'
 import type { OutboundOptions } from '../../src/server/outbound.ts'
 import { createToken, type TokenOptions } from '../../src/server/tokens.ts'
 import { createWallets, type Identities } from '../../src/server/wallets.ts'
@@ -120,7 +121,7 @@ export class Api {
     this.app = createApp({
       services: this.services,
       readiness: options.readiness ?? (async () => ({ database: true })),
-      rateLimit: options.rateLimit ?? { perSecond: 0, burst: 0 },
+      limits: createLimits(options.rateLimit ?? { perSecond: 0, burst: 0 }),
       trustedProxies: 0,
     })
   }

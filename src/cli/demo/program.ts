@@ -19,6 +19,7 @@ export async function startServer(folder: string): Promise<DemoServer> {
   const flags = ['--rate-limit', '0', '--log-level', 'warn', '--allow-insecure-webhooks']
   const child = start(['serve', '--port', '0', '--json', ...flags], folder, {
     PASSES_DATABASE_URL: 'sqlite:./passes.db',
+    PASSES_DRAIN_SECONDS: '0',
   })
   let text = ''
   for await (const chunk of child.stdout!) {

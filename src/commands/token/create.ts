@@ -29,15 +29,18 @@ export default class TokenCreate extends BaseCommand {
   async run() {
     const { flags } = await this.parse(TokenCreate)
     const lifetime = flags['expires-in'] === undefined ? undefined : parseDuration(flags['expires-in'], '--expires-in')
-    const { getOrCreateWorkspace, withStore } = await import('../../server/operator.ts')
+    const { auditOperator, getOrCreateWorkspace, withStore } = await import('../../server/operator.ts')
     const { createToken } = await import('../../server/tokens.ts')
     const now = new Date()
     return withStore(flags.database, async (store) => {
       const workspace = await getOrCreateWorkspace(store, flags.workspace, now)
       const expiresAt = lifetime === undefined ? null : new Date(now.getTime() + lifetime * 1000)
-      const { text, token } = await store.transaction((tx) =>
-        createToken(tx, workspace.id, { name: flags.name, role: flags.role, scopes: flags.scope, expiresAt }, now),
-      )
+      const options = { name: flags.name, role: flags.role, scopes: flags.scope, expiresAt }
+      const { text, token } = await store.transaction(async (tx) => {
+        const created = await createToken(tx, workspace.id, options, now)
+        await auditOperator(tx, workspace.id, { action: 'token.create', targetId: created.token.id }, now)
+        return created
+      })
       const made = {
         id: token.id,
         token: text,

@@ -17,12 +17,16 @@ export default class TokenRevoke extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(TokenRevoke)
-    const { getWorkspace, OperatorError, withStore } = await import('../../server/operator.ts')
+    const { auditOperator, getWorkspace, OperatorError, withStore } = await import('../../server/operator.ts')
     return withStore(flags.database, async (store) => {
       const workspace = await getWorkspace(store, flags.workspace)
-      const isUuid = /^[0-9a-f-]{36}$/i.test(args.id)
-      const revoked =
-        isUuid && (await store.transaction((tx) => tx.tokens.revoke(workspace.id, args.id.toLowerCase(), new Date())))
+      const id = /^[0-9a-f-]{36}$/i.test(args.id) ? args.id.toLowerCase() : undefined
+      const now = new Date()
+      const revoked = await store.transaction(async (tx) => {
+        if (id === undefined || !(await tx.tokens.revoke(workspace.id, id, now))) return false
+        await auditOperator(tx, workspace.id, { action: 'token.revoke', targetId: id }, now)
+        return true
+      })
       if (!revoked)
         throw new OperatorError(`There is no token ${args.id} in ${workspace.name}; passes token list shows them.`)
       this.log(`Revoked ${args.id}.`)

@@ -16,10 +16,8 @@ export default class WorkspaceCreate extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(WorkspaceCreate)
-    const { OperatorError, withStore } = await import('../../server/operator.ts')
-    const workspace = await withStore(flags.database, (store) =>
-      store.transaction((tx) => tx.workspaces.insert(flags.name, new Date())),
-    )
+    const { insertWorkspace, OperatorError, withStore } = await import('../../server/operator.ts')
+    const workspace = await withStore(flags.database, (store) => insertWorkspace(store, flags.name, new Date()))
     if (!workspace) throw new OperatorError(`There is a workspace ${flags.name} already.`)
     this.log(
       `Made the workspace ${workspace.name} (${workspace.id}). Next: passes token create --workspace ${workspace.name} --name …`,

@@ -20,7 +20,10 @@ export default class WorkspaceOfflineScanning extends BaseCommand {
   async run() {
     const { args, flags } = await this.parse(WorkspaceOfflineScanning)
     const { setOfflineScanning } = await import('../../server/operator.ts')
-    const workspace = await setOfflineScanning(flags.database, args.workspace, args.state === 'on')
+    const workspace = await setOfflineScanning(flags.database, args.workspace, {
+      allowed: args.state === 'on',
+      at: new Date(),
+    })
     this.log(`Scanning offline is ${workspace.offlineScanning ? 'allowed' : 'forbidden'} in ${workspace.name}.`)
     return workspace
   }

@@ -15,7 +15,7 @@ export default class WorkspaceResume extends BaseCommand {
   async run() {
     const { args, flags } = await this.parse(WorkspaceResume)
     const { setSuspended } = await import('../../server/operator.ts')
-    const workspace = await setSuspended(flags.database, args.workspace, null)
+    const workspace = await setSuspended(flags.database, args.workspace, { isSuspended: false, at: new Date() })
     this.log(`Resumed ${workspace.name}.`)
     return workspace
   }

@@ -15,7 +15,7 @@ export default class WorkspaceSuspend extends BaseCommand {
   async run() {
     const { args, flags } = await this.parse(WorkspaceSuspend)
     const { setSuspended } = await import('../../server/operator.ts')
-    const workspace = await setSuspended(flags.database, args.workspace, new Date())
+    const workspace = await setSuspended(flags.database, args.workspace, { isSuspended: true, at: new Date() })
     this.log(`Suspended ${workspace.name}.`)
     return workspace
   }

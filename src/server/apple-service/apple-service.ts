@@ -10,7 +10,7 @@ import { queueWalletUpdates } from '../wallet-updates.ts'
 import { parseTag, walletTag } from './tag.ts'
 
 /** Slows down whoever guesses; called with every request that is refused. */
-export type LimitRefused = (event: H3Event) => Promise<void>
+export type LimitRefused = (event: H3Event) => void
 
 const Registration = z.object({ pushToken: z.string().regex(/^[0-9A-Za-z]{1,200}$/) })
 const Log = z.object({ logs: z.array(z.string()).max(100) })
@@ -53,7 +53,7 @@ export function mountAppleService(app: H3, services: Services, limitRefused: Lim
   app.get('/apple/v1/devices/:device/registrations/:type', async (event) => {
     const deviceId = deviceIdOf(event)
     if (typeOf(event) !== apple.passTypeIdentifier || !(await store.registrations.isKnownDevice(deviceId))) {
-      await limitRefused(event)
+      limitRefused(event)
       return new Response(null, { status: 404 })
     }
     const since = parseTag(event.url.searchParams.get('passesUpdatedSince'))
@@ -75,7 +75,7 @@ export function mountAppleService(app: H3, services: Services, limitRefused: Lim
   })
 
   app.post('/apple/v1/log', async (event) => {
-    await limitRefused(event)
+    limitRefused(event)
     const { logs } = await bodyOf(event, Log)
     for (const message of logs) log.warn({ message: message.slice(0, MAX_LOG_LENGTH) }, 'a phone complains')
     return new Response(null, { status: 200 })
@@ -104,7 +104,7 @@ async function authenticatePass(event: H3Event, services: Services, limitRefused
   const pass =
     token && serialNumber && isOurs ? await services.store.passes.findBySerialNumber(serialNumber) : undefined
   if (pass && token && isEqual(token, pass.appleToken)) return pass
-  await limitRefused(event)
+  limitRefused(event)
   throw new Problem('UNAUTHORIZED', {
     message: 'Send the authentication token of the pass as Authorization: ApplePass.',
   })

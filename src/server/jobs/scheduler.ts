@@ -1,69 +1,70 @@
-import { schedule } from 'node-cron'
+import { type Logger as CronLogger, schedule } from 'node-cron'
 import type { Services } from '../context.ts'
-import { queueWalletUpdates } from '../wallet-updates.ts'
+import type { Logger } from '../log.ts'
+import { expirePasses } from './expire-passes.ts'
+import { createLease } from './lease.ts'
+import { releaseJobs } from './release-jobs.ts'
+import { sweep } from './sweep.ts'
+
+type Task = (services: Services) => Promise<void>
+
+/** What runs when, in this order; a task has its own look at whether there is anything to do. */
+const schedules = {
+  'each-second': { cron: '* * * * * *', tasks: [expirePasses, releaseJobs] },
+  'each-hour': { cron: '0 17 * * * *', tasks: [sweep] },
+} as const satisfies Record<string, { cron: string; tasks: readonly Task[] }>
+
+export type ScheduleName = keyof typeof schedules
 
 export interface Scheduler {
-  /** Runs everything that is due once; the clock calls it each second. */
-  tick(): Promise<void>
+  /** Runs a schedule now, that of each second by default, where the lease is this process's; node-cron does it in time. */
+  tick(name?: ScheduleName): Promise<void>
+  /** Finishes what runs, and lets another process take over at once. */
   stop(): Promise<void>
 }
 
-const CHUNK = 500
-
 /**
- * Each second: marks passes past their expiry, and makes jobs due again whose worker died. Every statement may run on
- * several servers at once.
+ * Runs the schedules once in a fleet: of the processes that have a scheduler one holds the lease, and another takes over
+ * within seconds when it dies. The lease saves work and is no lock: two that believe to hold it, because their clocks
+ * disagree, do the same work twice at no harm, so every task must be safe to run on several servers at once. What each
+ * process has to do for itself (renewing its own claims, say) is no schedule.
  */
 export function startScheduler(services: Services): Scheduler {
-  const { store, clock, log } = services
+  const { log } = services
+  const lease = createLease(services, 'scheduler')
+  const running = new Map<ScheduleName, Promise<void>>()
 
-  async function expirePasses(): Promise<void> {
-    let expired: number
-    do {
-      expired = await store.transaction(async (tx) => {
-        const at = clock()
-        const passes = await tx.passes.expire(at, CHUNK)
-        for (const workspaceId of new Set(passes.map((pass) => pass.workspaceId))) {
-          const ids = passes.filter((pass) => pass.workspaceId === workspaceId).map((pass) => pass.id)
-          await queueWalletUpdates(tx, workspaceId, ids, { at, correlationId: null })
-        }
-        return passes.length
-      })
-    } while (expired === CHUNK)
+  async function tick(name: ScheduleName = 'each-second'): Promise<void> {
+    for (const task of schedules[name].tasks) if (await lease.hold()) await task(services)
   }
 
-  async function releaseJobs(): Promise<void> {
-    const at = clock()
-    await store.transaction(async (tx) => {
-      const jobs = await tx.jobs.release(at)
-      for (const workspaceId of new Set(jobs.map((job) => job.workspaceId))) {
-        const passIds = jobs
-          .filter((job) => job.workspaceId === workspaceId && job.kind === 'issue-pass')
-          .map((job) => job.subject)
-        await tx.passes.setQueued(workspaceId, passIds, at)
-      }
-    })
-  }
-
-  async function tick(): Promise<void> {
-    if (await store.passes.hasExpired(clock())) await expirePasses()
-    if (await store.jobs.hasLapsed(clock())) await releaseJobs()
-  }
-
-  let running: Promise<void> = Promise.resolve()
-  const task = schedule(
-    '* * * * * *',
-    () => {
-      running = tick().catch((error) => log.error({ err: error }, 'the scheduler could not reach the database'))
-      return running
-    },
-    { noOverlap: true, name: 'each-second' },
-  )
+  const crons = Object.entries(schedules).map(([key, { cron }]) => {
+    const name = key as ScheduleName
+    const run = () => {
+      const ticking = tick(name).catch((error) =>
+        log.error({ err: error, schedule: name }, 'the scheduler could not reach the database'),
+      )
+      running.set(name, ticking)
+      return ticking
+    }
+    return schedule(cron, run, { noOverlap: true, name, logger: quietly(log) })
+  })
   return {
     tick,
     async stop() {
-      await task.destroy()
-      await running
+      for (const cron of crons) await cron.destroy()
+      await Promise.all(running.values())
+      await lease.release().catch((error) => log.warn({ err: error }, 'could not give up the lease of the scheduler'))
     },
+  }
+}
+
+/** On its own node-cron prints to the console; that a run is left out because the one before is still busy is no news. */
+function quietly(log: Logger): CronLogger {
+  return {
+    debug: (message) => log.debug(String(message)),
+    info: (message) => log.debug(message),
+    warn: (message) => log.debug(message),
+    error: (message) => log.error({ err: message }, 'node-cron failed'),
   }
 }

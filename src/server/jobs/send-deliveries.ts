@@ -65,7 +65,11 @@ export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Serv
 
   function see(current: StoredWebhook | undefined): void {
     // What is expensive about secrets is to open them.
-    if (current && current.updatedAt !== endpoint?.updatedAt) secrets = webhookSecrets.living(current, clock())
+    if (current && current.updatedAt !== endpoint?.updatedAt) {
+      secrets = webhookSecrets.living(current, clock())
+      // What was read before may have been erased since.
+      for (const { id } of queue.splice(0)) underWay.delete(id)
+    }
     endpoint = current
     seenAt = performance.now()
   }

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
-import type { H3 } from 'h3'
-import { Problem } from '../../core/errors.ts'
+import { acceptsGzip } from '../compress.ts'
 
 /** A file that pages load. Its path names its content, so browsers may keep it for good. */
 export interface Asset {
   /** Below the public URL. */
   path: string
   contentType: string
-  content: string
+  content: string | Uint8Array<ArrayBuffer>
+  /** The same as gzip, where the file is large. */
+  compressed?: Uint8Array<ArrayBuffer>
 }
 
 /**
@@ -37,8 +38,6 @@ export const pageIcon = asset(
 `,
 )
 
-const assets = new Map([tabletScript, pageIcon].map((item) => [item.path, item]))
-
 export const assetPath = '/assets/:name'
 
 /** A path below the public URL, as the page of a link refers to it: whatever path a proxy has put the server under. */
@@ -46,22 +45,22 @@ export function fromLink(path: string): string {
   return `..${path}`
 }
 
-export function mountAssets(app: H3): void {
-  app.get(assetPath, (event) => {
-    const found = assets.get(event.url.pathname)
-    if (!found) throw new Problem('NOT_FOUND', { message: 'There is no such file.' })
-    return new Response(found.content, {
-      headers: {
-        'content-type': found.contentType,
-        'cache-control': 'public, max-age=31536000, immutable',
-        'x-content-type-options': 'nosniff',
-        'cross-origin-resource-policy': 'same-origin',
-      },
-    })
+/** The file of a path, for whoever asks. */
+export function assetResponse({ contentType, content, compressed }: Asset, request: Headers): Response {
+  const isCompressed = compressed !== undefined && acceptsGzip(request)
+  return new Response(isCompressed ? compressed : content, {
+    headers: {
+      'content-type': contentType,
+      ...(compressed && { vary: 'Accept-Encoding' }),
+      ...(isCompressed && { 'content-encoding': 'gzip' }),
+      'cache-control': 'public, max-age=31536000, immutable',
+      'x-content-type-options': 'nosniff',
+      'cross-origin-resource-policy': 'same-origin',
+    },
   })
 }
 
-function asset(name: string, contentType: string, content: string): Asset {
+export function asset(name: string, contentType: string, content: string | Uint8Array<ArrayBuffer>): Asset {
   const digest = createHash('sha256').update(content).digest('hex').slice(0, 16)
-  return { path: `/assets/${name.replace('.', `.${digest}.`)}`, contentType, content }
+  return { path: `/assets/${name.replace(/\.(?=\w+$)/, `.${digest}.`)}`, contentType, content }
 }

@@ -23,7 +23,7 @@ export function mountGoogleCallbacks(
     const body: unknown = await event.req.json().catch(() => undefined)
     const verdict = await verifier.verify(body, at)
     if (!verdict.ok) {
-      await limitRefused(event)
+      limitRefused(event)
       log.warn({ reason: verdict.reason }, 'refused a Google callback')
       throw new Problem('VALIDATION_ERROR', { message: `This is no callback of Google: ${verdict.reason}.` })
     }

@@ -37,9 +37,6 @@ export function buildPage({ title, main, styles = [], script, icon, hasOwnImages
     'style-src': `'sha256-${createHash('sha256').update(style).digest('base64')}'`,
     'img-src': hasOwnImages ? 'data:' : "'self'",
     ...(script && { 'script-src': "'self'" }),
-    'base-uri': "'none'",
-    'form-action': "'none'",
-    'frame-ancestors': "'none'",
   }
   return {
     html: `<!doctype html>
@@ -59,16 +56,22 @@ ${main}
 </body>
 </html>
 `,
-    headers: {
-      'content-type': 'text/html; charset=utf-8',
-      'content-security-policy': Object.entries(policy)
-        .map(([directive, sources]) => `${directive} ${sources}`)
-        .join('; '),
-      'x-content-type-options': 'nosniff',
-      'referrer-policy': 'no-referrer',
-      'x-frame-options': 'DENY',
-      'cache-control': 'no-store',
-    },
+    headers: pageHeaders(policy),
+  }
+}
+
+/** What every page is sent with: its own policy, and that no one frames it, posts from it, guesses its type or remembers it. */
+export function pageHeaders(policy: Record<string, string>): Record<string, string> {
+  const whole = { ...policy, 'base-uri': "'none'", 'form-action': "'none'", 'frame-ancestors': "'none'" }
+  return {
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy': Object.entries(whole)
+      .map(([directive, sources]) => `${directive} ${sources}`)
+      .join('; '),
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+    'x-frame-options': 'DENY',
+    'cache-control': 'no-store',
   }
 }
 

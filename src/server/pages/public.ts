@@ -3,10 +3,11 @@ import { Problem } from '../../core/errors.ts'
 import { Uuid } from '../../core/ids.ts'
 import { openApiDocument } from '../../core/openapi.ts'
 import type { Services } from '../context.ts'
-import { assetPath, mountAssets } from './assets.ts'
-
-/** Whether the server can do its work, and what keeps it from it. */
-export type Readiness = () => Promise<Record<string, boolean>>
+import type { Readiness } from '../readiness.ts'
+import { type Asset, assetPath, assetResponse, pageIcon, tabletScript } from './assets.ts'
+import { docsPage, docsPath, docsScript, docsStyle } from './docs.ts'
+import { pageResponse } from './html.ts'
+import { loadReferenceFiles } from './reference-files.ts'
 
 /** What is served without a token beside hosted links: images, what pages load, the interface description, health. */
 export function mountPublic(app: H3, { store }: Services, readiness: Readiness): void {
@@ -24,7 +25,13 @@ export function mountPublic(app: H3, { store }: Services, readiness: Readiness):
     })
   })
 
-  mountAssets(app)
+  app.get(assetPath, async (event) => {
+    const found = await findAsset(event.url.pathname)
+    if (!found) throw new Problem('NOT_FOUND', { message: 'There is no such file.' })
+    return assetResponse(found, event.req.headers)
+  })
+
+  app.get(docsPath, async () => pageResponse(docsPage(await loadReferenceFiles())))
 
   const description = JSON.stringify(openApiDocument())
   app.get('/openapi.json', () => new Response(description, { headers: { 'content-type': 'application/json' } }))
@@ -38,6 +45,13 @@ export function mountPublic(app: H3, { store }: Services, readiness: Readiness):
   })
 }
 
+const ownAssets = new Map([tabletScript, pageIcon, docsScript, docsStyle].map((asset) => [asset.path, asset]))
+
+async function findAsset(path: string): Promise<Asset | undefined> {
+  if (ownAssets.has(path) || !path.includes('/swagger-ui')) return ownAssets.get(path)
+  return Object.values(await loadReferenceFiles()).find((file: Asset) => file.path === path)
+}
+
 export const linkPath = '/l/:token'
 
-export const publicPaths = ['/images/:id', assetPath, '/openapi.json', '/healthz', '/readyz', linkPath]
+export const publicPaths = ['/images/:id', assetPath, docsPath, '/openapi.json', '/healthz', '/readyz', linkPath]

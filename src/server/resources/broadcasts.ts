@@ -9,6 +9,7 @@ import { Problem } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import type { StoredBroadcast } from '../../storage/broadcasts.ts'
 import type { Repositories } from '../../storage/store.ts'
+import { audit } from '../audit.ts'
 import type { RequestContext } from '../context.ts'
 import type { Handlers } from '../mount.ts'
 import { parseMessage } from './message.ts'
@@ -40,12 +41,14 @@ export const broadcasts: Handlers<typeof contract> = {
     return { status: 200, body: { broadcastId: broadcast.id, status, ...counts } }
   },
 
-  cancel: async ({ params }, { store, workspaceId, now }) => {
+  cancel: async ({ params }, context) => {
+    const { store, workspaceId, now } = context
     const { id: projectId, broadcastId } = params
     await requireProject(store, workspaceId, projectId)
     await store.transaction(async (tx) => {
       if (await tx.broadcasts.deleteScheduled(workspaceId, projectId, broadcastId, now)) {
         await tx.jobs.deleteWaiting('fan-out-broadcast', broadcastId)
+        await audit(tx, context, 'broadcast.cancel', broadcastId)
         return
       }
       if (!(await tx.broadcasts.find(workspaceId, projectId, broadcastId))) missing(broadcastId)
@@ -74,14 +77,16 @@ async function insert(
   tx: Repositories,
   projectId: string,
   body: MessageCreate,
-  { workspaceId, now, correlationId, wallets }: RequestContext,
+  context: RequestContext,
 ): Promise<StoredBroadcast | undefined> {
+  const { workspaceId, now, correlationId, wallets } = context
   if (!(await tx.projects.findForUpdate(workspaceId, projectId))) throw noProject(projectId)
   const id = newId(now)
   const message = parseMessage(body, wallets, now)
   if (!(await tx.broadcasts.insert(workspaceId, { id, projectId, ...message }, now))) return undefined
   const job = { workspaceId, kind: 'fan-out-broadcast' as const, subject: id, correlationId }
   await tx.jobs.insert([{ ...job, runAt: message.sendAt ?? now }], now)
+  await audit(tx, context, 'broadcast.create', id)
   return tx.broadcasts.find(workspaceId, projectId, id)
 }
 

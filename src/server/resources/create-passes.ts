@@ -8,6 +8,7 @@ import { identifierDigest, newScanCode } from '../../core/rules/scan-code.ts'
 import { type CheckVariables, compileVariables } from '../../core/rules/variables.ts'
 import type { NewPass, StoredPass } from '../../storage/pass-row.ts'
 import type { PublishedVersion } from '../../storage/template-versions.ts'
+import { audit } from '../audit.ts'
 import type { RequestContext } from '../context.ts'
 import { toIssues } from '../mount.ts'
 import { requireVariables } from './require-variables.ts'
@@ -45,14 +46,15 @@ export async function createPasses(items: unknown[], context: RequestContext): P
   })
 }
 
-function insertPasses(
-  passes: NewPass[],
-  { store, workspaceId, now, correlationId }: RequestContext,
-): Promise<Set<string>> {
+function insertPasses(passes: NewPass[], context: RequestContext): Promise<Set<string>> {
+  const { store, workspaceId, now, correlationId } = context
   return store.transaction(async (tx) => {
     const ids = await tx.passes.insert(workspaceId, passes, now)
     const jobs = [...ids].map((subject) => ({ workspaceId, kind: 'issue-pass' as const, subject, correlationId }))
     if (jobs.length > 0) await tx.jobs.insert(jobs, now)
+    const [only, ...others] = ids
+    // One entry however many: the correlation id leads from a batch to its passes.
+    if (only !== undefined) await audit(tx, context, 'pass.create', others.length > 0 ? null : only, ids.size)
     return ids
   })
 }

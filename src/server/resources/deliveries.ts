@@ -1,6 +1,7 @@
 import type { deliveries as contract, Delivery } from '../../core/contract/deliveries.ts'
 import { Problem } from '../../core/errors.ts'
 import type { StoredDelivery } from '../../storage/delivery-row.ts'
+import { audit } from '../audit.ts'
 import type { Handlers } from '../mount.ts'
 import { toPage } from './page.ts'
 
@@ -19,8 +20,9 @@ export const deliveries: Handlers<typeof contract> = {
     return { status: 200, body: { ...showDelivery(delivery), attempts, payload: JSON.parse(payload!) } }
   },
 
-  redeliver: ({ params }, { store, workspaceId, now, correlationId }) =>
-    store.transaction(async (tx) => {
+  redeliver: ({ params }, context) => {
+    const { store, workspaceId, now, correlationId } = context
+    return store.transaction(async (tx) => {
       const { webhookId } = (await tx.deliveries.find(workspaceId, params.id)) ?? missing(params.id)
       // The endpoint first, as everyone locks it before its deliveries.
       const webhook = await tx.webhooks.findForUpdate(workspaceId, webhookId)
@@ -30,8 +32,10 @@ export const deliveries: Handlers<typeof contract> = {
       }
       const queued = (await tx.deliveries.redeliver(workspaceId, params.id, webhook, now)) ?? missing(params.id)
       await tx.jobs.insert([{ workspaceId, kind: 'deliver-webhooks', subject: webhookId, correlationId }], now)
+      await audit(tx, context, 'delivery.redeliver', queued.id)
       return { status: 202, body: showDelivery(queued) }
-    }),
+    })
+  },
 }
 
 export function showDelivery(delivery: StoredDelivery): Delivery {

@@ -3,15 +3,21 @@ import type { images as contract } from '../../core/contract/images.ts'
 import { Problem } from '../../core/errors.ts'
 import { contentId } from '../../core/ids.ts'
 import { imageTypeOf } from '../../core/rules/image.ts'
+import { audit } from '../audit.ts'
 import type { Handlers } from '../mount.ts'
 
 /** No wallet shows more; a file that claims more is refused before a pixel is decoded. */
 const MAX_PIXELS = 16_000_000
 
 export const images: Handlers<typeof contract> = {
-  create: async ({ body }, { store, workspaceId, now }) => {
+  create: async ({ body }, context) => {
+    const { store, workspaceId, now } = context
     const image = { id: contentId(workspaceId, body), bytes: body.length, ...(await decode(body)) }
-    const isNew = await store.transaction((tx) => tx.images.insert(workspaceId, { ...image, data: body }, now))
+    const isNew = await store.transaction(async (tx) => {
+      const inserted = await tx.images.insert(workspaceId, { ...image, data: body }, now)
+      if (inserted) await audit(tx, context, 'image.create', image.id)
+      return inserted
+    })
     return { status: isNew ? 201 : 200, body: image }
   },
 }

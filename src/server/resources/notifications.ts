@@ -6,6 +6,7 @@ import { notificationStatus } from '../../core/rules/notification-status.ts'
 import { effectiveStatus } from '../../core/rules/pass-status.ts'
 import type { StoredNotification } from '../../storage/notification-row.ts'
 import type { Repositories } from '../../storage/store.ts'
+import { audit } from '../audit.ts'
 import type { RequestContext } from '../context.ts'
 import type { Handlers } from '../mount.ts'
 import { parseMessage } from './message.ts'
@@ -29,12 +30,14 @@ export const notifications: Handlers<typeof contract> = {
     return { status: 200, body: toNotification(notification ?? missing(params.notificationId), now) }
   },
 
-  cancel: async ({ params }, { store, workspaceId, now }) => {
+  cancel: async ({ params }, context) => {
+    const { store, workspaceId, now } = context
     const { id: passId, notificationId } = params
     await requirePass(store, workspaceId, passId)
     await store.transaction(async (tx) => {
       if (await tx.notifications.deleteScheduled(workspaceId, passId, notificationId, now)) {
         await tx.jobs.deleteWaiting('send-notification', notificationId)
+        await audit(tx, context, 'notification.cancel', notificationId)
         return
       }
       if (!(await tx.notifications.find(workspaceId, passId, notificationId))) missing(notificationId)
@@ -63,8 +66,9 @@ async function insert(
   tx: Repositories,
   passId: string,
   body: MessageCreate,
-  { workspaceId, now, correlationId, wallets }: RequestContext,
+  context: RequestContext,
 ): Promise<Created | undefined> {
+  const { workspaceId, now, correlationId, wallets } = context
   const pass = await tx.passes.findForUpdate(workspaceId, passId)
   const known = await findKnown(tx, body, workspaceId)
   if (known) return { notification: known, isNew: false }
@@ -79,6 +83,7 @@ async function insert(
   if (!(await tx.notifications.insert(workspaceId, { id, passId, ...message }, now))) return undefined
   const job = { workspaceId, kind: 'send-notification' as const, subject: id, correlationId }
   await tx.jobs.insert([{ ...job, runAt: message.sendAt ?? now }], now)
+  await audit(tx, context, 'notification.create', id)
   return { notification: (await tx.notifications.find(workspaceId, passId, id))!, isNew: true }
 }
 

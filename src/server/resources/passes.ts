@@ -4,6 +4,7 @@ import type { passes as contract, Pass } from '../../core/contract/passes.ts'
 import { Problem } from '../../core/errors.ts'
 import { effectiveStatus, isInstallable } from '../../core/rules/pass-status.ts'
 import type { StoredPass } from '../../storage/pass-row.ts'
+import { audit } from '../audit.ts'
 import type { RequestContext } from '../context.ts'
 import type { Handlers } from '../mount.ts'
 import { previewOf, previewPageOf } from '../preview.ts'
@@ -55,22 +56,28 @@ export const passes: Handlers<typeof contract> = {
     return { status: 200, body: toPass(pass, context), headers: etag(pass) }
   },
 
-  void: ({ params, body }, { store, workspaceId, now, correlationId }) =>
-    store.transaction(async (tx) => {
+  void: ({ params, body }, context) => {
+    const { store, workspaceId, now, correlationId } = context
+    return store.transaction(async (tx) => {
       const pass = (await tx.passes.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
       if (pass.status === 'VOID') throw new Problem('PASS_ALREADY_VOIDED', { details: { passId: pass.id } })
       await voidPass(tx, workspaceId, pass, { reason: body.reason ?? null, at: now, correlationId })
+      await audit(tx, context, 'pass.void', pass.id)
       return { status: 200, body: { id: pass.id, status: 'VOID' } }
-    }),
+    })
+  },
 
-  revokeLinks: ({ params }, { store, workspaceId, now, wallets }) =>
-    store.transaction(async (tx) => {
+  revokeLinks: ({ params }, context) => {
+    const { store, workspaceId, now, wallets } = context
+    return store.transaction(async (tx) => {
       const pass = (await tx.passes.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
       await tx.passes.raiseLinkGeneration(workspaceId, pass.id, now)
+      await audit(tx, context, 'pass.revoke-links', pass.id)
       // The smart link and one for each platform, while there are any.
       const revokedCount = isInstallable(effectiveStatus(pass, now)) ? 1 + wallets.all.length : 0
       return { status: 200, body: { id: pass.id, revokedAt: now.toISOString(), revokedCount } }
-    }),
+    })
+  },
 
   wallets: async ({ params }, { store, workspaceId }) => {
     const pass = (await store.passes.find(workspaceId, params.id)) ?? missing(params.id)

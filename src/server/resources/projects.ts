@@ -1,5 +1,6 @@
 import type { projects as contract } from '../../core/contract/projects.ts'
 import { Problem } from '../../core/errors.ts'
+import { audit } from '../audit.ts'
 import type { Handlers } from '../mount.ts'
 import { toPage } from './page.ts'
 
@@ -9,30 +10,39 @@ export const projects: Handlers<typeof contract> = {
     body: toPage(await store.projects.list(workspaceId, query)),
   }),
 
-  create: async ({ body }, { store, workspaceId, now }) => ({
-    status: 201,
-    body: await store.transaction((tx) => tx.projects.insert(workspaceId, body, now)),
-  }),
+  create: ({ body }, context) =>
+    context.store.transaction(async (tx) => {
+      const project = await tx.projects.insert(context.workspaceId, body, context.now)
+      await audit(tx, context, 'project.create', project.id)
+      return { status: 201, body: project }
+    }),
 
   get: async ({ params }, { store, workspaceId }) => ({
     status: 200,
     body: (await store.projects.find(workspaceId, params.id)) ?? missing(params.id),
   }),
 
-  update: async ({ params, body }, { store, workspaceId, now }) => {
+  update: async ({ params, body }, context) => {
     if (Object.keys(body).length === 0) {
       throw new Problem('MISSING_REQUIRED_FIELD', { message: 'Give at least one of name, description and color.' })
     }
-    const project = await store.transaction((tx) => tx.projects.update(workspaceId, params.id, body, now))
-    return { status: 200, body: project ?? missing(params.id) }
+    return context.store.transaction(async (tx) => {
+      const project = await tx.projects.update(context.workspaceId, params.id, body, context.now)
+      if (!project) return missing(params.id)
+      await audit(tx, context, 'project.update', project.id)
+      return { status: 200, body: project }
+    })
   },
 
-  delete: ({ params }, { store, workspaceId, now, correlationId }) =>
-    store.transaction(async (tx) => {
+  delete: ({ params }, context) => {
+    const { store, workspaceId, now, correlationId } = context
+    return store.transaction(async (tx) => {
       if (!(await tx.projects.delete(workspaceId, params.id))) return missing(params.id)
       await tx.jobs.insert([{ workspaceId, kind: 'detach-project', subject: params.id, correlationId }], now)
+      await audit(tx, context, 'project.delete', params.id)
       return { status: 204, body: undefined }
-    }),
+    })
+  },
 
   stats: async ({ params }, { store, workspaceId, now }) => {
     if (!(await store.projects.find(workspaceId, params.id))) return missing(params.id)

@@ -24,7 +24,7 @@ export async function recordScan(body: ScanCreate, context: RequestContext): Pro
   const attempt = { ...body, realTime, matches: await findMatches(store, workspaceId, body) }
   const recorded = await store.transaction(async (tx) => {
     const judgement = await judgeScan(tx, workspaceId, attempt, now)
-    const scan = toStoredScan(body, judgement, now)
+    const scan = toStoredScan(body, judgement, context)
     return (await writeScan(tx, scan, judgement, context)) ? { scan, judgement } : undefined
   })
   if (!recorded) return (await findReplay(body.externalRef, context))!

@@ -43,12 +43,12 @@ async function recordReport(
   report: OfflineScan,
   context: RequestContext,
 ): Promise<{ scan: StoredScan; isNew: boolean }> {
-  const { store, workspaceId, now } = context
+  const { store, workspaceId } = context
   const scannedAt = new Date(report.scannedAt)
   const attempt = { ...report, realTime: scannedAt, matches: await findMatches(store, workspaceId, report) }
   const recorded = await store.transaction(async (tx) => {
     const judgement = await judgeScan(tx, workspaceId, attempt, scannedAt)
-    const scan = { ...toStoredScan(report, judgement, now), ...decidedOffline(report, judgement) }
+    const scan = { ...toStoredScan(report, judgement, context), ...decidedOffline(report, judgement) }
     return (await writeScan(tx, scan, judgement, context)) ? scan : undefined
   })
   if (recorded) return { scan: recorded, isNew: true }

@@ -4,6 +4,7 @@ import { Problem } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import { reversalMessage } from '../../core/rules/scan-message.ts'
 import type { StoredScan } from '../../storage/scan-row.ts'
+import { audit } from '../audit.ts'
 import type { RequestContext } from '../context.ts'
 import { answerAgain } from './record-scan.ts'
 import { writeScanEvent } from './write-scan.ts'
@@ -13,7 +14,7 @@ import { writeScanEvent } from './write-scan.ts'
  * @throws Problem NOT_FOUND, CONFLICT
  */
 export async function reverseScan(scanId: string, body: ScanReversal, context: RequestContext): Promise<ScanAnswer> {
-  const { store, workspaceId, now } = context
+  const { store, workspaceId } = context
   const scan = await store.scans.find(workspaceId, scanId)
   if (!scan) throw new Problem('NOT_FOUND', { message: 'There is no such scan.', details: { scanId } })
   const { passId } = scan
@@ -23,10 +24,11 @@ export async function reverseScan(scanId: string, body: ScanReversal, context: R
     await tx.passes.findForUpdate(workspaceId, passId)
     if (!(await tx.acceptedScans.isCounted(workspaceId, scan.id))) return undefined
     const uses = await tx.acceptedScans.listCounts(workspaceId, [passId], scan.scanContextKey)
-    const reversal = toReversal(scan, body, uses.get(passId)!.count, now)
+    const reversal = toReversal(scan, body, uses.get(passId)!.count, context)
     if (!(await tx.scans.insert(workspaceId, [reversal])).has(reversal.id)) return undefined
     await tx.acceptedScans.delete(workspaceId, scan.id)
     await writeScanEvent(tx, reversal, context)
+    await audit(tx, context, 'scan.reverse', scan.id)
     return reversal
   })
   return written ? answerAgain(written, { idempotentReplay: false }, context) : replayReversal(scan, body, context)
@@ -45,7 +47,12 @@ function conflict(scan: StoredScan, message: string): Problem {
   return new Problem('CONFLICT', { message, details: { scanId: scan.id } })
 }
 
-function toReversal(scan: StoredScan, body: ScanReversal, priorCount: number, now: Date): StoredScan {
+function toReversal(
+  scan: StoredScan,
+  body: ScanReversal,
+  priorCount: number,
+  { now, token }: RequestContext,
+): StoredScan {
   return {
     ...scan,
     id: newId(now),
@@ -66,5 +73,6 @@ function toReversal(scan: StoredScan, body: ScanReversal, priorCount: number, no
     validateAsOf: null,
     reversesScanId: scan.id,
     reversalReason: body.reason ?? null,
+    tokenId: token.id,
   }
 }

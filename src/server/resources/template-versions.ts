@@ -4,6 +4,7 @@ import { invalid, Problem } from '../../core/errors.ts'
 import { checkDefinition } from '../../core/rules/definition.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { VersionDetail } from '../../storage/template-versions.ts'
+import { audit } from '../audit.ts'
 import type { RequestContext } from '../context.ts'
 import type { Handlers } from '../mount.ts'
 import { previewOf, previewPageOf, samplePass } from '../preview.ts'
@@ -24,19 +25,25 @@ export const templateVersions: Handlers<typeof contract> = {
     body: (await store.templateVersions.find(workspaceId, params.id)) ?? missing(params.id),
   }),
 
-  update: ({ params, body }, { store, workspaceId, now }) =>
-    store.transaction(async (tx) => {
+  update: ({ params, body }, context) => {
+    const { store, workspaceId, now } = context
+    return store.transaction(async (tx) => {
       const draft = await getDraft(tx, workspaceId, params.id)
       await tx.templateVersions.setDefinition(workspaceId, draft.id, body.definition, now)
+      await audit(tx, context, 'template-version.update', draft.id)
       return { status: 200, body: { ...draft, definition: body.definition, updatedAt: now.toISOString() } }
-    }),
+    })
+  },
 
-  delete: ({ params }, { store, workspaceId }) =>
-    store.transaction(async (tx) => {
+  delete: ({ params }, context) => {
+    const { store, workspaceId } = context
+    return store.transaction(async (tx) => {
       const draft = await getDraft(tx, workspaceId, params.id)
       await tx.templateVersions.delete(workspaceId, draft.id)
+      await audit(tx, context, 'template-version.delete', draft.id)
       return { status: 204, body: undefined }
-    }),
+    })
+  },
 
   publish: async ({ params }, context) => {
     const { store, workspaceId, now, correlationId } = context
@@ -55,6 +62,7 @@ export const templateVersions: Handlers<typeof contract> = {
       if (context.google) {
         await tx.jobs.insert([{ workspaceId, kind: 'upsert-google-class', subject: draft.id, correlationId }], now)
       }
+      await audit(tx, context, 'template-version.publish', draft.id)
       const published = { stage: 'published' as const, publishedAt: now.toISOString(), updatedAt: now.toISOString() }
       return { status: 200, body: { ...draft, ...published } }
     })

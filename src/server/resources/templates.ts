@@ -2,6 +2,7 @@ import type { templates as contract } from '../../core/contract/templates.ts'
 import { Problem } from '../../core/errors.ts'
 import { variablesSchema } from '../../core/rules/variables.ts'
 import type { Repositories } from '../../storage/store.ts'
+import { audit } from '../audit.ts'
 import type { Handlers } from '../mount.ts'
 import { toPage } from './page.ts'
 
@@ -11,18 +12,23 @@ export const templates: Handlers<typeof contract> = {
     body: toPage(await store.templates.list(workspaceId, query)),
   }),
 
-  create: ({ body }, { store, workspaceId, now }) =>
-    store.transaction(async (tx) => {
+  create: ({ body }, context) => {
+    const { store, workspaceId, now } = context
+    return store.transaction(async (tx) => {
       await requireProject(tx, workspaceId, body.projectId)
-      return { status: 201, body: await tx.templates.insert(workspaceId, body, now) }
-    }),
+      const template = await tx.templates.insert(workspaceId, body, now)
+      await audit(tx, context, 'template.create', template.id)
+      return { status: 201, body: template }
+    })
+  },
 
   get: async ({ params }, { store, workspaceId }) => ({
     status: 200,
     body: (await store.templates.find(workspaceId, params.id)) ?? missing(params.id),
   }),
 
-  update: async ({ params, body }, { store, workspaceId, now }) => {
+  update: async ({ params, body }, context) => {
+    const { store, workspaceId, now } = context
     if (Object.keys(body).length === 0) {
       throw new Problem('MISSING_REQUIRED_FIELD', {
         message: 'Give at least one of name, description, passType, projectId.',
@@ -36,18 +42,23 @@ export const templates: Handlers<typeof contract> = {
         throw new Problem('TEMPLATE_PASS_TYPE_LOCKED', { details: { passType: template.passType } })
       }
       const updated = await tx.templates.update(workspaceId, params.id, body, now)
+      await audit(tx, context, 'template.update', params.id)
       return { status: 200, body: updated ?? missing(params.id) }
     })
   },
 
-  delete: ({ params }, { store, workspaceId, now }) =>
-    store.transaction(async (tx) => {
+  delete: ({ params }, context) => {
+    const { store, workspaceId, now } = context
+    return store.transaction(async (tx) => {
       if (!(await tx.templates.delete(workspaceId, params.id, now))) return missing(params.id)
+      await audit(tx, context, 'template.delete', params.id)
       return { status: 204, body: undefined }
-    }),
+    })
+  },
 
-  createVersion: ({ params, body }, { store, workspaceId, now }) =>
-    store.transaction(async (tx) => {
+  createVersion: ({ params, body }, context) => {
+    const { store, workspaceId, now } = context
+    return store.transaction(async (tx) => {
       const number = (await tx.templates.takeVersionNumber(workspaceId, params.id)) ?? missing(params.id)
       const definition = body.definition ?? (await tx.templateVersions.findNewest(workspaceId, params.id))?.definition
       if (!definition) {
@@ -57,8 +68,10 @@ export const templates: Handlers<typeof contract> = {
         })
       }
       const version = await tx.templateVersions.insert(workspaceId, params.id, number, definition, now)
+      await audit(tx, context, 'template-version.create', version.id)
       return { status: 201, body: version }
-    }),
+    })
+  },
 
   variablesSchema: async ({ params }, { store, workspaceId }) => {
     const [version] = await store.templateVersions.listNewestPublished(workspaceId, [params.id])

@@ -9,6 +9,7 @@ import type { StoredPass } from '../../storage/pass-row.ts'
 import type { PassChange } from '../../storage/passes.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { PublishedVersion } from '../../storage/template-versions.ts'
+import { audit } from '../audit.ts'
 import type { RequestContext } from '../context.ts'
 import { queueWalletUpdates } from '../wallet-updates.ts'
 import { requireVariables } from './require-variables.ts'
@@ -78,6 +79,7 @@ export async function updatePass(
     ],
     now,
   )
+  await audit(tx, context, 'pass.update', passId)
   return (await tx.passes.find(workspaceId, passId)) ?? updated
 }
 

@@ -2,6 +2,7 @@ import type { webhooks as contract, Webhook } from '../../core/contract/webhooks
 import { invalid, Problem } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import type { StoredWebhook } from '../../storage/webhooks.ts'
+import { audit } from '../audit.ts'
 import type { Handlers } from '../mount.ts'
 import type { Outbound } from '../outbound.ts'
 import { disableWebhook, endDeliveries } from '../webhook-health.ts'
@@ -17,12 +18,16 @@ export const webhooks: Handlers<typeof contract> = {
     return { status: 200, body: toPage({ ...page, rows: page.rows.map(showWebhook) }) }
   },
 
-  create: async ({ body }, { store, webhookSecrets, outbound, workspaceId, now }) => {
+  create: async ({ body }, context) => {
+    const { store, webhookSecrets, outbound, workspaceId, now } = context
     requireAllowed(body.url, outbound)
     const id = newId(now)
     const { secret, sealed } = webhookSecrets.make(id)
     const fields = { ...body, secret: sealed }
-    const webhook = await store.transaction((tx) => tx.webhooks.insert(workspaceId, id, fields, now))
+    const webhook = await store.transaction(async (tx) => {
+      await audit(tx, context, 'webhook.create', id)
+      return tx.webhooks.insert(workspaceId, id, fields, now)
+    })
     return { status: 201, body: { ...showWebhook(webhook), secret } }
   },
 
@@ -31,43 +36,54 @@ export const webhooks: Handlers<typeof contract> = {
     body: showWebhook((await store.webhooks.find(workspaceId, params.id)) ?? missing(params.id)),
   }),
 
-  update: async ({ params, body }, { store, outbound, workspaceId, now }) => {
+  update: async ({ params, body }, context) => {
+    const { store, outbound, workspaceId, now } = context
     if (Object.keys(body).length === 0) {
       throw new Problem('MISSING_REQUIRED_FIELD', { message: 'Give at least one of url, events and description.' })
     }
     if (body.url !== undefined) requireAllowed(body.url, outbound)
-    const webhook = await store.transaction((tx) => tx.webhooks.update(workspaceId, params.id, body, now))
-    return { status: 200, body: showWebhook(webhook ?? missing(params.id)) }
+    return store.transaction(async (tx) => {
+      const webhook = (await tx.webhooks.update(workspaceId, params.id, body, now)) ?? missing(params.id)
+      await audit(tx, context, 'webhook.update', webhook.id)
+      return { status: 200, body: showWebhook(webhook) }
+    })
   },
 
-  delete: ({ params }, { store, workspaceId, now, correlationId }) =>
-    store.transaction(async (tx) => {
+  delete: ({ params }, context) => {
+    const { store, workspaceId, now, correlationId } = context
+    return store.transaction(async (tx) => {
       const webhook = (await tx.webhooks.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
       await tx.webhooks.delete(workspaceId, params.id)
       await endDeliveries(tx, webhook, { before: webhook.generation + 1, at: now, correlationId })
+      await audit(tx, context, 'webhook.delete', webhook.id)
       return { status: 204, body: undefined }
-    }),
+    })
+  },
 
-  enable: ({ params }, { store, workspaceId, now }) =>
-    store.transaction(async (tx) => {
+  enable: ({ params }, context) => {
+    const { store, workspaceId, now } = context
+    return store.transaction(async (tx) => {
       const webhook = (await tx.webhooks.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
-      const isEnabled = webhook.status === 'ENABLED'
-      return {
-        status: 200,
-        body: showWebhook(isEnabled ? webhook : (await tx.webhooks.setEnabled(workspaceId, params.id, now))!),
-      }
-    }),
+      if (webhook.status === 'ENABLED') return { status: 200, body: showWebhook(webhook) }
+      await audit(tx, context, 'webhook.enable', webhook.id)
+      return { status: 200, body: showWebhook((await tx.webhooks.setEnabled(workspaceId, params.id, now))!) }
+    })
+  },
 
-  disable: ({ params }, { store, workspaceId, now, correlationId }) =>
-    store.transaction(async (tx) => {
+  disable: ({ params }, context) => {
+    const { store, workspaceId, now, correlationId } = context
+    return store.transaction(async (tx) => {
       const webhook = (await tx.webhooks.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
-      const isDisabled = webhook.status === 'DISABLED'
+      if (webhook.status === 'DISABLED') return { status: 200, body: showWebhook(webhook) }
+      await audit(tx, context, 'webhook.disable', webhook.id)
       const reason = { reason: 'An owner disabled it.', at: now, correlationId }
-      return { status: 200, body: showWebhook(isDisabled ? webhook : await disableWebhook(tx, webhook, reason)) }
-    }),
+      return { status: 200, body: showWebhook(await disableWebhook(tx, webhook, reason)) }
+    })
+  },
 
-  test: ({ params }, { store, workspaceId, now, correlationId }) =>
-    store.transaction(async (tx) => {
+  test: ({ params }, context) => {
+    const { store, workspaceId, now, correlationId } = context
+    return store.transaction(async (tx) => {
       const webhook = (await tx.webhooks.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
       if (webhook.status === 'DISABLED') {
         const details = { webhookId: webhook.id }
@@ -75,14 +91,20 @@ export const webhooks: Handlers<typeof contract> = {
       }
       const data = { webhookId: webhook.id }
       const event = { type: 'webhook.test' as const, subject: webhook.id, data, correlationId }
+      await audit(tx, context, 'webhook.test', webhook.id)
       return { status: 202, body: showDelivery(await tx.events.insertFor(workspaceId, webhook, event, now)) }
-    }),
+    })
+  },
 
-  rotateSecret: async ({ params }, { store, webhookSecrets, workspaceId, now }) => {
+  rotateSecret: async ({ params }, context) => {
+    const { store, webhookSecrets, workspaceId, now } = context
     const { secret, sealed } = webhookSecrets.make(params.id)
     const options = { previousUntil: new Date(now.getTime() + OVERLAP_MS), at: now }
-    const webhook = await store.transaction((tx) => tx.webhooks.setSecret(workspaceId, params.id, sealed, options))
-    return { status: 200, body: { ...showWebhook(webhook ?? missing(params.id)), secret } }
+    return store.transaction(async (tx) => {
+      const webhook = (await tx.webhooks.setSecret(workspaceId, params.id, sealed, options)) ?? missing(params.id)
+      await audit(tx, context, 'webhook.rotate-secret', webhook.id)
+      return { status: 200, body: { ...showWebhook(webhook), secret } }
+    })
   },
 
   listDeliveries: async ({ params, query }, { store, workspaceId }) => {

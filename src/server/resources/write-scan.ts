@@ -53,7 +53,7 @@ export async function writeScanEvent(tx: Repositories, scan: StoredScan, context
 export function toStoredScan(
   body: Omit<ScanCreate, 'scannedAt' | 'projectId' | 'passId'>,
   judgement: Judgement,
-  now: Date,
+  { now, token }: RequestContext,
 ): StoredScan {
   const { pass, history, matches, reasonCode } = judgement
   return {
@@ -82,5 +82,6 @@ export function toStoredScan(
     validateAsOf: body.validityDate ?? null,
     reversesScanId: null,
     reversalReason: null,
+    tokenId: token.id,
   }
 }

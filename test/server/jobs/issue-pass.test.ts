@@ -4,6 +4,7 @@ import { MAX_JOB_ATTEMPTS } from '../../../src/core/rules/retry.ts'
 import { createApp } from '../../../src/server/app.ts'
 import { failPass, issuePasses } from '../../../src/server/jobs/issue-pass.ts'
 import { startScheduler } from '../../../src/server/jobs/scheduler.ts'
+import { createLimits } from '../../../src/server/middleware/rate-limit.ts'
 import { insertPasses, newPass } from '../../storage/fixtures.ts'
 import { dialects } from '../../support/databases.ts'
 import { eventually, gate, openServices, type TestServices } from './fixtures.ts'
@@ -142,7 +143,7 @@ async function openLink(services: TestServices, id: string): Promise<Response> {
   const app = createApp({
     services,
     readiness: async () => ({}),
-    rateLimit: { perSecond: 0, burst: 0 },
+    limits: createLimits({ perSecond: 0, burst: 0 }),
     trustedProxies: 0,
   })
   const pass = await services.store.passes.find(services.workspaceId, id)

@@ -1,0 +1,38 @@
+import { type Column, tableWriter } from '../output.ts'
+import { type CsvColumn, csvFormat, type PageFormat } from '../page-format.ts'
+
+/** An entry of the audit log, as the database holds it. */
+export interface Entry {
+  id: string
+  at: string
+  workspaceId: string | null
+  tokenId: string | null
+  actor: string
+  action: string
+  targetKind: string
+  targetId: string | null
+  targetCount: number
+  correlationId: string | null
+}
+
+const tableColumns: Column<Entry>[] = [
+  { title: 'at', value: (entry) => entry.at, whole: true },
+  { title: 'actor', value: (entry) => entry.actor },
+  { title: 'action', value: (entry) => entry.action, whole: true },
+  { title: 'target', value: ({ targetId, targetCount }) => targetId ?? String(targetCount), whole: true },
+  { title: 'correlation id', value: (entry) => entry.correlationId },
+]
+
+export function auditTable(width: number | undefined): PageFormat<Entry> {
+  const write = tableWriter(tableColumns, { width })
+  return (entries) => `${write(entries)}\n`
+}
+
+const csvColumns: CsvColumn<Entry>[] = [
+  ...(['id', 'at', 'workspaceId', 'tokenId', 'actor', 'action'] as const),
+  ...(['targetKind', 'targetId', 'targetCount', 'correlationId'] as const),
+].map((name) => [name, (entry) => entry[name]])
+
+export function auditCsv(): PageFormat<Entry> {
+  return csvFormat(csvColumns, { header: true })
+}

@@ -1,0 +1,74 @@
+import { Flags } from '@oclif/core'
+import { parsePast } from '../../cli/audit/moment.ts'
+import { BaseCommand, terminalWidth } from '../../cli/base-command.ts'
+import { filterFlag, listFlags, listPages, moreHint } from '../../cli/list.ts'
+import { count } from '../../cli/output.ts'
+import { databaseFlags } from '../../cli/server-flags.ts'
+import { writeOut } from '../../cli/write-out.ts'
+
+export default class AuditList extends BaseCommand {
+  static override summary = 'Show who did what to which row, newest first.'
+  static override description =
+    'Works straight on the database. Different filters must all hold; the values of one that is repeated are ' +
+    'alternatives. --all writes page after page, in constant memory; with --json one entry a line. The log holds no ' +
+    'value that was written. Scans stand in the ledger: --target with the id of one says which token recorded it.'
+  static override examples = [
+    {
+      description: 'What was done by hand this week',
+      command: '<%= config.bin %> audit list --actor operator --since 7d',
+    },
+    {
+      description: 'The story of one row',
+      command: '<%= config.bin %> audit list --target 0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33',
+    },
+    {
+      description: 'Everything about webhooks of a workspace, for a spreadsheet',
+      command: '<%= config.bin %> audit list --workspace acme --action webhook --all --csv > webhooks.csv',
+    },
+  ]
+  static override flags = {
+    ...databaseFlags,
+    workspace: Flags.string({ summary: 'Only what was done in this workspace (name or id); all when left out.' }),
+    actor: filterFlag('Only what this token did (id or name), or operator for the command line.'),
+    action: filterFlag('Only this action, such as pass.void, or all that is done to a kind, such as webhook.'),
+    target: Flags.string({ summary: 'Only what was done to the row with this id.' }),
+    since: Flags.string({ summary: 'At this moment or later: 2027-05-31T00:00:00Z, or 12h or 30d ago.' }),
+    until: Flags.string({ summary: 'At this moment or earlier.' }),
+    ...listFlags,
+    csv: Flags.boolean({ summary: 'Write CSV.', exclusive: ['json'] }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(AuditList)
+    const { withStore } = await import('../../server/operator.ts')
+    const { listAudit, resolveSearch } = await import('../../server/list-audit.ts')
+    const { auditCsv, auditTable } = await import('../../cli/audit/formats.ts')
+    const { jsonLines } = await import('../../cli/page-format.ts')
+    const now = new Date()
+    const { workspace, actor: actors, action: actions, target } = flags
+    const since = flags.since === undefined ? undefined : parsePast(flags.since, '--since', now)
+    const until = flags.until === undefined ? undefined : parsePast(flags.until, '--until', now)
+    const isWhole = this.jsonEnabled() && !flags.all
+    const write = this.jsonEnabled() ? jsonLines : flags.csv ? auditCsv() : auditTable(terminalWidth())
+    return withStore(flags.database, async (store) => {
+      const filters = await resolveSearch(store, { workspace, actors, actions, target, since, until })
+      const list = ({ query }: { query: { limit?: number; cursor?: string } }) =>
+        listAudit(store, filters, { limit: 20, ...query })
+      let shown = 0
+      for await (const page of listPages(list, {}, flags)) {
+        shown += page.items.length
+        if (!isWhole && !(await writeOut(write(page.items)))) return undefined
+        if (!flags.all) {
+          this.note(moreHint(page) ?? countOf(page.total))
+          return isWhole ? page : undefined
+        }
+      }
+      this.note(countOf(shown))
+      return undefined
+    })
+  }
+}
+
+function countOf(entries: number): string {
+  return `${count(entries)} ${entries === 1 ? 'entry' : 'entries'}`
+}

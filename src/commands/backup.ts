@@ -1,0 +1,60 @@
+import { Args, Flags } from '@oclif/core'
+import { requireSqliteFile } from '../cli/backup-database.ts'
+import { BaseCommand } from '../cli/base-command.ts'
+import { count } from '../cli/output.ts'
+import { startProgress } from '../cli/progress.ts'
+import { databaseFlags } from '../cli/server-flags.ts'
+
+const MEGABYTE = 1_000_000
+
+export default class Backup extends BaseCommand {
+  static override summary = 'Copy a SQLite database to a file while servers work on it.'
+  static override description =
+    'The copy is consistent and holds whatever was acknowledged before it began; nobody waits for it. It is checked ' +
+    'before it gets its name. The server key is not in it: keep that apart, without it webhook secrets and links of ' +
+    'the copy are lost. For PostgreSQL use pg_dump; docs/backup.md tells both.'
+  static override examples = [
+    '<%= config.bin %> backup /var/backups/passes-2027-05-31.db',
+    '<%= config.bin %> backup passes.backup --database sqlite:./data/passes.db --force',
+  ]
+  static override args = { file: Args.string({ description: 'The file to write.', required: true }) }
+  static override flags = {
+    ...databaseFlags,
+    force: Flags.boolean({ summary: 'Replace a file of that name.', default: false }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(Backup)
+    const { sqliteFile } = await import('../storage/database.ts')
+    const database = requireSqliteFile(
+      flags.database,
+      sqliteFile(flags.database),
+      `pg_dump --format=custom --file=${args.file} "$PASSES_DATABASE_URL"`,
+    )
+    const { backUp } = await import('../server/backup.ts')
+    const { serverKeyFile } = await import('../server/config.ts')
+    const made = await this.#withProgress((onProgress) =>
+      backUp(database, args.file, { force: flags.force, onProgress }),
+    )
+    const key = serverKeyFile({ databaseUrl: flags.database })!
+    this.log(`Wrote ${made.file} (${count(Math.ceil(made.bytes / MEGABYTE))} MB).`)
+    this.note(
+      `The server key is not in it. Without it the copy's webhook secrets cannot be opened and its links are dead: keep ` +
+        `it in another place, once, since it stays the same.\n\n  cp ${key} …\n\n` +
+        'A key that is given as PASSES_SERVER_KEY is kept where that comes from. The folder of the sandbox is left out.',
+    )
+    return { ...made, serverKeyFile: key }
+  }
+
+  async #withProgress<T>(work: (onProgress: (bytes: number, total: number) => void) => Promise<T>): Promise<T> {
+    const start = { done: 0, rows: 0, failed: 0 }
+    const progress = await startProgress({ total: 100, start, unit: 'MB' })
+    try {
+      return await work((bytes, total) =>
+        progress.update({ done: (bytes / total) * 100, rows: Math.round(bytes / MEGABYTE), failed: 0 }),
+      )
+    } finally {
+      progress[Symbol.dispose]()
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import { Flags } from '@oclif/core'
+import { BaseCommand } from '../../cli/base-command.ts'
+import { count } from '../../cli/output.ts'
+import { passArgs, passFlags } from '../../cli/pass-argument.ts'
+import { confirm } from '../../cli/prompt.ts'
+import { databaseFlags } from '../../cli/server-flags.ts'
+import type { Holdings } from '../../storage/erasure.ts'
+
+export default class PassErase extends BaseCommand {
+  static override summary = 'Erase what is kept about the holder of a pass, for good.'
+  static override description =
+    'Works straight on the database, also while servers run. The pass is made void, wallets get the void card without ' +
+    'the data, and label, variables, externalPassId, messages, notes of scans and every copy in events are gone; what ' +
+    'waits to be delivered is not sent. Verdicts and counts of scans stay. Asks first; elsewhere give --yes. ' +
+    'docs/privacy.md says what is kept where.'
+  static override examples = [
+    '<%= config.bin %> pass erase 0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33 --dry-run',
+    '<%= config.bin %> pass erase T-1 --external --workspace acme --yes --json',
+  ]
+  static override args = passArgs
+  static override flags = {
+    ...databaseFlags,
+    ...passFlags,
+    workspace: Flags.string({ summary: 'Name or id of the workspace.', default: 'default' }),
+    'dry-run': Flags.boolean({ summary: 'Only say what would go.' }),
+    yes: Flags.boolean({ summary: 'Do it without asking.' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(PassErase)
+    const { getWorkspace, withStore } = await import('../../server/operator.ts')
+    const { erasePass, getPassToErase } = await import('../../server/erase-pass.ts')
+    return withStore(flags.database, async (store, database) => {
+      const workspace = await getWorkspace(store, flags.workspace)
+      const pass = await getPassToErase(store, workspace.id, { id: args.id, isExternal: flags.external })
+      if (flags['dry-run']) {
+        const erased = await store.erasure.count(workspace.id, pass.id)
+        this.log(`Of pass ${pass.id} would go: label, externalPassId, ${listed(erased)}.`)
+        return { id: pass.id, dryRun: true, erased, voided: pass.status !== 'VOID' }
+      }
+      const question = `Erase all that is kept about the holder of pass ${pass.id}, for good?`
+      await confirm(question, { yes: flags.yes ?? false, noInput: flags['no-input'] })
+      const result = await erasePass({ store, database }, workspace.id, pass.id, new Date())
+      this.log(`Erased of pass ${pass.id}: label, externalPassId, ${listed(result.erased)}.`)
+      if (!result.overwritten) this.note('Remains stand in the log of the database until a server next writes to it.')
+      this.note('Backups of before still hold the data, and so do door lists that scanners took with them.')
+      return result
+    })
+  }
+}
+
+function listed({ variables, notifications, scans, events, pendingDeliveries }: Holdings): string {
+  const parts = [
+    `${count(variables)} variables`,
+    `${count(notifications)} notifications`,
+    `details of ${count(scans)} scans`,
+    `data of ${count(events)} events (${count(pendingDeliveries)} deliveries are not sent)`,
+  ]
+  return parts.join(', ')
+}

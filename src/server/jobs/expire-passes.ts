@@ -1,0 +1,22 @@
+import type { Services } from '../context.ts'
+import { queueWalletUpdates } from '../wallet-updates.ts'
+
+const CHUNK = 500
+
+/** Marks passes past their expiry, and queues what wallets are to show of it. */
+export async function expirePasses({ store, clock }: Services): Promise<void> {
+  // A read first: a scheduler with nothing to do must not take turns with writers.
+  if (!(await store.passes.hasExpired(clock()))) return
+  let expired: number
+  do {
+    expired = await store.transaction(async (tx) => {
+      const at = clock()
+      const passes = await tx.passes.expire(at, CHUNK)
+      for (const workspaceId of new Set(passes.map((pass) => pass.workspaceId))) {
+        const ids = passes.filter((pass) => pass.workspaceId === workspaceId).map((pass) => pass.id)
+        await queueWalletUpdates(tx, workspaceId, ids, { at, correlationId: null })
+      }
+      return passes.length
+    })
+  } while (expired === CHUNK)
+}

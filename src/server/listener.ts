@@ -1,0 +1,76 @@
+import { once } from 'node:events'
+import type { RequestListener, Server } from 'node:http'
+import { createServer } from 'node:net'
+import { type Listener as Listhen, listen } from 'listhen'
+import type { Config } from './config.ts'
+import { ListenError } from './listen-error.ts'
+
+/** Where requests come in. */
+export interface Listener {
+  /** Goes on answering, and asks clients to come on no connection again. */
+  drain(): void
+  /** No new connections; what is in flight is answered first. */
+  close(): Promise<void>
+}
+
+/** Sockets that send their headers more slowly are closed. */
+const HEADERS_TIMEOUT_MS = 10_000
+
+/** Requests in flight at the end have so long to finish. */
+const CUT_OFF_MS = 10_000
+
+export async function startListener(
+  hostname: string,
+  port: number,
+  handler: (...args: Parameters<RequestListener>) => unknown,
+): Promise<Listener> {
+  let isDraining = false
+  const respond = (...[request, response]: Parameters<RequestListener>) => {
+    if (isDraining) response.setHeader('connection', 'close')
+    return handler(request, response)
+  }
+  const listener = await listen(respond as Parameters<typeof listen>[0], {
+    hostname,
+    port,
+    isProd: true,
+    isTest: false,
+    showURL: false,
+    autoClose: false,
+    qr: false,
+    publicURL: '',
+  })
+  Object.assign(listener.server, { headersTimeout: HEADERS_TIMEOUT_MS })
+  return {
+    drain() {
+      isDraining = true
+    },
+    close: () => close(listener),
+  }
+}
+
+/** A client that is still sending its request after a while is cut off. */
+async function close(listener: Listhen): Promise<void> {
+  const cutOff = setTimeout(() => (listener.server as Server).closeAllConnections(), CUT_OFF_MS)
+  await listener.close()
+  clearTimeout(cutOff)
+}
+
+/** listhen moves to another port without a word where one is taken, so the port is tried first. */
+export async function choosePort({ host, port }: Pick<Config, 'host' | 'port'>): Promise<number> {
+  const probe = createServer()
+  try {
+    probe.listen(port, host)
+    await once(probe, 'listening')
+    return (probe.address() as { port: number }).port
+  } catch (error) {
+    throw new ListenError({ host, port }, error, '--port or --host')
+  } finally {
+    probe.close()
+  }
+}
+
+/** The host of an address that this machine reaches the server by. */
+export function urlHost(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
+  return host.includes(':') ? `[${host}]` : host
+}

@@ -1,0 +1,88 @@
+import { asset, pageIcon } from './assets.ts'
+import { type Page, pageHeaders } from './html.ts'
+import type { ReferenceFiles } from './reference-files.ts'
+
+export const docsPath = '/docs'
+
+/**
+ * Starts Swagger UI on the description of this server. Nothing of another host: without `validatorUrl: null` it would ask a
+ * service of its makers to judge the description. A token that is typed in lives as long as the page.
+ */
+export const docsScript = asset(
+  'docs.js',
+  'text/javascript; charset=utf-8',
+  `const night = matchMedia('(prefers-color-scheme: dark)')
+const paint = () => document.documentElement.classList.toggle('dark-mode', night.matches)
+night.addEventListener('change', paint)
+paint()
+addEventListener('load', () => {
+  SwaggerUIBundle({
+    url: 'openapi.json',
+    domNode: document.getElementById('reference'),
+    validatorUrl: null,
+    queryConfigEnabled: false,
+    persistAuthorization: false,
+    deepLinking: true,
+    filter: true,
+    docExpansion: 'list',
+    displayRequestDuration: true,
+    requestSnippetsEnabled: true,
+    defaultModelsExpandDepth: 0,
+  })
+})
+`,
+)
+
+/** What Swagger UI leaves to the page around it. */
+export const docsStyle = asset(
+  'docs.css',
+  'text/css; charset=utf-8',
+  `html { box-sizing: border-box; color-scheme: light; background: #fafafa }
+html.dark-mode { color-scheme: dark; background: #1c2022 }
+*, ::before, ::after { box-sizing: inherit }
+body { margin: 0 }
+noscript { display: block; padding: 2rem; font-family: sans-serif }
+.swagger-ui table { overflow-wrap: anywhere }
+/* There is one server to choose: the one that shows the page. */
+.swagger-ui .schemes-server-container { display: none }
+.swagger-ui .schemes { justify-content: flex-end }
+`,
+)
+
+/** The reference of the interface: a page that loads its own files and /openapi.json, and nothing else. */
+export function docsPage({ script, style }: ReferenceFiles): Page {
+  return {
+    html: `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>Interface of passes</title>
+<link rel="icon" href="${local(pageIcon.path)}">
+<link rel="stylesheet" href="${local(style.path)}">
+<link rel="stylesheet" href="${local(docsStyle.path)}">
+<script src="${local(docsScript.path)}"></script>
+<script src="${local(script.path)}" defer></script>
+</head>
+<body>
+<div id="reference"></div>
+<noscript>This page needs JavaScript. The description that it shows is <a href="openapi.json">openapi.json</a>.</noscript>
+</body>
+</html>
+`,
+    headers: pageHeaders({
+      'default-src': "'none'",
+      'script-src': "'self'",
+      'style-src': "'self'",
+      // Its style sheet holds its symbols.
+      'img-src': "'self' data:",
+      'connect-src': "'self'",
+    }),
+  }
+}
+
+/** As the page refers to it, whatever path a proxy has put the server under. */
+function local(path: string): string {
+  return path.slice(1)
+}

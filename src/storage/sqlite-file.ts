@@ -1,0 +1,119 @@
+import { existsSync, renameSync } from 'node:fs'
+import knex, { type Knex } from 'knex'
+import { openDatabase } from './database.ts'
+import { unknownMigrations } from './migrate.ts'
+import { sqliteClient } from './sqlite-client.ts'
+
+/** A SQLite database as a file, which backups copy and restores put in place. */
+
+/** Bytes that a copy will have at most. */
+export function sizeOf(file: string): Promise<number> {
+  return withFile(file, async (db) => {
+    const [{ page_count: pages }] = await db.raw('PRAGMA page_count')
+    const [{ page_size: bytes }] = await db.raw('PRAGMA page_size')
+    return pages * bytes
+  })
+}
+
+/**
+ * Writes a consistent copy of a database that others read and write meanwhile, as of one moment. The target must be an
+ * empty file. VACUUM INTO reads in a single transaction, which holds nobody up; the backup interface of SQLite copies
+ * page by page instead, and begins anew whenever another process writes: under load it never ends. The copy is also
+ * compact: nothing that was deleted goes with it.
+ */
+export function copyInto(file: string, target: string): Promise<void> {
+  return withFile(file, async (db) => {
+    await db.raw('VACUUM INTO ?', [target])
+  })
+}
+
+/** What is wrong with a file that should hold a database of ours, in words that fit behind its name. */
+export async function findFault(file: string): Promise<string | undefined> {
+  try {
+    return await withFile(file, async (db) => {
+      const report: { integrity_check: string }[] = await db.raw('PRAGMA integrity_check(10)')
+      const [first] = report
+      if (first?.integrity_check !== 'ok') return `is damaged: ${first?.integrity_check ?? 'it cannot be checked'}`
+      if (!(await db.schema.hasTable('migrations'))) return 'holds no database of passes'
+      const unknown = await unknownMigrations(db)
+      if (unknown.length === 0) return undefined
+      return `was made by a newer program, whose migrations are not known here: ${unknown.join(', ')}`
+    })
+  } catch (error) {
+    if (isUnreadable(error)) return 'is no SQLite database, or a damaged one'
+    throw error
+  }
+}
+
+/**
+ * Leaves a database as one file without a log beside it, so that it can be moved.
+ * @returns false where another process has it open
+ */
+export async function settle(file: string): Promise<boolean> {
+  try {
+    return await withFile(file, async (db) => {
+      await db.raw('PRAGMA busy_timeout = 0')
+      // Only the last one to have a database open may end its write-ahead log.
+      const [{ journal_mode: mode }] = await db.raw('PRAGMA journal_mode = DELETE')
+      return mode === 'delete'
+    })
+  } catch (error) {
+    const { code } = error as { code?: string }
+    if (code === 'SQLITE_BUSY' || code === 'SQLITE_LOCKED') return false
+    if (isUnreadable(error)) return true
+    throw error
+  }
+}
+
+/** Whether replacing the file would lose something. */
+export async function holdsData(file: string): Promise<boolean> {
+  try {
+    return await withFile(file, async (db) => {
+      if (!(await db.schema.hasTable('workspaces'))) return (await db('sqlite_master').first('name')) !== undefined
+      return (await db('workspaces').first('id')) !== undefined
+    })
+  } catch (error) {
+    if (isUnreadable(error)) return true
+    throw error
+  }
+}
+
+/** Phones remember how far in the order of changes they are: what is announced from now on must be behind all of it. */
+export async function skipWalletTags(file: string): Promise<void> {
+  const database = openDatabase(`sqlite:${file}`)
+  try {
+    await database.writer('counters').where({ name: 'wallet-tag' }).increment('value', SKIPPED_TAGS)
+  } finally {
+    await database.close()
+  }
+}
+
+/** More than are ever given out between two backups, and few enough for thousands of restores. */
+const SKIPPED_TAGS = 1_000_000_000
+
+/** Moves what a process that died left beside a database: SQLite would apply it to whatever file has the name. */
+export function moveLogs(file: string, aside: string): void {
+  for (const suffix of ['-wal', '-shm', '-journal']) {
+    if (existsSync(`${file}${suffix}`)) renameSync(`${file}${suffix}`, `${aside}${suffix}`)
+  }
+}
+
+async function withFile<T>(filename: string, work: (db: Knex) => Promise<T>): Promise<T> {
+  const db = knex({
+    client: sqliteClient(),
+    connection: { filename },
+    useNullAsDefault: true,
+    pool: { min: 0, max: 1 },
+    log: { warn: () => undefined, error: () => undefined },
+  })
+  try {
+    return await work(db)
+  } finally {
+    await db.destroy()
+  }
+}
+
+function isUnreadable(error: unknown): boolean {
+  const { code } = error as { code?: string }
+  return code === 'SQLITE_NOTADB' || code === 'SQLITE_CORRUPT'
+}

@@ -1,0 +1,41 @@
+import { describe, expect, test } from 'vitest'
+import { createReadiness } from '../../src/server/readiness.ts'
+import { openTestDatabase, openTestStore } from '../storage/fixtures.ts'
+import { dialects, emptyDatabase } from '../support/databases.ts'
+
+const state = { isWorking: () => true, isStopping: () => false }
+const allIsWell = { database: true, migrations: true, worker: true, serving: true }
+
+describe.each(dialects)('on %s', (dialect) => {
+  test('a migrated database that answers is ready', async () => {
+    const { database } = await openTestStore(dialect)
+    expect(await createReadiness({ database, ...state })()).toEqual(allIsWell)
+  })
+
+  test('a migration that is missing is told, one of a newer program is no fault', async () => {
+    const { database } = await openTestStore(dialect)
+    const readiness = createReadiness({ database, ...state })
+    await database.writer('migrations').insert({ name: '9999-newer' })
+    expect(await readiness()).toEqual(allIsWell)
+    await database.writer('migrations').where({ name: '0001-start' }).delete()
+    expect(await readiness()).toEqual({ ...allIsWell, migrations: false })
+    const empty = openTestDatabase(await emptyDatabase(dialect))
+    expect(await createReadiness({ database: empty, ...state })()).toEqual({ ...allIsWell, migrations: false })
+  })
+
+  test('a server that stops, or does not work off its jobs, says so; one that only answers has none', async () => {
+    const { database } = await openTestStore(dialect)
+    const stopping = createReadiness({ database, isWorking: () => false, isStopping: () => true })
+    expect(await stopping()).toEqual({ ...allIsWell, worker: false, serving: false })
+    const { worker: _, ...ofApi } = allIsWell
+    expect(await createReadiness({ database, isStopping: () => false })()).toEqual(ofApi)
+  })
+})
+
+test.each([
+  ['does not listen', 'postgres://nobody@127.0.0.1:1/none'],
+  ['cannot be opened', 'sqlite:/nonexistent/passes.db'],
+])('a database that %s is told', async (_, url) => {
+  const readiness = createReadiness({ database: openTestDatabase(url), ...state })
+  expect(await readiness()).toEqual({ ...allIsWell, database: false, migrations: false })
+})
