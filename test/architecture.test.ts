@@ -23,6 +23,7 @@ const packages: Record<string, RegExp> = {
   h3: /^server\//,
   listhen: /^server\//,
   'node-cron': /^server\//,
+  'prom-client': /^server\/metrics\//,
   luxon: /^(core\/rules|cli)\//,
   knex: /^storage\//,
   pg: /^storage\//,

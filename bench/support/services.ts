@@ -3,6 +3,7 @@ import type { Services } from '../../src/server/context.ts'
 import { createDefinitions } from '../../src/server/definitions.ts'
 import { createIssuing } from '../../src/server/issuing.ts'
 import { createLinks } from '../../src/server/links.ts'
+import { createMetrics } from '../../src/server/metrics/metrics.ts'
 import { createOutbound } from '../../src/server/outbound.ts'
 import { createWebhookSecrets } from '../../src/server/webhook-secrets.ts'
 import type { Database } from '../../src/storage/database.ts'
@@ -25,5 +26,6 @@ export function benchServices(database: Database): Services {
     retention: { deliveriesDays: 0, auditDays: 0 },
     clock: () => new Date(),
     log: pino({ level: 'error' }),
+    metrics: createMetrics(),
   }
 }

@@ -163,10 +163,24 @@ export const serveFlags = {
     env: 'PASSES_ALLOW_INSECURE_WEBHOOKS',
     helpGroup: 'SECURITY',
   }),
+  'metrics-port': Flags.integer({
+    summary: 'Port to serve Prometheus metrics on; off where it is not given, 0 takes any free one.',
+    env: 'PASSES_METRICS_PORT',
+    min: 0,
+    max: 65_535,
+    helpGroup: 'OBSERVING',
+  }),
+  'metrics-host': Flags.string({
+    summary: 'Address to serve metrics on. Anyone who reaches it may read them.',
+    env: 'PASSES_METRICS_HOST',
+    default: '127.0.0.1',
+    helpGroup: 'OBSERVING',
+  }),
   'log-level': Flags.option({ options: ['debug', 'info', 'warn', 'error', 'silent'] as const })({
-    summary: 'What is logged on stderr.',
+    summary: 'What is logged on stderr, as JSON: at info whatever changes something, at debug reads and jobs too.',
     env: 'PASSES_LOG_LEVEL',
     default: 'info' as const,
+    helpGroup: 'OBSERVING',
   }),
 }
 

@@ -1,5 +1,6 @@
 import { BaseCommand } from '../cli/base-command.ts'
 import { details } from '../cli/output.ts'
+import { serverConfig } from '../cli/server-config.ts'
 import { parsePlatforms, serveFlags } from '../cli/server-flags.ts'
 import type { RunningServer } from '../server/serve.ts'
 
@@ -26,34 +27,8 @@ export default class Serve extends BaseCommand {
     const log = createLogger(flags['log-level'])
     const server = await startServer({
       log,
-      config: {
-        host: flags.host,
-        port: flags.port,
-        databaseUrl: flags.database,
-        publicUrl: flags['public-url']?.href,
-        role: flags.role,
-        isProduction: flags.production,
-        platforms: parsePlatforms(flags.platforms),
-        serverKey: flags['server-key'],
-        previousServerKeys: flags['previous-server-keys'].split(',').filter((key) => key.trim() !== ''),
-        rateLimit: flags['rate-limit'],
-        rateBurst: flags['rate-burst'],
-        linkTtlDays: flags['link-ttl'],
-        retention: { deliveriesDays: flags['retain-deliveries'], auditDays: flags['retain-audit'] },
-        allowInsecureWebhooks: flags['allow-insecure-webhooks'],
-        trustedProxies: flags['trusted-proxies'],
-        sandboxFolder: flags['sandbox-dir'],
-        faults: flags.fault,
-        apple: {
-          certificate: flags['apple-certificate'],
-          key: flags['apple-key'],
-          keyPassphrase: flags['apple-key-passphrase'],
-          wwdr: flags['apple-wwdr'],
-          passTypeIdentifier: flags['apple-pass-type'],
-          teamIdentifier: flags['apple-team'],
-        },
-        google: { serviceAccount: flags['google-key'], issuerId: flags['google-issuer-id'] },
-      },
+      version: this.config.version,
+      config: serverConfig(flags),
     })
     const started = { ...describe(server), database: withoutPassword(flags.database), role: flags.role }
     if (this.jsonEnabled()) this.logJson(started)
@@ -74,17 +49,21 @@ export default class Serve extends BaseCommand {
   }
 }
 
-function describe({ url, publicUrl, sandboxed, firstToken }: RunningServer) {
-  return { url, publicUrl, sandboxed, token: firstToken ?? null }
+function describe({ url, publicUrl, metricsUrl, sandboxed, firstToken }: RunningServer) {
+  return { url, publicUrl, metricsUrl: metricsUrl ?? null, sandboxed, token: firstToken ?? null }
 }
 
 type Started = ReturnType<typeof describe> & { database: string; role: string }
 
-function banner({ url, publicUrl, database, role, sandboxed, token }: Started, platforms: string[]): string {
+function banner(
+  { url, publicUrl, metricsUrl, database, role, sandboxed, token }: Started,
+  platforms: string[],
+): string {
   const facts = details([
     ['Address', url || null],
     ['Public URL', publicUrl && publicUrl !== url ? publicUrl : null],
     ['Interface', url ? `${url}/docs` : null],
+    ['Metrics', metricsUrl],
     ['Database', database],
     ['Role', role],
     ...platforms.map(

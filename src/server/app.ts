@@ -6,8 +6,9 @@ import { clientAddress } from './client-address.ts'
 import type { Services } from './context.ts'
 import { createAuthenticate } from './middleware/authenticate.ts'
 import { correlationIdOf } from './middleware/correlation.ts'
+import { createObserve } from './middleware/observe.ts'
 import { logProblem, problemResponse, toProblem } from './middleware/problems.ts'
-import type { Limits } from './middleware/rate-limit.ts'
+import type { Limit, Limits } from './middleware/rate-limit.ts'
 import { methodsByPath, mountContract } from './mount.ts'
 import { googleCallbackPath, mountGoogleCallbacks } from './pages/google-callbacks.ts'
 import { pageResponse } from './pages/html.ts'
@@ -35,23 +36,28 @@ const sandboxPath = '/sandbox'
 
 /** The whole HTTP side of the server. */
 export function createApp({ services, providers, readiness, limits, trustedProxies }: AppOptions): H3 {
+  const observe = createObserve(services)
   const app = new H3({
     silent: true,
+    onRequest: observe.onRequest,
     onError: (error, event) => answerProblem(toProblem(error), event, services),
     onResponse: (response, event) => {
       if (!response.headers.has('x-correlation-id')) {
         response.headers.set('x-correlation-id', correlationIdOf(event))
       }
       response.headers.set('x-content-type-options', 'nosniff')
+      observe.onResponse(response, event)
     },
   })
-  const limitAddress = (event: H3Event) => limits.address(clientAddress(event, trustedProxies))
+  const { rateLimited } = services.metrics
+  const limitByAddress = counted(limits.address, () => rateLimited.inc({ limit: 'address' }))
+  const limitAddress = (event: H3Event) => limitByAddress(clientAddress(event, trustedProxies))
 
   mountContract(app, {
     services,
     handlers,
     authenticate: createAuthenticate(services.store, services.log),
-    limitToken: limits.token,
+    limitToken: counted(limits.token, () => rateLimited.inc({ limit: 'token' })),
     limitAddress,
   })
   for (const method of linkMethods) {
@@ -74,6 +80,18 @@ export function createApp({ services, providers, readiness, limits, trustedProxi
     throw noRoute()
   })
   return app
+}
+
+/** Tells of each refusal. */
+function counted(limit: Limit, onRefusal: () => void): Limit {
+  return (key) => {
+    try {
+      limit(key)
+    } catch (error) {
+      onRefusal()
+      throw error
+    }
+  }
 }
 
 function noRoute(): Problem {

@@ -14,6 +14,8 @@ export interface Config {
   host: string
   /** 0 takes any free port. */
   port: number
+  /** Where metrics are served, if anywhere; port 0 takes any free one. */
+  metrics?: { host: string; port: number } | undefined
   databaseUrl: string
   /** The address that phones and browsers reach the server by; the listening address by default. */
   publicUrl?: string | undefined

@@ -6,6 +6,7 @@ import type { GoogleSync } from './google-sync.ts'
 import type { Issuing } from './issuing.ts'
 import type { Links } from './links.ts'
 import type { Logger } from './log.ts'
+import type { Metrics } from './metrics/metrics.ts'
 import type { Outbound } from './outbound.ts'
 import type { Wallets } from './wallets.ts'
 import type { WebhookSecrets } from './webhook-secrets.ts'
@@ -38,6 +39,8 @@ export interface Services {
   /** The time, injected so that tests can set it. */
   clock: () => Date
   log: Logger
+  /** What this process counts. */
+  metrics: Metrics
 }
 
 /** What a handler knows beside its input: who is asking, and when. */

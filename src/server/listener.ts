@@ -3,6 +3,7 @@ import type { RequestListener, Server } from 'node:http'
 import { createServer, type Socket } from 'node:net'
 import { type Listener as Listhen, listen } from 'listhen'
 import type { Config } from './config.ts'
+import { ListenError } from './listen-error.ts'
 
 /** Where requests come in. */
 export interface Listener {
@@ -10,11 +11,6 @@ export interface Listener {
   drain(): void
   /** No new connections; what is in flight is answered first. */
   close(): Promise<void>
-}
-
-/** The address cannot be listened on: says which and why. */
-export class ListenError extends Error {
-  override readonly name = 'ListenError'
 }
 
 /** Sockets that send their headers more slowly are closed. */
@@ -82,9 +78,7 @@ export async function choosePort({ host, port }: Pick<Config, 'host' | 'port'>):
     await once(probe, 'listening')
     return (probe.address() as { port: number }).port
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    const why = code === 'EADDRINUSE' ? 'it is in use' : (code ?? String(error))
-    throw new ListenError(`Cannot listen on ${host}:${port}: ${why}. Give another with --port or --host.`)
+    throw new ListenError({ host, port }, error, '--port or --host')
   } finally {
     probe.close()
   }

@@ -7,6 +7,7 @@ import { acceptsGzip, compress } from './compress.ts'
 import type { RequestContext, Services } from './context.ts'
 import { type Authenticate, authorize } from './middleware/authenticate.ts'
 import { correlationIdOf } from './middleware/correlation.ts'
+import { noteCaller } from './middleware/observe.ts'
 import type { Limit } from './middleware/rate-limit.ts'
 
 export type Handler<R extends Route> = (input: RouteInput<R>, context: RequestContext) => Promise<RouteReply<R>>
@@ -66,6 +67,7 @@ async function serve(
     options.limitAddress(event)
     throw error
   })
+  noteCaller(event, token)
   options.limitToken(token.id)
   authorize(token, route)
   const input = await parseInput(event, route)

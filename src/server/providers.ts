@@ -9,6 +9,7 @@ import type { SandboxDirectory } from '../wallets/sandbox/directory.ts'
 import { createFaults, type Faults, parseFaults } from '../wallets/sandbox/faults.ts'
 import { startSandboxGoogle } from '../wallets/sandbox/google-server.ts'
 import { type StandIn, shareStandIn } from '../wallets/sandbox/sharing.ts'
+import type { ProviderCall } from '../wallets/wallet.ts'
 import { type Config, sandboxFolder } from './config.ts'
 import type { Logger } from './log.ts'
 import { loadSandboxApple } from './sandbox.ts'
@@ -31,6 +32,7 @@ export interface ProvidersOptions {
   url: string
   clock: () => Date
   log: Logger
+  onCall?: ((call: ProviderCall) => void) | undefined
 }
 
 /**
@@ -57,10 +59,10 @@ export async function startProviders(options: ProvidersOptions): Promise<Provide
 }
 
 async function startApple(options: ProvidersOptions, faults: Faults) {
-  const { config, identities, clock } = options
+  const { config, identities, clock, onCall } = options
   const identity = identities.apple!
   if (!identities.sandboxed.includes('apple')) {
-    const push = createApplePush({ identity })
+    const push = createApplePush({ identity, onCall })
     return { push, sandbox: () => null, close: () => push.close() }
   }
   const { rootPem, wwdrPem, serverCertificatePem, serverKeyPem } = await loadSandboxApple(config, clock())
@@ -76,7 +78,7 @@ async function startApple(options: ProvidersOptions, faults: Faults) {
     return { addresses: { address, port, control }, close }
   })
   const push = createMovingPush(standIn.find, (server) =>
-    createApplePush({ identity, server: { ...server, ca: rootPem } }),
+    createApplePush({ identity, server: { ...server, ca: rootPem }, onCall }),
   )
   return {
     push,
@@ -92,12 +94,12 @@ async function startApple(options: ProvidersOptions, faults: Faults) {
 }
 
 async function startGoogle(options: ProvidersOptions, faults: Faults) {
-  const { config, identities, url, clock } = options
+  const { config, identities, url, clock, onCall } = options
   const identity = identities.google!
   const { issuerId, clientEmail } = identity
   if (!identities.sandboxed.includes('google')) {
     const callbacks = createCallbackVerifier(issuerId, createRootKeys({ clock }))
-    return { api: createGoogleApi({ identity }), callbacks, sandbox: () => null, close: async () => undefined }
+    return { api: createGoogleApi({ identity, onCall }), callbacks, sandbox: () => null, close: async () => undefined }
   }
   const standIn = await share(options, 'google', async () => {
     const { close, ...addresses } = await startSandboxGoogle({
@@ -126,7 +128,7 @@ async function startGoogle(options: ProvidersOptions, faults: Faults) {
     clock,
   })
   return {
-    api: createGoogleApi({ identity, endpoints }),
+    api: createGoogleApi({ identity, endpoints, onCall }),
     callbacks: createCallbackVerifier(issuerId, rootKeys),
     sandbox() {
       const found = standIn.find()

@@ -6,6 +6,7 @@ import { migrate } from '../storage/migrate.ts'
 import { createStore, type Store } from '../storage/store.ts'
 import type { Platform } from '../wallets/wallet.ts'
 import { createApp } from './app.ts'
+import { certificatesOf, watchCertificates } from './certificates.ts'
 import type { Config } from './config.ts'
 import type { Services } from './context.ts'
 import { createDefinitions } from './definitions.ts'
@@ -17,6 +18,9 @@ import { startWorker } from './jobs/worker.ts'
 import { createLinks } from './links.ts'
 import { choosePort, type Listener, startListener, urlHost } from './listener.ts'
 import type { Logger } from './log.ts'
+import { countNews, countProviderCall } from './metrics/count.ts'
+import { createMetrics } from './metrics/metrics.ts'
+import { startMetrics } from './metrics/start.ts'
 import { createLimits } from './middleware/rate-limit.ts'
 import { createOutbound } from './outbound.ts'
 import { startProviders } from './providers.ts'
@@ -31,6 +35,8 @@ export interface RunningServer {
   /** The listening address; empty for a server that only works. */
   url: string
   publicUrl: string
+  /** Where metrics are served. */
+  metricsUrl: string | undefined
   /** Platforms that run against local stand-ins. */
   sandboxed: Platform[]
   /** An owner token of the workspace `default`, when the database was empty. */
@@ -45,6 +51,8 @@ export interface RunningServer {
 export interface ServeOptions {
   config: Config
   log: Logger
+  /** Of the program, as metrics tell it. */
+  version?: string
   clock?: () => Date
 }
 
@@ -52,10 +60,15 @@ export interface ServeOptions {
  * Migrates the database, checks credentials, and serves.
  * @throws CredentialError, ServerKeyError, DatabaseUrlError, ListenError: each says what to do
  */
-export async function startServer({ config, log, clock = () => new Date() }: ServeOptions): Promise<RunningServer> {
+export async function startServer(options: ServeOptions): Promise<RunningServer> {
+  const { config, log, clock = () => new Date(), version = 'unknown' } = options
   const database = openDatabase(config.databaseUrl)
+  const metrics = createMetrics()
   let wake: (lane: Lane) => void = () => undefined
-  const store = createStore(database, (lane) => wake(lane))
+  const store = createStore(database, {
+    onDue: (lane) => wake(lane),
+    onNews: (news) => countNews(metrics, news),
+  })
   const closers: (() => Promise<void>)[] = [() => database.close()]
   const stopping = new AbortController()
   const workers: (() => Promise<void>)[] = []
@@ -83,7 +96,10 @@ export async function startServer({ config, log, clock = () => new Date() }: Ser
     const wallets = createWallets(identities, { publicUrl, loadImage: (id) => loadImage(store, id) })
     const links = createLinks({ keys, publicUrl, platforms: config.platforms, ttlDays: config.linkTtlDays })
     const issuing = createIssuing(store, wallets)
-    const providers = await startProviders({ config, identities, url, clock, log })
+    const providers = await startProviders({
+      ...{ config, identities, url, clock, log },
+      onCall: (call) => countProviderCall(metrics, call),
+    })
     closers.push(() => providers.close())
     const { push, googleApi: api } = providers
     const google = api && wallets.google && createGoogleSync({ api, wallet: wallets.google, store, issuing, clock })
@@ -103,11 +119,17 @@ export async function startServer({ config, log, clock = () => new Date() }: Ser
         retention: config.retention,
         clock,
         log,
+        metrics,
       },
       stopping: stopping.signal,
       ...(push && { push }),
       ...(google && { google }),
     }
+
+    const certificates = certificatesOf(identities)
+    closers.push(watchCertificates(certificates, { clock, log }).stop)
+    const metricsListener = await startMetrics(services, { config, certificates, version })
+    if (metricsListener) closers.push(metricsListener.close)
 
     let isWorking: (() => boolean) | undefined
     if (config.role !== 'api') {
@@ -124,7 +146,7 @@ export async function startServer({ config, log, clock = () => new Date() }: Ser
       const app = createApp({ services, providers, readiness, limits, trustedProxies: config.trustedProxies })
       listener = await startListener(config.host, port, toNodeHandler(app))
     }
-    return { url, publicUrl, sandboxed: identities.sandboxed, firstToken, close }
+    return { url, publicUrl, metricsUrl: metricsListener?.url, sandboxed: identities.sandboxed, firstToken, close }
   } catch (error) {
     await close()
     throw error

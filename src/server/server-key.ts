@@ -20,18 +20,14 @@ const FINGERPRINT = 'server-key-fingerprint'
  * @throws ServerKeyError
  */
 export async function loadServerKeys(config: Config, store: Store): Promise<ServerKeys> {
-  const current = parseServerKey(config.serverKey ?? (await readOrCreateKeyFile(config)))
+  const current = parseServerKey((await findServerKey(config)) ?? (await createKeyFile(config)))
   const previous = config.previousServerKeys.map(parseServerKey)
   const known = await store.transaction((tx) => tx.settings.insert(FINGERPRINT, fingerprint(current)))
-  if (known === fingerprint(current)) return { current, previous }
-  if (!previous.some((key) => fingerprint(key) === known)) {
-    throw new ServerKeyError(
-      'The server key is not the one this database was made with. Give the right one (PASSES_SERVER_KEY), or, to rotate ' +
-        'it, name the old one in PASSES_PREVIOUS_SERVER_KEYS.',
-    )
-  }
-  await store.transaction((tx) => tx.settings.update(FINGERPRINT, fingerprint(current)))
-  return { current, previous }
+  const keys = { current, previous }
+  assertKeyOf(known, keys)
+  if (known !== fingerprint(current))
+    await store.transaction((tx) => tx.settings.update(FINGERPRINT, fingerprint(current)))
+  return keys
 }
 
 /** How the key beside a SQLite database stands to the one that its data was made with. */
@@ -41,7 +37,7 @@ export type KeyState = 'matches' | 'missing' | 'differs' | 'unused'
 export async function keyStateOf(draft: string, database: string): Promise<KeyState> {
   const opened = openDatabase(`sqlite:${draft}`)
   try {
-    const known = await createStore(opened).settings.find(FINGERPRINT)
+    const known = await findFingerprint(createStore(opened))
     if (known === undefined) return 'unused'
     const file = serverKeyFile({ databaseUrl: `sqlite:${database}` })!
     if (!existsSync(file)) return 'missing'
@@ -51,14 +47,37 @@ export async function keyStateOf(draft: string, database: string): Promise<KeySt
   }
 }
 
-async function readOrCreateKeyFile(config: Config): Promise<string> {
+/**
+ * The key as configured, or what the file beside SQLite holds; undefined where the first start will make that file.
+ * @throws ServerKeyError
+ */
+export async function findServerKey(config: Config): Promise<string | undefined> {
+  if (config.serverKey !== undefined) return config.serverKey
   const file = serverKeyFile(config)
   if (!file) {
     throw new ServerKeyError(
       'PostgreSQL needs the server key in PASSES_SERVER_KEY. Make one with: openssl rand -hex 32',
     )
   }
-  if (existsSync(file)) return readFile(file, 'utf8')
+  return existsSync(file) ? readFile(file, 'utf8') : undefined
+}
+
+/** The fingerprint of the key that a database was made with; undefined for one that no server has used yet. */
+export function findFingerprint(store: Store): Promise<string | undefined> {
+  return store.settings.find(FINGERPRINT)
+}
+
+/** @throws ServerKeyError where the database was made with neither of the keys */
+export function assertKeyOf(known: string, { current, previous }: ServerKeys): void {
+  if ([current, ...previous].some((key) => fingerprint(key) === known)) return
+  throw new ServerKeyError(
+    'The server key is not the one this database was made with. Give the right one (PASSES_SERVER_KEY), or, to rotate ' +
+      'it, name the old one in PASSES_PREVIOUS_SERVER_KEYS.',
+  )
+}
+
+async function createKeyFile(config: Config): Promise<string> {
+  const file = serverKeyFile(config)!
   const draft = `${file}.${randomUUID()}`
   await writeFile(draft, `${newServerKey()}\n`, { mode: 0o600, flush: true })
   try {

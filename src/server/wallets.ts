@@ -1,4 +1,4 @@
-import { type AppleIdentity, parseAppleIdentity } from '../wallets/apple/identity.ts'
+import { type AppleCredentials, type AppleIdentity, parseAppleIdentity } from '../wallets/apple/identity.ts'
 import { type AppleWallet, createAppleWallet } from '../wallets/apple/wallet.ts'
 import { type GoogleIdentity, parseGoogleIdentity } from '../wallets/google/identity.ts'
 import { createGoogleWallet, type GoogleWallet } from '../wallets/google/wallet.ts'
@@ -25,6 +25,20 @@ export interface Identities {
  * @throws CredentialError
  */
 export async function loadIdentities(config: Config, at: Date): Promise<Identities> {
+  const sandboxed = sandboxedPlatforms(config)
+  const has = (platform: Platform) => config.platforms.includes(platform)
+  return {
+    ...(has('apple') && { apple: await loadApple(config, sandboxed.includes('apple'), at) }),
+    ...(has('google') && { google: await loadGoogle(config, sandboxed.includes('google')) }),
+    sandboxed,
+  }
+}
+
+/**
+ * The configured platforms that have no credentials.
+ * @throws CredentialError in production, where there must be none
+ */
+export function sandboxedPlatforms(config: Config): Platform[] {
   const sandboxed = config.platforms.filter((platform) => !hasCredentials(config, platform))
   if (config.isProduction && sandboxed.length > 0) {
     throw new CredentialError(
@@ -32,12 +46,7 @@ export async function loadIdentities(config: Config, at: Date): Promise<Identiti
         'platform out with --platforms.',
     )
   }
-  const has = (platform: Platform) => config.platforms.includes(platform)
-  return {
-    ...(has('apple') && { apple: await loadApple(config, sandboxed.includes('apple'), at) }),
-    ...(has('google') && { google: await loadGoogle(config, sandboxed.includes('google')) }),
-    sandboxed,
-  }
+  return sandboxed
 }
 
 export function createWallets(identities: Identities, options: { publicUrl: string; loadImage: LoadImage }): Wallets {
@@ -53,7 +62,7 @@ export function createWallets(identities: Identities, options: { publicUrl: stri
   }
 }
 
-function hasCredentials({ apple, google }: Config, platform: Platform): boolean {
+export function hasCredentials({ apple, google }: Config, platform: Platform): boolean {
   return platform === 'apple'
     ? [apple.certificate, apple.key, apple.wwdr].some((value) => value !== undefined)
     : google.serviceAccount !== undefined
@@ -61,26 +70,35 @@ function hasCredentials({ apple, google }: Config, platform: Platform): boolean 
 
 async function loadApple(config: Config, isSandboxed: boolean, at: Date): Promise<AppleIdentity> {
   if (isSandboxed) return (await loadSandboxApple(config, at)).identity
-  const { certificate, key, keyPassphrase, wwdr, passTypeIdentifier, teamIdentifier } = config.apple
-  return parseAppleIdentity(
-    {
-      certificate: readSecret(required(certificate, '--apple-certificate'), '--apple-certificate'),
-      key: {
-        ...readSecret(required(key, '--apple-key'), '--apple-key'),
-        ...(keyPassphrase !== undefined && { passphrase: keyPassphrase }),
-      },
-      wwdr: readSecret(required(wwdr, '--apple-wwdr'), '--apple-wwdr'),
-      ...(passTypeIdentifier !== undefined && { passTypeIdentifier }),
-      ...(teamIdentifier !== undefined && { teamIdentifier }),
+  return parseAppleIdentity(readAppleCredentials(config), at)
+}
+
+/**
+ * What stands in the files, not looked at yet.
+ * @throws CredentialError
+ */
+export function readAppleCredentials({ apple }: Pick<Config, 'apple'>): AppleCredentials {
+  const { certificate, key, keyPassphrase, wwdr, passTypeIdentifier, teamIdentifier } = apple
+  return {
+    certificate: readSecret(required(certificate, '--apple-certificate'), '--apple-certificate'),
+    key: {
+      ...readSecret(required(key, '--apple-key'), '--apple-key'),
+      ...(keyPassphrase !== undefined && { passphrase: keyPassphrase }),
     },
-    at,
-  )
+    wwdr: readSecret(required(wwdr, '--apple-wwdr'), '--apple-wwdr'),
+    ...(passTypeIdentifier !== undefined && { passTypeIdentifier }),
+    ...(teamIdentifier !== undefined && { teamIdentifier }),
+  }
 }
 
 async function loadGoogle(config: Config, isSandboxed: boolean): Promise<GoogleIdentity> {
-  if (isSandboxed) return loadSandboxGoogle(config)
-  const { source, pem } = readSecret(required(config.google.serviceAccount, '--google-key'), '--google-key')
-  return parseGoogleIdentity({ source, json: pem.toString() }, required(config.google.issuerId, '--google-issuer-id'))
+  return isSandboxed ? loadSandboxGoogle(config) : readGoogleIdentity(config)
+}
+
+/** @throws CredentialError */
+export function readGoogleIdentity({ google }: Pick<Config, 'google'>): GoogleIdentity {
+  const { source, pem } = readSecret(required(google.serviceAccount, '--google-key'), '--google-key')
+  return parseGoogleIdentity({ source, json: pem.toString() }, required(google.issuerId, '--google-issuer-id'))
 }
 
 function required(value: string | undefined, flag: string): string {

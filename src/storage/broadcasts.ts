@@ -7,6 +7,7 @@ import { constant, deleteReturningIds, forUpdate, idsMadeAt, insertSelected } fr
 import { whereIssuedAt } from './issued-span.ts'
 import { type ListPage, type ListSpec, listPage, NEWEST_FIRST, type PageRequest } from './list.ts'
 import { moment } from './moment.ts'
+import type { Tell } from './news.ts'
 
 /** Passes behind the first id (null: from the start) up to the last (null: to the end). */
 export interface FanOutChunk {
@@ -59,9 +60,11 @@ const SPEC: ListSpec = { name: 'broadcasts', id: 'broadcasts.id', sorts: { creat
 
 export class Broadcasts {
   private readonly db: Knex
+  private readonly tell: Tell
 
-  constructor(db: Knex) {
+  constructor(db: Knex, tell: Tell) {
     this.db = db
+    this.tell = tell
   }
 
   /** False when the idempotency key is taken, by a row of before or of a racing request. */
@@ -159,6 +162,7 @@ export class Broadcasts {
         fanned_out: this.db.raw('fanned_out + ?', [made]),
         updated_at: now,
       })
+    if (chunk.upTo === null) this.tell({ what: 'broadcast' })
     return made
   }
 

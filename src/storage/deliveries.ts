@@ -12,9 +12,11 @@ import {
   toDeliveryRow,
   toProgress,
 } from './delivery-row.ts'
-import { forUpdate, insertJson, insertMany, isInJson, isNotInJson, type JsonColumns, runPrepared } from './dialect.ts'
+import { forUpdate, insertMany, isInJson, isNotInJson, runPrepared } from './dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from './list.ts'
 import { moment } from './moment.ts'
+import type { Tell } from './news.ts'
+import { insertAttempts, listAttempts } from './webhook-attempts.ts'
 
 /** An endpoint that something is sent to. */
 export interface Target {
@@ -61,24 +63,16 @@ const SPEC: ListSpec = {
   sorts: { createdAt: { key: 'webhook_deliveries.id' } },
 }
 
-const ATTEMPT_COLUMNS: JsonColumns = {
-  workspace_id: 'uuid',
-  delivery_id: 'uuid',
-  number: 'integer',
-  started_at: 'bigint',
-  duration_ms: 'integer',
-  response_code: 'integer',
-  error: 'text',
-}
-
 const ENDED_WITH_ENDPOINT = 'The webhook was disabled or deleted.'
 
 /** Events on their way to endpoints, and every attempt that was made. */
 export class Deliveries {
   private readonly db: Knex
+  private readonly tell: Tell
 
-  constructor(db: Knex) {
+  constructor(db: Knex, tell: Tell) {
     this.db = db
+    this.tell = tell
   }
 
   async insert(workspaceId: string, pairs: { event: EventRow; target: Target }[], at: Date): Promise<StoredDelivery[]> {
@@ -99,16 +93,8 @@ export class Deliveries {
   }
 
   /** Oldest first. */
-  async listAttempts(workspaceId: string, deliveryId: string): Promise<Attempt[]> {
-    const rows = await this.db('webhook_attempts')
-      .where({ workspace_id: workspaceId, delivery_id: deliveryId })
-      .orderBy('number')
-    return rows.map((row) => ({
-      at: new Date(row.started_at).toISOString(),
-      durationMs: row.duration_ms,
-      responseCode: row.response_code,
-      error: row.error,
-    }))
+  listAttempts(workspaceId: string, deliveryId: string): Promise<Attempt[]> {
+    return listAttempts(this.db, workspaceId, deliveryId)
   }
 
   async list(workspaceId: string, request: DeliveryFilters): Promise<ListPage<StoredDelivery>> {
@@ -189,16 +175,8 @@ export class Deliveries {
     })
     if (made.length === 0) return
     await writeProgress(this.db, made, at)
-    const rowOf = ({ id, attempt, progress }: (typeof made)[number]) => ({
-      workspace_id: workspaceId,
-      delivery_id: id,
-      number: progress.attemptCount,
-      started_at: attempt.startedAt.getTime(),
-      duration_ms: attempt.durationMs,
-      response_code: attempt.outcome.responseCode,
-      error: attempt.outcome.error,
-    })
-    await insertJson(this.db, 'webhook_attempts', ATTEMPT_COLUMNS, made.map(rowOf))
+    await insertAttempts(this.db, workspaceId, made)
+    for (const { progress } of made) this.tell({ what: 'attempt', status: progress.status })
   }
 
   /** True where something still waits for an older generation of the endpoint. */

@@ -5,6 +5,7 @@ import type { Deliveries, Target } from './deliveries.ts'
 import type { StoredDelivery } from './delivery-row.ts'
 import { insertMany, runPrepared } from './dialect.ts'
 import type { Jobs } from './jobs.ts'
+import type { Tell } from './news.ts'
 
 export interface NewEvent<T extends EventType = EventType> {
   type: T
@@ -26,11 +27,13 @@ export class Events {
   private readonly db: Knex
   private readonly deliveries: Deliveries
   private readonly jobs: Jobs
+  private readonly tell: Tell
 
-  constructor(db: Knex, deliveries: Deliveries, jobs: Jobs) {
+  constructor(db: Knex, deliveries: Deliveries, jobs: Jobs, tell: Tell) {
     this.db = db
     this.deliveries = deliveries
     this.jobs = jobs
+    this.tell = tell
   }
 
   async insert(workspaceId: string, events: NewEvent[], at: Date): Promise<void> {
@@ -64,6 +67,7 @@ export class Events {
       created_at: at.getTime(),
     }))
     await insertMany(this.db, 'events', rows)
+    for (const { type } of events) this.tell({ what: 'event', type })
     return rows
   }
 

@@ -178,14 +178,14 @@ export class Jobs {
     return jobs.filter((job) => done.has(job.id))
   }
 
-  /** Gives jobs back to run later. */
-  async retry(jobs: Job[], runAt: Date, error: string): Promise<void> {
-    await this.held(jobs).update({ claim_token: null, run_at: runAt.getTime(), last_error: error })
+  /** Gives jobs back to run later, and returns how many of them were still ours. */
+  async retry(jobs: Job[], runAt: Date, error: string): Promise<number> {
+    return this.held(jobs).update({ claim_token: null, run_at: runAt.getTime(), last_error: error })
   }
 
-  /** Gives jobs back that could not even begin: the run does not count. */
-  async putOff(jobs: Job[], runAt: Date): Promise<void> {
-    await this.held(jobs).update({
+  /** Gives jobs back that could not even begin: the run does not count. As retry. */
+  async putOff(jobs: Job[], runAt: Date): Promise<number> {
+    return this.held(jobs).update({
       ...{ claim_token: null, run_at: runAt.getTime() },
       attempts: this.db.raw('attempts - 1'),
     })

@@ -3,6 +3,7 @@ import type { MessageOptions, Platform } from '../core/contract/notifications.ts
 import { CAP_WINDOW_MS } from '../core/rules/google-cap.ts'
 import { deleteReturningIds, forUpdate, NEVER } from './dialect.ts'
 import { type ListPage, type ListSpec, listPage, NEWEST_FIRST, type PageRequest } from './list.ts'
+import type { Tell } from './news.ts'
 import {
   type NotificationRow,
   type StoredNotification,
@@ -43,9 +44,11 @@ const MAX_PLACES = 1_000
 
 export class Notifications {
   private readonly db: Knex
+  private readonly tell: Tell
 
-  constructor(db: Knex) {
+  constructor(db: Knex, tell: Tell) {
     this.db = db
+    this.tell = tell
   }
 
   /** False when the idempotency key is taken, by a row of before or of a racing request. */
@@ -155,6 +158,12 @@ export class Notifications {
         .whereIn('id', ids)
         .update({ ...JSON.parse(change), updated_at: at.getTime() })
     }
+    for (const change of changes.values()) this.tellEnd(change)
+  }
+
+  private tellEnd({ apple_status: apple, google_status: google }: NotificationChange): void {
+    if (apple && apple !== 'PENDING') this.tell({ what: 'notification', platform: 'apple', status: apple })
+    if (google && google !== 'PENDING') this.tell({ what: 'notification', platform: 'google', status: google })
   }
 
   private async first(workspaceId: string, where: object): Promise<StoredNotification | undefined> {

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { insertMany } from './dialect.ts'
 import type { ListPage } from './list.ts'
+import type { Tell } from './news.ts'
 import { listScans, type ScanListRequest } from './scan-list.ts'
 import { type ScanRow, type StoredScan, toScan, toScanRow } from './scan-row.ts'
 import { countScans, type ScanFigures, type ScanStatsRequest } from './scan-stats.ts'
@@ -8,9 +9,11 @@ import { countScans, type ScanFigures, type ScanStatsRequest } from './scan-stat
 /** The ledger: every attempt and every reversal. The database itself refuses to change or delete what stands in it. */
 export class Scans {
   private readonly db: Knex
+  private readonly tell: Tell
 
-  constructor(db: Knex) {
+  constructor(db: Knex, tell: Tell) {
     this.db = db
+    this.tell = tell
   }
 
   /**
@@ -24,7 +27,11 @@ export class Scans {
       scans.map((scan) => toScanRow(workspaceId, scan)),
       'on conflict (workspace_id, external_ref) do nothing returning id',
     )
-    return new Set(rows.map((row) => row.id))
+    const inserted = new Set(rows.map((row) => row.id))
+    for (const { id, result, reason, verified } of scans) {
+      if (inserted.has(id)) this.tell({ what: 'scan', result, reason, verified })
+    }
+    return inserted
   }
 
   async find(workspaceId: string, id: string): Promise<StoredScan | undefined> {

@@ -11,9 +11,12 @@ import { Events } from './events.ts'
 import { GoogleObjects } from './google-objects.ts'
 import { Identifiers } from './identifiers.ts'
 import { Images } from './images.ts'
-import { Jobs, type Lane } from './jobs.ts'
+import type { Jobs, Lane } from './jobs.ts'
 import { Leases } from './leases.ts'
+import type { News, StoreListener } from './news.ts'
 import { Notifications } from './notifications.ts'
+import { ObservedJobs } from './observed-jobs.ts'
+import { Overviews } from './overview.ts'
 import { Passes } from './passes.ts'
 import { Projects } from './projects.ts'
 import { Registrations } from './registrations.ts'
@@ -49,6 +52,7 @@ export interface Repositories {
   doorList: DoorList
   jobs: Jobs
   backlog: Backlog
+  overviews: Overviews
   events: Events
   auditLog: AuditLog
   erasure: Erasure
@@ -63,25 +67,29 @@ export interface Store extends Repositories {
   transaction<T>(work: (tx: Repositories) => Promise<T>): Promise<T>
 }
 
-/** @param onJobs told after each commit that made jobs due, and in which lane, so that a worker here wakes at once. */
-export function createStore(database: Database, onJobs: (lane: Lane) => void = () => undefined): Store {
-  const reads = repositories(database.reader, () => {
-    throw new Error('Jobs are inserted inside a transaction')
-  })
+export function createStore(database: Database, listener: StoreListener = {}): Store {
+  const reads = repositories(database.reader, { onDue: refuseWrite, onNews: refuseWrite })
   return {
     ...reads,
     async transaction(work) {
       const due = new Set<Lane>()
-      const result = await database.writer.transaction((tx) => work(repositories(tx, (lane) => due.add(lane))))
-      for (const lane of due) onJobs(lane)
+      const news: News[] = []
+      const collect = { onDue: (lane: Lane) => due.add(lane), onNews: (one: News) => news.push(one) }
+      const result = await database.writer.transaction((tx) => work(repositories(tx, collect)))
+      for (const lane of due) listener.onDue?.(lane)
+      for (const one of news) listener.onNews?.(one)
       return result
     },
   }
 }
 
-function repositories(db: Knex, onJobs: (lane: Lane) => void): Repositories {
-  const deliveries = new Deliveries(db)
-  const jobs = new Jobs(db, onJobs)
+function refuseWrite(): never {
+  throw new Error('Jobs and events are written inside a transaction')
+}
+
+function repositories(db: Knex, { onDue, onNews }: Required<StoreListener>): Repositories {
+  const deliveries = new Deliveries(db, onNews)
+  const jobs = new ObservedJobs(db, onDue, onNews)
   return {
     settings: new Settings(db),
     workspaces: new Workspaces(db),
@@ -93,15 +101,16 @@ function repositories(db: Knex, onJobs: (lane: Lane) => void): Repositories {
     passes: new Passes(db),
     registrations: new Registrations(db),
     googleObjects: new GoogleObjects(db),
-    notifications: new Notifications(db),
-    broadcasts: new Broadcasts(db),
+    notifications: new Notifications(db, onNews),
+    broadcasts: new Broadcasts(db, onNews),
     webhooks: new Webhooks(db),
     deliveries,
     jobs,
     backlog: new Backlog(db),
-    events: new Events(db, deliveries, jobs),
+    overviews: new Overviews(db),
+    events: new Events(db, deliveries, jobs, onNews),
     identifiers: new Identifiers(db),
-    scans: new Scans(db),
+    scans: new Scans(db, onNews),
     acceptedScans: new AcceptedScans(db),
     doorList: new DoorList(db),
     auditLog: new AuditLog(db),

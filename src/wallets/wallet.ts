@@ -20,6 +20,14 @@ export interface WalletPass {
 /** Reads the bytes of an image, PNG or JPEG, by its id; throws where there is none. */
 export type LoadImage = (id: string) => Promise<Uint8Array>
 
+/** One exchange with a platform, for whoever keeps count. */
+export interface ProviderCall {
+  provider: 'apns' | 'google'
+  /** What became of it; an exchange with APNs holds many pushes. */
+  outcomes: string[]
+  seconds: number
+}
+
 /** A credential that cannot work: says which file or setting, why, and what to do. Stops the start of the server. */
 export class CredentialError extends Error {
   override readonly name = 'CredentialError'

@@ -73,7 +73,10 @@ test.each(dialects)(
 
 test('the password of a database stands in nothing that is printed', async () => {
   const { stdout, stderr, exitCode } = await run(['serve', '--json', '--log-level', 'trace'], undefined, {
-    env: { PASSES_DATABASE_URL: 'postgres://passes:planted-password@127.0.0.1:1/passes', PASSES_SERVER_KEY: SERVER_KEY },
+    env: {
+      PASSES_DATABASE_URL: 'postgres://passes:planted-password@127.0.0.1:1/passes',
+      PASSES_SERVER_KEY: SERVER_KEY,
+    },
   })
   expect(exitCode).not.toBe(0)
   expect(stderr).toContain('127.0.0.1')

@@ -25,6 +25,8 @@ export interface ServerOptions {
 
 export interface TestServer {
   url: string
+  /** Null where it serves none. */
+  metricsUrl: string | null
   token: string
   database: string
   client: Client
@@ -72,6 +74,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   cleanUp(() => client.close())
   return {
     url: started.url,
+    metricsUrl: started.metricsUrl,
     token,
     database,
     client,
@@ -101,7 +104,8 @@ async function firstJson(stdout: Readable, stderr: () => string) {
   let text = ''
   for await (const chunk of stdout) {
     text += chunk
-    if (text.endsWith('}\n')) return JSON.parse(text) as { url: string; token: string | null }
+    if (text.endsWith('}\n'))
+      return JSON.parse(text) as { url: string; metricsUrl: string | null; token: string | null }
   }
   throw new Error(`The server did not start: ${stderr()}`)
 }

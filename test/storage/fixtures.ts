@@ -30,7 +30,7 @@ export async function openTestStore(dialect: TestDialect, onJobs?: (lane: Lane) 
   const url = await emptyDatabase(dialect)
   const database = openTestDatabase(url)
   await migrate(database)
-  return { url, database, store: createStore(database, onJobs) }
+  return { url, database, store: createStore(database, onJobs && { onDue: onJobs }) }
 }
 
 /** Another connection to a database, as another server has, closed after the test. */

@@ -1,5 +1,5 @@
 import { createPublicKey } from 'node:crypto'
-import { pino } from 'pino'
+import { type Logger, pino } from 'pino'
 import { afterAll, beforeAll, expect } from 'vitest'
 import type { ErrorBody } from '../../src/core/errors.ts'
 import type { Route, RouteCall, RouteResult } from '../../src/core/route.ts'
@@ -10,6 +10,8 @@ import { createGoogleSync } from '../../src/server/google-sync.ts'
 import { createIssuing } from '../../src/server/issuing.ts'
 import { jobHandlers } from '../../src/server/jobs/handlers.ts'
 import { createLinks } from '../../src/server/links.ts'
+import { countNews } from '../../src/server/metrics/count.ts'
+import { createMetrics } from '../../src/server/metrics/metrics.ts'
 import { createLimits } from '../../src/server/middleware/rate-limit.ts'
 import type { OutboundOptions } from '../../src/server/outbound.ts'
 import { createToken, type TokenOptions } from '../../src/server/tokens.ts'
@@ -31,6 +33,8 @@ import { webhookServices } from './webhooks.ts'
 
 export interface ApiOptions {
   rateLimit?: { perSecond: number; burst: number }
+  /** A silent one by default. */
+  log?: Logger
   readiness?: () => Promise<Record<string, boolean>>
   /** How webhooks are sent; to no host at all by default. */
   outbound?: Partial<OutboundOptions>
@@ -88,7 +92,8 @@ export class Api {
   app!: ReturnType<typeof createApp>
 
   start(database: Database, identities: Identities, googleApi: GoogleApi, options: ApiOptions): void {
-    const store = createStore(database)
+    const metrics = createMetrics()
+    const store = createStore(database, { onNews: (news) => countNews(metrics, news) })
     const wallets = createWallets(identities, {
       publicUrl,
       loadImage: async (id) => (await store.images.findPublic(id))!.data,
@@ -110,7 +115,8 @@ export class Api {
       google: createGoogleSync({ api: googleApi, wallet: wallets.google!, store, issuing, clock }),
       ...webhookServices(options.outbound),
       clock,
-      log: pino({ level: 'silent' }),
+      log: options.log ?? pino({ level: 'silent' }),
+      metrics,
     }
     this.app = createApp({
       services: this.services,

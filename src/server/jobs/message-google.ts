@@ -8,6 +8,7 @@ import type { Repositories } from '../../storage/store.ts'
 import { GoogleApiError } from '../../wallets/google/api-error.ts'
 import type { Services } from '../context.ts'
 import { giveBack, isHeldBack } from './give-back.ts'
+import { logPlatformCall } from './log-platform-call.ts'
 
 /**
  * Sends Google the texts of notifications. The id of the notification is the id of the message, and from the second run
@@ -71,6 +72,7 @@ async function send(
   try {
     // A platform that is no longer configured reaches nobody.
     await google?.message(pass, { id, header: options.google?.header, body, mayBeThere, isBulk })
+    if (google) logPlatformCall(log, job, { provider: 'google', passId: pass.id, outcome: 'sent' })
     return { change: { google_status: google ? 'SENT' : 'SKIPPED' } }
   } catch (cause) {
     if (!(cause instanceof GoogleApiError)) log.error({ err: cause, notificationId: id }, 'a message was not sent')

@@ -84,7 +84,7 @@ export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Serv
 
   async function fly(delivery: DueDelivery): Promise<void> {
     try {
-      const made = await attempt(endpoint!.url, delivery, secrets, services)
+      const made = await attempt(endpoint!, delivery, secrets, services)
       if (!hold.lost.aborted) ledger.add(made)
     } catch (error) {
       onFailure(error)
@@ -134,15 +134,30 @@ export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Serv
 
 /** One request with a signature of its own. */
 async function attempt(
-  url: string,
+  webhook: StoredWebhook,
   delivery: DueDelivery,
   secrets: string[],
-  { outbound, clock }: Services,
+  services: Services,
 ): Promise<MadeAttempt> {
+  const { outbound, clock, metrics } = services
   const startedAt = clock()
   const began = performance.now()
   const signature = sign(delivery.payload, secrets, startedAt)
-  const outcome = await outbound.post(url, delivery.payload, { [SIGNATURE_HEADER]: signature })
-  const durationMs = Math.round(performance.now() - began)
-  return { delivery, outcome, startedAt, at: clock(), durationMs, jitter: Math.random() }
+  const outcome = await outbound.post(webhook.url, delivery.payload, { [SIGNATURE_HEADER]: signature })
+  const milliseconds = performance.now() - began
+  metrics.webhookSeconds.observe(milliseconds / 1000)
+  const durationMs = Math.round(milliseconds)
+  const made = { delivery, outcome, startedAt, at: clock(), durationMs, jitter: Math.random() }
+  logAttempt(webhook, made, services)
+  return made
+}
+
+/** Where it went is the customer's affair: an address may hold a secret. */
+function logAttempt({ id, workspaceId }: StoredWebhook, made: MadeAttempt, { log }: Services): void {
+  const { delivery, outcome, durationMs } = made
+  const level = outcome.error === null ? 'debug' : 'info'
+  if (!log.isLevelEnabled(level)) return
+  const { correlationId, type } = JSON.parse(delivery.payload) as { correlationId: string | null; type: string }
+  const facts = { correlationId, deliveryId: delivery.id, type, webhookId: id, workspaceId }
+  log[level]({ ...facts, ...outcome, ms: durationMs }, 'webhook attempt')
 }

@@ -5,6 +5,7 @@ import type { Registration } from '../../storage/registrations.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { PushResult } from '../../wallets/apple/push.ts'
 import type { Services } from '../context.ts'
+import { logPlatformCall } from './log-platform-call.ts'
 import { type Sending, startSending } from './start-sending.ts'
 
 /**
@@ -42,7 +43,7 @@ async function sendSome(workspaceId: string, jobs: Job[], services: Services): P
 }
 
 async function push(workspaceId: string, sendings: Sending[], services: Services): Promise<void> {
-  const { store, push: apple, clock } = services
+  const { store, push: apple, clock, log } = services
   const passIds = sendings.map(({ notification }) => notification.passId)
   // Announced before the push, so that a phone that asks at once is told.
   await store.transaction((tx) => tx.registrations.announce(workspaceId, passIds))
@@ -65,6 +66,13 @@ async function push(workspaceId: string, sendings: Sending[], services: Services
     await recordPushes(tx, workspaceId, [...byPass.values()].flat(), at)
     await settle(tx, workspaceId, ours, byPass, at)
   })
+  const reached = new Map(registrations.map(({ passId, pushToken }) => [passId, results.get(pushToken)?.outcome]))
+  for (const { job, notification } of sendings) {
+    const outcome = reached.get(notification.passId) === 'sent' ? 'sent' : 'failed'
+    if (reached.has(notification.passId)) {
+      logPlatformCall(log, job, { provider: 'apns', passId: notification.passId, outcome })
+    }
+  }
 }
 
 const NO_ANSWER = { outcome: 'failed', reason: 'no answer' } as const

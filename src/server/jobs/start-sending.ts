@@ -43,7 +43,7 @@ export async function startSending(
     tx,
     workspaceId,
     fresh.filter(({ id }) => isPending(changes.get(id)?.apple_status)),
-    at,
+    { jobs, at },
   )
   await queueGoogle(tx, jobs, (id) => isPending(changes.get(id)?.google_status), at)
 
@@ -115,18 +115,20 @@ async function showOnApple(
   tx: Repositories,
   workspaceId: string,
   notifications: StoredNotification[],
-  at: Date,
+  { jobs, at }: { jobs: Job[]; at: Date },
 ): Promise<void> {
   if (notifications.length === 0) return
   const passIds = notifications.map(({ passId }) => passId)
   const ids = notifications.map(({ id }) => id)
   await tx.passes.setMessages(workspaceId, passIds, ids, at)
   const behind = await tx.googleObjects.keepCurrent(workspaceId, passIds)
+  const causes = new Map(jobs.map((job) => [job.subject, job.correlationId]))
+  const notificationOf = new Map(notifications.map(({ id, passId }) => [passId, id]))
   const updates = behind.map((subject) => ({
     workspaceId,
     kind: 'update-google' as const,
     subject,
-    correlationId: null,
+    correlationId: causes.get(notificationOf.get(subject)!) ?? null,
   }))
   await tx.jobs.insertOnce(updates, at)
 }

@@ -2,6 +2,7 @@ import type { Job } from '../../storage/jobs.ts'
 import type { Services } from '../context.ts'
 import type { GoogleSync } from '../google-sync.ts'
 import { giveBack, isHeldBack } from './give-back.ts'
+import { logPlatformCall } from './log-platform-call.ts'
 
 /** Sends Google the objects of changed passes as they now stand. What Google has already is not sent again. */
 export async function updateGoogleObjects(jobs: Job[], services: Services): Promise<void> {
@@ -24,8 +25,11 @@ async function updateObject(job: Job, services: Services): Promise<void> {
   }
 }
 
-async function sendIfBehind({ workspaceId, subject }: Job, { store }: Services, google: GoogleSync): Promise<void> {
+async function sendIfBehind(job: Job, { store, log }: Services, google: GoogleSync): Promise<void> {
+  const { workspaceId, subject } = job
   const [object] = await store.googleObjects.list(workspaceId, [subject])
   const pass = object && (await store.passes.find(workspaceId, subject))
-  if (pass && object.sentVersion < pass.walletVersion) await google.update(pass)
+  if (!pass || object.sentVersion >= pass.walletVersion) return
+  await google.update(pass)
+  logPlatformCall(log, job, { provider: 'google', passId: pass.id, outcome: 'sent' })
 }

@@ -3,6 +3,7 @@ import type { Behind } from '../../storage/registrations.ts'
 import type { PushResult } from '../../wallets/apple/push.ts'
 import type { Services } from '../context.ts'
 import { giveBack } from './give-back.ts'
+import { logPlatformCall } from './log-platform-call.ts'
 
 /**
  * Tells the phones of Apple that hold a pass that it changed; they fetch it by themselves. What fails is tried again; what
@@ -30,6 +31,7 @@ async function updateInWorkspace(workspaceId: string, jobs: Job[], services: Ser
   // One push says "look" for every pass that the phone holds.
   const tokens = [...new Set(behind.map(({ pushToken }) => pushToken))]
   const results = push && tokens.length > 0 ? await push.send(tokens) : []
+  logPushes(jobs, sorted(behind, results), services)
 
   await store.transaction(async (tx) => {
     const at = clock()
@@ -56,6 +58,15 @@ async function updateInWorkspace(workspaceId: string, jobs: Job[], services: Ser
       if (error !== undefined) await giveBack(tx, job, new Error(error), at)
     }
   })
+}
+
+function logPushes(jobs: Job[], { sent, failed }: ReturnType<typeof sorted>, { log }: Services): void {
+  const outcomes = new Map<string, 'sent' | 'failed'>(sent.map(({ passId }) => [passId, 'sent']))
+  for (const { passId } of [...failed.values()].flat()) outcomes.set(passId, 'failed')
+  for (const job of jobs) {
+    const outcome = outcomes.get(job.subject)
+    if (outcome) logPlatformCall(log, job, { provider: 'apns', passId: job.subject, outcome })
+  }
 }
 
 /** Registrations by what became of the push to their device; failed ones by the error, since most share one. */

@@ -55,7 +55,7 @@ function startLane(services: Services, lane: Lane, options: WorkerOptions) {
   const { handlers, giveUp = {}, leaseSeconds = 10, pollSeconds = 1 } = options
   const { batchSize, batches } = options.lanes[lane]
   const pollMilliseconds = pollSeconds * 1000
-  const { store, clock, log } = services
+  const { store, clock, log, metrics } = services
   const inFlight = new Set<Promise<void>>()
   let isStopping = false
   let isWoken = false
@@ -147,12 +147,24 @@ function startLane(services: Services, lane: Lane, options: WorkerOptions) {
   }
 
   async function run(kind: JobKind, jobs: Job[]): Promise<void> {
+    const began = performance.now()
     try {
       await handlers[kind](jobs, services)
+      note(kind, jobs, performance.now() - began)
     } catch (error) {
       // One that cannot work must not hold up those that were claimed beside it: each gets a run of its own.
       if (jobs.length > 1) for (const job of jobs) await run(kind, [job])
       else await giveUpOrBack(jobs[0]!, error)
+    }
+  }
+
+  /** Time is that of the batch: its jobs share their statements. */
+  function note(kind: JobKind, jobs: Job[], milliseconds: number): void {
+    metrics.jobSeconds.observe({ kind }, milliseconds / 1000)
+    if (!log.isLevelEnabled('debug')) return
+    const ms = Math.round(milliseconds)
+    for (const { subject, workspaceId, correlationId, attempts } of jobs) {
+      log.debug({ correlationId, kind, subject, workspaceId, attempts, ms }, 'job ran')
     }
   }
 

@@ -11,6 +11,10 @@ export function correlationIdOf(event: H3Event): string {
   return context.correlationId
 }
 
+/** An access token in the wrong header: it would be logged, stored, and sent to webhooks. */
+const TOKEN = /psk_[0-9A-Za-z]{38}/
+
 function usable(given: string | null): string | undefined {
-  return given !== null && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : undefined
+  const isUsable = given !== null && /^[A-Za-z0-9._-]{1,128}$/.test(given) && !TOKEN.test(given)
+  return isUsable ? given : undefined
 }

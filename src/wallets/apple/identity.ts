@@ -45,32 +45,49 @@ export function parseAppleIdentity(credentials: AppleCredentials, at: Date): App
   const leaf = parseCertificate(credentials.certificate, 'pass certificate')
   const wwdr = parseCertificate(credentials.wwdr, 'WWDR certificate')
   const key = parseKey(credentials.key)
-  const from = credentials.certificate.source
-
-  if (!leaf.checkPrivateKey(key)) {
-    throw new CredentialError(
-      `The private key in ${credentials.key.source} does not belong to the pass certificate in ${from}: give the key that the certificate was requested with.`,
-    )
-  }
-  const passTypeIdentifier = subjectPart(leaf, 'UID', 'pass type identifier', from, credentials.passTypeIdentifier)
-  const teamIdentifier = subjectPart(leaf, 'OU', 'team identifier', from, credentials.teamIdentifier)
-  if (!leaf.checkIssued(wwdr) || !leaf.verify(wwdr.publicKey)) {
-    throw new CredentialError(
-      `The WWDR certificate in ${credentials.wwdr.source} did not issue the pass certificate in ${from}: download the one that did from Apple (its issuer is "${oneLine(leaf.issuer)}"; for pass type certificates of today it is WWDR G4).`,
-    )
-  }
-
+  assertKeyMatches(leaf, key, credentials)
+  const subject = readSubject(leaf, credentials)
+  assertIssued(leaf, wwdr, credentials)
   const identity = {
-    passTypeIdentifier,
-    teamIdentifier,
+    ...subject,
     certificatePem: leaf.toString(),
     key,
-    certificate: parsed(leaf),
-    wwdr: parsed(wwdr),
+    certificate: toParsed(leaf),
+    wwdr: toParsed(wwdr),
   }
-  checkValidity(identity.certificate, 'pass certificate', credentials.certificate.source, at)
-  checkValidity(identity.wwdr, 'WWDR certificate', credentials.wwdr.source, at)
+  assertValidity(identity.certificate, 'pass certificate', credentials.certificate.source, at)
+  assertValidity(identity.wwdr, 'WWDR certificate', credentials.wwdr.source, at)
   return identity
+}
+
+/** @throws CredentialError */
+export function assertKeyMatches(leaf: X509Certificate, key: KeyObject, { certificate, key: from }: AppleCredentials) {
+  if (leaf.checkPrivateKey(key)) return
+  throw new CredentialError(
+    `The private key in ${from.source} does not belong to the pass certificate in ${certificate.source}: give the key that the certificate was requested with.`,
+  )
+}
+
+/**
+ * For whom the certificate was made, checked against what is configured.
+ * @throws CredentialError
+ */
+export function readSubject(
+  leaf: X509Certificate,
+  { certificate: { source }, passTypeIdentifier, teamIdentifier }: AppleCredentials,
+): Pick<AppleIdentity, 'passTypeIdentifier' | 'teamIdentifier'> {
+  return {
+    passTypeIdentifier: subjectPart(leaf, 'UID', 'pass type identifier', source, passTypeIdentifier),
+    teamIdentifier: subjectPart(leaf, 'OU', 'team identifier', source, teamIdentifier),
+  }
+}
+
+/** @throws CredentialError */
+export function assertIssued(leaf: X509Certificate, wwdr: X509Certificate, credentials: AppleCredentials): void {
+  if (leaf.checkIssued(wwdr) && leaf.verify(wwdr.publicKey)) return
+  throw new CredentialError(
+    `The WWDR certificate in ${credentials.wwdr.source} did not issue the pass certificate in ${credentials.certificate.source}: download the one that did from Apple (its issuer is "${oneLine(leaf.issuer)}"; for pass type certificates of today it is WWDR G4).`,
+  )
 }
 
 /**
@@ -93,7 +110,8 @@ export function assertSound(identity: AppleIdentity, at: Date): void {
   }
 }
 
-function parseCertificate({ source, pem }: CredentialSource, what: string): X509Certificate {
+/** @throws CredentialError */
+export function parseCertificate({ source, pem }: CredentialSource, what: string): X509Certificate {
   try {
     return new X509Certificate(pem)
   } catch (cause) {
@@ -104,7 +122,8 @@ function parseCertificate({ source, pem }: CredentialSource, what: string): X509
   }
 }
 
-function parseKey(credential: AppleCredentials['key']): KeyObject {
+/** @throws CredentialError */
+export function parseKey(credential: AppleCredentials['key']): KeyObject {
   const key = readKey(credential)
   if (key.asymmetricKeyType !== 'rsa') {
     throw new CredentialError(
@@ -150,7 +169,7 @@ function subjectPart(
   return value
 }
 
-function parsed(certificate: X509Certificate): ParsedCertificate {
+export function toParsed(certificate: X509Certificate): ParsedCertificate {
   return {
     der: certificate.raw,
     notBefore: new Date(certificate.validFrom),
@@ -158,7 +177,13 @@ function parsed(certificate: X509Certificate): ParsedCertificate {
   }
 }
 
-function checkValidity({ notBefore, notAfter }: ParsedCertificate, what: string, source: string, at: Date): void {
+/** @throws CredentialError */
+export function assertValidity(
+  { notBefore, notAfter }: ParsedCertificate,
+  what: string,
+  source: string,
+  at: Date,
+): void {
   if (at > notAfter) {
     throw new CredentialError(
       `The ${what} in ${source} expired on ${notAfter.toISOString()}: renew it in Apple's developer portal and give the new file.`,

@@ -1,4 +1,5 @@
 import { Notification, Provider } from 'apn'
+import type { ProviderCall } from '../wallet.ts'
 import type { AppleIdentity } from './identity.ts'
 
 /** What became of one push: `gone` means that the token is dead and its registration should go. */
@@ -19,6 +20,7 @@ export interface ApplePushOptions {
   identity: AppleIdentity
   /** Another server than Apple's, with the certificate that it is trusted by. */
   server?: { address: string; port: number; ca: string }
+  onCall?: ((call: ProviderCall) => void) | undefined
 }
 
 /** The client does not queue by itself: together no more streams than the thousand that Apple lets a connection open. */
@@ -34,7 +36,7 @@ class PassChanged extends Notification {
 }
 
 /** One long-lived connection, authenticated by the pass certificate. */
-export function createApplePush({ identity, server }: ApplePushOptions): ApplePush {
+export function createApplePush({ identity, server, onCall }: ApplePushOptions): ApplePush {
   const provider = new Provider({
     cert: identity.certificatePem,
     key: identity.key.export({ type: 'pkcs8', format: 'pem' }) as string,
@@ -48,16 +50,24 @@ export function createApplePush({ identity, server }: ApplePushOptions): ApplePu
   const notification = new PassChanged()
   notification.topic = identity.passTypeIdentifier
 
+  async function exchange(pushTokens: string[]): Promise<PushResult[]> {
+    const began = performance.now()
+    const { sent, failed } = await provider.send(notification, pushTokens)
+    const results = [
+      ...sent.map(({ device }) => ({ pushToken: device, outcome: 'sent' as const, reason: null })),
+      ...failed.map(toFailure),
+    ]
+    const seconds = (performance.now() - began) / 1000
+    onCall?.({ provider: 'apns', outcomes: results.map(({ outcome }) => outcome), seconds })
+    return results
+  }
+
   return {
     async send(pushTokens) {
       const results: PushResult[] = []
       for (let start = 0; start < pushTokens.length; start += TOKENS_PER_CALL) {
         const some = pushTokens.slice(start, start + TOKENS_PER_CALL)
-        const { sent, failed } = await slots.run(() => provider.send(notification, some))
-        results.push(
-          ...sent.map(({ device }) => ({ pushToken: device, outcome: 'sent' as const, reason: null })),
-          ...failed.map(toFailure),
-        )
+        results.push(...(await slots.run(() => exchange(some))))
       }
       return results
     },

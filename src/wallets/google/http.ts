@@ -1,4 +1,5 @@
 import { Agent, type Dispatcher, request } from 'undici'
+import type { ProviderCall } from '../wallet.ts'
 import { GoogleApiError, refusal } from './api-error.ts'
 
 export interface HttpRequest {
@@ -13,6 +14,7 @@ export interface HttpOptions {
   dispatcher?: Dispatcher
   /** For the whole exchange, the answer's last byte included; 15 by default. */
   timeoutSeconds?: number
+  onCall?: ((call: ProviderCall) => void) | undefined
 }
 
 export interface HttpReply {
@@ -31,9 +33,19 @@ const defaultDispatcher = new Agent({ connect: { timeout: 3000 } })
  */
 export async function send({ url, ...message }: HttpRequest, options: HttpOptions): Promise<HttpReply> {
   const { dispatcher = defaultDispatcher, timeoutSeconds = TIMEOUT_SECONDS } = options
-  const reply = await exchange(url, { ...message, dispatcher, signal: AbortSignal.timeout(timeoutSeconds * 1000) })
-  if (reply.status < 200 || reply.status > 299) throw refusal(reply.status, reply.headers, reply.text)
-  return reply
+  const signal = AbortSignal.timeout(timeoutSeconds * 1000)
+  const began = performance.now()
+  let outcome = 'ok'
+  try {
+    const reply = await exchange(url, { ...message, dispatcher, signal })
+    if (reply.status < 200 || reply.status > 299) throw refusal(reply.status, reply.headers, reply.text)
+    return reply
+  } catch (error) {
+    outcome = (error as GoogleApiError).kind
+    throw error
+  } finally {
+    options.onCall?.({ provider: 'google', outcomes: [outcome], seconds: (performance.now() - began) / 1000 })
+  }
 }
 
 async function exchange(url: string, options: NonNullable<Parameters<typeof request>[1]>): Promise<HttpReply> {

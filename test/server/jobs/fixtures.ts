@@ -11,6 +11,8 @@ import {
   type WorkerOptions,
 } from '../../../src/server/jobs/worker.ts'
 import { createLinks } from '../../../src/server/links.ts'
+import { countNews } from '../../../src/server/metrics/count.ts'
+import { createMetrics } from '../../../src/server/metrics/metrics.ts'
 import type { Wallets } from '../../../src/server/wallets.ts'
 import type { Database } from '../../../src/storage/database.ts'
 import { type JobKind, jobKinds, type Lane, lanes } from '../../../src/storage/jobs.ts'
@@ -39,7 +41,8 @@ interface WorkOptions extends Omit<WorkerOptions, 'handlers' | 'lanes'>, Partial
 export async function openServices(dialect: TestDialect, check: Wallet['check'] = async () => undefined) {
   let wake: (lane: Lane) => void = () => undefined
   const { url, database } = await openTestStore(dialect)
-  const store = createStore(database, (lane) => wake(lane))
+  const metrics = createMetrics()
+  const store = createStore(database, { onDue: (lane) => wake(lane), onNews: (news) => countNews(metrics, news) })
   const workspaceId = await insertWorkspace(store)
   const version = await insertTemplate(store, workspaceId)
   const wallets: Wallets = { all: [{ platform: 'apple', check }] }
@@ -54,7 +57,7 @@ export async function openServices(dialect: TestDialect, check: Wallet['check'] 
     ...{ store, wallets, links, issuing: createIssuing(store, wallets), clock: () => now },
     ...webhookServices(),
     definitions: createDefinitions(store),
-    ...{ log: pino({ level: 'silent' }), url, database, workspaceId, version },
+    ...{ log: pino({ level: 'silent' }), metrics, url, database, workspaceId, version },
     advance(seconds) {
       now = later(seconds, now)
     },

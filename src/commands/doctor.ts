@@ -1,0 +1,32 @@
+import { BaseCommand } from '../cli/base-command.ts'
+import { showChecks, summarizeChecks } from '../cli/doctor.ts'
+import { serverConfig } from '../cli/server-config.ts'
+import { serveFlags } from '../cli/server-flags.ts'
+import { canColor } from '../cli/settings.ts'
+
+export default class Doctor extends BaseCommand {
+  static override summary = 'Look for what would keep a server from working, and say what mends it.'
+  static override description =
+    'Takes the flags and variables of passes serve, so run it where the server runs. It looks at the configuration, the ' +
+    'database, the server key, certificates and keys of the platforms, the public URL, webhooks and jobs, and changes ' +
+    'nothing. Exits 1 when a check failed.'
+  static override examples = [
+    '<%= config.bin %> doctor',
+    {
+      description: 'What failed, for a script',
+      command: '<%= config.bin %> doctor --json | jq -r \'.checks[] | select(.status == "FAILED") | .fix\'',
+    },
+    'PASSES_DATABASE_URL=postgres://passes:secret@db/passes <%= config.bin %> doctor --production',
+  ]
+  static override flags = serveFlags
+
+  async run() {
+    const { flags } = await this.parse(Doctor)
+    const { diagnose } = await import('../server/doctor/doctor.ts')
+    const checks = await diagnose({ config: serverConfig(flags) })
+    this.log(showChecks(checks, { color: canColor(process.stdout) && !flags['no-color'] }))
+    const summary = summarizeChecks(checks)
+    if (summary.failed > 0) process.exitCode = 1
+    return { ...summary, checks }
+  }
+}

@@ -1,0 +1,71 @@
+import type { Database } from '../../storage/database.ts'
+import { createStore } from '../../storage/store.ts'
+import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
+
+/** Whatever is due runs within a second; what waits for so long waits for a worker. */
+const MAX_WAIT_SECONDS = 60
+
+/** Endpoints that are named. */
+const MAX_NAMED = 5
+
+/**
+ * Whether what is to be done gets done.
+ * @param database one that can be asked
+ */
+export function checkWork(database: Database | undefined, at: Date): Promise<Check[]> {
+  const overviews = database && createStore(database).overviews
+  const unknown = 'the database cannot be asked'
+  return examine('Work', [
+    {
+      name: 'Jobs',
+      fix: 'passes serve --role worker',
+      look: async () => (overviews ? judgeQueue((await overviews.read(at)).lanes, at) : skipped(unknown)),
+    },
+    {
+      name: 'Jobs set aside',
+      fix: 'passes jobs list',
+      async look() {
+        if (!overviews) return skipped(unknown)
+        const { setAside } = await overviews.read(at)
+        if (setAside.length === 0) return passed('none')
+        const counts = setAside.map(({ kind, count }) => `${count} ${kind}`).join(', ')
+        return failed(`Gave up: ${counts}.`, 'passes jobs list shows why; passes jobs retry --all runs them again')
+      },
+    },
+    {
+      name: 'Webhooks',
+      fix: 'passes webhook list',
+      async look() {
+        if (!overviews) return skipped(unknown)
+        const { sound, failing, disabled } = (await overviews.read(at)).webhooks
+        const named = await overviews.listFailingWebhooks(MAX_NAMED)
+        const counts = `${sound} sound, ${failing} failing, ${disabled} disabled`
+        if (named.length === 0) return passed(counts)
+        const names = named.map(
+          ({ id, workspaceName, status, failingSince }) =>
+            `${id} of ${workspaceName} (${status === 'DISABLED' ? 'disabled, ' : ''}failing since ${failingSince.toISOString()})`,
+        )
+        const first = named[0]!
+        const next =
+          first.status === 'DISABLED' ? `passes webhook enable ${first.id}` : `passes webhook test ${first.id}`
+        return failed(
+          `${counts}: ${names.join('; ')}.`,
+          `passes webhook deliveries --webhook ${first.id} shows why; then ${next}`,
+        )
+      },
+    },
+  ])
+}
+
+function judgeQueue(lanes: { lane: string; due: number; oldestDueAt: Date | null }[], at: Date): Finding {
+  const waits = lanes.map(({ lane, due, oldestDueAt }) => ({
+    ...{ lane, due },
+    seconds: oldestDueAt ? Math.round((at.getTime() - oldestDueAt.getTime()) / 1000) : 0,
+  }))
+  const late = waits.filter(({ seconds }) => seconds > MAX_WAIT_SECONDS)
+  if (late.length > 0) {
+    const what = late.map(({ lane, due, seconds }) => `${due} in ${lane}, the oldest for ${seconds} s`).join('; ')
+    return failed(`Due and not run: ${what}.`, 'start a worker, or more of them: passes serve --role worker')
+  }
+  return passed(`${waits.reduce((sum, { due }) => sum + due, 0)} due, none for long`)
+}

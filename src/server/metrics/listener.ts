@@ -1,0 +1,68 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { collectDefaultMetrics, type Registry } from 'prom-client'
+import type { Logger } from '../log.ts'
+
+export interface MetricsListener {
+  /** The address of the metrics, path included. */
+  url: string
+  close(): Promise<void>
+}
+
+export interface MetricsListenerOptions {
+  host: string
+  /** 0 takes any free port. */
+  port: number
+  registry: Registry
+  log: Logger
+}
+
+const PATH = '/metrics'
+
+/** Sockets that send their headers more slowly are closed. */
+const HEADERS_TIMEOUT_MS = 10_000
+
+/**
+ * Serves metrics in Prometheus' text format apart from the interface: who may reach one need not reach the other, and a
+ * process that only works has no other listener. What Node says of the process is added.
+ * @throws the error of the system where the address cannot be listened on
+ */
+export async function startMetricsListener({
+  host,
+  port,
+  registry,
+  log,
+}: MetricsListenerOptions): Promise<MetricsListener> {
+  collectDefaultMetrics({ register: registry })
+  const server = createServer({ headersTimeout: HEADERS_TIMEOUT_MS }, async (request, response) => {
+    if (request.url?.split('?')[0] !== PATH) {
+      response.writeHead(404, { 'content-type': 'text/plain' }).end(`Metrics are at ${PATH}.\n`)
+      return
+    }
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      response.writeHead(405, { allow: 'GET, HEAD' }).end()
+      return
+    }
+    try {
+      const text = await registry.metrics()
+      response.writeHead(200, { 'content-type': registry.contentType }).end(text)
+    } catch (error) {
+      log.error({ err: error }, 'metrics could not be gathered')
+      response.writeHead(500).end()
+    }
+  })
+  server.listen(port, host)
+  await once(server, 'listening')
+  const address = server.address() as AddressInfo
+  const name = address.family === 'IPv6' ? `[${address.address}]` : address.address
+  return {
+    url: `http://${name}:${address.port}${PATH}`,
+    async close() {
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}

@@ -1,0 +1,56 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+
+/**
+ * What this process counts, on a registry of its own. docs/metrics.md says what each means. Labels take values of short
+ * lists only: never a workspace, an endpoint, a pass, a path or anything else that customers bring.
+ */
+export type Metrics = ReturnType<typeof createMetrics>
+
+/** From what a cached read takes up to the longest that a client waits. */
+const REQUEST_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+/** From one row up to a turn of an endpoint, or a slow platform. */
+const WORK_SECONDS = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 15, 30]
+
+export function createMetrics() {
+  const registry = new Registry()
+  const registers = [registry]
+  const counter = <Label extends string = never>(name: string, help: string, labelNames: Label[] = []) =>
+    new Counter({ name, help, labelNames, registers })
+  const gauge = <Label extends string = never>(name: string, help: string, labelNames: Label[] = []) =>
+    new Gauge({ name, help, labelNames, registers })
+  const seconds = <Label extends string = never>(
+    name: string,
+    help: string,
+    buckets: number[],
+    labelNames: Label[] = [],
+  ) => new Histogram({ name, help, labelNames, buckets, registers })
+
+  return {
+    registry,
+    buildInfo: gauge('passes_build_info', 'Always 1; the labels say what runs.', ['version', 'node', 'role']),
+
+    requests: counter('passes_http_requests_total', 'Requests answered.', ['method', 'route', 'status']),
+    requestSeconds: seconds('passes_http_request_duration_seconds', 'Time to the answer.', REQUEST_SECONDS, [
+      'method',
+      'route',
+    ]),
+    rateLimited: counter('passes_rate_limited_requests_total', 'Requests refused for being too many.', ['limit']),
+
+    events: counter('passes_events_total', 'What happened to passes and was committed.', ['type']),
+    scans: counter('passes_scans_total', 'Scans recorded in the ledger.', ['result', 'reason', 'verified']),
+    notifications: counter('passes_notifications_total', 'Notifications whose delivery ended.', ['platform', 'status']),
+    broadcasts: counter('passes_broadcasts_dispatched_total', 'Broadcasts whose fan-out is complete.'),
+
+    jobRuns: counter('passes_job_runs_total', 'Runs of jobs that ended.', ['kind', 'outcome']),
+    jobSeconds: seconds('passes_job_batch_duration_seconds', 'Time of a batch of jobs.', WORK_SECONDS, ['kind']),
+
+    webhookAttempts: counter('passes_webhook_attempts_total', 'Attempts to deliver an event.', ['outcome']),
+    webhookSeconds: seconds('passes_webhook_attempt_duration_seconds', 'Time of an attempt.', WORK_SECONDS),
+
+    providerCalls: counter('passes_provider_calls_total', 'What platforms answered.', ['provider', 'outcome']),
+    providerSeconds: seconds('passes_provider_call_duration_seconds', 'Time of an exchange.', WORK_SECONDS, [
+      'provider',
+    ]),
+  }
+}

@@ -1,0 +1,133 @@
+import type { Knex } from 'knex'
+import { type JobKind, type Lane, lanes } from './jobs.ts'
+import { moment } from './moment.ts'
+
+/** How one lane of the outbox stands. */
+export interface LaneOverview {
+  lane: Lane
+  /** Could run now. */
+  due: number
+  /** Wait for a moment to come. */
+  later: number
+  running: number
+  /** When the oldest of those that are due was to run; null where none is. */
+  oldestDueAt: Date | null
+}
+
+/** An endpoint whose last attempt failed. */
+export interface FailingWebhook {
+  id: string
+  workspaceName: string
+  status: 'ENABLED' | 'DISABLED'
+  failingSince: Date
+}
+
+/** The state of the whole installation in numbers, all workspaces together. */
+export interface Overview {
+  /** The moment that due and later are told apart by. */
+  at: Date
+  /** Every lane, also where nothing waits. */
+  lanes: LaneOverview[]
+  /** Jobs that gave up, where there are any. */
+  setAside: { kind: JobKind; count: number }[]
+  webhooks: { sound: number; failing: number; disabled: number }
+  /** Waiting for an attempt. */
+  deliveries: { due: number; later: number }
+}
+
+/** What those who watch over the installation look at; counted along indexes, since they look every few seconds. */
+export class Overviews {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  async read(at: Date): Promise<Overview> {
+    const [waiting, running, setAside, webhooks, deliveries] = await Promise.all([
+      this.waiting(at),
+      this.running(),
+      this.setAside(),
+      this.webhooks(),
+      this.deliveries(at),
+    ])
+    const states = lanes.map((lane) => ({
+      ...{ lane, due: 0, later: 0, oldestDueAt: null },
+      ...waiting.get(lane),
+      running: running.get(lane) ?? 0,
+    }))
+    return { at, lanes: states, setAside, webhooks, deliveries }
+  }
+
+  /** Those that have failed for longest first. */
+  async listFailingWebhooks(limit: number): Promise<FailingWebhook[]> {
+    const rows = await this.db('webhooks')
+      .join('workspaces', 'workspaces.id', 'webhooks.workspace_id')
+      .whereNotNull('webhooks.failing_since')
+      .orderBy('webhooks.failing_since')
+      .limit(limit)
+      .select('webhooks.id', 'workspaces.name', 'webhooks.status', 'webhooks.failing_since')
+    return rows.map((row) => ({
+      id: row.id,
+      workspaceName: row.name,
+      status: row.status,
+      failingSince: new Date(row.failing_since),
+    }))
+  }
+
+  private async waiting(at: Date): Promise<Map<Lane, Pick<LaneOverview, 'due' | 'later' | 'oldestDueAt'>>> {
+    const rows: { lane: Lane; jobs: number; due: number; oldest: number }[] = await this.db('jobs')
+      .where({ claim_token: null, failed_at: null })
+      .groupBy('lane')
+      .select(
+        'lane',
+        this.db.raw('count(*) as jobs'),
+        this.db.raw('sum(case when run_at <= ? then 1 else 0 end) as due', [at.getTime()]),
+        this.db.raw('min(run_at) as oldest'),
+      )
+    return new Map(
+      rows.map(({ lane, jobs, due, oldest }) => {
+        const oldestDueAt = oldest <= at.getTime() ? moment(oldest) : null
+        return [lane, { due: Number(due), later: Number(jobs) - Number(due), oldestDueAt }]
+      }),
+    )
+  }
+
+  private async running(): Promise<Map<Lane, number>> {
+    const rows: { lane: Lane; jobs: number }[] = await this.db('jobs')
+      .whereNotNull('claim_token')
+      .groupBy('lane')
+      .select('lane', this.db.raw('count(*) as jobs'))
+    return new Map(rows.map(({ lane, jobs }) => [lane, Number(jobs)]))
+  }
+
+  private async setAside(): Promise<Overview['setAside']> {
+    const rows: { kind: JobKind; jobs: number }[] = await this.db('jobs')
+      .whereNotNull('failed_at')
+      .groupBy('kind')
+      .select('kind', this.db.raw('count(*) as jobs'))
+    return rows.map(({ kind, jobs }) => ({ kind, count: Number(jobs) }))
+  }
+
+  /** There are few endpoints beside what is sent to them. */
+  private async webhooks(): Promise<Overview['webhooks']> {
+    const rows: { status: string; webhooks: number; failing: number }[] = await this.db('webhooks')
+      .groupBy('status')
+      .select('status', this.db.raw('count(*) as webhooks'), this.db.raw('count(failing_since) as failing'))
+    const enabled = rows.find(({ status }) => status === 'ENABLED')
+    const disabled = rows.find(({ status }) => status === 'DISABLED')
+    const failing = Number(enabled?.failing ?? 0)
+    return { sound: Number(enabled?.webhooks ?? 0) - failing, failing, disabled: Number(disabled?.webhooks ?? 0) }
+  }
+
+  private async deliveries(at: Date): Promise<Overview['deliveries']> {
+    const row: { waiting: number; due: number | null } = await this.db('webhook_deliveries')
+      .whereRaw(`status = 'PENDING'`)
+      .first(
+        this.db.raw('count(*) as waiting'),
+        this.db.raw('sum(case when due_at <= ? then 1 else 0 end) as due', [at.getTime()]),
+      )
+    const due = Number(row.due ?? 0)
+    return { due, later: Number(row.waiting) - due }
+  }
+}

@@ -1,0 +1,38 @@
+import { join } from 'node:path'
+import { execa } from 'execa'
+
+export interface AppleChain {
+  certificate: string
+  key: string
+  wwdr: string
+}
+
+export interface ChainOptions {
+  /** Of the pass certificate; a negative number for one that has expired. */
+  days?: number
+  wwdrUnit?: string
+}
+
+export const passType = 'pass.com.example.doctor'
+export const team = 'DOCTOR0001'
+
+/** Files of a chain as Apple issues it, made with openssl: what signs passes, its key, and the intermediate. */
+export async function makeAppleChain(folder: string, options: ChainOptions = {}): Promise<AppleChain> {
+  const { days = 365, wwdrUnit = 'G4' } = options
+  const file = (name: string) => join(folder, `${wwdrUnit}-${days}-${name}`)
+  const openssl = (...args: string[]) => execa('openssl', args)
+  const [wwdr, wwdrKey, certificate, key] = [file('wwdr.pem'), file('wwdr.key'), file('pass.pem'), file('pass.key')]
+  const wwdrName = `/CN=Apple Worldwide Developer Relations Certification Authority/OU=${wwdrUnit}/O=Apple Inc./C=US`
+  const newKey = ['-newkey', 'rsa:2048', '-nodes', '-utf8']
+  await openssl('req', '-x509', ...newKey, '-keyout', wwdrKey, '-out', wwdr, '-subj', wwdrName, '-days', '3650')
+  const passName = `/UID=${passType}/CN=Pass Type ID: ${passType}/OU=${team}/O=Example/C=US`
+  await openssl('req', ...newKey, '-keyout', key, '-out', file('pass.csr'), '-subj', passName)
+  const signing = ['-req', '-in', file('pass.csr'), '-CA', wwdr, '-CAkey', wwdrKey, '-CAcreateserial']
+  await openssl('x509', ...signing, '-days', String(days), '-out', certificate)
+  return { certificate, key, wwdr }
+}
+
+/** As flags of the server. */
+export function appleFlags({ certificate, key, wwdr }: AppleChain): string[] {
+  return ['--apple-certificate', certificate, '--apple-key', key, '--apple-wwdr', wwdr]
+}
