@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
 import type { Attempt, Delivery, DeliveryStatus } from '../core/contract/deliveries.ts'
 import { newId } from '../core/ids.ts'
-import { type AttemptFacts, afterAttempt, redelivered } from '../core/rules/delivery.ts'
+import { type AttemptFacts, afterAttempt, type DeliveryProgress, redelivered } from '../core/rules/delivery.ts'
 import { envelopeText } from '../core/rules/envelope.ts'
-import { PROGRESS_COLUMNS, writeProgress } from './delivery-progress.ts'
+import { PROGRESS_COLUMNS, writeProgress, writeProgressOfUnchanged } from './delivery-progress.ts'
 import {
   type DeliveryRow,
   type ProgressRow,
@@ -12,11 +12,11 @@ import {
   toDeliveryRow,
   toProgress,
 } from './delivery-row.ts'
-import { forUpdate, insertMany, isInJson, isNotInJson, runPrepared } from './dialect.ts'
+import { forUpdate, insertMany, runPrepared } from './dialect.ts'
+import { isNotInJson } from './json-rows.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from './list.ts'
-import { moment } from './moment.ts'
 import type { Tell } from './news.ts'
-import { insertAttempts, listAttempts } from './webhook-attempts.ts'
+import { insertAttempts, listAttempts, type RecordedAttempt } from './webhook-attempts.ts'
 
 /** An endpoint that something is sent to. */
 export interface Target {
@@ -31,7 +31,8 @@ export interface EventRow {
 }
 
 /** A delivery whose attempt is due, with the text that every attempt sends. */
-export interface DueDelivery extends Pick<StoredDelivery, 'id' | 'dueAt' | 'isRedelivery'> {
+export interface DueDelivery extends DeliveryProgress {
+  id: string
   payload: string
 }
 
@@ -54,7 +55,7 @@ interface PayloadRow extends Pick<DeliveryRow, 'id' | 'event_type' | 'created_at
   data: string
 }
 
-type DueRow = PayloadRow & Pick<DeliveryRow, 'due_at' | 'is_redelivery'>
+type DueRow = PayloadRow & ProgressRow
 
 const SPEC: ListSpec = {
   name: 'webhook_deliveries',
@@ -131,19 +132,14 @@ export class Deliveries {
       this.withEvents('')
         .where('webhook_deliveries.webhook_id', '')
         .where('webhook_deliveries.generation', 0)
-        .select('webhook_deliveries.due_at', 'webhook_deliveries.is_redelivery')
+        .select(PROGRESS_COLUMNS.map((column) => `webhook_deliveries.${column}`))
         .whereRaw(`webhook_deliveries.status = 'PENDING'`)
         .where('webhook_deliveries.due_at', '<=', 0)
         .where(isNotInJson(this.db, 'webhook_deliveries.id'))
         .orderBy('webhook_deliveries.due_at')
         .limit(1),
     )
-    return rows.map((row) => ({
-      id: row.id,
-      dueAt: moment(row.due_at),
-      isRedelivery: Boolean(row.is_redelivery),
-      payload: payloadOf(row),
-    }))
+    return rows.map((row) => ({ ...toProgress(row), id: row.id, payload: payloadOf(row) }))
   }
 
   /** When the next attempt to an endpoint is due; undefined where none is. */
@@ -157,26 +153,34 @@ export class Deliveries {
 
   /** Writes attempts and what they make of their deliveries. The caller is the only one that sends to the endpoint. */
   async record(workspaceId: string, attempts: MadeAttempt[], at: Date): Promise<void> {
-    const ids = JSON.stringify(attempts.map(({ delivery }) => delivery.id))
-    const found = await runPrepared<ProgressRow & { id: string }>(
-      this.db,
-      'attempted-deliveries',
-      [workspaceId, ids],
-      () => {
-        const chosen = this.db('webhook_deliveries').where({ workspace_id: '' }).where(isInJson(this.db, 'id'))
-        return forUpdate(this.db, chosen.orderBy('id').select('id', ...PROGRESS_COLUMNS))
-      },
-    )
-    const current = new Map(found.map((row) => [row.id, row]))
-    const made = attempts.flatMap((attempt) => {
-      const row = current.get(attempt.delivery.id)
-      if (!row) return []
-      return [{ id: row.id, attempt, progress: afterAttempt(toProgress(row), attempt.delivery, attempt) }]
+    const expected = attempts.map((attempt) => {
+      const { id, payload: _, ...read } = attempt.delivery
+      return { id, attempt, read, progress: afterAttempt(read, read, attempt) }
     })
+    const written = await writeProgressOfUnchanged(this.db, expected, at)
+    const made: RecordedAttempt[] = expected.filter(({ id }) => written.has(id))
+    if (made.length < attempts.length) {
+      const others = attempts.filter(({ delivery }) => !written.has(delivery.id))
+      made.push(...(await this.recordChanged(workspaceId, others, at)))
+    }
     if (made.length === 0) return
-    await writeProgress(this.db, made, at)
     await insertAttempts(this.db, workspaceId, made)
     for (const { progress } of made) this.tell({ what: 'attempt', status: progress.status })
+  }
+
+  /** Of deliveries that were redelivered, ended or deleted while they were being sent. */
+  private async recordChanged(workspaceId: string, attempts: MadeAttempt[], at: Date): Promise<RecordedAttempt[]> {
+    const ids = attempts.map(({ delivery }) => delivery.id)
+    const query = this.db('webhook_deliveries').where({ workspace_id: workspaceId }).whereIn('id', ids).orderBy('id')
+    const rows: (ProgressRow & { id: string })[] = await forUpdate(this.db, query.select('id', ...PROGRESS_COLUMNS))
+    const current = new Map(rows.map((row) => [row.id, toProgress(row)]))
+    const made = attempts.flatMap((attempt) => {
+      const { id } = attempt.delivery
+      const now = current.get(id)
+      return now ? [{ id, attempt, progress: afterAttempt(now, attempt.delivery, attempt) }] : []
+    })
+    await writeProgress(this.db, made, at)
+    return made
   }
 
   /** True where something still waits for an older generation of the endpoint. */

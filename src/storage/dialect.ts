@@ -108,50 +108,6 @@ export function idIsChosen(db: Knex, chosen: Knex.QueryBuilder): Knex.Raw {
   return db.raw(isPostgres(db) ? 'id = any(array(?))' : 'id in (?)', [chosen as never])
 }
 
-/** The condition that an id is among those of a JSON array, so that the statement is the same for any number of them. */
-export function isInJson(db: Knex, column: string): Knex.Raw {
-  return db.raw(isPostgres(db) ? `${column} = any(array(${jsonIds(db)}))` : `${column} in (${jsonIds(db)})`, [''])
-}
-
-/** The contrary. PostgreSQL looks each up in a hash. */
-export function isNotInJson(db: Knex, column: string): Knex.Raw {
-  return db.raw(`${column} not in (${jsonIds(db)})`, [''])
-}
-
-function jsonIds(db: Knex): string {
-  return isPostgres(db) ? 'select json_array_elements_text(?::json)::uuid' : 'select value from json_each(?)'
-}
-
-/** Columns of rows that go to the database as one JSON array, and their types. */
-export type JsonColumns = Record<string, 'uuid' | 'bigint' | 'integer' | 'boolean' | 'text'>
-
-/** Inserts any number of rows by one statement, which is the same for any number of them. */
-export async function insertJson(db: Knex, table: string, columns: JsonColumns, rows: object[]): Promise<void> {
-  await runPrepared(db, `insert-json-${table}`, [JSON.stringify(rows)], () =>
-    db.raw(`insert into ${table} (${Object.keys(columns).join(', ')}) ${selectJson(db, columns)}`, ['']),
-  )
-}
-
-/** Writes these columns of any number of rows, each found by its id, by one statement. */
-export async function updateJson(db: Knex, table: string, columns: JsonColumns, rows: { id: string }[]): Promise<void> {
-  await runPrepared(db, `update-json-${table}`, [JSON.stringify(rows)], () => {
-    const changes = Object.keys(columns).map((name) => `${name} = changed.${name}`)
-    const changed = selectJson(db, { id: 'uuid', ...columns })
-    return db.raw(
-      `update ${table} set ${changes.join(', ')} from (${changed}) as changed where ${table}.id = changed.id`,
-      [''],
-    )
-  })
-}
-
-function selectJson(db: Knex, columns: JsonColumns): string {
-  const names = Object.keys(columns)
-  if (!isPostgres(db))
-    return `select ${names.map((name) => `value ->> '${name}' as ${name}`).join(', ')} from json_each(?)`
-  const typed = names.map((name) => `${name} ${columns[name]}`)
-  return `select ${names.join(', ')} from json_to_recordset(?::json) as given(${typed.join(', ')})`
-}
-
 /** Deletes what the query selects and returns the ids. knex knows `returning` behind a delete for PostgreSQL only. */
 export async function deleteReturningIds(db: Knex, query: Knex.QueryBuilder): Promise<string[]> {
   const { sql, bindings } = query.delete().toSQL()

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import type { Attempt } from '../core/contract/deliveries.ts'
 import type { DeliveryProgress } from '../core/rules/delivery.ts'
 import type { MadeAttempt } from './deliveries.ts'
-import { insertJson, type JsonColumns } from './dialect.ts'
+import { insertJson, type JsonColumns } from './json-rows.ts'
 
 const ATTEMPT_COLUMNS: JsonColumns = {
   workspace_id: 'uuid',
@@ -14,12 +14,15 @@ const ATTEMPT_COLUMNS: JsonColumns = {
   error: 'text',
 }
 
-/** Writes attempts, each with what it made of its delivery. */
-export async function insertAttempts(
-  db: Knex,
-  workspaceId: string,
-  made: { id: string; attempt: MadeAttempt; progress: DeliveryProgress }[],
-): Promise<void> {
+/** An attempt, and what it made of its delivery. */
+export interface RecordedAttempt {
+  /** Of the delivery. */
+  id: string
+  attempt: MadeAttempt
+  progress: DeliveryProgress
+}
+
+export async function insertAttempts(db: Knex, workspaceId: string, made: RecordedAttempt[]): Promise<void> {
   const rows = made.map(({ id, attempt, progress }) => ({
     workspace_id: workspaceId,
     delivery_id: id,

@@ -5,7 +5,7 @@ import { noteHealth } from '../webhook-health.ts'
 import type { Hold } from './webhook-hold.ts'
 
 /** So many are written at once, without waiting for more. */
-const FULL = 64
+const FULL = 200
 
 /** So long attempts that succeeded wait for more of them: a transaction costs hardly more for many than for one. */
 const LINGER_MS = 20

@@ -13,13 +13,13 @@ const MAX_IN_FLIGHT = 8
 const MAX_IN_FLIGHT_FAILING = 1
 
 /** Deliveries read at once. */
-const PAGE = 200
+const PAGE = 400
 
 /** With fewer left than this, the next page is read while these are sent. */
-const READ_AHEAD = 100
+const READ_AHEAD = 200
 
 /** Attempts that were made and are not written yet: what is sent again after a crash. */
-const MAX_UNWRITTEN = 200
+const MAX_UNWRITTEN = 400
 
 /** An endpoint may be disabled or moved at any time: before a send it is looked at again when it was last seen so long ago. */
 const FRESH_MS = 50
