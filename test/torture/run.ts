@@ -2,6 +2,7 @@
  * Attacks the built program and checks from outside what it promises: npm run torture -- --help. Exits 1 where a promise
  * is broken.
  */
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 import { execa } from 'execa'
@@ -26,6 +27,7 @@ await execa('node', ['scripts/build.js', '--if-needed'], { stdout: ['inherit', 2
 const interruption = new AbortController()
 // The package that runs PostgreSQL would end this process at once, and without the table.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'beforeExit'] as const) process.removeAllListeners(signal)
+const interrupted = once(interruption.signal, 'abort')
 let interruptedAt = 0
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop)
 
@@ -81,9 +83,6 @@ async function runOnce(
   const random = createRandom(`${options.seed} ${dialect} ${scene.name} ${round}`)
   const { arena, close } = openArena({
     ...{ dialect, random, databases, findings: own, isLong: round > 1, isOver },
-  })
-  const interrupted = new Promise<void>((resolve) => {
-    interruption.signal.addEventListener('abort', () => resolve(), { once: true })
   })
   const running = scene.run(arena).catch((error: Error) => {
     own.broken.push(`the scene could not go on: ${error.stack?.split('\n').slice(0, 4).join(' ') ?? error}`)

@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isUnavailable } from '../../storage/dialect.ts'
 import { type Job, type JobKind, type Lane, lanes } from '../../storage/jobs.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
@@ -34,6 +36,8 @@ export interface Worker {
   /** Takes no more work, finishes what is in flight. */
   stop(): Promise<void>
 }
+
+const GIVE_BACK_EVERY_MS = 250
 
 /**
  * The loops that run the outbox, one for each lane. Several workers, here or elsewhere, share the work through claims.
@@ -172,10 +176,25 @@ function startLane(services: Services, lane: Lane, options: WorkerOptions) {
     const { kind, subject, correlationId } = job
     if (!isHeldBack(error)) log.error({ err: error, kind, subject, correlationId }, 'a job failed')
     const now = clock()
-    await store.transaction(async (tx) => {
-      if (!(await giveBack(tx, job, error, now))) return
-      await giveUp[kind]?.(tx, job, error instanceof Error ? error.message : String(error), now)
-    })
+    await untilReached(() =>
+      store.transaction(async (tx) => {
+        if (!(await giveBack(tx, job, error, now))) return
+        await giveUp[kind]?.(tx, job, error instanceof Error ? error.message : String(error), now)
+      }),
+    )
+  }
+
+  /** A database that was away and is back again must not wait for the end of a lease. */
+  async function untilReached(work: () => Promise<void>): Promise<void> {
+    const triedUntil = performance.now() + leaseSeconds * 1000
+    for (;;) {
+      try {
+        return await work()
+      } catch (error) {
+        if (!isUnavailable(error) || isStopping || performance.now() > triedUntil) throw error
+      }
+      await sleep(GIVE_BACK_EVERY_MS)
+    }
   }
 
   const running = loop()

@@ -31,6 +31,33 @@ describe.each(dialects)('on %s', (dialect) => {
     await eventually(() => expect(done).toEqual([subject]))
   })
 
+  test('a job that fails while the database is away is given back once it is there, long before its lease ends', async () => {
+    const services = await openServices(dialect)
+    const { store } = services
+    let refused = 0
+    let isAway = false
+    services.store = {
+      ...store,
+      async transaction(work) {
+        if (!isAway) return store.transaction(work)
+        refused += 1
+        throw Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })
+      },
+    }
+    const failing: JobHandler = async () => {
+      isAway = true
+      throw new Error('the connection ended')
+    }
+    services.work({ handlers: { 'issue-pass': failing }, leaseSeconds: anHour })
+    await insertJobs(services, 1)
+    await eventually(() => expect(refused).toBeGreaterThan(1))
+    isAway = false
+    await eventually(async () => {
+      const jobs = await services.database.reader('jobs')
+      expect(jobs).toMatchObject([{ claim_token: null, attempts: 1, last_error: 'the connection ended' }])
+    })
+  })
+
   test('a stopping worker finishes what is in flight, takes nothing new, and the rest waits for another', async () => {
     const services = await openServices(dialect)
     const { handler, done } = recorder(services)

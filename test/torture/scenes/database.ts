@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError } from '../../../src/client/client.ts'
+import { subscribableEvents } from '../../../src/core/events.ts'
 import { Backlog } from '../../../src/storage/backlog.ts'
 import { openDatabase } from '../../../src/storage/database.ts'
 import type { Arena, Scene } from '../arena.ts'
@@ -7,6 +8,7 @@ import { startFleet } from '../fleet.ts'
 import { openJournal } from '../journal.ts'
 import { clearDoubts, prepareTarget, startLoad } from '../load.ts'
 import { startMovedServer } from '../moved.ts'
+import { startTallyReceiver } from '../receiver.ts'
 import { settle } from '../settle.ts'
 import { verify } from '../verify.ts'
 
@@ -40,6 +42,8 @@ async function restartPostgres(arena: Arena): Promise<void> {
   const { postgres } = arena.databases
   if (!postgres) return
   const server = await arena.start({ database: await arena.emptyDatabase() })
+  const receiver = await startTallyReceiver(arena)
+  await server.client.webhooks.create({ body: { url: receiver.url, events: [...subscribableEvents] } })
   const target = await prepareTarget(server, openJournal())
   for (let restart = 0; restart < arena.size(2, 4) && !(restart > 0 && arena.isOver()); restart += 1) {
     const load = startLoad(arena, target, { lanes: 8, pauseMs: 2 })
@@ -62,7 +66,7 @@ async function restartPostgres(arena: Arena): Promise<void> {
   arena.check(target.journal.unavailable > 0, 'nobody noticed that PostgreSQL was gone')
   await clearDoubts(target, server.client)
   await settle(arena, server.database, 30)
-  await verify(arena, target, server.client)
+  await verify(arena, target, server.client, receiver)
 }
 
 /** Looked at in the database, since to start a command takes longer than to tell seconds apart. */

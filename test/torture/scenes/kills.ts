@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { subscribableEvents } from '../../../src/core/events.ts'
 import type { Arena, Scene } from '../arena.ts'
-import { openJournal } from '../journal.ts'
+import { type Journal, openJournal } from '../journal.ts'
 import { clearDoubts, prepareTarget, startLoad } from '../load.ts'
 import { startTallyReceiver } from '../receiver.ts'
 import { settle } from '../settle.ts'
@@ -23,7 +23,8 @@ async function killAgainAndAgain(arena: Arena): Promise<void> {
   const load = startLoad(arena, target, { lanes: 6, pauseMs: arena.size(2, 10) })
   const port = new URL(server.url).port
   for (let kill = 0; kill < arena.size(5, 100) && !arena.isOver(); kill += 1) {
-    await sleep(arena.random.between(50, 1_000))
+    await someWrites(target.journal, arena.random.between(0, 150))
+    await sleep(arena.random.between(0, 100))
     const killed = server.kill()
     target.servers = []
     await killed
@@ -35,4 +36,11 @@ async function killAgainAndAgain(arena: Arena): Promise<void> {
   await clearDoubts(target, server.client)
   arena.took('until every job was run', await settle(arena, database, 60))
   await verify(arena, target, server.client, receiver)
+}
+
+/** So that the server is hit at work, however long a busy machine takes to get there. */
+async function someWrites(journal: Journal, count: number): Promise<void> {
+  const enough = journal.acknowledged + count
+  const patience = performance.now() + 3_000
+  while (journal.acknowledged < enough && performance.now() < patience) await sleep(5)
 }
