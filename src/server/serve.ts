@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { toNodeHandler } from 'h3/node'
 import { openDatabase } from '../storage/database.ts'
 import type { Lane } from '../storage/jobs.ts'
-import { migrate } from '../storage/migrate.ts'
+import { migrate, unknownMigrations } from '../storage/migrate.ts'
 import { createStore, type Store } from '../storage/store.ts'
 import type { Platform } from '../wallets/wallet.ts'
 import { createApp } from './app.ts'
@@ -86,6 +86,8 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   }
   try {
     await migrate(database)
+    const migrations = await unknownMigrations(database.reader)
+    if (migrations.length > 0) log.warn({ migrations }, 'a newer program made this database: restart with it soon')
     const keys = await loadServerKeys(config, store)
     const identities = await loadIdentities(config, clock())
     const firstToken = await createFirstToken(store, clock())

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -92,6 +92,30 @@ describe('serve refuses Apple credentials that no phone would take, exits 1 and 
     const wrong = ['--apple-key-passphrase', 'close sesame']
     const { stderr } = await expectAppleRefusal({ ...good, keyPem }, wrong, ['pass.key', 'passphrase'])
     expect(stderr).not.toContain('sesame')
+  })
+
+  test('a certificate that Apple push does not take', async () => {
+    const folder = temporaryFolder()
+    const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' })
+    openssl('req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-subj', '/CN=WWDR', '-keyout', 'ca.key', '-out', 'ca.pem')
+    const subject = `/UID=${names.passTypeIdentifier}/OU=${names.teamIdentifier}/CN=Pass`
+    openssl('req', '-newkey', 'rsa:2048', '-nodes', '-subj', subject, '-keyout', 'pass.key', '-out', 'pass.csr')
+    openssl(
+      'x509',
+      '-req',
+      '-in',
+      'pass.csr',
+      '-CA',
+      'ca.pem',
+      '-CAkey',
+      'ca.key',
+      '-CAcreateserial',
+      '-out',
+      'pass.pem',
+    )
+    const read = (name: string) => readFileSync(join(folder, name), 'utf8')
+    const chain = { ...good, certificatePem: read('pass.pem'), keyPem: read('pass.key'), wwdrPem: read('ca.pem') }
+    await expectAppleRefusal(chain, [], ['Apple push', names.passTypeIdentifier])
   })
 
   test('a file that is no certificate, and one that is not there', async () => {

@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createClient } from '../../src/client/client.ts'
+import { openDatabase } from '../../src/storage/database.ts'
 import { dialects, emptyDatabase } from '../support/databases.ts'
 import { batchOf, inspect, publishTemplate } from './passes.ts'
 import { run, startServer, type TestServer } from './server.ts'
@@ -116,6 +117,17 @@ test('what a server keeps beside a SQLite file is readable by its owner only', a
     expect.arrayContaining(['.key', '.sandbox/apple/pass.key', '.sandbox/google/service-account.json']),
   )
   for (const path of kept) expect((statSync(path).mode & 0o777).toString(8), path).toBe('600')
+})
+
+test('a server on a database that a newer program made runs, and says so', async () => {
+  const { database, token, stop } = await startServer()
+  await stop()
+  const { writer, close } = openDatabase(database)
+  await writer('migrations').insert({ name: '9999-of-tomorrow' })
+  await close()
+  const server = await startServer({ database, token })
+  expect(await server.client.tokens.current()).toMatchObject({ name: 'first owner' })
+  expect(server.stderr()).toContain('9999-of-tomorrow')
 })
 
 function unissued(passes: { status: string; issuedEvents: number }[]) {

@@ -1,5 +1,5 @@
 import { Notification, Provider } from 'apn'
-import type { ProviderCall } from '../wallet.ts'
+import { CredentialError, type ProviderCall } from '../wallet.ts'
 import type { AppleIdentity } from './identity.ts'
 
 /** What became of one push: `gone` means that the token is dead and its registration should go. */
@@ -35,17 +35,12 @@ class PassChanged extends Notification {
   }
 }
 
-/** One long-lived connection, authenticated by the pass certificate. */
+/**
+ * One long-lived connection, authenticated by the pass certificate.
+ * @throws CredentialError where the certificate is none for push
+ */
 export function createApplePush({ identity, server, onCall }: ApplePushOptions): ApplePush {
-  const provider = new Provider({
-    cert: identity.certificatePem,
-    key: identity.key.export({ type: 'pkcs8', format: 'pem' }) as string,
-    // Pass pushes go to the production host only; another address must not be asked for as production.
-    ...(server
-      ? { production: false, address: server.address, port: server.port, ca: [server.ca] }
-      : { production: true }),
-    requestTimeout: TIMEOUT_MS,
-  })
+  const provider = openProvider({ identity, server })
   const slots = createSlots(CALLS_IN_FLIGHT)
   const notification = new PassChanged()
   notification.topic = identity.passTypeIdentifier
@@ -74,6 +69,25 @@ export function createApplePush({ identity, server, onCall }: ApplePushOptions):
     async close() {
       await provider.shutdown()
     },
+  }
+}
+
+function openProvider({ identity, server }: Pick<ApplePushOptions, 'identity' | 'server'>): Provider {
+  try {
+    return new Provider({
+      cert: identity.certificatePem,
+      key: identity.key.export({ type: 'pkcs8', format: 'pem' }) as string,
+      // Pass pushes go to the production host only; another address must not be asked for as production.
+      ...(server
+        ? { production: false, address: server.address, port: server.port, ca: [server.ca] }
+        : { production: true }),
+      requestTimeout: TIMEOUT_MS,
+    })
+  } catch (cause) {
+    throw new CredentialError(
+      `Apple push does not take the certificate of ${identity.passTypeIdentifier} (${(cause as Error).message}): give the pass type certificate as Apple issued it.`,
+      { cause },
+    )
   }
 }
 
