@@ -22,7 +22,7 @@ async function killAgainAndAgain(arena: Arena): Promise<void> {
   await server.client.webhooks.create({ body: { url: receiver.url, events: [...subscribableEvents] } })
   const load = startLoad(arena, target, { lanes: 6, pauseMs: arena.size(2, 10) })
   const port = new URL(server.url).port
-  for (let kill = 0; kill < arena.size(5, 100) && !arena.isOver(); kill += 1) {
+  for (let kill = 0; kill < arena.size(5, 250) && !arena.isOver(); kill += 1) {
     await someWrites(target.journal, arena.random.between(0, 150))
     await sleep(arena.random.between(0, 100))
     const killed = server.kill()
