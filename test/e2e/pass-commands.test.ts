@@ -29,7 +29,8 @@ async function createPasses({ server, templateId }: Setup, count: number, prefix
   return ids
 }
 
-describe.each(dialects)('on %s', (dialect) => {
+// The command sees HTTP only; what each database answers is tested with the interface.
+describe.each(dialects.slice(0, 1))('on %s', (dialect) => {
   test('every page of a list is walked: as NDJSON, as CSV, and as a table, each pass once', async () => {
     const setup = await setUp({ dialect })
     const { server } = setup
