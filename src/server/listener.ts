@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { RequestListener, Server } from 'node:http'
-import { createServer, type Socket } from 'node:net'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { type Listener as Listhen, listen } from 'listhen'
 import type { Config } from './config.ts'
 import { ListenError } from './listen-error.ts'
@@ -39,6 +39,10 @@ export async function startListener(
     qr: false,
     publicURL: '',
   })
+  if ((listener.server.address() as AddressInfo).port !== port) {
+    await listener.close()
+    throw new ListenError({ host: hostname, port }, { code: 'EADDRINUSE' }, '--port or --host')
+  }
   closeSlowSockets(listener.server as Server)
   return {
     drain() {

@@ -37,9 +37,11 @@ describe('the door console on a real terminal', () => {
   }
 
   /** As slowly as a person. */
+  /** Each character is seen before the next is typed: on a busy machine two would come as one, as from a scanner. */
   async function typeByHand(terminal: Terminal, text: string): Promise<void> {
-    for (const character of text) {
+    for (const [at, character] of [...text].entries()) {
       terminal.type(character)
+      if (character !== '\r') await terminal.shows(text.slice(0, at + 1).trimEnd())
       await sleep(60)
     }
   }
