@@ -3,15 +3,14 @@
  * knex inserts of the very rows that it wrote, in transactions of as many passes. Run: npx tsx bench/batch.ts (after
  * npm run build). Exits 1 where a target is missed.
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
 import { attendees } from '../examples/generator/attendees.ts'
 import type { Client } from '../src/client/client.ts'
 import { type Database, openDatabase } from '../src/storage/database.ts'
 import { insertMany } from '../src/storage/dialect.ts'
 import { migrate } from '../src/storage/migrate.ts'
-import { startPostgres } from '../test/support/postgres.ts'
+import { onEachDatabase } from './support/databases.ts'
+import { figure } from './support/figures.ts'
 import { best, timeAll } from './support/rounds.ts'
 import { startServer } from './support/server.ts'
 
@@ -31,19 +30,9 @@ const written = {
   jobs: 'subject',
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'passes-bench-'))
-const postgres = await startPostgres()
-const results = [
-  await compare('SQLite', `sqlite:${join(folder, 'api.db')}`, `sqlite:${join(folder, 'raw.db')}`),
-  await compare('PostgreSQL', await createDatabase('api'), await createDatabase('raw')),
-]
-await postgres.stop()
-rmSync(folder, { recursive: true })
-console.table(results)
-console.log(`Target: at least ${TARGET} of the raw inserts on both.`)
-process.exitCode = results.every((result) => result.met) ? 0 : 1
+await onEachDatabase(async (kind, create) => compare(kind, await create('api'), await create('raw')))
 
-async function compare(name: string, apiUrl: string, rawUrl: string) {
+async function compare(kind: string, apiUrl: string, rawUrl: string): Promise<void> {
   const server = await startServer(apiUrl, ['--role', 'api'])
   const templateId = await publishTicket(server.client)
   const api = openDatabase(apiUrl)
@@ -69,14 +58,9 @@ async function compare(name: string, apiUrl: string, rawUrl: string) {
     rates.raw.push((BATCHES * BATCH_SIZE) / rawSeconds)
   }
   await Promise.all([server.stop(), api.close(), raw.close()])
-  const ratio = best(rates.api) / best(rates.raw)
-  return {
-    database: name,
-    'over HTTP, passes/s': Math.round(best(rates.api)),
-    'raw knex, passes/s': Math.round(best(rates.raw)),
-    ratio: Number(ratio.toFixed(2)),
-    met: ratio >= TARGET,
-  }
+  const [overHttp, inserted] = [best(rates.api), best(rates.raw)]
+  console.log(`${kind}: over HTTP ${overHttp.toFixed(0)} passes/s, raw knex ${inserted.toFixed(0)} passes/s`)
+  figure(`passes created in batches to raw inserts of their rows, ${kind}`, overHttp / inserted, { atLeast: TARGET })
 }
 
 /** The conference ticket of the examples, without its images. */
@@ -128,11 +112,4 @@ function insertBatch({ writer }: Database, rows: Rows): Promise<void> {
   return writer.transaction(async (tx) => {
     for (const [table, some] of Object.entries(rows)) await insertMany(tx, table, some)
   })
-}
-
-async function createDatabase(name: string): Promise<string> {
-  const database = openDatabase(`${postgres.url}postgres`)
-  await database.writer.raw(`create database ${name}`)
-  await database.close()
-  return `${postgres.url}${name}`
 }

@@ -6,6 +6,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { createBenchWallet, packages } from './pkpass-packages.ts'
 import { createPeer } from './pkpass-peer.ts'
+import { figure } from './support/figures.ts'
 
 const IN_FLIGHT = 16
 const ROUNDS = 3
@@ -15,8 +16,6 @@ const targets = { timesPeer: 40, ofOneCore: 0.8 }
 const at = new Date()
 const { wallet, passOf, chain } = await createBenchWallet(at)
 const peer = createPeer(chain)
-const rows = []
-let missed = 0
 for (const { name, boundBySigning } of packages) {
   const pass = passOf(name)
   const archive = await wallet.buildPackage(pass, at)
@@ -25,25 +24,19 @@ for (const { name, boundBySigning } of packages) {
     () => callsASecond(peer.builderOf(archive)),
     signaturesOfOneCore,
   ])
-  const timesPeer = ours / peers
-  const ofOneCore = ours / oneCore
-  const met = timesPeer >= targets.timesPeer && (!boundBySigning || ofOneCore >= targets.ofOneCore)
-  if (!met) missed += 1
-  rows.push({
-    package: `${Math.round(archive.length / 1024)} KB`,
-    'passes/s': Math.round(ours),
-    'passkit-generator/s': Number(peers.toFixed(1)),
-    'openssl signs/s': Math.round(oneCore),
-    'times the peer': Number(timesPeer.toFixed(1)),
-    'of one core': Number(ofOneCore.toFixed(2)),
-    met,
-  })
+  const size = `${Math.round(archive.length / 1024)} KB`
+  const rates = [
+    `${ours.toFixed(0)} passes/s`,
+    `passkit-generator ${peers.toFixed(1)}`,
+    `openssl ${oneCore.toFixed(0)}`,
+  ]
+  console.log(`${size}: ${rates.join(', ')} signatures/s`)
+  figure(`packages of ${size} to passkit-generator`, ours / peers, { atLeast: targets.timesPeer }, 'x')
+  // Larger packages are bound by hashing and copying their images.
+  if (boundBySigning) {
+    figure(`packages of ${size} to signatures of one core`, ours / oneCore, { atLeast: targets.ofOneCore }, 'x')
+  }
 }
-console.table(rows)
-console.log(
-  `Targets: at least ${targets.timesPeer} times the peer at every size, and ${targets.ofOneCore} of one core's signatures where images are small.`,
-)
-process.exitCode = missed > 0 ? 1 : 0
 
 /** The best of some rounds that take turns: what else runs on the machine slows a round, and nothing speeds it up. */
 async function bestRates<T extends (() => Promise<number>)[]>(measures: [...T]): Promise<{ [K in keyof T]: number }> {

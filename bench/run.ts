@@ -1,11 +1,13 @@
 /**
- * Runs the benchmarks one after another, so that none disturbs another, keeps what each prints in bench/results, and
- * says in one table which met their targets. Arguments choose some by name: npx tsx bench/run.ts pkpass batch
+ * Runs the benchmarks one after another, so that none disturbs another, and keeps what each prints in bench/results. Ends
+ * with one table of every figure: those of this run, and of the benchmarks that it left out what they printed last. It
+ * stands in bench/results/README.md too. Arguments choose some by name: npm run bench -- pkpass batch
  */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { execa } from 'execa'
+import { type Figure, parseFigures } from './support/figures.ts'
 
 const benches = [
   ...[
@@ -28,23 +30,31 @@ if (unknown !== undefined) throw new Error(`There is no benchmark ${unknown}, on
 
 const results = join(import.meta.dirname, 'results')
 mkdirSync(results, { recursive: true })
-const table = []
 for (const name of chosen) {
   console.log(`\n${name}`)
-  const start = performance.now()
-  const run = await execa('tsx', [fileOf(name)], {
+  const run = await execa('tsx', [join(import.meta.dirname, `${name}.ts`)], {
     preferLocal: true,
     reject: false,
     all: true,
     stdout: ['inherit', 'pipe'],
     stderr: ['inherit', 'pipe'],
   })
-  writeFileSync(join(results, `${name}.txt`), `${machine()}\n\n${run.all}\n`)
-  table.push({ benchmark: name, seconds: Math.round((performance.now() - start) / 1000), met: run.exitCode === 0 })
+  writeFileSync(resultOf(name), `${machine()}\n\n${run.all}\n`)
+  if (run.exitCode !== 0) process.exitCode = 1
 }
-console.log()
-console.table(table)
-process.exitCode = table.every(({ met }) => met) ? 0 : 1
+const table = tableOf(benches.filter((name) => existsSync(resultOf(name))))
+writeFileSync(join(results, 'README.md'), table)
+console.log(`\n${table}`)
+
+function tableOf(names: string[]): string {
+  const lines = names.flatMap((name) => parseFigures(readFileSync(resultOf(name), 'utf8')).map((one) => row(name, one)))
+  const head = ['| benchmark | figure | measured | limit | |', '|---|---|---|---|---|']
+  return `# Every figure\n\nWritten by \`npm run bench\`.\n\n${[...head, ...lines].join('\n')}\n`
+}
+
+function row(name: string, { what, measured, limit, met }: Figure): string {
+  return `| [${name}](../${name}.ts) | ${what} | ${measured} | ${limit} | ${met} |`
+}
 
 /** Figures depend on it, ratios hardly do. */
 function machine(): string {
@@ -53,6 +63,6 @@ function machine(): string {
   return `Node ${process.version} on ${cpus().length} x ${cpu?.model.trim()}, ${memory} GiB, ${process.platform}`
 }
 
-function fileOf(name: string): string {
-  return join(import.meta.dirname, `${name}.ts`)
+function resultOf(name: string): string {
+  return join(results, `${name}.txt`)
 }

@@ -1,16 +1,14 @@
 /**
  * Scans over HTTP, from `passes serve` as a process of its own, against the same statements in a bare transaction from
  * this one; both with a thousand and with a million scans in the ledger, taking turns in one run. Run: npx tsx
- * bench/scan.ts, after npm run build; on PostgreSQL with the URLs of two empty databases. PASSES_BENCH_ROWS takes another
- * number for the million. Exits 1 where HTTP comes to less than half of the bare rate, or the long ledger to less than
- * half of the short.
+ * bench/scan.ts, after npm run build. PASSES_BENCH_ROWS takes another number for the million. Exits 1 where HTTP comes to
+ * less than half of the bare rate, or the long ledger to less than half of the short.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { identifierDigest } from '../src/core/rules/scan-code.ts'
 import { type Database, openDatabase } from '../src/storage/database.ts'
 import { insertMany } from '../src/storage/dialect.ts'
+import { onEachDatabase } from './support/databases.ts'
+import { figure } from './support/figures.ts'
 import { insertPasses, passId } from './support/many-passes.ts'
 import { insertScans } from './support/many-scans.ts'
 import { best, timeAll } from './support/rounds.ts'
@@ -26,7 +24,7 @@ const IN_FLIGHT = 16
 const LIMITS = { http: 0.5, many: 0.5 }
 
 interface Side {
-  name: string
+  rows: number
   server: BenchServer
   database: Database
   statements: Statement[]
@@ -35,27 +33,25 @@ interface Side {
   p99: number[]
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'passes-bench-'))
-const [fewUrl, manyUrl] = process.argv.slice(2)
 /** No scan of the run is of a pass and context that another was of: every one is accepted. */
 let scanned = 0
 
-const few = await openSide('few', fewUrl ?? `sqlite:${join(folder, 'few.db')}`, FEW)
-const many = await openSide('many', manyUrl ?? `sqlite:${join(folder, 'many.db')}`, MANY)
-for (let round = 0; round < ROUNDS; round += 1) {
-  for (const side of [few, many]) {
-    await scanOverHttp(side)
-    await scanBare(side)
+await onEachDatabase(async (kind, create) => {
+  const sides = [await openSide(await create('few'), FEW), await openSide(await create('many'), MANY)] as const
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const side of sides) {
+      await scanOverHttp(side)
+      await scanBare(side)
+    }
   }
-}
-report()
-for (const { server, database } of [few, many]) {
-  await database.close()
-  await server.stop()
-}
-rmSync(folder, { recursive: true, force: true })
+  report(kind, ...sides)
+  for (const { server, database } of sides) {
+    await database.close()
+    await server.stop()
+  }
+})
 
-async function openSide(name: string, url: string, rows: number): Promise<Side> {
+async function openSide(url: string, rows: number): Promise<Side> {
   const server = await startServer(url)
   const database = openDatabase(url, { poolSize: IN_FLIGHT })
   const { workspaceId } = await server.client.tokens.current()
@@ -66,8 +62,7 @@ async function openSide(name: string, url: string, rows: number): Promise<Side> 
   await database.writer.transaction((tx) => insertMany(tx, 'pass_identifiers', identifiers))
   await insertScans(database.writer, workspaceId, rows, PASSES)
   const statements = await captureScan(database, workspaceId, { passId: passId(30), qrPayload: codeOf(30) })
-  console.log(`${rows.toLocaleString('en')} scans in the ledger, ${statements.length} statements a scan`)
-  return { name, server, database, statements, http: [], raw: [], p99: [] }
+  return { rows, server, database, statements, http: [], raw: [], p99: [] }
 }
 
 async function scanOverHttp(side: Side): Promise<void> {
@@ -104,23 +99,13 @@ function codeOf(n: number): string {
   return `bench-code-${n}`
 }
 
-function report(): void {
-  console.table(
-    [few, many].map((side) => ({
-      ledger: side === few ? FEW : MANY,
-      'HTTP scans/s': Math.round(best(side.http)),
-      'bare scans/s': Math.round(best(side.raw)),
-      'HTTP to bare': ratio(best(side.http), best(side.raw)),
-      'HTTP p99 (ms)': Math.min(...side.p99).toFixed(1),
-    })),
-  )
+function report(kind: string, few: Side, many: Side): void {
+  for (const { rows, statements, http, raw, p99 } of [few, many]) {
+    const ledger = `${rows.toLocaleString('en')} scans in the ledger`
+    const rates = `HTTP ${best(http).toFixed(0)} scans/s, p99 ${Math.min(...p99).toFixed(0)} ms`
+    console.log(`${kind}, ${ledger}: ${rates}, bare ${best(raw).toFixed(0)} of ${statements.length} statements each`)
+    figure(`scans over HTTP to bare transactions, ${ledger}, ${kind}`, best(http) / best(raw), { atLeast: LIMITS.http })
+  }
   const longToShort = best(many.http) / best(few.http)
-  console.log(`Long ledger to short, over HTTP: ${longToShort.toFixed(2)} (at least ${LIMITS.many})`)
-  const areMet = [few, many].every(({ http, raw }) => best(http) / best(raw) >= LIMITS.http)
-  console.log(`HTTP to bare: at least ${LIMITS.http}`)
-  process.exitCode = areMet && longToShort >= LIMITS.many ? 0 : 1
-}
-
-function ratio(one: number, other: number): string {
-  return (one / other).toFixed(2)
+  figure(`scans over HTTP into the long ledger to the short, ${kind}`, longToShort, { atLeast: LIMITS.many })
 }

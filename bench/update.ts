@@ -1,11 +1,9 @@
 /**
  * Updates of installed passes, drained from the outbox (claim, announce, read, push, acknowledge, on SQLite with every
  * commit synced), against raw HTTP/2 pushes of the same tokens to the same APNs, which is the sandbox's in a process of its
- * own. Rounds take turns. On PostgreSQL: npx tsx bench/update.ts URL_OF_EMPTY_DATABASE
+ * own. Rounds take turns. Run: npx tsx bench/update.ts
  */
-import { mkdtempSync, rmSync } from 'node:fs'
 import { connect } from 'node:http2'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { execa } from 'execa'
@@ -15,10 +13,11 @@ import { insertMany } from '../src/storage/dialect.ts'
 import { parseAppleIdentity } from '../src/wallets/apple/identity.ts'
 import { createApplePush } from '../src/wallets/apple/push.ts'
 import type { BenchApns } from './support/apns.ts'
-import { openApp } from './support/app.ts'
+import { type BenchApp, openApp } from './support/app.ts'
+import { onEachDatabase } from './support/databases.ts'
+import { figure } from './support/figures.ts'
 import { insertPasses, passId } from './support/many-passes.ts'
 import { best, timeAll } from './support/rounds.ts'
-import { benchServices } from './support/services.ts'
 
 const PASSES = 10_000
 const ROUNDS = 4
@@ -26,38 +25,32 @@ const ROUNDS = 4
 const IN_FLIGHT = 1_000
 const TARGET = 0.4
 
-const folder = mkdtempSync(join(tmpdir(), 'passes-bench-'))
 const apnsProcess = execa('tsx', [join(import.meta.dirname, 'support/apns.ts'), String(PASSES)], {
   preferLocal: true,
   buffer: false,
   reject: false,
 })
 const apns = await readLine()
-const { database, workspaceId } = await openApp(process.argv[2] ?? `sqlite:${join(folder, 'passes.db')}`)
-const db = database.writer
 const push = createApplePush({
   identity: identityOf(apns),
   server: { address: apns.address, port: apns.port, ca: apns.rootPem },
 })
-const services = { ...benchServices(database), push }
-await install()
-
-const rates: { raw: number[]; drained: number[] } = { raw: [], drained: [] }
-for (let round = 0; round < ROUNDS; round += 1) {
-  rates.raw.push(PASSES / (await pushRaw()))
-  rates.drained.push(PASSES / (await drain()))
-  console.log(`  raw ${rates.raw.at(-1)!.toFixed(0)} pushes/s, drained ${rates.drained.at(-1)!.toFixed(0)} updates/s`)
-}
-const ratio = best(rates.drained) / best(rates.raw)
-console.log(`raw HTTP/2: ${best(rates.raw).toFixed(0)} pushes/s, best of ${ROUNDS}`)
-console.log(`outbox:     ${best(rates.drained).toFixed(0)} updates/s, best of ${ROUNDS}`)
-console.log(`ratio:      ${ratio.toFixed(2)} (at least ${TARGET})`)
-
+await onEachDatabase(async (kind, create) => {
+  const app = await openApp(await create('updates'))
+  await install(app)
+  const rates: { raw: number[]; drained: number[] } = { raw: [], drained: [] }
+  for (let round = 0; round < ROUNDS; round += 1) {
+    rates.raw.push(PASSES / (await pushRaw()))
+    rates.drained.push(PASSES / (await drain(app)))
+  }
+  await app.database.close()
+  const [raw, drained] = [best(rates.raw), best(rates.drained)]
+  console.log(`${kind}: ${drained.toFixed(0)} updates/s out of the outbox, ${raw.toFixed(0)} raw pushes/s`)
+  figure(`updates of installed passes to raw HTTP/2 pushes, ${kind}`, drained / raw, { atLeast: TARGET })
+})
 await push.close()
-await database.close()
 apnsProcess.kill()
-rmSync(folder, { recursive: true, force: true })
-process.exit(ratio >= TARGET ? 0 : 1)
+process.exit()
 
 async function readLine(): Promise<BenchApns> {
   let text = ''
@@ -79,13 +72,13 @@ function identityOf({ certificatePem, keyPem, wwdrPem, passTypeIdentifier, teamI
 }
 
 /** One phone for each pass. */
-async function install(): Promise<void> {
-  await insertPasses(db, workspaceId, PASSES)
+async function install({ database, workspaceId }: BenchApp): Promise<void> {
+  await insertPasses(database.writer, workspaceId, PASSES)
   const rows = apns.tokens.map((token, n) => ({
     ...{ workspace_id: workspaceId, pass_id: passId(n + 1), device_id: `device-${n}`, push_token: token },
     ...{ registered_at: Date.now(), pushed_version: 0, fetched_version: 0 },
   }))
-  await db.transaction((tx) => insertMany(tx, 'apple_registrations', rows))
+  await database.writer.transaction((tx) => insertMany(tx, 'apple_registrations', rows))
 }
 
 /** Seconds for one push to each token over one connection. */
@@ -117,7 +110,9 @@ async function pushRaw(): Promise<number> {
 }
 
 /** Every pass changes; seconds until the outbox is empty. */
-async function drain(): Promise<number> {
+async function drain({ database, services: parts, workspaceId }: BenchApp): Promise<number> {
+  const db = database.writer
+  const services = { ...parts, push }
   await db('passes').update({ wallet_version: db.raw('wallet_version + 1') })
   const jobs = apns.tokens.map((_, n) => ({
     ...{ workspaceId, kind: 'update-wallet' as const, subject: passId(n + 1), correlationId: null },

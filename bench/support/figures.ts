@@ -1,0 +1,31 @@
+/** What a figure must not fall below or rise above. */
+export type Limit = { atLeast: number } | { atMost: number }
+
+/**
+ * Prints what was found, as one line that `bench/run.ts` gathers: `= GET of one pass, SQLite: 0.71 (at least 0.6) met`.
+ * The process exits 1 where a limit is missed.
+ */
+export function figure(what: string, value: number, limit: Limit, unit = ''): void {
+  const isMet = 'atLeast' in limit ? value >= limit.atLeast : value <= limit.atMost
+  const words = 'atLeast' in limit ? `at least ${limit.atLeast}` : `at most ${limit.atMost}`
+  console.log(`= ${what}: ${rounded(value)}${unit} (${words}) ${isMet ? 'met' : 'MISSED'}`)
+  if (!isMet) process.exitCode = 1
+}
+
+export interface Figure {
+  what: string
+  measured: string
+  limit: string
+  met: string
+}
+
+/** The figures among what a benchmark printed. */
+export function parseFigures(text: string): Figure[] {
+  return [...text.matchAll(/^= (.+): (\S+(?: MB| ms)?) \((at \w+ [\d.]+)\) (met|MISSED)$/gm)].map(
+    ([, what, measured, limit, met]) => ({ what: what!, measured: measured!, limit: limit!, met: met! }),
+  )
+}
+
+function rounded(value: number): string {
+  return value < 10 ? value.toFixed(2) : String(Math.round(value))
+}
