@@ -42,8 +42,8 @@ export function sandboxedPlatforms(config: Config): Platform[] {
   const sandboxed = config.platforms.filter((platform) => !hasCredentials(config, platform))
   if (config.isProduction && sandboxed.length > 0) {
     throw new CredentialError(
-      `--production refuses the sandbox, and ${sandboxed.join(' and ')} has no credentials. Give them, or leave the ` +
-        'platform out with --platforms.',
+      `--production refuses the sandbox: no credentials for ${sandboxed.join(' and ')}. Give them, or leave the platform ` +
+        'out with --platforms.',
     )
   }
   return sandboxed

@@ -110,7 +110,7 @@ test('a client that never finishes its request does not keep the server from sto
 })
 
 test('what a server keeps beside a SQLite file is readable by its owner only', async () => {
-  const { database } = await startServer()
+  const { database } = await startServer({ makesSandbox: true })
   const file = database.replace('sqlite:', '')
   const kept = [`${file}.key`, ...filesIn(`${file}.sandbox`)]
   expect(kept.map((path) => path.replace(file, ''))).toEqual(

@@ -1,6 +1,8 @@
+import { cpSync, existsSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { execa } from 'execa'
-import { onTestFinished } from 'vitest'
+import { inject, onTestFinished } from 'vitest'
 import { type Client, createClient } from '../../src/client/client.ts'
 import { type CleanUp, emptyDatabase, type TestDialect, temporaryFolder } from '../support/databases.ts'
 
@@ -19,6 +21,8 @@ export interface ServerOptions {
   port?: string
   args?: string[]
   env?: Record<string, string>
+  /** Sandbox credentials of its own, made when it starts, where others get a copy of those that all tests share. */
+  makesSandbox?: boolean
   /** For a server that several tests use. */
   cleanUp?: CleanUp
 }
@@ -44,6 +48,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const { cleanUp = onTestFinished } = options
   const database = options.database ?? (await emptyDatabase(options.dialect ?? 'sqlite', cleanUp))
   const folder = temporaryFolder(cleanUp)
+  if (!options.makesSandbox) copySandbox(database, folder)
   const child = execa('node', [program, 'serve', '--port', options.port ?? '0', '--json', ...(options.args ?? [])], {
     cwd: folder,
     env: {
@@ -98,6 +103,13 @@ export function run(args: string[], server?: Pick<TestServer, 'url' | 'token'>, 
     reject: false,
     ...options,
   })
+}
+
+/** To where the server looks for it. */
+function copySandbox(database: string, workingFolder: string): void {
+  const file = /^sqlite:(.+)$/.exec(database)?.[1]
+  const folder = file ? `${file}.sandbox` : join(workingFolder, 'passes.sandbox')
+  if (!existsSync(folder)) cpSync(inject('sandboxFolder'), folder, { recursive: true })
 }
 
 async function firstJson(stdout: Readable, stderr: () => string) {
