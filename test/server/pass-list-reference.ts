@@ -48,7 +48,7 @@ const filters: Record<string, Filter> = {
   validOn: ({ redemption, expiresAt }, value) => {
     const windows = redemption?.windows
     const isExpired = expiresAt !== null && expiresAt.toISOString() <= `${value}T00:00:00.000Z`
-    return !isExpired && (windows === undefined || windows.some(({ start }) => start?.startsWith(`${value}T`)))
+    return windows === undefined ? !isExpired : windows.some(({ start }) => start?.startsWith(`${value}T`))
   },
   redeemed: ({ scans }, value, { redeemedContext }) =>
     String(scans.some((scan) => redeemedContext?.includes(scan) ?? true)) === value,

@@ -48,6 +48,12 @@ describe.each(dialects)('on %s', (dialect) => {
     const narrowed = await scan(workspace, { qrPayload: 'twice', projectId: project.id })
     expect(narrowed).toMatchObject({ result: 'accepted', pass: { id: pass.id }, scan: { matchedCount: 1 } })
     expect(await scan(workspace, { qrPayload: 'twice', projectId: empty.id })).toMatchObject({ result: 'ambiguous' })
+
+    await scannablePass(workspace, { code: 'twice', projectId: project.id })
+    const two = { qrPayload: 'twice', projectId: project.id, externalRef: 'twice in the project' }
+    const first = await scan(workspace, two)
+    expect(first.candidates).toHaveLength(2)
+    expect(await scan(workspace, two)).toEqual({ ...first, idempotentReplay: true })
   })
 
   test('1. at most twenty candidates are shown of any number of matches', async () => {

@@ -82,7 +82,7 @@ describe.each(dialects)('on %s', (dialect) => {
 
     const code = reference.judge(at, context, date, api.now.getTime())
     const result = code === 'valid' ? 'accepted' : code === 'already_scanned' ? 'duplicate' : 'denied'
-    if (code === 'valid') reference.accept(answer.scan.id, at, context, date)
+    if (code === 'valid') reference.accept(answer.scan.id, at, context, date, realTime)
     const inContext = reference.accepted.filter((scan) => scan.context === context)
     expect(answer).toMatchObject({
       ...{ reasonCode: code, result, priorScanCount: prior, isFirstScan: code === 'valid' && prior === 0 },
@@ -105,7 +105,7 @@ test('the histories lead to every reason', () => {
       const { at: realTime, context, date } = step
       const at = (date === undefined ? undefined : reference.operationalTime(realTime, date)) ?? realTime
       const code = reference.judge(at, context, date, NOW.getTime())
-      if (code === 'valid') reference.accept(`scan ${seen.size}`, at, context, date)
+      if (code === 'valid') reference.accept(`scan ${seen.size}`, at, context, date, realTime)
       seen.add(code)
     }
   }

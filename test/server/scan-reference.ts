@@ -19,9 +19,11 @@ export class ReferencePass {
   judge(at: number, context: string | undefined, date: string | undefined, now: number): string {
     const { windows, maxUses, perPeriod, minIntervalMinutes, activation } = this.policy
     if (this.isVoid) return 'revoked'
-    if (this.expiresAt !== null && (now >= this.expiresAt || at >= this.expiresAt)) return 'expired'
+    // A verdict as of a date is the same at every time of day.
+    const asOf = date === undefined ? at : this.startOf(date)
+    if (this.expiresAt !== null && (now >= this.expiresAt || asOf >= this.expiresAt)) return 'expired'
     const first = Math.min(...this.accepted.map((scan) => scan.at))
-    if (activation && at >= first + activation.validForHours * 3_600_000) return 'expired'
+    if (activation && asOf >= first + activation.validForHours * 3_600_000) return 'expired'
     const selected = this.selectedWindow(date)
     if (date !== undefined && windows && selected === -1) return 'not_valid_context'
     const candidates = this.windowsAt(at, date)
@@ -29,7 +31,7 @@ export class ReferencePass {
     if (maxUses !== undefined && this.accepted.length >= maxUses) return 'quota_exhausted'
     if (windows && candidates.every((index) => this.isFull(index))) return 'quota_exhausted'
     if (perPeriod) {
-      const period = periodKey(at, perPeriod)
+      const period = periodKey(asOf, perPeriod)
       const within = this.accepted.filter((scan) => periodKey(scan.at, perPeriod) === period)
       if (within.length >= perPeriod.count) return 'quota_exhausted'
     }
@@ -40,14 +42,14 @@ export class ReferencePass {
     return 'valid'
   }
 
-  accept(id: string, at: number, context: string | undefined, date: string | undefined): void {
+  accept(id: string, at: number, context: string | undefined, date: string | undefined, realTime: number): void {
     const window = this.windowsAt(at, date).find((index) => !this.isFull(index)) ?? null
     this.accepted.push({ id, at, context, window })
     if (!this.policy.autoVoidOnExhaustion) return
     const { windows = [], maxUses = Number.POSITIVE_INFINITY } = this.policy
     const notOver = windows
       .map((_, index) => index)
-      .filter((index) => this.end(index) > at && this.start(index) < this.end(index))
+      .filter((index) => this.end(index) > Math.min(at, realTime) && this.start(index) < this.end(index))
     const areFull = notOver.length > 0 && notOver.every((index) => this.isFull(index))
     if (this.accepted.length >= maxUses || areFull) this.isVoid = true
   }
@@ -65,6 +67,16 @@ export class ReferencePass {
     const timeOfDay = (((realTime + offset) % DAY) + DAY) % DAY
     const time = Date.parse(`${date}T00:00:00Z`) + timeOfDay - offset
     return Math.max(this.start(selected), Math.min(time, this.end(selected) - 1))
+  }
+
+  /** Of the window that a date selects, else of the day. */
+  private startOf(date: string): number {
+    const selected = this.selectedWindow(date)
+    if (selected !== -1) return this.start(selected)
+    const zone = this.policy.perPeriod?.timezone ?? 'UTC'
+    let time = Date.parse(`${date}T00:00:00Z`) - 15 * 3_600_000
+    while (localDate(time, zone) < date) time += 15 * 60_000
+    return time
   }
 
   private selectedWindow(date: string | undefined): number {

@@ -68,8 +68,8 @@ export function planRedemption(facts: RedemptionFacts): RedemptionPlan {
   const all = windowsOf(policy)
   const holding = all.filter((window) => contains(window, placement.at)).sort((a, b) => a.from - b.from)
   const windows = placement.selected ? holding.filter(({ key }) => key === placement.selected!.key) : holding
-  const period = policy?.perPeriod ? periodOf(policy.perPeriod, placement.at) : null
-  const exhaustible = exhaustibleWindows(policy, all, placement.at)
+  const period = policy?.perPeriod ? periodOf(policy.perPeriod, placement.asOf) : null
+  const exhaustible = exhaustibleWindows(policy, all, earlier(placement.at, facts.realTime))
   const limited = [...new Set([...windows, ...exhaustible])].filter(({ maxUses }) => maxUses !== null)
   return {
     ...facts,
@@ -90,6 +90,11 @@ function exhaustibleWindows(policy: RedemptionPolicy | null, all: Window[], at: 
   if (!policy?.autoVoidOnExhaustion) return []
   const notOver = all.filter(({ from, to }) => from < to && to > at.getTime())
   return notOver.every(({ maxUses }) => maxUses !== null) ? notOver : []
+}
+
+/** A validity date ahead must not use up what is still open: a pass that is void stays void. */
+function earlier(one: Date, other: Date): Date {
+  return one < other ? one : other
 }
 
 function rivals(window: Window, all: Window[]): string[] {

@@ -52,6 +52,11 @@ export function overlaps(one: Range, other: Range): boolean {
 export interface Placement {
   /** The operational time. */
   at: Date
+  /**
+   * The moment whose expiry and period count: the operational time, or with a validity date the start of what it selects,
+   * since the time of day does not affect a date-selected verdict (spec 2.7).
+   */
+  asOf: Date
   /** The window that a validity date selects. */
   selected?: Window
 }
@@ -61,17 +66,25 @@ export interface Placement {
  * clamped into the first window that starts on it.
  */
 export function placeInTime(policy: RedemptionPolicy | null, realTime: Date, validityDate?: string): Placement {
-  if (validityDate === undefined) return { at: realTime }
+  if (validityDate === undefined) return { at: realTime, asOf: realTime }
   const selected = windowsOf(policy).find(({ date }) => date === validityDate)
-  if (!selected) return { at: onDate(validityDate, realTime, policy?.perPeriod?.timezone ?? 'UTC') }
+  if (!selected) {
+    const zone = policy?.perPeriod?.timezone ?? 'UTC'
+    const midnight = firstInstant(DateTime.fromISO(validityDate, { zone })).toMillis()
+    return { at: onDate(validityDate, realTime, zone), asOf: storable(midnight) }
+  }
   const { zone } = DateTime.fromISO(selected.start!, { setZone: true })
   const time = onDate(validityDate, realTime, zone).getTime()
-  return { at: new Date(Math.max(selected.from, Math.min(time, selected.to - 1))), selected }
+  const at = new Date(Math.max(selected.from, Math.min(time, selected.to - 1)))
+  return { at, asOf: new Date(selected.from), selected }
 }
 
 function onDate(date: string, realTime: Date, zone: DateTime['zone'] | string): Date {
   const { hour, minute, second, millisecond } = DateTime.fromJSDate(realTime, { zone })
-  const time = DateTime.fromISO(date, { zone }).set({ hour, minute, second, millisecond }).toMillis()
+  return storable(DateTime.fromISO(date, { zone }).set({ hour, minute, second, millisecond }).toMillis())
+}
+
+function storable(time: number): Date {
   return new Date(Math.max(EARLIEST_MOMENT, Math.min(time, LATEST_MOMENT - 1)))
 }
 

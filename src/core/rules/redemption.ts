@@ -72,9 +72,9 @@ const UNISSUED: PassStatus[] = ['QUEUED', 'ISSUING', 'FAILED']
 const checks: Record<RedemptionCheckName, Check> = {
   revoked: ({ status }) => ({ isFailed: status === 'VOID', facts: { status } }),
 
-  expired: ({ status, expiresAt, at, policy }, { firstAt }) => {
+  expired: ({ status, expiresAt, asOf, policy }, { firstAt }) => {
     const endsAt = activationEnd(policy, firstAt)
-    const isPast = (end: Date | null) => end !== null && at >= end
+    const isPast = (end: Date | null) => end !== null && asOf >= end
     return {
       isFailed: status === 'EXPIRED' || isPast(expiresAt) || isPast(endsAt),
       facts: { status, expiresAt, ...(policy?.activation && { firstAcceptedAt: firstAt, activationEndsAt: endsAt }) },

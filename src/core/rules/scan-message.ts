@@ -71,8 +71,8 @@ function zoneOf({ policy }: Pick<RedemptionPlan, 'policy'>): DateTime['zone'] | 
 }
 
 function expiredMessage(plan: RedemptionPlan, { firstAt }: RedemptionHistory): string {
-  const { expiresAt, at, policy } = plan
-  if (expiresAt && at >= expiresAt) return `Expired on ${describeMoment(expiresAt, plan)}.`
+  const { expiresAt, asOf, policy } = plan
+  if (expiresAt && asOf >= expiresAt) return `Expired on ${describeMoment(expiresAt, plan)}.`
   if (!policy?.activation || !firstAt) return 'Expired.'
   const hours = policy.activation.validForHours
   return `Expired: it was valid for ${hours} hours from its first use on ${describeMoment(firstAt, plan)}.`

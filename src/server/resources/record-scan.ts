@@ -17,7 +17,7 @@ const MAX_CANDIDATES = 20
  */
 export async function recordScan(body: ScanCreate, context: RequestContext): Promise<ScanAnswer> {
   const { store, workspaceId, now } = context
-  const replay = await findReplay(body.externalRef, context)
+  const replay = await findReplay(body, context)
   if (replay) return replay
 
   const realTime = body.scannedAt === undefined ? now : new Date(body.scannedAt)
@@ -27,7 +27,7 @@ export async function recordScan(body: ScanCreate, context: RequestContext): Pro
     const scan = toStoredScan(body, judgement, context)
     return (await writeScan(tx, scan, judgement, context)) ? { scan, judgement } : undefined
   })
-  if (!recorded) return (await findReplay(body.externalRef, context))!
+  if (!recorded) return (await findReplay(body, context))!
 
   const { scan, judgement } = recorded
   const { result, pass } = judgement
@@ -42,22 +42,25 @@ export async function recordScan(body: ScanCreate, context: RequestContext): Pro
 }
 
 /** The first answer to an externalRef, with the pass as it stands now. */
-async function findReplay(externalRef: string | undefined, context: RequestContext): Promise<ScanAnswer | undefined> {
+async function findReplay(
+  { externalRef, projectId }: ScanCreate,
+  context: RequestContext,
+): Promise<ScanAnswer | undefined> {
   if (externalRef === undefined) return undefined
   const { store, workspaceId } = context
   const [scan] = await store.scans.listByExternalRefs(workspaceId, [externalRef])
-  return scan && answerAgain(scan, { idempotentReplay: true }, context)
+  return scan && answerAgain(scan, { idempotentReplay: true, projectId }, context)
 }
 
-/** The answer to a scan that stands in the ledger. */
+/** The answer to a scan that stands in the ledger. A given project narrows several matches, as it did the first time. */
 export async function answerAgain(
   scan: StoredScan,
-  { idempotentReplay }: { idempotentReplay: boolean },
+  { idempotentReplay, projectId }: { idempotentReplay: boolean; projectId?: string | undefined },
   context: RequestContext,
 ): Promise<ScanAnswer> {
   const { store, workspaceId } = context
   const isAmbiguous = scan.reasonCode === 'multiple_matches' && scan.payloadDigest !== null
-  const candidates = isAmbiguous ? await store.identifiers.listPassIds(workspaceId, scan.payloadDigest!) : []
+  const candidates = isAmbiguous ? await store.identifiers.listPassIds(workspaceId, scan.payloadDigest!, projectId) : []
   const [pass] = await summarizePasses(scan.passId === null ? [] : [scan.passId], scan.scanContextKey, context)
   return toAnswer(scan, {
     pass: pass ?? null,

@@ -35,7 +35,7 @@ const cases: Record<(typeof redemptionChecks)[number], Case> = {
   },
   expired: {
     status: 'QUEUED',
-    expiresAt: noon,
+    expiresAt: at('2026-03-01T00:00:00Z'),
     policy: { ...over, maxUses: 1, minIntervalMinutes: 5 },
     validityDate: '2026-03-01',
     scans: ['2026-03-01T11:59:00Z'],
@@ -284,4 +284,47 @@ test('a validity date without windows is one of the time zone of the period, els
   const perPeriod = { unit: 'day', count: 1, timezone: 'Pacific/Auckland' } as const
   expect(judge({ policy: { perPeriod }, validityDate: '2026-07-01' }).plan.at).toEqual(at('2026-06-30T13:00:00Z'))
   expect(judge({ validityDate: '2026-07-01' }).plan.at).toEqual(at('2026-07-01T12:00:00Z'))
+})
+
+test.each<[string, Case]>([
+  ['expiry during the day', { policy: null, expiresAt: at('2026-07-01T15:00:00Z') }],
+  [
+    'expiry during the window',
+    {
+      policy: { windows: [{ start: '2026-07-01T08:00Z', end: '2026-07-01T22:00Z' }] },
+      expiresAt: at('2026-07-01T12:00:00Z'),
+    },
+  ],
+  [
+    'a window past midnight and uses a day',
+    {
+      policy: {
+        windows: [{ start: '2026-07-01T20:00Z', end: '2026-07-02T04:00Z' }],
+        perPeriod: { unit: 'day', count: 1, timezone: 'Europe/Berlin' },
+      },
+      scans: ['2026-07-01T20:00:00Z'],
+    },
+  ],
+])('the time of day does not affect a verdict as of a date: %s', (_, given) => {
+  const verdicts = Array.from({ length: 24 }, (_, hour) => {
+    const realTime = new Date(Date.parse('2026-06-20T00:30:00Z') + hour * 3_600_000)
+    return judge({ ...given, realTime, validityDate: '2026-07-01' }).verdict.reasonCode
+  })
+  expect(new Set(verdicts).size).toBe(1)
+})
+
+test('a pass that expires as the window of a date begins is expired on it', () => {
+  const windows = [{ start: '2026-07-01T08:00+02:00', end: '2026-07-01T22:00+02:00' }]
+  const judged = (expiresAt: string) =>
+    judge({ policy: { windows }, expiresAt: at(expiresAt), validityDate: '2026-07-01' }).verdict.reasonCode
+  expect([judged('2026-07-01T06:00:00Z'), judged('2026-07-01T06:00:00.001Z')]).toEqual(['expired', 'valid'])
+})
+
+test('a date ahead does not make a pass void that has a window open now', () => {
+  const windows = [
+    { start: '2026-03-01T10:00Z', end: '2026-03-01T20:00Z', maxUses: 1 },
+    { start: '2026-04-01T10:00Z', end: '2026-04-01T20:00Z', maxUses: 1 },
+  ]
+  const { verdict } = judge({ policy: { windows, autoVoidOnExhaustion: true }, validityDate: '2026-04-01' })
+  expect(verdict).toMatchObject({ result: 'accepted', exhausts: false })
 })
