@@ -1,7 +1,7 @@
-import { createServer } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { type ComposeService, servicesOf } from '../support/compose.ts'
 import { type CleanUp, emptyDatabase, temporaryFolder } from '../support/databases.ts'
+import { freePort } from '../support/ports.ts'
 import { run, startServer, type TestServer } from './server.ts'
 
 /** One process of the fleet, which may end and be started again as it was. */
@@ -88,15 +88,4 @@ function settingsOf({ environment = {} }: ComposeService): Record<string, string
   return Object.fromEntries(
     Object.entries(environment).filter(([name, value]) => !value.includes('${') && !elsewhere.test(name)),
   )
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer()
-    probe.once('error', reject)
-    probe.listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as { port: number }
-      probe.close(() => resolve(port))
-    })
-  })
 }

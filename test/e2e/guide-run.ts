@@ -1,10 +1,9 @@
-import { once } from 'node:events'
 import { chmodSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { execa, type ResultPromise } from 'execa'
 import { expect, onTestFinished } from 'vitest'
 import { temporaryFolder } from '../support/databases.ts'
+import { freePort } from '../support/ports.ts'
 import { type Guide, root } from './guide.ts'
 import { program } from './server.ts'
 
@@ -109,15 +108,6 @@ async function setUp({ env }: GuideOptions) {
     ...env,
   }
   return { cwd: folder, env: environment, extendEnv: false, shell: true, reject: false } as const
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** Programs that guides use and a bare machine may lack; in CI they have to be there. */

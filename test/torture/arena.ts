@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type ServerOptions, startServer, type TestServer } from '../e2e/server.ts'
 import type { TestDialect } from '../support/databases.ts'
 import { temporaryFolder } from '../support/databases.ts'
+import { freePort } from '../support/ports.ts'
 import type { Databases } from './databases.ts'
-import { freePort } from './ports.ts'
 import type { Random } from './random.ts'
 
 /** A promise with the way it is attacked. */

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import pg from 'pg'
 import { type CleanUp, type TestDialect, temporaryFolder } from '../support/databases.ts'
+import { freePort } from '../support/ports.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
-import { freePort } from './ports.ts'
 
 export interface Databases {
   create(dialect: TestDialect, cleanUp: CleanUp): Promise<string>

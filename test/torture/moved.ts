@@ -2,9 +2,9 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { type Client, createClient } from '../../src/client/client.ts'
+import { freePort } from '../support/ports.ts'
 import type { Arena } from './arena.ts'
 import type { Order } from './moved-server.ts'
-import { freePort } from './ports.ts'
 
 export interface MovedServer {
   url: string

@@ -55,6 +55,8 @@ export function createInputReader(): InputReader {
         pendingSince = at
         return found
       }
+      // Behind a key, Enter is one of a person.
+      enteredAt = Number.NEGATIVE_INFINITY
       if (sequence.state === 'alone') found.push({ kind: 'key', key: 'escape' })
       if (sequence.state === 'complete' && sequence.key) found.push({ kind: 'key', key: sequence.key })
       text = text.slice(sequence.state === 'alone' ? 1 : sequence.length)

@@ -90,6 +90,8 @@ test('Enter on an empty line is a key, but not where it is the tail of a scan', 
   expect(reader.push('ABC\r', 0)).toEqual([scan('ABC')])
   expect(reader.push('\n', 1)).toEqual([])
   expect(reader.push('\r', 2_000)).toEqual([key('enter')])
+  expect(reader.push('ABC\r', 3_000)).toEqual([scan('ABC')])
+  expect(reader.push('\u001B[B\r', 3_010)).toEqual([key('down'), key('enter')])
 })
 
 test('what a person types is told from what a scanner types', () => {
