@@ -25,7 +25,7 @@ async function deliver(job: Job, services: Services): Promise<void> {
     await store.transaction((tx) => tx.jobs.complete([job]))
     return
   }
-  const hold = await takeHold(webhook, services)
+  const hold = await takeHold(job, services)
   if (!hold) return waitForOther(job, services)
   try {
     await sendDue(webhook, hold, services)
@@ -66,7 +66,10 @@ async function finish(job: Job, sentTo: StoredWebhook, hold: Hold, { store, cloc
     await tx.jobs.deleteWaiting(kind, subject)
     const webhook = await tx.webhooks.find(workspaceId, subject)
     const isChanged = webhook?.generation !== sentTo.generation
-    const runAt = isChanged ? at : await tx.deliveries.findNextDue(workspaceId, sentTo)
-    if (runAt) await tx.jobs.insert([{ workspaceId, kind, subject, correlationId: null, runAt }], at)
+    const next = isChanged ? at : await tx.deliveries.findNextDue(workspaceId, sentTo)
+    if (!next) return
+    // What is still due had its turn: it goes behind the endpoints that wait for theirs.
+    const runAt = next > at ? next : at
+    await tx.jobs.insert([{ workspaceId, kind, subject, correlationId: null, runAt }], at)
   })
 }

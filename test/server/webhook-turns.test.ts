@@ -1,0 +1,77 @@
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { contract } from '../../src/core/contract/contract.ts'
+import { deliverWebhooks } from '../../src/server/jobs/deliver-webhooks.ts'
+import { type TestWorkspace, useApi } from '../support/api.ts'
+import { dialects } from '../support/databases.ts'
+import { type Receiver, startReceiver } from '../support/receiver.ts'
+import { eventually, gate } from './jobs/fixtures.ts'
+import { makeWebhook, queueTests, sendTest } from './webhook-fixtures.ts'
+
+describe.each(dialects)('on %s', (dialect) => {
+  const api = useApi(dialect, { outbound: { allowInsecure: true } })
+  let workspace: TestWorkspace
+  let receiver: Receiver
+
+  beforeEach(async () => {
+    workspace = await api.workspace()
+    receiver = await startReceiver()
+    await api.database.writer('jobs').delete()
+  })
+
+  /** The job that comes next. */
+  const claim = () => api.services.store.transaction((tx) => tx.jobs.claim('webhooks', api.now, claimed))
+
+  const waiting = () => api.database.writer('jobs').where({ claim_token: null })
+
+  const countOf = async (status: 'SUCCESS' | 'PENDING') =>
+    (await workspace.ok(contract.deliveries.list, { query: { status } })).total
+
+  test('a turn that is over sends nothing more of what was read, and its endpoint goes behind those that wait', async () => {
+    useFakeTime()
+    const held = gate()
+    receiver.reply((response) => held.pass().then(() => void response.writeHead(500).end()))
+    const hanging = await makeWebhook(workspace, receiver)
+    await queueTests(workspace, hanging.id, 20)
+    const turn = deliverWebhooks(await claim(), api.services)
+    await eventually(() => expect(held.waiting()).toBe(8))
+    api.advance(1)
+    const other = await makeWebhook(workspace, await startReceiver())
+    await sendTest(workspace, other.id)
+    api.advance(1)
+    vi.advanceTimersByTime(10_000)
+    held.open()
+    await turn
+    expect(receiver.received).toHaveLength(8)
+    const next = [...(await claim()), ...(await claim())]
+    expect(next.map(({ subject }) => subject)).toEqual([other.id, hanging.id])
+    receiver.reply(204)
+    await deliverWebhooks(next, api.services)
+    expect([await countOf('SUCCESS'), await countOf('PENDING')]).toEqual([13, 8])
+  })
+
+  test('however much happens while an endpoint hangs, few jobs wait for it, and all of it is sent', async () => {
+    useFakeTime()
+    const held = gate()
+    receiver.reply((response) => held.pass().then(() => void response.end()))
+    const { id } = await makeWebhook(workspace, receiver)
+    await queueTests(workspace, id, 8)
+    const turn = deliverWebhooks(await claim(), api.services)
+    await eventually(() => expect(held.waiting()).toBe(8))
+    await queueTests(workspace, id, 5)
+    expect((await waiting()).length).toBeGreaterThan(5)
+    vi.advanceTimersByTime(4_000)
+    await eventually(async () => expect(await waiting()).toEqual([]))
+    held.open()
+    await turn
+    expect(await countOf('SUCCESS')).toBe(13)
+    expect(await waiting()).toEqual([])
+  })
+})
+
+const claimed = { limit: 1, leaseSeconds: 60 }
+
+/** A turn, and the renewal of a hold, are timed by these; the network is not. */
+function useFakeTime(): void {
+  vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+}
