@@ -183,7 +183,7 @@ export class Jobs {
     return this.held(jobs).update({ claim_token: null, run_at: runAt.getTime(), last_error: error })
   }
 
-  /** Gives jobs back that could not even begin: the run does not count. As retry. */
+  /** Gives jobs back that could not begin, or not go on: the run does not count. As retry. */
   async putOff(jobs: Job[], runAt: Date): Promise<number> {
     return this.held(jobs).update({
       ...{ claim_token: null, run_at: runAt.getTime() },
