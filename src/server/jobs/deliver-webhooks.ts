@@ -30,10 +30,13 @@ async function deliver(job: Job, services: Services): Promise<void> {
   if (!hold) return waitForOther(job, services)
   try {
     await sendDue(webhook, hold, services)
+    await finish(job, webhook, hold, services)
+  } catch (error) {
+    await hold.release()
+    throw error
   } finally {
     hold.stop()
   }
-  await finish(job, webhook, hold, services)
 }
 
 /** What waited when the endpoint was disabled or deleted. False where the job is no longer ours. */
@@ -51,8 +54,8 @@ async function endStale(job: Job, before: number, services: Services): Promise<b
 async function waitForOther(job: Job, { store, clock }: Services): Promise<void> {
   const { workspaceId, kind, subject, correlationId } = job
   await store.transaction(async (tx) => {
-    const runAt = (await tx.webhooks.findHoldEnd(workspaceId, subject)) ?? clock()
     await tx.jobs.complete([job])
+    const runAt = (await tx.webhooks.findHoldEnd(workspaceId, subject)) ?? clock()
     await tx.jobs.deleteWaiting(kind, subject)
     await tx.jobs.insert([{ workspaceId, kind, subject, correlationId, runAt }], clock())
   })

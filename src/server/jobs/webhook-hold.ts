@@ -15,6 +15,8 @@ export interface Hold {
   until(): Date
   /** No longer renews it. */
   stop(): void
+  /** Gives it up where it still is ours: the next try must not wait for its own end. Never throws. */
+  release(): Promise<void>
 }
 
 /** The hold of the endpoint that a job sends to, or undefined where another sender has it. */
@@ -34,7 +36,17 @@ export async function takeHold(job: Job, services: Services): Promise<Hold | und
         .catch((error) => log.warn({ err: error, webhookId: id }, 'could not renew the hold of a webhook')),
     (HOLD_SECONDS * 1000) / 3,
   )
-  return { sender, lost: lost.signal, until, stop: () => clearInterval(renewal) }
+  return {
+    sender,
+    lost: lost.signal,
+    until,
+    stop: () => clearInterval(renewal),
+    async release() {
+      await store
+        .transaction((tx) => tx.webhooks.releaseHold(workspaceId, id, sender))
+        .catch((error) => log.warn({ err: error, webhookId: id }, 'could not release the hold of a webhook'))
+    },
+  }
 }
 
 /** False where it was lost. */
