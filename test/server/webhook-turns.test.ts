@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { contract } from '../../src/core/contract/contract.ts'
 import { deliverWebhooks } from '../../src/server/jobs/deliver-webhooks.ts'
-import type { Store } from '../../src/storage/store.ts'
 import { type TestWorkspace, useApi } from '../support/api.ts'
 import { dialects } from '../support/databases.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
@@ -82,60 +81,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await deliverWebhooks(jobs, api.services)
     expect(await countOf('SUCCESS')).toBe(1)
   })
-
-  test.runIf(dialect === 'postgres')(
-    'a server that waits for another leaves what that one leaves as it ends',
-    async () => {
-      useFakeTime()
-      const held = gate()
-      receiver.reply((response) => held.pass().then(() => void response.end()))
-      const { id } = await makeWebhook(workspace, receiver)
-      await queueTests(workspace, id, 20)
-      const { store } = api.services
-      // Two servers that claim at once do not see each other.
-      const [mine, theirs] = await store.transaction(async (tx) => {
-        const mine = await tx.jobs.claim('webhooks', api.now, claimed)
-        return [mine, await claim()]
-      })
-      const sending = deliverWebhooks(mine, api.services)
-      await eventually(() => expect(held.waiting()).toBe(8))
-      let isOver = false
-      const endTurn = async () => {
-        vi.advanceTimersByTime(10_000)
-        held.open()
-        void sending.then(() => {
-          isOver = true
-        })
-        await eventually(async () => expect(isOver || (await isBlocked())).toBe(true))
-      }
-      await deliverWebhooks(theirs, { ...api.services, store: betweenReads(store, endTurn) })
-      await sending
-      expect(await waiting()).toMatchObject([{ subject: id, run_at: api.now.getTime() }])
-    },
-  )
-
-  /** Whether a statement waits for a row that another one holds. */
-  async function isBlocked(): Promise<boolean> {
-    const waits = api.database.reader('pg_stat_activity').where({ wait_event_type: 'Lock' })
-    return (await waits.whereRaw('datname = current_database()')).length > 0
-  }
 })
-
-/** A store on which something happens once it has been read how long an endpoint is held. */
-function betweenReads(store: Store, work: () => Promise<void>): Store {
-  return {
-    ...store,
-    transaction: (write) =>
-      store.transaction((tx) => {
-        const findHoldEnd = async (...of: Parameters<typeof tx.webhooks.findHoldEnd>) => {
-          const end = await tx.webhooks.findHoldEnd(...of)
-          await work()
-          return end
-        }
-        return write({ ...tx, webhooks: Object.assign(Object.create(tx.webhooks), { findHoldEnd }) })
-      }),
-  }
-}
 
 const claimed = { limit: 1, leaseSeconds: 60 }
 
