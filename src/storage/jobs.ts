@@ -197,9 +197,9 @@ export class Jobs {
     return count > 0
   }
 
-  /** Removes jobs of a kind and subject that wait: what they are about is gone, or the caller looks at it himself. */
-  async deleteWaiting(kind: JobKind, subject: string): Promise<void> {
-    await this.db('jobs').where({ kind, subject, claim_token: null, failed_at: null }).delete()
+  /** Removes jobs of a kind and subjects that wait: what they are about is gone, or the caller looks at it himself. */
+  async deleteWaiting(kind: JobKind, ...subjects: string[]): Promise<void> {
+    await this.db('jobs').whereIn('subject', subjects).where({ kind, claim_token: null, failed_at: null }).delete()
   }
 
   async hasLapsed(at: Date): Promise<boolean> {
