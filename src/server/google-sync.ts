@@ -107,7 +107,7 @@ export function createGoogleSync({ api, wallet, store, issuing, clock }: GoogleS
     async message(pass, { id, header, body, mayBeThere, isBulk }) {
       const calls = isBulk ? api.bulk : api
       const { card, kind, objectId, make } = await prepare(pass, clock())
-      const message = { id, header: header ?? nameOf(card), body }
+      const message = { id, header: header || nameOf(card), body }
       try {
         await sendMessage(calls, { kind, id: objectId }, message, { mayBeThere })
       } catch (error) {

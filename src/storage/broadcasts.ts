@@ -112,10 +112,12 @@ export class Broadcasts {
 
   /** True when it was still scheduled at that moment and now is gone. */
   async deleteScheduled(workspaceId: string, projectId: string, id: string, at: Date): Promise<boolean> {
-    const scheduled = this.rows(workspaceId)
-      .where({ project_id: projectId, id, started_at: null })
-      .where('send_at', '>', at.getTime())
-    return (await deleteReturningIds(this.db, scheduled)).length > 0
+    return (await deleteReturningIds(this.db, this.scheduled(workspaceId, projectId, at).where({ id }))).length > 0
+  }
+
+  /** Deletes whatever a project has scheduled at that moment, and returns the ids. */
+  deleteAllScheduled(workspaceId: string, projectId: string, at: Date): Promise<string[]> {
+    return deleteReturningIds(this.db, this.scheduled(workspaceId, projectId, at))
   }
 
   async setStarted(workspaceId: string, id: string, at: Date): Promise<void> {
@@ -189,6 +191,10 @@ export class Broadcasts {
 
   private rows(workspaceId: string) {
     return this.db('broadcasts').where('broadcasts.workspace_id', workspaceId)
+  }
+
+  private scheduled(workspaceId: string, projectId: string, at: Date) {
+    return this.rows(workspaceId).where({ project_id: projectId, started_at: null }).where('send_at', '>', at.getTime())
   }
 
   private passesOf(workspaceId: string, projectId: string, after: string | null) {

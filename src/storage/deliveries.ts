@@ -12,7 +12,7 @@ import {
   toDeliveryRow,
   toProgress,
 } from './delivery-row.ts'
-import { forUpdate, insertMany, runPrepared } from './dialect.ts'
+import { forUpdate, forUpdateSkipLocked, idIsChosen, insertMany, runPrepared } from './dialect.ts'
 import { isNotInJson } from './json-rows.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from './list.ts'
 import type { Tell } from './news.ts'
@@ -188,14 +188,15 @@ export class Deliveries {
     return (await this.pending(workspaceId, webhookId).where('generation', '<', before).first('id')) !== undefined
   }
 
-  /** Ends as many of those. */
+  /** Ends as many of those, but for any that another transaction holds: it may be one that is being redelivered. */
   async end(
     workspaceId: string,
     webhookId: string,
     { before, at, limit }: { before: number; at: Date; limit: number },
   ): Promise<void> {
-    const chosen = this.pending(workspaceId, webhookId).where('generation', '<', before).limit(limit).select('id')
-    await this.db('webhook_deliveries').whereIn('id', chosen).update({
+    const stale = this.pending(workspaceId, webhookId).where('generation', '<', before).limit(limit).select('id')
+    const chosen = idIsChosen(this.db, forUpdateSkipLocked(this.db, stale))
+    await this.db('webhook_deliveries').whereRaw(chosen).update({
       status: 'FAILED',
       due_at: null,
       resume_at: null,

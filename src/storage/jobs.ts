@@ -183,7 +183,7 @@ export class Jobs {
     return this.held(jobs).update({ claim_token: null, run_at: runAt.getTime(), last_error: error })
   }
 
-  /** Gives jobs back that could not even begin: the run does not count. As retry. */
+  /** Gives jobs back that could not begin, or not go on: the run does not count. As retry. */
   async putOff(jobs: Job[], runAt: Date): Promise<number> {
     return this.held(jobs).update({
       ...{ claim_token: null, run_at: runAt.getTime() },
@@ -197,9 +197,9 @@ export class Jobs {
     return count > 0
   }
 
-  /** Removes jobs of a kind and subject that wait: what they are about is gone, or the caller looks at it himself. */
-  async deleteWaiting(kind: JobKind, subject: string): Promise<void> {
-    await this.db('jobs').where({ kind, subject, claim_token: null, failed_at: null }).delete()
+  /** Removes jobs of a kind and subjects that wait: what they are about is gone, or the caller looks at it himself. */
+  async deleteWaiting(kind: JobKind, ...subjects: string[]): Promise<void> {
+    await this.db('jobs').whereIn('subject', subjects).where({ kind, claim_token: null, failed_at: null }).delete()
   }
 
   async hasLapsed(at: Date): Promise<boolean> {

@@ -10,7 +10,7 @@ export interface ScanListRequest extends Omit<ListRequest, 'sortBy' | 'sortDir'>
   projectId?: string[] | undefined
   templateId?: string[] | undefined
   result?: ScanResult[] | undefined
-  resultGroup?: 'denied' | undefined
+  resultGroup?: 'denied'[] | undefined
   reason?: LedgerReason[] | undefined
   scanContextKey?: string[] | undefined
   scanned?: { from?: Date; to?: Date } | undefined
@@ -34,12 +34,12 @@ export async function listScans(
     scan_context_key: scanContextKey,
   }
   for (const [column, values] of Object.entries(columns)) whereAny(query, `scans.${column}`, values)
+  whereAny(query, 'scans.result', resultGroup)
   if (result) {
     query.where((or) => {
       for (const value of result) or.orWhere(conditionOf(value))
     })
   }
-  if (resultGroup) query.where('scans.result', resultGroup)
   if (scanned?.from) query.where('scans.scanned_at', '>=', scanned.from.getTime())
   if (scanned?.to) query.where('scans.scanned_at', '<=', scanned.to.getTime())
   const walk: ListRequest = { ...request, sortBy: 'scannedAt', sortDir: 'desc' }

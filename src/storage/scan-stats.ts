@@ -6,8 +6,8 @@ export interface ScanStatsRequest {
   projectId?: string[] | undefined
   templateId?: string[] | undefined
   scanContextKey?: string[] | undefined
-  scanContextFrom?: string | undefined
-  scanContextUntil?: string | undefined
+  scanContextFrom?: string[] | undefined
+  scanContextUntil?: string[] | undefined
   scanned?: { from?: Date; to?: Date } | undefined
 }
 
@@ -97,10 +97,16 @@ function ofScans(query: Knex.QueryBuilder, request: ScanStatsRequest): Knex.Quer
   const { scanContextKey, scanContextFrom, scanContextUntil, scanned } = request
   if (scanContextKey) query.whereIn('scan_context_key', scanContextKey)
   // Scans without a context stand in no range, however wide.
-  if (scanContextFrom !== undefined) query.where('scan_context_key', '>=', scanContextFrom)
-  if (scanContextUntil !== undefined)
-    query.where('scan_context_key', '<=', scanContextUntil).whereNot('scan_context_key', '')
+  if (scanContextFrom) whereAnyBound(query, '>=', scanContextFrom)
+  if (scanContextUntil) whereAnyBound(query, '<=', scanContextUntil).whereNot('scan_context_key', '')
   if (scanned?.from) query.where('scanned_at', '>=', scanned.from.getTime())
   if (scanned?.to) query.where('scanned_at', '<=', scanned.to.getTime())
   return query
+}
+
+/** The database compares, since only it knows the order of its text. */
+function whereAnyBound(query: Knex.QueryBuilder, comparison: '>=' | '<=', keys: string[]): Knex.QueryBuilder {
+  return query.where((or) => {
+    for (const key of keys) or.orWhere('scan_context_key', comparison, key)
+  })
 }

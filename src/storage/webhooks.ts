@@ -175,8 +175,10 @@ export class Webhooks {
     return row && toWebhook(row)
   }
 
+  /** Undefined where nobody holds the endpoint. Nobody lets go of it until the transaction ends. */
   async findHoldEnd(workspaceId: string, id: string): Promise<Date | undefined> {
-    const row: { sender_until: number | null } | undefined = await this.one(workspaceId, id).first('sender_until')
+    const held = this.one(workspaceId, id)
+    const row: { sender_until: number | null } | undefined = await forUpdate(this.db, held).first('sender_until')
     return row?.sender_until ? new Date(row.sender_until) : undefined
   }
 

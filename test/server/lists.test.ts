@@ -69,6 +69,12 @@ describe.each(dialects)('on %s', (dialect) => {
     },
   )
 
+  test('one bad value is one issue', async () => {
+    for (const [name, value] of Object.entries({ offset: '9007199254740992', limit: '101', sortDir: '-1' })) {
+      expect((await refused({ [name]: value })).details).toMatchObject({ issues: [{ path: [name] }] })
+    }
+  })
+
   test('a cursor of long names stays within 512 characters and goes on where it stopped', async () => {
     const pages = await walk({ sortBy: 'name', limit: 1 })
     for (const { nextCursor } of pages.slice(0, -1)) expect(nextCursor!.length).toBeLessThanOrEqual(512)

@@ -92,9 +92,9 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await phones.messages(other)).toEqual([])
   })
 
-  test('the header is the organization by default', async () => {
+  test.each([{}, { google: { header: '' } }])('with %j the header is the organization', async (options) => {
     const id = await passOn('google')
-    await send(id)
+    expect(await send(id, { options })).toMatchObject({ options })
     expect(await phones.messages(id)).toMatchObject([{ header: 'Harbour Cinema' }])
   })
 

@@ -90,6 +90,29 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(after.projectId).toBe(null)
   })
 
+  test('the scheduled broadcasts of a deleted project are cancelled, and their keys are free', async () => {
+    const workspace = await api.workspace()
+    const [gone, other] = [await makeProject(workspace), await makeProject(workspace, 'Other')]
+    const at = (seconds: number) => new Date(api.now.getTime() + seconds * 1000).toISOString()
+    const send = (id: string, idempotencyKey: string, sendAt?: string) =>
+      workspace.call(contract.broadcasts.create, {
+        params: { id },
+        body: { body: 'Now', idempotencyKey, ...(sendAt && { sendAt }) },
+      })
+    await send(gone.id, 'tomorrow', at(DAY_SECONDS))
+    await send(gone.id, 'in an hour', at(3600))
+    const sent = await send(gone.id, 'right away')
+    const kept = await send(other.id, 'elsewhere', at(3600))
+    await workspace.ok(remove, { params: { id: gone.id } })
+    const jobs = await api.database.writer('jobs').where({ workspace_id: workspace.id, kind: 'fan-out-broadcast' })
+    const idOf = ({ body }: { body: unknown }) => (body as { id: string }).id
+    expect(jobs.map((job) => job.subject).sort()).toEqual([idOf(sent), idOf(kept)].sort())
+    for (const key of ['tomorrow', 'in an hour']) {
+      expect(await send(other.id, key, at(60))).toMatchObject({ status: 201, body: { projectId: other.id } })
+    }
+    expect(await send(other.id, 'right away')).toMatchObject({ status: 200, body: sent.body })
+  })
+
   test('statistics count live, all and recent passes, and an expired one is not live before any sweep', async () => {
     const workspace = await api.workspace()
     const project = await makeProject(workspace)

@@ -82,6 +82,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ['result=accepted', () => ({ result: 'accepted' }), (item) => item.result === 'accepted'],
     ['result=denied, as shown', () => ({ result: 'denied' }), (item) => item.result === 'denied'],
     ['resultGroup=denied', () => ({ resultGroup: 'denied' }), (item) => item.result === 'denied'],
+    ['resultGroup twice', () => ({ resultGroup: ['denied', 'denied'] }), (item) => item.result === 'denied'],
     ['result=duplicate', () => ({ result: 'duplicate' }), (_, { result }) => result === 'duplicate'],
     ['result=unknown', () => ({ result: 'unknown' }), (_, { result }) => result === 'unknown'],
     ['result=ambiguous', () => ({ result: 'ambiguous' }), (_, { result }) => result === 'ambiguous'],
@@ -163,6 +164,8 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await stats({ scanContextKey: '2026-03-01' })).toMatchObject({ totalPasses: 5, redeemed: 1, totalScans: 3 })
     const range = { scanContextFrom: '2026-03-01', scanContextUntil: '2026-03-02' }
     expect(await stats(range)).toMatchObject({ redeemed: 2, open: 3, totalScans: 5, totalDenied: 2 })
+    const ranges = { scanContextFrom: ['2026-03-02', '2026-03-01'], scanContextUntil: ['2026-03-02', '2026-03-01'] }
+    expect(await stats(ranges)).toEqual(await stats(range))
     expect(await stats({ scanContextUntil: '2026-03-01' })).toMatchObject({ redeemed: 1, totalScans: 3 })
     const window = { scannedSince: '2026-03-01T20:04:00Z', scannedUntil: '2026-03-01T20:06:00Z' }
     expect(await stats(window)).toMatchObject({ totalPasses: 5, redeemed: 1, totalScans: 3, totalDenied: 2 })
@@ -172,6 +175,7 @@ describe.each(dialects)('on %s', (dialect) => {
 
   test('figures of each project, and of what belongs to none', async () => {
     const { items } = (await stats({ groupBy: 'project' })) as { items: { projectId: string | null }[] }
+    expect(await stats({ groupBy: ['project', 'project'] })).toEqual({ items })
     const by = new Map(items.map(({ projectId, ...figures }) => [projectId, figures]))
     expect([...by.keys()].sort()).toEqual([ids.concert, ids.play, null].sort())
     for (const projectId of [ids.concert, ids.play]) expect(by.get(projectId)).toEqual(await stats({ projectId }))

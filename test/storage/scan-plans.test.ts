@@ -20,7 +20,7 @@ const lists: List[] = [
   { name: 'templateId', filters: { templateId: [templateId(3)] }, leads: 'template_id=?' },
   { name: 'result=accepted', filters: { result: ['accepted'] }, leads: 'result=?' },
   { name: 'result=denied', filters: { result: ['denied'] }, leads: 'result=?' },
-  { name: 'resultGroup=denied', filters: { resultGroup: 'denied' }, leads: 'result=?' },
+  { name: 'resultGroup=denied', filters: { resultGroup: ['denied'] }, leads: 'result=?' },
   { name: 'result=duplicate', filters: { result: ['duplicate'] }, leads: 'reason=?' },
   { name: 'reason', filters: { reason: ['valid'] }, leads: 'reason=?' },
   { name: 'scanContextKey', filters: { scanContextKey: ['context 3'] }, leads: 'scan_context_key=?' },

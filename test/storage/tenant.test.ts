@@ -125,6 +125,8 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'broadcasts.list': (tx, intruder, { project }) => tx.broadcasts.list(intruder, project, { limit: 20 }),
   'broadcasts.deleteScheduled': (tx, intruder, { project, broadcast }) =>
     tx.broadcasts.deleteScheduled(intruder, project, broadcast, later(1)),
+  'broadcasts.deleteAllScheduled': (tx, intruder, { project }) =>
+    tx.broadcasts.deleteAllScheduled(intruder, project, later(1)),
   'broadcasts.setStarted': (tx, intruder, { broadcast }) => tx.broadcasts.setStarted(intruder, broadcast, later(1)),
   'broadcasts.findChunk': async (tx, intruder, ids) =>
     (await tx.broadcasts.findChunk(intruder, theirBroadcast(ids))).upTo ?? undefined,

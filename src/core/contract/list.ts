@@ -7,20 +7,23 @@ const MAX_OFFSET = Number.MAX_SAFE_INTEGER
 
 /** A whole-number parameter; clients may pass a number. */
 export function integerParam(min: number, max: number) {
-  return z
-    .union(
-      [
-        z.number(),
-        z
-          .string()
-          .regex(/^\d{1,16}$/, 'Must be a whole number')
-          .transform(Number),
-      ],
-      {
-        error: 'Must be a whole number',
-      },
-    )
-    .pipe(z.int().min(min).max(max))
+  return (
+    z
+      .union(
+        [
+          z.number(),
+          z
+            .string()
+            .regex(/^\d{1,16}$/, 'Must be a whole number')
+            .transform(Number),
+        ],
+        {
+          error: 'Must be a whole number',
+        },
+      )
+      // What is no safe integer is out of bounds as well: one issue says so.
+      .pipe(z.int({ abort: true }).min(min).max(max))
+  )
 }
 
 /** What a database still takes as alternatives in one condition. */

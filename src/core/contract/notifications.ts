@@ -15,9 +15,15 @@ export type DeliveryState = z.output<typeof DeliveryState>
 export const NotificationStatus = z.enum(['SCHEDULED', 'PENDING', 'SENT', 'PARTIAL', 'FAILED', 'SKIPPED'])
 export type NotificationStatus = z.output<typeof NotificationStatus>
 
-/** What one provider alone understands: Google shows a header above the text, the organization's name by default. */
+/** What one provider alone understands. */
 export const MessageOptions = z.strictObject({
-  google: z.strictObject({ header: text(1, 255).optional() }).optional(),
+  google: z
+    .strictObject({
+      header: text(0, 255)
+        .optional()
+        .meta({ description: "Shown above the text; where it is empty or not given, the organization's name." }),
+    })
+    .optional(),
 })
 export type MessageOptions = z.output<typeof MessageOptions>
 

@@ -77,7 +77,8 @@ export const projects = {
     path: '/v1/projects/{id}',
     scope: 'templates:write',
     summary: 'Delete a project',
-    description: 'Its templates and passes live on without a project.',
+    description:
+      'Its templates and passes live on without a project; broadcasts that are still scheduled are cancelled.',
     params: ById,
     responses: { 204: null },
   }),

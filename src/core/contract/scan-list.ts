@@ -19,19 +19,19 @@ const filters = {
 export const ScanListQuery = pageQuery({
   passId: anyOf(Uuid).optional(),
   result: anyOf(ScanResult).optional(),
-  resultGroup: z.literal('denied').optional(),
+  resultGroup: anyOf(z.literal('denied')).optional(),
   reason: anyOf(LedgerReason).optional(),
   ...filters,
   ...windowParams(scannedWindow),
 }).superRefine((query, context) => checkWindow(scannedWindow, query, context))
 
-/** Both spellings of the window are taken, as in the list. */
+/** Both spellings of the window are taken, as in the list. Of several bounds of the contexts the wider holds. */
 export const ScanStatsQuery = z
   .strictObject({
     ...filters,
-    scanContextFrom: ContextKey.optional(),
-    scanContextUntil: ContextKey.optional(),
-    groupBy: z.literal('project').optional(),
+    scanContextFrom: anyOf(ContextKey).optional(),
+    scanContextUntil: anyOf(ContextKey).optional(),
+    groupBy: anyOf(z.literal('project')).optional(),
     ...windowParams(scannedWindow),
   })
   .superRefine((query, context) => {

@@ -2,6 +2,7 @@ import type { Job } from '../../storage/jobs.ts'
 import type { StoredWebhook } from '../../storage/webhooks.ts'
 import type { Services } from '../context.ts'
 import { END_CHUNK } from '../webhook-health.ts'
+import { workInChunks } from './chunks.ts'
 import { sendDue } from './send-deliveries.ts'
 import { type Hold, takeHold } from './webhook-hold.ts'
 
@@ -20,36 +21,41 @@ async function deliver(job: Job, services: Services): Promise<void> {
   const { store } = services
   const webhook = await store.webhooks.find(workspaceId, webhookId)
   // Of a webhook that is gone, every generation is old.
-  await endStale(workspaceId, webhookId, webhook?.generation ?? MAX_GENERATION, services)
+  if (!(await endStale(job, webhook?.generation ?? MAX_GENERATION, services))) return
   if (webhook?.status !== 'ENABLED') {
     await store.transaction((tx) => tx.jobs.complete([job]))
     return
   }
-  const hold = await takeHold(webhook, services)
+  const hold = await takeHold(job, services)
   if (!hold) return waitForOther(job, services)
   try {
     await sendDue(webhook, hold, services)
+    await finish(job, webhook, hold, services)
+  } catch (error) {
+    await hold.release()
+    throw error
   } finally {
     hold.stop()
   }
-  await finish(job, webhook, hold, services)
 }
 
-/** What waited when the endpoint was disabled or deleted. */
-async function endStale(workspaceId: string, webhookId: string, before: number, services: Services): Promise<void> {
+/** What waited when the endpoint was disabled or deleted. False where the job is no longer ours. */
+async function endStale(job: Job, before: number, services: Services): Promise<boolean> {
+  const { workspaceId, subject: webhookId } = job
   const { store, clock } = services
-  while (await store.deliveries.hasStale(workspaceId, webhookId, before)) {
-    const options = { before, at: clock(), limit: END_CHUNK }
-    await store.transaction((tx) => tx.deliveries.end(workspaceId, webhookId, options))
-  }
+  if (!(await store.deliveries.hasStale(workspaceId, webhookId, before))) return true
+  return workInChunks(job, services, async (tx) => {
+    await tx.deliveries.end(workspaceId, webhookId, { before, at: clock(), limit: END_CHUNK })
+    return !(await tx.deliveries.hasStale(workspaceId, webhookId, before))
+  })
 }
 
 /** Another server sends to the endpoint, or did when it died. */
 async function waitForOther(job: Job, { store, clock }: Services): Promise<void> {
   const { workspaceId, kind, subject, correlationId } = job
   await store.transaction(async (tx) => {
-    const runAt = (await tx.webhooks.findHoldEnd(workspaceId, subject)) ?? clock()
     await tx.jobs.complete([job])
+    const runAt = (await tx.webhooks.findHoldEnd(workspaceId, subject)) ?? clock()
     await tx.jobs.deleteWaiting(kind, subject)
     await tx.jobs.insert([{ workspaceId, kind, subject, correlationId, runAt }], clock())
   })
@@ -66,7 +72,10 @@ async function finish(job: Job, sentTo: StoredWebhook, hold: Hold, { store, cloc
     await tx.jobs.deleteWaiting(kind, subject)
     const webhook = await tx.webhooks.find(workspaceId, subject)
     const isChanged = webhook?.generation !== sentTo.generation
-    const runAt = isChanged ? at : await tx.deliveries.findNextDue(workspaceId, sentTo)
-    if (runAt) await tx.jobs.insert([{ workspaceId, kind, subject, correlationId: null, runAt }], at)
+    const next = isChanged ? at : await tx.deliveries.findNextDue(workspaceId, sentTo)
+    if (!next) return
+    // What is still due had its turn: it goes behind the endpoints that wait for theirs.
+    const runAt = next > at ? next : at
+    await tx.jobs.insert([{ workspaceId, kind, subject, correlationId: null, runAt }], at)
   })
 }

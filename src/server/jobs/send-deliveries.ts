@@ -24,7 +24,7 @@ const MAX_UNWRITTEN = 400
 /** An endpoint may be disabled or moved at any time: before a send it is looked at again when it was last seen so long ago. */
 const FRESH_MS = 50
 
-/** After so long others take their turn. */
+/** After so long nothing more is begun, and others take their turn. */
 const TURN_MS = 10_000
 
 /** While requests are in flight, deliveries that came meanwhile are looked for so often. */
@@ -106,9 +106,9 @@ export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Serv
     })
 
   see(webhook)
-  while (mayGoOn()) {
+  while (mayGoOn() && performance.now() < turnEnd) {
     const isLow = queue.length === 0 || (queue.length < READ_AHEAD && mayBeMore)
-    if (isLow && performance.now() < turnEnd) {
+    if (isLow) {
       reading ??= read()
         .catch(onFailure)
         .finally(() => {

@@ -58,7 +58,7 @@ async function openGoogle(pass: StoredPass, { wallets, issuing, google }: Servic
       cause,
     })
   })
-  const location = await wallets.google.saveUrl(await issuing.render(pass), at, { payload: 'reference' })
+  const location = await wallets.google.saveUrl(await issuing.render(pass), at)
   return new Response(null, {
     status: 302,
     headers: { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' },

@@ -38,6 +38,8 @@ export const projects: Handlers<typeof contract> = {
     const { store, workspaceId, now, correlationId } = context
     return store.transaction(async (tx) => {
       if (!(await tx.projects.delete(workspaceId, params.id))) return missing(params.id)
+      const cancelled = await tx.broadcasts.deleteAllScheduled(workspaceId, params.id, now)
+      await tx.jobs.deleteWaiting('fan-out-broadcast', ...cancelled)
       await tx.jobs.insert([{ workspaceId, kind: 'detach-project', subject: params.id, correlationId }], now)
       await audit(tx, context, 'project.delete', params.id)
       return { status: 204, body: undefined }

@@ -3,29 +3,18 @@ import { promisify } from 'node:util'
 import type { GoogleKind } from '../../core/contract/definition.ts'
 import { Problem } from '../../core/errors.ts'
 import type { GoogleIdentity } from './identity.ts'
-import type { GoogleResource } from './resource.ts'
-
-/** With everything, a link makes its class and object when opened; it may be too long for some browsers and messengers. */
-export interface FullPayload {
-  object: GoogleResource
-  class: GoogleResource
-}
-
-/** Only names an object that the API has already made: short enough to travel anywhere (1,800 characters). */
-export interface ReferencePayload {
-  object: { id: string; classId: string }
-}
 
 const signAsync = promisify(sign)
 
 /**
- * The signed text of a save link (RS256).
+ * The signed text of a save link (RS256). It only names an object that the API has already made: short enough to travel
+ * anywhere (1,800 characters).
  * @throws Problem GOOGLE_JWT_FAILED
  */
 export async function buildSaveJwt(
   identity: GoogleIdentity,
   kind: GoogleKind,
-  payload: FullPayload | ReferencePayload,
+  object: { id: string; classId: string },
   at: Date,
 ): Promise<string> {
   const header = { alg: 'RS256', typ: 'JWT', kid: identity.privateKeyId }
@@ -35,10 +24,7 @@ export async function buildSaveJwt(
     typ: 'savetowallet',
     iat: Math.floor(at.getTime() / 1000),
     origins: [],
-    payload: {
-      ...('class' in payload && { [`${kind}Classes`]: [payload.class] }),
-      [`${kind}Objects`]: [payload.object],
-    },
+    payload: { [`${kind}Objects`]: [object] },
   }
   const signingInput = `${encode(header)}.${encode(claims)}`
   try {

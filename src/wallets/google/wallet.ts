@@ -13,10 +13,10 @@ export interface GoogleWallet extends Wallet {
   classOf(pass: Pick<WalletPass, 'templateId' | 'templateCard'>): GoogleResource
   objectOf(pass: WalletPass, at: Date): GoogleResource
   /**
-   * A link that saves the pass: `reference` where class and object are at Google already, `full` where they are not.
+   * A link that saves the pass, whose class and object are at Google already.
    * @throws Problem GOOGLE_JWT_FAILED
    */
-  saveUrl(pass: WalletPass, at: Date, options: { payload: 'full' | 'reference' }): Promise<string>
+  saveUrl(pass: WalletPass, at: Date): Promise<string>
 }
 
 export interface GoogleWalletOptions {
@@ -42,13 +42,10 @@ export function createGoogleWallet({ identity, publicUrl }: GoogleWalletOptions)
       })
     },
 
-    async saveUrl(pass, at, { payload }) {
-      const object = buildObject(issuer, pass, at)
-      const contents =
-        payload === 'full'
-          ? { object, class: buildClass(issuer, pass) }
-          : { object: { id: object.id, classId: String(object.classId) } }
-      return saveUrl(await buildSaveJwt(identity, kindOf(pass.card), contents, at))
+    async saveUrl(pass, at) {
+      const { id, classId } = buildObject(issuer, pass, at)
+      const object = { id, classId: String(classId) }
+      return saveUrl(await buildSaveJwt(identity, kindOf(pass.card), object, at))
     },
   }
 }

@@ -17,7 +17,7 @@ function decode(url: string) {
 }
 
 test('a save link is signed with the key of the service account, and says so', async () => {
-  const { header, claims, genuine } = decode(await wallet.saveUrl(pass(), at, { payload: 'reference' }))
+  const { header, claims, genuine } = decode(await wallet.saveUrl(pass(), at))
   expect(genuine).toBe(true)
   expect(header).toEqual({ alg: 'RS256', typ: 'JWT', kid: identity.privateKeyId })
   expect(claims).toEqual({
@@ -37,26 +37,13 @@ test('a save link is signed with the key of the service account, and says so', a
   })
 })
 
-test.each(allKinds)(
-  'a full link of the kind %s holds its class and object under the names of the kind',
-  async (kind) => {
-    const sample = pass({ google: googleOf(kind) })
-    const { claims, genuine } = decode(await wallet.saveUrl(sample, at, { payload: 'full' }))
-    expect(genuine).toBe(true)
-    expect(claims.payload).toEqual({
-      [`${kind}Classes`]: [wallet.classOf(sample)],
-      [`${kind}Objects`]: [wallet.objectOf(sample, at)],
-    })
-  },
-)
-
 test.each(allKinds)('a link that names an object of the kind %s fits into 1,800 characters', async (kind) => {
-  const url = await wallet.saveUrl(pass({ google: googleOf(kind) }), at, { payload: 'reference' })
+  const url = await wallet.saveUrl(pass({ google: googleOf(kind) }), at)
   expect(url.length).toBeLessThan(1800)
 })
 
 test('a changed claim breaks the signature', async () => {
-  const url = await wallet.saveUrl(pass(), at, { payload: 'reference' })
+  const url = await wallet.saveUrl(pass(), at)
   const [header, claims, signature] = url.slice(PREFIX.length).split('.') as [string, string, string]
   const forged = Buffer.from(Buffer.from(claims, 'base64url').toString().replace('018f', '118f')).toString('base64url')
   expect(decode(`${PREFIX}${header}.${forged}.${signature}`).genuine).toBe(false)
@@ -66,7 +53,7 @@ test('a key that cannot sign is GOOGLE_JWT_FAILED', async () => {
   const sample = pass()
   const object = { id: 'x', classId: 'y' }
   const broken = { ...identity, privateKey: publicKey }
-  await expect(buildSaveJwt(broken, kindOf(sample.card), { object }, at)).rejects.toMatchObject({
+  await expect(buildSaveJwt(broken, kindOf(sample.card), object, at)).rejects.toMatchObject({
     name: 'Problem',
     code: 'GOOGLE_JWT_FAILED',
   })

@@ -1,0 +1,123 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { contract } from '../../../src/core/contract/contract.ts'
+import { newId } from '../../../src/core/ids.ts'
+import type { Services } from '../../../src/server/context.ts'
+import { jobHandlers } from '../../../src/server/jobs/handlers.ts'
+import type { Lane } from '../../../src/storage/jobs.ts'
+import { type TestWorkspace, useApi } from '../../support/api.ts'
+import { dialects } from '../../support/databases.ts'
+import { issuedPass, makeProject } from '../fixtures.ts'
+
+describe.each(dialects)('on %s', (dialect) => {
+  const api = useApi(dialect)
+  let workspace: TestWorkspace
+
+  beforeEach(async () => {
+    workspace = await api.workspace()
+    await api.database.writer('jobs').delete()
+  })
+
+  const claim = async (lane: Lane) => {
+    const { store } = api.services
+    const [job] = await store.transaction((tx) => tx.jobs.claim(lane, api.now, { limit: 1, leaseSeconds: 10 }))
+    return job!
+  }
+
+  /** Runs a job on a server that is told to stop, while its first chunk is under way or before. */
+  async function runUntilStopped(lane: Lane, { chunks }: { chunks: 0 | 1 }): Promise<void> {
+    const job = await claim(lane)
+    const { store } = api.services
+    const stopping = new AbortController()
+    const transaction: Services['store']['transaction'] = async (work) => {
+      const result = await store.transaction(work)
+      stopping.abort()
+      return result
+    }
+    if (chunks === 0) stopping.abort()
+    const services = { ...api.services, stopping: stopping.signal, store: { ...store, transaction } }
+    await jobHandlers[job.kind]([job], services)
+  }
+
+  /** Runs a job of one whose lease ended, and that another server has taken since. */
+  async function runTooLate(lane: Lane): Promise<void> {
+    const job = await claim(lane)
+    api.advance(11)
+    await api.services.store.transaction((tx) => tx.jobs.release(api.now))
+    await claim(lane)
+    await jobHandlers[job.kind]([job], api.services)
+  }
+
+  const jobs = (lane: Lane) => api.database.writer('jobs').where({ lane }).select('claim_token', 'run_at', 'attempts')
+
+  const givenBack = () => [{ claim_token: null, run_at: api.now.getTime(), attempts: 0 }]
+
+  async function startBroadcast() {
+    const project = await makeProject(workspace)
+    const params = { id: project.id }
+    const { id } = (await workspace.ok(contract.broadcasts.create, { params, body: { body: 'Now' } })) as { id: string }
+    return { read: () => workspace.ok(contract.broadcasts.get, { params: { ...params, broadcastId: id } }), id }
+  }
+
+  async function deleteProject() {
+    const project = await makeProject(workspace)
+    await issuedPass(workspace, { projectId: project.id })
+    await workspace.ok(contract.projects.delete, { params: { id: project.id } })
+    return () => api.database.writer('passes').where({ project_id: project.id })
+  }
+
+  /** One with more deliveries than are ended at once. */
+  async function disableWebhook() {
+    const body = { url: 'https://hooks.example/', events: ['pass.issued' as const] }
+    const { id } = await workspace.ok(contract.webhooks.create, { body })
+    const pair = { event: { id: newId(api.now), type: 'webhook.test' as const }, target: { id, generation: 1 } }
+    const pairs = Array.from({ length: 2_501 }, () => pair)
+    await api.services.store.transaction((tx) => tx.deliveries.insert(workspace.id, pairs, api.now))
+    await workspace.ok(contract.webhooks.disable, { params: { id } })
+    return async () => (await workspace.ok(contract.deliveries.list, { query: { status: 'PENDING' } })).total
+  }
+
+  test('a fan-out that is stopped ends with its chunk, and the next server goes on at once', async () => {
+    const { read } = await startBroadcast()
+    await runUntilStopped('fan-out', { chunks: 1 })
+    expect(await read()).toMatchObject({ status: 'PENDING' })
+    expect(await jobs('fan-out')).toEqual(givenBack())
+    await api.runJobs()
+    expect(await read()).toMatchObject({ status: 'DISPATCHED' })
+    expect(await jobs('fan-out')).toEqual([])
+  })
+
+  test('a fan-out whose job another server has taken over does nothing more', async () => {
+    const { id } = await startBroadcast()
+    await runTooLate('fan-out')
+    expect(await api.database.writer('broadcasts').where({ id }).first()).toMatchObject({ started_at: null })
+    expect(await jobs('fan-out')).toMatchObject([{ attempts: 2 }])
+  })
+
+  test('passes leave a deleted project until the server stops, and the rest of them with the next', async () => {
+    const left = await deleteProject()
+    await runUntilStopped('upkeep', { chunks: 0 })
+    expect(await left()).toHaveLength(1)
+    expect(await jobs('upkeep')).toEqual(givenBack())
+    await api.runJobs()
+    expect(await left()).toEqual([])
+    expect(await jobs('upkeep')).toEqual([])
+  })
+
+  test('a server whose job was taken over takes no pass out of a deleted project', async () => {
+    const left = await deleteProject()
+    await runTooLate('upkeep')
+    expect(await left()).toHaveLength(1)
+    expect(await jobs('upkeep')).toMatchObject([{ attempts: 2 }])
+  })
+
+  test('deliveries of a disabled endpoint end until the server stops, and the rest of them with the next', async () => {
+    const pending = await disableWebhook()
+    expect(await pending()).toBe(1_501)
+    await runUntilStopped('webhooks', { chunks: 1 })
+    expect(await pending()).toBe(501)
+    expect(await jobs('webhooks')).toEqual(givenBack())
+    await api.runJobs()
+    expect(await pending()).toBe(0)
+    expect(await jobs('webhooks')).toEqual([])
+  })
+})
