@@ -206,9 +206,10 @@ export class Jobs {
     return (await this.lapsed(at).first('id')) !== undefined
   }
 
-  /** Makes jobs whose lease ended due again: their worker died, or hangs. */
+  /** Makes jobs whose lease ended due again: their worker died, or hangs; whatever it keeps locked has to wait. */
   async release(at: Date): Promise<Pick<Job, 'workspaceId' | 'kind' | 'subject'>[]> {
-    const rows: Row[] = await this.lapsed(at)
+    const rows: Row[] = await this.db('jobs')
+      .whereRaw(idIsChosen(this.db, forUpdateSkipLocked(this.db, this.lapsed(at).select('id'))))
       .update({ claim_token: null })
       .returning(['workspace_id', 'kind', 'subject'])
     for (const lane of new Set(rows.map((row) => kinds[row.kind].lane))) this.onDue(lane)
