@@ -32,6 +32,9 @@ const BUSY_TIMEOUT_MS = 5_000
 /** A process that hangs in a transaction on PostgreSQL, or whose machine does, gives up what it holds after so long. */
 const HUNG_TIMEOUT_MS = 10_000
 
+/** One less than the threads of libuv, on which SQLite runs: however slow its reads are, writes go on. */
+const SQLITE_READERS = 3
+
 const common = {
   // Requests wait here for a connection; past this they are told 503.
   acquireConnectionTimeout: BUSY_TIMEOUT_MS,
@@ -95,7 +98,7 @@ function openSqlite(filename: string, { maxPages }: DatabaseOptions): Database {
     client: sqliteClient(),
     connection: { filename },
     useNullAsDefault: true,
-    pool: pool(4, ['PRAGMA query_only = ON']),
+    pool: pool(SQLITE_READERS, ['PRAGMA query_only = ON']),
     ...common,
   })
   return {
