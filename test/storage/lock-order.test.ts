@@ -3,6 +3,7 @@ import { newId } from '../../src/core/ids.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { createStore } from '../../src/storage/store.ts'
 import {
+  definition,
   insertPasses,
   insertTemplate,
   insertWorkspace,
@@ -39,6 +40,18 @@ test('whoever takes the same passes on PostgreSQL takes them in one order, whate
   for (let n = 0; n < 10; n += 1) await Promise.all(works.map((work) => work()))
 })
 
+test('a draft is edited on PostgreSQL while somebody holds its template to publish it', async () => {
+  const { store, other, workspaceId, templateId } = await openHeldPasses(0)
+  const draft = await store.transaction((tx) =>
+    tx.templateVersions.insert(workspaceId, templateId, 2, definition, start),
+  )
+  await store.transaction(async (tx) => {
+    await tx.templates.findForUpdate(workspaceId, templateId)
+    await other.transaction((edit) => edit.templateVersions.findForUpdate(workspaceId, draft.id))
+    expect(await tx.templateVersions.findForUpdate(workspaceId, draft.id)).toEqual(draft)
+  })
+})
+
 /** Passes that a phone holds, which stand in the table in the other order than that of their ids. */
 async function openHeldPasses(count: number) {
   const { store, url } = await openTestStore('postgres')
@@ -55,7 +68,14 @@ async function openHeldPasses(count: number) {
     }
   })
   const database = openTestDatabase(`${url}?lock_timeout=1000`)
-  return { store, other: { ...createStore(database), database }, workspaceId, projectId, passIds }
+  return {
+    store,
+    other: { ...createStore(database), database },
+    workspaceId,
+    projectId,
+    templateId: version.templateId,
+    passIds,
+  }
 }
 
 function locksWaitedFor({ reader }: Database): Promise<unknown[]> {
