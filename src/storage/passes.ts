@@ -23,8 +23,8 @@ import {
 /** An update of what a pass shows: one new revision. */
 export interface PassChange extends PassContent {
   status: PassStatus
-  /** Given when a scanner now reads something else off the pass. */
-  identifierDigest?: Uint8Array
+  /** SHA-256 of what a scanner reads off the pass from now on. */
+  identifierDigest: Uint8Array
 }
 
 const UNISSUED: PassStatus[] = ['QUEUED', 'ISSUING']
@@ -108,7 +108,7 @@ export class Passes {
     })
     if (updated === 0) return
     await replaceIndex(this.db, workspaceId, { id, ...content })
-    if (identifierDigest) await activateIdentifier(this.db, workspaceId, id, identifierDigest)
+    await activateIdentifier(this.db, workspaceId, id, identifierDigest)
   }
 
   async setVoid(workspaceId: string, id: string, at: Date): Promise<void> {
