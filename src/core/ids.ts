@@ -4,26 +4,21 @@ import { z } from 'zod'
 /** An identifier as the interface takes and shows it: any UUID of versions 1 to 8, nil or max; lower case (spec 2). */
 export const Uuid = z.string().toLowerCase().pipe(z.uuid('Must be a UUID')).meta({ type: 'string', format: 'uuid' })
 
-let lastMillisecond = 0
 let counter = 0
 
 /**
  * A UUID of version 7: its order is the order of creation, so an index on it is also an index on the creation time.
- * Ids made in one process within one millisecond still ascend.
+ * Ids made in one process for one millisecond still ascend.
  */
 export function newId(at: Date): string {
-  const millisecond = at.getTime()
-  if (millisecond === lastMillisecond) counter += 1
-  else {
-    lastMillisecond = millisecond
-    counter = 0
-  }
+  // Never set back: ids for several moments are made by turns. Once in 67,108,864 ids it begins anew, and the order within
+  // that millisecond is by chance.
+  counter = (counter + 1) & 0x3ffffff
   const bytes = randomBytes(16)
-  bytes.writeUIntBE(millisecond, 0, 6)
-  // 12 + 6 bits of counter behind the time; past that (262,144 ids in a millisecond) order within it is by chance.
-  const sequence = counter & 0x3ffff
-  bytes.writeUInt16BE(0x7000 | (sequence >> 6), 6)
-  bytes[8] = 0x80 | (sequence & 0x3f)
+  bytes.writeUIntBE(at.getTime(), 0, 6)
+  // 12 + 14 bits of counter behind the time, each with its mark of version or variant.
+  bytes.writeUInt16BE(0x7000 | (counter >> 14), 6)
+  bytes.writeUInt16BE(0x8000 | (counter & 0x3fff), 8)
   return formatUuid(bytes)
 }
 

@@ -52,6 +52,7 @@ export async function erasePass(
 }
 
 async function eraseInside(tx: Repositories, workspaceId: string, passId: string, at: Date) {
+  await tx.erasure.lockNotifications(workspaceId, passId)
   const pass = await tx.passes.findForUpdate(workspaceId, passId)
   if (!pass) throw new OperatorError('There is no such pass.')
   const erased = await tx.erasure.count(workspaceId, passId)

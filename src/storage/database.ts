@@ -29,6 +29,12 @@ class DatabaseUrlError extends Error {
 
 const BUSY_TIMEOUT_MS = 5_000
 
+/** A process that hangs in a transaction on PostgreSQL, or whose machine does, gives up what it holds after so long. */
+const HUNG_TIMEOUT_MS = 10_000
+
+/** One less than the threads of libuv, on which SQLite runs: however slow its reads are, writes go on. */
+const SQLITE_READERS = 3
+
 const common = {
   // Requests wait here for a connection; past this they are told 503.
   acquireConnectionTimeout: BUSY_TIMEOUT_MS,
@@ -62,7 +68,11 @@ function openPostgres(connectionString: string, { poolSize = 10 }: DatabaseOptio
   }
   const db = knex({
     client: observantPostgres(),
-    connection: { connectionString, types } as Knex.PgConnectionConfig,
+    connection: {
+      ...{ connectionString, types, keepAlive: true, keepAliveInitialDelayMillis: 10_000 },
+      ...{ connectionTimeoutMillis: BUSY_TIMEOUT_MS, lock_timeout: BUSY_TIMEOUT_MS },
+      idle_in_transaction_session_timeout: HUNG_TIMEOUT_MS,
+    } as Knex.PgConnectionConfig,
     pool: { min: 0, max: poolSize },
     ...common,
   })
@@ -88,7 +98,7 @@ function openSqlite(filename: string, { maxPages }: DatabaseOptions): Database {
     client: sqliteClient(),
     connection: { filename },
     useNullAsDefault: true,
-    pool: pool(4, ['PRAGMA query_only = ON']),
+    pool: pool(SQLITE_READERS, ['PRAGMA query_only = ON']),
     ...common,
   })
   return {
@@ -103,25 +113,37 @@ function openSqlite(filename: string, { maxPages }: DatabaseOptions): Database {
 }
 
 /**
- * pg reports a connection that ended under a statement without any code, and one that the server is about to end stays in
- * the pool until it is gone. This client names the first and throws away the second.
+ * pg reports a connection that could not be made, or ended under a statement, without any code; and one that is of no more
+ * use stays in the pool until it is gone. This client names the first and throws away the second.
  */
 function observantPostgres(): typeof Knex.Client {
   const Client = createRequire(import.meta.url)('knex/lib/dialects/postgres/index.js')
   return class ObservantPostgres extends Client {
+    async acquireRawConnection() {
+      try {
+        return await super.acquireRawConnection()
+      } catch (error) {
+        throw (error as { code?: string }).code === undefined ? lostConnection(error) : error
+      }
+    }
+
     async _query(connection: PostgresConnection, query: unknown) {
       try {
         return await super._query(connection, query)
       } catch (error) {
         const { code } = error as { code?: string }
-        if (code?.startsWith('57P')) connection.__knex__disposed = error
-        if (code === undefined && connection.__knex__disposed) {
-          throw Object.assign(error as Error, { code: 'ECONNRESET' })
-        }
-        throw error
+        if (code !== undefined && USELESS.test(code)) connection.__knex__disposed = error
+        throw code === undefined && connection.__knex__disposed ? lostConnection(error) : error
       }
     }
   } as unknown as typeof Knex.Client
+}
+
+/** The server ends the connection: it shuts down, or we hung in a transaction. Or it takes no writes since a failover. */
+const USELESS = /^(57P..|25P03|25006)$/
+
+function lostConnection(error: unknown): Error {
+  return Object.assign(error as Error, { code: 'ECONNRESET' })
 }
 
 interface PostgresConnection {

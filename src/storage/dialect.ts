@@ -182,11 +182,15 @@ export async function insertSelected(
   return n
 }
 
-/** SQLite: busy, locked, full, read-only file. PostgreSQL: no connection, shutting down, too many, serialization. */
+/**
+ * SQLite: busy, locked, full, read-only file. PostgreSQL: no connection, shutting down, too many, hung in a transaction,
+ * read-only since a failover, serialization, a lock that was not to be had.
+ */
 const UNAVAILABLE = new Set([
   ...['SQLITE_BUSY', 'SQLITE_LOCKED', 'SQLITE_FULL', 'SQLITE_READONLY', 'SQLITE_IOERR'],
   ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ENOTFOUND', 'ETIMEDOUT', 'EAI_AGAIN'],
-  ...['57P01', '57P02', '57P03', '53300', '53100', '08000', '08003', '08006', '40001', '40P01', '55P03'],
+  ...['57P01', '57P02', '57P03', '53300', '53100', '08000', '08003', '08006', '25P03', '25006'],
+  ...['40001', '40P01', '55P03'],
 ])
 
 /** True where the database cannot serve for the moment and the same request may work later. */

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { foldCase } from '../core/rules/search.ts'
-import { boundColumn, isPostgres } from './dialect.ts'
+import { boundColumn, forUpdate, idIsChosen, isPostgres } from './dialect.ts'
 import { visible } from './pass-change.ts'
 
 /** Rows that hold, or may hold, something of the holder of a pass. */
@@ -43,8 +43,13 @@ export class Erasure {
     }
   }
 
+  /** Holds the notifications of the pass until the transaction ends; who delivers them takes them before the pass, too. */
+  async lockNotifications(workspaceId: string, passId: string): Promise<void> {
+    await forUpdate(this.db, this.ofPass('notifications', workspaceId, passId).orderBy('id')).select('id')
+  }
+
   /**
-   * The caller holds the pass, and makes it void.
+   * The caller holds the notifications and the pass, and makes it void.
    * @param scanCodeDigest of the identifier that was made by chance: it is kept, so that the code is still known as void;
    * other identifiers were made of the holder's data
    */
@@ -88,7 +93,8 @@ export class Erasure {
   private async endDeliveries(events: Knex.QueryBuilder, at: Date): Promise<void> {
     const webhookIds: string[] = await this.pendingOf(events).distinct('webhook_id').pluck('webhook_id')
     if (webhookIds.length === 0) return
-    await this.db('webhooks').whereIn('id', webhookIds).orderBy('id').update({ updated_at: at.getTime() })
+    const webhooks = forUpdate(this.db, this.db('webhooks').whereIn('id', webhookIds).orderBy('id').select('id'))
+    await this.db('webhooks').whereRaw(idIsChosen(this.db, webhooks)).update({ updated_at: at.getTime() })
     await this.pendingOf(events).update({
       ...{ status: 'FAILED', due_at: null, resume_at: null, is_redelivery: false },
       ...{ last_error: ENDED, updated_at: at.getTime() },

@@ -2,7 +2,15 @@ import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
 import { newId } from '../core/ids.ts'
 import type { FanOutChunk } from './broadcasts.ts'
-import { constant, deleteReturningIds, forUpdateSkipLocked, idIsChosen, insertMany, insertSelected } from './dialect.ts'
+import {
+  constant,
+  deleteReturningIds,
+  forShare,
+  forUpdateSkipLocked,
+  idIsChosen,
+  insertMany,
+  insertSelected,
+} from './dialect.ts'
 
 /** Queues of the outbox that are worked off side by side: what is slow or much in one never holds up another. */
 export const lanes = [
@@ -89,17 +97,17 @@ export class Jobs {
   }
 
   /**
-   * As insert, for work that one run does once for all: a row that waits already is enough. The caller holds the subject
-   * locked, so that two never look at once.
+   * As insert, for work that one run does once for all: a row that waits already is enough, and does not begin before the
+   * transaction ends. The caller holds the subject locked, so that two never look at once.
    */
   async insertOnce(jobs: NewJob[], at: Date): Promise<void> {
     if (jobs.length === 0) return
     const subjects = jobs.map(({ subject }) => subject)
     const waiting = new Set<string>(
-      await this.db('jobs')
-        .whereIn('subject', subjects)
-        .where({ kind: jobs[0]!.kind, claim_token: null, failed_at: null })
-        .pluck('subject'),
+      await forShare(
+        this.db,
+        this.db('jobs').whereIn('subject', subjects).where({ kind: jobs[0]!.kind, claim_token: null, failed_at: null }),
+      ).pluck('subject'),
     )
     const missing = jobs.filter((job) => !waiting.has(job.subject))
     if (missing.length > 0) await this.insert(missing, at)
@@ -206,9 +214,10 @@ export class Jobs {
     return (await this.lapsed(at).first('id')) !== undefined
   }
 
-  /** Makes jobs whose lease ended due again: their worker died, or hangs. */
+  /** Makes jobs whose lease ended due again: their worker died, or hangs; whatever it keeps locked has to wait. */
   async release(at: Date): Promise<Pick<Job, 'workspaceId' | 'kind' | 'subject'>[]> {
-    const rows: Row[] = await this.lapsed(at)
+    const rows: Row[] = await this.db('jobs')
+      .whereRaw(idIsChosen(this.db, forUpdateSkipLocked(this.db, this.lapsed(at).select('id'))))
       .update({ claim_token: null })
       .returning(['workspace_id', 'kind', 'subject'])
     for (const lane of new Set(rows.map((row) => kinds[row.kind].lane))) this.onDue(lane)

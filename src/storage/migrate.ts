@@ -44,7 +44,11 @@ const MIGRATION_LOCK = 7_277_437
  */
 export function migrate({ writer }: Database): Promise<string[]> {
   return writer.transaction(async (tx) => {
-    if (isPostgres(tx)) await tx.raw('select pg_advisory_xact_lock(?)', [MIGRATION_LOCK])
+    if (isPostgres(tx)) {
+      // However long the migration of another takes.
+      await tx.raw('set local lock_timeout = 0')
+      await tx.raw('select pg_advisory_xact_lock(?)', [MIGRATION_LOCK])
+    }
     await tx.raw('create table if not exists migrations (name text primary key)')
     const pending = await missing(tx)
     for (const name of pending) {

@@ -44,13 +44,12 @@ export class Overviews {
   }
 
   async read(at: Date): Promise<Overview> {
-    const [waiting, running, setAside, webhooks, deliveries] = await Promise.all([
-      this.waiting(at),
-      this.running(),
-      this.setAside(),
-      this.webhooks(),
-      this.deliveries(at),
-    ])
+    // One after the other: whoever watches must not take the connections of those who work.
+    const waiting = await this.waiting(at)
+    const running = await this.running()
+    const setAside = await this.setAside()
+    const webhooks = await this.webhooks()
+    const deliveries = await this.deliveries(at)
     const states = lanes.map((lane) => ({
       ...{ lane, due: 0, later: 0, oldestDueAt: null },
       ...waiting.get(lane),

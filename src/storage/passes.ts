@@ -5,7 +5,7 @@ import { forShare, forUpdate, forUpdateSkipLocked, idIsChosen, runPrepared } fro
 import { endedSpan, issuedSpan, movedSpan } from './issued-span.ts'
 import type { ListPage } from './list.ts'
 import { moment } from './moment.ts'
-import { counted, visible } from './pass-change.ts'
+import { counted, lockPasses, visible } from './pass-change.ts'
 import { activateIdentifier, insertIndex, replaceIndex } from './pass-index.ts'
 import { listPasses, type PassListRequest } from './pass-list.ts'
 import {
@@ -23,8 +23,8 @@ import {
 /** An update of what a pass shows: one new revision. */
 export interface PassChange extends PassContent {
   status: PassStatus
-  /** Given when a scanner now reads something else off the pass. */
-  identifierDigest?: Uint8Array
+  /** SHA-256 of what a scanner reads off the pass from now on. */
+  identifierDigest: Uint8Array
 }
 
 const UNISSUED: PassStatus[] = ['QUEUED', 'ISSUING']
@@ -108,7 +108,7 @@ export class Passes {
     })
     if (updated === 0) return
     await replaceIndex(this.db, workspaceId, { id, ...content })
-    if (identifierDigest) await activateIdentifier(this.db, workspaceId, id, identifierDigest)
+    await activateIdentifier(this.db, workspaceId, id, identifierDigest)
   }
 
   async setVoid(workspaceId: string, id: string, at: Date): Promise<void> {
@@ -140,16 +140,10 @@ export class Passes {
 
   /** Revisions of the passes that are still to be issued, held until the transaction ends. */
   async lockUnissued(workspaceId: string, ids: string[]): Promise<Map<string, number>> {
-    const rows: { id: string; revision: number }[] = await forUpdate(
-      this.db,
-      this.db('passes')
-        .where({ workspace_id: workspaceId })
-        .whereIn('id', ids)
-        .whereIn('status', UNISSUED)
-        // One order for everyone, so that two workers never wait for each other.
-        .orderBy('id')
-        .select('id', 'revision'),
-    )
+    const rows: { id: string; revision: number }[] = await lockPasses(this.db, workspaceId)
+      .whereIn('id', ids)
+      .whereIn('status', UNISSUED)
+      .select('id', 'revision')
     return new Map(rows.map((row) => [row.id, row.revision]))
   }
 
@@ -163,10 +157,9 @@ export class Passes {
 
   /** Those of the passes that are issued, held until the transaction ends. */
   async lockIssued(workspaceId: string, ids: string[], at: Date): Promise<Set<string>> {
-    const rows: Pick<PassRow, 'id' | 'status' | 'expires_at'>[] = await forUpdate(
-      this.db,
-      this.db('passes').where({ workspace_id: workspaceId }).whereIn('id', ids).orderBy('id'),
-    ).select('id', 'status', 'expires_at')
+    const rows: Pick<PassRow, 'id' | 'status' | 'expires_at'>[] = await lockPasses(this.db, workspaceId)
+      .whereIn('id', ids)
+      .select('id', 'status', 'expires_at')
     const issued = rows.filter((row) => effectiveStatus({ ...row, expiresAt: moment(row.expires_at) }, at) === 'ISSUED')
     return new Set(issued.map((row) => row.id))
   }
@@ -195,9 +188,9 @@ export class Passes {
 
   /** Detaches up to `limit` passes of a deleted project, and returns how many. */
   async detachFromProject(workspaceId: string, projectId: string, limit: number, at: Date): Promise<number> {
-    const some = this.db('passes').where({ workspace_id: workspaceId, project_id: projectId }).limit(limit).select('id')
+    const some = lockPasses(this.db, workspaceId).where({ project_id: projectId }).limit(limit).select('id')
     return this.db('passes')
-      .whereIn('id', some)
+      .whereRaw(idIsChosen(this.db, some))
       .update(counted(this.db, { project_id: null }, at))
   }
 
@@ -217,10 +210,9 @@ export class Passes {
     at: Date,
   ): Promise<void> {
     if (ids.length === 0) return
+    const some = lockPasses(this.db, workspaceId).whereIn('id', ids).whereIn('status', from).select('id')
     await this.db('passes')
-      .where({ workspace_id: workspaceId })
-      .whereIn('id', ids)
-      .whereIn('status', from)
+      .whereRaw(idIsChosen(this.db, some))
       .update(counted(this.db, change, at))
   }
 

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { moment } from './moment.ts'
+import { lockPasses } from './pass-change.ts'
 
 /** A device that holds a pass in Apple Wallet, and how far it has come. */
 export interface Registration {
@@ -180,15 +181,14 @@ export class Registrations {
   /** Announces a change of passes that devices hold: they get the next tag. Held until the transaction ends. */
   async announce(workspaceId: string, passIds: string[]): Promise<void> {
     const registered = this.db('apple_registrations').where({ workspace_id: workspaceId }).whereIn('pass_id', passIds)
-    if (!(await registered.clone().first('pass_id'))) return
+    // Before the counter: who waits for passes must not hold up what others announce.
+    const ids: string[] = await lockPasses(this.db, workspaceId).whereIn('id', registered.select('pass_id')).pluck('id')
+    if (ids.length === 0) return
     const [row] = await this.db('counters')
       .where({ name: 'wallet-tag' })
       .update({ value: this.db.raw('value + 1') })
       .returning('value')
-    await this.db('passes')
-      .where({ workspace_id: workspaceId })
-      .whereIn('id', registered.clone().select('pass_id'))
-      .update({ wallet_tag: row.value })
+    await this.db('passes').where({ workspace_id: workspaceId }).whereIn('id', ids).update({ wallet_tag: row.value })
   }
 
   private some(workspaceId: string, registrations: Pick<Registration, 'passId' | 'deviceId'>[]) {

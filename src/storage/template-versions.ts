@@ -74,6 +74,7 @@ export class TemplateVersions {
     const row: Row | undefined = await forUpdate(
       this.db,
       this.live(workspaceId).where('template_versions.id', id),
+      'template_versions',
     ).first(DETAIL)
     return row && toDetail(row)
   }

@@ -10,6 +10,15 @@ test('ids ascend in the order of their making, within a millisecond too', () => 
   expect(new Set(ids).size).toBe(ids.length)
 })
 
+test('ids of one moment ascend though others are made for later and earlier ones in between', () => {
+  const moments = [100, 101, 99].map((millisecond) => new Date(millisecond))
+  const made = Array.from({ length: 2_000 }, () => moments.map((at) => newId(at)))
+  for (const n of moments.keys()) {
+    const ids = made.map((some) => some[n])
+    expect(ids).toEqual([...ids].sort())
+  }
+})
+
 test('an id is a UUID of version 7 that holds its moment', () => {
   fc.assert(
     fc.property(fc.date({ min: new Date(0), max: new Date('9999-12-31T23:59:59Z'), noInvalidDate: true }), (at) => {

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { contract } from '../../src/core/contract/contract.ts'
 import type { ScanItem } from '../../src/core/contract/scan-shapes.ts'
 import { erasePass } from '../../src/server/erase-pass.ts'
@@ -54,6 +54,26 @@ describe.each(dialects)('on %s', (dialect) => {
     erasePass({ store: api.services.store, database: api.database }, workspace.id, id, api.now)
   const ledger = async (workspace: TestWorkspace, passId: string) =>
     (await workspace.ok(contract.scans.list, { query: { passId: [passId] } })).items
+
+  test.runIf(dialect === 'postgres')(
+    'erasing takes turns with the delivery of a notification of the pass',
+    async () => {
+      const workspace = await api.workspace()
+      const { id } = await issuedPass(workspace)
+      const message = await workspace.ok(contract.notifications.create, { params: { id }, body: { body: SAID } })
+      let erasing: Promise<unknown> | undefined
+      await api.services.store.transaction(async (delivery) => {
+        await delivery.notifications.lock(workspace.id, [message.id])
+        erasing = erase(workspace, id)
+        const waiting = api.database.reader('pg_stat_activity').where({ wait_event_type: 'Lock' })
+        const ours = waiting.whereRaw('datname = current_database()')
+        await vi.waitFor(async () => expect(await ours.clone()).toHaveLength(1), { timeout: 4_000 })
+        expect(await delivery.passes.lockIssued(workspace.id, [id], api.now)).toEqual(new Set([id]))
+      })
+      await erasing
+      expect(await workspace.ok(contract.passes.get, { params: { id } })).toMatchObject({ label: 'Erased' })
+    },
+  )
 
   test('nothing of a holder is left in any column of any table, nor in the bytes of the file', async () => {
     const workspace = await api.workspace()

@@ -58,6 +58,7 @@ describe.each(dialects)('on %s', (dialect) => {
               const content: PassChange = {
                 ...{ label: 'x', variables: {}, redemption: null, expiresAt: wanted === null ? null : later(moved) },
                 ...{ templateVersionId: version.id, templateVersion: version.version },
+                identifierDigest: pass.identifierDigest,
                 status: isIssued ? 'ISSUED' : 'QUEUED',
               }
               await store.transaction((tx) => tx.passes.update(workspaceId, pass.id, content, at))

@@ -135,6 +135,17 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
+test('a job that waits already, which a change relies on, begins on PostgreSQL only after the change is written', async () => {
+  const { store } = await openTestStore('postgres')
+  const job = newJob()
+  await write(store, (tx) => tx.jobs.insertOnce([job], start))
+  await write(store, async (tx) => {
+    await tx.jobs.insertOnce([job], start)
+    expect(await claim(store, start)).toEqual([])
+  })
+  expect(await claim(store, start)).toMatchObject([{ subject: job.subject, attempts: 1 }])
+})
+
 function newJob({ kind = 'issue-pass' as JobKind, runAt }: { kind?: JobKind; runAt?: Date } = {}) {
   return { workspaceId, kind, subject: randomUUID(), correlationId: 'c-1', ...(runAt && { runAt }) }
 }

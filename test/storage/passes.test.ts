@@ -61,6 +61,28 @@ describe.each(dialects)('on %s', (dialect) => {
     })
   })
 
+  test('an update writes what scanners read off the pass only where that changes', async () => {
+    const { store, database, workspaceId, version } = await setUp()
+    const { id, ...pass } = newPass(version)
+    await insertPasses(store, workspaceId, [{ id, ...pass }])
+    const written: string[] = []
+    database.writer.on('query', ({ sql }) => {
+      if (/^(insert|update|delete).*pass_identifiers/.test(sql)) written.push(sql)
+    })
+    const update = (identifierDigest: Uint8Array) =>
+      store.transaction((tx) =>
+        tx.passes.update(workspaceId, id, { ...pass, identifierDigest, status: 'QUEUED' }, later(1)),
+      )
+    const active = () => database.reader('pass_identifiers').where({ active: true }).pluck('digest')
+    await update(pass.identifierDigest)
+    expect([written, await active()]).toEqual([[], [pass.identifierDigest]])
+    for (const digest of [Buffer.from('other'), pass.identifierDigest]) {
+      await update(digest)
+      expect(await active()).toEqual([digest])
+    }
+    expect(await database.reader('pass_identifiers')).toHaveLength(2)
+  })
+
   test('a status moves only along its table: an issued pass is neither taken, queued nor failed again', async () => {
     const { store, workspaceId, version } = await setUp()
     const [id] = (await insertPasses(store, workspaceId, [newPass(version)])) as [string]

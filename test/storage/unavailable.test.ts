@@ -80,6 +80,14 @@ test('PostgreSQL that cannot be reached is unavailable', async () => {
   expect(isUnavailable(await errorOf(database.writer.raw('select 1')))).toBe(true)
 })
 
+test('PostgreSQL behind something that hangs up at once is unavailable', async () => {
+  const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const database = openTestDatabase(`postgres://postgres@127.0.0.1:${(server.address() as AddressInfo).port}/passes`)
+  expect(isUnavailable(await errorOf(database.writer.raw('select 1')))).toBe(true)
+})
+
 test.each(dialects)('on %s a mistake in a statement is a fault of ours, not of the database', async (dialect) => {
   const { database } = await openTestStore(dialect)
   for (const sql of ['select nonsense', 'insert into settings values (null, null)']) {

@@ -82,6 +82,7 @@ export function openArena(options: ArenaOptions): { arena: Arena; close(): Promi
       stayOpen()
       const started = await startServer({
         port: String(await freePort()),
+        makesSandbox: true,
         ...server,
         env: { PASSES_SANDBOX_DIR: sandbox, PASSES_ALLOW_INSECURE_WEBHOOKS: 'true', ...server.env },
         cleanUp,

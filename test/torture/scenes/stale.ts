@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { openDatabase } from '../../../src/storage/database.ts'
+import { isUnavailable } from '../../../src/storage/dialect.ts'
 import { batchOf, publishTemplate } from '../../e2e/passes.ts'
 import { setFaults } from '../../e2e/phone.ts'
 import type { TestServer } from '../../e2e/server.ts'
@@ -42,7 +44,10 @@ async function overtakeWorkers(arena: Arena): Promise<void> {
     for (const line of before) arena.check(line.includes('"SENT"'), `it was not sent: ${line}`)
     await worker.kill()
     worker = second
-    if (arena.dialect === 'postgres') worker = await stopUnderLoad(arena, api, worker, startWorker)
+    if (arena.dialect === 'postgres') {
+      worker = await stopUnderLoad(arena, api, worker, startWorker)
+      await hangInTransaction(arena, api, held)
+    }
 
     await beginWork(arena, api, held)
     await worker.kill()
@@ -61,6 +66,26 @@ async function beginWork(arena: Arena, api: TestServer, held: HeldPass[]): Promi
   }
   const pending = async () => (await listJobs(api.database)).some(({ running }) => running > 0)
   await arena.waitUntil('the worker has jobs in its hands', 10, pending)
+}
+
+/**
+ * A server that froze between two statements, with what every worker needs in its hands: the counter that each change on
+ * phones takes its tag from, and jobs whose lease ends meanwhile.
+ */
+async function hangInTransaction(arena: Arena, api: TestServer, held: HeldPass[]): Promise<void> {
+  await beginWork(arena, api, held)
+  const hung = openDatabase(api.database)
+  const hanging = hung.writer.transaction(async (tx) => {
+    await tx('counters').where({ name: 'wallet-tag' }).forUpdate()
+    const locked = await tx('jobs').forUpdate().pluck('id')
+    arena.check(locked.length > 0, 'it hung with no job locked')
+    arena.did('jobs locked by a hung transaction', locked.length)
+    await setFaults(api)
+    arena.took('until the jobs of a hung transaction were run', await settle(arena, api.database, TAKEN_OVER_SECONDS))
+  })
+  const [end] = await Promise.allSettled([hanging])
+  arena.check(end.status === 'rejected' && isUnavailable(end.reason), 'a hung transaction was committed')
+  await hung.close()
 }
 
 /** Everything that a stale acknowledgement could touch. */
