@@ -5,34 +5,35 @@ import { Timestamp } from './common.ts'
 
 const MAX_OFFSET = Number.MAX_SAFE_INTEGER
 
+/** Digits of a number up to 9007199254740991; what is above it is refused by its value. */
+const DIGITS = '\\d{1,16}'
+
 /** A whole-number parameter; clients may pass a number. */
-export function integerParam(min: number, max: number) {
+export function integerParam(minimum: number, maximum: number) {
   return z
     .union(
       [
         z.number(),
         z
           .string()
-          .regex(/^\d{1,16}$/, 'Must be a whole number')
+          .regex(new RegExp(`^${DIGITS}$`), 'Must be a whole number')
           .transform(Number),
       ],
       {
         error: 'Must be a whole number',
       },
     )
-    .pipe(z.int().min(min).max(max))
+    .pipe(z.int().min(minimum).max(maximum))
+    .meta({ describedAs: { type: 'integer', minimum, maximum } })
 }
 
 /** What a database still takes as alternatives in one condition. */
 const MAX_ALTERNATIVES = 100
 
 /** A repeatable parameter: its values are alternatives. */
-export function anyOf<T extends z.ZodType>(item: T) {
+export function anyOf<T extends z.ZodType>(item: T, max = MAX_ALTERNATIVES) {
   return z
-    .preprocess(
-      (value) => (value === undefined || Array.isArray(value) ? value : [value]),
-      z.array(item).max(MAX_ALTERNATIVES),
-    )
+    .preprocess((value) => (value === undefined || Array.isArray(value) ? value : [value]), z.array(item).max(max))
     .meta({
       repeatable: true,
     }) as z.ZodType<z.output<T>[], z.input<T> | z.input<T>[]>
@@ -64,16 +65,17 @@ export const booleanParam = z
   .union([z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')], {
     error: 'Must be true or false',
   })
-  .meta({ type: 'boolean' })
+  .meta({ describedAs: { type: 'boolean' } })
 
 /** A bare number, or a bound such as gte:3 or lte:7. */
 export const numericFilter = z
   .string()
-  .regex(/^(?:gte:|lte:)?\d{1,15}$/, 'Must be a whole number, alone or behind gte: or lte:')
+  .regex(new RegExp(`^(?:gte:|lte:)?${DIGITS}$`), 'Must be a whole number, alone or behind gte: or lte:')
   .transform((text) => {
     const comparison = text.startsWith('gte:') ? '>=' : text.startsWith('lte:') ? '<=' : '='
     return { comparison, value: Number(text.replace(/^.te:/, '')) } as const
   })
+  .refine(({ value }) => Number.isSafeInteger(value), `Must be at most ${Number.MAX_SAFE_INTEGER}`)
 
 /** A window of time under both of its spellings; each bound is inclusive. */
 export function windowParams<const N extends readonly [from: string, to: string, since: string, until: string]>(
