@@ -103,17 +103,27 @@ async function parseInput(
   route: Route,
 ): Promise<Record<'params' | 'query' | 'headers' | 'body', unknown>> {
   const issues: Issue[] = []
-  const parse = (schema: z.ZodType | undefined, value: unknown, unknownKey: string): unknown => {
+  const parse = (
+    schema: z.ZodType | undefined,
+    value: unknown,
+    unknownKey: string,
+    asSent = (issue: Issue): Issue => issue,
+  ): unknown => {
     if (!schema) return undefined
     const result = schema.safeParse(value, { error: describeIssue })
-    if (!result.success) issues.push(...toIssues(result.error, unknownKey))
+    if (!result.success) issues.push(...toIssues(result.error, unknownKey).map(asSent))
     return result.data
   }
   const body = route.rawBody
     ? await readRawBody(event, route.rawBody)
     : await readJsonBody(event, route.body !== undefined)
   const params = parse(route.params, event.context.params ?? {}, 'parameter')
-  const query = parse(route.query, queryOf(event, route), 'parameter')
+  const given = queryOf(event, route)
+  // A value that came alone is no list to who sent it.
+  const query = parse(route.query, given, 'parameter', ({ path: [name, ...place], message }) => ({
+    path: [name!, ...(Array.isArray(given[name!]) ? place : [])],
+    message,
+  }))
   const headers = route.headers && parse(route.headers, Object.fromEntries(event.req.headers), 'header')
   const parsed = route.rawBody ? body : parse(route.body, body, 'property')
   if (issues.length > 0) throw invalid(issues)
