@@ -90,6 +90,18 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await pathsOf({ status: ['VOID', 'LOST'], x: 1 })).toEqual([['status', 1], ['x']])
   })
 
+  test('a cursor goes on under the same filters, in whatever order or spelling they come', async () => {
+    const [from, to] = ['2020-01-01T00:00Z', '2030-01-01T00:00:00.000Z']
+    const query = { status: ['QUEUED', 'VOID'], variable: ['n:1', 'n:2', 'n:3'], createdFrom: from, limit: 1 }
+    const first = await page(query)
+    const other = { status: ['VOID', 'QUEUED', 'VOID'], variable: ['n:3', 'n:1', 'n:2'], limit: 1 }
+    const second = await page({ ...other, createdSince: '2020-01-01T01:00:00+01:00', cursor: first.nextCursor })
+    expect([second.offset, second.total, second.items.length]).toEqual([1, 3, 1])
+    for (const changed of [{ createdFrom: to }, { createdFrom: from, createdTo: to }, {}]) {
+      expect(await refused({ ...other, ...changed, cursor: first.nextCursor })).toMatchObject({ status: 400 })
+    }
+  })
+
   test('up to a hundred values of one parameter are taken', async () => {
     const hundred = Array.from({ length: 100 }, (_, n) => `${n}-ada`)
     for (const name of ['label', 'search', 'externalPassId']) expect((await page({ [name]: hundred })).total).toBe(0)

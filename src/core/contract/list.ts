@@ -101,9 +101,25 @@ export function checkWindow(names: WindowNames, query: Record<string, unknown>, 
   }
 }
 
-/** The window that a query gives: of several values of one bound, the wider. */
-export function windowOf(names: WindowNames, query: Record<string, unknown>): { from?: Date; to?: Date } {
-  const [from, to, since, until] = names
+/** The query with its window under one name, whichever way it was spelled: of several values of one bound, the wider. */
+export function foldWindow<Q extends object, const N extends WindowNames, const W extends string>(
+  query: Q,
+  names: N,
+  window: W,
+) {
+  const others = Object.entries(query).filter(([name]) => !names.includes(name))
+  return {
+    ...Object.fromEntries(others),
+    [window]: windowOf(names, query as Record<string, unknown>),
+  } as unknown as Omit<Q, N[number]> & { [K in W]: Window }
+}
+
+interface Window {
+  from?: Date
+  to?: Date
+}
+
+function windowOf([from, to, since, until]: WindowNames, query: Record<string, unknown>): Window {
   const bound = (name: string, other: string, choose: (...times: number[]) => number) => {
     const values = (query[name] ?? query[other]) as string[] | undefined
     return values && new Date(choose(...values.map((value) => Date.parse(value))))
