@@ -2,6 +2,7 @@ import { assertBodySize, type H3, type H3Event, HTTPResponse } from 'h3'
 import type { z } from 'zod'
 import { contract } from '../core/contract/contract.ts'
 import { type Issue, invalid, Problem } from '../core/errors.ts'
+import { parseAs } from '../core/issues.ts'
 import type { Method, Route, RouteInput, RouteReply } from '../core/route.ts'
 import { acceptsGzip, compress } from './compress.ts'
 import type { RequestContext, Services } from './context.ts'
@@ -110,9 +111,9 @@ async function parseInput(
     asSent = (issue: Issue): Issue => issue,
   ): unknown => {
     if (!schema) return undefined
-    const result = schema.safeParse(value, { error: describeIssue })
-    if (!result.success) issues.push(...toIssues(result.error, unknownKey).map(asSent))
-    return result.data
+    const parsed = parseAs(schema, value, unknownKey)
+    if ('value' in parsed) return parsed.value
+    issues.push(...parsed.issues.map(asSent))
   }
   const body = route.rawBody
     ? await readRawBody(event, route.rawBody)
@@ -190,21 +191,6 @@ function isTooDeep(root: unknown): boolean {
     level = level.flatMap((value) => (value !== null && typeof value === 'object' ? Object.values(value) : []))
   }
   return false
-}
-
-/** zod's own words, but for the commonest mistake. */
-function describeIssue(issue: { code?: string; input?: unknown }): string | undefined {
-  return issue.code === 'invalid_type' && issue.input === undefined ? 'Is required' : undefined
-}
-
-export function toIssues(error: z.ZodError, unknownKey: string): Issue[] {
-  return error.issues.flatMap((issue) => {
-    const path = issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part))
-    if (issue.code === 'unrecognized_keys') {
-      return issue.keys.map((key) => ({ path: [...path, key], message: `Unknown ${unknownKey}` }))
-    }
-    return [{ path, message: issue.message }]
-  })
 }
 
 function toPattern(path: string): string {

@@ -2,6 +2,7 @@ import { Timestamp } from '../contract/common.ts'
 import type { Definition, VariableDefinition } from '../contract/definition.ts'
 import { RedemptionPolicy } from '../contract/redemption.ts'
 import type { Issue } from '../errors.ts'
+import { type Parsed, parseAs } from '../issues.ts'
 import { fill, lonePlaceholder, type Scope, type SystemVariable } from './placeholder.ts'
 import type { Variables } from './variables.ts'
 
@@ -59,10 +60,8 @@ export function resolvePolicies(definition: Definition, facts: PassFacts): Resol
   return { expiresAt: expiresAt.value, redemption: redemption.value }
 }
 
-type Result<T> = { value: T } | { issues: Issue[] }
-
 /** A placeholder that comes out empty means no expiry; a date alone means the end of that day in UTC. */
-export function resolveExpiry(template: string | null, scope: Scope): Result<Date | null> {
+export function resolveExpiry(template: string | null, scope: Scope): Parsed<Date | null> {
   const text = template === null ? '' : fill(template, scope).trim()
   if (text === '') return { value: null }
   const moment = parseMoment(text)
@@ -80,19 +79,14 @@ function parseMoment(text: string): Date | undefined {
 export function resolveRedemption(
   { redemption }: Pick<Definition, 'redemption'>,
   scope: Scope,
-): Result<RedemptionPolicy | null> {
+): Parsed<RedemptionPolicy | null> {
   if (!redemption) return { value: null }
   const issues: Issue[] = []
   const filled = fillLeaves(redemption, ['redemption'], scope, issues)
   if (issues.length > 0) return { issues }
-  const parsed = RedemptionPolicy.safeParse(filled)
-  if (parsed.success) return { value: parsed.data }
-  return {
-    issues: parsed.error.issues.map((issue) => ({
-      path: ['redemption', ...(issue.path as (string | number)[])],
-      message: issue.message,
-    })),
-  }
+  const parsed = parseAs(RedemptionPolicy, filled)
+  if ('value' in parsed) return parsed
+  return { issues: parsed.issues.map(({ path, message }) => ({ path: ['redemption', ...path], message })) }
 }
 
 const TEXT_LEAVES = new Set(['start', 'end', 'timezone'])
