@@ -85,8 +85,19 @@ export function resolveRedemption(
   const filled = fillLeaves(redemption, ['redemption'], scope, issues)
   if (issues.length > 0) return { issues }
   const parsed = parseAs(RedemptionPolicy, filled)
-  if ('value' in parsed) return parsed
-  return { issues: parsed.issues.map(({ path, message }) => ({ path: ['redemption', ...path], message })) }
+  const found = 'issues' in parsed ? parsed.issues : checkWindows(parsed.value)
+  return found.length > 0
+    ? { issues: found.map(({ path, message }) => ({ path: ['redemption', ...path], message })) }
+    : parsed
+}
+
+/** A window that is over before it begins would let nobody in, ever. */
+function checkWindows({ windows = [] }: RedemptionPolicy): Issue[] {
+  return windows.flatMap(({ start, end }, index) =>
+    start !== undefined && end !== undefined && Date.parse(end) <= Date.parse(start)
+      ? [{ path: ['windows', index, 'end'], message: 'Must be after the start of the window' }]
+      : [],
+  )
 }
 
 const TEXT_LEAVES = new Set(['start', 'end', 'timezone'])
