@@ -7,7 +7,7 @@ import { checkDeclarations } from './variables.ts'
 /** Everything that keeps a definition from being published, each with its path (paths start below `definition`). */
 export function checkDefinition(definition: Definition): Issue[] {
   return [
-    ...checkDeclarations(definition.variables),
+    ...checkDeclarations(definition),
     ...checkFieldKeys(definition),
     ...checkPlaceholders(definition),
     ...checkPolicies(definition),

@@ -3,7 +3,7 @@ import type { Definition, VariableDefinition } from '../contract/definition.ts'
 import { RedemptionPolicy } from '../contract/redemption.ts'
 import type { Issue } from '../errors.ts'
 import { type Parsed, parseAs } from '../issues.ts'
-import { fill, lonePlaceholder, type Scope, type SystemVariable } from './placeholder.ts'
+import { fill, lonePlaceholder, placeholdersIn, type Scope, type SystemVariable } from './placeholder.ts'
 import type { Variables } from './variables.ts'
 
 /** What a pass enforces, once the placeholders of its version are filled. */
@@ -54,10 +54,21 @@ export function buildScope(
 /** Expiry and policy of one pass, or everything that keeps the values from making sense. */
 export function resolvePolicies(definition: Definition, facts: PassFacts): Resolved | { issues: Issue[] } {
   const expiresAt = resolveExpiry(definition.expiresAt, buildScope(definition.variables, facts))
-  if ('issues' in expiresAt) return expiresAt
+  if ('issues' in expiresAt) return { issues: expiresAt.issues.map((issue) => atVariable(issue, definition)) }
   const redemption = resolveRedemption(definition, buildScope(definition.variables, facts, expiresAt.value))
-  if ('issues' in redemption) return redemption
+  if ('issues' in redemption) return { issues: redemption.issues.map((issue) => atVariable(issue, definition)) }
   return { expiresAt: expiresAt.value, redemption: redemption.value }
+}
+
+/** Names the variable that alone brought the issue about: the request has no field that is called as the definition's. */
+function atVariable(issue: Issue, definition: Definition): Issue {
+  const text = issue.path.reduce<unknown>(
+    (part, key) => (part as Record<string, unknown> | undefined)?.[key],
+    definition,
+  )
+  const [name, ...others] = typeof text === 'string' ? new Set(placeholdersIn(text)) : []
+  const isOne = others.length === 0 && definition.variables.some((variable) => variable.name === name)
+  return isOne ? { ...issue, path: ['variables', name!] } : issue
 }
 
 /** A placeholder that comes out empty means no expiry; a date alone means the end of that day in UTC. */

@@ -90,10 +90,7 @@ async function planPasses(
       ? await context.store.templateVersions.listNewestPublished(context.workspaceId, templateIds)
       : []
   const rules = new Map(
-    versions.map((version) => [
-      version.templateId,
-      { version, checkVariables: compileVariables(version.definition.variables) },
-    ]),
+    versions.map((version) => [version.templateId, { version, checkVariables: compileVariables(version.definition) }]),
   )
   const plans = new Map<PassCreate, NewPass | Problem>()
   const taken = new Set<string>()
