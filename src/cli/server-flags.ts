@@ -122,7 +122,7 @@ export const serveFlags = {
     helpGroup: 'LIMITS',
   }),
   'rate-burst': Flags.integer({
-    summary: 'Requests beyond the limit that a token may send in a burst.',
+    summary: 'Requests that a rested token may send at once; at least one.',
     env: 'PASSES_RATE_BURST',
     default: 200,
     min: 0,

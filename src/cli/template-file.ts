@@ -4,8 +4,8 @@ import { z } from 'zod'
 import { Definition, type ImageRole, imageRoles, PassType } from '../core/contract/definition.ts'
 import { type ImageType, MAX_IMAGE_BYTES } from '../core/contract/images.ts'
 import { templates } from '../core/contract/templates.ts'
-import type { Issue } from '../core/errors.ts'
 import { Uuid } from '../core/ids.ts'
+import { parseAs } from '../core/issues.ts'
 import { CliError, invalidDocument } from './errors.ts'
 
 /** A template as a file: what design.images names are paths relative to it, or ids of images uploaded earlier. */
@@ -71,25 +71,16 @@ function parseEnvelope(path: string, text: string) {
       cause: error,
     })
   }
-  const envelope = Envelope.safeParse(json)
-  if (!envelope.success) throw invalidDocument(`${path} is not a template file`, issuesOf(envelope.error, []))
-  return envelope.data
+  const envelope = parseAs(Envelope, json)
+  if ('issues' in envelope) throw invalidDocument(`${path} is not a template file`, envelope.issues)
+  return envelope.value
 }
 
 function parseDefinition(path: string, value: unknown): Definition {
-  const definition = Definition.safeParse(value)
-  if (!definition.success) {
-    throw invalidDocument(`${path} does not fit the schema of a definition`, issuesOf(definition.error, ['definition']))
-  }
-  return definition.data
-}
-
-function issuesOf(error: z.ZodError, prefix: string[]): Issue[] {
-  return error.issues.map(({ path, message }) => ({ path: [...prefix, ...path.map(toKey)], message }))
-}
-
-function toKey(key: PropertyKey): string | number {
-  return typeof key === 'symbol' ? String(key) : key
+  const definition = parseAs(Definition, value)
+  if ('value' in definition) return definition.value
+  const issues = definition.issues.map((issue) => ({ ...issue, path: ['definition', ...issue.path] }))
+  throw invalidDocument(`${path} does not fit the schema of a definition`, issues)
 }
 
 async function readImage(role: ImageRole, path: string): Promise<ImageFile> {

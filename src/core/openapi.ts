@@ -89,14 +89,15 @@ function exampleOf(resource: keyof Contract, operation: string): unknown {
 
 function parameters(schema: z.ZodObject | undefined, where: 'path' | 'query' | 'header') {
   return Object.entries(schema?.shape ?? {}).map(([name, value]) => {
-    const { deprecated, ...json } = toSchema(value as z.ZodType, 'output')
+    const { deprecated, ...json } = toSchema(value as z.ZodType, 'input')
+    const { success: isOptional, data: fallback } = (value as z.ZodType).safeParse(undefined)
     return {
       name,
       in: where,
-      required: where === 'path' || !(value as z.ZodType).safeParse(undefined).success,
+      required: where === 'path' || !isOptional,
       ...(deprecated === true && { deprecated }),
       ...(typeof json.description === 'string' && { description: json.description }),
-      schema: json,
+      schema: { ...json, ...(fallback !== undefined && { default: fallback }) },
     }
   })
 }
@@ -171,6 +172,12 @@ function toSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unk
       if (jsonSchema.itemSchema) {
         Object.assign(jsonSchema, { $ref: `#/components/schemas/${jsonSchema.itemSchema}` })
         delete jsonSchema.itemSchema
+      }
+      // Takes the text of a parameter beside the value that the text stands for, which is all that a reader needs.
+      if (jsonSchema.describedAs) {
+        Object.assign(jsonSchema, jsonSchema.describedAs)
+        delete jsonSchema.describedAs
+        delete jsonSchema.anyOf
       }
       delete jsonSchema.repeatable
     },

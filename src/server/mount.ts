@@ -2,6 +2,7 @@ import { assertBodySize, type H3, type H3Event, HTTPResponse } from 'h3'
 import type { z } from 'zod'
 import { contract } from '../core/contract/contract.ts'
 import { type Issue, invalid, Problem } from '../core/errors.ts'
+import { parseAs } from '../core/issues.ts'
 import type { Method, Route, RouteInput, RouteReply } from '../core/route.ts'
 import { acceptsGzip, compress } from './compress.ts'
 import type { RequestContext, Services } from './context.ts'
@@ -103,17 +104,27 @@ async function parseInput(
   route: Route,
 ): Promise<Record<'params' | 'query' | 'headers' | 'body', unknown>> {
   const issues: Issue[] = []
-  const parse = (schema: z.ZodType | undefined, value: unknown, unknownKey: string): unknown => {
+  const parse = (
+    schema: z.ZodType | undefined,
+    value: unknown,
+    unknownKey: string,
+    asSent = (issue: Issue): Issue => issue,
+  ): unknown => {
     if (!schema) return undefined
-    const result = schema.safeParse(value, { error: describeIssue })
-    if (!result.success) issues.push(...toIssues(result.error, unknownKey))
-    return result.data
+    const parsed = parseAs(schema, value, unknownKey)
+    if ('value' in parsed) return parsed.value
+    issues.push(...parsed.issues.map(asSent))
   }
   const body = route.rawBody
     ? await readRawBody(event, route.rawBody)
     : await readJsonBody(event, route.body !== undefined)
   const params = parse(route.params, event.context.params ?? {}, 'parameter')
-  const query = parse(route.query, queryOf(event, route), 'parameter')
+  const given = queryOf(event, route)
+  // A value that came alone is no list to who sent it.
+  const query = parse(route.query, given, 'parameter', ({ path: [name, ...place], message }) => ({
+    path: [name!, ...(Array.isArray(given[name!]) ? place : [])],
+    message,
+  }))
   const headers = route.headers && parse(route.headers, Object.fromEntries(event.req.headers), 'header')
   const parsed = route.rawBody ? body : parse(route.body, body, 'property')
   if (issues.length > 0) throw invalid(issues)
@@ -137,7 +148,11 @@ async function readJsonBody(event: H3Event, isExpected: boolean): Promise<unknow
   await assertBodySize(event, MAX_JSON_BYTES)
   const text = event.req.body ? await event.req.text() : ''
   if (text === '') return undefined
-  if (!isExpected) throw invalid([{ path: [], message: 'This endpoint takes no body' }])
+  if (!isExpected) {
+    // Clients that always send JSON say so that they have nothing to say.
+    if (/^\s*\{\s*\}\s*$/.test(text)) return undefined
+    throw invalid([{ path: [], message: 'This endpoint takes no body' }])
+  }
   requireContentType(event, ['application/json'])
   const value = parseJson(text)
   if (isTooDeep(value)) {
@@ -180,21 +195,6 @@ function isTooDeep(root: unknown): boolean {
     level = level.flatMap((value) => (value !== null && typeof value === 'object' ? Object.values(value) : []))
   }
   return false
-}
-
-/** zod's own words, but for the commonest mistake. */
-function describeIssue(issue: { code?: string; input?: unknown }): string | undefined {
-  return issue.code === 'invalid_type' && issue.input === undefined ? 'Is required' : undefined
-}
-
-export function toIssues(error: z.ZodError, unknownKey: string): Issue[] {
-  return error.issues.flatMap((issue) => {
-    const path = issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part))
-    if (issue.code === 'unrecognized_keys') {
-      return issue.keys.map((key) => ({ path: [...path, key], message: `Unknown ${unknownKey}` }))
-    }
-    return [{ path, message: issue.message }]
-  })
 }
 
 function toPattern(path: string): string {

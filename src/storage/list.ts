@@ -56,10 +56,10 @@ export async function listPage<Row extends { id: string }>(
   select: (query: Knex.QueryBuilder) => Knex.QueryBuilder,
 ): Promise<ListPage<Row>> {
   const { limit, cursor: cursorText, offset: givenOffset, sortBy, sortDir, ...filters } = request
-  if (cursorText !== undefined && givenOffset !== undefined) {
+  if (cursorText !== undefined && givenOffset) {
     throw invalid([{ path: ['offset'], message: 'Give either a cursor or an offset' }])
   }
-  const walk = fingerprint([spec.name, sortBy, sortDir, Object.entries(filters).sort(byName)])
+  const walk = fingerprint([spec.name, sortBy, sortDir, Object.entries(filters).sort(byName).map(settled)])
   const cursor = cursorText === undefined ? undefined : readCursor(cursorText, walk)
   const sort = spec.sorts[sortBy]!
   const offset = cursor?.offset ?? givenOffset ?? 0
@@ -134,6 +134,11 @@ async function readKey(db: Knex, filtered: Knex.QueryBuilder, sort: Sort, id: st
     throw invalid([{ path: ['cursor'], message: 'Its row is gone or changed; start without a cursor' }])
   }
   return row.sort_key
+}
+
+/** Values of one filter are alternatives: neither their order nor a repetition makes another walk. */
+function settled([name, value]: [string, unknown]): [string, unknown] {
+  return [name, Array.isArray(value) ? [...new Set(value.map((one) => JSON.stringify(one)))].sort() : value]
 }
 
 function byName([a]: [string, unknown], [b]: [string, unknown]): number {

@@ -40,7 +40,10 @@ export async function listPasses(
   at: Date,
 ): Promise<ListPage<StoredPass>> {
   const { query, id } = passesWithVariables(db, workspaceId, request.variable ?? [])
-  const facts = { now: at.getTime(), isSwept: await isSwept(db, workspaceId, request, at) }
+  const facts = {
+    ...{ now: at.getTime(), isSwept: await isSwept(db, workspaceId, request, at) },
+    leaving: await listLeaving(db, workspaceId, request),
+  }
   for (const [name, condition] of Object.entries(conditions(db, facts)) as [keyof PassListRequest, Condition][]) {
     const values = request[name] as unknown[] | undefined
     if (!values) continue
@@ -101,6 +104,8 @@ interface Facts {
   now: number
   /** Nothing in the workspace is past its expiry and still stored as ISSUED. */
   isSwept: boolean
+  /** Deleted projects whose passes are still stored as theirs. */
+  leaving: string[]
 }
 
 /** Asked where it makes a difference: then EXPIRED is one stored status, and an index answers it. */
@@ -108,6 +113,12 @@ async function isSwept(db: Knex, workspaceId: string, request: PassListRequest, 
   if (!request.status?.includes('EXPIRED')) return false
   const unswept = db('passes').where({ workspace_id: workspaceId, status: 'ISSUED' })
   return (await unswept.where('expires_at', '<=', at.getTime()).first('id')) === undefined
+}
+
+/** Asked where passes without a project are wanted. There is next to never any: then an index alone answers the filter. */
+async function listLeaving(db: Knex, workspaceId: string, request: PassListRequest): Promise<string[]> {
+  if (!request.projectId?.includes('null')) return []
+  return db('jobs').where('workspace_id', workspaceId).whereRaw("kind = 'detach-project'").pluck('subject')
 }
 
 type Condition<T = never> = (where: Knex.QueryBuilder, value: T, request: PassListRequest) => void
@@ -126,8 +137,14 @@ function conditions(db: Knex, facts: Facts) {
       for (const status of STATUSES)
         if (status.toLowerCase().includes(term)) where.orWhere((or) => whereStatus(db, or, status, facts))
     },
-    projectId: (where, value: string) =>
-      value === 'null' ? where.whereNull('passes.project_id') : where.where('passes.project_id', value),
+    projectId: (where, value: string) => {
+      if (value !== 'null') {
+        const project = db('projects').where('id', value).select(db.raw('1')).limit(1)
+        return where.where('passes.project_id', value).whereExists(project)
+      }
+      where.whereNull('passes.project_id')
+      if (facts.leaving.length > 0) where.orWhereIn('passes.project_id', facts.leaving)
+    },
     templateId: (where, value: string) => where.where('passes.template_id', value),
     validOn: (where, date: string) => {
       const started = db('pass_windows')

@@ -96,6 +96,21 @@ test('every schema in it is a JSON Schema', () => {
   }
 })
 
+test('the schema of each parameter says what it takes', () => {
+  for (const { operation } of operations) {
+    for (const { name, schema } of operation.parameters) {
+      expect(JSON.stringify(schema), `${operation.operationId} ${name}`).toMatch(/"(type|anyOf|const)"/)
+      expect(JSON.stringify(schema), `${operation.operationId} ${name}`).not.toContain('{}')
+    }
+  }
+  const { parameters } = document.paths['/v1/passes']!.get!
+  const schemaOf = (name: string) => parameters.find((parameter) => parameter.name === name)!.schema
+  expect(schemaOf('limit')).toEqual({ type: 'integer', minimum: 1, maximum: 100, default: 20 })
+  expect(schemaOf('redeemed')).toEqual({ type: 'array', items: { type: 'boolean' }, maxItems: 100 })
+  expect(schemaOf('variable')).toMatchObject({ items: { type: 'string', pattern: '^[^:]+:' }, maxItems: 5 })
+  expect(schemaOf('revision')).toMatchObject({ items: { type: 'string', pattern: '^(?:gte:|lte:)?\\d{1,16}$' } })
+})
+
 test('every operation belongs to a resource that is told of, and says what the token needs', () => {
   const told = document.tags.map(({ name }) => name)
   for (const { operation } of operations) {
@@ -131,5 +146,5 @@ test('a table says what each error code means, and which are reserved', () => {
 })
 
 test('nothing of how it was made is left in it', () => {
-  expect(JSON.stringify(document)).not.toMatch(/itemSchema|"repeatable"|~standard/)
+  expect(JSON.stringify(document)).not.toMatch(/itemSchema|"repeatable"|describedAs|~standard/)
 })

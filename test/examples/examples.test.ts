@@ -162,7 +162,7 @@ async function readRows(example: string, file: string): Promise<string[][]> {
 
 /** Everything that keeps a row from being a pass; an empty cell is a variable that is not given. */
 function checkOf(definition: Definition) {
-  const checkVariables = compileVariables(definition.variables)
+  const checkVariables = compileVariables(definition)
   return (header: string[], row: string[]): unknown[] => {
     if (row.length !== header.length) return ['column count']
     const { externalPassId, label, ...cells } = Object.fromEntries(header.map((name, index) => [name, row[index]!]))

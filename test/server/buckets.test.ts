@@ -4,7 +4,7 @@ import { type Buckets, createBuckets } from '../../src/server/middleware/buckets
 const rate = { perSecond: 100, burst: 200 }
 
 /** What a bucket gives in so many seconds to whoever asks all the time. */
-const limit = (seconds: number) => rate.perSecond + rate.burst + rate.perSecond * seconds
+const limit = (seconds: number) => rate.burst + rate.perSecond * seconds
 
 const SECONDS = 5
 const STEP = 0.001
@@ -27,6 +27,12 @@ test.each(loads)('%s: what passes is within 20 % of the limit', (_, load) => {
   expect(passed).toBeLessThan(limit(SECONDS) * 1.2)
 })
 
+test.each(loads)('%s: so it is with a burst that is but a fifth of the limit', (_, load) => {
+  const passed = run(load, SECONDS, { perSecond: 100, burst: 20 })
+  expect(passed).toBeGreaterThan(520 * 0.8)
+  expect(passed).toBeLessThan(520 * 1.2)
+})
+
 test.each(loads)('%s: a key that keeps to the limit is never refused', (_, load) => {
   const total = load.reduce((sum, one) => sum + one, 0)
   const gentle = load.map((one) => (one / total) * rate.perSecond * 0.95)
@@ -41,17 +47,17 @@ test('a small limit is nobody starved of', () => {
 })
 
 describe('alone', () => {
-  test('the first burst goes through at once, and then so many a second', () => {
+  test('the burst goes through at once, and then so many a second', () => {
     const buckets = createBuckets(rate)
-    expect(takeAll(buckets, 'key', 0)).toBe(300)
+    expect(takeAll(buckets, 'key', 0)).toBe(200)
     expect(takeAll(buckets, 'key', 0.5)).toBe(50)
-    expect(takeAll(buckets, 'other', 0.5)).toBe(300)
-    expect(takeAll(buckets, 'key', 60)).toBe(300)
+    expect(takeAll(buckets, 'other', 0.5)).toBe(200)
+    expect(takeAll(buckets, 'key', 60)).toBe(200)
   })
 
   test('whoever is refused is told when the next request may come', () => {
     const buckets = createBuckets({ perSecond: 2, burst: 0 })
-    expect(takeAll(buckets, 'key', 0)).toBe(2)
+    expect(takeAll(buckets, 'key', 0)).toBe(1)
     expect(buckets.take('key', 0)).toBeCloseTo(0.5)
     expect(buckets.take('key', 0.5)).toBe(undefined)
   })
@@ -65,7 +71,7 @@ describe('alone', () => {
   })
 })
 
-test('nobody is shut out for longer than the whole bucket takes to fill twice, whatever the others say', () => {
+test('nobody is shut out for longer than a second more than the burst takes to come back, whatever the others say', () => {
   const buckets = createBuckets(rate)
   buckets.hear('other', 'key', 1_000_000, 0)
   buckets.share(2, 0)

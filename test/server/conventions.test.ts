@@ -125,9 +125,14 @@ describe.each(dialects.slice(0, 1))('on %s', (dialect) => {
     expect(exactly.status, exactly.message).toBe(400)
   })
 
-  test.each(withoutJson)('$name takes no body', async ({ route }) => {
-    const answer = await refusal(route, targetOf(route, { params: { id } }), { body: { a: 1 } })
-    expect(answer).toMatchObject({ status: 400, errorCode: codeOf(route, 'VALIDATION_ERROR') })
+  test.each(withoutJson)('$name takes no body, or an empty object for none', async ({ route }) => {
+    const target = targetOf(route, { params: { id } })
+    for (const body of ['{"a":1}', '[]', 'null', '""', 'text']) {
+      const answer = await refusal(route, target, { body })
+      expect(answer, body).toMatchObject({ status: 400, errorCode: codeOf(route, 'VALIDATION_ERROR') })
+    }
+    const without = await refusal(route, target)
+    for (const body of ['{}', ' {\n} ']) expect(await refusal(route, target, { body }), body).toEqual(without)
   })
 
   test.each(paths)('$path answers 405 to any other method, and names its own', async ({ route, methods }) => {

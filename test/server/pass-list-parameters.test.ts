@@ -51,6 +51,8 @@ describe.each(dialects)('on %s', (dialect) => {
     ['revision', { revision: 'gt:1' }],
     ['revision', { revision: '-1' }],
     ['revision', { revision: '1.5' }],
+    ['revision', { revision: 'lte:9007199254740992' }],
+    ['revision', { revision: '99999999999999999' }],
     ['templateVersion', { templateVersion: 'latest' }],
     ['createdFrom', { createdFrom: '2026-03-01' }],
     ['createdFrom', { createdFrom: 'yesterday' }],
@@ -71,6 +73,33 @@ describe.each(dialects)('on %s', (dialect) => {
   test('one bound of a window may be in one spelling and the other in the other', async () => {
     const answer = await page({ createdFrom: '2020-01-01T00:00Z', createdUntil: '2030-01-01T00:00Z' })
     expect(answer.total).toBe(7)
+  })
+
+  test('numbers are compared up to the greatest that answers hold', async () => {
+    const greatest = Number.MAX_SAFE_INTEGER
+    expect((await page({ revision: `lte:${greatest}`, templateVersion: `lte:${greatest}` })).total).toBe(7)
+    for (const revision of [`${greatest}`, `gte:${greatest}`]) expect((await page({ revision })).total).toBe(0)
+  })
+
+  test('a value that came alone is named without a place in a list', async () => {
+    const pathsOf = async (query: Query) => {
+      const { issues } = (await refused(query)).details as { issues: { path: (string | number)[] }[] }
+      return issues.map(({ path }) => path)
+    }
+    expect(await pathsOf({ status: 'LOST', redeemed: 'yes', limit: 0 })).toEqual([['limit'], ['status'], ['redeemed']])
+    expect(await pathsOf({ status: ['VOID', 'LOST'], x: 1 })).toEqual([['status', 1], ['x']])
+  })
+
+  test('a cursor goes on under the same filters, in whatever order or spelling they come', async () => {
+    const [from, to] = ['2020-01-01T00:00Z', '2030-01-01T00:00:00.000Z']
+    const query = { status: ['QUEUED', 'VOID'], variable: ['n:1', 'n:2', 'n:3'], createdFrom: from, limit: 1 }
+    const first = await page(query)
+    const other = { status: ['VOID', 'QUEUED', 'VOID'], variable: ['n:3', 'n:1', 'n:2'], limit: 1 }
+    const second = await page({ ...other, createdSince: '2020-01-01T01:00:00+01:00', cursor: first.nextCursor })
+    expect([second.offset, second.total, second.items.length]).toEqual([1, 3, 1])
+    for (const changed of [{ createdFrom: to }, { createdFrom: from, createdTo: to }, {}]) {
+      expect(await refused({ ...other, ...changed, cursor: first.nextCursor })).toMatchObject({ status: 400 })
+    }
   })
 
   test('up to a hundred values of one parameter are taken', async () => {

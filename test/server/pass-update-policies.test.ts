@@ -44,8 +44,8 @@ describe.each(dialects)('on %s', (dialect) => {
 
   test.each([
     ['an expiry that is no date', { label: 'soon' }, 'expiresAt'],
-    ['a policy out of bounds', { variables: { uses: '0' } }, 'redemption'],
-    ['a policy without its number', { variables: { uses: null } }, 'redemption'],
+    ['a policy out of bounds', { variables: { uses: '0' } }, 'variables'],
+    ['a policy without its number', { variables: { uses: null } }, 'variables'],
   ])('%s is refused, and nothing is written', async (_, body, where) => {
     const workspace = await api.workspace()
     const content = definition({

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../src/core/contract/contract.ts'
+import type { ErrorBody } from '../../src/core/errors.ts'
 import { useApi } from '../support/api.ts'
 import { dialects } from '../support/databases.ts'
 import { definition, issuedPass, makeTemplate, passBody, publishedTemplate } from './fixtures.ts'
@@ -68,6 +69,19 @@ describe.each(dialects)('on %s', (dialect) => {
       details: { issues: expect.arrayContaining([{ path: ['more'], message: 'Unknown property' }]) },
     })
     expect(await api.database.writer('passes').where({ workspace_id: workspace.id })).toHaveLength(3)
+  })
+
+  test('what is wrong with an item is said in the words of a single create', async () => {
+    const workspace = await api.workspace()
+    const item = { externalPassId: 7, templateId: 'x', variables: [], more: 1 }
+    const single = await workspace.send('POST', '/v1/passes', { body: item })
+    const { results } = await workspace.ok(createBatch, { body: { passes: [item as never] } })
+    expect(results[0]!.error).toEqual({
+      code: 'VALIDATION_ERROR',
+      message: (single.body as ErrorBody).message,
+      details: (single.body as ErrorBody).details,
+    })
+    expect(results[0]!.error!.details!.issues).toContainEqual({ path: ['label'], message: 'Is required' })
   })
 
   test('of items with one externalPassId the first sound one makes the pass, as creates one after another would', async () => {

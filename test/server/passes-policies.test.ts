@@ -31,14 +31,14 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await workspace.ok(get, { params: { id: pass.id } })).expiresAt).toBe(expected)
   })
 
-  test('an expiry that makes no sense is refused with its path', async () => {
+  test('an expiry that makes no sense is refused with the variable that it is made of', async () => {
     const workspace = await api.workspace()
     const body = passBody(await templateWith(workspace, { expiresAt: '{{until}}' }), { variables: { until: 'soon' } })
     const refusal = await workspace.refused(create, { body })
     expect(refusal).toMatchObject({
       status: 400,
       errorCode: 'VALIDATION_ERROR',
-      details: { issues: [{ path: ['expiresAt'] }] },
+      details: { issues: [{ path: ['variables', 'until'] }] },
     })
   })
 
@@ -63,13 +63,27 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await workspace.ok(get, { params: { id: pass.id } })).redemption).toEqual(redemption)
 
     const bad = { until: '2027-05-31', uses: 'many', opens: 'early', zone: 'Mars/Base' }
-    const refusal = await workspace.refused(create, { body: passBody(templateId, { variables: bad }) })
-    const { issues } = refusal.details as { issues: { path: string[] }[] }
-    expect(issues.map(({ path }) => path.join('.')).sort()).toEqual([
-      'redemption.maxUses',
-      'redemption.perPeriod.timezone',
-      'redemption.windows.0.start',
-    ])
+    const pathsOf = async (variables: Record<string, string>) => {
+      const refusal = await workspace.refused(create, { body: passBody(templateId, { variables }) })
+      const { issues } = refusal.details as { issues: { path: string[] }[] }
+      return issues.map(({ path }) => path.join('.'))
+    }
+    expect(await pathsOf(bad)).toEqual(['variables.uses', 'variables.opens'])
+    expect(await pathsOf({ ...given, zone: 'Mars/Base' })).toEqual(['variables.zone'])
+    expect(await pathsOf({ ...given, until: '' })).toEqual(['variables.until'])
+    expect(await pathsOf({ ...given, opens: '2027-06-01T08:00Z' })).toEqual(['redemption.windows.0.end'])
+  })
+
+  test('what comes of several values, or of text around one, is refused with the variable where there is but one', async () => {
+    const workspace = await api.workspace()
+    const pathOf = async (expiresAt: string) => {
+      const body = passBody(await templateWith(workspace, { expiresAt }), { variables: { until: 'soon', uses: '1' } })
+      const refusal = await workspace.refused(create, { body })
+      return (refusal.details as { issues: { path: string[] }[] }).issues.map(({ path }) => path.join('.'))
+    }
+    expect(await pathOf('{{until}}T20:00Z')).toEqual(['variables.until'])
+    expect(await pathOf('{{until}}T{{uses}}:00Z')).toEqual(['expiresAt'])
+    expect(await pathOf('{{pass.label}}')).toEqual(['expiresAt'])
   })
 
   test.each([
@@ -83,7 +97,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const workspace = await api.workspace()
     const templateId = await templateWith(workspace, { redemption: { maxUses: '{{uses}}' } })
     const refusal = await workspace.refused(create, { body: passBody(templateId, { variables: given }) })
-    const details = { issues: [{ path: ['redemption', 'maxUses'] }] }
+    const details = { issues: [{ path: ['variables', 'uses'] }] }
     expect(refusal).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR', details })
   })
 })

@@ -79,7 +79,21 @@ describe.each(dialects)('on %s', (dialect) => {
     await workspace.ok(remove, { params: { id: project.id } })
     const seen = async (id: string) => (await workspace.ok(contract.passes.get, { params: { id } })).projectId
     expect(await seen(pass.id)).toBe(null)
+    const listed = async (...projectId: string[]) => {
+      const page = await workspace.ok(contract.passes.list, { query: { projectId } })
+      expect(page.total).toBe(page.items.length)
+      return page.items.map(({ id }) => id)
+    }
+    const expectLists = async () => {
+      expect(await listed(project.id)).toEqual([])
+      expect(await listed('null')).toEqual([pass.id])
+      expect(await listed(other.id)).toEqual([untouched.id])
+      expect(await listed(project.id, other.id)).toEqual([untouched.id])
+      expect(await listed('null', other.id)).toEqual([untouched.id, pass.id])
+    }
+    await expectLists()
     await api.runJobs()
+    await expectLists()
     const rows = await api.database.writer('passes').where({ project_id: project.id })
     expect(rows).toEqual([])
     expect(await seen(pass.id)).toBe(null)

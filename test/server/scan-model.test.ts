@@ -182,7 +182,7 @@ function policies(zone: string, moment: fc.Arbitrary<number>): fc.Arbitrary<Rede
   const window = fc
     .record({
       from: fc.option(moment, { nil: undefined, freq: 10 }),
-      length: fc.option(fc.integer({ min: -60, max: 60 * 72 }), { nil: undefined, freq: 10 }),
+      length: fc.option(fc.integer({ min: 1, max: 60 * 72 }), { nil: undefined, freq: 10 }),
       offset: fc.constantFrom(0, 60, 120, -300, 345),
       maxUses: fc.option(fc.integer({ min: 1, max: 2 }), { nil: undefined }),
     })

@@ -57,7 +57,8 @@ describe.each(dialects)('on %s', (dialect) => {
     for (const malformed of ['', '!!', 'bm90IGpzb24', Buffer.from('[1,2,3]').toString('base64url')]) {
       await expectRefusal(store.projects.list(workspaceId, { ...byName, cursor: malformed }), 'cursor')
     }
-    await expectRefusal(store.projects.list(workspaceId, { ...byName, cursor, offset: 0 }), 'offset')
+    await expectRefusal(store.projects.list(workspaceId, { ...byName, cursor, offset: 1 }), 'offset')
+    expect((await store.projects.list(workspaceId, { ...byName, cursor, offset: 0 })).offset).toBe(3)
   })
 
   test('a cursor stays short whatever the sorted text: a long key is read again from its row', async () => {

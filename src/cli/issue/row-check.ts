@@ -12,7 +12,7 @@ export function declaredVariables({ schema }: z.output<typeof VariablesSchema>):
     name,
     label: property.title,
     required: schema.required.includes(name),
-    // A pattern that is none of ours comes from a newer server, which will judge the value itself.
+    // Another pattern says what an expiry or a policy is made of, or comes from a newer server: that judges the value.
     format: VariableFormat.exclude(['text']).options.find(
       (format) => formatPatterns[format].pattern === property.pattern,
     ),
@@ -25,7 +25,7 @@ export function compileRow(
   columns: IssueColumns,
   template: { id: string; variables: readonly VariableDefinition[] },
 ): RowCheck<PassCreate> {
-  const checkVariables = compileVariables(template.variables)
+  const checkVariables = compileVariables(template)
   return (cells) => {
     const given = columns.variables.filter(({ index }) => cells[index] !== '')
     const item = {

@@ -5,8 +5,11 @@ import { Timestamp } from './common.ts'
 
 const MAX_OFFSET = Number.MAX_SAFE_INTEGER
 
+/** Digits of a number up to 9007199254740991; what is above it is refused by its value. */
+const DIGITS = '\\d{1,16}'
+
 /** A whole-number parameter; clients may pass a number. */
-export function integerParam(min: number, max: number) {
+export function integerParam(minimum: number, maximum: number) {
   return (
     z
       .union(
@@ -14,7 +17,7 @@ export function integerParam(min: number, max: number) {
           z.number(),
           z
             .string()
-            .regex(/^\d{1,16}$/, 'Must be a whole number')
+            .regex(new RegExp(`^${DIGITS}$`), 'Must be a whole number')
             .transform(Number),
         ],
         {
@@ -22,7 +25,8 @@ export function integerParam(min: number, max: number) {
         },
       )
       // What is no safe integer is out of bounds as well: one issue says so.
-      .pipe(z.int({ abort: true }).min(min).max(max))
+      .pipe(z.int({ abort: true }).min(minimum).max(maximum))
+      .meta({ describedAs: { type: 'integer', minimum, maximum } })
   )
 }
 
@@ -30,12 +34,9 @@ export function integerParam(min: number, max: number) {
 const MAX_ALTERNATIVES = 100
 
 /** A repeatable parameter: its values are alternatives. */
-export function anyOf<T extends z.ZodType>(item: T) {
+export function anyOf<T extends z.ZodType>(item: T, max = MAX_ALTERNATIVES) {
   return z
-    .preprocess(
-      (value) => (value === undefined || Array.isArray(value) ? value : [value]),
-      z.array(item).max(MAX_ALTERNATIVES),
-    )
+    .preprocess((value) => (value === undefined || Array.isArray(value) ? value : [value]), z.array(item).max(max))
     .meta({
       repeatable: true,
     }) as z.ZodType<z.output<T>[], z.input<T> | z.input<T>[]>
@@ -67,16 +68,17 @@ export const booleanParam = z
   .union([z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')], {
     error: 'Must be true or false',
   })
-  .meta({ type: 'boolean' })
+  .meta({ describedAs: { type: 'boolean' } })
 
 /** A bare number, or a bound such as gte:3 or lte:7. */
 export const numericFilter = z
   .string()
-  .regex(/^(?:gte:|lte:)?\d{1,15}$/, 'Must be a whole number, alone or behind gte: or lte:')
+  .regex(new RegExp(`^(?:gte:|lte:)?${DIGITS}$`), 'Must be a whole number, alone or behind gte: or lte:')
   .transform((text) => {
     const comparison = text.startsWith('gte:') ? '>=' : text.startsWith('lte:') ? '<=' : '='
     return { comparison, value: Number(text.replace(/^.te:/, '')) } as const
   })
+  .refine(({ value }) => Number.isSafeInteger(value), `Must be at most ${Number.MAX_SAFE_INTEGER}`)
 
 /** A window of time under both of its spellings; each bound is inclusive. */
 export function windowParams<const N extends readonly [from: string, to: string, since: string, until: string]>(
@@ -102,9 +104,25 @@ export function checkWindow(names: WindowNames, query: Record<string, unknown>, 
   }
 }
 
-/** The window that a query gives: of several values of one bound, the wider. */
-export function windowOf(names: WindowNames, query: Record<string, unknown>): { from?: Date; to?: Date } {
-  const [from, to, since, until] = names
+/** The query with its window under one name, whichever way it was spelled: of several values of one bound, the wider. */
+export function foldWindow<Q extends object, const N extends WindowNames, const W extends string>(
+  query: Q,
+  names: N,
+  window: W,
+) {
+  const others = Object.entries(query).filter(([name]) => !names.includes(name))
+  return {
+    ...Object.fromEntries(others),
+    [window]: windowOf(names, query as Record<string, unknown>),
+  } as unknown as Omit<Q, N[number]> & { [K in W]: Window }
+}
+
+interface Window {
+  from?: Date
+  to?: Date
+}
+
+function windowOf([from, to, since, until]: WindowNames, query: Record<string, unknown>): Window {
   const bound = (name: string, other: string, choose: (...times: number[]) => number) => {
     const values = (query[name] ?? query[other]) as string[] | undefined
     return values && new Date(choose(...values.map((value) => Date.parse(value))))

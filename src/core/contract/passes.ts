@@ -67,11 +67,15 @@ export type BatchResult = z.output<typeof BatchResult>
 const IfMatch = z
   .string()
   .regex(
-    /^\s*(?:\*|(?:"\d{1,15}"|\d{1,15})(?:\s*,\s*(?:"\d{1,15}"|\d{1,15}))*)\s*$/,
+    /^\s*(?:\*|(?:"\d{1,16}"|\d{1,16})(?:\s*,\s*(?:"\d{1,16}"|\d{1,16}))*)\s*$/,
     'Must be "<revision>", a list of them, or *',
   )
   .transform((text): '*' | number[] =>
     text.trim() === '*' ? '*' : text.split(',').map((tag) => Number(tag.replaceAll(/["\s]/g, ''))),
+  )
+  .refine(
+    (revisions) => revisions === '*' || revisions.every(Number.isSafeInteger),
+    `Must be at most ${Number.MAX_SAFE_INTEGER}`,
   )
 
 export const PassUpdate = z.strictObject({

@@ -17,6 +17,14 @@ const Timezone = z.string().refine(isTimezone, 'Must be an IANA timezone identif
 
 const integer = (max: number) => z.int().min(1).max(max)
 
+/** The greatest value of each whole number in a policy (spec 2.2); the least is 1. */
+export const policyBounds = {
+  maxUses: 100_000,
+  count: 100_000,
+  minIntervalMinutes: 527_040,
+  validForHours: 87_840,
+} as const
+
 /** The shape of spec 2.2 over its leaves, so that the policy and its template cannot drift apart. */
 function policyOf<N extends z.ZodType, D extends z.ZodType, Z extends z.ZodType, B extends z.ZodType>(leaf: {
   integer: (max: number) => N
@@ -30,23 +38,25 @@ function policyOf<N extends z.ZodType, D extends z.ZodType, Z extends z.ZodType,
         z.strictObject({
           start: leaf.dateTime.optional(),
           end: leaf.dateTime.optional(),
-          maxUses: leaf.integer(100_000).optional(),
+          maxUses: leaf.integer(policyBounds.maxUses).optional(),
         }),
       )
       .min(1)
       .max(366)
       .optional(),
-    maxUses: leaf.integer(100_000).optional(),
+    maxUses: leaf.integer(policyBounds.maxUses).optional(),
     autoVoidOnExhaustion: z.boolean().optional(),
     perPeriod: z
       .strictObject({
         unit: z.enum(['day', 'week', 'month']),
-        count: leaf.integer(100_000),
+        count: leaf.integer(policyBounds.count),
         timezone: leaf.timezone,
       })
       .optional(),
-    minIntervalMinutes: leaf.integer(527_040).optional(),
-    activation: z.strictObject({ basis: leaf.basis, validForHours: leaf.integer(87_840) }).optional(),
+    minIntervalMinutes: leaf.integer(policyBounds.minIntervalMinutes).optional(),
+    activation: z
+      .strictObject({ basis: leaf.basis, validForHours: leaf.integer(policyBounds.validForHours) })
+      .optional(),
   })
 }
 

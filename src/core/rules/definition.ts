@@ -7,7 +7,7 @@ import { checkDeclarations } from './variables.ts'
 /** Everything that keeps a definition from being published, each with its path (paths start below `definition`). */
 export function checkDefinition(definition: Definition): Issue[] {
   return [
-    ...checkDeclarations(definition.variables),
+    ...checkDeclarations(definition),
     ...checkFieldKeys(definition),
     ...checkPlaceholders(definition),
     ...checkPolicies(definition),
@@ -98,12 +98,12 @@ function checkPolicies({ expiresAt, redemption }: Definition): Issue[] {
   return [expiry, policy].flatMap((result) => (result && 'issues' in result ? result.issues : []))
 }
 
-/** The policy with each leaf that holds a placeholder replaced by a value that any bound accepts. */
+/** The policy with each leaf that holds a placeholder replaced by a value that any bound accepts, or left open. */
 function withoutPlaceholders<T>(value: T, key = ''): T {
   if (typeof value === 'string') {
     if (!value.includes('{{')) return value
     if (key === 'timezone') return 'UTC' as T
-    return (key === 'start' || key === 'end' ? '2030-01-01T00:00:00Z' : 1) as T
+    return (key === 'start' || key === 'end' ? undefined : 1) as T
   }
   if (Array.isArray(value)) return value.map((item) => withoutPlaceholders(item)) as T
   if (value !== null && typeof value === 'object') {

@@ -50,14 +50,18 @@ export function placeholdersIn(text: string): string[] {
 }
 
 /** Each placeholder anywhere inside a JSON value, with the path of the string that holds it. */
-export function* placeholdersDeep(
+export function* placeholdersDeep(value: unknown): Generator<{ name: string; path: (string | number)[] }> {
+  for (const { text, path } of stringsDeep(value)) for (const name of placeholdersIn(text)) yield { name, path }
+}
+
+/** Each string anywhere inside a JSON value, with its path. */
+export function* stringsDeep(
   value: unknown,
   path: (string | number)[] = [],
-): Generator<{ name: string; path: (string | number)[] }> {
-  if (typeof value === 'string') {
-    for (const name of placeholdersIn(value)) yield { name, path }
-  } else if (value !== null && typeof value === 'object') {
+): Generator<{ text: string; path: (string | number)[] }> {
+  if (typeof value === 'string') yield { text: value, path }
+  else if (value !== null && typeof value === 'object') {
     const entries = Array.isArray(value) ? value.map((item, index) => [index, item] as const) : Object.entries(value)
-    for (const [key, item] of entries) yield* placeholdersDeep(item, [...path, key])
+    for (const [key, item] of entries) yield* stringsDeep(item, [...path, key])
   }
 }

@@ -2,7 +2,8 @@ import { Timestamp } from '../contract/common.ts'
 import type { Definition, VariableDefinition } from '../contract/definition.ts'
 import { RedemptionPolicy } from '../contract/redemption.ts'
 import type { Issue } from '../errors.ts'
-import { fill, lonePlaceholder, type Scope, type SystemVariable } from './placeholder.ts'
+import { type Parsed, parseAs } from '../issues.ts'
+import { fill, lonePlaceholder, placeholdersIn, type Scope, type SystemVariable } from './placeholder.ts'
 import type { Variables } from './variables.ts'
 
 /** What a pass enforces, once the placeholders of its version are filled. */
@@ -53,16 +54,25 @@ export function buildScope(
 /** Expiry and policy of one pass, or everything that keeps the values from making sense. */
 export function resolvePolicies(definition: Definition, facts: PassFacts): Resolved | { issues: Issue[] } {
   const expiresAt = resolveExpiry(definition.expiresAt, buildScope(definition.variables, facts))
-  if ('issues' in expiresAt) return expiresAt
+  if ('issues' in expiresAt) return { issues: expiresAt.issues.map((issue) => atVariable(issue, definition)) }
   const redemption = resolveRedemption(definition, buildScope(definition.variables, facts, expiresAt.value))
-  if ('issues' in redemption) return redemption
+  if ('issues' in redemption) return { issues: redemption.issues.map((issue) => atVariable(issue, definition)) }
   return { expiresAt: expiresAt.value, redemption: redemption.value }
 }
 
-type Result<T> = { value: T } | { issues: Issue[] }
+/** Names the variable that alone brought the issue about: the request has no field that is called as the definition's. */
+function atVariable(issue: Issue, definition: Definition): Issue {
+  const text = issue.path.reduce<unknown>(
+    (part, key) => (part as Record<string, unknown> | undefined)?.[key],
+    definition,
+  )
+  const [name, ...others] = typeof text === 'string' ? new Set(placeholdersIn(text)) : []
+  const isOne = others.length === 0 && definition.variables.some((variable) => variable.name === name)
+  return isOne ? { ...issue, path: ['variables', name!] } : issue
+}
 
 /** A placeholder that comes out empty means no expiry; a date alone means the end of that day in UTC. */
-export function resolveExpiry(template: string | null, scope: Scope): Result<Date | null> {
+export function resolveExpiry(template: string | null, scope: Scope): Parsed<Date | null> {
   const text = template === null ? '' : fill(template, scope).trim()
   if (text === '') return { value: null }
   const moment = parseMoment(text)
@@ -80,19 +90,25 @@ function parseMoment(text: string): Date | undefined {
 export function resolveRedemption(
   { redemption }: Pick<Definition, 'redemption'>,
   scope: Scope,
-): Result<RedemptionPolicy | null> {
+): Parsed<RedemptionPolicy | null> {
   if (!redemption) return { value: null }
   const issues: Issue[] = []
   const filled = fillLeaves(redemption, ['redemption'], scope, issues)
   if (issues.length > 0) return { issues }
-  const parsed = RedemptionPolicy.safeParse(filled)
-  if (parsed.success) return { value: parsed.data }
-  return {
-    issues: parsed.error.issues.map((issue) => ({
-      path: ['redemption', ...(issue.path as (string | number)[])],
-      message: issue.message,
-    })),
-  }
+  const parsed = parseAs(RedemptionPolicy, filled)
+  const found = 'issues' in parsed ? parsed.issues : checkWindows(parsed.value)
+  return found.length > 0
+    ? { issues: found.map(({ path, message }) => ({ path: ['redemption', ...path], message })) }
+    : parsed
+}
+
+/** A window that is over before it begins would let nobody in, ever. */
+function checkWindows({ windows = [] }: RedemptionPolicy): Issue[] {
+  return windows.flatMap(({ start, end }, index) =>
+    start !== undefined && end !== undefined && Date.parse(end) <= Date.parse(start)
+      ? [{ path: ['windows', index, 'end'], message: 'Must be after the start of the window' }]
+      : [],
+  )
 }
 
 const TEXT_LEAVES = new Set(['start', 'end', 'timezone'])

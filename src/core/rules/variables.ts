@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { codePointLength, timestampPattern } from '../contract/common.ts'
-import type { Definition, VariableDefinition, VariableFormat } from '../contract/definition.ts'
+import type { VariableDefinition, VariableFormat } from '../contract/definition.ts'
 import type { Issue } from '../errors.ts'
+import { type Policies, usesOf, type VariableUse } from './variable-uses.ts'
 
 /** The variables of a pass: declared ones are strings, others any JSON value (decisions on templates and variables). */
 export type Variables = Record<string, unknown>
@@ -20,25 +21,33 @@ export const formatPatterns: Record<Exclude<VariableFormat, 'text'>, { pattern: 
 
 const SYSTEM_NAME = '^[^.]*$'
 
+/** What the variables of a version are judged by: their declarations, and what expiry and policy make of them. */
+export type VariableRules = Policies & { variables: readonly VariableDefinition[] }
+
 /** The JSON Schema (draft 2020-12) of the variables that a template version takes. */
-export function variablesSchema(variables: readonly VariableDefinition[]) {
+export function variablesSchema(definition: VariableRules) {
+  const rules = rulesOf(definition)
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     type: 'object' as const,
     properties: Object.fromEntries(
-      variables.map((variable) => [
-        variable.name,
-        {
-          type: 'string' as const,
-          title: variable.label,
-          ...(variable.maxLength !== undefined && { maxLength: variable.maxLength }),
-          ...(patternOf(variable) && { pattern: patternOf(variable) }),
-          ...(variable.default !== undefined && { default: variable.default }),
-          ...(variable.example !== undefined && { examples: [variable.example] }),
-        },
-      ]),
+      rules.map(({ variable, shapes }) => {
+        const [pattern, ...others] = shapes.map((shape) => shape.pattern)
+        return [
+          variable.name,
+          {
+            type: 'string' as const,
+            title: variable.label,
+            ...(variable.maxLength !== undefined && { maxLength: variable.maxLength }),
+            ...(pattern !== undefined && { pattern }),
+            ...(others.length > 0 && { allOf: others.map((other) => ({ pattern: other })) }),
+            ...(variable.default !== undefined && { default: variable.default }),
+            ...(variable.example !== undefined && { examples: [variable.example] }),
+          },
+        ]
+      }),
     ),
-    required: variables.filter(isRequired).map((variable) => variable.name),
+    required: rules.filter(({ isRequired }) => isRequired).map(({ variable }) => variable.name),
     additionalProperties: true,
     maxProperties: MAX_VARIABLES,
     propertyNames: { pattern: SYSTEM_NAME },
@@ -48,17 +57,17 @@ export function variablesSchema(variables: readonly VariableDefinition[]) {
 export type CheckVariables = (variables: Variables) => Issue[]
 
 /** Compiles the check that agrees exactly with `variablesSchema`; issues carry paths below `variables`. */
-export function compileVariables(declared: readonly VariableDefinition[]): CheckVariables {
-  const checks = declared.map((variable) => ({ variable, check: compileValue(variable) }))
+export function compileVariables(definition: VariableRules): CheckVariables {
+  const checks = rulesOf(definition).map((rule) => ({ ...rule, check: compileValue(rule) }))
   return (variables) => {
     const issues: Issue[] = []
     if (Object.keys(variables).length > MAX_VARIABLES) {
       issues.push({ path: ['variables'], message: `Must have at most ${MAX_VARIABLES} keys` })
     }
-    for (const { variable, check } of checks) {
+    for (const { variable, isRequired, check } of checks) {
       const path = ['variables', variable.name]
       if (!Object.hasOwn(variables, variable.name)) {
-        if (isRequired(variable)) issues.push({ path, message: `Is required (${variable.label})` })
+        if (isRequired) issues.push({ path, message: `Is required (${variable.label})` })
         continue
       }
       const message = check(variables[variable.name])
@@ -78,15 +87,16 @@ export function variablesTooLarge(variables: Variables): boolean {
 }
 
 /** What is wrong with the declarations themselves: names given twice, defaults and examples that break their own rule. */
-export function checkDeclarations(variables: Definition['variables']): Issue[] {
+export function checkDeclarations(definition: VariableRules): Issue[] {
   const issues: Issue[] = []
   const seen = new Set<string>()
-  variables.forEach((variable, index) => {
+  rulesOf(definition).forEach((rule, index) => {
+    const { variable } = rule
     if (seen.has(variable.name)) {
       issues.push({ path: ['variables', index, 'name'], message: `The variable ${variable.name} is declared twice` })
     }
     seen.add(variable.name)
-    const check = compileValue(variable)
+    const check = compileValue(rule)
     for (const key of ['default', 'example'] as const) {
       const message = variable[key] === undefined ? undefined : check(variable[key])
       if (message) issues.push({ path: ['variables', index, key], message })
@@ -95,23 +105,39 @@ export function checkDeclarations(variables: Definition['variables']): Issue[] {
   return issues
 }
 
-function compileValue({ maxLength = Number.POSITIVE_INFINITY, ...variable }: VariableDefinition) {
-  const source = patternOf(variable)
-  const pattern = source ? new RegExp(source, 'u') : undefined
+interface VariableRule {
+  variable: VariableDefinition
+  isRequired: boolean
+  /** What the text must look like, by its format and its uses. */
+  shapes: Pick<VariableUse, 'pattern' | 'wanted'>[]
+}
+
+/** The one source of the published schema and of the server's own check. */
+function rulesOf({ variables, ...policies }: VariableRules): VariableRule[] {
+  const usesByName = usesOf(policies)
+  return variables.map((variable) => {
+    const uses = usesByName.get(variable.name) ?? []
+    const shapes = [...formatOf(variable), ...uses].map((shape) => [shape.pattern, shape] as const)
+    return {
+      variable,
+      isRequired: variable.default === undefined && (variable.required || uses.some(({ isNeeded }) => isNeeded)),
+      shapes: [...new Map(shapes).values()],
+    }
+  })
+}
+
+function formatOf({ format = 'text' }: VariableDefinition): VariableRule['shapes'] {
+  if (format === 'text') return []
+  const { pattern, example } = formatPatterns[format]
+  return [{ pattern, wanted: `of the format ${format}, such as ${example}` }]
+}
+
+function compileValue({ variable: { maxLength = Number.POSITIVE_INFINITY }, shapes }: VariableRule) {
+  const checks = shapes.map(({ pattern, wanted }) => ({ regex: new RegExp(pattern, 'u'), wanted }))
   return (value: unknown): string | undefined => {
     if (typeof value !== 'string') return 'Must be a string: a declared variable is rendered as text'
     if (codePointLength(value) > maxLength) return `Must have at most ${maxLength} characters`
-    if (pattern && !pattern.test(value)) {
-      return `Must be of the format ${variable.format}, such as ${formatPatterns[variable.format as 'date'].example}`
-    }
-    return undefined
+    const failed = checks.find(({ regex }) => !regex.test(value))
+    return failed && `Must be ${failed.wanted}`
   }
-}
-
-function patternOf(variable: Pick<VariableDefinition, 'format'>): string | undefined {
-  return variable.format && variable.format !== 'text' ? formatPatterns[variable.format].pattern : undefined
-}
-
-function isRequired(variable: VariableDefinition): boolean {
-  return variable.required && variable.default === undefined
 }

@@ -1,4 +1,4 @@
-/** How many requests a key may send: so many a second, and beyond them a burst that comes back at the same pace. */
+/** How many requests a key may send: a burst at once (one at least), which comes back at so many a second. */
 export interface Rate {
   perSecond: number
   burst: number
@@ -41,7 +41,7 @@ const MAX_TOLD = 1_000
  * has heard again what the others took, and gives back afterwards what was taken twice.
  */
 export function createBuckets({ perSecond, burst }: Rate): Buckets {
-  const capacity = perSecond + burst
+  const capacity = Math.max(1, burst)
   const buckets = new Map<string, Bucket>()
   let replicas = 1
 
@@ -98,8 +98,8 @@ export function createBuckets({ perSecond, burst }: Rate): Buckets {
     hear(from, key, count, now) {
       const bucket = open(key, now)
       fill(bucket, now)
-      // Nobody is shut out for longer than a bucket takes to fill twice.
-      bucket.level = Math.max(-capacity, bucket.level - count)
+      // Nobody is shut out for longer than a second more than the burst takes to come back.
+      bucket.level = Math.max(-burst - perSecond, bucket.level - count)
       bucket.others.set(from, now)
     },
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { PassCreate } from '../../core/contract/passes.ts'
 import { invalid, Problem } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
+import { parseAs } from '../../core/issues.ts'
 import { barcodeMessage } from '../../core/rules/card.ts'
 import { buildScope, resolvePolicies } from '../../core/rules/resolve.ts'
 import { identifierDigest, newScanCode } from '../../core/rules/scan-code.ts'
@@ -10,7 +11,6 @@ import type { NewPass, StoredPass } from '../../storage/pass-row.ts'
 import type { PublishedVersion } from '../../storage/template-versions.ts'
 import { audit } from '../audit.ts'
 import type { RequestContext } from '../context.ts'
-import { toIssues } from '../mount.ts'
 import { requireVariables } from './require-variables.ts'
 
 export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPassId: string; problem: Problem }
@@ -61,12 +61,12 @@ function insertPasses(passes: NewPass[], context: RequestContext): Promise<Set<s
 
 /** An item that is no PassCreate fails alone, with every problem listed. */
 function parseItem(item: unknown): PassCreate | { externalPassId: string; problem: Problem } {
-  const result = PassCreate.safeParse(item)
-  if (result.success) return result.data
+  const parsed = parseAs(PassCreate, item)
+  if ('value' in parsed) return parsed.value
   const given = (item as { externalPassId?: unknown } | null)?.externalPassId
   return {
     externalPassId: typeof given === 'string' ? given : '',
-    problem: invalid(toIssues(result.error, 'property')),
+    problem: invalid(parsed.issues),
   }
 }
 
@@ -90,10 +90,7 @@ async function planPasses(
       ? await context.store.templateVersions.listNewestPublished(context.workspaceId, templateIds)
       : []
   const rules = new Map(
-    versions.map((version) => [
-      version.templateId,
-      { version, checkVariables: compileVariables(version.definition.variables) },
-    ]),
+    versions.map((version) => [version.templateId, { version, checkVariables: compileVariables(version.definition) }]),
   )
   const plans = new Map<PassCreate, NewPass | Problem>()
   const taken = new Set<string>()

@@ -1,4 +1,4 @@
-import { windowOf } from '../../core/contract/list.ts'
+import { foldWindow } from '../../core/contract/list.ts'
 import { createdWindow } from '../../core/contract/pass-list.ts'
 import type { passes as contract, Pass } from '../../core/contract/passes.ts'
 import { Problem } from '../../core/errors.ts'
@@ -45,7 +45,7 @@ export const passes: Handlers<typeof contract> = {
   },
 
   list: async ({ query }, context) => {
-    const request = { ...query, created: windowOf(createdWindow, query) }
+    const request = foldWindow(query, createdWindow, 'created')
     const page = toPage(await context.store.passes.list(context.workspaceId, request, context.now))
     return { status: 200, body: { ...page, items: page.items.map((pass) => toPass(pass, context)) } }
   },

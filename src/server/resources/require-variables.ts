@@ -14,10 +14,10 @@ import {
  * @throws Problem SYSTEM_VARIABLE_READONLY, VALIDATION_ERROR
  */
 export function requireVariables(
-  { variables: declared }: Pick<Definition, 'variables'>,
+  definition: Definition,
   variables: Variables,
   written: string[] = Object.keys(variables),
-  check = compileVariables(declared),
+  check = compileVariables(definition),
 ): void {
   const systemVariable = systemVariableIn(written)
   if (systemVariable !== undefined) {

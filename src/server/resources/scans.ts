@@ -1,4 +1,4 @@
-import { windowOf } from '../../core/contract/list.ts'
+import { foldWindow } from '../../core/contract/list.ts'
 import { scannedWindow } from '../../core/contract/scan-list.ts'
 import type { scans as contract } from '../../core/contract/scans.ts'
 import { Problem } from '../../core/errors.ts'
@@ -15,13 +15,13 @@ export const scans: Handlers<typeof contract> = {
   create: async ({ body }, context) => ({ status: 200, body: await recordScan(body, context) }),
 
   list: async ({ query }, { store, workspaceId }) => {
-    const request = { ...query, scanned: windowOf(scannedWindow, query) }
+    const request = foldWindow(query, scannedWindow, 'scanned')
     const page = toPage(await store.scans.list(workspaceId, request))
     return { status: 200, body: { ...page, items: page.items.map(toScanItem) } }
   },
 
   stats: async ({ query }, { store, workspaceId }) => {
-    const figures = await store.scans.counts(workspaceId, { ...query, scanned: windowOf(scannedWindow, query) })
+    const figures = await store.scans.counts(workspaceId, foldWindow(query, scannedWindow, 'scanned'))
     if (query.groupBy === undefined) return { status: 200, body: toStats(sumFigures(figures.values())) }
     const items = [...figures].map(([projectId, part]) => ({ projectId, ...toStats(part) }))
     return { status: 200, body: { items } }

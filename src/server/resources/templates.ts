@@ -81,7 +81,7 @@ export const templates: Handlers<typeof contract> = {
         details: { templateId: params.id },
       })
     }
-    return { status: 200, body: { schema: variablesSchema(version.definition.variables) } }
+    return { status: 200, body: { schema: variablesSchema(version.definition) } }
   },
 }
 

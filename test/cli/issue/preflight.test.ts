@@ -15,7 +15,7 @@ const defaults: ColumnOptions = { externalIdColumn: 'externalPassId', labelColum
 /** As it comes from a server: through the published schema. */
 function declare(...variables: object[]) {
   const declared = variables.map((variable) => VariableDefinition.parse(variable))
-  return declaredVariables(VariablesSchema.parse({ schema: variablesSchema(declared) }))
+  return declaredVariables(VariablesSchema.parse({ schema: variablesSchema({ variables: declared }) }))
 }
 
 const seat = { name: 'seat', label: 'Seat', required: true }

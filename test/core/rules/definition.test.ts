@@ -18,7 +18,7 @@ test('every system variable and every declared one may stand anywhere', () => {
     design: { ...design, description: text, links: [{ label: text, url: text }] },
     apple: { userInfo: [text] },
     google: { object: { a: text } },
-    redemption: { windows: [{ start: '{{mine}}' }], maxUses: '{{mine}}' },
+    redemption: { windows: [{ start: '{{mine}}', end: '2020-01-01T00:00Z' }], maxUses: '{{mine}}' },
     expiresAt: '{{mine}}',
     photo: '{{mine}}',
   })
@@ -44,6 +44,11 @@ describe('a definition is refused with path and placeholder for', () => {
       'a fixed window that is no moment',
       { redemption: { windows: [{ start: 'noon' }] } },
       /^redemption\.windows\.0\.start: /,
+    ],
+    [
+      'a fixed window that is over before it begins',
+      { redemption: { windows: [{}, { start: '2027-05-01T10:00+02:00', end: '2027-05-01T07:59Z' }] } },
+      /^redemption\.windows\.1\.end: /,
     ],
     [
       'a fixed zone that is none',

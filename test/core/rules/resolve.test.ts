@@ -70,7 +70,7 @@ describe('a redemption policy', () => {
       minIntervalMinutes: 10,
       activation: { basis: 'firstScan', validForHours: '{{five}}' },
       windows: [
-        { start: '{{date}}T{{time}}Z', end: '{{moment}}', maxUses: '{{five}}' },
+        { start: '{{moment}}', end: '{{date}}T{{time}}Z', maxUses: '{{five}}' },
         { start: '2027-01-01T00:00Z' },
       ],
     })
@@ -82,7 +82,7 @@ describe('a redemption policy', () => {
         minIntervalMinutes: 10,
         activation: { basis: 'firstScan', validForHours: 5 },
         windows: [
-          { start: '2027-05-31T19:30Z', end: '2027-05-31T19:30:00+02:00', maxUses: 5 },
+          { start: '2027-05-31T19:30:00+02:00', end: '2027-05-31T19:30Z', maxUses: 5 },
           { start: '2027-01-01T00:00Z' },
         ],
       },
@@ -101,6 +101,12 @@ describe('a redemption policy', () => {
     ['words for a number', { maxUses: '{{words}}' }, 'redemption.maxUses'],
     ['a fraction', { maxUses: '{{fraction}}' }, 'redemption.maxUses'],
     ['a date for a moment', { windows: [{}, { start: '{{date}}' }] }, 'redemption.windows.1.start'],
+    [
+      'a window that is over before it begins',
+      { windows: [{ start: '{{date}}T{{time}}Z', end: '{{moment}}' }] },
+      'redemption.windows.0.end',
+    ],
+    ['a window of no length', { windows: [{ start: '{{moment}}', end: '{{moment}}' }] }, 'redemption.windows.0.end'],
     [
       'a zone that is none',
       { perPeriod: { unit: 'day', count: 1, timezone: '{{words}}' } },

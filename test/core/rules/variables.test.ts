@@ -15,12 +15,12 @@ import {
 /** A user of the published schema: any validator of JSON Schema 2020-12 that looks at own properties only. */
 function schemaAccepts(declared: VariableDefinition[]): (variables: Variables) => boolean {
   const ajv = new Ajv2020({ ownProperties: true, strict: false })
-  return ajv.compile(variablesSchema(declared)) as (variables: Variables) => boolean
+  return ajv.compile(variablesSchema({ variables: declared })) as (variables: Variables) => boolean
 }
 
 /** What a create of a pass looks at before anything else. */
 function serverAccepts(declared: VariableDefinition[]): (variables: Variables) => boolean {
-  const check = compileVariables(declared)
+  const check = compileVariables({ variables: declared })
   return (variables) => systemVariableIn(Object.keys(variables)) === undefined && check(variables).length === 0
 }
 
@@ -104,7 +104,7 @@ test('a key with a dot belongs to the system, wherever the dot stands', () => {
 
 describe('a declared variable', () => {
   const declare = (parts: Partial<VariableDefinition>) =>
-    compileVariables([{ name: 'v', label: 'Value', required: false, ...parts }])
+    compileVariables({ variables: [{ name: 'v', label: 'Value', required: false, ...parts }] })
 
   test('is counted in code points', () => {
     expect(declare({ maxLength: 3 })({ v: '😀😀😀' })).toEqual([])
@@ -116,7 +116,9 @@ describe('a declared variable', () => {
   test('is required when it says so and has no default', () => {
     expect(declare({ required: true })({})).toEqual([{ path: ['variables', 'v'], message: 'Is required (Value)' }])
     expect(declare({ required: true, default: 'x' })({})).toEqual([])
-    expect(variablesSchema([{ name: 'v', label: 'V', required: true, default: 'x' }]).required).toEqual([])
+    expect(variablesSchema({ variables: [{ name: 'v', label: 'V', required: true, default: 'x' }] }).required).toEqual(
+      [],
+    )
   })
 
   test.each([[null], [1], [true], [{}], [['x']]])('is refused as %j: only text is rendered', (value) => {
@@ -155,11 +157,13 @@ test('64 KiB are counted in bytes of JSON', () => {
 })
 
 test('declarations are refused that contradict themselves, each with its path', () => {
-  const issues = checkDeclarations([
-    { name: 'a', label: 'A', required: false, format: 'date', default: 'tomorrow', example: '2027-01-01' },
-    { name: 'b', label: 'B', required: false, maxLength: 2, example: 'long' },
-    { name: 'a', label: 'Again', required: false },
-  ])
+  const issues = checkDeclarations({
+    variables: [
+      { name: 'a', label: 'A', required: false, format: 'date', default: 'tomorrow', example: '2027-01-01' },
+      { name: 'b', label: 'B', required: false, maxLength: 2, example: 'long' },
+      { name: 'a', label: 'Again', required: false },
+    ],
+  })
   expect(issues.map(({ path }) => path.join('.'))).toEqual([
     'variables.0.default',
     'variables.1.example',
