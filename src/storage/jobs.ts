@@ -103,14 +103,10 @@ export class Jobs {
   async insertOnce(jobs: NewJob[], at: Date): Promise<void> {
     if (jobs.length === 0) return
     const subjects = jobs.map(({ subject }) => subject)
-    const waiting = new Set<string>(
-      await forShare(
-        this.db,
-        this.db('jobs').whereIn('subject', subjects).where({ kind: jobs[0]!.kind, claim_token: null, failed_at: null }),
-      ).pluck('subject'),
-    )
-    const missing = jobs.filter((job) => !waiting.has(job.subject))
-    if (missing.length > 0) await this.insert(missing, at)
+    const waiting = this.db('jobs').where({ kind: jobs[0]!.kind, claim_token: null, failed_at: null })
+    const known = new Set<string>(await forShare(this.db, waiting.whereIn('subject', subjects)).pluck('subject'))
+    const missing = jobs.filter(({ subject }) => !known.has(subject))
+    await this.insert(missing, at)
   }
 
   /** A job for each notification that a broadcast made for passes behind one id up to another; it takes the same id. */
@@ -145,13 +141,8 @@ export class Jobs {
 
   /** Takes up to `limit` due jobs of a lane, the most urgent first, and holds them until the lease ends. */
   async claim(lane: Lane, at: Date, options: { limit: number; leaseSeconds: number }): Promise<Job[]> {
-    const chosen = forUpdateSkipLocked(
-      this.db,
-      this.due(lane, at)
-        .orderBy([{ column: 'priority' }, { column: 'run_at' }])
-        .limit(options.limit)
-        .select('id'),
-    )
+    const first = this.due(lane, at).orderBy(['priority', 'run_at']).limit(options.limit).select('id')
+    const chosen = forUpdateSkipLocked(this.db, first)
     const rows: Row[] = await this.db('jobs')
       .whereRaw(idIsChosen(this.db, chosen))
       .update({
