@@ -16,6 +16,9 @@ export interface Listener {
 /** Sockets that send their headers more slowly are closed. */
 const HEADERS_TIMEOUT_MS = 10_000
 
+/** Who is answered before the whole request was sent has so long to read it. */
+const LINGER_MS = 1_000
+
 /** Requests in flight at the end have so long to finish. */
 const CUT_OFF_MS = 10_000
 
@@ -27,6 +30,7 @@ export async function startListener(
   let isDraining = false
   const respond = (...[request, response]: Parameters<RequestListener>) => {
     if (isDraining) response.setHeader('connection', 'close')
+    outliveBody(request, response)
     return handler(request, response)
   }
   const listener = await listen(respond as Parameters<typeof listen>[0], {
@@ -50,6 +54,23 @@ export async function startListener(
     },
     close: () => close(listener),
   }
+}
+
+/**
+ * A request may be answered before its body has come, one that is too large. Node then takes the socket from the request,
+ * and listhen looks for it there when the answer is out: an uncaught error, the end of the process. And a socket that is
+ * closed over bytes that nobody read is reset, so that the client may lose the answer: it gets a moment to read it.
+ */
+function outliveBody(...[request, response]: Parameters<RequestListener>): void {
+  const { socket } = request
+  response.prependListener('finish', () => {
+    request.socket ??= socket
+    if (request.complete) return
+    socket.destroySoon = () => {
+      socket.end()
+      setTimeout(() => socket.destroy(), LINGER_MS)
+    }
+  })
 }
 
 /**

@@ -1,10 +1,11 @@
 import { timingSafeEqual } from 'node:crypto'
-import { assertBodySize, type H3, type H3Event } from 'h3'
+import type { H3, H3Event } from 'h3'
 import { z } from 'zod'
 import { Problem } from '../../core/errors.ts'
 import { Uuid } from '../../core/ids.ts'
 import type { StoredPass } from '../../storage/pass-row.ts'
 import type { Services } from '../context.ts'
+import { readJson } from '../json-body.ts'
 import { correlationIdOf } from '../middleware/correlation.ts'
 import { queueWalletUpdates } from '../wallet-updates.ts'
 import { parseTag, walletTag } from './tag.ts'
@@ -116,9 +117,7 @@ function isEqual(given: string, expected: string): boolean {
 }
 
 async function bodyOf<T extends z.ZodType>(event: H3Event, schema: T): Promise<z.output<T>> {
-  await assertBodySize(event, MAX_BODY_BYTES)
-  const json: unknown = await event.req.json().catch(() => undefined)
-  const result = schema.safeParse(json)
+  const result = schema.safeParse(await readJson(event, MAX_BODY_BYTES))
   if (!result.success) throw new Problem('VALIDATION_ERROR')
   return result.data
 }

@@ -1,9 +1,10 @@
-import { assertBodySize, type H3 } from 'h3'
+import type { H3 } from 'h3'
 import { Problem } from '../../core/errors.ts'
 import { Uuid } from '../../core/ids.ts'
 import type { CallbackVerifier } from '../../wallets/google/callback-verifier.ts'
 import type { LimitRefused } from '../apple-service/apple-service.ts'
 import type { Services } from '../context.ts'
+import { readJson } from '../json-body.ts'
 
 const MAX_BODY_BYTES = 64 * 1024
 
@@ -18,9 +19,8 @@ export function mountGoogleCallbacks(
   limitRefused: LimitRefused,
 ): void {
   app.post(googleCallbackPath, async (event) => {
-    await assertBodySize(event, MAX_BODY_BYTES)
+    const body = await readJson(event, MAX_BODY_BYTES)
     const at = clock()
-    const body: unknown = await event.req.json().catch(() => undefined)
     const verdict = await verifier.verify(body, at)
     if (!verdict.ok) {
       limitRefused(event)
