@@ -120,16 +120,22 @@ function answerProblem(problem: Problem, event: H3Event, { log }: Services): Res
     method: event.req.method,
     path: event.url.pathname.replace(/^\/l\/.*/, '/l/…'),
   })
-  if (!isPersonWithLink(event)) {
+  if (!isOpenedLink(event)) {
     const route = event.context.route as Route | undefined
     return problemResponse(problem, correlationId, { withoutCode: route?.errorsWithoutCode ?? false })
   }
-  const headers = { ...problem.headers, vary: 'Accept' }
-  return pageResponse(linkProblemPage(problem, correlationId), { status: problem.status, headers })
+  const response = wantsJson(event)
+    ? problemResponse(problem, correlationId, { withoutCode: false })
+    : pageResponse(linkProblemPage(problem, correlationId), { status: problem.status, headers: problem.headers })
+  response.headers.set('vary', 'Accept')
+  return response
 }
 
 /** Whoever opens a link in a browser reads a page whatever goes wrong. */
-function isPersonWithLink({ req, url }: H3Event): boolean {
-  const isLink = linkMethods.some((method) => method === req.method) && url.pathname.startsWith('/l/')
-  return isLink && !(req.headers.get('accept') ?? '').includes('application/json')
+function isOpenedLink({ req, url }: H3Event): boolean {
+  return linkMethods.some((method) => method === req.method) && url.pathname.startsWith('/l/')
+}
+
+function wantsJson({ req }: H3Event): boolean {
+  return (req.headers.get('accept') ?? '').toLowerCase().includes('application/json')
 }

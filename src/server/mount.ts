@@ -86,7 +86,10 @@ interface Reply {
 /** h3's own kind of answer goes out as it is; a body inside a Response becomes a stream first. */
 async function toResponse(reply: Reply, route: Route, asked: Headers): Promise<HTTPResponse> {
   if (reply.body === undefined) return new HTTPResponse(null, reply)
-  if (reply.body instanceof Uint8Array) return new HTTPResponse(new Uint8Array(reply.body), reply)
+  if (reply.body instanceof Uint8Array) {
+    const headers = { 'cache-control': 'no-store', ...reply.headers }
+    return new HTTPResponse(new Uint8Array(reply.body), { status: reply.status, headers })
+  }
   const json = JSON.stringify(reply.body)
   const headers = { 'content-type': 'application/json', 'cache-control': 'no-store', ...reply.headers }
   if (!route.compressed) return new HTTPResponse(json, { status: reply.status, headers })

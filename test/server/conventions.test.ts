@@ -28,6 +28,7 @@ describe.each(dialects.slice(0, 1))('on %s', (dialect) => {
 
   const refusal = async (route: Route, target: string, options: Parameters<TestWorkspace['send']>[2] = {}) => {
     const answer = await workspace.send(route.method, target, options)
+    expect(answer.headers.get('cache-control')).toBe('no-store')
     const { errorCode, details, message } = answer.body as ErrorBody
     const issues = (details?.issues ?? []) as { path: (string | number)[]; message: string }[]
     return { status: answer.status, errorCode, message, issues }

@@ -38,7 +38,7 @@ export function problemResponse(
   const challenge = problem.status === 401 && { 'www-authenticate': 'Bearer' }
   return Response.json(body, {
     status: problem.status,
-    headers: { ...problem.headers, ...challenge, 'x-correlation-id': correlationId },
+    headers: { 'cache-control': 'no-store', ...problem.headers, ...challenge, 'x-correlation-id': correlationId },
   })
 }
 
