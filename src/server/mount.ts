@@ -2,7 +2,7 @@ import { assertBodySize, type H3, type H3Event, HTTPResponse } from 'h3'
 import type { z } from 'zod'
 import { contract } from '../core/contract/contract.ts'
 import { type Issue, invalid, Problem } from '../core/errors.ts'
-import type { Method, Route, RouteInput, RouteReply } from '../core/route.ts'
+import type { Route, RouteInput, RouteReply } from '../core/route.ts'
 import { acceptsGzip, compress } from './compress.ts'
 import type { RequestContext, Services } from './context.ts'
 import { type Authenticate, authorize } from './middleware/authenticate.ts'
@@ -42,16 +42,6 @@ export function mountContract(app: H3, options: MountOptions): void {
       })
     }
   }
-}
-
-/** Paths of the contract with the methods that each takes, for the 405 of any other. */
-export function methodsByPath(): Map<string, Method[]> {
-  const methods = new Map<string, Method[]>()
-  for (const route of Object.values(contract).flatMap((operations) => Object.values(operations) as Route[])) {
-    const pattern = toPattern(route.path)
-    methods.set(pattern, [...(methods.get(pattern) ?? []), route.method])
-  }
-  return methods
 }
 
 async function serve(

@@ -90,13 +90,6 @@ export function mountAppleService(app: H3, services: Services, limitRefused: Lim
   }
 }
 
-export const appleServicePaths: [path: string, methods: string[]][] = [
-  ['/apple/v1/devices/:device/registrations/:type/:serial', ['POST', 'DELETE']],
-  ['/apple/v1/devices/:device/registrations/:type', ['GET']],
-  ['/apple/v1/passes/:type/:serial', ['GET']],
-  ['/apple/v1/log', ['POST']],
-]
-
 /** @throws Problem UNAUTHORIZED for a wrong type, serial number or token: which of them is nobody's business */
 async function authenticatePass(event: H3Event, services: Services, limitRefused: LimitRefused): Promise<StoredPass> {
   const [, token] = /^ApplePass ([\x21-\x7e]{1,255})$/.exec(event.req.headers.get('authorization') ?? '') ?? []

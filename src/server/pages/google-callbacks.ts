@@ -18,7 +18,7 @@ export function mountGoogleCallbacks(
   verifier: CallbackVerifier,
   limitRefused: LimitRefused,
 ): void {
-  app.post(googleCallbackPath, async (event) => {
+  app.post('/google/callbacks', async (event) => {
     const body = await readJson(event, MAX_BODY_BYTES)
     const at = clock()
     const verdict = await verifier.verify(body, at)
@@ -36,5 +36,3 @@ export function mountGoogleCallbacks(
     return new Response(null, { status: 200 })
   })
 }
-
-export const googleCallbackPath = '/google/callbacks'
