@@ -13,6 +13,7 @@ import * as failedJobs from './migrations/0010-failed-jobs.ts'
 import * as fleet from './migrations/0011-fleet.ts'
 import * as audit from './migrations/0012-audit.ts'
 import * as erasure from './migrations/0013-erasure.ts'
+import * as holders from './migrations/0014-holders.ts'
 
 interface Migration {
   up(db: Knex): Promise<void>
@@ -32,6 +33,7 @@ const migrations: Record<string, Migration> = {
   '0011-fleet': fleet,
   '0012-audit': audit,
   '0013-erasure': erasure,
+  '0014-holders': holders,
 }
 
 /** Any number that no other program uses for an advisory lock on the same database. */

@@ -31,7 +31,7 @@ export function mountGoogleCallbacks(
     const passId = Uuid.safeParse(objectId.slice(objectId.indexOf('.') + 1)).data
     await store.transaction(async (tx) => {
       const isNew = await tx.googleObjects.takeCallback(nonce, at)
-      if (isNew && passId) await tx.googleObjects.setInstalled(passId, eventType === 'save' ? at : null)
+      if (isNew && passId) await tx.googleObjects.addHolders(passId, eventType === 'save' ? 1 : -1, at)
     })
     return new Response(null, { status: 200 })
   })
