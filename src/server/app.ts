@@ -2,7 +2,7 @@ import { H3, type H3Event } from 'h3'
 import { Problem } from '../core/errors.ts'
 import type { Route } from '../core/route.ts'
 import { mountAppleService } from './apple-service/apple-service.ts'
-import { clientAddress } from './client-address.ts'
+import { addressKey, clientAddress } from './client-address.ts'
 import type { Services } from './context.ts'
 import { createAuthenticate } from './middleware/authenticate.ts'
 import { correlationIdOf } from './middleware/correlation.ts'
@@ -50,7 +50,7 @@ export function createApp({ services, providers, readiness, limits, trustedProxi
   })
   const { rateLimited } = services.metrics
   const limitByAddress = counted(limits.address, () => rateLimited.inc({ limit: 'address' }))
-  const limitAddress = (event: H3Event) => limitByAddress(clientAddress(event, trustedProxies))
+  const limitAddress = (event: H3Event) => limitByAddress(addressKey(clientAddress(event, trustedProxies)))
 
   mountContract(app, {
     services,
