@@ -82,7 +82,10 @@ export class GoogleObjects {
       .where({ pass_id: passId })
       .update({
         holders: this.db.raw('holders + ?', [change]),
-        installed_at: this.db.raw('case when holders + ? > 0 then coalesce(installed_at, ?) end', [change, at.getTime()]),
+        installed_at: this.db.raw('case when holders + ? > 0 then coalesce(installed_at, ?) end', [
+          change,
+          at.getTime(),
+        ]),
       })
   }
 }
