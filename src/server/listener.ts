@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { RequestListener, Server } from 'node:http'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { type Listener as Listhen, listen } from 'listhen'
 import type { Config } from './config.ts'
 import { ListenError } from './listen-error.ts'
@@ -15,6 +15,7 @@ export interface Listener {
 
 /** Sockets that send their headers more slowly are closed. */
 const HEADERS_TIMEOUT_MS = 10_000
+const CHECK_EVERY_MS = 500
 
 /** Who is answered before the whole request was sent has so long to read it. */
 const LINGER_MS = 1_000
@@ -74,18 +75,13 @@ function outliveBody(...[request, response]: Parameters<RequestListener>): void 
 }
 
 /**
- * Node looks each 30 s for headers that take too long, and listhen leaves no way to have it look more often: the first
- * request of each connection has a timer of its own.
+ * Node looks each 30 s for headers that take too long. How often is an option of createServer that listhen does not pass
+ * on, and that is read when a server begins to listen.
  */
 function closeSlowSockets(server: Server): void {
   server.headersTimeout = HEADERS_TIMEOUT_MS
-  const timers = new WeakMap<Socket, NodeJS.Timeout>()
-  server.on('connection', (socket) => {
-    const timer = setTimeout(() => socket.destroy(), HEADERS_TIMEOUT_MS)
-    timers.set(socket, timer)
-    socket.once('close', () => clearTimeout(timer))
-  })
-  server.on('request', ({ socket }) => clearTimeout(timers.get(socket)))
+  Object.assign(server, { connectionsCheckingInterval: CHECK_EVERY_MS })
+  server.emit('listening')
 }
 
 /** A client that is still sending its request after a while is cut off. */
