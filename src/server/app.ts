@@ -1,20 +1,20 @@
 import { H3, type H3Event } from 'h3'
 import { Problem } from '../core/errors.ts'
 import type { Route } from '../core/route.ts'
-import { appleServicePaths, mountAppleService } from './apple-service/apple-service.ts'
-import { clientAddress } from './client-address.ts'
+import { mountAppleService } from './apple-service/apple-service.ts'
+import { addressKey, clientAddress } from './client-address.ts'
 import type { Services } from './context.ts'
 import { createAuthenticate } from './middleware/authenticate.ts'
 import { correlationIdOf } from './middleware/correlation.ts'
 import { createObserve } from './middleware/observe.ts'
 import { logProblem, problemResponse, toProblem } from './middleware/problems.ts'
 import type { Limit, Limits } from './middleware/rate-limit.ts'
-import { methodsByPath, mountContract } from './mount.ts'
-import { googleCallbackPath, mountGoogleCallbacks } from './pages/google-callbacks.ts'
+import { mountContract } from './mount.ts'
+import { mountGoogleCallbacks } from './pages/google-callbacks.ts'
 import { pageResponse } from './pages/html.ts'
 import { linkProblemPage } from './pages/link-problem-page.ts'
 import { openLink } from './pages/links.ts'
-import { linkPath, mountPublic, publicPaths } from './pages/public.ts'
+import { mountPublic } from './pages/public.ts'
 import type { Providers } from './providers.ts'
 import type { Readiness } from './readiness.ts'
 import { handlers } from './resources/handlers.ts'
@@ -28,8 +28,7 @@ export interface AppOptions {
   trustedProxies: number
 }
 
-/** What mails and chats look at before they show a link, HEAD, is answered as GET is, without the body. */
-const linkMethods = ['GET', 'HEAD'] as const
+const linkPath = '/l/:token'
 
 /** Tells virtual phones where the stand-ins are. */
 const sandboxPath = '/sandbox'
@@ -51,7 +50,7 @@ export function createApp({ services, providers, readiness, limits, trustedProxi
   })
   const { rateLimited } = services.metrics
   const limitByAddress = counted(limits.address, () => rateLimited.inc({ limit: 'address' }))
-  const limitAddress = (event: H3Event) => limitByAddress(clientAddress(event, trustedProxies))
+  const limitAddress = (event: H3Event) => limitByAddress(addressKey(clientAddress(event, trustedProxies)))
 
   mountContract(app, {
     services,
@@ -60,17 +59,16 @@ export function createApp({ services, providers, readiness, limits, trustedProxi
     limitToken: counted(limits.token, () => rateLimited.inc({ limit: 'token' })),
     limitAddress,
   })
-  for (const method of linkMethods) {
-    app.on(method, linkPath, async (event) => {
-      limitAddress(event)
-      return openLink(event, services)
-    })
-  }
+  app.get(linkPath, async (event) => {
+    limitAddress(event)
+    return openLink(event, services)
+  })
   mountPublic(app, services, readiness)
   // Phones come in bursts: only what is refused counts against an address.
   mountAppleService(app, services, limitAddress)
   if (providers?.callbacks) mountGoogleCallbacks(app, services, providers.callbacks, limitAddress)
   if (providers?.sandbox) app.get(sandboxPath, () => Response.json(providers.sandbox))
+  answerHead(app)
   refuseOtherMethods(app)
   // The router would take /v1/passes/ for /v1/passes: a path whose last part is empty names nothing.
   app.use((event) => {
@@ -98,13 +96,16 @@ function noRoute(): Problem {
   return new Problem('NOT_FOUND', { message: 'There is no such route; see /openapi.json.' })
 }
 
+/** HEAD is answered wherever GET is (RFC 9110, 9.1): balancers and mail readers ask so. Node leaves the body out. */
+function answerHead(app: H3): void {
+  const reading = app['~routes'].filter(({ method }) => method === 'GET')
+  for (const { route, handler } of reading) app.head(route!, handler)
+}
+
 /** A path that exists, asked with a method that it does not take (a bare 404 in h3). */
 function refuseOtherMethods(app: H3): void {
-  const allowed = new Map<string, readonly string[]>(methodsByPath())
-  for (const path of [...publicPaths, sandboxPath]) allowed.set(path, ['GET'])
-  allowed.set(linkPath, linkMethods)
-  for (const [path, methods] of appleServicePaths) allowed.set(path, methods)
-  allowed.set(googleCallbackPath, ['POST'])
+  const allowed = new Map<string, string[]>()
+  for (const { route, method } of app['~routes']) allowed.set(route!, [...(allowed.get(route!) ?? []), method!])
   for (const [path, methods] of allowed) {
     const allow = methods.join(', ')
     app.all(path, () => {
@@ -120,16 +121,22 @@ function answerProblem(problem: Problem, event: H3Event, { log }: Services): Res
     method: event.req.method,
     path: event.url.pathname.replace(/^\/l\/.*/, '/l/…'),
   })
-  if (!isPersonWithLink(event)) {
+  if (!isOpenedLink(event)) {
     const route = event.context.route as Route | undefined
     return problemResponse(problem, correlationId, { withoutCode: route?.errorsWithoutCode ?? false })
   }
-  const headers = { ...problem.headers, vary: 'Accept' }
-  return pageResponse(linkProblemPage(problem, correlationId), { status: problem.status, headers })
+  const response = wantsJson(event)
+    ? problemResponse(problem, correlationId, { withoutCode: false })
+    : pageResponse(linkProblemPage(problem, correlationId), { status: problem.status, headers: problem.headers })
+  response.headers.set('vary', 'Accept')
+  return response
 }
 
 /** Whoever opens a link in a browser reads a page whatever goes wrong. */
-function isPersonWithLink({ req, url }: H3Event): boolean {
-  const isLink = linkMethods.some((method) => method === req.method) && url.pathname.startsWith('/l/')
-  return isLink && !(req.headers.get('accept') ?? '').includes('application/json')
+function isOpenedLink({ req, url }: H3Event): boolean {
+  return ['GET', 'HEAD'].includes(req.method) && url.pathname.startsWith('/l/')
+}
+
+function wantsJson({ req }: H3Event): boolean {
+  return (req.headers.get('accept') ?? '').toLowerCase().includes('application/json')
 }

@@ -1,4 +1,5 @@
 import type { H3Event } from 'h3'
+import ipaddr from 'ipaddr.js'
 
 /**
  * The address of whoever asks. X-Forwarded-For is believed only as far as configured proxies wrote it: each adds the
@@ -9,4 +10,15 @@ export function clientAddress(event: H3Event, trustedProxies: number): string {
   if (trustedProxies === 0) return socketAddress
   const forwarded = (event.req.headers.get('x-forwarded-for') ?? '').split(',').map((part) => part.trim())
   return forwarded.at(-trustedProxies) || socketAddress
+}
+
+/**
+ * What a limit by address counts for one: an IPv4 address, and of IPv6 the /64 that one subscriber has to himself.
+ * Anything else stands for itself.
+ */
+export function addressKey(address: string): string {
+  if (!ipaddr.isValid(address)) return address
+  const parsed = ipaddr.process(address)
+  if (parsed instanceof ipaddr.IPv4) return parsed.toString()
+  return `${ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/64`)}/64`
 }

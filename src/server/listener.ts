@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { RequestListener, Server } from 'node:http'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { type Listener as Listhen, listen } from 'listhen'
 import type { Config } from './config.ts'
 import { ListenError } from './listen-error.ts'
@@ -15,6 +15,10 @@ export interface Listener {
 
 /** Sockets that send their headers more slowly are closed. */
 const HEADERS_TIMEOUT_MS = 10_000
+const CHECK_EVERY_MS = 500
+
+/** Who is answered before the whole request was sent has so long to read it. */
+const LINGER_MS = 1_000
 
 /** Requests in flight at the end have so long to finish. */
 const CUT_OFF_MS = 10_000
@@ -27,6 +31,7 @@ export async function startListener(
   let isDraining = false
   const respond = (...[request, response]: Parameters<RequestListener>) => {
     if (isDraining) response.setHeader('connection', 'close')
+    outliveBody(request, response)
     return handler(request, response)
   }
   const listener = await listen(respond as Parameters<typeof listen>[0], {
@@ -53,18 +58,30 @@ export async function startListener(
 }
 
 /**
- * Node looks each 30 s for headers that take too long, and listhen leaves no way to have it look more often: the first
- * request of each connection has a timer of its own.
+ * A request may be answered before its body has come, one that is too large. Node then takes the socket from the request,
+ * and listhen looks for it there when the answer is out: an uncaught error, the end of the process. And a socket that is
+ * closed over bytes that nobody read is reset, so that the client may lose the answer: it gets a moment to read it.
+ */
+function outliveBody(...[request, response]: Parameters<RequestListener>): void {
+  const { socket } = request
+  response.prependListener('finish', () => {
+    request.socket ??= socket
+    if (request.complete) return
+    socket.destroySoon = () => {
+      socket.end()
+      setTimeout(() => socket.destroy(), LINGER_MS)
+    }
+  })
+}
+
+/**
+ * Node looks each 30 s for headers that take too long. How often is an option of createServer that listhen does not pass
+ * on, and that is read when a server begins to listen.
  */
 function closeSlowSockets(server: Server): void {
   server.headersTimeout = HEADERS_TIMEOUT_MS
-  const timers = new WeakMap<Socket, NodeJS.Timeout>()
-  server.on('connection', (socket) => {
-    const timer = setTimeout(() => socket.destroy(), HEADERS_TIMEOUT_MS)
-    timers.set(socket, timer)
-    socket.once('close', () => clearTimeout(timer))
-  })
-  server.on('request', ({ socket }) => clearTimeout(timers.get(socket)))
+  Object.assign(server, { connectionsCheckingInterval: CHECK_EVERY_MS })
+  server.emit('listening')
 }
 
 /** A client that is still sending its request after a while is cut off. */

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { contract } from '../core/contract/contract.ts'
 import { type Issue, invalid, Problem } from '../core/errors.ts'
 import { parseAs } from '../core/issues.ts'
-import type { Method, Route, RouteInput, RouteReply } from '../core/route.ts'
+import type { Route, RouteInput, RouteReply } from '../core/route.ts'
 import { acceptsGzip, compress } from './compress.ts'
 import type { RequestContext, Services } from './context.ts'
 import { type Authenticate, authorize } from './middleware/authenticate.ts'
@@ -45,16 +45,6 @@ export function mountContract(app: H3, options: MountOptions): void {
   }
 }
 
-/** Paths of the contract with the methods that each takes, for the 405 of any other. */
-export function methodsByPath(): Map<string, Method[]> {
-  const methods = new Map<string, Method[]>()
-  for (const route of Object.values(contract).flatMap((operations) => Object.values(operations) as Route[])) {
-    const pattern = toPattern(route.path)
-    methods.set(pattern, [...(methods.get(pattern) ?? []), route.method])
-  }
-  return methods
-}
-
 async function serve(
   event: H3Event,
   route: Route,
@@ -87,7 +77,10 @@ interface Reply {
 /** h3's own kind of answer goes out as it is; a body inside a Response becomes a stream first. */
 async function toResponse(reply: Reply, route: Route, asked: Headers): Promise<HTTPResponse> {
   if (reply.body === undefined) return new HTTPResponse(null, reply)
-  if (reply.body instanceof Uint8Array) return new HTTPResponse(new Uint8Array(reply.body), reply)
+  if (reply.body instanceof Uint8Array) {
+    const headers = { 'cache-control': 'no-store', ...reply.headers }
+    return new HTTPResponse(new Uint8Array(reply.body), { status: reply.status, headers })
+  }
   const json = JSON.stringify(reply.body)
   const headers = { 'content-type': 'application/json', 'cache-control': 'no-store', ...reply.headers }
   if (!route.compressed) return new HTTPResponse(json, { status: reply.status, headers })

@@ -73,11 +73,20 @@ export class GoogleObjects {
     return taken.length > 0
   }
 
-  /** Installed at a moment, or removed (null). Google's signature stands for the workspace. */
-  async setInstalled(passId: string, at: Date | null): Promise<void> {
+  /**
+   * One person more has the pass in Google Wallet, or one less. Callbacks do not say who, and come in any order, so they
+   * are counted: below zero a removal came before its save. Google's signature stands for the workspace.
+   */
+  async addHolders(passId: string, change: 1 | -1, at: Date): Promise<void> {
     await this.db('google_objects')
       .where({ pass_id: passId })
-      .update({ installed_at: at?.getTime() ?? null })
+      .update({
+        holders: this.db.raw('holders + ?', [change]),
+        installed_at: this.db.raw('case when holders + ? > 0 then coalesce(installed_at, ?) end', [
+          change,
+          at.getTime(),
+        ]),
+      })
   }
 }
 

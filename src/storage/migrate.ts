@@ -14,6 +14,7 @@ import * as fleet from './migrations/0011-fleet.ts'
 import * as audit from './migrations/0012-audit.ts'
 import * as erasure from './migrations/0013-erasure.ts'
 import * as detaching from './migrations/0014-detaching.ts'
+import * as holders from './migrations/0015-holders.ts'
 
 interface Migration {
   up(db: Knex): Promise<void>
@@ -34,6 +35,7 @@ const migrations: Record<string, Migration> = {
   '0012-audit': audit,
   '0013-erasure': erasure,
   '0014-detaching': detaching,
+  '0015-holders': holders,
 }
 
 /** Any number that no other program uses for an advisory lock on the same database. */

@@ -70,6 +70,13 @@ export class Registrations {
     return false
   }
 
+  /** Whether a device that is new to the pass would be one too many. */
+  async isFull(workspaceId: string, passId: string, deviceId: string, maxDevices: number): Promise<boolean> {
+    if (await this.one(workspaceId, passId, deviceId).first('pass_id')) return false
+    const ofPass = this.db('apple_registrations').where({ workspace_id: workspaceId, pass_id: passId })
+    return (await ofPass.offset(maxDevices - 1).first('pass_id')) !== undefined
+  }
+
   async delete(workspaceId: string, passId: string, deviceId: string): Promise<void> {
     await this.one(workspaceId, passId, deviceId).delete()
   }

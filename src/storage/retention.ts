@@ -45,6 +45,12 @@ export class Retention {
     return pairs.length === 0 ? 0 : this.db('apple_registrations').whereIn(['device_id', 'pass_id'], pairs).delete()
   }
 
+  /** Callbacks of Google that were taken in so long ago that none of them comes again. */
+  async deleteGoogleCallbacks(before: Date, limit: number): Promise<number> {
+    const old = this.db('google_callbacks').where('received_at', '<', before.getTime()).orderBy('received_at')
+    return this.db('google_callbacks').whereIn('nonce', old.limit(limit).select('nonce')).delete()
+  }
+
   private older(table: string, before: Date): Knex.QueryBuilder {
     return this.db(table).where(`${table}.id`, '<', idBound(before.getTime()))
   }

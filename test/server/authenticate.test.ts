@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { pino } from 'pino'
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../src/core/contract/contract.ts'
-import { newToken } from '../../src/core/rules/token.ts'
+import { newToken, tokenDigest } from '../../src/core/rules/token.ts'
 import { authorize, createAuthenticate } from '../../src/server/middleware/authenticate.ts'
 import type { Store } from '../../src/storage/store.ts'
 import type { TokenWithWorkspace } from '../../src/storage/tokens.ts'
@@ -46,6 +46,23 @@ test('a token that needs its owner for a route is told so, whatever its scopes',
 
 describe('on a database', () => {
   const api = useApi('sqlite')
+
+  test('a token that is used is remembered for a moment, however many are made up meanwhile', async () => {
+    const workspace = await api.workspace()
+    const { store, log: silent } = api.services
+    let reads = 0
+    const findByDigest = (digest: string) => {
+      reads += 1
+      return digest === tokenDigest(workspace.token) ? store.tokens.findByDigest(digest) : Promise.resolve(undefined)
+    }
+    const authenticate = createAuthenticate({ ...store, tokens: { findByDigest } } as unknown as Store, silent)
+    const use = (token: string) => authenticate(new Headers({ 'x-api-key': token }), api.now)
+    await use(workspace.token)
+    for (let n = 0; n < 10_001; n += 1) await use(newToken()).catch(() => undefined)
+    const before = reads
+    await use(workspace.token)
+    expect(reads).toBe(before)
+  })
 
   test('the last use of a token is noted, at most once a minute', async () => {
     const workspace = await api.workspace()

@@ -28,6 +28,7 @@ describe.each(dialects.slice(0, 1))('on %s', (dialect) => {
 
   const refusal = async (route: Route, target: string, options: Parameters<TestWorkspace['send']>[2] = {}) => {
     const answer = await workspace.send(route.method, target, options)
+    expect(answer.headers.get('cache-control')).toBe('no-store')
     const { errorCode, details, message } = answer.body as ErrorBody
     const issues = (details?.issues ?? []) as { path: (string | number)[]; message: string }[]
     return { status: answer.status, errorCode, message, issues }
@@ -136,25 +137,35 @@ describe.each(dialects.slice(0, 1))('on %s', (dialect) => {
   })
 
   test.each(paths)('$path answers 405 to any other method, and names its own', async ({ route, methods }) => {
-    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((name) => !methods.includes(name as 'GET'))) {
+    const all = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
+    const taken = all.filter((name) => methods.includes((name === 'HEAD' ? 'GET' : name) as 'GET'))
+    for (const method of all.filter((name) => !taken.includes(name))) {
       const answer = await workspace.send(method, targetOf(route, { params: { id } }))
       expect(answer.status, method).toBe(405)
-      expect(answer.headers.get('allow')?.split(', ').sort()).toEqual([...methods].sort())
+      expect(answer.headers.get('allow')?.split(', ').sort()).toEqual(taken.sort())
     }
   })
+
+  test.each(allRoutes.filter(({ route }) => route.method === 'GET'))(
+    '$name answers HEAD as it answers GET',
+    async ({ route }) => {
+      const target = targetOf(route, { params: { id } })
+      const [get, head] = [await workspace.send('GET', target), await workspace.send('HEAD', target)]
+      expect(head.status).toBe(get.status)
+      expect([...head.headers.keys()]).toEqual([...get.headers.keys()])
+    },
+  )
 
   test.each(['/images/x', '/assets/x', '/docs', '/openapi.json', '/healthz', '/readyz', '/l/x'])(
     '%s answers 405 to POST',
     async (path) => {
       const answer = await workspace.send('POST', path)
-      const allow = path.startsWith('/l/') ? 'GET, HEAD' : 'GET'
-      expect([answer.status, answer.headers.get('allow')]).toEqual([405, allow])
+      expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
     },
   )
 
   test.each([
     '/v1/passes/',
-    '/',
     '/v1',
     '/v1/nothing',
     '/v2/projects',

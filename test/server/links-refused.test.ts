@@ -14,13 +14,19 @@ describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
   const pathsOf = ({ hostedLinks }: Pass) => kinds.map((kind) => new URL(hostedLinks[kind]!).pathname)
 
+  const kept = ({ headers }: { headers: Headers }) => [headers.get('cache-control'), headers.get('vary')]
+
   /** A program gets the error as JSON, a person a page that says what to do. */
   async function expectRefused(path: string, status: number, code: string) {
-    const json = await api.send('GET', path, { headers: { accept: 'application/json' } })
-    expect([json.status, (json.body as ErrorBody).errorCode], path).toEqual([status, code])
+    for (const accept of ['application/json', 'Application/JSON']) {
+      const json = await api.send('GET', path, { headers: { accept } })
+      expect([json.status, (json.body as ErrorBody).errorCode], path).toEqual([status, code])
+      expect(kept(json)).toEqual(['no-store', 'Accept'])
+    }
     for (const accept of ['text/html,application/xhtml+xml,*/*;q=0.8', '*/*', undefined]) {
       const page = await api.send('GET', path, accept ? { headers: { accept } } : {})
       expect([page.status, page.headers.get('content-type')], path).toEqual([status, 'text/html; charset=utf-8'])
+      expect(kept(page)).toEqual(['no-store', 'Accept'])
       expect(page.text).toMatch(/<h1>[^<]+<\/h1>/)
       expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")
       expect(page.text).not.toContain(path.slice(3, 20))

@@ -54,6 +54,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const query = { platform: 'apple', format: 'pkpass' } as const
     const answer = await workspace.call(preview, { params: { id }, query })
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/vnd.apple.pkpass'])
+    expect(answer.headers.get('cache-control')).toBe('no-store')
     const folder = await unpack(answer.bytes)
     expect(JSON.parse(readFileSync(join(folder, 'pass.json'), 'utf8'))).toEqual((await previewOf(workspace, id)).apple)
     expect(readdirSync(folder)).toContain('icon.png')

@@ -50,7 +50,7 @@ export function usePhones(api: Api): Phones {
       async addGoogle(workspaceId, passId) {
         const pass = (await store.passes.find(workspaceId, passId))!
         await api.services.google!.ensure(pass, api.now)
-        await store.transaction((tx) => tx.googleObjects.setInstalled(passId, api.now))
+        await store.transaction((tx) => tx.googleObjects.addHolders(passId, 1, api.now))
       },
       async messages(passId) {
         const object = await api.services.google!.api.getObject('generic', objectId(passId))

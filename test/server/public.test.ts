@@ -24,6 +24,20 @@ describe.each(dialects)('on %s', (dialect) => {
     ])
   })
 
+  test('/ leads to the reference', async () => {
+    const { status, headers } = await api.send('GET', '/')
+    expect([status, headers.get('location')]).toEqual([302, './docs'])
+  })
+
+  test.each(['/', '/healthz', '/readyz', '/openapi.json', '/docs'])(
+    '%s answers HEAD as GET, to anyone',
+    async (path) => {
+      const [get, head] = [await api.send('GET', path), await api.send('HEAD', path)]
+      expect(head.status).toBe(get.status)
+      expect([...head.headers.keys()]).toEqual([...get.headers.keys()])
+    },
+  )
+
   test('/openapi.json is the description that the contract makes, to anyone', async () => {
     const { status, headers, body } = await api.send('GET', '/openapi.json')
     expect([status, headers.get('content-type')]).toEqual([200, 'application/json'])

@@ -83,6 +83,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'passes.setMessages': (tx, intruder, { pass, notification }) =>
     tx.passes.setMessages(intruder, [pass], [notification], later(1)),
   'registrations.list': (tx, intruder, { pass }) => tx.registrations.list(intruder, [pass]),
+  'registrations.isFull': (tx, intruder, { pass }) => tx.registrations.isFull(intruder, pass, 'other', 1),
   'registrations.delete': (tx, intruder, { pass }) => tx.registrations.delete(intruder, pass, 'device'),
   'registrations.setFetched': (tx, intruder, { pass }) => tx.registrations.setFetched(intruder, pass, 9, later(1)),
   'registrations.setPushed': (tx, intruder, { pass }) =>

@@ -1,10 +1,12 @@
 import { timingSafeEqual } from 'node:crypto'
-import { assertBodySize, type H3, type H3Event } from 'h3'
+import type { H3, H3Event } from 'h3'
 import { z } from 'zod'
+import { text } from '../../core/contract/common.ts'
 import { Problem } from '../../core/errors.ts'
 import { Uuid } from '../../core/ids.ts'
 import type { StoredPass } from '../../storage/pass-row.ts'
 import type { Services } from '../context.ts'
+import { readJson } from '../json-body.ts'
 import { correlationIdOf } from '../middleware/correlation.ts'
 import { queueWalletUpdates } from '../wallet-updates.ts'
 import { parseTag, walletTag } from './tag.ts'
@@ -14,10 +16,15 @@ export type LimitRefused = (event: H3Event) => void
 
 const Registration = z.object({ pushToken: z.string().regex(/^[0-9A-Za-z]{1,200}$/) })
 const Log = z.object({ logs: z.array(z.string()).max(100) })
-const DeviceId = z.string().min(1).max(255)
+const DeviceId = text(1, 255)
 
 const MAX_BODY_BYTES = 64 * 1024
-const MAX_LOG_LENGTH = 1000
+/** Anybody may send logs: a request says no more than this. */
+const MAX_LOGS = 5
+const MAX_LOG_LENGTH = 300
+
+/** Far more than a pass that is shared among friends, or shown to a crowd, has: its update reads all of them. */
+const MAX_DEVICES = 10_000
 
 /**
  * The PassKit web service, which phones call: register and unregister a device for a pass, ask which passes changed,
@@ -27,11 +34,13 @@ export function mountAppleService(app: H3, services: Services, limitRefused: Lim
   const { store, wallets, issuing, clock, log } = services
   if (!wallets.apple) return
   const { apple } = wallets
+  const toldFull = new Set<string>()
 
   app.post('/apple/v1/devices/:device/registrations/:type/:serial', async (event) => {
     const pass = await authenticatePass(event, services, limitRefused)
     const deviceId = deviceIdOf(event)
     const { pushToken } = await bodyOf(event, Registration)
+    if (await store.registrations.isFull(pass.workspaceId, pass.id, deviceId, MAX_DEVICES)) refuseDevice(event, pass)
     const at = clock()
     const isNew = await store.transaction(async (tx) => {
       const isInserted = await tx.registrations.insert(pass.workspaceId, { passId: pass.id, deviceId, pushToken }, at)
@@ -77,9 +86,17 @@ export function mountAppleService(app: H3, services: Services, limitRefused: Lim
   app.post('/apple/v1/log', async (event) => {
     limitRefused(event)
     const { logs } = await bodyOf(event, Log)
-    for (const message of logs) log.warn({ message: message.slice(0, MAX_LOG_LENGTH) }, 'a phone complains')
+    for (const message of logs.slice(0, MAX_LOGS))
+      log.warn({ message: message.slice(0, MAX_LOG_LENGTH) }, 'a phone complains')
     return new Response(null, { status: 200 })
   })
+
+  function refuseDevice(event: H3Event, { id, workspaceId }: StoredPass): never {
+    if (!toldFull.has(id)) log.warn({ passId: id, workspaceId }, `a pass has ${MAX_DEVICES} devices, and takes no more`)
+    toldFull.add(id)
+    limitRefused(event)
+    throw new Problem('FORBIDDEN', { message: 'Too many devices hold this pass.' })
+  }
 
   async function packageOf(pass: StoredPass): Promise<Response> {
     const file = await apple.buildPackage(await issuing.render(pass), clock())
@@ -88,13 +105,6 @@ export function mountAppleService(app: H3, services: Services, limitRefused: Lim
     })
   }
 }
-
-export const appleServicePaths: [path: string, methods: string[]][] = [
-  ['/apple/v1/devices/:device/registrations/:type/:serial', ['POST', 'DELETE']],
-  ['/apple/v1/devices/:device/registrations/:type', ['GET']],
-  ['/apple/v1/passes/:type/:serial', ['GET']],
-  ['/apple/v1/log', ['POST']],
-]
 
 /** @throws Problem UNAUTHORIZED for a wrong type, serial number or token: which of them is nobody's business */
 async function authenticatePass(event: H3Event, services: Services, limitRefused: LimitRefused): Promise<StoredPass> {
@@ -116,19 +126,26 @@ function isEqual(given: string, expected: string): boolean {
 }
 
 async function bodyOf<T extends z.ZodType>(event: H3Event, schema: T): Promise<z.output<T>> {
-  await assertBodySize(event, MAX_BODY_BYTES)
-  const json: unknown = await event.req.json().catch(() => undefined)
-  const result = schema.safeParse(json)
+  const result = schema.safeParse(await readJson(event, MAX_BODY_BYTES))
   if (!result.success) throw new Problem('VALIDATION_ERROR')
   return result.data
 }
 
 function deviceIdOf(event: H3Event): string {
-  const result = DeviceId.safeParse(decodeURIComponent(event.context.params?.device ?? ''))
+  const result = DeviceId.safeParse(decoded(event.context.params?.device))
   if (!result.success) throw new Problem('VALIDATION_ERROR')
   return result.data
 }
 
 function typeOf(event: H3Event): string {
-  return decodeURIComponent(event.context.params?.type ?? '')
+  return decoded(event.context.params?.type)
+}
+
+/** @throws Problem VALIDATION_ERROR */
+function decoded(part = ''): string {
+  try {
+    return decodeURIComponent(part)
+  } catch (cause) {
+    throw new Problem('VALIDATION_ERROR', { cause })
+  }
 }

@@ -10,7 +10,7 @@ type Task = (services: Services) => Promise<void>
 
 /** What runs when, in this order; a task has its own look at whether there is anything to do. */
 const schedules = {
-  'each-second': { cron: '* * * * * *', tasks: [expirePasses, releaseJobs] },
+  'each-second': { cron: '* * * * * *', tasks: [releaseJobs, expirePasses] },
   'each-hour': { cron: '0 17 * * * *', tasks: [sweep] },
 } as const satisfies Record<string, { cron: string; tasks: readonly Task[] }>
 

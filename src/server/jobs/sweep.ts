@@ -9,6 +9,9 @@ const DAY_MS = 24 * 3_600_000
 /** A phone has so long to fetch the card of a pass that was erased; then its registration goes too. */
 const ERASED_REGISTRATION_DAYS = 30
 
+/** Google repeats a callback for hours at most. */
+const GOOGLE_CALLBACK_DAYS = 30
+
 /**
  * Deletes what is past its time, oldest first, a chunk in each transaction, so that others write in between. What is
  * pending stays. Several servers may sweep at once, and one that stops leaves the rest to the next sweep.
@@ -30,4 +33,5 @@ export async function sweep({ store, clock, retention, stopping }: Services): Pr
   await deleteOld(deliveriesDays, (tx, before) => tx.retention.deleteEvents(before, CHUNK))
   await deleteOld(auditDays, (tx, before) => tx.retention.deleteAuditEntries(before, CHUNK))
   await deleteOld(ERASED_REGISTRATION_DAYS, (tx, before) => tx.retention.deleteErasedRegistrations(before, CHUNK))
+  await deleteOld(GOOGLE_CALLBACK_DAYS, (tx, before) => tx.retention.deleteGoogleCallbacks(before, CHUNK))
 }

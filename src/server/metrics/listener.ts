@@ -21,7 +21,7 @@ export interface MetricsListenerOptions {
 const PATH = '/metrics'
 
 /** Sockets that send their headers more slowly are closed. */
-const HEADERS_TIMEOUT_MS = 10_000
+const SLOW_SOCKETS = { headersTimeout: 10_000, connectionsCheckingInterval: 500 }
 
 /**
  * Serves metrics in Prometheus' text format apart from the interface: who may reach one need not reach the other, and a
@@ -35,7 +35,7 @@ export async function startMetricsListener({
   log,
 }: MetricsListenerOptions): Promise<MetricsListener> {
   collectDefaultMetrics({ register: registry })
-  const server = createServer({ headersTimeout: HEADERS_TIMEOUT_MS }, async (request, response) => {
+  const server = createServer(SLOW_SOCKETS, async (request, response) => {
     if (request.url?.split('?')[0] !== PATH) {
       response.writeHead(404, { 'content-type': 'text/plain' }).end(`Metrics are at ${PATH}.\n`)
       return

@@ -14,7 +14,7 @@ const LAST_USED_MS = 60_000
 
 /** Finds the token of a request (spec 5), without a database read for one that is malformed. */
 export function createAuthenticate(store: Store, log: Logger): Authenticate {
-  const cache = new Map<string, { token: TokenWithWorkspace | undefined; readAt: number }>()
+  const cache = new Map<string, { token: TokenWithWorkspace; readAt: number }>()
   const lastUsed = new Map<string, number>()
 
   async function find(digest: string, at: Date): Promise<TokenWithWorkspace | undefined> {
@@ -23,6 +23,8 @@ export function createAuthenticate(store: Store, log: Logger): Authenticate {
     // A clock that went back must not keep an entry alive.
     if (cached && age >= 0 && age < CACHE_MS) return cached.token
     const token = await store.tokens.findByDigest(digest)
+    // Made-up tokens must not push out those that are used.
+    if (!token) return undefined
     if (cache.size >= MAX_CACHED) cache.clear()
     cache.set(digest, { token, readAt: at.getTime() })
     return token

@@ -12,7 +12,12 @@ export function toProblem(thrown: unknown): Problem {
     return new Problem('SERVICE_UNAVAILABLE', { cause: error, headers: { 'retry-after': '1' } })
   }
   if (error instanceof HTTPError && error.status === 413) {
-    return new Problem('INVALID_INPUT', { status: 413, message: 'The body is too large.' })
+    // Nobody reads the rest of the body, so that no other request can follow it on the connection.
+    return new Problem('INVALID_INPUT', {
+      status: 413,
+      message: 'The body is too large.',
+      headers: { connection: 'close' },
+    })
   }
   if (error instanceof HTTPError && error.status < 500) {
     // A path that cannot be decoded, or two announced lengths of one body.
@@ -33,7 +38,7 @@ export function problemResponse(
   const challenge = problem.status === 401 && { 'www-authenticate': 'Bearer' }
   return Response.json(body, {
     status: problem.status,
-    headers: { ...problem.headers, ...challenge, 'x-correlation-id': correlationId },
+    headers: { 'cache-control': 'no-store', ...problem.headers, ...challenge, 'x-correlation-id': correlationId },
   })
 }
 

@@ -1,9 +1,10 @@
-import { assertBodySize, type H3 } from 'h3'
+import type { H3 } from 'h3'
 import { Problem } from '../../core/errors.ts'
 import { Uuid } from '../../core/ids.ts'
 import type { CallbackVerifier } from '../../wallets/google/callback-verifier.ts'
 import type { LimitRefused } from '../apple-service/apple-service.ts'
 import type { Services } from '../context.ts'
+import { readJson } from '../json-body.ts'
 
 const MAX_BODY_BYTES = 64 * 1024
 
@@ -17,10 +18,9 @@ export function mountGoogleCallbacks(
   verifier: CallbackVerifier,
   limitRefused: LimitRefused,
 ): void {
-  app.post(googleCallbackPath, async (event) => {
-    await assertBodySize(event, MAX_BODY_BYTES)
+  app.post('/google/callbacks', async (event) => {
+    const body = await readJson(event, MAX_BODY_BYTES)
     const at = clock()
-    const body: unknown = await event.req.json().catch(() => undefined)
     const verdict = await verifier.verify(body, at)
     if (!verdict.ok) {
       limitRefused(event)
@@ -31,10 +31,8 @@ export function mountGoogleCallbacks(
     const passId = Uuid.safeParse(objectId.slice(objectId.indexOf('.') + 1)).data
     await store.transaction(async (tx) => {
       const isNew = await tx.googleObjects.takeCallback(nonce, at)
-      if (isNew && passId) await tx.googleObjects.setInstalled(passId, eventType === 'save' ? at : null)
+      if (isNew && passId) await tx.googleObjects.addHolders(passId, eventType === 'save' ? 1 : -1, at)
     })
     return new Response(null, { status: 200 })
   })
 }
-
-export const googleCallbackPath = '/google/callbacks'

@@ -31,6 +31,8 @@ export function mountPublic(app: H3, { store }: Services, readiness: Readiness):
     return assetResponse(found, event.req.headers)
   })
 
+  app.get('/', () => new Response(null, { status: 302, headers: { location: `.${docsPath}` } }))
+
   app.get(docsPath, async () => pageResponse(docsPage(await loadReferenceFiles())))
 
   const description = JSON.stringify(openApiDocument())
@@ -51,7 +53,3 @@ async function findAsset(path: string): Promise<Asset | undefined> {
   if (ownAssets.has(path) || !path.includes('/swagger-ui')) return ownAssets.get(path)
   return Object.values(await loadReferenceFiles()).find((file: Asset) => file.path === path)
 }
-
-export const linkPath = '/l/:token'
-
-export const publicPaths = ['/images/:id', assetPath, docsPath, '/openapi.json', '/healthz', '/readyz', linkPath]

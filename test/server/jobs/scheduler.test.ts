@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { expirePasses } from '../../../src/server/jobs/expire-passes.ts'
 import { startScheduler } from '../../../src/server/jobs/scheduler.ts'
 import type { Job } from '../../../src/storage/jobs.ts'
 import { insertPasses, later, newPass } from '../../storage/fixtures.ts'
@@ -16,7 +17,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await vi.waitFor(async () => expect(await statuses(services, [id!])).toEqual({ EXPIRED: 1 }), 1_900)
   })
 
-  test('one tick expires every pass that is due, however many there are', async () => {
+  test('one tick expires every pass that is due, chunk by chunk', async () => {
     const services = await openServices(dialect)
     const scheduler = start(services)
     const due = await insertIssued(services, 1_050)
@@ -46,6 +47,28 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(again.map((job) => [job.id, job.attempts]).sort()).toEqual(jobs.map((job) => [job.id, 2]).sort())
   })
 
+  test('jobs of a dead worker are released before passes expire, which may take its time or fail', async () => {
+    const services = await openServices(dialect)
+    const { store, workspaceId } = services
+    const [id] = await insertPasses(store, workspaceId, [newPass(services.version)])
+    await store.transaction((tx) => tx.jobs.claim('issuing', services.clock(), lease))
+    await store.transaction((tx) => tx.passes.setIssuing(workspaceId, [id!], services.clock()))
+    services.advance(10)
+    store.passes.hasExpired = () => Promise.reject(new Error('out of order'))
+    await expect(start(services).tick()).rejects.toThrow('out of order')
+    expect(await statuses(services, [id!])).toEqual({ QUEUED: 1 })
+  })
+
+  test('a server that stops leaves the passes that are due to the next one', async () => {
+    const services = await openServices(dialect)
+    const ids = await insertIssued(services, 1)
+    services.advance(10)
+    const stopping = new AbortController()
+    stopping.abort()
+    await start({ ...services, stopping: stopping.signal }).tick()
+    expect(await statuses(services, ids)).toEqual({ ISSUED: 1 })
+  })
+
   test('a worker is told of jobs that are due again', async () => {
     const services = await openServices(dialect)
     await insertPasses(services.store, services.workspaceId, [newPass(services.version)])
@@ -68,6 +91,18 @@ describe.each(dialects)('on %s', (dialect) => {
     const passes = await services.store.passes.listByIds(services.workspaceId, ids)
     expect(new Set(passes.map((pass) => pass.walletVersion))).toEqual(new Set([2]))
   })
+})
+
+test('of any number of passes that are due one tick takes 5,000, so that other tasks have their turn', async () => {
+  const services = await openServices('sqlite')
+  let chunks = 0
+  services.store.passes.hasExpired = async () => true
+  services.store.transaction = (async () => {
+    chunks += 1
+    return 500
+  }) as typeof services.store.transaction
+  await expirePasses(services)
+  expect(chunks).toBe(10)
 })
 
 function start(services: TestServices) {

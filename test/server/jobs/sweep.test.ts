@@ -75,6 +75,19 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await registered()).toEqual([other])
   })
 
+  test('callbacks of Google are known for 30 days, in which it repeats them', async () => {
+    const services = await openServices(dialect)
+    const { store, clock, database } = services
+    const take = (nonce: string) => store.transaction((tx) => tx.googleObjects.takeCallback(nonce, clock()))
+    await take('old')
+    services.advance(2 * DAY)
+    await take('young')
+    services.advance(29 * DAY)
+    await sweep(services)
+    expect(await database.reader('google_callbacks').pluck('nonce')).toEqual(['young'])
+    expect(await take('young')).toBe(false)
+  })
+
   test('however much is due goes in chunks, also with two servers at it, and one that stops leaves the rest', async () => {
     const services = await openServices(dialect)
     await insertEntries(services)
@@ -111,6 +124,8 @@ describe.each(dialects)('on %s', (dialect) => {
     await store.transaction((tx) => tx.retention.deleteEvents(clock(), 5))
     await store.transaction((tx) => tx.retention.deleteAuditEntries(clock(), 5))
     await store.transaction((tx) => tx.retention.deleteErasedRegistrations(clock(), 5))
+    await store.transaction((tx) => tx.retention.deleteGoogleCallbacks(clock(), 5))
+    await store.transaction((tx) => tx.registrations.deleteByTokens(['dead']))
     const filters = [
       {},
       { workspaceId },
@@ -122,7 +137,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ]
     for (const filter of filters) await store.auditLog.list({ ...filter, limit: 20 })
     const asked = statements.filter(({ sql }) => /^(select|delete)/i.test(sql) && !/ count\(/.test(sql))
-    expect(asked.length).toBeGreaterThanOrEqual(4 + filters.length)
+    expect(asked.length).toBeGreaterThanOrEqual(6 + filters.length)
     const texts: string[] = []
     for (const statement of asked) {
       const plan = await (dialect === 'sqlite'
