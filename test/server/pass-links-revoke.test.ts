@@ -100,7 +100,7 @@ describe.each(dialects)('on %s', (dialect) => {
   test('it takes no body; a pass of another workspace is 404 PASS_NOT_FOUND and keeps its links', async () => {
     const [workspace, other] = [await api.workspace(), await api.workspace()]
     const { id, hostedLinks } = await issuedPass(workspace)
-    const answer = await workspace.send('POST', `/v1/passes/${id}/links/revoke`, { body: {} })
+    const answer = await workspace.send('POST', `/v1/passes/${id}/links/revoke`, { body: { why: 'lost' } })
     expect(answer.status).toBe(400)
     expect(await other.refused(revokeLinks, { params: { id } })).toMatchObject({ errorCode: 'PASS_NOT_FOUND' })
     expect(await statuses(hostedLinks)).toEqual([200, 302, 200])
