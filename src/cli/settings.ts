@@ -36,11 +36,11 @@ export interface ResolveOptions {
 
 /**
  * Which server to talk to with which token.
- * @throws UsageError for an address that is none, or a named profile that is not there.
+ * @throws UsageError for an empty value, an address that is none, or a named profile that is not there.
  */
 export function resolveConnection(flags: ConnectionFlags, options: ResolveOptions = {}): Connection {
   const environment = options.environment ?? process.env
-  const named = flags.profile ?? given(environment.PASSES_PROFILE)
+  const named = pick(flags.profile, '--profile', environment.PASSES_PROFILE, 'PASSES_PROFILE')?.value
   const name = named ?? 'default'
   const path = profilesPath(environment)
   const profile = readProfiles(path)[name]
@@ -130,14 +130,16 @@ function profilesPath(environment: Environment): string {
   return join(base, 'passes', 'profiles.json')
 }
 
+/** An empty value most likely is a secret that was not filled in: what is stored must not take its place unseen. */
 function pick(flag: string | undefined, flagName: string, variable: string | undefined, name: string) {
-  const value = given(flag)
-  if (value) return { value, source: flagName }
-  const fallback = given(variable)
-  return fallback ? { value: fallback, source: name } : undefined
+  const [text, source] = flag === undefined ? [variable, name] : [flag, flagName]
+  if (text === undefined) return undefined
+  const value = given(text)
+  if (!value) throw new UsageError(`${source} is empty`, { hint: `give ${source} a value, or leave it out altogether.` })
+  return { value, source }
 }
 
-/** An empty value counts as not given. */
+/** A variable of the system that is empty counts as not given. */
 function given(value: string | undefined): string | undefined {
   return value?.trim() || undefined
 }

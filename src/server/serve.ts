@@ -41,6 +41,8 @@ export interface RunningServer {
   sandboxed: Platform[]
   /** An owner token of the workspace `default`, when the database was empty. */
   firstToken: string | undefined
+  /** No token of the database was ever used: perhaps nobody has one. */
+  lacksToken: boolean
   /**
    * No new claims, and no new connections; what is in flight finishes. Before that, requests are still answered for a
    * while, in which /readyz tells proxies to send no more.
@@ -90,7 +92,6 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     if (migrations.length > 0) log.warn({ migrations }, 'a newer program made this database: restart with it soon')
     const keys = await loadServerKeys(config, store)
     const identities = await loadIdentities(config, clock())
-    const firstToken = await createFirstToken(store, clock())
     const port = config.role === 'worker' ? 0 : await choosePort(config)
     const url = config.role === 'worker' ? '' : `http://${urlHost(config.host)}:${port}`
     const publicUrl = (config.publicUrl ?? url).replace(/\/+$/, '')
@@ -148,7 +149,11 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       const app = createApp({ services, providers, readiness, limits, trustedProxies: config.trustedProxies })
       listener = await startListener(config.host, port, toNodeHandler(app))
     }
-    return { url, publicUrl, metricsUrl: metricsListener?.url, sandboxed: identities.sandboxed, firstToken, close }
+    // Shown only once, so made only when nothing is left that could fail.
+    const firstToken = await createFirstToken(store, clock())
+    const lacksToken = !firstToken && (await store.tokens.isUnused())
+    const { sandboxed } = identities
+    return { url, publicUrl, metricsUrl: metricsListener?.url, sandboxed, firstToken, lacksToken, close }
   } catch (error) {
     await close()
     throw error

@@ -43,11 +43,23 @@ test('a flag wins over the environment, the environment over the profile, and ea
   })
 })
 
-test('without anything said the server is the local one, and an empty variable is nothing said', () => {
-  expect(resolve({}, { PASSES_URL: '', PASSES_TOKEN: '' })).toMatchObject({
+test('without anything said the server is the local one', () => {
+  expect(resolve({})).toMatchObject({
     url: { value: 'http://127.0.0.1:3000', source: 'the default' },
     token: undefined,
   })
+})
+
+test.each<[source: string, flags: ConnectionFlags, environment: Environment]>([
+  ['--token', { token: '' }, { PASSES_TOKEN: 'environment-token' }],
+  ['--url', { url: ' ' }, {}],
+  ['--profile', { profile: '' }, {}],
+  ['PASSES_TOKEN', {}, { PASSES_TOKEN: '' }],
+  ['PASSES_URL', {}, { PASSES_URL: '' }],
+  ['PASSES_PROFILE', {}, { PASSES_PROFILE: '' }],
+])('an empty %s is an error, and what is stored does not take its place', (source, flags, environment) => {
+  writeProfile(path, 'default', { url: 'https://profile.example', token: 'profile-token' })
+  expect(() => resolve(flags, environment)).toThrow(`${source} is empty`)
 })
 
 test('a stored token is never sent to another server than its own', () => {
