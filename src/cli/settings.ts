@@ -135,7 +135,8 @@ function pick(flag: string | undefined, flagName: string, variable: string | und
   const [text, source] = flag === undefined ? [variable, name] : [flag, flagName]
   if (text === undefined) return undefined
   const value = given(text)
-  if (!value) throw new UsageError(`${source} is empty`, { hint: `give ${source} a value, or leave it out altogether.` })
+  if (!value)
+    throw new UsageError(`${source} is empty`, { hint: `give ${source} a value, or leave it out altogether.` })
   return { value, source }
 }
 
