@@ -34,7 +34,9 @@ export function describeFailure(error: unknown, connection?: Connection): Failur
   if (error instanceof Errors.CLIError) {
     return { ...plain('USAGE', stripVTControlCharacters(error.message)), exitCode: error.oclif.exit ?? 2 }
   }
-  if (error instanceof Error && setupErrors.has(error.name)) return plain('SETUP', error.message)
+  if (error instanceof Error && setupErrors.has(error.name)) {
+    return { ...plain('SETUP', error.message), hint: 'fix' in error ? `${error.fix}.` : undefined }
+  }
   if (isSystemError(error)) return plain(error.code, error.message)
   return describeBug(error)
 }
@@ -43,6 +45,7 @@ export function describeFailure(error: unknown, connection?: Connection): Failur
 const setupErrors = new Set([
   'CredentialError',
   'ServerKeyError',
+  'DatabaseError',
   'DatabaseUrlError',
   'ListenError',
   'OperatorError',
@@ -115,7 +118,8 @@ function describeBug(error: unknown): Failure {
   const stack = error instanceof Error ? (error.stack ?? '').split('\n').slice(1) : []
   return {
     ...plain('UNEXPECTED', message || 'Something unforeseen'),
-    reasons: ['This looks like a mistake in passes itself:', ...stack.map((line) => line.trim())],
+    reasons:
+      stack.length > 0 ? ['This looks like a mistake in passes itself:', ...stack.map((line) => line.trim())] : [],
   }
 }
 

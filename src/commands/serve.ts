@@ -23,6 +23,7 @@ export default class Serve extends BaseCommand {
   async run() {
     const { flags } = await this.parse(Serve)
     const { startServer } = await import('../server/serve.ts')
+    const { withoutPassword } = await import('../server/database-error.ts')
     const { createLogger } = await import('../server/log.ts')
     const log = createLogger(flags['log-level'])
     const server = await startServer({
@@ -82,10 +83,6 @@ const SANDBOX = 'SANDBOX: development credentials, no real phone accepts these p
 
 function title(name: string): string {
   return `${name[0]?.toUpperCase()}${name.slice(1)}`
-}
-
-function withoutPassword(database: string): string {
-  return database.replace(/:\/\/([^:@/]+):[^@]*@/, '://$1:…@')
 }
 
 function untilStopped(): Promise<NodeJS.Signals> {

@@ -9,6 +9,7 @@ import { createApp } from './app.ts'
 import { certificatesOf, watchCertificates } from './certificates.ts'
 import type { Config } from './config.ts'
 import type { Services } from './context.ts'
+import { onDatabase } from './database-error.ts'
 import { createDefinitions } from './definitions.ts'
 import { createGoogleSync } from './google-sync.ts'
 import { createIssuing } from './issuing.ts'
@@ -60,7 +61,7 @@ export interface ServeOptions {
 
 /**
  * Migrates the database, checks credentials, and serves.
- * @throws CredentialError, ServerKeyError, DatabaseUrlError, ListenError: each says what to do
+ * @throws CredentialError, ServerKeyError, DatabaseError, DatabaseUrlError, ListenError: each says what to do
  */
 export async function startServer(options: ServeOptions): Promise<RunningServer> {
   const { config, log, clock = () => new Date(), version = 'unknown' } = options
@@ -87,8 +88,10 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     for (const closer of closers.splice(0).reverse()) await closer()
   }
   try {
-    await migrate(database)
-    const migrations = await unknownMigrations(database.reader)
+    const migrations = await onDatabase(config.databaseUrl, async () => {
+      await migrate(database)
+      return unknownMigrations(database.reader)
+    })
     if (migrations.length > 0) log.warn({ migrations }, 'a newer program made this database: restart with it soon')
     const keys = await loadServerKeys(config, store)
     const identities = await loadIdentities(config, clock())

@@ -29,10 +29,10 @@ export default class TokenCreate extends BaseCommand {
   async run() {
     const { flags } = await this.parse(TokenCreate)
     const lifetime = flags['expires-in'] === undefined ? undefined : parseDuration(flags['expires-in'], '--expires-in')
-    const { auditOperator, getOrCreateWorkspace, withStore } = await import('../../server/operator.ts')
+    const { auditOperator, getOrCreateWorkspace, withNewStore } = await import('../../server/operator.ts')
     const { createToken } = await import('../../server/tokens.ts')
     const now = new Date()
-    return withStore(flags.database, async (store) => {
+    return withNewStore(flags.database, async (store) => {
       const workspace = await getOrCreateWorkspace(store, flags.workspace, now)
       const expiresAt = lifetime === undefined ? null : new Date(now.getTime() + lifetime * 1000)
       const options = { name: flags.name, role: flags.role, scopes: flags.scope, expiresAt }
