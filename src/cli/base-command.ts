@@ -19,8 +19,12 @@ export abstract class BaseCommand extends Command {
     process.stderr.write(`${message}\n`)
   }
 
+  protected get flagNames(): string[] {
+    return Object.keys({ ...this.ctor.baseFlags, ...this.ctor.flags })
+  }
+
   protected describe(error: unknown): Failure {
-    return describeFailure(error)
+    return describeFailure(error, { flags: this.flagNames })
   }
 
   protected override async catch(error: Error): Promise<void> {

@@ -140,6 +140,22 @@ function pick(flag: string | undefined, flagName: string, variable: string | und
   return { value, source }
 }
 
+/**
+ * Looks at the variables that stand for switches: oclif takes whatever it does not know for no.
+ * @throws UsageError
+ */
+export function requireClearSwitches(
+  flags: Readonly<Record<string, { type: string; env?: string }>>,
+  environment: Environment = process.env,
+): void {
+  for (const { type, env } of Object.values(flags)) {
+    const value = type === 'boolean' && env ? environment[env] : undefined
+    if (value && !/^(1|true|yes|y|0|false|no|n)$/i.test(value)) {
+      throw new UsageError(`${env} must be true or false, and is "${value}"`)
+    }
+  }
+}
+
 /** A variable of the system that is empty counts as not given. */
 function given(value: string | undefined): string | undefined {
   return value?.trim() || undefined

@@ -10,6 +10,7 @@ import {
   colorDepth,
   type Environment,
   environmentWithoutSettings,
+  requireClearSwitches,
   resolveConnection,
 } from '../../src/cli/settings.ts'
 
@@ -115,6 +116,19 @@ test('a terminal is given the colours that it takes, and none where colour is no
   expect([1, 4, 8, 24].map((depth) => colorDepth(terminal(depth), {}))).toEqual([1, 1, 8, 24])
   expect(colorDepth(terminal(24), { NO_COLOR: '1' })).toBe(1)
   expect(colorDepth({ ...terminal(24), isTTY: false }, {})).toBe(1)
+})
+
+test.each(['1', 'true', 'YES', 'y', '0', 'False', 'no', 'n', ''])(
+  '"%s" says clearly whether a switch is on',
+  (text) => {
+    const flags = { production: { type: 'boolean', env: 'SWITCH' }, other: { type: 'option', env: 'OTHER' } }
+    expect(() => requireClearSwitches(flags, { SWITCH: text, OTHER: 'on' })).not.toThrow()
+  },
+)
+
+test.each(['on', 'maybe', 'yes please'])('"%s" does not, and is refused', (text) => {
+  const flags = { production: { type: 'boolean', env: 'SWITCH' } }
+  expect(() => requireClearSwitches(flags, { SWITCH: text })).toThrow('SWITCH must be true or false')
 })
 
 test('a program that stands alone is told no setting of this one', () => {

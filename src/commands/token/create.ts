@@ -1,7 +1,8 @@
 import { Flags } from '@oclif/core'
 import { BaseCommand } from '../../cli/base-command.ts'
+import { parseDuration } from '../../cli/moment.ts'
 import { details } from '../../cli/output.ts'
-import { databaseFlags, parseDuration } from '../../cli/server-flags.ts'
+import { databaseFlags } from '../../cli/server-flags.ts'
 import { scopes } from '../../core/route.ts'
 
 export default class TokenCreate extends BaseCommand {
