@@ -43,17 +43,19 @@ export function resolveConnection(flags: ConnectionFlags, options: ResolveOption
   const named = pick(flags.profile, '--profile', environment.PASSES_PROFILE, 'PASSES_PROFILE')?.value
   const name = named ?? 'default'
   const path = profilesPath(environment)
-  const profile = readProfiles(path)[name]
+  const chosenUrl = pick(flags.url, '--url', environment.PASSES_URL, 'PASSES_URL')
+  let token = pick(flags.token, '--token', environment.PASSES_TOKEN, 'PASSES_TOKEN')
+  // Where nothing is open, a file that is broken is in nobody's way.
+  const profile = named || !chosenUrl || !token ? readProfiles(path)[name] : undefined
   if (named && !profile && !options.profileMayBeMissing) {
     throw new UsageError(`There is no profile ${name} in ${path}`, { hint: `passes login --profile ${name} makes it.` })
   }
   const source = `profile ${name} (${path})`
-  const url: Setting = pick(flags.url, '--url', environment.PASSES_URL, 'PASSES_URL') ?? {
+  const url: Setting = chosenUrl ?? {
     value: profile?.url ?? defaultUrl,
     source: profile ? source : 'the default',
   }
   const origin = originOf(url)
-  let token = pick(flags.token, '--token', environment.PASSES_TOKEN, 'PASSES_TOKEN')
   let noToken = 'There is no access token: no --token, no PASSES_TOKEN, and no profile.'
   if (!token && profile) {
     // A stored token belongs to its server: it is never sent to another one.

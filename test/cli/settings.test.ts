@@ -103,6 +103,14 @@ test('a broken file of profiles is an error and is not overwritten', () => {
   )
 })
 
+test("a broken file of profiles is in nobody's way where flags say everything", () => {
+  writeProfile(path, 'default', { url: 'https://one.example', token: 'one' })
+  writeFileSync(path, '{"profiles"')
+  expect(resolve({ url: 'https://two.example', token: 'two' }).token?.value).toBe('two')
+  expect(() => resolve({ url: 'https://two.example' })).toThrow('not a file of profiles')
+  expect(() => resolve({ url: 'https://two.example', token: 'two', profile: 'default' })).toThrow('not a file')
+})
+
 test('colour and movement are for terminals; NO_COLOR takes the colour, TERM=dumb takes both', () => {
   const terminal = { isTTY: true }
   expect([canColor(terminal, {}), canAnimate(terminal, {})]).toEqual([true, true])
