@@ -82,7 +82,9 @@ describe('a refusal', () => {
     [200, '<h1>Hello</h1>'],
     [302, '<h1>Log in</h1>'],
   ])('of a server that is none of ours is told from one of ours: %s %j', async (status, body) => {
-    const { client, url } = await scriptedServer([{ status, body, headers: { 'x-correlation-id': '' } }], { attempts: 1 })
+    const { client, url } = await scriptedServer([{ status, body, headers: { 'x-correlation-id': '' } }], {
+      attempts: 1,
+    })
     const error = await failureOf(client.projects.list())
     expect(error).toBeInstanceOf(ForeignServerError)
     expect(error.message).toBe(`${url} is no passes server`)
