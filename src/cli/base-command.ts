@@ -19,8 +19,18 @@ export abstract class BaseCommand extends Command {
     process.stderr.write(`${message}\n`)
   }
 
+  protected override async init(): Promise<void> {
+    await super.init()
+    // Before oclif's own listener, which throws out of the blue.
+    process.stdout.prependListener('error', endWithoutStdout)
+  }
+
+  protected get flagNames(): string[] {
+    return Object.keys({ ...this.ctor.baseFlags, ...this.ctor.flags })
+  }
+
   protected describe(error: unknown): Failure {
-    return describeFailure(error)
+    return describeFailure(error, { flags: this.flagNames })
   }
 
   protected override async catch(error: Error): Promise<void> {
@@ -39,6 +49,14 @@ export abstract class BaseCommand extends Command {
     if (value === undefined) return
     process.stdout.write(`${JSON.stringify(value, undefined, 2)}\n`)
   }
+}
+
+/** Nobody reads any more, as behind `| head`: no error. Whatever else, such as a full disk, is one. */
+function endWithoutStdout(error: NodeJS.ErrnoException): void {
+  if (error.code === 'EPIPE') return
+  const why = error.code === 'ENOSPC' ? 'no space is left' : error.message
+  process.stderr.write(`Error: stdout cannot be written: ${why}\n`)
+  process.exit(1)
 }
 
 /** Columns of the terminal behind stdout; undefined where it is a pipe or a file, or does not say. */

@@ -37,7 +37,7 @@ export abstract class ClientCommand extends BaseCommand {
   }
 
   protected override describe(error: unknown): Failure {
-    return describeFailure(error, this.connection)
+    return describeFailure(error, { connection: this.connection, flags: this.flagNames })
   }
 
   protected override async finally(error: Error | undefined): Promise<void> {

@@ -12,7 +12,10 @@ export interface TableOptions {
   width?: number | undefined
 }
 
-/** Rows under titles. Where the lines would not fit, the widest columns that may be cut are, with an ellipsis. */
+/**
+ * Rows under titles. Where the lines would not fit, the widest columns that may be cut are, with an ellipsis; where that
+ * is not enough, the last ones are left out.
+ */
 export function table<T>(rows: readonly T[], columns: readonly Column<T>[], options: TableOptions = {}): string {
   return tableWriter(columns, options)(rows)
 }
@@ -32,7 +35,7 @@ export function tableWriter<T>(columns: readonly Column<T>[], { width }: TableOp
       const isCut = width !== undefined && !columns[index]!.whole
       return pad(isCut ? cut(cell, fitted[index]!) : cell, fitted[index]!)
     }
-    return lines.map((line) => line.map(fit).join('  ').trimEnd()).join('\n')
+    return lines.map((line) => line.slice(0, fitted.length).map(fit).join('  ').trimEnd()).join('\n')
   }
 }
 
@@ -43,9 +46,12 @@ export function details(entries: readonly (readonly [label: string, value: strin
   return shown.map(([label, value]) => `${label.padEnd(width)}  ${printable(String(value))}`).join('\n')
 }
 
-/** Text from elsewhere on one line and without control characters, which could steer the terminal. */
+/** Text from elsewhere on one line, without what could steer the terminal: control characters, turns of direction. */
 export function printable(text: string): string {
-  return text.replaceAll(/\s+/g, ' ').replaceAll(/\p{Cc}/gu, '\uFFFD')
+  return text
+    .replaceAll(/\s+/g, ' ')
+    .replaceAll(/\p{Cc}/gu, '\uFFFD')
+    .replaceAll(/[\u202A-\u202E\u2066-\u2069]/g, '')
 }
 
 /** 12345 as 12,345. */
@@ -64,11 +70,14 @@ export function duration(seconds: number): string {
 const segmenter = new Intl.Segmenter()
 const WIDE = /\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Script=Hangul}|\p{Emoji_Presentation}|[！-｠]/u
 
+/** Alone, as a space without width; in a cluster they belong to what they change. */
+const WIDTHLESS = /^[\p{Mn}\p{Me}\p{Cf}]+$/u
+
 /** Columns that a text takes on a terminal: East Asian characters and emoji take two. */
 export function textWidth(text: string): number {
   if (/^[ -~]*$/.test(text)) return text.length
   let width = 0
-  for (const { segment } of segmenter.segment(text)) width += WIDE.test(segment) ? 2 : 1
+  for (const { segment } of segmenter.segment(text)) width += WIDTHLESS.test(segment) ? 0 : WIDE.test(segment) ? 2 : 1
   return width
 }
 
@@ -88,7 +97,11 @@ export function wrapText(text: string, width: number): string[] {
 
 const NARROWEST = 8
 
-function fittingWidths(lines: string[][], columns: readonly Column<never>[], available = Number.POSITIVE_INFINITY) {
+function fittingWidths(
+  lines: string[][],
+  columns: readonly Column<never>[],
+  available = Number.POSITIVE_INFINITY,
+): number[] {
   const widths = columns.map((_, index) => Math.max(...lines.map((line) => textWidth(line[index]!))))
   const gaps = 2 * (widths.length - 1)
   const widest = () => {
@@ -97,7 +110,7 @@ function fittingWidths(lines: string[][], columns: readonly Column<never>[], ava
   }
   while (widths.reduce((sum, width) => sum + width, gaps) > available) {
     const index = widest()
-    if (index < 0) break
+    if (index < 0) return columns.length > 1 ? fittingWidths(lines, columns.slice(0, -1), available) : widths
     widths[index]! -= 1
   }
   return widths

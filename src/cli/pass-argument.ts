@@ -1,8 +1,8 @@
 import { Args, Flags } from '@oclif/core'
 import type { Client } from '../client/client.ts'
 import type { Pass } from '../core/contract/passes.ts'
-import { Uuid } from '../core/ids.ts'
-import { CliError, UsageError } from './errors.ts'
+import { CliError } from './errors.ts'
+import { checkId } from './id-argument.ts'
 
 export const passArgs = {
   id: Args.string({ description: 'Id of the pass, or with --external your own key of it.', required: true }),
@@ -19,7 +19,7 @@ interface PassReference {
 
 /** @throws CliError where there is no such pass */
 export async function getPass(client: Client, reference: PassReference): Promise<Pass> {
-  if (!reference.external) return client.passes.get({ params: { id: checkId(reference.id) } })
+  if (!reference.external) return client.passes.get({ params: { id: checkPassId(reference.id) } })
   const { items } = await client.passes.list({ query: { externalPassId: reference.id, limit: 1 } })
   if (items[0]) return items[0]
   throw new CliError(`There is no pass with the external id ${reference.id}`, {
@@ -31,12 +31,9 @@ export async function getPass(client: Client, reference: PassReference): Promise
 
 /** The id of the pass; asks the server only where it must. */
 export async function getPassId(client: Client, reference: PassReference): Promise<string> {
-  return reference.external ? (await getPass(client, reference)).id : checkId(reference.id)
+  return reference.external ? (await getPass(client, reference)).id : checkPassId(reference.id)
 }
 
-function checkId(id: string): string {
-  if (Uuid.safeParse(id).success) return id
-  throw new UsageError(`${id} is not the id of a pass`, {
-    hint: 'add --external to name a pass by its externalPassId.',
-  })
+function checkPassId(id: string): string {
+  return checkId(id, 'pass', 'add --external to name a pass by its externalPassId.')
 }

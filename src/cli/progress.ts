@@ -58,6 +58,8 @@ async function openBar(options: ProgressOptions): Promise<SingleBar> {
       barsize: 24,
       fps: 5,
       hideCursor: false,
+      // Else it switches wrapping off, which a process that ends at once would leave so; lines are cut to fit anyway.
+      linewrap: true,
       clearOnComplete: true,
     },
     cliProgress.Presets.legacy,

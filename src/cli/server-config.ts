@@ -1,8 +1,13 @@
 import type { Interfaces } from '@oclif/core'
-import { parsePlatforms, type serveFlags } from './server-flags.ts'
+import { parsePlatforms, serveFlags } from './server-flags.ts'
+import { requireClearSwitches } from './settings.ts'
 
-/** The settings of a server, as flags and environment gave them. */
+/**
+ * The settings of a server, as flags and environment gave them.
+ * @throws UsageError
+ */
 export function serverConfig(flags: Interfaces.InferredFlags<typeof serveFlags>) {
+  requireClearSwitches(serveFlags)
   return {
     host: flags.host,
     port: flags.port,

@@ -191,13 +191,3 @@ export function parsePlatforms(text: string): ('apple' | 'google')[] {
   if (unknown !== undefined) throw new UsageError(`--platforms takes apple, google or both, and holds "${unknown}"`)
   return platforms.filter((platform) => names.includes(platform))
 }
-
-const unitSeconds = { s: 1, m: 60, h: 3600, d: 86_400 }
-
-/** 3s, 15m, 12h or 30d in seconds. */
-export function parseDuration(text: string, flag: string): number {
-  const [, amount, unit] = /^([1-9]\d{0,5})([smhd])$/.exec(text) ?? []
-  if (!amount || !unit)
-    throw new UsageError(`${flag} takes a duration such as 3s, 15m, 12h or 30d, and holds "${text}"`)
-  return Number(amount) * unitSeconds[unit as keyof typeof unitSeconds]
-}

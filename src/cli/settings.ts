@@ -36,24 +36,26 @@ export interface ResolveOptions {
 
 /**
  * Which server to talk to with which token.
- * @throws UsageError for an address that is none, or a named profile that is not there.
+ * @throws UsageError for an empty value, an address that is none, or a named profile that is not there.
  */
 export function resolveConnection(flags: ConnectionFlags, options: ResolveOptions = {}): Connection {
   const environment = options.environment ?? process.env
-  const named = flags.profile ?? given(environment.PASSES_PROFILE)
+  const named = pick(flags.profile, '--profile', environment.PASSES_PROFILE, 'PASSES_PROFILE')?.value
   const name = named ?? 'default'
   const path = profilesPath(environment)
-  const profile = readProfiles(path)[name]
+  const chosenUrl = pick(flags.url, '--url', environment.PASSES_URL, 'PASSES_URL')
+  let token = pick(flags.token, '--token', environment.PASSES_TOKEN, 'PASSES_TOKEN')
+  // Where nothing is open, a file that is broken is in nobody's way.
+  const profile = named || !chosenUrl || !token ? readProfiles(path)[name] : undefined
   if (named && !profile && !options.profileMayBeMissing) {
     throw new UsageError(`There is no profile ${name} in ${path}`, { hint: `passes login --profile ${name} makes it.` })
   }
   const source = `profile ${name} (${path})`
-  const url: Setting = pick(flags.url, '--url', environment.PASSES_URL, 'PASSES_URL') ?? {
+  const url: Setting = chosenUrl ?? {
     value: profile?.url ?? defaultUrl,
     source: profile ? source : 'the default',
   }
   const origin = originOf(url)
-  let token = pick(flags.token, '--token', environment.PASSES_TOKEN, 'PASSES_TOKEN')
   let noToken = 'There is no access token: no --token, no PASSES_TOKEN, and no profile.'
   if (!token && profile) {
     // A stored token belongs to its server: it is never sent to another one.
@@ -130,14 +132,33 @@ function profilesPath(environment: Environment): string {
   return join(base, 'passes', 'profiles.json')
 }
 
+/** An empty value most likely is a secret that was not filled in: what is stored must not take its place unseen. */
 function pick(flag: string | undefined, flagName: string, variable: string | undefined, name: string) {
-  const value = given(flag)
-  if (value) return { value, source: flagName }
-  const fallback = given(variable)
-  return fallback ? { value: fallback, source: name } : undefined
+  const [text, source] = flag === undefined ? [variable, name] : [flag, flagName]
+  if (text === undefined) return undefined
+  const value = given(text)
+  if (!value)
+    throw new UsageError(`${source} is empty`, { hint: `give ${source} a value, or leave it out altogether.` })
+  return { value, source }
 }
 
-/** An empty value counts as not given. */
+/**
+ * Looks at the variables that stand for switches: oclif takes whatever it does not know for no.
+ * @throws UsageError
+ */
+export function requireClearSwitches(
+  flags: Readonly<Record<string, { type: string; env?: string }>>,
+  environment: Environment = process.env,
+): void {
+  for (const { type, env } of Object.values(flags)) {
+    const value = type === 'boolean' && env ? environment[env] : undefined
+    if (value && !/^(1|true|yes|y|0|false|no|n)$/i.test(value)) {
+      throw new UsageError(`${env} must be true or false, and is "${value}"`)
+    }
+  }
+}
+
+/** A variable of the system that is empty counts as not given. */
 function given(value: string | undefined): string | undefined {
   return value?.trim() || undefined
 }

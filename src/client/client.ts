@@ -5,9 +5,9 @@ import { Agent, type Dispatcher, request } from 'undici'
 import { type Contract, contract } from '../core/contract/contract.ts'
 import type { ErrorCode } from '../core/errors.ts'
 import type { Route, RouteCall, RouteResult } from '../core/route.ts'
-import { ApiError, ConnectionError } from './errors.ts'
+import { ApiError, ConnectionError, ForeignServerError } from './errors.ts'
 
-export { ApiError, ConnectionError } from './errors.ts'
+export { ApiError, ConnectionError, ForeignServerError } from './errors.ts'
 
 export interface ClientOptions {
   /** Base address of the server, such as http://127.0.0.1:3000. */
@@ -41,7 +41,7 @@ export type Client = {
 
 /**
  * A client for one server and token. Methods resolve to the body of the answer.
- * @throws ApiError when the server refuses, ConnectionError when it does not answer.
+ * @throws ApiError when the server refuses, ConnectionError when it does not answer, or something else does.
  */
 export function createClient(options: ClientOptions): Client {
   const dispatcher = new Agent({ keepAliveTimeout: 10_000, connections: 16 })
@@ -129,11 +129,12 @@ async function sendOnce(
     if (signal?.aborted) throw error
     throw new ConnectionError(url, error)
   }
+  // A passes server names each of its answers; whatever another one says is not to be taken for success.
+  if (answer.statusCode < 400 && !answer.headers['x-correlation-id']) throw new ForeignServerError(url)
   const type = String(answer.headers['content-type'] ?? '').split(';')[0]!
   if (answer.statusCode === 200 && route.files?.includes(type)) return new Uint8Array(bytes)
   if (answer.statusCode === 204) return undefined
   const body = parseJson(bytes.toString())
-  // A proxy or another service may well answer 200 with a page of its own.
   if (answer.statusCode < 300 && body !== undefined) return body
   throw apiError(route, path, answer, body)
 }

@@ -31,12 +31,24 @@ export class ApiError extends Error {
 
 /** No answer came: the server is not there, or the connection broke. */
 export class ConnectionError extends Error {
-  override readonly name = 'ConnectionError'
+  override readonly name: string = 'ConnectionError'
   readonly url: string
 
-  constructor(url: string, cause: unknown) {
-    const reason = cause instanceof Error ? cause.message || (cause as NodeJS.ErrnoException).code : String(cause)
-    super(`No answer from ${url} (${reason})`, { cause })
+  constructor(url: string, cause: unknown, message = `No answer from ${url} (${reasonOf(cause)})`) {
+    super(message, { cause })
     this.url = url
   }
+}
+
+/** Something else answered, such as another service, or the page that a network shows before it lets anybody in. */
+export class ForeignServerError extends ConnectionError {
+  override readonly name = 'ForeignServerError'
+
+  constructor(url: string) {
+    super(url, undefined, `${url} is no passes server`)
+  }
+}
+
+function reasonOf(cause: unknown): string | undefined {
+  return cause instanceof Error ? cause.message || (cause as NodeJS.ErrnoException).code : String(cause)
 }

@@ -1,6 +1,7 @@
 import { Flags } from '@oclif/core'
 import { BulkCommand, bulkArgs, bulkFlags } from '../cli/bulk/bulk-command.ts'
 import { UsageError } from '../cli/errors.ts'
+import { idOf } from '../cli/id-argument.ts'
 
 export default class Issue extends BulkCommand {
   static override summary = 'Issue a pass for each row of a CSV file.'
@@ -28,7 +29,11 @@ export default class Issue extends BulkCommand {
   ]
   static override args = bulkArgs
   static override flags = {
-    template: Flags.string({ summary: 'Id of a template with a published version.', required: true }),
+    template: Flags.string({
+      summary: 'Id of a template with a published version.',
+      required: true,
+      parse: idOf('template'),
+    }),
     ...bulkFlags,
     'label-column': Flags.string({ summary: "Column of the holder's name.", default: 'label' }),
     out: Flags.string({ summary: 'Write the input with the pass id and its links to this file.' }),

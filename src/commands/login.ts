@@ -17,11 +17,12 @@ export default class Login extends ClientCommand {
     },
   ]
   static override flags = {
-    'token-stdin': Flags.boolean({ summary: 'Read the token from stdin.', exclusive: ['token'] }),
+    'token-stdin': Flags.boolean({ summary: 'Read the token from stdin.' }),
   }
 
   async run() {
     const { flags } = await this.parse(Login)
+    if (flags.token !== undefined && flags['token-stdin']) throw new UsageError('Give one of --token and --token-stdin')
     const resolved = resolveConnection(flags, { profileMayBeMissing: true })
     const token = await this.#readToken(flags, resolved.url.value)
     this.connection = { ...resolved, token }

@@ -14,10 +14,11 @@ export default class Migrate extends BaseCommand {
   async run() {
     const { flags } = await this.parse(Migrate)
     const { openDatabase } = await import('../storage/database.ts')
+    const { onDatabase } = await import('../server/database-error.ts')
     const { migrate } = await import('../storage/migrate.ts')
     const database = openDatabase(flags.database)
     try {
-      const applied = await migrate(database)
+      const applied = await onDatabase(flags.database, () => migrate(database))
       this.log(applied.length > 0 ? `Applied ${applied.join(', ')}.` : 'The database is up to date.')
       return { applied }
     } finally {

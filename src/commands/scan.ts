@@ -6,6 +6,7 @@ import { enter } from '../cli/console/door-folder.ts'
 import { runPipe } from '../cli/console/run-pipe.ts'
 import { openStore } from '../cli/console/store.ts'
 import { InterruptedError, UsageError } from '../cli/errors.ts'
+import { idOf } from '../cli/id-argument.ts'
 import { onInterrupt } from '../cli/interrupt.ts'
 import { count } from '../cli/output.ts'
 import { programName } from '../cli/program.ts'
@@ -28,7 +29,7 @@ export default class Scan extends ClientCommand {
     'cat payloads.txt | <%= config.bin %> scan --stdin > verdicts.jsonl',
   ]
   static override flags = {
-    project: Flags.string({ summary: 'Id of the project whose passes may come in here.' }),
+    project: Flags.string({ summary: 'Id of the project whose passes may come in here.', parse: idOf('project') }),
     context: Flags.string({
       summary: 'Scan context, such as an event day: a pass without a limit is let in once in each.',
     }),

@@ -23,6 +23,7 @@ export default class Serve extends BaseCommand {
   async run() {
     const { flags } = await this.parse(Serve)
     const { startServer } = await import('../server/serve.ts')
+    const { withoutPassword } = await import('../server/database-error.ts')
     const { createLogger } = await import('../server/log.ts')
     const log = createLogger(flags['log-level'])
     const server = await startServer({
@@ -32,7 +33,7 @@ export default class Serve extends BaseCommand {
     })
     const started = { ...describe(server), database: withoutPassword(flags.database), role: flags.role }
     if (this.jsonEnabled()) this.logJson(started)
-    else this.note(banner(started, parsePlatforms(flags.platforms)))
+    else this.note(banner(started, parsePlatforms(flags.platforms), server.lacksToken))
     const signal = await untilStopped()
     // Whoever presses Ctrl-C has no proxy that must be told first.
     const drainSeconds = signal === 'SIGTERM' ? flags['drain-seconds'] : 0
@@ -58,6 +59,7 @@ type Started = ReturnType<typeof describe> & { database: string; role: string }
 function banner(
   { url, publicUrl, metricsUrl, database, role, sandboxed, token }: Started,
   platforms: string[],
+  lacksToken: boolean,
 ): string {
   const facts = details([
     ['Address', url || null],
@@ -70,9 +72,10 @@ function banner(
       (name) => [title(name), sandboxed.some((platform) => platform === name) ? SANDBOX : 'real'] as const,
     ),
   ])
+  const noToken = lacksToken ? '\n\nNo token? passes token create --name owner --role owner' : ''
   const first = token
     ? `\n\nOwner token of the workspace "default", shown only now:\n\n  ${token}\n\nNext:\n\n  passes login --url ${url} --token ${token}`
-    : ''
+    : noToken
   return `passes is running\n\n${facts}${first}\n`
 }
 
@@ -80,10 +83,6 @@ const SANDBOX = 'SANDBOX: development credentials, no real phone accepts these p
 
 function title(name: string): string {
   return `${name[0]?.toUpperCase()}${name.slice(1)}`
-}
-
-function withoutPassword(database: string): string {
-  return database.replace(/:\/\/([^:@/]+):[^@]*@/, '://$1:…@')
 }
 
 function untilStopped(): Promise<NodeJS.Signals> {

@@ -1,24 +1,36 @@
+import { existsSync } from 'node:fs'
 import type { AuditAction } from '../core/audit.ts'
-import { type Database, openDatabase } from '../storage/database.ts'
+import { type Database, openDatabase, sqliteFile } from '../storage/database.ts'
 import { migrate, pendingMigrations } from '../storage/migrate.ts'
 import { createStore, type Repositories, type Store } from '../storage/store.ts'
 import type { Workspace } from '../storage/workspaces.ts'
 import { operator } from './audit.ts'
+import { missingDatabase, onDatabase } from './database-error.ts'
 
 /** What an operator asked for cannot be done: says why and what to do. */
 export class OperatorError extends Error {
   override readonly name = 'OperatorError'
 }
 
+type Work<T> = (store: Store, database: Database) => Promise<T>
+
 /**
- * Works straight on the database, as operator commands do; an empty database is migrated first.
- * @throws OperatorError when an older program made the database, DatabaseUrlError
+ * Works straight on a database, as operator commands do.
+ * @throws OperatorError when an older program made the database, DatabaseError, DatabaseUrlError
  */
-export async function withStore<T>(
-  databaseUrl: string,
-  work: (store: Store, database: Database) => Promise<T>,
-): Promise<T> {
-  const database = openDatabase(databaseUrl)
+export async function withStore<T>(databaseUrl: string, work: Work<T>): Promise<T> {
+  const file = sqliteFile(databaseUrl)
+  if (file && !existsSync(file)) throw missingDatabase(databaseUrl)
+  return withNewStore(databaseUrl, work)
+}
+
+/** The same for commands that a server may not have gone before: a database that is not there is made. */
+export function withNewStore<T>(databaseUrl: string, work: Work<T>): Promise<T> {
+  return onDatabase(databaseUrl, () => workOn(openDatabase(databaseUrl), work))
+}
+
+/** An empty database is migrated first. */
+async function workOn<T>(database: Database, work: Work<T>): Promise<T> {
   try {
     const pending = await pendingMigrations(database)
     if (pending.length > 0) {

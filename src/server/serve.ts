@@ -9,6 +9,7 @@ import { createApp } from './app.ts'
 import { certificatesOf, watchCertificates } from './certificates.ts'
 import type { Config } from './config.ts'
 import type { Services } from './context.ts'
+import { onDatabase } from './database-error.ts'
 import { createDefinitions } from './definitions.ts'
 import { createGoogleSync } from './google-sync.ts'
 import { createIssuing } from './issuing.ts'
@@ -41,6 +42,8 @@ export interface RunningServer {
   sandboxed: Platform[]
   /** An owner token of the workspace `default`, when the database was empty. */
   firstToken: string | undefined
+  /** No token of the database was ever used: perhaps nobody has one. */
+  lacksToken: boolean
   /**
    * No new claims, and no new connections; what is in flight finishes. Before that, requests are still answered for a
    * while, in which /readyz tells proxies to send no more.
@@ -58,7 +61,7 @@ export interface ServeOptions {
 
 /**
  * Migrates the database, checks credentials, and serves.
- * @throws CredentialError, ServerKeyError, DatabaseUrlError, ListenError: each says what to do
+ * @throws CredentialError, ServerKeyError, DatabaseError, DatabaseUrlError, ListenError: each says what to do
  */
 export async function startServer(options: ServeOptions): Promise<RunningServer> {
   const { config, log, clock = () => new Date(), version = 'unknown' } = options
@@ -85,12 +88,13 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     for (const closer of closers.splice(0).reverse()) await closer()
   }
   try {
-    await migrate(database)
-    const migrations = await unknownMigrations(database.reader)
+    const migrations = await onDatabase(config.databaseUrl, async () => {
+      await migrate(database)
+      return unknownMigrations(database.reader)
+    })
     if (migrations.length > 0) log.warn({ migrations }, 'a newer program made this database: restart with it soon')
     const keys = await loadServerKeys(config, store)
     const identities = await loadIdentities(config, clock())
-    const firstToken = await createFirstToken(store, clock())
     const port = config.role === 'worker' ? 0 : await choosePort(config)
     const url = config.role === 'worker' ? '' : `http://${urlHost(config.host)}:${port}`
     const publicUrl = (config.publicUrl ?? url).replace(/\/+$/, '')
@@ -148,7 +152,11 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       const app = createApp({ services, providers, readiness, limits, trustedProxies: config.trustedProxies })
       listener = await startListener(config.host, port, toNodeHandler(app))
     }
-    return { url, publicUrl, metricsUrl: metricsListener?.url, sandboxed: identities.sandboxed, firstToken, close }
+    // Shown only once, so made only when nothing is left that could fail.
+    const firstToken = await createFirstToken(store, clock())
+    const lacksToken = !firstToken && (await store.tokens.isUnused())
+    const { sandboxed } = identities
+    return { url, publicUrl, metricsUrl: metricsListener?.url, sandboxed, firstToken, lacksToken, close }
   } catch (error) {
     await close()
     throw error

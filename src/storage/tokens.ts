@@ -98,6 +98,11 @@ export class Tokens {
     return this.db('tokens').where({ name }).orderBy('id').pluck('id')
   }
 
+  /** Whether no token of any workspace was ever used. */
+  async isUnused(): Promise<boolean> {
+    return (await this.db('tokens').whereNotNull('last_used_at').first('id')) === undefined
+  }
+
   /** False when there is no such token in the workspace; revoking twice keeps the first moment. */
   async revoke(workspaceId: string, id: string, at: Date): Promise<boolean> {
     const count = await this.db('tokens')

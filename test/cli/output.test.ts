@@ -23,9 +23,29 @@ test('a table never is wider than its terminal, and cuts the widest column', () 
 
 test('a column that is there to be copied is never cut', () => {
   const whole = [{ ...columns[0]!, whole: true as const }, columns[1]!]
-  const text = table([{ id: 'i'.repeat(36), name: 'n'.repeat(60) }], whole, { width: 40 })
+  const text = table([{ id: 'i'.repeat(36), name: 'n'.repeat(60) }], whole, { width: 46 })
   expect(text).toContain('i'.repeat(36))
   expect(text).toContain(`${'n'.repeat(7)}…`)
+})
+
+test('where cutting is not enough, the last columns are left out whole', () => {
+  const whole = [
+    { ...columns[0]!, whole: true as const },
+    ...columns.slice(1),
+    { title: 'end', value: () => 'e'.repeat(9) },
+  ]
+  const row = { id: 'i'.repeat(36), name: 'n'.repeat(60) }
+  expect(table([row], whole, { width: 56 })).toContain('END')
+  expect(table([row], whole, { width: 50 }).split('\n')).toEqual([
+    expect.stringMatching(/^ID +NAME$/),
+    expect.stringMatching(/^i{36} {2}n{11}…$/),
+  ])
+  expect(table([row], whole, { width: 20 })).toBe(`ID\n${row.id}`)
+})
+
+test('text from elsewhere cannot turn the direction of the terminal, and what has no width takes none', () => {
+  expect(printable('a\u202Eb\u2066c\u2069')).toBe('abc')
+  expect(textWidth('a\u200Bb\u0301é')).toBe(3)
 })
 
 test('a table that comes page by page keeps the widths of its first page; without a terminal nothing is cut', () => {

@@ -10,6 +10,7 @@ import {
   colorDepth,
   type Environment,
   environmentWithoutSettings,
+  requireClearSwitches,
   resolveConnection,
 } from '../../src/cli/settings.ts'
 
@@ -43,11 +44,23 @@ test('a flag wins over the environment, the environment over the profile, and ea
   })
 })
 
-test('without anything said the server is the local one, and an empty variable is nothing said', () => {
-  expect(resolve({}, { PASSES_URL: '', PASSES_TOKEN: '' })).toMatchObject({
+test('without anything said the server is the local one', () => {
+  expect(resolve({})).toMatchObject({
     url: { value: 'http://127.0.0.1:3000', source: 'the default' },
     token: undefined,
   })
+})
+
+test.each<[source: string, flags: ConnectionFlags, environment: Environment]>([
+  ['--token', { token: '' }, { PASSES_TOKEN: 'environment-token' }],
+  ['--url', { url: ' ' }, {}],
+  ['--profile', { profile: '' }, {}],
+  ['PASSES_TOKEN', {}, { PASSES_TOKEN: '' }],
+  ['PASSES_URL', {}, { PASSES_URL: '' }],
+  ['PASSES_PROFILE', {}, { PASSES_PROFILE: '' }],
+])('an empty %s is an error, and what is stored does not take its place', (source, flags, environment) => {
+  writeProfile(path, 'default', { url: 'https://profile.example', token: 'profile-token' })
+  expect(() => resolve(flags, environment)).toThrow(`${source} is empty`)
 })
 
 test('a stored token is never sent to another server than its own', () => {
@@ -90,6 +103,14 @@ test('a broken file of profiles is an error and is not overwritten', () => {
   )
 })
 
+test("a broken file of profiles is in nobody's way where flags say everything", () => {
+  writeProfile(path, 'default', { url: 'https://one.example', token: 'one' })
+  writeFileSync(path, '{"profiles"')
+  expect(resolve({ url: 'https://two.example', token: 'two' }).token?.value).toBe('two')
+  expect(() => resolve({ url: 'https://two.example' })).toThrow('not a file of profiles')
+  expect(() => resolve({ url: 'https://two.example', token: 'two', profile: 'default' })).toThrow('not a file')
+})
+
 test('colour and movement are for terminals; NO_COLOR takes the colour, TERM=dumb takes both', () => {
   const terminal = { isTTY: true }
   expect([canColor(terminal, {}), canAnimate(terminal, {})]).toEqual([true, true])
@@ -103,6 +124,19 @@ test('a terminal is given the colours that it takes, and none where colour is no
   expect([1, 4, 8, 24].map((depth) => colorDepth(terminal(depth), {}))).toEqual([1, 1, 8, 24])
   expect(colorDepth(terminal(24), { NO_COLOR: '1' })).toBe(1)
   expect(colorDepth({ ...terminal(24), isTTY: false }, {})).toBe(1)
+})
+
+test.each(['1', 'true', 'YES', 'y', '0', 'False', 'no', 'n', ''])(
+  '"%s" says clearly whether a switch is on',
+  (text) => {
+    const flags = { production: { type: 'boolean', env: 'SWITCH' }, other: { type: 'option', env: 'OTHER' } }
+    expect(() => requireClearSwitches(flags, { SWITCH: text, OTHER: 'on' })).not.toThrow()
+  },
+)
+
+test.each(['on', 'maybe', 'yes please'])('"%s" does not, and is refused', (text) => {
+  const flags = { production: { type: 'boolean', env: 'SWITCH' } }
+  expect(() => requireClearSwitches(flags, { SWITCH: text })).toThrow('SWITCH must be true or false')
 })
 
 test('a program that stands alone is told no setting of this one', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ApiError, ConnectionError, createClient, walk } from '../../src/client/client.ts'
+import { ApiError, ConnectionError, createClient, ForeignServerError, walk } from '../../src/client/client.ts'
 import { scriptedServer } from './fake-server.ts'
 
 const id = '018f2f5e-7c1a-7000-8000-0123456789ab'
@@ -75,6 +75,19 @@ describe('a refusal', () => {
       expect(error).toMatchObject({ status, code: 'INTERNAL_ERROR', correlationId: 'proxy-7', details: {} })
       expect(error.message).toContain(String(status))
     }
+  })
+
+  test.each([
+    [200, { a: 1 }],
+    [200, '<h1>Hello</h1>'],
+    [302, '<h1>Log in</h1>'],
+  ])('of a server that is none of ours is told from one of ours: %s %j', async (status, body) => {
+    const { client, url } = await scriptedServer([{ status, body, headers: { 'x-correlation-id': '' } }], {
+      attempts: 1,
+    })
+    const error = await failureOf(client.projects.list())
+    expect(error).toBeInstanceOf(ForeignServerError)
+    expect(error.message).toBe(`${url} is no passes server`)
   })
 
   test('never holds the token', async () => {

@@ -24,7 +24,11 @@ export async function scriptedServer(replies: Reply[], options: Partial<ClientOp
     seen.push({ method, url, headers, body: Buffer.concat(chunks).toString() })
     if (reply === 'lost') return request.socket.destroy()
     const isText = typeof reply.body === 'string'
-    response.writeHead(reply.status, { 'content-type': isText ? 'text/html' : 'application/json', ...reply.headers })
+    response.writeHead(reply.status, {
+      'content-type': isText ? 'text/html' : 'application/json',
+      ...(!isText && { 'x-correlation-id': 'c-0' }),
+      ...reply.headers,
+    })
     response.end(isText || reply.body === undefined ? reply.body : JSON.stringify(reply.body))
   })
   server.listen(0, '127.0.0.1')

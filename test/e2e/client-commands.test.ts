@@ -8,7 +8,7 @@ import { run, startServer, type TestServer } from './server.ts'
 const unknownId = '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10'
 
 /** What the environment of these tests may hold counts as not given. */
-const unset = { PASSES_URL: '', PASSES_TOKEN: '', PASSES_PROFILE: '' }
+const unset = { PASSES_URL: undefined, PASSES_TOKEN: undefined, PASSES_PROFILE: undefined }
 
 /** The environment of somebody who has no profile yet. */
 function newcomer() {

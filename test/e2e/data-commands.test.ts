@@ -12,7 +12,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await run(['workspace', 'create', '--name', 'acme', ...onDatabase])).exitCode).toBe(0)
     const made = await run(['token', 'create', '--name', 'ci', '--workspace', 'acme', '--json', ...onDatabase])
     const token = JSON.parse(String(made.stdout))
-    expect((await run(['token', 'revoke', token.id, '--workspace', 'acme', ...onDatabase])).exitCode).toBe(0)
+    expect((await run(['token', 'revoke', token.id, '--workspace', 'acme', '--yes', ...onDatabase])).exitCode).toBe(0)
     const actions = async (...args: string[]) => {
       const listed = await run(['audit', 'list', ...args, '--json', ...onDatabase])
       expect(listed.exitCode, String(listed.stderr)).toBe(0)

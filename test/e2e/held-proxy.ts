@@ -28,7 +28,10 @@ export async function startHeldProxy(target: string): Promise<HeldProxy> {
     }
     const answer = await fetch(target + request.url, { headers: request.headers as Record<string, string> })
     const body = Buffer.from(await answer.arrayBuffer())
-    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(body)
+    const correlationId = answer.headers.get('x-correlation-id')!
+    response
+      .writeHead(answer.status, { 'content-type': 'application/json', 'x-correlation-id': correlationId })
+      .end(body)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => {

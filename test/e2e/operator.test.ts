@@ -18,7 +18,7 @@ describe.each(dialects)('on %s', (dialect) => {
     })
     expect(await statusFor(server, made.token)).toBe(200)
 
-    expect(await ok(['token', 'revoke', made.id], server.database)).toEqual({ id: made.id, revoked: true })
+    expect(await ok(['token', 'revoke', made.id, '--yes'], server.database)).toEqual({ id: made.id, revoked: true })
     await vi.waitFor(async () => expect(await statusFor(server, made.token)).toBe(401), HOLDS_MS)
     const tokens = await ok(['token', 'list'], server.database)
     expect(tokens.map((token: { name: string }) => token.name)).toEqual(['first owner', 'door'])
@@ -36,7 +36,9 @@ describe.each(dialects)('on %s', (dialect) => {
     })
     const { token } = await ok(['token', 'create', '--name', 'a', '--workspace', 'acme'], database)
     expect(await statusFor(server, token)).toBe(200)
-    expect(await ok(['workspace', 'suspend', 'acme'], database)).toMatchObject({ suspendedAt: expect.any(String) })
+    expect(await ok(['workspace', 'suspend', 'acme', '--yes'], database)).toMatchObject({
+      suspendedAt: expect.any(String),
+    })
     await vi.waitFor(async () => expect(await statusFor(server, token)).toBe(403), HOLDS_MS)
     expect(await statusFor(server, server.token)).toBe(200)
     expect(await ok(['workspace', 'resume', workspace.id], database)).toMatchObject({ suspendedAt: null })
@@ -106,8 +108,10 @@ test('wrong usage exits 2, what cannot be done exits 1, and with --json stdout h
     [['token', 'create', '--name', 'x', '--scope', 'everything'], 2, 'USAGE'],
     [['token', 'create', '--name', 'x', '--expires-in', 'soon'], 2, 'USAGE'],
     [['token', 'create', '--name', 'x', '--workspace', 'nobody'], 1, 'SETUP'],
-    [['token', 'revoke', '0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27'], 1, 'SETUP'],
-    [['workspace', 'suspend', 'nobody'], 1, 'SETUP'],
+    [['token', 'revoke', '0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27'], 2, 'USAGE'],
+    [['token', 'revoke', '0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27', '--yes'], 1, 'SETUP'],
+    [['workspace', 'suspend', 'nobody'], 2, 'USAGE'],
+    [['workspace', 'suspend', 'nobody', '--yes'], 1, 'SETUP'],
     [['workspace', 'create', '--name', 'default'], 1, 'SETUP'],
     [['migrate', '--database', 'mysql://x'], 1, 'SETUP'],
   ]

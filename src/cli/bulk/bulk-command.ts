@@ -39,10 +39,13 @@ export abstract class BulkCommand extends ClientCommand {
     { file, flags, done }: { file: string; flags: BulkFlags; done: Done },
   ) {
     const stop = new AbortController()
-    const release = onInterrupt(() => {
-      stop.abort()
-      this.note('\nStopping: waiting for what is in flight (Ctrl-C again to stop at once)')
-    })
+    const release = onInterrupt(
+      () => {
+        stop.abort()
+        this.note('\nStopping: waiting for what is in flight (Ctrl-C again to stop at once)')
+      },
+      () => this.note(`\nStopped at once; ${goOn(file)}`),
+    )
     let hasBegun = false
     try {
       const { runFile } = await import('./bulk-file.ts')

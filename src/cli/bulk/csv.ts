@@ -19,22 +19,28 @@ export interface CsvFile {
   rows: AsyncIterable<CsvRow>
 }
 
-/** A row longer than this is taken for a quote that was never closed. */
+/** A row longer than this most likely is a quote that was never closed. */
 const MAX_ROW_BYTES = 1024 * 1024
 const MAX_HEADER_BYTES = 64 * 1024
 
 /**
  * Reads CSV as a stream: memory does not grow with the file. Rows without any content are left out.
- * @throws CliError for an empty input, one that is not UTF-8, or a quote that never closes.
+ * @throws CliError for an empty input, one that is not UTF-8, a quote that never closes, or a huge row.
  */
 export async function openCsv(source: AsyncIterable<Uint8Array>): Promise<CsvFile> {
   const chunks = source[Symbol.asyncIterator]()
   const head = await readHead(chunks)
   const dialect = detectDialect(head)
+  // What was read before a failure, whether or not anybody took it: the place of the failure is behind it.
+  const last: LastRead = { line: 0 }
   const parser = parse({
     bom: true,
     delimiter: dialect.delimiter,
     info: true,
+    on_record: (record, { lines }) => {
+      last.line = lines
+      return record
+    },
     max_record_size: MAX_ROW_BYTES,
     raw: true,
     record_delimiter: dialect.newline === '\r' ? '\r' : ['\r\n', '\n'],
@@ -46,10 +52,14 @@ export async function openCsv(source: AsyncIterable<Uint8Array>): Promise<CsvFil
   // Errors of the source reach the reader through the parser, which pipeline destroys with them.
   pipeline(Readable.from(joined(head, chunks)), parser, () => undefined)
   const records = parser[Symbol.asyncIterator]() as AsyncIterator<ParsedRecord>
-  const first = await readable(() => records.next())
+  const first = await readable(() => records.next(), last)
   if (first.done) throw new CliError('The file is empty: its first line must name the columns')
   const header = first.value.record.map((name) => name.trim())
-  return { dialect, header, rows: rowsOf(records, header.length) }
+  return { dialect, header, rows: rowsOf(records, header.length, last) }
+}
+
+interface LastRead {
+  line: number
 }
 
 interface ParsedRecord {
@@ -58,10 +68,10 @@ interface ParsedRecord {
   info: { lines: number; bytes: number }
 }
 
-async function* rowsOf(records: AsyncIterator<ParsedRecord>, columns: number): AsyncGenerator<CsvRow> {
+async function* rowsOf(records: AsyncIterator<ParsedRecord>, columns: number, last: LastRead): AsyncGenerator<CsvRow> {
   try {
     for (;;) {
-      const next = await readable(() => records.next())
+      const next = await readable(() => records.next(), last)
       if (next.done) return
       const { record, raw, info } = next.value
       yield { cells: record, line: info.lines, bytes: info.bytes, problem: problemOf(record, raw, columns) }
@@ -86,20 +96,22 @@ function problemOf(cells: string[], raw: string, columns: number): string | unde
   return `Has ${cells.length} cells where the header has ${columns}${behind}`
 }
 
-async function readable<T>(read: () => Promise<T>): Promise<T> {
+async function readable<T>(read: () => Promise<T>, last: LastRead): Promise<T> {
   try {
     return await read()
   } catch (error) {
     if (!(error instanceof CsvError)) throw error
-    // Counted with the header, so it is the number of the row after the last good one, without it.
-    const { records } = error as CsvError & { records?: number }
-    throw new CliError(`Row ${records} (not counting the header) cannot be read: a quote in it is never closed`, {
+    const isHuge = error.code === 'CSV_MAX_RECORD_SIZE'
+    const why = isHuge ? 'is longer than 1 MiB: a quote that is never closed, or a huge cell' : NEVER_CLOSED
+    throw new CliError(`The row that begins in line ${last.line + 1} ${why}`, {
       code: error.code,
       hint: 'mend the file and run again with --restart: what is done is not done twice.',
       cause: error,
     })
   }
 }
+
+const NEVER_CLOSED = 'cannot be read: a quote in it is never closed'
 
 /** Enough of the input to see the whole header. */
 async function readHead(chunks: AsyncIterator<Uint8Array>): Promise<Buffer> {

@@ -63,18 +63,20 @@ export async function fingerprint(path: string): Promise<JournalHead['file']> {
 
 /**
  * Opens the journal of a run, or begins one. One line an entry, only ever appended; a last line that a crash tore is
- * cut off. A journal of other work is replaced where that work is complete.
+ * cut off. A journal of other work is replaced where that work is complete or never came to a first row.
  * @throws CliError where it holds unfinished work of another kind and `restart` is not set.
  */
 export async function openJournal(path: string, head: JournalHead, options: { restart: boolean }): Promise<Journal> {
   const found = options.restart ? undefined : await readJournal(path)
   const difference = found && differenceOf(found.head, head)
   const last = found?.entries.at(-1) ?? atStart
-  if (difference && !last.complete) {
+  if (difference && last.rows > 0 && !last.complete) {
+    const anew = 'start anew with --restart: what is done is not done twice.'
     throw new CliError(`${path} holds an unfinished run ${difference}`, {
       code: 'JOURNAL_MISMATCH',
       details: { journal: path },
-      hint: 'go on with the command of that run, or start anew with --restart: what is done is not done twice.',
+      // No command goes on over a file that is no more.
+      hint: difference === OTHER_FILE ? anew : `go on with the command of that run, or ${anew}`,
     })
   }
   if (!found || difference) return beginJournal(path, head)
@@ -162,10 +164,12 @@ function isHead(value: unknown): value is JournalHead {
   return typeof value === 'object' && value !== null && 'format' in value && value.format === 1
 }
 
+const OTHER_FILE = 'over another version of this file'
+
 function differenceOf(found: JournalHead, wanted: JournalHead): string | undefined {
   const file = found.file
   if (file.bytes !== wanted.file.bytes || file.modified !== wanted.file.modified || file.start !== wanted.file.start) {
-    return 'over another version of this file'
+    return OTHER_FILE
   }
   if (found.server !== wanted.server) return `against another server (${found.server})`
   if (found.workspaceId !== wanted.workspaceId) return 'in another workspace'

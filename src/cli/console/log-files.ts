@@ -74,7 +74,10 @@ export function removeLog(folder: string, name: string): void {
   rmSync(join(folder, name), { force: true })
 }
 
-/** Whether the console that wrote a log may still be writing. One on another machine cannot be seen, so it may. */
+/**
+ * Whether the console that wrote a log may still be writing. One on another machine cannot be seen, so it may; and so
+ * may one whose number another program has by now, whose log then only stays longer.
+ */
 export function mayBeWritten(name: string): boolean {
   const [, host, pid] = /^log-(.*)-(\d+)-[0-9a-f]+\.ndjson$/.exec(name) ?? []
   if (host !== safeHostname()) return true

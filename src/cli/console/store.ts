@@ -10,12 +10,12 @@ interface ListedScan {
 
 /**
  * What the consoles of one door on this machine must not forget: verdicts that the server has not got yet, and scans
- * that the stored list does not know of. It outlives them; a console takes over what a dead one left.
+ * that the stored list does not know of. It outlives them; a console uploads whatever waits, its own or not.
  */
 export interface DoorStore {
   /** On the disk when it returns. */
   append(...records: LogRecord[]): void
-  /** Verdicts that wait for the server, oldest first: of this console and of those that ended. */
+  /** Verdicts that wait for the server, oldest first, whichever console made them. */
   pending(): OfflineVerdict[]
   /** Accepted scans of a pass, oldest first: those of the list of that moment, with what happened since. */
   acceptedScans(passId: string, listed: readonly ListedScan[], generatedAt: string): AcceptedScan[]
@@ -55,9 +55,8 @@ export function openStore(folder: string): DoorStore {
     refresh()
     const uploads = uploadsOf(logs)
     return (
-      [...logs]
-        .filter(([name]) => name === own.name || !mayBeWritten(name))
-        .flatMap(([, log]) => [...log.verdicts.values()])
+      [...logs.values()]
+        .flatMap((log) => [...log.verdicts.values()])
         .filter((verdict) => !uploads.has(verdict.externalRef))
         // The references are ids that ascend with time.
         .toSorted((a, b) => (a.externalRef < b.externalRef ? -1 : 1))

@@ -25,6 +25,9 @@ const SIGN_COLUMNS = 60
 /** Older than that, it belongs to somebody who has gone in. */
 const FRESH_MS = 10_000
 
+/** Clocks of a door and its server may differ by so much. */
+const SKEW_MS = 600_000
+
 export interface VerdictSize {
   width: number
   height: number
@@ -83,9 +86,13 @@ function textsOf(
 }
 
 /** On the steward's own clock, beside the message in the zone of the pass. */
-function lastUse({ result, lastAcceptedAt }: Outcome, now: Date): string[] {
+function lastUse({ result, lastAcceptedAt, readAt, scannedAt }: Outcome, now: Date): string[] {
   if (lastAcceptedAt === null || result === 'accepted' || result === 'reversal') return []
-  return [`last let in ${clockTime(lastAcceptedAt)}, ${age(lastAcceptedAt, now)} ago`]
+  const text = `last let in ${clockTime(lastAcceptedAt)}`
+  // Under another date both moments are of that date, and their distance from now says nothing.
+  const isShifted = Math.abs(Date.parse(scannedAt) - Date.parse(readAt)) > SKEW_MS
+  if (isShifted || Date.parse(lastAcceptedAt) > now.getTime()) return [text]
+  return [`${text}, ${age(lastAcceptedAt, now)} ago`]
 }
 
 function source({ verified }: Outcome): string | null {

@@ -39,11 +39,12 @@ export function planColumns(
       .map(({ name, label }) => `There is no column ${name} (${label}), which the template requires`),
     ...headerProblems(header, variables),
   ]
+  const unknown = [...new Set(variables.map(({ name }) => name))].filter((name) => !names.has(name))
   if (problems.length > 0) {
+    if (unknown.length > 0) problems.push(`Columns that the template does not know: ${unknown.join(', ')}`)
     const hint = 'passes template schema TEMPLATE_ID shows every variable.'
     throw badHeader('The header of the file does not fit the template', problems, header, hint)
   }
-  const unknown = variables.filter(({ name }) => !names.has(name)).map(({ name }) => name)
   return {
     header,
     externalId: header.indexOf(externalIdColumn),

@@ -1,7 +1,7 @@
-import { Args } from '@oclif/core'
+import { idArg } from '../id-argument.ts'
 
-export const projectArg = { project: Args.string({ description: 'Id of the project.', required: true }) }
+export const projectArg = { project: idArg('project') }
 export const broadcastArgs = {
   ...projectArg,
-  broadcast: Args.string({ description: 'Id of the broadcast.', required: true }),
+  broadcast: idArg('broadcast'),
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Flags } from '@oclif/core'
 import { type MessageCreate, Platform } from '../../core/contract/notifications.ts'
-import { parseWhen } from './when.ts'
+import { parseMoment } from '../moment.ts'
 
 /** Flags of what is sent, to whom and when. */
 export const messageFlags = {
@@ -30,6 +30,6 @@ export function messageBody(flags: MessageFlags, now: Date): MessageCreate {
     idempotencyKey: randomUUID(),
     options: flags.header === undefined ? {} : { google: { header: flags.header } },
     ...(flags.platform && { platforms: flags.platform as Platform[] }),
-    ...(flags.at !== undefined && { sendAt: parseWhen(flags.at, now).toISOString() }),
+    ...(flags.at !== undefined && { sendAt: parseMoment(flags.at, now).toISOString() }),
   }
 }

@@ -3,6 +3,7 @@ import { PassStatus } from '../../core/contract/pass-status.ts'
 import { passes } from '../../core/contract/passes.ts'
 import type { RouteCall } from '../../core/route.ts'
 import { filterFlag, projectFilter, projectQuery } from '../list.ts'
+import { pastFlag } from '../moment.ts'
 
 type Query = NonNullable<RouteCall<typeof passes.list>['query']>
 
@@ -32,8 +33,8 @@ export const passFilterFlags = {
   })(),
   revision: filterFlag(`Revision: ${number}.`),
   'template-version': filterFlag(`Version of the template: ${number}.`),
-  'created-from': Flags.string({ summary: 'Created at this moment or later, such as 2027-05-31T00:00:00Z.' }),
-  'created-to': Flags.string({ summary: 'Created at this moment or earlier.' }),
+  'created-from': pastFlag('Created at this moment or later: 2027-05-31T00:00:00Z, or 12h for twelve hours ago.'),
+  'created-to': pastFlag('Created at this moment or earlier.'),
   'sort-by': Flags.option({ summary: 'What to sort by (createdAt).', options: shape.sortBy.unwrap().options })(),
   'sort-dir': Flags.option({ summary: 'Ascending or descending (desc).', options: shape.sortDir.unwrap().options })(),
 }

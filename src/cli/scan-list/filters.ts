@@ -3,6 +3,7 @@ import { LedgerReason, ScanResult } from '../../core/contract/scan-shapes.ts'
 import type { scans } from '../../core/contract/scans.ts'
 import type { RouteCall } from '../../core/route.ts'
 import { filterFlag } from '../list.ts'
+import { pastFlag } from '../moment.ts'
 
 type Query = NonNullable<RouteCall<typeof scans.list>['query']>
 
@@ -11,8 +12,8 @@ export const ledgerFlags = {
   project: filterFlag('Only scans of passes of the project with this id.'),
   template: filterFlag('Only scans of passes issued from the template with this id.'),
   context: filterFlag('Only scans in this context, such as an event day.'),
-  from: Flags.string({ summary: 'Scanned at this moment or later, such as 2027-05-31T00:00:00Z.' }),
-  to: Flags.string({ summary: 'Scanned at this moment or earlier.' }),
+  from: pastFlag('Scanned at this moment or later: 2027-05-31T00:00:00Z, or 12h for twelve hours ago.'),
+  to: pastFlag('Scanned at this moment or earlier.'),
 }
 
 /** Every filter of the list of scans but for the pass, which may be named by its external id. */

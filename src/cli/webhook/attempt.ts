@@ -34,7 +34,10 @@ export function requireSuccess({ status, lastResponseCode, lastError, ...deliver
   const reason = lastResponseCode === null ? (lastError ?? 'no answer') : `the endpoint answered ${lastResponseCode}`
   throw new CliError(`The delivery failed: ${reason}`, {
     code: 'DELIVERY_FAILED',
-    hint: `mend the endpoint; passes webhook redeliver ${delivery.id} sends it once more.`,
+    hint:
+      lastResponseCode === 410
+        ? `it says that it is gone, so nothing is sent there any more; passes webhook enable ${delivery.webhookId} once it is back.`
+        : `mend the endpoint; passes webhook redeliver ${delivery.id} sends it once more.`,
     details: { ...facts, status, lastResponseCode, lastError },
   })
 }

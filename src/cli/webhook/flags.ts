@@ -1,7 +1,8 @@
-import { Args, Flags } from '@oclif/core'
+import { Flags } from '@oclif/core'
 import { subscribableEvents } from '../../core/events.ts'
+import { idArg } from '../id-argument.ts'
 
-export const webhookArgs = { id: Args.string({ description: 'Id of the webhook.', required: true }) }
+export const webhookArgs = { id: idArg('webhook') }
 
 /** The events of an endpoint. */
 export function eventFlag(summary: string) {

@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core'
-import { parsePast } from '../../cli/audit/moment.ts'
 import { BaseCommand, terminalWidth } from '../../cli/base-command.ts'
 import { filterFlag, listFlags, listPages, moreHint } from '../../cli/list.ts'
+import { pastFlag } from '../../cli/moment.ts'
 import { count } from '../../cli/output.ts'
 import { databaseFlags } from '../../cli/server-flags.ts'
 import { writeOut } from '../../cli/write-out.ts'
@@ -32,8 +32,8 @@ export default class AuditList extends BaseCommand {
     actor: filterFlag('Only what this token did (id or name), or operator for the command line.'),
     action: filterFlag('Only this action, such as pass.void, or all that is done to a kind, such as webhook.'),
     target: Flags.string({ summary: 'Only what was done to the row with this id.' }),
-    since: Flags.string({ summary: 'At this moment or later: 2027-05-31T00:00:00Z, or 12h or 30d ago.' }),
-    until: Flags.string({ summary: 'At this moment or earlier.' }),
+    since: pastFlag('At this moment or later: 2027-05-31T00:00:00Z, or 12h for twelve hours ago.'),
+    until: pastFlag('At this moment or earlier.'),
     ...listFlags,
     csv: Flags.boolean({ summary: 'Write CSV.', exclusive: ['json'] }),
   }
@@ -44,10 +44,9 @@ export default class AuditList extends BaseCommand {
     const { listAudit, resolveSearch } = await import('../../server/list-audit.ts')
     const { auditCsv, auditTable } = await import('../../cli/audit/formats.ts')
     const { jsonLines } = await import('../../cli/page-format.ts')
-    const now = new Date()
     const { workspace, actor: actors, action: actions, target } = flags
-    const since = flags.since === undefined ? undefined : parsePast(flags.since, '--since', now)
-    const until = flags.until === undefined ? undefined : parsePast(flags.until, '--until', now)
+    const since = flags.since === undefined ? undefined : new Date(flags.since)
+    const until = flags.until === undefined ? undefined : new Date(flags.until)
     const isWhole = this.jsonEnabled() && !flags.all
     const write = this.jsonEnabled() ? jsonLines : flags.csv ? auditCsv() : auditTable(terminalWidth())
     return withStore(flags.database, async (store) => {

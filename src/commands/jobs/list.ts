@@ -35,7 +35,7 @@ export default class JobsList extends BaseCommand {
     }
     if (failed.length > 0) {
       const columns = [
-        { title: 'Failed job', value: (job: (typeof failed)[number]) => job.id },
+        { title: 'Failed job', value: (job: (typeof failed)[number]) => job.id, whole: true as const },
         { title: 'Kind', value: (job: (typeof failed)[number]) => job.kind },
         { title: 'Subject', value: (job: (typeof failed)[number]) => job.subject },
         { title: 'Error', value: (job: (typeof failed)[number]) => job.error },

@@ -1,5 +1,6 @@
 import { Flags } from '@oclif/core'
 import { ClientCommand } from '../../cli/client-command.ts'
+import { idOf } from '../../cli/id-argument.ts'
 import { showPass } from '../../cli/show.ts'
 import { splitVariable, variableFlag } from '../../cli/variables.ts'
 
@@ -12,7 +13,7 @@ export default class PassCreate extends ClientCommand {
     '<%= config.bin %> pass create --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --external-id T-2 --label Grace --var seat=12A --var hall="Hall 2"',
   ]
   static override flags = {
-    template: Flags.string({ summary: 'Id of the template.', required: true }),
+    template: Flags.string({ summary: 'Id of the template.', required: true, parse: idOf('template') }),
     'external-id': Flags.string({ summary: 'Your own key of the pass, unique in the workspace.', required: true }),
     label: Flags.string({ summary: 'Name of the holder.', required: true }),
     var: variableFlag,

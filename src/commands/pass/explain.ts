@@ -2,6 +2,7 @@ import { Flags } from '@oclif/core'
 import { terminalWidth } from '../../cli/base-command.ts'
 import { ClientCommand } from '../../cli/client-command.ts'
 import { showExplanation } from '../../cli/explanation.ts'
+import { pastFlag } from '../../cli/moment.ts'
 import { getPassId, passArgs, passFlags } from '../../cli/pass-argument.ts'
 import { canColor } from '../../cli/settings.ts'
 
@@ -17,7 +18,7 @@ export default class PassExplain extends ClientCommand {
   static override args = passArgs
   static override flags = {
     ...passFlags,
-    at: Flags.string({ summary: 'At this moment, such as 2027-05-31T19:30:00Z (now).' }),
+    at: pastFlag('At this moment: 2027-05-31T19:30:00Z, "in 2h", or 2h for two hours ago (now).'),
     context: Flags.string({ summary: 'In this scan context, such as an event day.' }),
   }
 

@@ -1,5 +1,6 @@
-import { Args, Flags } from '@oclif/core'
+import { Flags } from '@oclif/core'
 import { ClientCommand } from '../../cli/client-command.ts'
+import { idArg } from '../../cli/id-argument.ts'
 import { confirm } from '../../cli/prompt.ts'
 
 export default class ProjectDelete extends ClientCommand {
@@ -9,7 +10,7 @@ export default class ProjectDelete extends ClientCommand {
     '<%= config.bin %> project delete 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10',
     '<%= config.bin %> project delete 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --yes --json',
   ]
-  static override args = { id: Args.string({ description: 'Id of the project.', required: true }) }
+  static override args = { id: idArg('project') }
   static override flags = { yes: Flags.boolean({ summary: 'Do it without asking.' }) }
 
   async run() {

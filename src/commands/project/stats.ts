@@ -1,5 +1,5 @@
-import { Args } from '@oclif/core'
 import { ClientCommand } from '../../cli/client-command.ts'
+import { idArg } from '../../cli/id-argument.ts'
 import { count, details } from '../../cli/output.ts'
 
 export default class ProjectStats extends ClientCommand {
@@ -8,7 +8,7 @@ export default class ProjectStats extends ClientCommand {
     '<%= config.bin %> project stats 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10',
     '<%= config.bin %> project stats 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --json',
   ]
-  static override args = { id: Args.string({ description: 'Id of the project.', required: true }) }
+  static override args = { id: idArg('project') }
 
   async run() {
     const { args, flags } = await this.parse(ProjectStats)

@@ -1,5 +1,6 @@
-import { Args, Flags } from '@oclif/core'
+import { Flags } from '@oclif/core'
 import { ClientCommand } from '../../cli/client-command.ts'
+import { idArg } from '../../cli/id-argument.ts'
 import { showProject } from '../../cli/show.ts'
 import { ProjectColor } from '../../core/contract/projects.ts'
 
@@ -10,7 +11,7 @@ export default class ProjectUpdate extends ClientCommand {
     '<%= config.bin %> project update 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --name "Autumn fair"',
     '<%= config.bin %> project update 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --color orange --description ""',
   ]
-  static override args = { id: Args.string({ description: 'Id of the project.', required: true }) }
+  static override args = { id: idArg('project') }
   static override flags = {
     name: Flags.string({ summary: 'New name.', atLeastOne: ['name', 'description', 'color'] }),
     description: Flags.string({ summary: 'New description.' }),

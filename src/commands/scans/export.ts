@@ -29,6 +29,9 @@ export default class ScansExport extends ClientCommand {
   ]
   static override flags = {
     ...scanFilterFlags,
+    // Called again to go on, it must mean the same moments.
+    from: Flags.string({ summary: 'Scanned at this moment or later, such as 2027-05-31T00:00:00Z.' }),
+    to: Flags.string({ summary: 'Scanned at this moment or earlier.' }),
     format: Flags.option({
       summary: 'csv (one header, metadata as JSON) or jsonl (one scan a line; also what --json writes).',
       options: ['csv', 'jsonl'] as const,

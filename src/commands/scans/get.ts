@@ -1,5 +1,5 @@
-import { Args } from '@oclif/core'
 import { ClientCommand } from '../../cli/client-command.ts'
+import { idArg } from '../../cli/id-argument.ts'
 import { showScan } from '../../cli/scan-list/show.ts'
 
 export default class ScansGet extends ClientCommand {
@@ -8,7 +8,7 @@ export default class ScansGet extends ClientCommand {
     '<%= config.bin %> scans get 0198c7a9-4c11-7e20-b1d7-2f3a4b5c6d7e',
     '<%= config.bin %> scans get 0198c7a9-4c11-7e20-b1d7-2f3a4b5c6d7e --json',
   ]
-  static override args = { id: Args.string({ description: 'Id of the scan.', required: true }) }
+  static override args = { id: idArg('scan') }
 
   async run() {
     const { args, flags } = await this.parse(ScansGet)

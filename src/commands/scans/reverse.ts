@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { Args, Flags } from '@oclif/core'
+import { Flags } from '@oclif/core'
 import { ClientCommand } from '../../cli/client-command.ts'
+import { idArg } from '../../cli/id-argument.ts'
 import { confirm } from '../../cli/prompt.ts'
 
 export default class ScansReverse extends ClientCommand {
@@ -12,7 +13,7 @@ export default class ScansReverse extends ClientCommand {
     '<%= config.bin %> scans reverse 0198c7a9-4c11-7e20-b1d7-2f3a4b5c6d7e --reason "wrong person"',
     '<%= config.bin %> scans reverse 0198c7a9-4c11-7e20-b1d7-2f3a4b5c6d7e --yes --json',
   ]
-  static override args = { id: Args.string({ description: 'Id of the scan.', required: true }) }
+  static override args = { id: idArg('scan') }
   static override flags = {
     reason: Flags.string({ summary: 'Why, up to 255 characters.' }),
     'external-ref': Flags.string({ summary: 'Your own key of the reversal: sent twice, it is done once.' }),

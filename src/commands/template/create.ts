@@ -1,5 +1,6 @@
 import { Flags } from '@oclif/core'
 import { ClientCommand } from '../../cli/client-command.ts'
+import { idOf } from '../../cli/id-argument.ts'
 import { showTemplate } from '../../cli/show.ts'
 import { PassType } from '../../core/contract/definition.ts'
 
@@ -14,7 +15,7 @@ export default class TemplateCreate extends ClientCommand {
     name: Flags.string({ summary: 'Name, up to 255 characters.', required: true }),
     'pass-type': Flags.option({ summary: 'Kind of pass.', options: PassType.options, required: true })(),
     description: Flags.string({ summary: 'Description, up to 2000 characters.' }),
-    project: Flags.string({ summary: 'Id of the project that its passes go to.' }),
+    project: Flags.string({ summary: 'Id of the project that its passes go to.', parse: idOf('project') }),
   }
 
   async run() {

@@ -1,5 +1,5 @@
-import { Args } from '@oclif/core'
 import { ClientCommand } from '../../cli/client-command.ts'
+import { idArg } from '../../cli/id-argument.ts'
 import { showTemplate } from '../../cli/show.ts'
 
 export default class TemplateGet extends ClientCommand {
@@ -8,7 +8,7 @@ export default class TemplateGet extends ClientCommand {
     '<%= config.bin %> template get 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
     '<%= config.bin %> template get 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --json',
   ]
-  static override args = { id: Args.string({ description: 'Id of the template.', required: true }) }
+  static override args = { id: idArg('template') }
 
   async run() {
     const { args, flags } = await this.parse(TemplateGet)

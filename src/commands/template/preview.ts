@@ -1,8 +1,9 @@
 import { writeFile } from 'node:fs/promises'
-import { Args, Flags } from '@oclif/core'
+import { Flags } from '@oclif/core'
 import { terminalWidth } from '../../cli/base-command.ts'
 import type { CardJson } from '../../cli/card/picture.ts'
 import { ClientCommand } from '../../cli/client-command.ts'
+import { idArg } from '../../cli/id-argument.ts'
 import { colorDepth } from '../../cli/settings.ts'
 import { getVersion } from '../../cli/template-version.ts'
 
@@ -21,7 +22,7 @@ export default class TemplatePreview extends ClientCommand {
       command: '<%= config.bin %> template preview 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --version 2 --html ticket.html',
     },
   ]
-  static override args = { id: Args.string({ description: 'Id of the template.', required: true }) }
+  static override args = { id: idArg('template') }
   static override flags = {
     version: Flags.integer({ summary: 'Number of the version; the newest by default.', min: 1 }),
     html: Flags.string({ summary: 'Write both phones as a page to this file.' }),

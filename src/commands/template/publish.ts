@@ -1,5 +1,6 @@
-import { Args, Flags } from '@oclif/core'
+import { Flags } from '@oclif/core'
 import { ClientCommand } from '../../cli/client-command.ts'
+import { idArg } from '../../cli/id-argument.ts'
 import { getVersion } from '../../cli/template-version.ts'
 
 export default class TemplatePublish extends ClientCommand {
@@ -12,7 +13,7 @@ export default class TemplatePublish extends ClientCommand {
     },
     '<%= config.bin %> template publish 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --version 3',
   ]
-  static override args = { id: Args.string({ description: 'Id of the template.', required: true }) }
+  static override args = { id: idArg('template') }
   static override flags = { version: Flags.integer({ summary: 'Number of the version; the newest draft by default.' }) }
 
   async run() {

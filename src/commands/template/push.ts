@@ -1,5 +1,6 @@
 import { Args, Flags } from '@oclif/core'
 import { ClientCommand } from '../../cli/client-command.ts'
+import { idOf } from '../../cli/id-argument.ts'
 import { details } from '../../cli/output.ts'
 import { programName } from '../../cli/program.ts'
 import { pushTemplate } from '../../cli/template-push.ts'
@@ -22,8 +23,8 @@ export default class TemplatePush extends ClientCommand {
   ]
   static override args = { file: Args.string({ description: 'The template file, JSON.', required: true }) }
   static override flags = {
-    template: Flags.string({ summary: 'Id of the template to change.' }),
-    project: Flags.string({ summary: 'Id of the project that its passes go to.' }),
+    template: Flags.string({ summary: 'Id of the template to change.', parse: idOf('template') }),
+    project: Flags.string({ summary: 'Id of the project that its passes go to.', parse: idOf('project') }),
     publish: Flags.boolean({ summary: 'Publish the version as well.' }),
   }
 

@@ -1,5 +1,5 @@
-import { Args } from '@oclif/core'
 import { ClientCommand } from '../../cli/client-command.ts'
+import { idArg } from '../../cli/id-argument.ts'
 
 export default class TemplateSchema extends ClientCommand {
   static override summary = 'Print the JSON Schema of the variables that a template takes.'
@@ -9,7 +9,7 @@ export default class TemplateSchema extends ClientCommand {
     '<%= config.bin %> template schema 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
     '<%= config.bin %> template schema 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 > ticket.schema.json',
   ]
-  static override args = { id: Args.string({ description: 'Id of the template.', required: true }) }
+  static override args = { id: idArg('template') }
 
   async run() {
     const { args, flags } = await this.parse(TemplateSchema)

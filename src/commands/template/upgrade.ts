@@ -2,6 +2,7 @@ import { Flags } from '@oclif/core'
 import { showReasons, showUpgrade, type UpgradeSummary } from '../../cli/changes/upgrade-summary.ts'
 import { ClientCommand } from '../../cli/client-command.ts'
 import { InterruptedError } from '../../cli/errors.ts'
+import { idOf } from '../../cli/id-argument.ts'
 import { onInterrupt } from '../../cli/interrupt.ts'
 import { count } from '../../cli/output.ts'
 import { commandLine } from '../../cli/program.ts'
@@ -40,7 +41,7 @@ export default class TemplateUpgrade extends ClientCommand {
     },
   ]
   static override flags = {
-    template: Flags.string({ summary: 'Id of the template whose passes move.' }),
+    template: Flags.string({ summary: 'Id of the template whose passes move.', parse: idOf('template') }),
     project: Flags.string({ summary: 'Id of the project whose passes move; none for passes without one.' }),
     to: templateVersionFlag({ summary: 'The version (latest); a number needs --template.', default: 'latest' }),
     status: Flags.option({

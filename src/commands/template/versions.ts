@@ -1,6 +1,6 @@
-import { Args } from '@oclif/core'
 import { terminalWidth } from '../../cli/base-command.ts'
 import { ClientCommand } from '../../cli/client-command.ts'
+import { idArg } from '../../cli/id-argument.ts'
 import { table } from '../../cli/output.ts'
 
 export default class TemplateVersions extends ClientCommand {
@@ -9,7 +9,7 @@ export default class TemplateVersions extends ClientCommand {
     '<%= config.bin %> template versions 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
     '<%= config.bin %> template versions 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --json',
   ]
-  static override args = { id: Args.string({ description: 'Id of the template.', required: true }) }
+  static override args = { id: idArg('template') }
 
   async run() {
     const { args, flags } = await this.parse(TemplateVersions)

@@ -1,7 +1,8 @@
 import { Flags } from '@oclif/core'
 import { BaseCommand } from '../../cli/base-command.ts'
+import { parseDuration } from '../../cli/moment.ts'
 import { details } from '../../cli/output.ts'
-import { databaseFlags, parseDuration } from '../../cli/server-flags.ts'
+import { databaseFlags } from '../../cli/server-flags.ts'
 import { scopes } from '../../core/route.ts'
 
 export default class TokenCreate extends BaseCommand {
@@ -29,10 +30,10 @@ export default class TokenCreate extends BaseCommand {
   async run() {
     const { flags } = await this.parse(TokenCreate)
     const lifetime = flags['expires-in'] === undefined ? undefined : parseDuration(flags['expires-in'], '--expires-in')
-    const { auditOperator, getOrCreateWorkspace, withStore } = await import('../../server/operator.ts')
+    const { auditOperator, getOrCreateWorkspace, withNewStore } = await import('../../server/operator.ts')
     const { createToken } = await import('../../server/tokens.ts')
     const now = new Date()
-    return withStore(flags.database, async (store) => {
+    return withNewStore(flags.database, async (store) => {
       const workspace = await getOrCreateWorkspace(store, flags.workspace, now)
       const expiresAt = lifetime === undefined ? null : new Date(now.getTime() + lifetime * 1000)
       const options = { name: flags.name, role: flags.role, scopes: flags.scope, expiresAt }

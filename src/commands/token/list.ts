@@ -21,7 +21,7 @@ export default class TokenList extends BaseCommand {
       table(
         tokens,
         [
-          { title: 'Id', value: (token) => token.id },
+          { title: 'Id', value: (token) => token.id, whole: true },
           { title: 'Name', value: (token) => token.name },
           { title: 'Role', value: (token) => token.role },
           { title: 'Last used', value: (token) => token.lastUsedAt?.toISOString() ?? 'never' },

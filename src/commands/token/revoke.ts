@@ -1,18 +1,20 @@
 import { Args, Flags } from '@oclif/core'
 import { BaseCommand } from '../../cli/base-command.ts'
+import { confirm } from '../../cli/prompt.ts'
 import { databaseFlags } from '../../cli/server-flags.ts'
 
 export default class TokenRevoke extends BaseCommand {
   static override summary = 'Revoke an access token.'
-  static override description = 'Running servers refuse it within two seconds.'
+  static override description = 'Running servers refuse it within two seconds. Asks first; elsewhere give --yes.'
   static override examples = [
     '<%= config.bin %> token revoke 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
-    '<%= config.bin %> token revoke 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --workspace acme',
+    '<%= config.bin %> token revoke 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --workspace acme --yes',
   ]
   static override args = { id: Args.string({ description: 'Id of the token (passes token list).', required: true }) }
   static override flags = {
     ...databaseFlags,
     workspace: Flags.string({ summary: 'Name or id of the workspace.', default: 'default' }),
+    yes: Flags.boolean({ summary: 'Do it without asking.' }),
   }
 
   async run() {
@@ -20,6 +22,7 @@ export default class TokenRevoke extends BaseCommand {
     const { auditOperator, getWorkspace, OperatorError, withStore } = await import('../../server/operator.ts')
     return withStore(flags.database, async (store) => {
       const workspace = await getWorkspace(store, flags.workspace)
+      await confirm(`Revoke ${args.id} in ${workspace.name}?`, { yes: flags.yes ?? false, noInput: flags['no-input'] })
       const id = /^[0-9a-f-]{36}$/i.test(args.id) ? args.id.toLowerCase() : undefined
       const now = new Date()
       const revoked = await store.transaction(async (tx) => {

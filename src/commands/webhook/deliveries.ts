@@ -1,6 +1,7 @@
 import { Args, Flags } from '@oclif/core'
 import { terminalWidth } from '../../cli/base-command.ts'
 import { ClientCommand } from '../../cli/client-command.ts'
+import { idOf } from '../../cli/id-argument.ts'
 import { filterFlag, listFlags, listPage, moreHint } from '../../cli/list.ts'
 import { table } from '../../cli/output.ts'
 import { deliveryColumns, showDelivery } from '../../cli/webhook/show.ts'
@@ -28,7 +29,9 @@ export default class WebhookDeliveries extends ClientCommand {
       command: '<%= config.bin %> webhook deliveries 0198c7a5-2b6e-7f0a-8c1d-94e3f5a6b7c8',
     },
   ]
-  static override args = { id: Args.string({ description: 'Id of a delivery, to show this one.' }) }
+  static override args = {
+    id: Args.string({ description: 'Id of a delivery, to show this one.', parse: idOf('delivery') }),
+  }
   static override flags = {
     webhook: filterFlag('Only those to this webhook.'),
     event: Flags.option({ options: eventTypes, ...alternatives })({ summary: 'Only those of this event. Repeatable.' }),

@@ -1,5 +1,5 @@
-import { Args } from '@oclif/core'
 import { ClientCommand } from '../../cli/client-command.ts'
+import { idArg } from '../../cli/id-argument.ts'
 import { awaitAttempt, requireSuccess } from '../../cli/webhook/attempt.ts'
 import { showDelivery } from '../../cli/webhook/show.ts'
 
@@ -12,7 +12,7 @@ export default class WebhookRedeliver extends ClientCommand {
     '<%= config.bin %> webhook redeliver 0198c7a5-2b6e-7f0a-8c1d-94e3f5a6b7c8',
     '<%= config.bin %> webhook redeliver 0198c7a5-2b6e-7f0a-8c1d-94e3f5a6b7c8 --json',
   ]
-  static override args = { id: Args.string({ description: 'Id of the delivery.', required: true }) }
+  static override args = { id: idArg('delivery') }
 
   async run() {
     const { args, flags } = await this.parse(WebhookRedeliver)

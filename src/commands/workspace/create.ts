@@ -16,8 +16,8 @@ export default class WorkspaceCreate extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(WorkspaceCreate)
-    const { insertWorkspace, OperatorError, withStore } = await import('../../server/operator.ts')
-    const workspace = await withStore(flags.database, (store) => insertWorkspace(store, flags.name, new Date()))
+    const { insertWorkspace, OperatorError, withNewStore } = await import('../../server/operator.ts')
+    const workspace = await withNewStore(flags.database, (store) => insertWorkspace(store, flags.name, new Date()))
     if (!workspace) throw new OperatorError(`There is a workspace ${flags.name} already.`)
     this.log(
       `Made the workspace ${workspace.name} (${workspace.id}). Next: passes token create --workspace ${workspace.name} --name …`,

@@ -15,7 +15,7 @@ export default class WorkspaceList extends BaseCommand {
       table(
         workspaces,
         [
-          { title: 'Id', value: (workspace) => workspace.id },
+          { title: 'Id', value: (workspace) => workspace.id, whole: true },
           { title: 'Name', value: (workspace) => workspace.name },
           { title: 'Created', value: (workspace) => workspace.createdAt.toISOString() },
           { title: 'Offline scanning', value: ({ offlineScanning }) => (offlineScanning ? 'on' : 'off') },

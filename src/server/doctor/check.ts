@@ -1,3 +1,5 @@
+import { DatabaseError } from '../database-error.ts'
+
 /** What one look found. */
 export type Finding =
   | { status: 'PASSED' | 'SKIPPED'; message: string }
@@ -31,6 +33,7 @@ async function safely(look: Examination['look'], fix: string): Promise<Finding> 
   try {
     return await look()
   } catch (error) {
+    if (error instanceof DatabaseError) return failed(error.message, error.fix)
     return failed(error instanceof Error ? describe(error) : String(error), fix)
   }
 }

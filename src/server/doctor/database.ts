@@ -3,6 +3,7 @@ import { type Database, openDatabase, sqliteFile } from '../../storage/database.
 import { assertReadable, assertWritable, findDamage, findDatabaseTime } from '../../storage/health.ts'
 import { pendingMigrations } from '../../storage/migrate.ts'
 import type { Config } from '../config.ts'
+import { missingDatabase, onDatabase } from '../database-error.ts'
 import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
 
 /** The clock of another machine at a moment of ours. */
@@ -43,14 +44,8 @@ export async function checkDatabase(options: DatabaseOptions): Promise<{ checks:
       name: 'Reachable',
       fix: 'start the database, or correct --database (PASSES_DATABASE_URL)',
       async look() {
-        if (!database) {
-          const file = sqliteFile(config.databaseUrl)
-          return failed(
-            `There is no file ${file} yet.`,
-            'passes migrate, or passes serve, makes it; or correct --database',
-          )
-        }
-        await assertReadable(database)
+        if (!database) throw missingDatabase(config.databaseUrl)
+        await onDatabase(config.databaseUrl, () => assertReadable(database))
         isReadable = true
         return passed(database.dialect === 'sqlite' ? `SQLite, ${sqliteFile(config.databaseUrl)}` : 'PostgreSQL')
       },

@@ -76,13 +76,16 @@ test('a quote inside a cell is text; one that is not closed where the cell ends 
 test('a quote that is never closed is refused with its place', async () => {
   await expect(read('id,label\n1,Ada\n2,"Grace\n3,Joan\n')).rejects.toMatchObject({
     code: 'CSV_QUOTE_NOT_CLOSED',
-    message: expect.stringContaining('Row 2'),
+    message: 'The row that begins in line 3 cannot be read: a quote in it is never closed',
   })
 })
 
 test('a quote that is never closed does not take the rest of a large file into memory', async () => {
   const content = `id,label\n1,Ada\n2,"Grace\n${'3,Joan\n'.repeat(300_000)}`
-  await expect(read(content, { chunkBytes: 65_536 })).rejects.toMatchObject({ code: 'CSV_MAX_RECORD_SIZE' })
+  await expect(read(content, { chunkBytes: 65_536 })).rejects.toMatchObject({
+    code: 'CSV_MAX_RECORD_SIZE',
+    message: expect.stringContaining('line 3 is longer than 1 MiB: a quote that is never closed, or a huge cell'),
+  })
 })
 
 test('bytes that are not UTF-8 are a problem of their row', async () => {

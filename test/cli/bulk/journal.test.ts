@@ -95,6 +95,19 @@ test.each<[string, Partial<JournalHead>]>([
   expect(await start()).toEqual(atStart)
 })
 
+test('a run that never came to a first row holds up no other', async () => {
+  await write()
+  Object.assign(head, { out: '/tmp/links.csv' })
+  await write(entry(100))
+  expect(await start()).toEqual(entry(100))
+})
+
+test('over a file that is no more, only starting anew is offered', async () => {
+  await write(entry(100))
+  head.file = { ...head.file, modified: 2 }
+  await expect(start()).rejects.toMatchObject({ hint: expect.stringMatching(/^start anew with --restart/) })
+})
+
 test('a run goes on from where the written files still hold what the journal promises', async () => {
   head.out = join(folder, 'links.csv')
   await write(entry(100, { outBytes: 50 }), entry(200, { outBytes: 90 }))

@@ -33,10 +33,12 @@ function accepted(minutes: number): LogRecord {
   return { kind: 'accepted', passId, scannedAt: moment, scanContextKey: null, recordedAt: moment }
 }
 
+/** A number that no process has. */
+const NOBODY = 999_999_999
+
 /** A log that a console of this machine left when it was killed. */
-function leaveLog(folder: string, records: LogRecord[], tail = ''): string {
-  // No process has that number.
-  const name = `log-${hostname().replaceAll(/[^A-Za-z0-9.]/g, '_')}-999999999-0123456789abcdef.ndjson`
+function leaveLog(folder: string, records: LogRecord[], { tail = '', pid = NOBODY } = {}): string {
+  const name = `log-${hostname().replaceAll(/[^A-Za-z0-9.]/g, '_')}-${pid}-0123456789abcdef.ndjson`
   writeFileSync(join(folder, name), records.map((record) => `${JSON.stringify(record)}\n`).join('') + tail)
   return name
 }
@@ -47,7 +49,7 @@ const minutesOf = (scans: { scannedAt: Date }[]) =>
 test('what a dead console left waits here, oldest first, and a line that its death tore does not count', () => {
   const folder = temporaryFolder()
   const [first, second, third] = [verdict(1), verdict(2), verdict(3)]
-  leaveLog(folder, [first, second], JSON.stringify(verdict(9)).slice(0, 40))
+  leaveLog(folder, [first, second], { tail: JSON.stringify(verdict(9)).slice(0, 40) })
   const store = openStore(folder)
   store.append(third)
   expect(store.pending()).toEqual([first, second, third])
@@ -55,11 +57,21 @@ test('what a dead console left waits here, oldest first, and a line that its dea
   expect(store.pending()).toEqual([second, third])
 })
 
-test('what a living console holds is its own to upload, and is judged by here', () => {
+test('what a dead console left waits here even where another program has its number by now', () => {
+  const folder = temporaryFolder()
+  const left = verdict(1)
+  leaveLog(folder, [left], { pid: 1 })
+  expect(openStore(folder).pending()).toEqual([left])
+})
+
+test('what a living console holds waits here too until either uploads it, and is judged by here', () => {
   const folder = temporaryFolder()
   const [one, other] = [openStore(folder), openStore(folder)]
-  one.append(verdict(1))
-  expect(other.pending()).toEqual([])
+  const held = verdict(1)
+  one.append(held)
+  expect(other.pending()).toEqual([held])
+  other.append(uploaded(held, 2))
+  expect(one.pending()).toEqual([])
   expect(minutesOf(other.acceptedScans(passId, [], at(0).toISOString()))).toEqual([1])
 })
 
@@ -95,7 +107,7 @@ test('a new list makes logs superfluous, but never one with a verdict that waits
 
 test('a record behind one that a full disk tore is whole', () => {
   const folder = temporaryFolder()
-  const left = leaveLog(folder, [], '{"kind":"verd')
+  const left = leaveLog(folder, [], { tail: '{"kind":"verd' })
   appendFileSync(join(folder, left), `\n${JSON.stringify(verdict(1))}\n`)
   expect(openStore(folder).pending()).toHaveLength(1)
 })

@@ -51,6 +51,7 @@ test('a header lists everything that it lacks at once, and the flag that names a
           { path: [], message: 'There is no column seat (Seat), which the template requires' },
           { path: [], message: 'The column seat.row has a dot in its name; such names belong to the system' },
           { path: [], message: 'The column x stands twice' },
+          { path: [], message: 'Columns that the template does not know: id, seat.row, x' },
         ],
       }),
     }),

@@ -18,8 +18,8 @@ const given: [flags: string[], query: Record<string, unknown>][] = [
   [['--label', 'Ada', '--label-match', 'prefix'], { label: ['Ada'], labelMatch: 'prefix' }],
   [['--revision', 'gte:2'], { revision: ['gte:2'] }],
   [['--template-version', '3'], { templateVersion: ['3'] }],
-  [['--created-from', '2027-05-31T00:00:00Z'], { createdFrom: '2027-05-31T00:00:00Z' }],
-  [['--created-to', '2027-06-01T00:00:00Z'], { createdTo: '2027-06-01T00:00:00Z' }],
+  [['--created-from', '2027-05-31T00:00:00Z'], { createdFrom: '2027-05-31T00:00:00.000Z' }],
+  [['--created-to', '2027-06-01T00:00:00Z'], { createdTo: '2027-06-01T00:00:00.000Z' }],
   [['--sort-by', 'label', '--sort-dir', 'asc'], { sortBy: 'label', sortDir: 'asc' }],
 ]
 
