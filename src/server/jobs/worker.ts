@@ -32,12 +32,16 @@ export interface WorkerOptions {
 export interface Worker {
   /** Looks for work now: jobs of the lane were committed in this process. */
   wake(lane: Lane): void
+  /** False while it stops, and while a lane that has room hangs. */
   isRunning(): boolean
   /** Takes no more work, finishes what is in flight. */
   stop(): Promise<void>
 }
 
 const GIVE_BACK_EVERY_MS = 250
+
+/** A lane that has room asks each second: one that has not for so long hangs. */
+const ALIVE_MS = 30_000
 
 /**
  * The loops that run the outbox, one for each lane. Several workers, here or elsewhere, share the work through claims.
@@ -47,7 +51,7 @@ export function startWorker(services: Services, options: WorkerOptions): Worker 
   let isStopping = false
   return {
     wake: (lane) => running.get(lane)?.wake(),
-    isRunning: () => !isStopping,
+    isRunning: () => !isStopping && [...running.values()].every((lane) => lane.isAlive()),
     async stop() {
       isStopping = true
       await Promise.all([...running.values()].map((lane) => lane.stop()))
@@ -63,6 +67,7 @@ function startLane(services: Services, lane: Lane, options: WorkerOptions) {
   const inFlight = new Set<Promise<void>>()
   let isStopping = false
   let isWoken = false
+  let lookedAt = performance.now()
   let wakeUp: () => void = () => undefined
 
   async function idle(milliseconds: number): Promise<void> {
@@ -85,6 +90,7 @@ function startLane(services: Services, lane: Lane, options: WorkerOptions) {
 
   async function look(): Promise<void> {
     isWoken = false
+    lookedAt = performance.now()
     try {
       const jobs = await claim()
       if (jobs.length > 0) start(jobs)
@@ -200,6 +206,7 @@ function startLane(services: Services, lane: Lane, options: WorkerOptions) {
   const running = loop()
   return {
     wake,
+    isAlive: () => inFlight.size >= batches || performance.now() - lookedAt < Math.max(ALIVE_MS, 2 * pollMilliseconds),
     async stop(): Promise<void> {
       isStopping = true
       wakeUp()

@@ -1,0 +1,22 @@
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { eventually, gate, openServices } from './fixtures.ts'
+
+test('a worker of which a lane hangs is not running, until the lane goes on', async () => {
+  const services = await openServices('sqlite')
+  const { jobs } = services.store
+  const held = gate()
+  const hasDue = jobs.hasDue.bind(jobs)
+  jobs.hasDue = async (lane, at) => {
+    if (lane === 'issuing') await held.pass()
+    return hasDue(lane, at)
+  }
+  const worker = services.work({ handlers: {}, pollSeconds: 0.01 })
+  await eventually(() => expect(held.waiting()).toBe(1))
+  expect(worker.isRunning()).toBe(true)
+  const now = performance.now.bind(performance)
+  const later = vi.spyOn(performance, 'now').mockImplementation(() => now() + 31_000)
+  onTestFinished(() => later.mockRestore())
+  expect(worker.isRunning()).toBe(false)
+  held.open()
+  await eventually(() => expect(worker.isRunning()).toBe(true))
+})
