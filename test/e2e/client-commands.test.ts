@@ -220,6 +220,7 @@ test('a pass is created, once for each external id, and read with its links', as
 test.each([
   ['isue file.csv', 'did you mean passes issue?'],
   ['pass lst', 'did you mean passes pass list?'],
+  ['help pass lst', 'did you mean passes pass list?'],
   ['nothingLikeIt', 'passes --help'],
   ['pass nothingLikeIt', 'passes pass --help'],
 ])('the unknown command %j is wrong usage, and says what may have been meant', async (words, hint) => {

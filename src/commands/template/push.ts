@@ -52,7 +52,7 @@ export default class TemplatePush extends ClientCommand {
         pushed.stage === 'draft'
           ? `template publish ${pushed.templateId}`
           : `issue FILE.csv --template ${pushed.templateId}`
-      this.note(`Next: ${programName()} ${next}`)
+      if (!this.jsonEnabled()) this.note(`Next: ${programName()} ${next}`)
       return pushed
     } catch (error) {
       if (made) this.note(`Template ${made} was made before this failed: push again with --template ${made}`)

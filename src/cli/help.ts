@@ -1,0 +1,17 @@
+import { Help } from '@oclif/core'
+
+/** oclif's help, but for a command that does not exist: that is said as where it is run. */
+export default class ProgramHelp extends Help {
+  override async showHelp(argv: string[]): Promise<void> {
+    const words = argv.filter((word) => !word.startsWith('-'))
+    if (words.length === 0 || this.isKnown(words)) return super.showHelp(argv)
+    const { failures } = await this.config.runHook('command_not_found', { id: words.join(':'), argv: [] })
+    if (failures[0]) throw failures[0].error
+  }
+
+  /** Behind a command stand its arguments; a topic must be named whole. */
+  private isKnown(words: string[]): boolean {
+    const prefixes = words.map((_, index) => words.slice(0, index + 1).join(':'))
+    return prefixes.some((id) => this.config.findCommand(id)) || this.config.findTopic(words.join(':')) !== undefined
+  }
+}
