@@ -220,7 +220,6 @@ test('a pass is created, once for each external id, and read with its links', as
 test.each([
   ['isue file.csv', 'did you mean passes issue?'],
   ['pass lst', 'did you mean passes pass list?'],
-  ['help pass lst', 'did you mean passes pass list?'],
   ['nothingLikeIt', 'passes --help'],
   ['pass nothingLikeIt', 'passes pass --help'],
 ])('the unknown command %j is wrong usage, and says what may have been meant', async (words, hint) => {
@@ -228,6 +227,11 @@ test.each([
   expect([people.exitCode, people.stdout, people.stderr]).toEqual([2, '', expect.stringContaining(hint)])
   const script = await run([...words.split(' '), '--json'])
   expect([script.exitCode, JSON.parse(script.stdout)]).toMatchObject([2, { error: { code: 'USAGE' } }])
+})
+
+test('help about an unknown command says the same', async () => {
+  const { exitCode, stderr } = await run(['help', 'pass', 'lst'])
+  expect([exitCode, stderr]).toEqual([2, expect.stringContaining('did you mean passes pass list?')])
 })
 
 test('the completion that is printed for bash completes commands and flags', async () => {
