@@ -37,7 +37,7 @@ export async function onDatabase<T>(databaseUrl: string, work: () => Promise<T>)
 export function missingDatabase(databaseUrl: string): DatabaseError {
   return new DatabaseError(databaseUrl, {
     why: 'there is no such file',
-    fix: 'passes serve, or passes migrate, makes it where it is wanted',
+    fix: 'passes migrate, or passes serve, makes it where it is wanted',
   })
 }
 

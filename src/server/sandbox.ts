@@ -3,7 +3,6 @@ import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/p
 import { dirname, join } from 'node:path'
 import { type AppleIdentity, parseAppleIdentity } from '../wallets/apple/identity.ts'
 import { type GoogleIdentity, parseGoogleIdentity } from '../wallets/google/identity.ts'
-import { createSandboxApple } from '../wallets/sandbox/certificates.ts'
 import { createSandboxGoogle } from '../wallets/sandbox/google-identity.ts'
 import { CredentialError } from '../wallets/wallet.ts'
 import { type Config, sandboxFolder } from './config.ts'
@@ -25,6 +24,8 @@ export function loadSandboxApple(config: Config, at: Date): Promise<AppleSandbox
   return loadOrCreate(
     join(sandboxFolder(config), 'apple'),
     async () => {
+      // Loaded on the first start only: nothing else of a server needs what makes certificates.
+      const { createSandboxApple } = await import('../wallets/sandbox/certificates.ts')
       const made = await createSandboxApple({ ...APPLE, at })
       return {
         'root.pem': made.rootPem,

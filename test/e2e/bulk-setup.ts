@@ -5,7 +5,9 @@ import { execa } from 'execa'
 import { expect, vi } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { temporaryFolder } from '../support/databases.ts'
-import { program, type ServerOptions, startServer, type TestServer } from './server.ts'
+import { program, type ServerOptions, sharedServer, startServer, type TestServer } from './server.ts'
+
+const shared = sharedServer()
 
 /** A server with a template, and a folder to work in. */
 export interface Setup {
@@ -15,8 +17,8 @@ export interface Setup {
   templateId: string
 }
 
-export async function setUp(options: ServerOptions = {}): Promise<Setup> {
-  const server = await startServer(options)
+export async function setUp(options?: ServerOptions): Promise<Setup> {
+  const server = options ? await startServer(options) : await shared()
   const { id: projectId } = await server.client.projects.create({ body: { name: 'Fair' } })
   return { server, folder: temporaryFolder(), projectId, templateId: await publishTicket(server.client, projectId) }
 }

@@ -4,7 +4,7 @@ import { execa } from 'execa'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { walk } from '../../src/client/client.ts'
 import type { Pass } from '../../src/core/contract/passes.ts'
-import { dialects, emptyDatabase } from '../support/databases.ts'
+import { emptyDatabase } from '../support/databases.ts'
 import {
   publishTicket,
   publishVersion,
@@ -43,9 +43,9 @@ async function pass(setup: Setup, externalPassId: string): Promise<Pass> {
 }
 
 // The command sees HTTP only; what each database answers is tested with the interface.
-describe.each(dialects.slice(0, 1))('on %s', (dialect) => {
+describe('over HTTP', () => {
   test('update changes what a row gives, keeps what it leaves empty, and removes what is marked', async () => {
-    const setup = await setUp({ dialect })
+    const setup = await setUp()
     const { server, folder } = setup
     await createPasses(setup, 250)
     const rows = Array.from({ length: 250 }, (_, index) => [`T-${index}`, '', String(index + 2), ''])
@@ -71,7 +71,7 @@ describe.each(dialects.slice(0, 1))('on %s', (dialect) => {
   })
 
   test('failing rows are set aside with their error, mended, and fed back', async () => {
-    const setup = await setUp({ dialect })
+    const setup = await setUp()
     const { server, folder } = setup
     await createPasses(setup, 120)
     const rows = Array.from({ length: 120 }, (_, index) => [`T-${index}`, 'Grace', '7', '2027-06-01'])
@@ -103,7 +103,7 @@ describe.each(dialects.slice(0, 1))('on %s', (dialect) => {
   })
 
   test('Ctrl-C in the middle of an update exits 130, and the printed command finishes it with one revision a pass', async () => {
-    const setup = await setUp({ dialect })
+    const setup = await setUp()
     const ids = await createPasses(setup, 800)
     writeRows(setup, 'all the seats.csv', [['externalPassId', 'seat'], ...ids.map((id) => [id, `seat of ${id}`])])
     const { child } = await startRun(setup, ['update', 'all the seats.csv', '--concurrency', '4'])
@@ -118,7 +118,7 @@ describe.each(dialects.slice(0, 1))('on %s', (dialect) => {
   })
 
   test('after SIGKILL in the middle of a void the same command goes on, and ends well over passes that are void', async () => {
-    const setup = await setUp({ dialect })
+    const setup = await setUp()
     const { server, folder } = setup
     const ids = await createPasses(setup, 800)
     const rows = ids.map((id, index) => [index % 100 === 0 ? `${id}-unknown` : id, 'gone'])
@@ -139,7 +139,7 @@ describe.each(dialects.slice(0, 1))('on %s', (dialect) => {
   })
 
   test('a dry run asks the server about every row and changes nothing', async () => {
-    const setup = await setUp({ dialect })
+    const setup = await setUp()
     const { server, folder } = setup
     await createPasses(setup, 3)
     writeRows(setup, 'file.csv', [header, ['T-0', 'Grace', '', ''], ['T-1', '', '', 'soon'], ['T-9', 'Joan', '', '']])
@@ -180,7 +180,7 @@ test('a run outlasts a server that is killed and started again in the middle of 
 })
 
 test('what would meet every row ends the run at once, with the command that goes on once it is mended', async () => {
-  const setup = await setUp()
+  const setup = await setUp({ dialect: 'sqlite' })
   const ids = await createPasses(setup, 300)
   writeRows(setup, 'file.csv', [['externalPassId', 'seat'], ...ids.map((id) => [id, '2'])])
   const { token, url } = setup.server

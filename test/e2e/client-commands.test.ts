@@ -3,7 +3,9 @@ import { join } from 'node:path'
 import { execa } from 'execa'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../support/databases.ts'
-import { run, startServer, type TestServer } from './server.ts'
+import { run, sharedServer, startServer, type TestServer } from './server.ts'
+
+const shared = sharedServer()
 
 const unknownId = '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10'
 
@@ -122,7 +124,7 @@ test.each([
 })
 
 test('projects are created, listed page by page or whole, changed, counted and deleted', async () => {
-  const server = await startServer()
+  const server = await shared()
   const ids: string[] = []
   for (const name of ['One', 'Two', 'Three']) {
     const { value } = await json(['project', 'create', '--name', name, '--color', 'green'], server)
@@ -156,7 +158,7 @@ test('projects are created, listed page by page or whole, changed, counted and d
 })
 
 test('a template file becomes a template; pushed again it replaces the draft, and after publishing makes the next', async () => {
-  const server = await startServer()
+  const server = await shared()
   const file = templateFile()
   const pushed = await json(['template', 'push', file], server)
   expect(pushed).toMatchObject({ exitCode: 0, value: { version: 1, stage: 'draft', images: 1 } })
@@ -183,7 +185,7 @@ test('a template file becomes a template; pushed again it replaces the draft, an
 })
 
 test('a template file that does not fit is refused line by line, before anything stands on the server', async () => {
-  const server = await startServer()
+  const server = await shared()
   const broken = templateFile({ variables: [{ name: '1st', label: '' }], expiresAt: 7 })
   const { exitCode, stderr } = await run(['template', 'push', broken], server)
   expect(exitCode).toBe(1)
@@ -200,7 +202,7 @@ test('a template file that does not fit is refused line by line, before anything
 })
 
 test('a pass is created, once for each external id, and read with its links', async () => {
-  const server = await startServer()
+  const server = await shared()
   const { value: template } = await json(['template', 'push', templateFile(), '--publish'], server)
   const create = ['pass', 'create', '--template', template.templateId, '--external-id', 'T-1', '--label', 'Ada']
   const refused = await json(create, server)
@@ -259,7 +261,7 @@ test('the completion that is printed for bash completes commands and flags', asy
 })
 
 test('a template is drawn with its sample values, and saved as a page', async () => {
-  const server = await startServer()
+  const server = await shared()
   const { value: pushed } = await json(['template', 'push', templateFile()], server)
   const { value: preview } = await json(['template', 'preview', pushed.templateId], server)
   expect(preview).toMatchObject({ card: { organizationName: 'Fair', barcode: { format: 'qr' } }, google: {} })

@@ -1,9 +1,13 @@
+import { randomUUID } from 'node:crypto'
 import { cpSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { execa } from 'execa'
-import { inject, onTestFinished } from 'vitest'
+import { afterAll, inject, onTestFinished } from 'vitest'
 import { type Client, createClient } from '../../src/client/client.ts'
+import { createToken } from '../../src/server/tokens.ts'
+import { openDatabase } from '../../src/storage/database.ts'
+import { createStore } from '../../src/storage/store.ts'
 import { type CleanUp, emptyDatabase, type TestDialect, temporaryFolder } from '../support/databases.ts'
 
 /** The built program, as a user runs it. */
@@ -94,6 +98,34 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     },
     signal: (name) => void child.kill(name),
   }
+}
+
+/** One server for tests of a file that leave it running, each in a workspace of its own; started with the first of them. */
+export function sharedServer(): () => Promise<TestServer> {
+  const cleanUps: Parameters<CleanUp>[0][] = []
+  let starting: Promise<TestServer> | undefined
+  afterAll(async () => {
+    for (const cleanUp of cleanUps.reverse()) await cleanUp()
+  })
+  return async () => {
+    starting ??= startServer({ cleanUp: (work) => cleanUps.push(work) })
+    const server = await starting
+    const token = await createWorkspace(server.database)
+    const client = createClient({ url: server.url, token, attempts: 1 })
+    onTestFinished(() => client.close())
+    return { ...server, token, client }
+  }
+}
+
+/** Resolves to the token of its owner. */
+async function createWorkspace(url: string): Promise<string> {
+  const database = openDatabase(url)
+  const { text } = await createStore(database).transaction(async (tx) => {
+    const workspace = await tx.workspaces.insert(randomUUID(), new Date())
+    return createToken(tx, workspace!.id, { name: 'owner', role: 'owner' }, new Date())
+  })
+  await database.close()
+  return text
 }
 
 /** Runs a command of the built program against a server and waits for its end. */

@@ -168,7 +168,7 @@ describe.each(dialects)('on %s', (dialect) => {
 
   async function verify(folder: string) {
     const root = join(temporaryFolder(), 'root.pem')
-    writeFileSync(root, (await sandboxIdentities()).applePems.rootPem)
+    writeFileSync(root, sandboxIdentities().applePems.rootPem)
     const what = ['-in', 'signature', '-content', 'manifest.json', '-CAfile', root, '-out', join(folder, 'content')]
     const time = ['-attime', String(Math.floor(api.now.getTime() / 1000))]
     const args = ['cms', '-verify', '-inform', 'DER', '-binary', '-purpose', 'any', ...what, ...time]

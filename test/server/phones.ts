@@ -22,7 +22,7 @@ export function usePhones(api: Api): Phones {
   const phones = {} as Phones
   let close: () => Promise<void>
   beforeAll(async () => {
-    const { apple, google, applePems } = await sandboxIdentities()
+    const { apple, google, applePems } = sandboxIdentities()
     const apns = await startSandboxApns({
       serverCertificate: applePems.serverCertificatePem,
       serverKey: applePems.serverKeyPem,

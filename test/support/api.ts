@@ -1,6 +1,6 @@
 import { createPublicKey } from 'node:crypto'
 import { type Logger, pino } from 'pino'
-import { afterAll, beforeAll, expect } from 'vitest'
+import { afterAll, beforeAll, expect, inject } from 'vitest'
 import type { ErrorBody } from '../../src/core/errors.ts'
 import type { Route, RouteCall, RouteResult } from '../../src/core/route.ts'
 import { createApp } from '../../src/server/app.ts'
@@ -23,12 +23,12 @@ import { createStore } from '../../src/storage/store.ts'
 import { parseAppleIdentity } from '../../src/wallets/apple/identity.ts'
 import { createGoogleApi, type GoogleApi } from '../../src/wallets/google/api.ts'
 import { parseGoogleIdentity } from '../../src/wallets/google/identity.ts'
-import { createSandboxApple } from '../../src/wallets/sandbox/certificates.ts'
+import type { SandboxApple } from '../../src/wallets/sandbox/certificates.ts'
 import { createFaults, type Faults } from '../../src/wallets/sandbox/faults.ts'
-import { createSandboxGoogle } from '../../src/wallets/sandbox/google-identity.ts'
 import { startSandboxGoogle } from '../../src/wallets/sandbox/google-server.ts'
 import { type Answer, checkConformance } from './conformance.ts'
 import { type CleanUp, emptyDatabase, type TestDialect } from './databases.ts'
+import { appleNames, madeAt } from './sandbox.ts'
 import { webhookServices } from './webhooks.ts'
 
 export interface ApiOptions {
@@ -56,7 +56,7 @@ export function useApi(dialect: TestDialect, options: ApiOptions = {}): Api {
     const database = openDatabase(await emptyDatabase(dialect, (work) => cleanUps.push(work)))
     cleanUps.push(() => database.close())
     await migrate(database)
-    const identities = await sandboxIdentities()
+    const identities = sandboxIdentities()
     const google = await startGoogle(identities, api.faults)
     cleanUps.push(() => google.close())
     api.start(database, identities, google.api, options)
@@ -240,23 +240,13 @@ export function targetOf(route: Route, { params = {}, query = {} }: { params?: o
   return search.size > 0 ? `${path}?${search}` : path
 }
 
-let identities: Promise<TestIdentities> | undefined
-
 export interface TestIdentities extends Identities {
   /** All of Apple's side of the sandbox, in PEM. */
-  applePems: Awaited<ReturnType<typeof createSandboxApple>>
+  applePems: SandboxApple
 }
 
-/** Made once for each test file: new keys take a while. */
-export function sandboxIdentities(): Promise<TestIdentities> {
-  identities ??= makeIdentities()
-  return identities
-}
-
-async function makeIdentities(): Promise<TestIdentities> {
-  const at = new Date('2026-01-01T00:00:00Z')
-  const names = { passTypeIdentifier: 'pass.test.api', teamIdentifier: 'TEAM000001' }
-  const [apple, google] = await Promise.all([createSandboxApple({ ...names, at }), createSandboxGoogle()])
+export function sandboxIdentities(): TestIdentities {
+  const { apple, google } = inject('sandbox')
   const from = (source: string, text: string) => ({ source, pem: Buffer.from(text) })
   const credentials = {
     certificate: from('certificate', apple.certificatePem),
@@ -264,7 +254,7 @@ async function makeIdentities(): Promise<TestIdentities> {
     wwdr: from('wwdr', apple.wwdrPem),
   }
   return {
-    apple: parseAppleIdentity({ ...credentials, ...names }, at),
+    apple: parseAppleIdentity({ ...credentials, ...appleNames }, madeAt),
     google: parseGoogleIdentity({ source: 'google', json: google.serviceAccountJson }, google.issuerId),
     sandboxed: ['apple', 'google'],
     applePems: apple,
