@@ -109,7 +109,8 @@ async function fanOut(database: Database, workspaceId: string, projectId: string
     await tx.jobs.insert([{ workspaceId, kind: 'fan-out-broadcast', subject: id, correlationId: null }], clock())
     return tx.jobs.claim('fan-out', clock(), { limit: 1, leaseSeconds: 600 })
   })
-  await fanOutBroadcasts(jobs, { store, clock, log: pino({ level: 'silent' }) } as Services)
+  const stopping = new AbortController().signal
+  await fanOutBroadcasts(jobs, { store, clock, stopping, log: pino({ level: 'silent' }) } as Services)
   return (await store.broadcasts.find(workspaceId, projectId, id))!.fannedOut
 }
 

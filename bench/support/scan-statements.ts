@@ -33,7 +33,8 @@ export async function captureScan(database: Database, workspaceId: string, subje
   const connections = [...new Set([database.reader, database.writer])]
   const store = createStore(database)
   const definitions = createDefinitions(store)
-  const context = { store, workspaceId, definitions, now: new Date(), correlationId: 'bench' }
+  const token = { id: newId(new Date()) }
+  const context = { store, workspaceId, definitions, token, now: new Date(), correlationId: 'bench' }
   const record = (scanContextKey: string) =>
     recordScan({ qrPayload: subject.qrPayload, scanContextKey }, context as Parameters<typeof recordScan>[1])
   // The first scan of a template also reads its definition.

@@ -65,11 +65,16 @@ process.send!({ url: server.url, token: server.firstToken })
 /** SQLite then refuses with SQLITE_FULL what needs another page. */
 function limit(writer: Connection): Promise<void> {
   return new Promise((resolve, reject) => {
+    // The pool may have closed it since, or do so in between.
+    const forget = () => resolve(void writers.delete(writer))
     writer.get('pragma page_count', (error, row) => {
-      // The pool may have closed it since.
-      if (error) return resolve(void writers.delete(writer))
+      if (error) return forget()
       const pages = isFull ? row.page_count : 1_073_741_823
-      return exec.call(writer, `pragma max_page_count = ${pages}`, (failure) => (failure ? reject(failure) : resolve()))
+      return exec.call(writer, `pragma max_page_count = ${pages}`, (failure) => {
+        if (!failure) resolve()
+        else if ((failure as NodeJS.ErrnoException).code === 'SQLITE_MISUSE') forget()
+        else reject(failure)
+      })
     })
   })
 }

@@ -29,7 +29,8 @@ export async function startMovedServer(arena: Arena): Promise<MovedServer> {
   child.stderr!.on('data', (chunk) => {
     stderr += chunk
   })
-  const ended = once(child, 'exit')
+  // With all that it said.
+  const ended = once(child, 'close')
   arena.cleanUp(async () => {
     child.kill('SIGKILL')
     await ended
@@ -45,7 +46,8 @@ export async function startMovedServer(arena: Arena): Promise<MovedServer> {
     async tell(order) {
       const done = once(child, 'message')
       child.send(order)
-      if (await Promise.race([done.then(() => false), ended.then(() => true)])) throw new Error(`It ended: ${stderr}`)
+      if (await Promise.race([done.then(() => false), ended.then(() => true)]))
+        throw new Error(`It ended with ${child.exitCode ?? child.signalCode}: ${stderr}`)
     },
   }
 }
