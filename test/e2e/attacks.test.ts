@@ -1,16 +1,14 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { cleanUpAfterAll } from '../support/databases.ts'
 import { startServer, type TestServer } from './server.ts'
 
-const afterwards: (() => void | Promise<void>)[] = []
+const cleanUp = cleanUpAfterAll()
 let server: TestServer
 
 beforeAll(async () => {
-  server = await startServer({ cleanUp: (work) => afterwards.push(work) })
-})
-afterAll(async () => {
-  for (const work of afterwards.reverse()) await work()
+  server = await startServer({ cleanUp })
 })
 
 const SLOW_SOCKETS = 1_000

@@ -1,23 +1,20 @@
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { openApiDocument } from '../../src/core/openapi.ts'
 import { allRoutes } from '../support/conformance.ts'
-import type { CleanUp } from '../support/databases.ts'
+import { cleanUpAfterAll } from '../support/databases.ts'
 import { accessibilityIssues, launchBrowser, screens, skipReason, visit } from './browser.ts'
 import { startServer, type TestServer } from './server.ts'
 
 describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped: ${skipReason})` : ''}`, () => {
-  const cleanUps: Parameters<CleanUp>[0][] = []
+  const cleanUp = cleanUpAfterAll()
   let server: TestServer
   let browser: Browser
 
   beforeAll(async () => {
     browser = await launchBrowser()
-    cleanUps.push(() => browser.close())
-    server = await startServer({ cleanUp: (work) => cleanUps.push(work) })
-  })
-  afterAll(async () => {
-    for (const cleanUp of cleanUps.reverse()) await cleanUp()
+    cleanUp(() => browser.close())
+    server = await startServer({ cleanUp })
   })
 
   async function openDocs(options: Parameters<typeof visit>[1] = {}) {

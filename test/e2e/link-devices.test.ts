@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { pushTemplate } from '../../src/cli/template-push.ts'
 import type { Pass } from '../../src/core/contract/passes.ts'
-import type { CleanUp } from '../support/databases.ts'
+import { cleanUpAfterAll } from '../support/databases.ts'
 import { launchBrowser, screens, skipReason, visit } from './browser.ts'
 import { startServer } from './server.ts'
 
@@ -20,22 +20,19 @@ const SAVE = 'https://pay.google.com/gp/v/save/'
 const VARY = 'User-Agent, Sec-CH-UA-Platform'
 
 describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped: ${skipReason})` : ''}`, () => {
-  const cleanUps: Parameters<CleanUp>[0][] = []
+  const cleanUp = cleanUpAfterAll()
   let browser: Browser
   let links: { smart: string; apple: string; google: string }
 
   beforeAll(async () => {
     browser = await launchBrowser()
-    cleanUps.push(() => browser.close())
-    const server = await startServer({ cleanUp: (work) => cleanUps.push(work) })
+    cleanUp(() => browser.close())
+    const server = await startServer({ cleanUp })
     const path = join(import.meta.dirname, '../../examples/coupon/template.json')
     const { templateId } = await pushTemplate(server.client, path, { publish: true })
     const variables = { percentage: '15', validUntil: '2099-09-30' }
     const body = { templateId, externalPassId: 'V-1', label: 'Ada Lovelace', variables }
     links = (await server.client.passes.create({ body })).hostedLinks as Required<Pass['hostedLinks']> & typeof links
-  })
-  afterAll(async () => {
-    for (const cleanUp of cleanUps.reverse()) await cleanUp()
   })
 
   /** A visitor, and every answer that a link gave; what lies behind it at Google is never called. */

@@ -1,17 +1,15 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
+import { cleanUpAfterAll } from '../support/databases.ts'
 import { startServer, type TestServer } from './server.ts'
 
-const afterwards: (() => void | Promise<void>)[] = []
+const cleanUp = cleanUpAfterAll()
 let server: TestServer
 
 beforeAll(async () => {
-  server = await startServer({ cleanUp: (work) => afterwards.push(work) })
-})
-afterAll(async () => {
-  for (const work of afterwards.reverse()) await work()
+  server = await startServer({ cleanUp })
 })
 
 const KIB = 1024

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { pushTemplate } from '../../src/cli/template-push.ts'
 import type { DefinitionInput, PassType } from '../../src/core/contract/definition.ts'
-import type { CleanUp } from '../support/databases.ts'
+import { cleanUpAfterAll } from '../support/databases.ts'
 import { accessibilityIssues, launchBrowser, screens, skipReason, visit } from './browser.ts'
 import { startServer, type TestServer } from './server.ts'
 
@@ -34,7 +34,7 @@ const examples = {
 }
 
 describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped: ${skipReason})` : ''}`, () => {
-  const cleanUps: Parameters<CleanUp>[0][] = []
+  const cleanUp = cleanUpAfterAll()
   let server: TestServer
   let browser: Browser
   /** Smart links by what they lead to. */
@@ -42,8 +42,8 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
 
   beforeAll(async () => {
     browser = await launchBrowser()
-    cleanUps.push(() => browser.close())
-    server = await startServer({ cleanUp: (work) => cleanUps.push(work) })
+    cleanUp(() => browser.close())
+    server = await startServer({ cleanUp })
     for (const [name, { label, variables }] of Object.entries(examples)) {
       const path = join(import.meta.dirname, '../../examples', name, 'template.json')
       const { templateId } = await pushTemplate(server.client, path, { publish: true })
@@ -52,9 +52,6 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     links.hostile = await issue(await hostileTemplate(), `${hostile.slice(0, 4).join('')}`)
     links.arabic = await issue(await arabicTemplate(), 'أمل حداد')
     Object.assign(links, await endedLinks())
-  })
-  afterAll(async () => {
-    for (const cleanUp of cleanUps.reverse()) await cleanUp()
   })
 
   test.each(['conference', 'loyalty', 'coupon', 'hostile', 'arabic'])(

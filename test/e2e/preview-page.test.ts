@@ -2,9 +2,9 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { pushTemplate } from '../../src/cli/template-push.ts'
-import { type CleanUp, temporaryFolder } from '../support/databases.ts'
+import { cleanUpAfterAll, temporaryFolder } from '../support/databases.ts'
 import { accessibilityIssues, launchBrowser, screens, skipReason, visit } from './browser.ts'
 import { run, startServer, type TestServer } from './server.ts'
 
@@ -28,7 +28,7 @@ const boarding = {
 const overPictures = /^undecided color-contrast:/
 
 describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped: ${skipReason})` : ''}`, () => {
-  const cleanUps: Parameters<CleanUp>[0][] = []
+  const cleanUp = cleanUpAfterAll()
   let server: TestServer
   let browser: Browser
   let folder: string
@@ -36,9 +36,9 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
 
   beforeAll(async () => {
     browser = await launchBrowser()
-    cleanUps.push(() => browser.close())
-    server = await startServer({ cleanUp: (work) => cleanUps.push(work) })
-    folder = temporaryFolder((work) => cleanUps.push(work))
+    cleanUp(() => browser.close())
+    server = await startServer({ cleanUp })
+    folder = temporaryFolder(cleanUp)
     for (const name of ['conference', 'loyalty', 'coupon']) {
       const path = join(import.meta.dirname, '../../examples', name, 'template.json')
       ids[name] = (await pushTemplate(server.client, path, { publish: true })).templateId
@@ -49,9 +49,6 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
       const written = await run(['template', 'preview', ids[name]!, '--html', `${name}.html`], server, { cwd: folder })
       expect(written.exitCode, written.stderr).toBe(0)
     }
-  })
-  afterAll(async () => {
-    for (const cleanUp of cleanUps.reverse()) await cleanUp()
   })
 
   async function draft(passType: 'boardingPass' | 'generic', design: typeof boarding | Partial<typeof boarding>) {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type CleanUp, temporaryFolder } from '../support/databases.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { cleanUpAfterAll, temporaryFolder } from '../support/databases.ts'
 import { issueWithCodes, ledger, tallyOf } from './door.ts'
 import { openTerminal, type Terminal, type TerminalOptions } from './pty.ts'
 import { run, startServer, type TestServer } from './server.ts'
@@ -15,16 +15,13 @@ const CTRL_C = '\u0003'
 const codes = Array.from({ length: 500 }, (_, n) => `PASS-${n}`)
 
 describe('the door console on a real terminal', () => {
-  const cleanUps: Parameters<CleanUp>[0][] = []
+  const cleanUp = cleanUpAfterAll()
   let server: TestServer
 
   beforeAll(async () => {
-    server = await startServer({ cleanUp: (work) => cleanUps.push(work) })
+    server = await startServer({ cleanUp })
     await issueWithCodes(server.client, codes)
   }, 120_000)
-  afterAll(async () => {
-    for (const cleanUp of cleanUps.reverse()) await cleanUp()
-  })
 
   /** A console of a machine of its own. */
   async function openConsole(args: string[] = [], options: TerminalOptions = {}): Promise<Terminal> {
@@ -95,7 +92,10 @@ describe('the door console on a real terminal', () => {
 
   test('the same code at once is the same scan; the bell rings once for yes and three times for no', async () => {
     const terminal = await openConsole(['--context', 'same'])
+    // Until the first is judged, what the others are stays in sight.
+    server.signal('SIGSTOP')
     terminal.type('PASS-2\rPASS-2\rPASS-2\r')
+    await terminal.shows('S A M E   S C A N').finally(() => server.signal('SIGCONT'))
     await terminal.shows('✔ 1 accepted · ✘ 0 turned away')
     expect(terminal.screen.bells).toBe(1)
     terminal.type('NOBODY\r')

@@ -3,12 +3,18 @@ import { cpSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { execa } from 'execa'
-import { afterAll, inject, onTestFinished } from 'vitest'
+import { inject, onTestFinished } from 'vitest'
 import { type Client, createClient } from '../../src/client/client.ts'
 import { createToken } from '../../src/server/tokens.ts'
 import { openDatabase } from '../../src/storage/database.ts'
 import { createStore } from '../../src/storage/store.ts'
-import { type CleanUp, emptyDatabase, type TestDialect, temporaryFolder } from '../support/databases.ts'
+import {
+  type CleanUp,
+  cleanUpAfterAll,
+  emptyDatabase,
+  type TestDialect,
+  temporaryFolder,
+} from '../support/databases.ts'
 
 /** The built program, as a user runs it. */
 export const program = new URL('../../bin/run.js', import.meta.url).pathname
@@ -102,13 +108,10 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
 
 /** One server for tests of a file that leave it running, each in a workspace of its own; started with the first of them. */
 export function sharedServer(): () => Promise<TestServer> {
-  const cleanUps: Parameters<CleanUp>[0][] = []
+  const cleanUp = cleanUpAfterAll()
   let starting: Promise<TestServer> | undefined
-  afterAll(async () => {
-    for (const cleanUp of cleanUps.reverse()) await cleanUp()
-  })
   return async () => {
-    starting ??= startServer({ cleanUp: (work) => cleanUps.push(work) })
+    starting ??= startServer({ cleanUp })
     const server = await starting
     const token = await createWorkspace(server.database)
     const client = createClient({ url: server.url, token, attempts: 1 })

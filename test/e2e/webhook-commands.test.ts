@@ -1,18 +1,16 @@
 import { spawn } from '@lydell/node-pty'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { verify } from '../../src/core/rules/signature.ts'
+import { cleanUpAfterAll } from '../support/databases.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { program, run, startServer, type TestServer } from './server.ts'
 
 const unknownId = '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10'
 
 let server: TestServer
-const afterwards: (() => void | Promise<void>)[] = []
+const cleanUp = cleanUpAfterAll()
 beforeAll(async () => {
-  server = await startServer({ args: ['--allow-insecure-webhooks'], cleanUp: (work) => afterwards.push(work) })
-})
-afterAll(async () => {
-  for (const work of afterwards.reverse()) await work()
+  server = await startServer({ args: ['--allow-insecure-webhooks'], cleanUp })
 })
 
 /** Runs a command with --json and reads its one value. */

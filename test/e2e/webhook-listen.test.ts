@@ -1,17 +1,15 @@
 import { execa } from 'execa'
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import type { ListenEvent } from '../../src/cli/webhook/listen.ts'
 import { sign, verify } from '../../src/core/rules/signature.ts'
+import { cleanUpAfterAll } from '../support/databases.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { program, run, startServer, type TestServer } from './server.ts'
 
 let server: TestServer
-const afterwards: (() => void | Promise<void>)[] = []
+const cleanUp = cleanUpAfterAll()
 beforeAll(async () => {
-  server = await startServer({ args: ['--allow-insecure-webhooks'], cleanUp: (work) => afterwards.push(work) })
-})
-afterAll(async () => {
-  for (const work of afterwards.reverse()) await work()
+  server = await startServer({ args: ['--allow-insecure-webhooks'], cleanUp })
 })
 
 test('events are verified, shown, and passed on byte for byte; the answer of the application goes back', async () => {

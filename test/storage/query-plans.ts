@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import pg from 'pg'
-import { afterAll, beforeAll, expect } from 'vitest'
+import { beforeAll, expect } from 'vitest'
 import { insertPasses } from '../../bench/support/many-passes.ts'
 import { insertScans } from '../../bench/support/many-scans.ts'
 import { newId, parseUuid } from '../../src/core/ids.ts'
@@ -10,7 +10,7 @@ import { migrate } from '../../src/storage/migrate.ts'
 import type { PassListRequest } from '../../src/storage/pass-list.ts'
 import type { ScanListRequest } from '../../src/storage/scan-list.ts'
 import { createStore, type Repositories, type Store } from '../../src/storage/store.ts'
-import { type CleanUp, emptyDatabase, type TestDialect } from '../support/databases.ts'
+import { cleanUpAfterAll, emptyDatabase, type TestDialect } from '../support/databases.ts'
 import { insertWorkspace, start } from './fixtures.ts'
 
 export const ROWS = 20_000
@@ -49,7 +49,7 @@ export interface Plan {
 
 /** A workspace of many rows, made once for the tests of a block, and the plans by which its lists are read. */
 export function useLists(dialect: TestDialect) {
-  const cleanUps: Parameters<CleanUp>[0][] = []
+  const cleanUp = cleanUpAfterAll()
   let database: Database
   let store: Store
   let url: string
@@ -57,9 +57,9 @@ export function useLists(dialect: TestDialect) {
   const statements: Statement[] = []
 
   beforeAll(async () => {
-    url = await emptyDatabase(dialect, (work) => cleanUps.push(work))
+    url = await emptyDatabase(dialect, cleanUp)
     database = openDatabase(url)
-    cleanUps.push(() => database.close())
+    cleanUp(() => database.close())
     await migrate(database)
     store = createStore(database)
     workspaceId = await insertWorkspace(store)
@@ -73,9 +73,6 @@ export function useLists(dialect: TestDialect) {
     for (const connection of new Set([database.reader, database.writer])) {
       connection.on('query', ({ sql, bindings }: Statement) => statements.push({ sql, bindings }))
     }
-  })
-  afterAll(async () => {
-    for (const cleanUp of cleanUps.reverse()) await cleanUp()
   })
 
   const explain = async (statement: Statement): Promise<Plan> => ({

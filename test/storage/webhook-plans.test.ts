@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
 import type { DeliveryFilters } from '../../src/storage/deliveries.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { createStore, type Store } from '../../src/storage/store.ts'
-import { type CleanUp, dialects, emptyDatabase } from '../support/databases.ts'
+import { cleanUpAfterAll, dialects, emptyDatabase } from '../support/databases.ts'
 import { insertWorkspace, later, start } from './fixtures.ts'
 import { explainPostgres, explainSqlite, type Statement } from './query-plans.ts'
 
@@ -13,7 +13,7 @@ const target = { id: newId(start), generation: 1 }
 const rare = { id: newId(start), generation: 1 }
 
 describe.each(dialects)('on %s', (dialect) => {
-  const cleanUps: Parameters<CleanUp>[0][] = []
+  const cleanUp = cleanUpAfterAll()
   let database: Database
   let store: Store
   let url: string
@@ -21,9 +21,9 @@ describe.each(dialects)('on %s', (dialect) => {
   const statements: Statement[] = []
 
   beforeAll(async () => {
-    url = await emptyDatabase(dialect, (work) => cleanUps.push(work))
+    url = await emptyDatabase(dialect, cleanUp)
     database = openDatabase(url)
-    cleanUps.push(() => database.close())
+    cleanUp(() => database.close())
     await migrate(database)
     store = createStore(database)
     workspaceId = await insertWorkspace(store)
@@ -42,9 +42,6 @@ describe.each(dialects)('on %s', (dialect) => {
     await done.update({ status: 'SUCCESS', due_at: null })
     if (dialect === 'postgres') await db.raw('vacuum analyze')
     database.reader.on('query', ({ sql, bindings }: Statement) => statements.push({ sql, bindings }))
-  })
-  afterAll(async () => {
-    for (const cleanUp of cleanUps.reverse()) await cleanUp()
   })
 
   const plansOf = async (work: () => Promise<unknown>) => {

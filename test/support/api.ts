@@ -1,6 +1,6 @@
 import { createPublicKey } from 'node:crypto'
 import { type Logger, pino } from 'pino'
-import { afterAll, beforeAll, expect, inject } from 'vitest'
+import { beforeAll, expect, inject } from 'vitest'
 import type { ErrorBody } from '../../src/core/errors.ts'
 import type { Route, RouteCall, RouteResult } from '../../src/core/route.ts'
 import { createApp } from '../../src/server/app.ts'
@@ -27,7 +27,7 @@ import type { SandboxApple } from '../../src/wallets/sandbox/certificates.ts'
 import { createFaults, type Faults } from '../../src/wallets/sandbox/faults.ts'
 import { startSandboxGoogle } from '../../src/wallets/sandbox/google-server.ts'
 import { type Answer, checkConformance } from './conformance.ts'
-import { type CleanUp, emptyDatabase, type TestDialect } from './databases.ts'
+import { cleanUpAfterAll, emptyDatabase, type TestDialect } from './databases.ts'
 import { appleNames, madeAt } from './sandbox.ts'
 import { webhookServices } from './webhooks.ts'
 
@@ -51,18 +51,15 @@ const publicUrl = 'https://passes.example'
 /** Starts an app before the tests of a block and ends it after them; tests keep apart by workspaces of their own. */
 export function useApi(dialect: TestDialect, options: ApiOptions = {}): Api {
   const api = new Api()
-  const cleanUps: Parameters<CleanUp>[0][] = []
+  const cleanUp = cleanUpAfterAll()
   beforeAll(async () => {
-    const database = openDatabase(await emptyDatabase(dialect, (work) => cleanUps.push(work)))
-    cleanUps.push(() => database.close())
+    const database = openDatabase(await emptyDatabase(dialect, cleanUp))
+    cleanUp(() => database.close())
     await migrate(database)
     const identities = sandboxIdentities()
     const google = await startGoogle(identities, api.faults)
-    cleanUps.push(() => google.close())
+    cleanUp(() => google.close())
     api.start(database, identities, google.api, options)
-  })
-  afterAll(async () => {
-    for (const cleanUp of cleanUps.reverse()) await cleanUp()
   })
   return api
 }

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { inject, onTestFinished } from 'vitest'
+import { afterAll, inject, onTestFinished } from 'vitest'
 
 /** Every guarantee of storage is tested on both databases: describe.each(dialects). */
 export const dialects = ['sqlite', 'postgres'] as const
@@ -11,6 +11,15 @@ export type TestDialect = (typeof dialects)[number]
 
 /** Told what to do once nobody needs a thing any more; by default that is when the test has finished. */
 export type CleanUp = (work: () => void | Promise<void>) => void
+
+/** For what several tests use: the work is done behind the last test of the file or block, the latest first. */
+export function cleanUpAfterAll(): CleanUp {
+  const works: Parameters<CleanUp>[0][] = []
+  afterAll(async () => {
+    for (const work of works.reverse()) await work()
+  })
+  return (work) => void works.push(work)
+}
 
 /** An empty database of its own, gone after the test. */
 export async function emptyDatabase(dialect: TestDialect, cleanUp: CleanUp = onTestFinished): Promise<string> {
