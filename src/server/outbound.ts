@@ -41,15 +41,17 @@ export function createOutbound(options: OutboundOptions): Outbound {
       ...(!allowInsecure && { lookup: guardedLookup(options) }),
     },
   })
-  const refusal = (url: string) => refusalOf(url, allowInsecure)
   return {
-    refusal,
-    async post(url, body, headers) {
-      const refused = refusal(url)
-      if (refused) return { responseCode: null, error: refused }
+    refusal(text) {
+      const judged = judge(text, allowInsecure)
+      return typeof judged === 'string' ? judged : undefined
+    },
+    async post(text, body, headers) {
+      const url = judge(text, allowInsecure)
+      if (typeof url === 'string') return { responseCode: null, error: url }
       const sent = { 'content-type': 'application/json', 'user-agent': 'passes-webhooks', ...headers }
       try {
-        const request = { url: new URL(url), body, headers: sent }
+        const request = { url, body, headers: sent }
         return outcomeOf(await exchange(agent, request, { timeoutMs, maxAnswerBytes: MAX_ANSWER_BYTES }))
       } catch (error) {
         const isLate = error instanceof LateAnswerError
@@ -65,17 +67,21 @@ function outcomeOf(statusCode: number): Outcome {
   return { responseCode: statusCode, error: isTaken ? null : `Answered ${statusCode}.` }
 }
 
-/** Literals never reach a lookup, so they are judged here, in the form that URL gives them: decimal and octal are read. */
-function refusalOf(text: string, allowInsecure: boolean): string | undefined {
+/**
+ * The address, or what is wrong with it. Literals never reach a lookup, so they are judged here, in the form that URL gives
+ * them: decimal and octal are read.
+ */
+function judge(text: string, allowInsecure: boolean): URL | string {
   if (!URL.canParse(text)) return 'Must be a valid address.'
-  const { protocol, hostname, username, password, hash } = new URL(text)
+  const url = new URL(text)
+  const { protocol, hostname, username, password, hash } = url
   if (username !== '' || password !== '') return 'Must hold no credentials.'
   if (hash !== '') return 'Must hold no fragment.'
-  if (allowInsecure) return /^https?:$/.test(protocol) ? undefined : 'Must start with https: or http:.'
+  if (allowInsecure) return /^https?:$/.test(protocol) ? url : 'Must start with https: or http:.'
   if (protocol !== 'https:') return 'Must start with https:.'
   const literal = hostname.replace(/^\[(.*)\]$/, '$1')
-  if (isIP(literal) !== 0) return isPublicAddress(literal) ? undefined : NOT_PUBLIC
-  return /(^|\.)localhost\.?$/.test(hostname) ? NOT_PUBLIC : undefined
+  if (isIP(literal) !== 0) return isPublicAddress(literal) ? url : NOT_PUBLIC
+  return /(^|\.)localhost\.?$/.test(hostname) ? NOT_PUBLIC : url
 }
 
 /** An address that was resolved and must not be connected to. */

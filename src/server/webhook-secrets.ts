@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { isSealedUnder, seal, unseal } from '../core/rules/seal.ts'
 import type { Store } from '../storage/store.ts'
 import type { StoredWebhook } from '../storage/webhooks.ts'
@@ -9,10 +9,10 @@ export interface WebhookSecrets {
   /** A new secret, as it is shown and as it is stored for the webhook. */
   make(webhookId: string): { secret: string; sealed: string }
   /**
-   * The secrets that sign at a moment, the newest first.
+   * The keys that sign at a moment, that of the newest secret first.
    * @throws SealError
    */
-  living(webhook: StoredWebhook, at: Date): string[]
+  livingKeys(webhook: StoredWebhook, at: Date): KeyObject[]
   /** Encrypts whatever is not under the current key anew, so that previous keys can be taken out of use. */
   reseal(store: Store): Promise<void>
 }
@@ -28,10 +28,12 @@ export function createWebhookSecrets({ current, previous }: ServerKeys): Webhook
       const secret = `whsec_${randomBytes(SECRET_BYTES).toString('base64url')}`
       return { secret, sealed: seal(secret, webhookId, current) }
     },
-    living(webhook, at) {
+    livingKeys(webhook, at) {
       const { id, secret, previousSecret, previousSecretUntil } = webhook
       const isRotating = previousSecret !== null && previousSecretUntil !== null && at < previousSecretUntil
-      return [secret, ...(isRotating ? [previousSecret] : [])].map((sealed) => unseal(sealed, id, keys))
+      return [secret, ...(isRotating ? [previousSecret] : [])].map((sealed) =>
+        createSecretKey(unseal(sealed, id, keys), 'utf8'),
+      )
     },
     async reseal(store) {
       const stale = (await store.webhooks.listSecrets()).filter(({ secrets }) =>

@@ -2,18 +2,19 @@ import type { Knex } from 'knex'
 import type { Attempt, Delivery, DeliveryStatus } from '../core/contract/deliveries.ts'
 import { newId } from '../core/ids.ts'
 import { type AttemptFacts, afterAttempt, type DeliveryProgress, redelivered } from '../core/rules/delivery.ts'
-import { envelopeText } from '../core/rules/envelope.ts'
+import { isNotInJson } from './bulk-rows.ts'
 import { PROGRESS_COLUMNS, writeProgress, writeProgressOfUnchanged } from './delivery-progress.ts'
 import {
   type DeliveryRow,
+  type PayloadRow,
   type ProgressRow,
+  payloadOf,
   type StoredDelivery,
   toDelivery,
   toDeliveryRow,
   toProgress,
 } from './delivery-row.ts'
 import { forUpdate, forUpdateSkipLocked, idIsChosen, insertMany, runPrepared } from './dialect.ts'
-import { isNotInJson } from './json-rows.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from './list.ts'
 import type { Tell } from './news.ts'
 import { insertAttempts, listAttempts, type RecordedAttempt } from './webhook-attempts.ts'
@@ -31,9 +32,11 @@ export interface EventRow {
 }
 
 /** A delivery whose attempt is due, with the text that every attempt sends. */
-export interface DueDelivery extends DeliveryProgress {
+export interface DueDelivery {
   id: string
   payload: string
+  /** As it was read. */
+  progress: DeliveryProgress
 }
 
 /** One attempt that was made. */
@@ -47,12 +50,6 @@ export interface DeliveryFilters extends ListRequest {
   webhookId?: string[] | undefined
   eventType?: Delivery['eventType'][] | undefined
   status?: DeliveryStatus[] | undefined
-}
-
-/** What a payload is made of. */
-interface PayloadRow extends Pick<DeliveryRow, 'id' | 'event_type' | 'created_at'> {
-  correlation_id: string | null
-  data: string
 }
 
 type DueRow = PayloadRow & ProgressRow
@@ -139,7 +136,7 @@ export class Deliveries {
         .orderBy('webhook_deliveries.due_at')
         .limit(1),
     )
-    return rows.map((row) => ({ ...toProgress(row), id: row.id, payload: payloadOf(row) }))
+    return rows.map((row) => ({ id: row.id, payload: payloadOf(row), progress: toProgress(row) }))
   }
 
   /** When the next attempt to an endpoint is due; undefined where none is. */
@@ -154,10 +151,10 @@ export class Deliveries {
   /** Writes attempts and what they make of their deliveries. The caller is the only one that sends to the endpoint. */
   async record(workspaceId: string, attempts: MadeAttempt[], at: Date): Promise<void> {
     const expected = attempts.map((attempt) => {
-      const { id, payload: _, ...read } = attempt.delivery
+      const { id, progress: read } = attempt.delivery
       return { id, attempt, read, progress: afterAttempt(read, read, attempt) }
     })
-    const written = await writeProgressOfUnchanged(this.db, expected, at)
+    const written = await writeProgressOfUnchanged(this.db, workspaceId, expected, at)
     const made: RecordedAttempt[] = expected.filter(({ id }) => written.has(id))
     if (made.length < attempts.length) {
       const others = attempts.filter(({ delivery }) => !written.has(delivery.id))
@@ -177,9 +174,9 @@ export class Deliveries {
     const made = attempts.flatMap((attempt) => {
       const { id } = attempt.delivery
       const now = current.get(id)
-      return now ? [{ id, attempt, progress: afterAttempt(now, attempt.delivery, attempt) }] : []
+      return now ? [{ id, attempt, progress: afterAttempt(now, attempt.delivery.progress, attempt) }] : []
     })
-    await writeProgress(this.db, made, at)
+    await writeProgress(this.db, workspaceId, made, at)
     return made
   }
 
@@ -242,9 +239,4 @@ function newDelivery(workspaceId: string, event: EventRow, target: Target, at: D
     createdAt: at,
     updatedAt: at,
   }
-}
-
-function payloadOf(row: PayloadRow): string {
-  const { id, event_type: type, correlation_id: correlationId } = row
-  return envelopeText({ id, type, timestamp: new Date(row.created_at).toISOString(), correlationId }, row.data)
 }

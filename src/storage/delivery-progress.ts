@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
 import type { DeliveryProgress } from '../core/rules/delivery.ts'
+import { type Columns, type Row, updateRows } from './bulk-rows.ts'
 import { toProgressRow } from './delivery-row.ts'
-import { type JsonColumns, updateJson } from './json-rows.ts'
 
-const PROGRESS: JsonColumns = {
+const PROGRESS: Columns = {
   status: 'text',
   due_at: 'bigint',
   scheduled_attempts: 'integer',
@@ -23,38 +23,33 @@ interface Progressed {
 }
 
 /** Writes the progress of deliveries that the caller holds. */
-export async function writeProgress(db: Knex, deliveries: Progressed[], at: Date): Promise<void> {
-  await updateJson(db, 'webhook_deliveries', { name: 'progress', set: CHANGED }, deliveries.map(rowAt(at)))
+export async function writeProgress(db: Knex, workspaceId: string, deliveries: Progressed[], at: Date): Promise<void> {
+  const changes = deliveries.map(({ id, progress }) => ({ id, set: changeOf(progress, at) }))
+  await updateRows(db, workspaceId, { name: 'progress', table: TABLE, set: CHANGED }, changes)
 }
 
 /** As writeProgress, of those that still stand as they were read; returns their ids. */
 export function writeProgressOfUnchanged(
   db: Knex,
+  workspaceId: string,
   deliveries: (Progressed & { read: DeliveryProgress })[],
   at: Date,
 ): Promise<Set<string>> {
-  const toRow = rowAt(at)
-  const rows = deliveries.map(({ read, ...rest }) => ({
-    ...toRow(rest),
-    read_due_at: read.dueAt?.getTime(),
-    read_redelivery: read.isRedelivery,
-    read_count: read.attemptCount,
+  const changes = deliveries.map(({ id, progress, read }) => ({
+    id,
+    set: changeOf(progress, at),
+    read: { ...toProgressRow(read) },
   }))
-  const update = { name: 'progress-of-unchanged', set: CHANGED, given: READ, where: IS_UNCHANGED }
-  return updateJson(db, 'webhook_deliveries', update, rows)
+  const update = { name: 'progress-of-unchanged', table: TABLE, set: CHANGED, read: READ }
+  return updateRows(db, workspaceId, update, changes)
 }
 
-const CHANGED: JsonColumns = { ...PROGRESS, updated_at: 'bigint' }
-const READ: JsonColumns = { read_due_at: 'bigint', read_redelivery: 'boolean', read_count: 'integer' }
+const TABLE = 'webhook_deliveries'
+const CHANGED: Columns = { ...PROGRESS, updated_at: 'bigint' }
 
 /** A redelivery, an attempt, and an end each change one of these at least. */
-const IS_UNCHANGED = [
-  `webhook_deliveries.status = 'PENDING'`,
-  'webhook_deliveries.due_at = given.read_due_at',
-  'webhook_deliveries.is_redelivery = given.read_redelivery',
-  'webhook_deliveries.attempt_count = given.read_count',
-].join(' and ')
+const READ: Columns = { status: 'text', due_at: 'bigint', is_redelivery: 'boolean', attempt_count: 'integer' }
 
-function rowAt(at: Date) {
-  return ({ id, progress }: Progressed) => ({ ...toProgressRow(progress), id, updated_at: at.getTime() })
+function changeOf(progress: DeliveryProgress, at: Date): Row {
+  return { ...toProgressRow(progress), updated_at: at.getTime() }
 }

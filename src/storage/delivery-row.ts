@@ -1,5 +1,6 @@
 import type { Delivery } from '../core/contract/deliveries.ts'
 import type { DeliveryProgress } from '../core/rules/delivery.ts'
+import { envelopeText } from '../core/rules/envelope.ts'
 import { moment } from './moment.ts'
 
 /** A delivery as it is kept. */
@@ -36,6 +37,12 @@ export interface DeliveryRow extends ProgressRow {
   generation: number
   created_at: number
   updated_at: number
+}
+
+/** What a payload is made of. */
+export interface PayloadRow extends Pick<DeliveryRow, 'id' | 'event_type' | 'created_at'> {
+  correlation_id: string | null
+  data: string
 }
 
 export function toDelivery(row: DeliveryRow): StoredDelivery {
@@ -90,4 +97,10 @@ export function toProgressRow(progress: DeliveryProgress): ProgressRow {
     last_response_code: progress.lastResponseCode,
     last_error: progress.lastError,
   }
+}
+
+/** The text that every attempt sends. */
+export function payloadOf(row: PayloadRow): string {
+  const { id, event_type: type, correlation_id: correlationId } = row
+  return envelopeText({ id, type, timestamp: new Date(row.created_at).toISOString(), correlationId }, row.data)
 }

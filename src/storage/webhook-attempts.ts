@@ -1,10 +1,10 @@
 import type { Knex } from 'knex'
 import type { Attempt } from '../core/contract/deliveries.ts'
 import type { DeliveryProgress } from '../core/rules/delivery.ts'
+import { type Columns, insertRows } from './bulk-rows.ts'
 import type { MadeAttempt } from './deliveries.ts'
-import { insertJson, type JsonColumns } from './json-rows.ts'
 
-const ATTEMPT_COLUMNS: JsonColumns = {
+const ATTEMPT_COLUMNS: Columns = {
   workspace_id: 'uuid',
   delivery_id: 'uuid',
   number: 'integer',
@@ -32,7 +32,7 @@ export async function insertAttempts(db: Knex, workspaceId: string, made: Record
     response_code: attempt.outcome.responseCode,
     error: attempt.outcome.error,
   }))
-  await insertJson(db, 'webhook_attempts', ATTEMPT_COLUMNS, rows)
+  await insertRows(db, 'webhook_attempts', ATTEMPT_COLUMNS, rows)
 }
 
 /** Oldest first. */

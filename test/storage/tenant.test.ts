@@ -174,7 +174,8 @@ const sender = '0b5f2c3e-2222-8222-8333-444455556666'
 
 function attemptOf(delivery: StoredDelivery) {
   const outcome = { responseCode: 200, error: null }
-  return { delivery: { ...delivery, payload: '' }, outcome, startedAt: start, at: later(1), durationMs: 1, jitter: 0 }
+  const due = { id: delivery.id, payload: '', progress: delivery }
+  return { delivery: due, outcome, startedAt: start, at: later(1), durationMs: 1, jitter: 0 }
 }
 
 const message = {
@@ -282,7 +283,8 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
       [{ ...attemptOf(delivery), outcome: { responseCode: 500, error: 'Answered 500.' } }],
       start,
     )
-    return { token, delivery }
+    // As it stands now, so that another attempt finds it as it was read.
+    return { token, delivery: (await tx.deliveries.find(workspaceId, delivery.id))! }
   })
   const template = version.templateId
   const scan = acceptedScan(pass)

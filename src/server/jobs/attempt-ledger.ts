@@ -5,10 +5,10 @@ import { noteHealth } from '../webhook-health.ts'
 import type { Hold } from './webhook-hold.ts'
 
 /** So many are written at once, without waiting for more. */
-const FULL = 200
+const FULL = 400
 
 /** So long attempts that succeeded wait for more of them: a transaction costs hardly more for many than for one. */
-const LINGER_MS = 20
+const LINGER_MS = 30
 
 /** Attempts on their way into the database. */
 export interface AttemptLedger {
@@ -26,8 +26,8 @@ export interface LedgerListener {
 }
 
 /**
- * Writes attempts in groups: what ends while it writes goes together in the next transaction. One that failed does not wait
- * for more, since it may be why the endpoint is to be spared.
+ * Writes attempts in groups, one at a time. One that failed does not wait for more, since it may be why the endpoint is to be
+ * spared.
  */
 export function createAttemptLedger(
   { workspaceId, id }: StoredWebhook,
@@ -39,14 +39,23 @@ export function createAttemptLedger(
   let writing: Promise<void> | undefined
   let lingering: NodeJS.Timeout | undefined
   let size = 0
+  let isUrgent = false
 
-  async function writeAll(): Promise<void> {
-    while (unwritten.length > 0) {
-      const attempts = unwritten
-      unwritten = []
-      const webhook = await write(attempts)
-      size -= attempts.length
-      onWritten(webhook, attempts)
+  async function writeGroups(): Promise<void> {
+    try {
+      while (unwritten.length > 0 && (isUrgent || unwritten.length >= FULL)) {
+        const attempts = unwritten
+        unwritten = []
+        isUrgent = false
+        const webhook = await write(attempts)
+        size -= attempts.length
+        onWritten(webhook, attempts)
+      }
+      if (unwritten.length > 0) linger()
+    } catch (error) {
+      onFailure(error)
+    } finally {
+      writing = undefined
     }
   }
 
@@ -61,23 +70,27 @@ export function createAttemptLedger(
     })
   }
 
-  function flush(): Promise<void> {
+  function linger(): void {
+    lingering ??= setTimeout(flush, LINGER_MS)
+  }
+
+  /** Writes what there is, behind what is being written. */
+  async function flush(): Promise<void> {
     clearTimeout(lingering)
     lingering = undefined
-    writing ??= writeAll()
-      .catch(onFailure)
-      .finally(() => {
-        writing = undefined
-      })
-    return writing
+    isUrgent = true
+    if (unwritten.length > 0) writing ??= writeGroups()
+    await writing
   }
 
   return {
     add(attempt) {
       unwritten.push(attempt)
       size += 1
-      if (attempt.outcome.error !== null || unwritten.length >= FULL) flush()
-      else lingering ??= setTimeout(flush, LINGER_MS)
+      if (attempt.outcome.error !== null) flush()
+      else if (writing) return
+      else if (unwritten.length >= FULL) flush()
+      else linger()
     },
     size: () => size,
     settled: flush,

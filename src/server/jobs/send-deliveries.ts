@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SIGNATURE_HEADER, sign } from '../../core/rules/signature.ts'
 import type { DueDelivery, MadeAttempt } from '../../storage/deliveries.ts'
@@ -7,19 +8,16 @@ import { createAttemptLedger } from './attempt-ledger.ts'
 import type { Hold } from './webhook-hold.ts'
 
 /** Requests in flight to one endpoint. */
-const MAX_IN_FLIGHT = 8
+export const MAX_IN_FLIGHT = 8
 
 /** An endpoint that fails gets one at a time until it answers: many dead ones must not use up what the living need. */
 const MAX_IN_FLIGHT_FAILING = 1
 
-/** Deliveries read at once. */
+/** Deliveries read at once. With fewer left than this, the next are read while these are sent. */
 const PAGE = 400
 
-/** With fewer left than this, the next page is read while these are sent. */
-const READ_AHEAD = 200
-
 /** Attempts that were made and are not written yet: what is sent again after a crash. */
-const MAX_UNWRITTEN = 400
+export const MAX_UNWRITTEN = 800
 
 /** An endpoint may be disabled or moved at any time: before a send it is looked at again when it was last seen so long ago. */
 const FRESH_MS = 50
@@ -38,7 +36,7 @@ export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Serv
   const queue: DueDelivery[] = []
   const turnEnd = performance.now() + TURN_MS
   let endpoint: StoredWebhook | undefined
-  let secrets: string[] = []
+  let keys: KeyObject[] = []
   let seenAt = 0
   let reading: Promise<void> | undefined
   let mayBeMore = true
@@ -66,7 +64,7 @@ export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Serv
   function see(current: StoredWebhook | undefined): void {
     // What is expensive about secrets is to open them.
     if (current && current.updatedAt !== endpoint?.updatedAt) {
-      secrets = webhookSecrets.living(current, clock())
+      keys = webhookSecrets.livingKeys(current, clock())
       // What was read before may have been erased since.
       for (const { id } of queue.splice(0)) underWay.delete(id)
     }
@@ -84,7 +82,7 @@ export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Serv
 
   async function fly(delivery: DueDelivery): Promise<void> {
     try {
-      const made = await attempt(endpoint!, delivery, secrets, services)
+      const made = await attempt(endpoint!, delivery, keys, services)
       if (!hold.lost.aborted) ledger.add(made)
     } catch (error) {
       onFailure(error)
@@ -106,8 +104,10 @@ export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Serv
     })
 
   see(webhook)
-  while (mayGoOn() && performance.now() < turnEnd) {
-    const isLow = queue.length === 0 || (queue.length < READ_AHEAD && mayBeMore)
+  while (mayGoOn()) {
+    const now = performance.now()
+    if (now >= turnEnd) break
+    const isLow = queue.length === 0 || (queue.length < PAGE && mayBeMore)
     if (isLow) {
       reading ??= read()
         .catch(onFailure)
@@ -124,7 +124,7 @@ export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Serv
     }
     const limit = endpoint?.failingSince ? MAX_IN_FLIGHT_FAILING : MAX_IN_FLIGHT
     if (flights.size >= limit || ledger.size() >= MAX_UNWRITTEN) await change()
-    else if (performance.now() - seenAt < FRESH_MS) start(queue.shift()!)
+    else if (now - seenAt < FRESH_MS) start(queue.shift()!)
     else see(await store.webhooks.find(webhook.workspaceId, webhook.id))
   }
   await Promise.all([...flights, reading])
@@ -136,13 +136,13 @@ export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Serv
 async function attempt(
   webhook: StoredWebhook,
   delivery: DueDelivery,
-  secrets: string[],
+  keys: KeyObject[],
   services: Services,
 ): Promise<MadeAttempt> {
   const { outbound, clock, metrics } = services
   const startedAt = clock()
   const began = performance.now()
-  const signature = sign(delivery.payload, secrets, startedAt)
+  const signature = sign(delivery.payload, keys, startedAt)
   const outcome = await outbound.post(webhook.url, delivery.payload, { [SIGNATURE_HEADER]: signature })
   const milliseconds = performance.now() - began
   metrics.webhookSeconds.observe(milliseconds / 1000)

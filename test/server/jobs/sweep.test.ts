@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { RetentionDays } from '../../../src/server/context.ts'
 import { sweep } from '../../../src/server/jobs/sweep.ts'
 import type { Target } from '../../../src/storage/deliveries.ts'
+import type { StoredDelivery } from '../../../src/storage/delivery-row.ts'
 import { insertPasses, newPass } from '../../storage/fixtures.ts'
 import { explainPostgres, explainSqlite, type Statement } from '../../storage/query-plans.ts'
 import { dialects } from '../../support/databases.ts'
@@ -38,7 +39,7 @@ describe.each(dialects)('on %s', (dialect) => {
     services.advance(29 * DAY)
     const { store, workspaceId, clock } = services
     const again = await store.transaction((tx) => tx.deliveries.redeliver(workspaceId, id, target, clock()))
-    await endDelivery(services, { ...again!, payload: '' })
+    await endDelivery(services, again!)
     services.advance(2 * DAY)
     await sweepWith(services, { deliveriesDays: 30, auditDays: 0 })
     expect([await ids(services, 'webhook_deliveries'), await ids(services, 'events')]).toEqual([[id], [eventId]])
@@ -178,15 +179,14 @@ async function insertDelivery(services: TestServices, target: Target, { isEnded 
   const data = { webhookId: target.id }
   const event = { type: 'webhook.test', subject: target.id, data, correlationId: null } as const
   const delivery = await store.transaction((tx) => tx.events.insertFor(workspaceId, target, event, clock()))
-  if (isEnded) await endDelivery(services, { ...delivery, payload: '' })
+  if (isEnded) await endDelivery(services, delivery)
   return delivery
 }
 
-type Due = Parameters<TestServices['store']['deliveries']['record']>[1][number]['delivery']
-
-function endDelivery({ store, workspaceId, clock }: TestServices, delivery: Due): Promise<void> {
+function endDelivery({ store, workspaceId, clock }: TestServices, delivery: StoredDelivery): Promise<void> {
+  const due = { id: delivery.id, payload: '', progress: delivery }
   const outcome = { responseCode: 200, error: null }
-  const attempt = { delivery, outcome, startedAt: clock(), at: clock(), durationMs: 1, jitter: 0 }
+  const attempt = { delivery: due, outcome, startedAt: clock(), at: clock(), durationMs: 1, jitter: 0 }
   return store.transaction((tx) => tx.deliveries.record(workspaceId, [attempt], clock()))
 }
 
