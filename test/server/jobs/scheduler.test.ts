@@ -17,15 +17,14 @@ describe.each(dialects)('on %s', (dialect) => {
     await vi.waitFor(async () => expect(await statuses(services, [id!])).toEqual({ EXPIRED: 1 }), 1_900)
   })
 
-  test('one tick expires every pass that is due, chunk by chunk', async () => {
+  test('one run expires every pass that is due, chunk by chunk', async () => {
     const services = await openServices(dialect)
-    const scheduler = start(services)
     const due = await insertIssued(services, 1_050)
     services.advance(9.999)
-    await scheduler.tick()
+    await expirePasses(services)
     expect(await statuses(services, due)).toEqual({ ISSUED: 1_050 })
     services.advance(0.001)
-    await scheduler.tick()
+    await expirePasses(services)
     expect(await statuses(services, due)).toEqual({ EXPIRED: 1_050 })
   })
 
@@ -87,7 +86,8 @@ describe.each(dialects)('on %s', (dialect) => {
     const ids = await insertIssued(services, 100)
     services.advance(10)
     await Promise.all(schedulers.map((scheduler) => scheduler.tick()))
-    expect(await statuses(services, ids)).toEqual({ EXPIRED: 100 })
+    // The run of a second may hold some of them still: whoever comes later passes over what it holds.
+    await vi.waitFor(async () => expect(await statuses(services, ids)).toEqual({ EXPIRED: 100 }), 5_000)
     const passes = await services.store.passes.listByIds(services.workspaceId, ids)
     expect(new Set(passes.map((pass) => pass.walletVersion))).toEqual(new Set([2]))
   })
