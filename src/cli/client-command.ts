@@ -26,7 +26,10 @@ export abstract class ClientCommand extends BaseCommand {
 
   /** A client for the server and token that flags, environment and profile say. */
   protected connect(flags: ConnectionFlags, options: Omit<ClientOptions, 'url' | 'token'> = {}): Client {
-    this.connection ??= resolveConnection(flags)
+    if (!this.connection) {
+      this.connection = resolveConnection(flags)
+      if (this.connection.warning) this.note(this.connection.warning)
+    }
     const { url, token, noToken } = this.connection
     if (!token) {
       throw new UsageError(noToken, { hint: 'give one with --token or PASSES_TOKEN, or store one with passes login.' })

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
+import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, statSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { z } from 'zod'
 import { CliError } from './errors.ts'
@@ -24,6 +24,11 @@ export function readProfiles(path: string): Profiles {
     throw new CliError(`${path} is not a file of profiles`, { hint: 'Mend or delete it, then run passes login.' })
   }
   return file.data.profiles
+}
+
+/** True where the tokens can be read by other users of the machine; on Windows the mode of a file says nothing of that. */
+export function isOpenToOthers(path: string): boolean {
+  return process.platform !== 'win32' && (statSync(path).mode & 0o077) !== 0
 }
 
 /** Stores one profile beside the others. The file is replaced as a whole, so a crash leaves the old or the new one. */

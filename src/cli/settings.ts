@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { UsageError } from './errors.ts'
-import { readProfiles } from './profile.ts'
+import { isOpenToOthers, readProfiles } from './profile.ts'
 
 /** The one reader of the environment in the command line. Flags win over environment, environment over profile. */
 
@@ -24,6 +24,8 @@ export interface Connection {
   token: Setting | undefined
   noToken: string
   profile: { name: string; path: string }
+  /** What is to be said of a stored token that is used: others may read it. */
+  warning?: string
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -56,13 +58,17 @@ export function resolveConnection(flags: ConnectionFlags, options: ResolveOption
     source: profile ? source : 'the default',
   }
   const origin = originOf(url)
+  let warning: string | undefined
   let noToken = 'There is no access token: no --token, no PASSES_TOKEN, and no profile.'
   if (!token && profile) {
     // A stored token belongs to its server: it is never sent to another one.
-    if (profile.url === origin) token = { value: profile.token, source }
-    else noToken = `There is no access token for ${origin}: the one of ${source} belongs to ${profile.url}.`
+    if (profile.url === origin) {
+      token = { value: profile.token, source }
+      if (isOpenToOthers(path))
+        warning = `Warning: other users of this machine may read ${path}. Try: chmod 600 ${path}`
+    } else noToken = `There is no access token for ${origin}: the one of ${source} belongs to ${profile.url}.`
   }
-  return { url: { ...url, value: origin }, token, noToken, profile: { name, path } }
+  return { url: { ...url, value: origin }, token, noToken, profile: { name, path }, ...(warning && { warning }) }
 }
 
 /** Variables that win over a stored profile, so that login can say so. */

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
 import { Definition, type ImageRole, imageRoles, PassType } from '../core/contract/definition.ts'
@@ -7,6 +6,7 @@ import { templates } from '../core/contract/templates.ts'
 import { Uuid } from '../core/ids.ts'
 import { parseAs } from '../core/issues.ts'
 import { CliError, invalidDocument } from './errors.ts'
+import { readNamed } from './named-file.ts'
 
 /** A template as a file: what design.images names are paths relative to it, or ids of images uploaded earlier. */
 export interface TemplateFile {
@@ -44,7 +44,7 @@ const Envelope = z.strictObject({
  * @throws CliError with every problem in details.issues.
  */
 export async function readTemplateFile(path: string): Promise<TemplateFile> {
-  const envelope = parseEnvelope(path, await readFile(path, 'utf8'))
+  const envelope = parseEnvelope(path, (await readNamed(path)).toString())
   const named = Object.entries(envelope.definition.design.images ?? {}) as [ImageRole, string][]
   const files = named.filter(([, value]) => !Uuid.safeParse(value).success)
   const withImages = (ids: ReadonlyMap<ImageRole, string>) =>
@@ -84,7 +84,7 @@ function parseDefinition(path: string, value: unknown): Definition {
 }
 
 async function readImage(role: ImageRole, path: string): Promise<ImageFile> {
-  const bytes = await readFile(path)
+  const bytes = await readNamed(path)
   const contentType = imageType(bytes)
   if (!contentType) throw new CliError(`${path} (${role}) is neither PNG nor JPEG`)
   if (bytes.length > MAX_IMAGE_BYTES) {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type FileHandle, open, readFile, stat } from 'node:fs/promises'
 import { CliError } from '../errors.ts'
+import { withName } from '../named-file.ts'
 
 /** What a run works on. Only a run over the very same may go on from a journal. */
 export interface JournalHead {
@@ -49,16 +50,18 @@ export const atStart: JournalEntry = {
 }
 
 /** What tells one version of a file from another without reading it whole. */
-export async function fingerprint(path: string): Promise<JournalHead['file']> {
-  const file = await open(path, 'r')
-  try {
-    const { size, mtimeMs } = await file.stat()
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(64 * 1024), 0, 64 * 1024, 0)
-    const start = createHash('sha256').update(buffer.subarray(0, bytesRead)).digest('hex')
-    return { bytes: size, modified: mtimeMs, start }
-  } finally {
-    await file.close()
-  }
+export function fingerprint(path: string): Promise<JournalHead['file']> {
+  return withName(path, async () => {
+    const file = await open(path, 'r')
+    try {
+      const { size, mtimeMs } = await file.stat()
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(64 * 1024), 0, 64 * 1024, 0)
+      const start = createHash('sha256').update(buffer.subarray(0, bytesRead)).digest('hex')
+      return { bytes: size, modified: mtimeMs, start }
+    } finally {
+      await file.close()
+    }
+  })
 }
 
 /**

@@ -1,7 +1,7 @@
-import { readFile } from 'node:fs/promises'
 import { Flags } from '@oclif/core'
 import { BaseCommand } from '../../cli/base-command.ts'
 import { CliError, UsageError } from '../../cli/errors.ts'
+import { readNamed } from '../../cli/named-file.ts'
 import { duration } from '../../cli/output.ts'
 import { readStdinBytes } from '../../cli/prompt.ts'
 import { webhookSecret } from '../../cli/settings.ts'
@@ -42,7 +42,7 @@ export default class WebhookVerify extends BaseCommand {
     if (secret === undefined) {
       throw new UsageError('There is no secret', { hint: 'give it in PASSES_WEBHOOK_SECRET or with --secret.' })
     }
-    const body = flags.payload === '-' ? await readStdinBytes() : await readFile(flags.payload)
+    const body = flags.payload === '-' ? await readStdinBytes() : await readNamed(flags.payload)
     const at = flags.at === undefined ? new Date() : new Date(flags.at * 1000)
     const verdict = verify(body, flags.signature, secret, { at, toleranceSeconds: flags.tolerance })
     if (!verdict.ok) {
