@@ -95,16 +95,13 @@ test('profiles can be read by their owner alone, and leave nothing else behind',
   expect(Object.keys(readProfiles(path))).toEqual(['default', 'two'])
 })
 
-test.runIf(process.platform !== 'win32')(
-  'a stored token that other users may read is warned of when it is used',
-  () => {
-    writeProfile(path, 'default', { url: 'https://one.example', token: 'one' })
-    expect(resolve({}).warning).toBeUndefined()
-    chmodSync(path, 0o640)
-    expect(resolve({}).warning).toContain(`chmod 600 ${path}`)
-    expect(resolve({ token: 'another' }).warning).toBeUndefined()
-  },
-)
+test('a stored token that other users may read is warned of when it is used', () => {
+  writeProfile(path, 'default', { url: 'https://one.example', token: 'one' })
+  expect(resolve({}).warning).toBeUndefined()
+  chmodSync(path, 0o640)
+  expect(resolve({}).warning).toContain(`chmod 600 ${path}`)
+  expect(resolve({ token: 'another' }).warning).toBeUndefined()
+})
 
 test('a broken file of profiles is an error and is not overwritten', () => {
   writeProfile(path, 'default', { url: 'https://one.example', token: 'one' })
