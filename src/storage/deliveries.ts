@@ -31,9 +31,10 @@ export interface EventRow {
   type: Delivery['eventType']
 }
 
-/** A delivery whose attempt is due, with the text that every attempt sends. */
+/** A delivery whose attempt is due. */
 export interface DueDelivery {
   id: string
+  /** The text that every attempt sends. */
   payload: string
   /** As it was read. */
   progress: DeliveryProgress
@@ -41,7 +42,7 @@ export interface DueDelivery {
 
 /** One attempt that was made. */
 export interface MadeAttempt extends AttemptFacts {
-  delivery: DueDelivery
+  delivery: Pick<DueDelivery, 'id' | 'progress'>
   startedAt: Date
   durationMs: number
 }

@@ -174,7 +174,7 @@ const sender = '0b5f2c3e-2222-8222-8333-444455556666'
 
 function attemptOf(delivery: StoredDelivery) {
   const outcome = { responseCode: 200, error: null }
-  const due = { id: delivery.id, payload: '', progress: delivery }
+  const due = { id: delivery.id, progress: delivery }
   return { delivery: due, outcome, startedAt: start, at: later(1), durationMs: 1, jitter: 0 }
 }
 

@@ -140,24 +140,25 @@ async function attempt(
   services: Services,
 ): Promise<MadeAttempt> {
   const { outbound, clock, metrics } = services
+  const { id, payload, progress } = delivery
   const startedAt = clock()
   const began = performance.now()
-  const signature = sign(delivery.payload, keys, startedAt)
-  const outcome = await outbound.post(webhook.url, delivery.payload, { [SIGNATURE_HEADER]: signature })
+  const signature = sign(payload, keys, startedAt)
+  const outcome = await outbound.post(webhook.url, payload, { [SIGNATURE_HEADER]: signature })
   const milliseconds = performance.now() - began
   metrics.webhookSeconds.observe(milliseconds / 1000)
   const durationMs = Math.round(milliseconds)
-  const made = { delivery, outcome, startedAt, at: clock(), durationMs, jitter: Math.random() }
-  logAttempt(webhook, made, services)
+  const made = { delivery: { id, progress }, outcome, startedAt, at: clock(), durationMs, jitter: Math.random() }
+  logAttempt(webhook, payload, made, services)
   return made
 }
 
 /** Where it went is the customer's affair: an address may hold a secret. */
-function logAttempt({ id, workspaceId }: StoredWebhook, made: MadeAttempt, { log }: Services): void {
+function logAttempt({ id, workspaceId }: StoredWebhook, payload: string, made: MadeAttempt, { log }: Services): void {
   const { delivery, outcome, durationMs } = made
   const level = outcome.error === null ? 'debug' : 'info'
   if (!log.isLevelEnabled(level)) return
-  const { correlationId, type } = JSON.parse(delivery.payload) as { correlationId: string | null; type: string }
+  const { correlationId, type } = JSON.parse(payload) as { correlationId: string | null; type: string }
   const facts = { correlationId, deliveryId: delivery.id, type, webhookId: id, workspaceId }
   log[level]({ ...facts, ...outcome, ms: durationMs }, 'webhook attempt')
 }

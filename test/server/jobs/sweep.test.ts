@@ -184,7 +184,7 @@ async function insertDelivery(services: TestServices, target: Target, { isEnded 
 }
 
 function endDelivery({ store, workspaceId, clock }: TestServices, delivery: StoredDelivery): Promise<void> {
-  const due = { id: delivery.id, payload: '', progress: delivery }
+  const due = { id: delivery.id, progress: delivery }
   const outcome = { responseCode: 200, error: null }
   const attempt = { delivery: due, outcome, startedAt: clock(), at: clock(), durationMs: 1, jitter: 0 }
   return store.transaction((tx) => tx.deliveries.record(workspaceId, [attempt], clock()))
