@@ -55,11 +55,13 @@ export interface DeliveryFilters extends ListRequest {
 
 type DueRow = PayloadRow & ProgressRow
 
-const SPEC: ListSpec = {
-  name: 'webhook_deliveries',
-  id: 'webhook_deliveries.id',
-  // Ids ascend with the time of creation.
-  sorts: { createdAt: { key: 'webhook_deliveries.id' } },
+/** Ids ascend with the time of creation. */
+const specOf = (id: string): ListSpec => ({ name: 'webhook_deliveries', id, sorts: { createdAt: { key: id } } })
+
+/** Pages by status come from the deliveries, others from their keys. */
+const specs = {
+  webhook_deliveries: specOf('webhook_deliveries.id'),
+  delivery_keys: specOf('delivery_keys.id'),
 }
 
 const ENDED_WITH_ENDPOINT = 'The webhook was disabled or deleted.'
@@ -97,11 +99,16 @@ export class Deliveries {
   }
 
   async list(workspaceId: string, request: DeliveryFilters): Promise<ListPage<StoredDelivery>> {
-    const filtered = this.db('webhook_deliveries').where('webhook_deliveries.workspace_id', workspaceId)
-    if (request.webhookId) filtered.whereIn('webhook_deliveries.webhook_id', request.webhookId)
-    if (request.eventType) filtered.whereIn('webhook_deliveries.event_type', request.eventType)
-    if (request.status) filtered.whereIn('webhook_deliveries.status', request.status)
-    const page = await listPage<DeliveryRow>(this.db, filtered, SPEC, request, (query) =>
+    const { webhookId, eventType, status } = request
+    // What succeeded is most: those of an endpoint or a type are found by that.
+    const isByStatus = status && !((webhookId || eventType) && status.includes('SUCCESS'))
+    const table = isByStatus ? 'webhook_deliveries' : 'delivery_keys'
+    const filtered = this.db(table).where(`${table}.workspace_id`, workspaceId)
+    if (webhookId) filtered.whereIn(`${table}.webhook_id`, webhookId)
+    if (eventType) filtered.whereIn(`${table}.event_type`, eventType)
+    if (status && !isByStatus) filtered.join('webhook_deliveries', 'webhook_deliveries.id', 'delivery_keys.id')
+    if (status) filtered.whereIn('webhook_deliveries.status', status)
+    const page = await listPage<DeliveryRow>(this.db, filtered, specs[table], request, (query) =>
       query.select('webhook_deliveries.*'),
     )
     return { ...page, rows: page.rows.map(toDelivery) }

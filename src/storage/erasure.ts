@@ -128,9 +128,8 @@ export class Erasure {
 
   private pendingOf(events: Knex.QueryBuilder) {
     const status = this.db.raw(boundColumn(this.db, 'status'))
-    return this.db('webhook_deliveries')
-      .whereIn('event_id', events.clone().select('id'))
-      .whereRaw('? = ?', [status, 'PENDING'])
+    const deliveries = this.db('delivery_keys').whereIn('event_id', events.clone().select('id')).select('id')
+    return this.db('webhook_deliveries').whereIn('id', deliveries).whereRaw('? = ?', [status, 'PENDING'])
   }
 }
 

@@ -15,6 +15,7 @@ import * as audit from './migrations/0012-audit.ts'
 import * as erasure from './migrations/0013-erasure.ts'
 import * as detaching from './migrations/0014-detaching.ts'
 import * as holders from './migrations/0015-holders.ts'
+import * as deliveryKeys from './migrations/0016-delivery-keys.ts'
 
 interface Migration {
   up(db: Knex): Promise<void>
@@ -36,6 +37,7 @@ const migrations: Record<string, Migration> = {
   '0013-erasure': erasure,
   '0014-detaching': detaching,
   '0015-holders': holders,
+  '0016-delivery-keys': deliveryKeys,
 }
 
 /** Any number that no other program uses for an advisory lock on the same database. */

@@ -25,7 +25,7 @@ export class Retention {
 
   /** Events that no delivery needs any more. */
   async deleteEvents(before: Date, limit: number): Promise<number> {
-    const deliveries = this.db('webhook_deliveries').whereRaw('event_id = events.id').select(this.db.raw('1'))
+    const deliveries = this.db('delivery_keys').whereRaw('event_id = events.id').select(this.db.raw('1'))
     return (await this.delete('events', this.older('events', before).whereNotExists(deliveries), limit)).length
   }
 

@@ -21,7 +21,7 @@ const SCANNED_PASSES = 2_000
 /** Tables that may grow large. */
 const LARGE = [
   ...['passes', 'pass_variables', 'pass_windows', 'pass_identifiers', 'projects', 'templates'],
-  ...['webhook_deliveries', 'webhook_attempts', 'accepted_scans', 'scans'],
+  ...['webhook_deliveries', 'delivery_keys', 'webhook_attempts', 'accepted_scans', 'scans'],
 ]
 
 export type ScanFilters = Omit<Partial<ScanListRequest>, 'cursor' | 'offset'>
@@ -171,7 +171,7 @@ export async function explainSqlite(db: Knex, { sql, bindings }: Statement): Pro
   // The rows of the page itself are put in order at the top; below it, the sort is of whatever was found.
   const sorts = steps.some(({ parent, detail }) => parent !== 0 && detail === 'USE TEMP B-TREE FOR ORDER BY')
   const isWhole =
-    /^SEARCH (passes|projects|templates|scans|webhook_deliveries) USING (COVERING )?INDEX \w+ \(workspace_id=\?\)$/m.test(
+    /^SEARCH (passes|projects|templates|scans|webhook_deliveries|delivery_keys) USING (COVERING )?INDEX \w+ \(workspace_id=\?\)$/m.test(
       text,
     )
   return {

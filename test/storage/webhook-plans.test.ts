@@ -60,6 +60,9 @@ describe.each(dialects)('on %s', (dialect) => {
     ['a rare event', { eventType: ['pass.failed'] }],
     ['a rare status', { status: ['PENDING'] }],
     ['a common status', { status: ['SUCCESS'] }],
+    ['a webhook and a rare status', { webhookId: [target.id], status: ['PENDING', 'FAILED'] }],
+    ['a webhook and a common status', { webhookId: [target.id], status: ['SUCCESS'] }],
+    ['a rare event and any status', { eventType: ['pass.failed'], status: ['PENDING', 'SUCCESS', 'FAILED'] }],
   ]
 
   test.each(lists)('a page of deliveries by %s reads a page', async (_, filters) => {
