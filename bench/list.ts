@@ -41,21 +41,25 @@ await onEachDatabase(async (kind, create) => {
 process.exit()
 
 async function compareSizes(kind: string, { name, query }: Filter, few: BenchApp, many: BenchApp): Promise<void> {
-  const small = await firstPage(few, query)
-  const large = await firstPage(many, query)
-  const what = `a page of the list among ${MANY.toLocaleString('en')} to ${FEW.toLocaleString('en')}, ${name}, ${kind}`
-  figure(what, large.page / small.page, { atMost: LIMITS.many }, 'x')
-  const counts = [large, small].map(
-    ({ page, counted }) => `${page.toFixed(1)} ms, with the count ${counted.toFixed(1)}`,
+  const path = `/v1/passes?${query}`
+  const apps = [few, many]
+  const counted = await medians(
+    apps.map((app) => () => app.get(path)),
+    5,
   )
-  console.log(`  ${counts.join(' to ')}`)
+  const pages = await Promise.all(apps.map((app) => pageOf(app, query)))
+  const [small, large] = await medians(pages, ROUNDS)
+  const what = `a page of the list among ${MANY.toLocaleString('en')} to ${FEW.toLocaleString('en')}, ${name}, ${kind}`
+  figure(what, large! / small!, { atMost: LIMITS.many }, 'x')
+  const both = [large!, small!].map((page, i) => `${page.toFixed(1)} ms, with the count ${counted[1 - i]!.toFixed(1)}`)
+  console.log(`  ${both.join(' to ')}`)
 }
 
 async function compareDepths(kind: string, { name, query }: Filter, many: BenchApp): Promise<void> {
-  const first = await firstPage(many, query)
-  const deep = await deepPage(many, query)
-  figure(`page 10,000 to page 1 of the list, ${name}, ${kind}`, deep / first.page, { atMost: LIMITS.deep }, 'x')
-  console.log(`  ${deep.toFixed(1)} ms to ${first.page.toFixed(1)}`)
+  const pages = [await pageOf(many, query), await deepPageOf(many, query)]
+  const [first, deep] = await medians(pages, ROUNDS)
+  figure(`page 10,000 to page 1 of the list, ${name}, ${kind}`, deep! / first!, { atMost: LIMITS.deep }, 'x')
+  console.log(`  ${deep!.toFixed(1)} ms to ${first!.toFixed(1)}`)
 }
 
 async function open(databaseUrl: string, count: number): Promise<BenchApp> {
@@ -68,19 +72,19 @@ async function open(databaseUrl: string, count: number): Promise<BenchApp> {
   return app
 }
 
-/** Medians of the page alone (its cursor carries the count) and of the first page of a walk, which counts. */
-async function firstPage(app: BenchApp, query: string): Promise<{ page: number; counted: number }> {
+type Work = () => Promise<unknown>
+
+/** A page alone: its cursor carries the count, which the first page of a walk makes. */
+async function pageOf(app: BenchApp, query: string): Promise<Work> {
   const path = `/v1/passes?${query}`
-  const counted = await median(() => app.get<Page<unknown>>(path), 5)
   const { nextCursor } = await app.get<Page<unknown>>(`${path}&limit=1`)
-  const page = await median(() => app.get(nextCursor ? `${path}&cursor=${nextCursor}` : path), ROUNDS)
-  return { page, counted }
+  return () => app.get(nextCursor ? `${path}&cursor=${nextCursor}` : path)
 }
 
-async function deepPage(app: BenchApp, query: string): Promise<number> {
+async function deepPageOf(app: BenchApp, query: string): Promise<Work> {
   const path = `/v1/passes?${query}`
   const cursor = cursorBehind(await app.get<Page<unknown>>(`${path}&limit=1`), passId(Math.max(1, MANY - 200_000)))
-  return median(() => app.get(`${path}&cursor=${cursor}`), ROUNDS)
+  return () => app.get(`${path}&cursor=${cursor}`)
 }
 
 /** The cursor of a page moved to another row: the default order is that of ids. */
@@ -89,12 +93,15 @@ function cursorBehind({ nextCursor }: Page<unknown>, id: string): string {
   return Buffer.from(JSON.stringify([walk, total, offset, id, id])).toString('base64url')
 }
 
-async function median(work: () => Promise<unknown>, rounds: number): Promise<number> {
-  const times: number[] = []
+/** Of works that take turns, since the speed of the machine comes and goes. */
+async function medians(works: Work[], rounds: number): Promise<number[]> {
+  const times: number[][] = works.map(() => [])
   for (let round = 0; round < rounds + 2; round += 1) {
-    const startedAt = performance.now()
-    await work()
-    if (round >= 2) times.push(performance.now() - startedAt)
+    for (const [i, work] of works.entries()) {
+      const startedAt = performance.now()
+      await work()
+      if (round >= 2) times[i]!.push(performance.now() - startedAt)
+    }
   }
-  return times.sort((a, b) => a - b)[Math.floor(times.length / 2)]!
+  return times.map((some) => some.sort((a, b) => a - b)[Math.floor(some.length / 2)]!)
 }
