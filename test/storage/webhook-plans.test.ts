@@ -88,23 +88,4 @@ describe.each(dialects)('on %s', (dialect) => {
       if (dialect === 'sqlite') expect(plan.text).toContain('webhook_deliveries_due')
     }
   })
-
-  test('attempts are written to their deliveries alone, also where more wait than the planner knows of', async () => {
-    const db = database.writer
-    await db('webhook_deliveries')
-      .where({ webhook_id: target.id })
-      .update({ status: 'PENDING', due_at: start.getTime() })
-    const due = await store.deliveries.listDue(workspaceId, target, { at: start, limit: 20, underWay: [] })
-    const outcome = { responseCode: 204, error: null }
-    const made = due.map((delivery) => ({ delivery, outcome, startedAt: start, at: start, durationMs: 1, jitter: 0 }))
-    const written: Statement[] = []
-    db.on('query', ({ sql, bindings }: Statement) => written.push({ sql, bindings }))
-    await store.transaction((tx) => tx.deliveries.record(workspaceId, made, later(1)))
-    const update = written.filter(({ sql }) => sql.startsWith('update webhook_deliveries'))
-    expect(update).toHaveLength(1)
-    const plan = await (dialect === 'sqlite' ? explainSqlite(db, update[0]!) : explainPostgres(url, update[0]!))
-    expect(plan.fullScans, plan.text).toEqual([])
-    expect(plan.rowsRead, plan.text).toBeLessThan(100)
-    if (dialect === 'sqlite') expect(plan.text).toMatch(/^SEARCH webhook_deliveries USING INDEX \w+ \(id=\?\)$/m)
-  })
 })

@@ -8,7 +8,7 @@ import { createAttemptLedger } from './attempt-ledger.ts'
 import type { Hold } from './webhook-hold.ts'
 
 /** Requests in flight to one endpoint. */
-export const MAX_IN_FLIGHT = 8
+const MAX_IN_FLIGHT = 8
 
 /** An endpoint that fails gets one at a time until it answers: many dead ones must not use up what the living need. */
 const MAX_IN_FLIGHT_FAILING = 1
@@ -17,7 +17,7 @@ const MAX_IN_FLIGHT_FAILING = 1
 const PAGE = 400
 
 /** Attempts that were made and are not written yet: what is sent again after a crash. */
-export const MAX_UNWRITTEN = 800
+const MAX_UNWRITTEN = 800
 
 /** An endpoint may be disabled or moved at any time: before a send it is looked at again when it was last seen so long ago. */
 const FRESH_MS = 50
