@@ -28,22 +28,21 @@ export function createWebhookSecrets({ current, previous }: ServerKeys): Webhook
       const secret = `whsec_${randomBytes(SECRET_BYTES).toString('base64url')}`
       return { secret, sealed: seal(secret, webhookId, current) }
     },
-    livingKeys(webhook, at) {
-      const { id, secret, previousSecret, previousSecretUntil } = webhook
-      const isRotating = previousSecret !== null && previousSecretUntil !== null && at < previousSecretUntil
-      return [secret, ...(isRotating ? [previousSecret] : [])].map((sealed) =>
+    livingKeys({ id, secret, retiredSecrets }, at) {
+      const living = retiredSecrets.filter(({ until }) => at < until)
+      return [secret, ...living.map((retired) => retired.secret)].map((sealed) =>
         createSecretKey(unseal(sealed, id, keys), 'utf8'),
       )
     },
     async reseal(store) {
-      const stale = (await store.webhooks.listSecrets()).filter(({ secrets }) =>
-        Object.values(secrets).some((sealed) => sealed !== null && !isSealedUnder(sealed, current)),
+      const stale = (await store.webhooks.listSecrets()).filter(({ secrets: { secret, retiredSecrets } }) =>
+        [secret, ...retiredSecrets.map((retired) => retired.secret)].some((sealed) => !isSealedUnder(sealed, current)),
       )
       for (const { id, secrets } of stale) {
         await store.transaction((tx) =>
           tx.webhooks.replaceSecrets(id, secrets, {
             secret: renewed(secrets.secret, id),
-            previousSecret: secrets.previousSecret && renewed(secrets.previousSecret, id),
+            retiredSecrets: secrets.retiredSecrets.map(({ secret, until }) => ({ secret: renewed(secret, id), until })),
           }),
         )
       }

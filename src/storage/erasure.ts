@@ -58,6 +58,8 @@ export class Erasure {
     await this.ofPass('pass_variables', workspaceId, passId).delete()
     await this.ofPass('pass_identifiers', workspaceId, passId).whereNot({ digest: scanCodeDigest }).delete()
     for (const events of this.events(workspaceId, passId)) {
+      // First: who makes deliveries of them at this moment is waited for, so that these are seen below.
+      await this.db('pending_events').whereIn('id', events.clone().select('id')).delete()
       await this.endDeliveries(events, at)
       await events
         .clone()
@@ -89,12 +91,14 @@ export class Erasure {
     await this.one(workspaceId, passId).update(visible(this.db, change, at))
   }
 
-  /** What waits is never sent, nor what a sender has read already: it reads anew where its endpoint changed. */
+  /** What waits is never sent, nor what a sender has read already: it reads anew where it finds another erasure. */
   private async endDeliveries(events: Knex.QueryBuilder, at: Date): Promise<void> {
     const webhookIds: string[] = await this.pendingOf(events).distinct('webhook_id').pluck('webhook_id')
     if (webhookIds.length === 0) return
     const webhooks = forUpdate(this.db, this.db('webhooks').whereIn('id', webhookIds).orderBy('id').select('id'))
-    await this.db('webhooks').whereRaw(idIsChosen(this.db, webhooks)).update({ updated_at: at.getTime() })
+    await this.db('webhooks')
+      .whereRaw(idIsChosen(this.db, webhooks))
+      .update({ erasures: this.db.raw('erasures + 1') })
     await this.pendingOf(events).update({
       ...{ status: 'FAILED', due_at: null, resume_at: null, is_redelivery: false },
       ...{ last_error: ENDED, updated_at: at.getTime() },

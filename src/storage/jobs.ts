@@ -14,7 +14,7 @@ import {
 
 /** Queues of the outbox that are worked off side by side: what is slow or much in one never holds up another. */
 export const lanes = [
-  ...(['urgent', 'urgent-google', 'issuing', 'wallets', 'google', 'webhooks'] as const),
+  ...(['urgent', 'urgent-google', 'issuing', 'wallets', 'google', 'events', 'webhooks'] as const),
   ...(['fan-out', 'bulk', 'bulk-google', 'upkeep'] as const),
 ] as const
 export type Lane = (typeof lanes)[number]
@@ -30,6 +30,7 @@ const kinds = {
   'fan-out-broadcast': { lane: 'fan-out', priority: 1 },
   'send-broadcast': { lane: 'bulk', priority: 5 },
   'message-google-broadcast': { lane: 'bulk-google', priority: 5 },
+  'fan-out-events': { lane: 'events', priority: 4 },
   'deliver-webhooks': { lane: 'webhooks', priority: 4 },
   'detach-project': { lane: 'upkeep', priority: 9 },
 } as const satisfies Record<string, { lane: Lane; priority: number }>

@@ -16,6 +16,7 @@ import * as erasure from './migrations/0013-erasure.ts'
 import * as detaching from './migrations/0014-detaching.ts'
 import * as holders from './migrations/0015-holders.ts'
 import * as deliveryKeys from './migrations/0016-delivery-keys.ts'
+import * as eventFanOut from './migrations/0028-event-fan-out.ts'
 
 interface Migration {
   up(db: Knex): Promise<void>
@@ -38,6 +39,7 @@ const migrations: Record<string, Migration> = {
   '0014-detaching': detaching,
   '0015-holders': holders,
   '0016-delivery-keys': deliveryKeys,
+  '0028-event-fan-out': eventFanOut,
 }
 
 /** Any number that no other program uses for an advisory lock on the same database. */

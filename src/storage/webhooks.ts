@@ -8,21 +8,25 @@ import { moment } from './moment.ts'
 export interface StoredWebhook extends Webhook {
   workspaceId: string
   secret: string
-  previousSecret: string | null
-  previousSecretUntil: Date | null
+  /** Secrets that were rotated out, newest first. Each signs beside the newest until its moment. */
+  retiredSecrets: RetiredSecret[]
   /** Deliveries of an older generation are never sent. */
   generation: number
   /** The first failure since the last success. */
   failingSince: Date | null
+  /** How often something that waited for it was erased: what was read before is not to be sent. */
+  erasures: number
 }
 
 export type WebhookFields = Pick<Webhook, 'url' | 'events' | 'description'>
 
-/** Secrets as they are stored. */
-export interface SealedSecrets {
+export interface RetiredSecret {
   secret: string
-  previousSecret: string | null
+  until: Date
 }
+
+/** Secrets as they are stored. */
+export type SealedSecrets = Pick<StoredWebhook, 'secret' | 'retiredSecrets'>
 
 interface Row {
   id: string
@@ -33,10 +37,10 @@ interface Row {
   status: Webhook['status']
   disabled_reason: string | null
   secret: string
-  previous_secret: string | null
-  previous_secret_until: number | null
+  retired_secrets: string
   generation: number
   failing_since: number | null
+  erasures: number
   created_at: number
   updated_at: number
 }
@@ -44,7 +48,7 @@ interface Row {
 /** By name: of a statement that is kept, the columns must stay the same. */
 const COLUMNS: (keyof Row)[] = [
   ...(['id', 'workspace_id', 'url', 'events', 'description', 'status', 'disabled_reason'] as const),
-  ...(['secret', 'previous_secret', 'previous_secret_until', 'generation', 'failing_since'] as const),
+  ...(['secret', 'retired_secrets', 'generation', 'failing_since', 'erasures'] as const),
   ...(['created_at', 'updated_at'] as const),
 ]
 
@@ -69,12 +73,14 @@ export class Webhooks {
     fields: WebhookFields & { secret: string },
     at: Date,
   ): Promise<StoredWebhook> {
+    const epoch = await this.nextEpoch(workspaceId)
     const [row] = await this.db('webhooks')
       .insert({
         ...fields,
         id,
         workspace_id: workspaceId,
         events: JSON.stringify(fields.events),
+        subscribed_at: subscribedAt(fields.events, epoch),
         status: 'ENABLED',
         generation: 1,
         created_at: at.getTime(),
@@ -114,7 +120,17 @@ export class Webhooks {
     { events, ...fields }: Partial<WebhookFields>,
     at: Date,
   ): Promise<StoredWebhook | undefined> {
-    const changes = { ...fields, ...(events && { events: JSON.stringify(events) }) }
+    if (!events) return this.change(workspaceId, id, fields, at)
+    const epoch = await this.nextEpoch(workspaceId)
+    const row: { events: string; subscribed_at: string } | undefined = await forUpdate(
+      this.db,
+      this.one(workspaceId, id),
+    ).first('events', 'subscribed_at')
+    if (!row) return undefined
+    // A type that it had goes on from where it began; servers of the version before do not say where that was.
+    const had = Object.fromEntries((JSON.parse(row.events) as string[]).map((type) => [type, 0]))
+    const kept = { ...had, ...JSON.parse(row.subscribed_at) }
+    const changes = { ...fields, events: JSON.stringify(events), subscribed_at: subscribedAt(events, epoch, kept) }
     return this.change(workspaceId, id, changes, at)
   }
 
@@ -122,8 +138,13 @@ export class Webhooks {
     return (await this.one(workspaceId, id).delete()) > 0
   }
 
-  setEnabled(workspaceId: string, id: string, at: Date): Promise<StoredWebhook | undefined> {
-    return this.change(workspaceId, id, { status: 'ENABLED', disabled_reason: null, failing_since: null }, at)
+  /** What happened while it was disabled is not sent later. */
+  async setEnabled(workspaceId: string, id: string, at: Date): Promise<StoredWebhook | undefined> {
+    const epoch = await this.nextEpoch(workspaceId)
+    const webhook = await this.findForUpdate(workspaceId, id)
+    if (!webhook) return undefined
+    const enabled = { status: 'ENABLED', disabled_reason: null, failing_since: null }
+    return this.change(workspaceId, id, { ...enabled, subscribed_at: subscribedAt(webhook.events, epoch) }, at)
   }
 
   /** Whatever waits for the endpoint is of an old generation from now on. */
@@ -136,19 +157,9 @@ export class Webhooks {
     await this.one(workspaceId, id).update({ failing_since: since?.getTime() ?? null })
   }
 
-  /** The secret so far signs beside the new one until the given moment. */
-  setSecret(
-    workspaceId: string,
-    id: string,
-    secret: string,
-    { previousUntil, at }: { previousUntil: Date; at: Date },
-  ): Promise<StoredWebhook | undefined> {
-    const changes = {
-      secret,
-      previous_secret: this.db.ref('secret'),
-      previous_secret_until: previousUntil.getTime(),
-    }
-    return this.change(workspaceId, id, changes, at)
+  /** The caller holds the webhook: the retired secrets are those it had, the one so far in front. */
+  setSecrets(workspaceId: string, id: string, secrets: SealedSecrets, at: Date): Promise<StoredWebhook | undefined> {
+    return this.change(workspaceId, id, secretColumns(secrets), at)
   }
 
   /**
@@ -188,15 +199,25 @@ export class Webhooks {
 
   /** Secrets of every workspace, for a server whose key has changed. */
   async listSecrets(): Promise<{ id: string; secrets: SealedSecrets }[]> {
-    const rows: Row[] = await this.db('webhooks').select('id', 'secret', 'previous_secret')
-    return rows.map((row) => ({ id: row.id, secrets: { secret: row.secret, previousSecret: row.previous_secret } }))
+    const rows: Row[] = await this.db('webhooks').select('id', 'secret', 'retired_secrets')
+    return rows.map((row) => ({
+      id: row.id,
+      secrets: { secret: row.secret, retiredSecrets: toRetired(row.retired_secrets) },
+    }))
   }
 
   /** Unless they were rotated meanwhile. */
   async replaceSecrets(id: string, { secret }: SealedSecrets, renewed: SealedSecrets): Promise<void> {
-    await this.db('webhooks')
-      .where({ id, secret })
-      .update({ secret: renewed.secret, previous_secret: renewed.previousSecret })
+    await this.db('webhooks').where({ id, secret }).update(secretColumns(renewed))
+  }
+
+  /** Counts a change of what the workspace's endpoints subscribe to. */
+  private async nextEpoch(workspaceId: string): Promise<number> {
+    const [row] = await this.db('workspaces')
+      .where({ id: workspaceId })
+      .update({ webhook_epoch: this.db.raw('webhook_epoch + 1') })
+      .returning('webhook_epoch')
+    return row.webhook_epoch
   }
 
   private async change(workspaceId: string, id: string, changes: object, at: Date): Promise<StoredWebhook | undefined> {
@@ -211,6 +232,21 @@ export class Webhooks {
   }
 }
 
+/** The epoch that each type is subscribed to since, as JSON: of types that were there before, theirs. */
+function subscribedAt(events: readonly string[], epoch: number, before: Record<string, number> = {}): string {
+  return JSON.stringify(Object.fromEntries(events.map((type) => [type, before[type] ?? epoch])))
+}
+
+function secretColumns({ secret, retiredSecrets }: SealedSecrets) {
+  const retired = retiredSecrets.map(({ secret, until }) => ({ secret, until: until.getTime() }))
+  return { secret, retired_secrets: JSON.stringify(retired) }
+}
+
+function toRetired(text: string): RetiredSecret[] {
+  const retired: { secret: string; until: number }[] = JSON.parse(text)
+  return retired.map(({ secret, until }) => ({ secret, until: new Date(until) }))
+}
+
 function toWebhook(row: Row): StoredWebhook {
   return {
     id: row.id,
@@ -221,10 +257,10 @@ function toWebhook(row: Row): StoredWebhook {
     status: row.status,
     disabledReason: row.disabled_reason,
     secret: row.secret,
-    previousSecret: row.previous_secret,
-    previousSecretUntil: moment(row.previous_secret_until),
+    retiredSecrets: toRetired(row.retired_secrets),
     generation: row.generation,
     failingSince: moment(row.failing_since),
+    erasures: row.erasures,
     createdAt: new Date(row.created_at).toISOString(),
     updatedAt: new Date(row.updated_at).toISOString(),
   }

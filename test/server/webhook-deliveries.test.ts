@@ -158,6 +158,40 @@ describe.each(dialects)('on %s', (dialect) => {
     expect([isSigned(after, webhook.secret, api.now), isSigned(after, rotated.secret, api.now)]).toEqual([false, true])
   })
 
+  test('every secret signs for 24 hours after its rotation, however many follow, newest first', async () => {
+    const webhook = await makeWebhook(workspace, receiver)
+    const secrets = [webhook.secret]
+    for (let n = 0; n < 3; n += 1) {
+      api.advance(8 * 3600)
+      secrets.unshift((await workspace.ok(contract.webhooks.rotateSecret, { params: { id: webhook.id } })).secret)
+    }
+    const verified = async () => {
+      await sendTest(workspace, webhook.id)
+      await api.runJobs()
+      const { signature, ...received } = receiver.received.at(-1)!
+      const [time, ...signatures] = signature.split(',')
+      return signatures.map((one) =>
+        secrets.findIndex((secret) => isSigned({ ...received, signature: `${time},${one}` }, secret, api.now)),
+      )
+    }
+    expect(await verified()).toEqual([0, 1, 2, 3])
+    api.advance(8 * 3600)
+    expect(await verified()).toEqual([0, 1, 2])
+    api.advance(16 * 3600)
+    expect(await verified()).toEqual([0])
+  })
+
+  test('ten earlier secrets may sign at once; one more waits until the oldest has ended', async () => {
+    const { id } = await makeWebhook(workspace, receiver)
+    const rotate = () => workspace.call(contract.webhooks.rotateSecret, { params: { id } })
+    for (let n = 0; n < 10; n += 1) expect((await rotate()).status).toBe(200)
+    const refused = await rotate()
+    expect(refused).toMatchObject({ status: 429, body: { errorCode: 'TOO_MANY_REQUESTS', details: { allowed: 10 } } })
+    expect(refused.headers.get('retry-after')).toBe(String(DAY))
+    api.advance(DAY)
+    expect((await rotate()).status).toBe(200)
+  })
+
   test('openssl finds the same signature', async () => {
     const webhook = await makeWebhook(workspace, receiver)
     await sendTest(workspace, webhook.id)

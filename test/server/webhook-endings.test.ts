@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { contract } from '../../src/core/contract/contract.ts'
+import { noteHealth } from '../../src/server/webhook-health.ts'
+import type { MadeAttempt } from '../../src/storage/deliveries.ts'
 import { type TestWorkspace, useApi } from '../support/api.ts'
 import { dialects } from '../support/databases.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
@@ -53,6 +55,27 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await statusAfter(1, 500)).toBe('DISABLED')
     const { disabledReason } = await workspace.ok(contract.webhooks.get, { params: { id: webhook.id } })
     expect(disabledReason).toBe('No attempt succeeded for 5 days.')
+  })
+
+  test('of attempts that are written together each counts for the health of the endpoint, not the last alone', async () => {
+    const { store } = api.services
+    const note = async (...outcomes: { responseCode: number; error: string | null }[]) => {
+      const { id } = await makeWebhook(workspace, receiver)
+      return store.transaction(async (tx) => {
+        await tx.webhooks.setFailingSince(workspace.id, id, api.now)
+        const webhook = (await tx.webhooks.findForUpdate(workspace.id, id))!
+        const made = outcomes.map((outcome) => ({ outcome, at: api.now }) as MadeAttempt)
+        await noteHealth(tx, webhook, made, api.now)
+        const { status, failingSince } = (await tx.webhooks.find(workspace.id, id))!
+        return { status, failingSince }
+      })
+    }
+    const failed = { responseCode: 500, error: 'Answered 500.' }
+    const taken = { responseCode: 204, error: null }
+    const gone = { responseCode: 410, error: 'Answered 410.' }
+    expect(await note(failed)).toEqual({ status: 'ENABLED', failingSince: api.now })
+    expect(await note(taken, failed)).toEqual({ status: 'ENABLED', failingSince: null })
+    expect(await note(gone, failed)).toMatchObject({ status: 'DISABLED' })
   })
 
   test('an endpoint that is enabled again gets what happens from then on, and nothing of before', async () => {

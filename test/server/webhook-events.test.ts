@@ -67,6 +67,69 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(other.received.map(({ envelope }) => envelope.type).sort()).toEqual(['pass.issued', 'pass.voided'])
   })
 
+  const rowsOf = async (table: string) => {
+    const [row] = await api.database.reader(table).where({ workspace_id: workspace.id }).count({ n: '*' })
+    return Number(row!.n)
+  }
+
+  test('what a change writes is the same for one endpoint and for twenty', async () => {
+    const written = async () => {
+      await api.runJobs()
+      const before = [await rowsOf('jobs'), await rowsOf('webhook_deliveries')]
+      const { id } = await workspace.ok(contract.passes.create, {
+        body: { externalPassId: crypto.randomUUID(), label: 'Ada', templateId },
+      })
+      await workspace.ok(contract.passes.void, { params: { id } })
+      return [(await rowsOf('jobs')) - before[0]!, (await rowsOf('webhook_deliveries')) - before[1]!]
+    }
+    const { id: templateId } = await publishedTemplate(workspace)
+    await makeWebhook(workspace, receiver)
+    const one = await written()
+    for (let n = 0; n < 19; n += 1) await makeWebhook(workspace, receiver)
+    expect(await written()).toEqual(one)
+    expect(one[1]).toBe(0)
+    await delivered()
+    expect(await rowsOf('webhook_deliveries')).toBe(21)
+  })
+
+  test('an event is for those that were subscribed when it happened, whenever its deliveries are made', async () => {
+    const others = [await startReceiver(), await startReceiver(), await startReceiver()]
+    const [reenabled, widened, made] = others as [Receiver, Receiver, Receiver]
+    await makeWebhook(workspace, receiver, 'pass.issued', 'pass.voided')
+    const paused = await makeWebhook(workspace, reenabled)
+    const { id: wide } = await makeWebhook(workspace, widened, 'pass.issued')
+    const passes = [await issuedPass(workspace), await issuedPass(workspace)]
+    await api.runJobs()
+    for (const { received } of [receiver, ...others]) received.splice(0)
+
+    await workspace.ok(contract.passes.void, { params: { id: passes[0]!.id } })
+    await workspace.ok(contract.webhooks.disable, { params: { id: paused.id } })
+    await workspace.ok(contract.webhooks.enable, { params: { id: paused.id } })
+    const body = { events: ['pass.issued' as const, 'pass.voided' as const] }
+    await workspace.ok(contract.webhooks.update, { params: { id: wide }, body })
+    await makeWebhook(workspace, made)
+    expect((await delivered()).map(({ data }) => data.id)).toEqual([passes[0]!.id])
+    expect(others.map(({ received }) => received.length)).toEqual([0, 0, 0])
+
+    await workspace.ok(contract.passes.void, { params: { id: passes[1]!.id } })
+    await api.runJobs()
+    expect(others.map(({ received }) => received.map(({ envelope }) => envelope.data.id))).toEqual(
+      others.map(() => [passes[1]!.id]),
+    )
+  })
+
+  test('a long backlog of events is worked off in several transactions, each event once', async () => {
+    await makeWebhook(workspace, receiver, 'pass.voided')
+    const data = { id: crypto.randomUUID(), externalPassId: 'x', reason: null }
+    const event = { type: 'pass.voided' as const, subject: data.id, data, correlationId: null }
+    const { store } = api.services
+    await store.transaction((tx) => tx.events.insert(workspace.id, Array(1_500).fill(event), api.now))
+    const some = await store.transaction((tx) => tx.events.fanOut(workspace.id, api.now))
+    expect([some, await rowsOf('webhook_deliveries')]).toEqual([true, 1_000])
+    await Promise.all([1, 2, 3].map(() => store.transaction((tx) => tx.events.fanOut(workspace.id, api.now))))
+    expect([await rowsOf('webhook_deliveries'), await rowsOf('pending_events')]).toEqual([1_500, 0])
+  })
+
   test('two endpoints get the same event under ids of their own', async () => {
     const other = await startReceiver()
     await makeWebhook(workspace, receiver, 'pass.issued')

@@ -1,9 +1,11 @@
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { contract } from '../../src/core/contract/contract.ts'
+import { erasePass } from '../../src/server/erase-pass.ts'
 import { deliverWebhooks } from '../../src/server/jobs/deliver-webhooks.ts'
 import { type TestWorkspace, useApi } from '../support/api.ts'
 import { dialects } from '../support/databases.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
+import { issuedPass } from './fixtures.ts'
 import { eventually, gate } from './jobs/fixtures.ts'
 import { makeWebhook, queueTests, sendTest } from './webhook-fixtures.ts'
 
@@ -65,6 +67,31 @@ describe.each(dialects)('on %s', (dialect) => {
     await turn
     expect(await countOf('SUCCESS')).toBe(13)
     expect(await waiting()).toEqual([])
+  })
+
+  test('what a sender has read of a holder and not sent yet is not sent once the holder is erased', async () => {
+    useFakeTime()
+    const held = gate()
+    receiver.reply((response) => held.pass().then(() => void response.writeHead(204).end()))
+    const webhook = await makeWebhook(workspace, receiver)
+    const { id, externalPassId } = await issuedPass(workspace)
+    await api.runJobs()
+    const data = { id, externalPassId, reason: 'Ada wished so' }
+    const event = { type: 'pass.voided' as const, subject: id, data, correlationId: null }
+    const { store } = api.services
+    await store.transaction(async (tx) => {
+      for (let n = 0; n < 12; n += 1)
+        await tx.events.insertFor(workspace.id, { ...webhook, generation: 1 }, event, api.now)
+    })
+    const turn = deliverWebhooks(await claim(), api.services)
+    await eventually(() => expect(held.waiting()).toBe(8))
+    await erasePass({ store, database: api.database }, workspace.id, id, api.now)
+    // An endpoint is looked at again when it was last seen some time ago.
+    vi.advanceTimersByTime(100)
+    held.open()
+    await turn
+    expect(receiver.received).toHaveLength(8)
+    expect(await countOf('PENDING')).toBe(0)
   })
 
   test('a job that fails leaves its endpoint free, so that its next try is one', async () => {

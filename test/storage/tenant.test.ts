@@ -143,13 +143,14 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'webhooks.setEnabled': (tx, intruder, { webhook }) => tx.webhooks.setEnabled(intruder, webhook, later(1)),
   'webhooks.setDisabled': (tx, intruder, { webhook }) => tx.webhooks.setDisabled(intruder, webhook, 'x', later(1)),
   'webhooks.setFailingSince': (tx, intruder, { webhook }) => tx.webhooks.setFailingSince(intruder, webhook, start),
-  'webhooks.setSecret': (tx, intruder, { webhook }) =>
-    tx.webhooks.setSecret(intruder, webhook, 'x', { previousUntil: later(9), at: later(1) }),
+  'webhooks.setSecrets': (tx, intruder, { webhook }) =>
+    tx.webhooks.setSecrets(intruder, webhook, { secret: 'x', retiredSecrets: [] }, later(1)),
   'webhooks.hold': (tx, intruder, { webhook }) =>
     tx.webhooks.hold(intruder, webhook, imageId, { until: later(99), at: later(50) }),
   'webhooks.renewHold': (tx, intruder, { webhook }) => tx.webhooks.renewHold(intruder, webhook, sender, later(9)),
   'webhooks.releaseHold': (tx, intruder, { webhook }) => tx.webhooks.releaseHold(intruder, webhook, sender),
   'webhooks.findHoldEnd': (tx, intruder, { webhook }) => tx.webhooks.findHoldEnd(intruder, webhook),
+  'events.fanOut': (tx, intruder) => tx.events.fanOut(intruder, later(1)),
   'deliveries.find': (tx, intruder, { delivery }) => tx.deliveries.find(intruder, delivery.id),
   'deliveries.findPayload': (tx, intruder, { delivery }) => tx.deliveries.findPayload(intruder, delivery.id),
   'deliveries.listAttempts': (tx, intruder, { delivery }) => tx.deliveries.listAttempts(intruder, delivery.id),
@@ -268,9 +269,15 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     await tx.images.insert(workspaceId, { ...image, data: Buffer.from('x') }, start)
     const fields = { name: 't', role: 'owner', scopes: [], digest: 'd', expiresAt: null } as const
     const token = await tx.tokens.insert(workspaceId, { ...fields, scopes: [] }, start)
-    const endpoint = { url: 'https://x.example', events: [], description: '', secret: 's' }
+    const endpoint = { url: 'https://x.example', events: ['pass.voided' as const], description: '', secret: 's' }
     const webhook = await tx.webhooks.insert(workspaceId, newId(start), endpoint, start)
     await tx.webhooks.hold(workspaceId, webhook.id, sender, { until: later(10), at: start })
+    const voided = { id: pass, externalPassId: 'theirs', reason: null }
+    await tx.events.insert(
+      workspaceId,
+      [{ type: 'pass.voided', subject: pass, data: voided, correlationId: null }],
+      start,
+    )
     const event = {
       type: 'webhook.test',
       subject: webhook.id,
@@ -312,7 +319,7 @@ async function dump({ reader }: Database): Promise<string[][]> {
     ...['tokens', 'projects', 'templates', 'template_versions', 'images', 'jobs', 'events'],
     ...['passes', 'pass_identifiers', 'pass_variables', 'pass_windows'],
     ...['notifications', 'broadcasts'],
-    ...['webhooks', 'webhook_deliveries', 'webhook_attempts'],
+    ...['webhooks', 'pending_events', 'webhook_deliveries', 'webhook_attempts'],
     ...['apple_registrations', 'google_objects', 'scans', 'accepted_scans'],
   ]
   const rows: object[][] = await Promise.all(tables.map((table) => reader(table)))

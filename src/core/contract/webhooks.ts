@@ -138,10 +138,11 @@ export const webhooks = {
     scope: 'webhooks:write',
     summary: 'Make a new signing secret',
     description:
-      'Deliveries are signed with both for 24 hours, then with the new one alone. Shown in this answer only. ' +
-      'Rotated again within that time, the oldest of the three is dropped.',
+      'Deliveries are signed with every secret for 24 hours after it was rotated out, the newest first. ' +
+      'Shown in this answer only. At most ten earlier secrets sign at once: then 429 with Retry-After.',
     params: ById,
     responses: { 200: WebhookWithSecret },
+    errors: ['TOO_MANY_REQUESTS'],
   }),
   listDeliveries: route({
     method: 'GET',

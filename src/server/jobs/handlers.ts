@@ -2,6 +2,7 @@ import type { JobKind, Lane } from '../../storage/jobs.ts'
 import { deliverWebhooks } from './deliver-webhooks.ts'
 import { detachProjects } from './detach-project.ts'
 import { fanOutBroadcasts } from './fan-out-broadcast.ts'
+import { fanOutEvents } from './fan-out-events.ts'
 import { failPass, issuePasses } from './issue-pass.ts'
 import { failGoogleMessage, messageGoogle } from './message-google.ts'
 import { failNotification, sendNotifications } from './send-notification.ts'
@@ -21,6 +22,7 @@ export const jobHandlers: Record<JobKind, JobHandler> = {
   'fan-out-broadcast': fanOutBroadcasts,
   'send-broadcast': sendNotifications,
   'message-google-broadcast': messageGoogle,
+  'fan-out-events': fanOutEvents,
   'deliver-webhooks': deliverWebhooks,
   'detach-project': detachProjects,
 }
@@ -46,6 +48,8 @@ export const laneOptions: Record<Lane, LaneOptions> = {
   bulk: { batchSize: 100, batches: 2 },
   // Few at once: an urgent request stands behind those that are under way.
   'bulk-google': { batchSize: 5, batches: 2 },
+  // One workspace each.
+  events: { batchSize: 1, batches: 4 },
   // One endpoint each: those that hang must leave room for the others.
   webhooks: { batchSize: 1, batches: 128 },
   upkeep: { batchSize: 10, batches: 1 },

@@ -63,11 +63,8 @@ export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Serv
 
   function see(current: StoredWebhook | undefined): void {
     // What is expensive about secrets is to open them.
-    if (current && current.updatedAt !== endpoint?.updatedAt) {
-      keys = webhookSecrets.livingKeys(current, clock())
-      // What was read before may have been erased since.
-      for (const { id } of queue.splice(0)) underWay.delete(id)
-    }
+    if (current && current.secret !== endpoint?.secret) keys = webhookSecrets.livingKeys(current, clock())
+    if (current?.erasures !== endpoint?.erasures) for (const { id } of queue.splice(0)) underWay.delete(id)
     endpoint = current
     seenAt = performance.now()
   }

@@ -1,7 +1,7 @@
 import type { webhooks as contract, Webhook } from '../../core/contract/webhooks.ts'
 import { invalid, Problem } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
-import type { StoredWebhook } from '../../storage/webhooks.ts'
+import type { RetiredSecret, StoredWebhook } from '../../storage/webhooks.ts'
 import { audit } from '../audit.ts'
 import type { Handlers } from '../mount.ts'
 import type { Outbound } from '../outbound.ts'
@@ -9,8 +9,11 @@ import { disableWebhook, endDeliveries } from '../webhook-health.ts'
 import { showDelivery } from './deliveries.ts'
 import { toPage } from './page.ts'
 
-/** So long the secret of before a rotation still signs. */
+/** So long a secret that was rotated out still signs. */
 const OVERLAP_MS = 24 * 3_600_000
+
+/** Each secret is a signature more in every delivery's header. */
+const MAX_RETIRED_SECRETS = 10
 
 export const webhooks: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => {
@@ -99,11 +102,13 @@ export const webhooks: Handlers<typeof contract> = {
   rotateSecret: async ({ params }, context) => {
     const { store, webhookSecrets, workspaceId, now } = context
     const { secret, sealed } = webhookSecrets.make(params.id)
-    const options = { previousUntil: new Date(now.getTime() + OVERLAP_MS), at: now }
     return store.transaction(async (tx) => {
-      const webhook = (await tx.webhooks.setSecret(workspaceId, params.id, sealed, options)) ?? missing(params.id)
+      const webhook = (await tx.webhooks.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
+      const retired = { secret: webhook.secret, until: new Date(now.getTime() + OVERLAP_MS) }
+      const secrets = { secret: sealed, retiredSecrets: [retired, ...stillSigning(webhook, now)] }
+      const rotated = (await tx.webhooks.setSecrets(workspaceId, webhook.id, secrets, now))!
       await audit(tx, context, 'webhook.rotate-secret', webhook.id)
-      return { status: 200, body: { ...showWebhook(webhook), secret } }
+      return { status: 200, body: { ...showWebhook(rotated), secret } }
     })
   },
 
@@ -112,6 +117,19 @@ export const webhooks: Handlers<typeof contract> = {
     const page = await store.deliveries.list(workspaceId, { ...query, webhookId: [params.id] })
     return { status: 200, body: toPage({ ...page, rows: page.rows.map(showDelivery) }) }
   },
+}
+
+/** @throws Problem TOO_MANY_REQUESTS where one more would be too many */
+function stillSigning({ id, retiredSecrets }: StoredWebhook, now: Date): RetiredSecret[] {
+  const living = retiredSecrets.filter(({ until }) => now < until)
+  const oldest = living.at(-1)
+  if (!oldest || living.length < MAX_RETIRED_SECRETS) return living
+  const seconds = Math.ceil((oldest.until.getTime() - now.getTime()) / 1000)
+  throw new Problem('TOO_MANY_REQUESTS', {
+    message: `${MAX_RETIRED_SECRETS} earlier secrets of this webhook still sign for 24 hours each; rotate again when the oldest has ended.`,
+    details: { webhookId: id, allowed: MAX_RETIRED_SECRETS, oldestEndsAt: oldest.until.toISOString() },
+    headers: { 'retry-after': String(seconds) },
+  })
 }
 
 function showWebhook(webhook: StoredWebhook): Webhook {
