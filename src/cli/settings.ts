@@ -81,19 +81,38 @@ export function webhookSecret(flag: string | undefined, environment: Environment
   return flag || environment.PASSES_WEBHOOK_SECRET || undefined
 }
 
-/** Whether colour may be written to a stream: on a terminal, unless NO_COLOR or TERM=dumb forbid it. */
-export function canColor(stream: { isTTY?: boolean }, environment: Environment = process.env): boolean {
-  return canAnimate(stream, environment) && !given(environment.NO_COLOR)
+/** Whether colour may be written to a stream: to a terminal that shows any, unless the environment forbids it. */
+export function canColor(stream: ColorStream, environment: Environment = process.env): boolean {
+  return colorLevel(stream, environment) > 0
 }
 
-/** Bits of colour that a terminal takes: 1 is none, 8 are 256 colours. */
-export function colorDepth(
-  stream: { isTTY?: boolean; getColorDepth?: (environment: object) => number },
-  environment: Environment = process.env,
-): 1 | 8 | 24 {
-  if (!canColor(stream, environment)) return 1
-  const depth = stream.getColorDepth?.(environment) ?? 1
-  return depth >= 24 ? 24 : depth >= 8 ? 8 : 1
+/** Bits of colour that a terminal takes: 1 is none that a picture can be drawn in, 8 are 256 colours. */
+export function colorDepth(stream: ColorStream, environment: Environment = process.env): 1 | 8 | 24 {
+  return ([1, 1, 8, 24] as const)[colorLevel(stream, environment)]
+}
+
+interface ColorStream {
+  isTTY?: boolean
+  /** As Node's terminals answer it; the environment tells it what the terminal is. */
+  getColorDepth?: (environment: object) => number
+}
+
+/**
+ * What a stream shows: 0 no colour, 1 sixteen, 2 of 256, 3 of 16 million. FORCE_COLOR decides alone where it is set;
+ * else NO_COLOR and TERM=dumb forbid colour, and only a terminal gets any.
+ */
+function colorLevel(stream: ColorStream, environment: Environment): 0 | 1 | 2 | 3 {
+  const forced = environment.FORCE_COLOR
+  if (forced !== undefined) {
+    if (forced === 'false') return 0
+    const level = Number.parseInt(forced, 10)
+    return level === 0 || level === 2 || level === 3 ? level : 1
+  }
+  if (!canAnimate(stream, environment) || given(environment.NO_COLOR)) return 0
+  // Node takes CI for a log without colour, and this is a terminal.
+  const { CI: _, ...terminal } = environment
+  const depth = stream.getColorDepth?.(terminal) ?? 4
+  return depth >= 24 ? 3 : depth >= 8 ? 2 : depth >= 4 ? 1 : 0
 }
 
 /** The environment for a program that must stand alone: nothing that is said to this one reaches it. */
@@ -125,9 +144,12 @@ export function doorsFolder(environment: Environment = process.env): string {
 
 /**
  * Ink is told by the environment how to draw, when it is loaded: React for development keeps a record of every render,
- * and where CI is set Ink draws nothing until its end. On a terminal neither is wanted.
+ * and where CI is set Ink draws nothing until its end. On a terminal neither is wanted. What it colours with takes a
+ * variable CI for a terminal without colour, whatever its value, so the level is said outright: one at least, since bold
+ * and inverse stand in where colour is not wanted.
  */
-export function prepareDrawing(environment: NodeJS.ProcessEnv = process.env): void {
+export function prepareDrawing(stream: ColorStream, environment: NodeJS.ProcessEnv = process.env): void {
+  environment.FORCE_COLOR = String(Math.max(1, colorLevel(stream, environment)))
   environment.NODE_ENV ??= 'production'
   environment.CI = 'false'
   environment.CONTINUOUS_INTEGRATION = 'false'

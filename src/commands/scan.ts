@@ -68,13 +68,15 @@ export default class Scan extends ClientCommand {
     }
     try {
       if (flags.stdin) return await this.#pipe(door)
-      prepareDrawing()
+      // Asked before the level is written into the environment, where it would hide NO_COLOR.
+      const color = canColor(process.stdout) && !flags['no-color']
+      prepareDrawing(process.stdout)
       const { runConsole } = await import('../cli/console/run-console.tsx')
       const { sound, mute } = flags
       const left = await runConsole({
         ...door,
         place: entrance.place,
-        color: canColor(process.stdout) && !flags['no-color'],
+        color,
         bell: (onProblem) => {
           if (mute) return silence
           return sound ? commandBell(sound, onProblem) : terminalBell((text) => process.stdout.write(text))

@@ -10,6 +10,7 @@ import {
   colorDepth,
   type Environment,
   environmentWithoutSettings,
+  prepareDrawing,
   requireClearSwitches,
   resolveConnection,
 } from '../../src/cli/settings.ts'
@@ -132,6 +133,40 @@ test('a terminal is given the colours that it takes, and none where colour is no
   expect([1, 4, 8, 24].map((depth) => colorDepth(terminal(depth), {}))).toEqual([1, 1, 8, 24])
   expect(colorDepth(terminal(24), { NO_COLOR: '1' })).toBe(1)
   expect(colorDepth({ ...terminal(24), isTTY: false }, {})).toBe(1)
+})
+
+test.each([
+  ['0', false, 1],
+  ['false', false, 1],
+  ['', true, 1],
+  ['1', true, 1],
+  ['true', true, 1],
+  ['2', true, 8],
+  ['3', true, 24],
+])('FORCE_COLOR=%s decides alone: colour %j, %i bits', (forced, isColored, depth) => {
+  const streams = [{ isTTY: true, getColorDepth: () => 8 }, {}]
+  for (const environment of [{}, { NO_COLOR: '1' }, { TERM: 'dumb' }].map((rest) => ({
+    ...rest,
+    FORCE_COLOR: forced,
+  }))) {
+    for (const stream of streams) {
+      expect([canColor(stream, environment), colorDepth(stream, environment)]).toEqual([isColored, depth])
+    }
+  }
+})
+
+test.each([
+  [4, {}, '1'],
+  [8, {}, '2'],
+  [24, {}, '3'],
+  [24, { FORCE_COLOR: '2' }, '2'],
+  // Bold and inverse are no colour, and all that is left to tell yes from no by.
+  [24, { NO_COLOR: '1' }, '1'],
+  [24, { FORCE_COLOR: '0' }, '1'],
+])('on a terminal of %i bits, under %j, Ink draws at level %s', (depth, given, level) => {
+  const environment: NodeJS.ProcessEnv = { ...given }
+  prepareDrawing({ isTTY: true, getColorDepth: () => depth }, environment)
+  expect(environment).toMatchObject({ FORCE_COLOR: level, CI: 'false' })
 })
 
 test.each(['1', 'true', 'YES', 'y', '0', 'False', 'no', 'n', ''])(

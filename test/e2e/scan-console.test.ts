@@ -12,6 +12,15 @@ const F8 = '\u001B[19~'
 const DOWN = '\u001B[B'
 const CTRL_C = '\u0003'
 
+const GREEN = '42'
+const RED = '41'
+const INVERSE = '7'
+
+/** A text behind an escape sequence that sets its look, on the same line. */
+function filledWith(look: string, text: string): RegExp {
+  return new RegExp(`\\u001B\\[${look}m[^\\n]*${text}`)
+}
+
 const codes = Array.from({ length: 500 }, (_, n) => `PASS-${n}`)
 
 describe('the door console on a real terminal', () => {
@@ -178,11 +187,38 @@ describe('the door console on a real terminal', () => {
     }
   })
 
-  test('NO_COLOR takes the colour and leaves sign and word', async () => {
-    const terminal = await openConsole(['--context', 'plain'], { env: { NO_COLOR: '1' } })
+  test.each<[string, Record<string, string>]>([
+    ['of 256 colours', {}],
+    ['of sixteen colours', { TERM: 'linux' }],
+    ['of a build machine', { CI: 'true' }],
+    ['that FORCE_COLOR names', { NO_COLOR: '1', FORCE_COLOR: '1' }],
+  ])('yes is green and no is red on a terminal %s', async (name, env) => {
+    const terminal = await openConsole(['--context', name], { env })
+    terminal.type('PASS-7\r')
+    await terminal.shows('A C C E P T E D')
+    expect(terminal.screen.raw).toMatch(filledWith(GREEN, 'A C C E P T E D'))
+    expect(terminal.screen.raw).not.toMatch(filledWith(RED, ''))
+    terminal.type('nobody\r')
+    await terminal.shows('U N K N O W N')
+    expect(terminal.screen.raw).toMatch(filledWith(RED, 'U N K N O W N'))
+  })
+
+  test.each<[string, string[], Record<string, string>]>([
+    ['NO_COLOR', [], { NO_COLOR: '1' }],
+    ['FORCE_COLOR=0', [], { FORCE_COLOR: '0' }],
+    ['--no-color', ['--no-color'], {}],
+  ])('%s takes the colour and leaves sign and word, which stand out', async (name, args, env) => {
+    const terminal = await openConsole([`--context=${name}`, ...args], { env })
     terminal.type('PASS-7\r')
     await terminal.shows('A C C E P T E D')
     expect(terminal.screen.raw).not.toMatch(/\[(3|4|9|10)[0-7](;\d+)*m/)
+    expect(terminal.screen.raw).toMatch(filledWith(INVERSE, 'A C C E P T E D'))
+  })
+
+  test('TERM=dumb is no terminal to draw on, and it says how to go on', async () => {
+    const terminal = openTerminal(['scan'], server, { env: { TERM: 'dumb' }, columns: 200 })
+    await terminal.shows('--stdin')
+    expect(await terminal.ended).toBe(2)
   })
 
   test('where there is no terminal it says how to go on', async () => {
