@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -110,6 +111,32 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     }
   })
 
+  const brands = {
+    short: 'Polyglot',
+    latin: 'The Royal Society for the Advancement of Remarkably Long Names of Societies',
+    word: 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft',
+    cjk: '東京国際フォーラム多言語会議実行委員会東京国際フォーラム多言語会議実行委員会',
+    arabic: 'المؤتمر الدولي السنوي للغات والترجمة والحوسبة في مدينة لشبونة الجميلة',
+  }
+
+  test.each(Object.entries(brands))('a text beside a logo stays on one line, and is cut: %s', async (name, brand) => {
+    const { id, link } = await branded(brand)
+    const headers = { authorization: `Bearer ${server.token}` }
+    for (const address of [link, `${server.url}/v1/passes/${id}/preview?format=html`]) {
+      for (const width of [320, 390, 1280]) {
+        const { page } = await visit(browser, { viewport: { width, height: 844 }, extraHTTPHeaders: headers })
+        await page.goto(address, { waitUntil: 'networkidle' })
+        const text = (await page.evaluate(BRAND_TEXT)) as BrandText
+        await picture(page, `brand-${name}-${width}-${address === link ? 'page' : 'preview'}`)
+        expect(text).toMatchObject({ lines: 1, overflow: 'ellipsis', isBesideLogo: true })
+        // Some of it can be read, also beside a wide logo and two header fields.
+        expect(text.width, `at ${width}`).toBeGreaterThanOrEqual(Math.min(text.fullWidth, 40))
+        if (name !== 'short') expect(text.fullWidth).toBeGreaterThan(text.width)
+        expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)
+      }
+    }
+  })
+
   test('with the keyboard alone both wallets are reached, and what has the focus is seen', async () => {
     for (const viewport of Object.values(screens)) {
       const { page } = await visit(browser, { viewport })
@@ -189,6 +216,30 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     return (await server.client.passes.create({ body })).hostedLinks.smart!
   }
 
+  let logoId: string | undefined
+
+  /** A pass with a logo twice as wide as high, that text beside it, and two header fields. */
+  async function branded(text: string): Promise<{ id: string; link: string }> {
+    const path = join(import.meta.dirname, '../../examples/conference/images/logo.png')
+    logoId ??= (await server.client.images.create({ body: readFileSync(path), contentType: 'image/png' })).id
+    const design = {
+      organizationName: text,
+      description: 'Ticket',
+      logoText: text,
+      images: { logo: logoId },
+      fields: {
+        header: [
+          { key: 'gate', label: 'GATE', value: 'B42' },
+          { key: 'time', label: 'DOORS OPEN', value: '18:30' },
+        ],
+      },
+    }
+    issued += 1
+    const body = { templateId: await publish('generic', { design }), externalPassId: `PASS-${issued}`, label: 'Ada' }
+    const { id, hostedLinks } = await server.client.passes.create({ body })
+    return { id, link: hostedLinks.smart! }
+  }
+
   async function publish(passType: PassType, definition: DefinitionInput, name = 'Ticket'): Promise<string> {
     const { id } = await server.client.templates.create({ body: { name, passType } })
     const draft = await server.client.templates.createVersion({ params: { id }, body: { definition } })
@@ -257,6 +308,37 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     }
   }
 })
+
+/** Kept for somebody to look at, where a folder is named. */
+async function picture(page: Page, name: string): Promise<void> {
+  const folder = process.env.PASSES_SCREENSHOTS
+  if (folder) await page.screenshot({ path: join(folder, `${name}.png`) })
+}
+
+interface BrandText {
+  lines: number
+  width: number
+  /** Of the text, were nothing cut. */
+  fullWidth: number
+  overflow: string
+  isBesideLogo: boolean
+}
+
+const BRAND_TEXT = `(() => {
+  const text = document.querySelector('.brand span')
+  const logo = document.querySelector('.brand .logo').getBoundingClientRect()
+  const { left, right, top, bottom, width, height } = text.getBoundingClientRect()
+  const { textOverflow, lineHeight } = getComputedStyle(text)
+  const range = document.createRange()
+  range.selectNodeContents(text)
+  return {
+    lines: Math.round(height / parseFloat(lineHeight)),
+    width,
+    fullWidth: range.getBoundingClientRect().width,
+    overflow: textOverflow,
+    isBesideLogo: (left >= logo.right || right <= logo.left) && top < logo.bottom && bottom > logo.top,
+  }
+})()`
 
 /** In pixels, as the browser decoded them; 0 for one that it did not load. */
 function widthsOfImages(page: Page): Promise<number[]> {

@@ -5,8 +5,9 @@ export const CARD_STYLE = `
   background: var(--background); color: var(--foreground); line-height: 1.25 }
 .card header { display: flex; justify-content: space-between; align-items: center; gap: 1rem; min-height: 2.5rem }
 .brand { display: flex; flex: 1 1 0; align-items: center; gap: .625rem; min-width: 5rem; font-size: 1.0625rem; font-weight: 600 }
-.brand span { min-width: 0 }
+.brand span { flex: 1 0 3rem; min-width: 0; overflow: hidden; white-space: nowrap; text-overflow: ellipsis }
 .logo { display: block; flex: none; width: auto; height: auto; max-width: min(10rem, 100%); max-height: 2.5rem; border-radius: .25rem }
+.logo:has(+ span) { flex: 0 1 auto; min-width: 0; max-width: min(10rem, 50%) }
 .fields { display: flex; flex-wrap: wrap; gap: .75rem 1.25rem; margin: 0; min-width: 0 }
 .fields > div { display: flex; flex: 0 1 auto; flex-direction: column; align-items: flex-start; min-width: 0; max-width: 100% }
 .fields dt, .fields dd { max-width: 100%; margin: 0 }
