@@ -153,7 +153,7 @@ export const passes = {
     summary: 'Update a pass',
     description:
       'Variables are merged over the stored ones; null removes one. A change is one new revision. With If-Match nothing ' +
-      'is written when the pass changed since; with dryRun nothing is written at all.',
+      'is written when the pass changed since; with dryRun nothing is written at all, and no ETag answered.',
     params: ById,
     query: z.strictObject({ dryRun: booleanParam.default(false) }),
     headers: z.object({ 'if-match': IfMatch.optional() }),

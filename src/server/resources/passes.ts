@@ -53,7 +53,7 @@ export const passes: Handlers<typeof contract> = {
   update: async ({ params, query, headers, body }, context) => {
     const options = { ifMatch: headers['if-match'], dryRun: query.dryRun }
     const pass = await context.store.transaction((tx) => updatePass(tx, params.id, body, options, context))
-    return { status: 200, body: toPass(pass, context), headers: etag(pass) }
+    return { status: 200, body: toPass(pass, context), ...(!query.dryRun && { headers: etag(pass) }) }
   },
 
   void: ({ params, body }, context) => {
