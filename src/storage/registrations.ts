@@ -115,17 +115,19 @@ export class Registrations {
   }
 
   /**
-   * Serial numbers of the device's passes that were announced after the tag, with the newest tag among them. Without a
-   * workspace: the device id, which nobody else knows, stands for the person.
+   * Serial numbers of the device's passes that were announced after the tag, with the newest tag among them; without a
+   * tag all of them, also those that never changed. Without a workspace: the device id, which nobody else knows, stands
+   * for the person.
    */
-  async listChanged(deviceId: string, sinceTag: number): Promise<{ serialNumbers: string[]; tag: number }> {
-    const rows: { id: string; wallet_tag: number }[] = await this.db('apple_registrations')
+  async listChanged(deviceId: string, sinceTag: number | null): Promise<{ serialNumbers: string[]; tag: number }> {
+    const query = this.db('apple_registrations')
       .join('passes', 'passes.id', 'apple_registrations.pass_id')
       .where({ device_id: deviceId })
-      .where('passes.wallet_tag', '>', sinceTag)
-      .orderBy('passes.wallet_tag')
+      .orderBy(['passes.wallet_tag', 'passes.id'])
       .select('passes.id', 'passes.wallet_tag')
-    return { serialNumbers: rows.map((row) => row.id), tag: rows.at(-1)?.wallet_tag ?? sinceTag }
+    if (sinceTag !== null) query.where('passes.wallet_tag', '>', sinceTag)
+    const rows: { id: string; wallet_tag: number }[] = await query
+    return { serialNumbers: rows.map((row) => row.id), tag: rows.at(-1)?.wallet_tag ?? sinceTag ?? 0 }
   }
 
   async isKnownDevice(deviceId: string): Promise<boolean> {
@@ -180,9 +182,17 @@ export class Registrations {
     for (const some of chunks(registrations)) await this.some(workspaceId, some).update({ last_error: error })
   }
 
-  /** Apple says that these tokens are dead; a device that came back with another token stays. */
-  async deleteByTokens(pushTokens: string[]): Promise<void> {
-    await this.db('apple_registrations').whereIn('push_token', pushTokens).delete()
+  /** Apple says that these tokens are dead; a device that came back with another token stays. Returns what went. */
+  async deleteByTokens(pushTokens: string[]): Promise<DroppedRegistration[]> {
+    if (pushTokens.length === 0) return []
+    const dead = () => this.db('apple_registrations').whereIn('push_token', pushTokens)
+    const rows: Pick<Row, 'workspace_id' | 'pass_id' | 'push_token'>[] = await dead().select([
+      'workspace_id',
+      'pass_id',
+      'push_token',
+    ])
+    await dead().delete()
+    return rows.map((row) => ({ workspaceId: row.workspace_id, passId: row.pass_id, pushToken: row.push_token }))
   }
 
   /** Announces a change of passes that devices hold: they get the next tag. Held until the transaction ends. */
@@ -207,6 +217,8 @@ export class Registrations {
     return this.db('apple_registrations').where({ workspace_id: workspaceId, pass_id: passId, device_id: deviceId })
   }
 }
+
+export type DroppedRegistration = Pick<Registration, 'workspaceId' | 'passId' | 'pushToken'>
 
 /** As many pairs as one statement takes well. */
 const CHUNK = 500

@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { contract } from '../../src/core/contract/contract.ts'
 import { useApi } from '../support/api.ts'
 import { dialects } from '../support/databases.ts'
 import { issuedPass } from './fixtures.ts'
@@ -38,6 +39,52 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await register('another')).toBe(403)
     expect(await register('the-last')).toBe(200)
     expect(warn).toHaveBeenCalledOnce()
+  })
+
+  test('a phone that names no tag is told of every pass it has registered, changed or not', async () => {
+    const workspace = await api.workspace()
+    const passes = [await issuedPass(workspace), await issuedPass(workspace), await issuedPass(workspace)]
+    const list = async (query = '') => {
+      const answer = await api.send('GET', `/apple/v1/devices/the-phone/registrations/${type}${query}`)
+      return { status: answer.status, ...(answer.body as { serialNumbers?: string[]; lastUpdated?: string }) }
+    }
+    expect(await list()).toMatchObject({ status: 204 })
+    for (const pass of passes) {
+      const stored = (await api.services.store.passes.find(workspace.id, pass.id))!
+      const path = `/apple/v1/devices/the-phone/registrations/${type}/${pass.id}`
+      const headers = { authorization: `ApplePass ${stored.appleToken}` }
+      expect((await api.send('POST', path, { body: { pushToken: 'push' }, headers })).status).toBe(201)
+    }
+    const all = await list()
+    expect([all.status, all.serialNumbers?.toSorted()]).toEqual([200, passes.map(({ id }) => id).toSorted()])
+    // None of them changed since.
+    expect(await list(`?passesUpdatedSince=${all.lastUpdated}`)).toMatchObject({ status: 204 })
+    await workspace.ok(contract.passes.update, { params: { id: passes[1]!.id }, body: { label: 'Grace' } })
+    await api.runJobs()
+    const changed = await list(`?passesUpdatedSince=${all.lastUpdated}`)
+    expect(changed).toMatchObject({ status: 200, serialNumbers: [passes[1]!.id] })
+    expect(await list(`?passesUpdatedSince=${changed.lastUpdated}`)).toMatchObject({ status: 204 })
+    expect((await list()).serialNumbers).toHaveLength(3)
+  })
+
+  test('changes within one second have a Last-Modified each, so that a phone misses none', async () => {
+    const workspace = await api.workspace()
+    const { id } = await issuedPass(workspace)
+    const fetched = async (since?: string) => {
+      const { appleToken } = (await api.services.store.passes.find(workspace.id, id))!
+      const headers = { authorization: `ApplePass ${appleToken}`, ...(since && { 'if-modified-since': since }) }
+      const answer = await api.send('GET', `/apple/v1/passes/${type}/${id}`, { headers })
+      return { status: answer.status, modified: answer.headers.get('last-modified')! }
+    }
+    let { modified } = await fetched()
+    for (const label of ['Grace', 'Hedy', 'Radia']) {
+      expect(await fetched(modified)).toEqual({ status: 304, modified })
+      await workspace.ok(contract.passes.update, { params: { id }, body: { label } })
+      const next = await fetched(modified)
+      expect(next.status).toBe(200)
+      expect(Date.parse(next.modified)).toBeGreaterThanOrEqual(Date.parse(modified) + 1000)
+      modified = next.modified
+    }
   })
 
   test('of what a phone complains of, five lines of 300 characters are logged', async () => {

@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { contract } from '../../src/core/contract/contract.ts'
 import type { MessageCreate } from '../../src/core/contract/notifications.ts'
 import { sendNotifications } from '../../src/server/jobs/send-notification.ts'
@@ -157,6 +157,27 @@ describe.each(dialects)('on %s', (dialect) => {
     phones.apns.retireDeviceToken(await phones.addApple(workspace.id, id))
     expect(await send(id)).toMatchObject({ status: 'SKIPPED' })
     expect(await api.services.store.registrations.list(workspace.id, [id])).toEqual([])
+  })
+
+  test.each([
+    ['a notification', (id: string) => send(id)],
+    [
+      'an update',
+      async (id: string) => {
+        await workspace.ok(contract.passes.update, { params: { id }, body: { label: 'Grace' } })
+        await api.runJobs()
+      },
+    ],
+  ])('a registration that is dropped on %s is logged with the reason, and without its token', async (_, push) => {
+    const id = await passOn('apple')
+    const dead = await phones.addApple(workspace.id, id)
+    phones.apns.retireDeviceToken(dead)
+    const warn = vi.spyOn(api.services.log, 'warn')
+    onTestFinished(() => warn.mockRestore())
+    await push(id)
+    const facts = { workspaceId: workspace.id, passId: id, reason: 'Unregistered' }
+    expect(warn.mock.calls).toEqual([[facts, 'a device registration was dropped']])
+    expect(await api.services.store.registrations.list(workspace.id, [id])).toHaveLength(1)
   })
 
   test('a pass that is void by then is SKIPPED on both', async () => {

@@ -61,11 +61,11 @@ export function mountAppleService(app: H3, services: Services, limitRefused: Lim
 
   app.get('/apple/v1/devices/:device/registrations/:type', async (event) => {
     const deviceId = deviceIdOf(event)
-    if (typeOf(event) !== apple.passTypeIdentifier || !(await store.registrations.isKnownDevice(deviceId))) {
-      limitRefused(event)
-      return new Response(null, { status: 404 })
-    }
     const since = parseTag(event.url.searchParams.get('passesUpdatedSince'))
+    const isKnown = await store.registrations.isKnownDevice(deviceId)
+    const isOurs = typeOf(event) === apple.passTypeIdentifier
+    if (!isOurs || !isKnown) limitRefused(event)
+    if (!isOurs || (!isKnown && since !== null)) return new Response(null, { status: 404 })
     const { serialNumbers, tag } = await store.registrations.listChanged(deviceId, since)
     if (serialNumbers.length === 0) return new Response(null, { status: 204 })
     await store.transaction((tx) => tx.registrations.setListed(deviceId, serialNumbers, clock()))

@@ -3,8 +3,9 @@ export function walletTag(tag: number): string {
   return `v${tag}`
 }
 
-/** A tag that is not ours counts as none: the phone is told of everything. */
-export function parseTag(text: string | null): number {
-  const digits = /^v(\d{1,15})$/.exec(text ?? '')?.[1]
+/** Null where the phone names none. A tag that is not ours is older than every change. */
+export function parseTag(text: string | null): number | null {
+  if (text === null) return null
+  const digits = /^v(\d{1,15})$/.exec(text)?.[1]
   return digits === undefined ? 0 : Number(digits)
 }

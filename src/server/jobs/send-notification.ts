@@ -1,11 +1,11 @@
 import { jobBackoffSeconds, MAX_SEND_ATTEMPTS } from '../../core/rules/retry.ts'
 import type { Job } from '../../storage/jobs.ts'
 import type { NotificationChange } from '../../storage/notifications.ts'
-import type { Registration } from '../../storage/registrations.ts'
+import type { DroppedRegistration, Registration } from '../../storage/registrations.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { PushResult } from '../../wallets/apple/push.ts'
 import type { Services } from '../context.ts'
-import { logPlatformCall } from './log-platform-call.ts'
+import { logDropped, logPlatformCall } from './log-platform-call.ts'
 import { type Sending, startSending } from './start-sending.ts'
 
 /**
@@ -53,7 +53,7 @@ async function push(workspaceId: string, sendings: Sending[], services: Services
   )
   const tokens = [...new Set(registrations.map(({ pushToken }) => pushToken))]
   const results = new Map((await apple?.send(tokens))?.map((result) => [result.pushToken, result]))
-  await store.transaction(async (tx) => {
+  const dropped = await store.transaction(async (tx) => {
     const at = clock()
     const held = new Set(await tx.jobs.lockHeld(sendings.map(({ job }) => job)))
     const ours = sendings.filter(({ job }) => held.has(job))
@@ -63,9 +63,11 @@ async function push(workspaceId: string, sendings: Sending[], services: Services
       const version = versions.get(registration.passId)!
       byPass.get(registration.passId)?.push({ ...registration, result, version })
     }
-    await recordPushes(tx, workspaceId, [...byPass.values()].flat(), at)
+    const dropped = await recordPushes(tx, workspaceId, [...byPass.values()].flat(), at)
     await settle(tx, workspaceId, ours, byPass, at)
+    return dropped
   })
+  logDropped(log, dropped, results.values())
   const reached = new Map(registrations.map(({ passId, pushToken }) => [passId, results.get(pushToken)?.outcome]))
   for (const { job, notification } of sendings) {
     const outcome = reached.get(notification.passId) === 'sent' ? 'sent' : 'failed'
@@ -82,9 +84,15 @@ interface Outcome extends Registration {
   version: number
 }
 
-async function recordPushes(tx: Repositories, workspaceId: string, outcomes: Outcome[], at: Date): Promise<void> {
+/** Returns the registrations that went. */
+async function recordPushes(
+  tx: Repositories,
+  workspaceId: string,
+  outcomes: Outcome[],
+  at: Date,
+): Promise<DroppedRegistration[]> {
   const gone = outcomes.filter(({ result }) => result.outcome === 'gone')
-  if (gone.length > 0) await tx.registrations.deleteByTokens(gone.map(({ pushToken }) => pushToken))
+  const dropped = await tx.registrations.deleteByTokens(gone.map(({ pushToken }) => pushToken))
   const sent = outcomes.filter(({ result }) => result.outcome === 'sent')
   await tx.registrations.setPushed(workspaceId, sent, at)
   const failed = outcomes.filter(({ result }) => result.outcome === 'failed')
@@ -92,6 +100,7 @@ async function recordPushes(tx: Repositories, workspaceId: string, outcomes: Out
     const some = failed.filter(({ result }) => result.reason === reason)
     await tx.registrations.setErrors(workspaceId, some, `APPLE_APNS_FAILED: ${reason}`)
   }
+  return dropped
 }
 
 async function settle(

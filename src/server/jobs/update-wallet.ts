@@ -3,7 +3,7 @@ import type { Behind } from '../../storage/registrations.ts'
 import type { PushResult } from '../../wallets/apple/push.ts'
 import type { Services } from '../context.ts'
 import { giveBack } from './give-back.ts'
-import { logPlatformCall } from './log-platform-call.ts'
+import { logDropped, logPlatformCall } from './log-platform-call.ts'
 
 /**
  * Tells the phones of Apple that hold a pass that it changed; they fetch it by themselves. What fails is tried again; what
@@ -23,7 +23,7 @@ export async function updateWallets(jobs: Job[], services: Services): Promise<vo
 }
 
 async function updateInWorkspace(workspaceId: string, jobs: Job[], services: Services): Promise<void> {
-  const { store, push, clock } = services
+  const { store, push, clock, log } = services
   const passIds = [...new Set(jobs.map((job) => job.subject))]
   // Announced before the push, so that a phone that asks at once is told.
   await store.transaction((tx) => tx.registrations.announce(workspaceId, passIds))
@@ -33,7 +33,7 @@ async function updateInWorkspace(workspaceId: string, jobs: Job[], services: Ser
   const results = push && tokens.length > 0 ? await push.send(tokens) : []
   logPushes(jobs, sorted(behind, results), services)
 
-  await store.transaction(async (tx) => {
+  const dropped = await store.transaction(async (tx) => {
     const at = clock()
     const ours = await tx.jobs.lockHeld(jobs)
     const held = new Set(ours.map((job) => job.subject))
@@ -41,7 +41,7 @@ async function updateInWorkspace(workspaceId: string, jobs: Job[], services: Ser
       behind.filter(({ passId }) => held.has(passId)),
       results,
     )
-    if (gone.length > 0) await tx.registrations.deleteByTokens(gone)
+    const dropped = await tx.registrations.deleteByTokens(gone)
     await tx.registrations.setPushed(
       workspaceId,
       sent.map(({ passId, deviceId, walletVersion }) => ({ passId, deviceId, version: walletVersion })),
@@ -57,7 +57,9 @@ async function updateInWorkspace(workspaceId: string, jobs: Job[], services: Ser
       const error = errors.get(job.subject)
       if (error !== undefined) await giveBack(tx, job, new Error(error), at)
     }
+    return dropped
   })
+  logDropped(log, dropped, results)
 }
 
 function logPushes(jobs: Job[], { sent, failed }: ReturnType<typeof sorted>, { log }: Services): void {

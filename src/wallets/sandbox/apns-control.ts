@@ -26,7 +26,7 @@ export function openApnsControl(options: {
     if (path === '/tokens' && method === 'POST') {
       return { status: 201, json: { token: tokens.issue(TokenRequest.safeParse(json).data?.topic) } }
     }
-    const [, token = '', rest] = /^\/tokens\/([0-9a-f]{64})(\/pushes)?$/.exec(path) ?? []
+    const [, token = '', rest] = /^\/tokens\/([0-9a-f]{64,200})(\/pushes)?$/.exec(path) ?? []
     const known = tokens.find(token)
     if (!known) return { status: 404, json: { error: 'There is no such token.' } }
     if (rest === undefined && method === 'DELETE') {

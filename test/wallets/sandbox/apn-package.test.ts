@@ -42,7 +42,7 @@ test('the apn package pushes to a thousand phones, and is told of each that is g
   apns.retireDeviceToken(tokens[7]!)
   const notification = new PassChanged()
   notification.topic = topic
-  const { sent, failed } = await provider(apns).send(notification, [...tokens, 'a'.repeat(64)])
+  const { sent, failed } = await provider(apns).send(notification, [...tokens, 'a'.repeat(63)])
   expect(sent).toHaveLength(999)
   expect(failed).toHaveLength(2)
   expect(failed).toContainEqual(
@@ -53,7 +53,7 @@ test('the apn package pushes to a thousand phones, and is told of each that is g
     }),
   )
   expect(failed).toContainEqual(
-    expect.objectContaining({ device: 'a'.repeat(64), status: 400, response: { reason: 'BadDeviceToken' } }),
+    expect.objectContaining({ device: 'a'.repeat(63), status: 400, response: { reason: 'BadDeviceToken' } }),
   )
 })
 

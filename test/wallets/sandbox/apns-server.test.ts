@@ -78,7 +78,7 @@ test('what is wrong with a push is answered in the words of Apple', async () => 
     const { status, body } = await push(session, device, options)
     expect([status, body?.reason]).toEqual(expected)
   }
-  await refused([400, 'BadDeviceToken'], 'f'.repeat(64))
+  for (const token of ['f'.repeat(62), 'f'.repeat(65), 'g'.repeat(64)]) await refused([400, 'BadDeviceToken'], token)
   await refused([400, 'BadDeviceToken'], 'nonsense')
   await refused([400, 'DeviceTokenNotForTopic'], other)
   await refused([400, 'MissingTopic'], token, { headers: {} })
@@ -92,6 +92,16 @@ test('what is wrong with a push is answered in the words of Apple', async () => 
   expect((await push(session, retired)).body).toEqual({ reason: 'Unregistered', timestamp: at.getTime() })
   expect((await push(session, retired)).status).toBe(410)
   expect((await push(session, token)).status).toBe(200)
+})
+
+test('any well-formed token is taken until it is retired, also one of a phone that was never here', async () => {
+  const apns = await start()
+  const session = open(apns)
+  for (const token of ['f'.repeat(64), 'F0'.repeat(40), 'a'.repeat(200)]) {
+    expect((await push(session, token)).status).toBe(200)
+    apns.retireDeviceToken(token)
+    expect((await push(session, token)).body).toEqual({ reason: 'Unregistered', timestamp: at.getTime() })
+  }
 })
 
 test('only a certificate under the root of the sandbox may push', async () => {
