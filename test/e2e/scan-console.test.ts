@@ -206,9 +206,9 @@ describe('the door console on a real terminal', () => {
   test.each<[string, string[], Record<string, string>]>([
     ['NO_COLOR', [], { NO_COLOR: '1' }],
     ['FORCE_COLOR=0', [], { FORCE_COLOR: '0' }],
-    ['--no-color', ['--no-color'], {}],
+    ['the flag', ['--no-color'], {}],
   ])('%s takes the colour and leaves sign and word, which stand out', async (name, args, env) => {
-    const terminal = await openConsole([`--context=${name}`, ...args], { env })
+    const terminal = await openConsole(['--context', name, ...args], { env })
     terminal.type('PASS-7\r')
     await terminal.shows('A C C E P T E D')
     expect(terminal.screen.raw).not.toMatch(/\[(3|4|9|10)[0-7](;\d+)*m/)
