@@ -66,7 +66,7 @@ scopes; the scope that an endpoint needs stands with it. A resource of another w
 
 Every list answers \`items\`, \`total\`, \`limit\`, \`offset\`, \`nextCursor\` and \`hasMore\`. Pass \`nextCursor\` as \`cursor\` until \`hasMore\` is
 false; a cursor belongs to the sort and filters that it was made with. Different parameters must all hold, and the values of a
-repeated one are alternatives. Bounds of time are inclusive. \`offset\` is deprecated: pages far in cost more with it.
+repeated one are alternatives, at most 20 of them unless the parameter says less. Bounds of time are inclusive. \`offset\` is deprecated: pages far in cost more with it.
 
 ## Events
 

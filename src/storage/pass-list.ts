@@ -48,7 +48,7 @@ export async function listPasses(
     const values = request[name] as unknown[] | undefined
     if (!values) continue
     query.where((or) => {
-      for (const value of values) or.orWhere((and) => condition(and, value as never, request))
+      for (const value of new Set(values)) or.orWhere((and) => condition(and, value as never, request))
     })
   }
   if (request.created?.from) query.where(id, '>=', idBound(request.created.from.getTime()))
@@ -164,7 +164,7 @@ function conditions(db: Knex, facts: Facts) {
       return isRedeemed ? where.whereExists(scans.limit(1)) : where.whereNotExists(scans)
     },
     label: (where, text: string, { labelMatch = ['exact'] }) => {
-      for (const match of labelMatch) where.orWhere((or) => whereLabel(db, or, text, match))
+      for (const match of new Set(labelMatch)) where.orWhere((or) => whereLabel(db, or, text, match))
     },
     revision: compare('passes.revision'),
     templateVersion: compare('passes.template_version'),

@@ -106,7 +106,8 @@ test('the schema of each parameter says what it takes', () => {
   const { parameters } = document.paths['/v1/passes']!.get!
   const schemaOf = (name: string) => parameters.find((parameter) => parameter.name === name)!.schema
   expect(schemaOf('limit')).toEqual({ type: 'integer', minimum: 1, maximum: 100, default: 20 })
-  expect(schemaOf('redeemed')).toEqual({ type: 'array', items: { type: 'boolean' }, maxItems: 100 })
+  expect(schemaOf('redeemed')).toEqual({ type: 'array', items: { type: 'boolean' }, maxItems: 20 })
+  expect(schemaOf('search')).toMatchObject({ items: { type: 'string' }, maxItems: 5 })
   expect(schemaOf('variable')).toMatchObject({ items: { type: 'string', pattern: '^[^:]+:' }, maxItems: 5 })
   expect(schemaOf('revision')).toMatchObject({ items: { type: 'string', pattern: '^(?:gte:|lte:)?\\d{1,16}$' } })
 })

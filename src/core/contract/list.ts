@@ -30,8 +30,11 @@ export function integerParam(minimum: number, maximum: number) {
   )
 }
 
-/** What a database still takes as alternatives in one condition. */
-const MAX_ALTERNATIVES = 100
+/** As many values as one parameter takes: each is a condition that the database checks for each row. */
+export const MAX_ALTERNATIVES = 20
+
+/** As many where each value is looked for inside texts, which costs more. */
+export const MAX_SUBSTRINGS = 5
 
 /** A repeatable parameter: its values are alternatives. */
 export function anyOf<T extends z.ZodType>(item: T, max = MAX_ALTERNATIVES) {

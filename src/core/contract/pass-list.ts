@@ -1,7 +1,16 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { CalendarDate, text } from './common.ts'
-import { anyOf, booleanParam, checkQualifier, checkWindow, listQuery, numericFilter, windowParams } from './list.ts'
+import {
+  anyOf,
+  booleanParam,
+  checkQualifier,
+  checkWindow,
+  listQuery,
+  MAX_SUBSTRINGS,
+  numericFilter,
+  windowParams,
+} from './list.ts'
 import { PassStatus } from './pass-status.ts'
 
 export const createdWindow = ['createdFrom', 'createdTo', 'createdSince', 'createdUntil'] as const
@@ -31,7 +40,7 @@ export const PassListQuery = listQuery(
   {
     status: anyOf(PassStatus).optional(),
     externalPassId: anyOf(text(1, 255)).optional(),
-    search: anyOf(text(1, 255)).optional(),
+    search: anyOf(text(1, 255), MAX_SUBSTRINGS).optional(),
     projectId: anyOf(z.union([Uuid, z.literal('null')])).optional(),
     templateId: anyOf(Uuid).optional(),
     variable: anyOf(VariableFilter, MAX_VARIABLE_FILTERS).optional(),
@@ -48,4 +57,8 @@ export const PassListQuery = listQuery(
   checkQualifier('labelMatch', 'label', query, context)
   checkQualifier('redeemedContext', 'redeemed', query, context)
   checkWindow(createdWindow, query, context)
+  if (query.labelMatch?.includes('contains') && query.label && query.label.length > MAX_SUBSTRINGS) {
+    const message = `Must have at most ${MAX_SUBSTRINGS} values where labelMatch is contains`
+    context.addIssue({ code: 'custom', path: ['label'], message })
+  }
 })
