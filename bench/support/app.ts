@@ -1,5 +1,6 @@
 import { createApp } from '../../src/server/app.ts'
 import type { Services } from '../../src/server/context.ts'
+import { createCursors } from '../../src/server/cursors.ts'
 import { createLimits } from '../../src/server/middleware/rate-limit.ts'
 import { createToken } from '../../src/server/tokens.ts'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
@@ -25,6 +26,7 @@ export async function openApp(databaseUrl: string): Promise<BenchApp> {
   const app = createApp({
     services,
     readiness: async () => ({}),
+    cursors: createCursors({ current: Buffer.alloc(32, 7), previous: [] }),
     limits: createLimits({ perSecond: 0, burst: 0 }),
     trustedProxies: 0,
   })

@@ -4,6 +4,7 @@ import type { Route } from '../core/route.ts'
 import { mountAppleService } from './apple-service/apple-service.ts'
 import { addressKey, clientAddress } from './client-address.ts'
 import type { Services } from './context.ts'
+import type { Cursors } from './cursors.ts'
 import { createAuthenticate } from './middleware/authenticate.ts'
 import { correlationIdOf } from './middleware/correlation.ts'
 import { createObserve } from './middleware/observe.ts'
@@ -24,6 +25,7 @@ export interface AppOptions {
   /** What the stand-ins and callbacks need; none of it in tests of the interface alone. */
   providers?: Pick<Providers, 'callbacks' | 'sandbox'>
   readiness: Readiness
+  cursors: Cursors
   limits: Limits
   trustedProxies: number
 }
@@ -34,7 +36,7 @@ const linkPath = '/l/:token'
 const sandboxPath = '/sandbox'
 
 /** The whole HTTP side of the server. */
-export function createApp({ services, providers, readiness, limits, trustedProxies }: AppOptions): H3 {
+export function createApp({ services, providers, readiness, cursors, limits, trustedProxies }: AppOptions): H3 {
   const observe = createObserve(services)
   const app = new H3({
     silent: true,
@@ -55,6 +57,7 @@ export function createApp({ services, providers, readiness, limits, trustedProxi
   mountContract(app, {
     services,
     handlers,
+    cursors,
     authenticate: createAuthenticate(services.store, services.log),
     limitToken: counted(limits.token, () => rateLimited.inc({ limit: 'token' })),
     limitAddress,

@@ -6,6 +6,7 @@ import { parseAs } from '../core/issues.ts'
 import type { Route, RouteInput, RouteReply } from '../core/route.ts'
 import { acceptsGzip, compress } from './compress.ts'
 import type { RequestContext, Services } from './context.ts'
+import type { Cursors, RequestedList } from './cursors.ts'
 import { type Authenticate, authorize } from './middleware/authenticate.ts'
 import { correlationIdOf } from './middleware/correlation.ts'
 import { noteCaller } from './middleware/observe.ts'
@@ -24,6 +25,7 @@ export interface MountOptions {
   services: Services
   handlers: AllHandlers
   authenticate: Authenticate
+  cursors: Cursors
   limitToken: Limit
   /** Slows down whoever guesses tokens. */
   limitAddress: (event: H3Event) => void
@@ -63,9 +65,25 @@ async function serve(
   authorize(token, route)
   const input = await parseInput(event, route)
   const correlationId = correlationIdOf(event)
-  const context = { ...services, workspaceId: token.workspaceId, token, correlationId, now, headers }
-  const reply = await handler(input as RouteInput<Route>, context)
-  return toResponse(reply as Reply, route, headers)
+  const { workspaceId } = token
+  const context = { ...services, workspaceId, token, correlationId, now, headers }
+  const list = { workspaceId, route, params: input.params }
+  const reply = await handler(withPlainCursor(input, list, options.cursors) as RouteInput<Route>, context)
+  return toResponse(withSealedCursor(reply as Reply, list, options.cursors), route, headers)
+}
+
+type Input = Record<'params' | 'query' | 'headers' | 'body', unknown>
+
+function withPlainCursor(input: Input, list: RequestedList, cursors: Cursors): Input {
+  const query = input.query as { cursor?: string } | undefined
+  if (query?.cursor === undefined) return input
+  return { ...input, query: { ...query, cursor: cursors.unseal(query.cursor, list) } }
+}
+
+function withSealedCursor(reply: Reply, list: RequestedList, cursors: Cursors): Reply {
+  const page = reply.body as { nextCursor?: string | null } | undefined
+  if (!page?.nextCursor) return reply
+  return { ...reply, body: { ...page, nextCursor: cursors.seal(page.nextCursor, list) } }
 }
 
 interface Reply {
@@ -92,10 +110,7 @@ async function toResponse(reply: Reply, route: Route, asked: Headers): Promise<H
 }
 
 /** @throws Problem VALIDATION_ERROR with every problem of path, query and body at once */
-async function parseInput(
-  event: H3Event,
-  route: Route,
-): Promise<Record<'params' | 'query' | 'headers' | 'body', unknown>> {
+async function parseInput(event: H3Event, route: Route): Promise<Input> {
   const issues: Issue[] = []
   const parse = (
     schema: z.ZodType | undefined,

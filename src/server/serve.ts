@@ -9,6 +9,7 @@ import { createApp } from './app.ts'
 import { certificatesOf, watchCertificates } from './certificates.ts'
 import type { Config } from './config.ts'
 import type { Services } from './context.ts'
+import { createCursors } from './cursors.ts'
 import { onDatabase } from './database-error.ts'
 import { createDefinitions } from './definitions.ts'
 import { createGoogleSync } from './google-sync.ts'
@@ -149,7 +150,8 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       const readiness = createReadiness({ database, isWorking, isStopping: () => stopping.signal.aborted })
       const limits = createLimits({ perSecond: config.rateLimit, burst: config.rateBurst })
       if (limits.buckets) closers.push(startReplicas(services, limits.buckets).stop)
-      const app = createApp({ services, providers, readiness, limits, trustedProxies: config.trustedProxies })
+      const { trustedProxies } = config
+      const app = createApp({ services, providers, readiness, cursors: createCursors(keys), limits, trustedProxies })
       listener = await startListener(config.host, port, toNodeHandler(app))
     }
     // Shown only once, so made only when nothing is left that could fail.

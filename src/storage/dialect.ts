@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { idBound } from '../core/ids.ts'
+import { MAX_KEY_BYTES, MAX_KEY_CHARACTERS } from '../core/rules/cursor.ts'
 
 /** Every difference between SQLite and PostgreSQL that queries see stands in this file. */
 
@@ -44,6 +45,16 @@ export function joinPasses(db: Knex, query: Knex.QueryBuilder, id: string): Knex
   if (!isPostgres(db)) return query.joinRaw('cross join passes').whereRaw(`passes.id = ${id}`)
   // offset 0 keeps the inner query as it stands.
   return query.joinRaw(`cross join lateral (select * from passes where passes.id = ${id} offset 0) as passes`)
+}
+
+/**
+ * What `beginningOf` makes of a text, as lists by names and labels sort by it. SQLite compares pairs along an index of
+ * columns only, so there it is a column, made from the other.
+ */
+export function beginningColumn(db: Knex, column: string): string {
+  if (!isPostgres(db)) return `${column}_beginning`
+  const isWhole = `octet_length(${column}) <= ${MAX_KEY_BYTES}`
+  return `(case when ${isWhole} then ${column} else substr(${column}, 1, ${MAX_KEY_CHARACTERS}) end)`
 }
 
 /** Texts of statements that are always the same, by dialect and name. */

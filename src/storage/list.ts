@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { invalid } from '../core/errors.ts'
-import { type Cursor, decodeCursor, digestOf, encodeCursor, fingerprint, type KeyDigest } from '../core/rules/cursor.ts'
+import { type Cursor, decodeCursor, encodeCursor, fingerprint, isCut, type KeyType } from '../core/rules/cursor.ts'
+import { beginningColumn } from './dialect.ts'
 
 /** What every list endpoint takes (spec 4.1); whatever else stands in the query are its filters. */
 export interface ListRequest {
@@ -19,6 +20,11 @@ export const NEWEST_FIRST = { sortBy: 'createdAt', sortDir: 'desc' } as const
 export interface Sort {
   /** The key in SQL: never null, indexed behind the workspace and before the id. */
   key: string
+  /**
+   * What the key is, where it is neither a number nor the id itself. Text that may change, and is too long for a cursor,
+   * sorts by its beginning: so a walk goes on exactly although its last row was renamed or deleted.
+   */
+  type?: 'text' | 'beginning'
   /** The key comes from other tables, or is said to: its cursors go on at an offset. */
   isComputed?: true
   /** Joins what the key comes from. */
@@ -60,8 +66,9 @@ export async function listPage<Row extends { id: string }>(
     throw invalid([{ path: ['offset'], message: 'Give either a cursor or an offset' }])
   }
   const walk = fingerprint([spec.name, sortBy, sortDir, Object.entries(filters).sort(byName).map(settled)])
-  const cursor = cursorText === undefined ? undefined : readCursor(cursorText, walk)
-  const sort = spec.sorts[sortBy]!
+  const sort = sortOf(db, spec.sorts[sortBy]!)
+  const keyType = keyTypeOf(sort, spec)
+  const cursor = cursorText === undefined ? undefined : readCursor(cursorText, walk, keyType)
   const offset = cursor?.offset ?? givenOffset ?? 0
 
   const page = filtered
@@ -71,8 +78,7 @@ export async function listPage<Row extends { id: string }>(
     .limit(limit + 1)
   sort.join?.(page)
   if (cursor && !sort.isComputed) {
-    const key = typeof cursor.key === 'object' ? await readKey(db, filtered, sort, spec.id, cursor) : cursor.key
-    goOnBehind(page, sort, spec.id, sortDir, key, cursor.id)
+    goOnBehind(page, sort, spec.id, sortDir, await wholeKey(db, spec, sort, cursor), cursor.id)
   } else if (offset > 0) {
     page.offset(offset)
   }
@@ -88,7 +94,10 @@ export async function listPage<Row extends { id: string }>(
   const last = shown.at(-1)
   const nextCursor =
     hasMore && last
-      ? encodeCursor({ total, offset: offset + shown.length, id: last.id, key: last.sort_key }, walk)
+      ? encodeCursor(
+          { total, offset: offset + shown.length, id: last.id, key: keyType === 'none' ? null : last.sort_key },
+          walk,
+        )
       : null
   return { rows: shown, total, limit, offset, nextCursor, hasMore }
 }
@@ -102,38 +111,42 @@ function orderOf({ key }: Sort, id: string, direction: 'asc' | 'desc'): string {
   return key === id ? `${id} ${direction}` : `${key} ${direction}, ${id} ${direction}`
 }
 
+function sortOf(db: Knex, sort: Sort): Sort {
+  return sort.type === 'beginning' ? { ...sort, key: beginningColumn(db, sort.key) } : sort
+}
+
+function keyTypeOf({ key, type, isComputed }: Sort, spec: ListSpec): KeyType {
+  if (isComputed || key === spec.id) return 'none'
+  return type === undefined ? 'integer' : 'text'
+}
+
 function goOnBehind(
   query: Knex.QueryBuilder,
   sort: Sort,
   id: string,
   direction: 'asc' | 'desc',
-  key: string | number,
+  key: Cursor['key'],
   lastId: string,
 ): void {
   const comparison = direction === 'asc' ? '>' : '<'
-  if (sort.key === id) query.whereRaw(`${id} ${comparison} ?`, [lastId])
+  if (key === null) query.whereRaw(`${id} ${comparison} ?`, [lastId])
   else query.whereRaw(`(${sort.key}, ${id}) ${comparison} (?, ?)`, [key, lastId])
 }
 
-function readCursor(text: string, walk: string): Cursor {
-  const cursor = decodeCursor(text, walk)
-  if (cursor === 'malformed') throw invalid([{ path: ['cursor'], message: 'Is no cursor of this service' }])
-  if (cursor === 'foreign') {
-    throw invalid([{ path: ['cursor'], message: 'Belongs to another list, sort or filter; start without a cursor' }])
-  }
-  return cursor
+function readCursor(text: string, walk: Buffer, type: KeyType): Cursor {
+  const cursor = decodeCursor(text, walk, type)
+  if (cursor) return cursor
+  throw invalid([{ path: ['cursor'], message: 'Is not a cursor of this list, sort and filters; start without one' }])
 }
 
-async function readKey(db: Knex, filtered: Knex.QueryBuilder, sort: Sort, id: string, cursor: Cursor): Promise<string> {
-  const row: { sort_key: string } | undefined = await filtered
-    .clone()
-    .whereRaw(`${id} = ?`, [cursor.id])
-    .first({ sort_key: db.raw(sort.key) })
-  // Going on from another place would leave rows out, or show some again.
-  if (!row || digestOf(row.sort_key).digest !== (cursor.key as KeyDigest).digest) {
-    throw invalid([{ path: ['cursor'], message: 'Its row is gone or changed; start without a cursor' }])
-  }
-  return row.sort_key
+/** The key that a cursor could not hold whole, from its row. Only keys that do not change are so long. */
+async function wholeKey(db: Knex, { name }: ListSpec, { key, type }: Sort, cursor: Cursor): Promise<Cursor['key']> {
+  if (type !== 'text' || !isCut(cursor.key)) return cursor.key
+  const row: { whole: string } | undefined = await db(name)
+    .where(`${name}.id`, cursor.id)
+    .first({ whole: db.raw(key) })
+  // That of a pass that was erased meanwhile is another one.
+  return row?.whole.startsWith(cursor.key) ? row.whole : cursor.key
 }
 
 /** Values of one filter are alternatives: neither their order nor a repetition makes another walk. */

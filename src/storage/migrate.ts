@@ -16,6 +16,7 @@ import * as erasure from './migrations/0013-erasure.ts'
 import * as detaching from './migrations/0014-detaching.ts'
 import * as holders from './migrations/0015-holders.ts'
 import * as deliveryKeys from './migrations/0016-delivery-keys.ts'
+import * as textKeys from './migrations/0022-text-keys.ts'
 import * as eventFanOut from './migrations/0028-event-fan-out.ts'
 
 interface Migration {
@@ -39,6 +40,7 @@ const migrations: Record<string, Migration> = {
   '0014-detaching': detaching,
   '0015-holders': holders,
   '0016-delivery-keys': deliveryKeys,
+  '0022-text-keys': textKeys,
   '0028-event-fan-out': eventFanOut,
 }
 

@@ -1,8 +1,9 @@
 import type { Knex } from 'knex'
 import type { PassStatus } from '../core/contract/pass-status.ts'
 import { idBound } from '../core/ids.ts'
+import { beginningOf, MAX_KEY_CHARACTERS } from '../core/rules/cursor.ts'
 import { foldCase, indexedText } from '../core/rules/search.ts'
-import { boundColumn, containsTerm, joinPasses } from './dialect.ts'
+import { beginningColumn, boundColumn, containsTerm, joinPasses } from './dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from './list.ts'
 import { type PassRow, type StoredPass, selectPass, toPass } from './pass-row.ts'
 
@@ -65,9 +66,9 @@ function specFor(id: string): ListSpec {
     sorts: {
       createdAt: { key: id },
       updatedAt: { key: 'passes.updated_at' },
-      label: { key: 'passes.label' },
-      externalPassId: { key: 'passes.external_pass_id' },
-      status: { key: 'passes.status' },
+      label: { key: 'passes.label', type: 'beginning' },
+      externalPassId: { key: 'passes.external_pass_id', type: 'text' },
+      status: { key: 'passes.status', type: 'text' },
       expiresAt: { key: 'passes.expiry_key' },
       templateName: {
         ...{ key: 'templates.name', isComputed: true },
@@ -183,13 +184,21 @@ function whereStatus(db: Knex, where: Knex.QueryBuilder, status: PassStatus, { n
 }
 
 function whereLabel(db: Knex, where: Knex.QueryBuilder, text: string, match: LabelMatch): void {
+  // By the key of the sort, which is indexed, and where that is not the whole label, by the label itself.
+  const key = beginningColumn(db, 'passes.label')
+  const beginning = [...text].slice(0, MAX_KEY_CHARACTERS).join('')
   if (match === 'contains') where.whereRaw(containsTerm(db, ['label_folded'], foldCase(text)))
-  else if (match === 'exact') where.where('passes.label', text)
+  else if (match === 'exact') where.whereRaw(`${key} = ?`, [beginningOf(text)]).where('passes.label', text)
   else {
-    where.where('passes.label', '>=', text)
-    const end = afterPrefix(text)
-    if (end !== undefined) where.where('passes.label', '<', end)
+    whereBegins(where, key, beginning)
+    if (beginning !== text) whereBegins(where, 'passes.label', text)
   }
+}
+
+function whereBegins(where: Knex.QueryBuilder, key: string, text: string): void {
+  where.whereRaw(`${key} >= ?`, [text])
+  const end = afterPrefix(text)
+  if (end !== undefined) where.whereRaw(`${key} < ?`, [end])
 }
 
 /** The least text, by code point, that is greater than every text with the prefix. */

@@ -31,7 +31,7 @@ const SPEC: ListSpec = {
   sorts: {
     createdAt: { key: 'projects.created_at' },
     updatedAt: { key: 'projects.updated_at' },
-    name: { key: 'projects.name' },
+    name: { key: 'projects.name', type: 'beginning' },
   },
 }
 

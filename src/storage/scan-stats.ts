@@ -22,8 +22,9 @@ export interface ScanFigures {
 const NONE: ScanFigures = { totalPasses: 0, redeemed: 0, totalScans: 0, totalDenied: 0, lastScanAt: null }
 
 /**
- * Figures by project; under null, what belongs to none, or to one that was deleted. Each of the counting
- * statements goes along an index of the project and reads no row.
+ * Figures by project, in the order of their ids; under null, which comes last, what belongs to none. Scans stay in the
+ * project that the ledger shows, also after it was deleted; its passes belong to none then. Each of the counting statements
+ * goes along an index of the project and reads no row.
  */
 export async function countScans(
   db: Knex,
@@ -41,16 +42,20 @@ export async function countScans(
       .max({ last: 'scanned_at' })
       .count({ n: '*' }),
   ])
-  const named = [...passes, ...redeemed, ...scans].map(({ project_id }: { project_id?: string | null }) => project_id)
+  const named = [...passes, ...redeemed].map(({ project_id }: { project_id?: string | null }) => project_id)
   const known = await existing(db, workspaceId, [...new Set(named)])
+  const present = (projectId: string | null) => (projectId !== null && known.has(projectId) ? projectId : null)
   const figures = new Map<string | null, ScanFigures>()
   const add = (projectId: string | null, part: (sum: ScanFigures) => Partial<ScanFigures>) => {
-    const key = projectId !== null && known.has(projectId) ? projectId : null
-    const sum = figures.get(key) ?? NONE
-    figures.set(key, { ...sum, ...part(sum) })
+    const sum = figures.get(projectId) ?? NONE
+    figures.set(projectId, { ...sum, ...part(sum) })
   }
-  for (const { project_id, n } of passes as Row[]) add(project_id, (sum) => ({ totalPasses: sum.totalPasses + n }))
-  for (const { project_id, n } of redeemed as Row[]) add(project_id, (sum) => ({ redeemed: sum.redeemed + n }))
+  for (const { project_id, n } of passes as Row[]) {
+    add(present(project_id), (sum) => ({ totalPasses: sum.totalPasses + n }))
+  }
+  for (const { project_id, n } of redeemed as Row[]) {
+    add(present(project_id), (sum) => ({ redeemed: sum.redeemed + n }))
+  }
   for (const { project_id, result, n, last } of scans as (Row & { result: string; last: number })[]) {
     add(project_id, (sum) => ({
       totalScans: sum.totalScans + n,
@@ -60,7 +65,7 @@ export async function countScans(
   }
   // Passes of a project that is being deleted no longer belong to it.
   if (request.projectId) figures.delete(null)
-  return figures
+  return new Map([...figures].sort(([a], [b]) => (b === null || (a !== null && a < b) ? -1 : 1)))
 }
 
 export function sumFigures(parts: Iterable<ScanFigures>): ScanFigures {

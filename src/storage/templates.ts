@@ -31,7 +31,7 @@ const SPEC: ListSpec = {
   sorts: {
     createdAt: { key: 'templates.created_at' },
     updatedAt: { key: 'templates.updated_at' },
-    name: { key: 'templates.name' },
+    name: { key: 'templates.name', type: 'beginning' },
   },
 }
 

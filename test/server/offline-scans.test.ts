@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { contract } from '../../src/core/contract/contract.ts'
 import type { DefinitionInput } from '../../src/core/contract/definition.ts'
 import type { RedemptionPolicy } from '../../src/core/contract/redemption.ts'
-import type { ScanItem } from '../../src/core/contract/scan-shapes.ts'
+import { LedgerReason, type ScanItem } from '../../src/core/contract/scan-shapes.ts'
 import type { OfflineScan } from '../../src/core/contract/scanner.ts'
 import { newId } from '../../src/core/ids.ts'
 import { type TestWorkspace, useApi } from '../support/api.ts'
@@ -182,6 +182,24 @@ describe.each(dialects)('on %s', (dialect) => {
       scan: { id: results[0]!.scan.id },
     })
     expect(await ledger(workspace)).toHaveLength(2)
+  })
+
+  test('a denial that the server would not have made is replayed with the reason of the device', async () => {
+    const workspace = await api.workspace()
+    const pass = await issuedPass(workspace)
+    const reasons = LedgerReason.options.filter((reason) => reason !== 'valid')
+    const reports = reasons.map((reason) => decided({ passId: pass.id, result: 'denied', reason }))
+    const results = await send(workspace, ...reports)
+    expect(results.map(({ conflict }) => conflict)).toEqual(reasons.map(() => 'valid'))
+    const codes = new Map<string, string | null>()
+    for (const { externalRef, reason } of reports) {
+      const replay = await workspace.ok(contract.scans.create, { body: { passId: pass.id, externalRef } })
+      expect(replay.idempotentReplay).toBe(true)
+      codes.set(reason, replay.reasonCode)
+    }
+    const renamed = { already_used: 'already_scanned', wrong_project: 'wrong_scope', unverifiable: 'stale_identifier' }
+    const same = Object.fromEntries(reasons.map((reason) => [reason, reason]))
+    expect(Object.fromEntries(codes)).toEqual({ ...same, ...renamed })
   })
 
   test('a batch uploaded five times in any order, also at once, gives the ledger of one upload', async () => {

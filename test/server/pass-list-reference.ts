@@ -1,3 +1,4 @@
+import { beginningOf } from '../../src/core/rules/cursor.ts'
 import { type ListedPass, now } from './pass-list-data.ts'
 
 /** GET /v1/passes by reading every pass: spec 4.1 and 4.14 once more, slowly and in other words. */
@@ -27,7 +28,8 @@ export function sortKey(pass: ListedPass, sortBy: string): string | number {
   if (sortBy === 'createdAt' || sortBy === 'updatedAt') return pass[sortBy].getTime()
   if (sortBy === 'expiresAt') return pass.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY
   if (sortBy === 'templateName') return pass.template.name
-  return pass[sortBy as 'label' | 'externalPassId' | 'status' | 'revision' | 'templateVersion']
+  if (sortBy === 'label') return beginningOf(pass.label)
+  return pass[sortBy as 'externalPassId' | 'status' | 'revision' | 'templateVersion']
 }
 
 /** Text by code point, which is the order of its bytes. */

@@ -75,12 +75,9 @@ describe.each(dialects)('on %s', (dialect) => {
               expect(answer.hasMore).toBe(answer.nextCursor !== null)
               expect(answer.total).toBe(passes.length)
               cursor = answer.nextCursor
-              const last = answer.items.at(-1)
               const { inserted, changed } = script[page] ?? { inserted: 0, changed: [] }
               for (const { index, change } of changed) {
                 const pass = passes[index % passes.length]!
-                // A row that a cursor stands on, and whose key it cannot hold, has a test of its own.
-                if (sortBy === 'label' && pass.id === last?.id && Buffer.byteLength(last.label) > 190) continue
                 await write(pass, change)
                 if (sortKey({ ...pass, ...change }, sortBy) !== sortKey(pass, sortBy)) steady.delete(pass.id)
               }
@@ -99,7 +96,7 @@ describe.each(dialects)('on %s', (dialect) => {
     },
   )
 
-  test('where the row of a cursor changed under a key too long to carry, the walk is refused rather than wrong', async () => {
+  test('a walk goes on although the label of its last row, too long to carry, changed', async () => {
     const workspace = await api.workspace()
     const templates = await makeTemplates(workspace)
     const [sample] = fc.sample(passFacts(templates), 1)
@@ -115,11 +112,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const next = { ...query, cursor: page.nextCursor! }
     expect((await workspace.ok(list, { query: next })).items[0]!.externalPassId).toBe('b')
     await write(first!, { label: `${'😀'.repeat(254)}z` })
-    expect(await workspace.refused(list, { query: next })).toMatchObject({
-      status: 400,
-      errorCode: 'VALIDATION_ERROR',
-      details: { issues: [{ path: ['cursor'] }] },
-    })
+    expect((await workspace.ok(list, { query: next })).items[0]!.externalPassId).toBe('b')
   })
 
   /** Changes a row as another request would. */

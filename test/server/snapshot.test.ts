@@ -147,6 +147,21 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
+  test('a project that is deleted before the last page has no list, whether its passes have left it or not', async () => {
+    const workspace = await api.workspace()
+    const project = await makeProject(workspace)
+    const template = await publishedTemplate(workspace, { projectId: project.id })
+    for (let n = 0; n < 3; n += 1) await makePass(workspace, template.id)
+    const { nextCursor } = await workspace.ok(snapshot, { query: { limit: 1, projectId: project.id } })
+    await workspace.ok(contract.projects.delete, { params: { id: project.id } })
+    for (let jobs = 0; jobs < 2; jobs += 1) {
+      expect(await workspace.refused(snapshot, { query: { cursor: nextCursor! } })).toMatchObject({
+        ...{ status: 404, errorCode: 'NOT_FOUND', details: { projectId: project.id } },
+      })
+      await api.runJobs()
+    }
+  })
+
   test('a page ends early where its passes were scanned very often, and no scan is left out', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)

@@ -61,7 +61,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await store.projects.list(workspaceId, { ...byName, cursor, offset: 0 })).offset).toBe(3)
   })
 
-  test('a cursor stays short whatever the sorted text: a long key is read again from its row', async () => {
+  test('a cursor stays short whatever the sorted text, and goes on although its row is gone', async () => {
     const { store, workspaceId } = await setUp()
     const long = '💺'.repeat(250)
     const projects = await insertProjects(store, workspaceId, [`${long}a`, `${long}b`, `${long}c`])
@@ -71,7 +71,8 @@ describe.each(dialects)('on %s', (dialect) => {
 
     const { nextCursor } = await store.projects.list(workspaceId, { ...byName, limit: 1 })
     await store.transaction((tx) => tx.projects.delete(workspaceId, projects[0]!.id))
-    await expectRefusal(store.projects.list(workspaceId, { ...byName, limit: 1, cursor: nextCursor! }), 'cursor')
+    const next = await store.projects.list(workspaceId, { ...byName, limit: 1, cursor: nextCursor! })
+    expect(next.rows.map(({ id }) => id)).toEqual([projects[1]!.id])
   })
 
   test('an offset skips rows, and the page that it starts has a cursor to go on by', async () => {

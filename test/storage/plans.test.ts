@@ -34,7 +34,7 @@ const filtered: List[] = [
   { name: 'a rare variable of a common value', filters: { variable: [pair('seat', '3')] }, leads: 'value=?' },
   { name: 'either value', filters: { variable: [pair('seat', '3'), pair('seat', '4')] }, leads: 'value=?' },
   { name: 'both variables', filters: { variable: [pair('seat', '13'), pair('tier', '3')] }, leads: 'value=?' },
-  { name: 'label', filters: { label: [`${familyName(777)} 777`] }, leads: 'label=?' },
+  { name: 'label', filters: { label: [`${familyName(777)} 777`] }, leads: 'label_beginning=?' },
   { name: 'label contains', filters: { label: [familyName(777)], labelMatch: ['contains'] }, leads: 'pass_search' },
   { name: 'revision', filters: { revision: [{ comparison: '=', value: 3 }] }, leads: 'revision=?' },
   {

@@ -5,6 +5,7 @@ import type { ErrorBody } from '../../src/core/errors.ts'
 import type { Route, RouteCall, RouteResult } from '../../src/core/route.ts'
 import { createApp } from '../../src/server/app.ts'
 import type { Services } from '../../src/server/context.ts'
+import { createCursors } from '../../src/server/cursors.ts'
 import { createDefinitions } from '../../src/server/definitions.ts'
 import { createGoogleSync } from '../../src/server/google-sync.ts'
 import { createIssuing } from '../../src/server/issuing.ts'
@@ -97,12 +98,13 @@ export class Api {
     })
     this.database = database
     const issuing = createIssuing(store, wallets)
+    const keys = { current: Buffer.alloc(32, 7), previous: [] }
     const clock = () => this.now
     this.services = {
       store,
       wallets,
       links: createLinks({
-        keys: { current: Buffer.alloc(32, 7), previous: [] },
+        keys,
         publicUrl,
         platforms: wallets.all.map((wallet) => wallet.platform),
         ttlDays: 400,
@@ -118,6 +120,7 @@ export class Api {
     this.app = createApp({
       services: this.services,
       readiness: options.readiness ?? (async () => ({ database: true })),
+      cursors: createCursors(keys),
       limits: createLimits(options.rateLimit ?? { perSecond: 0, burst: 0 }),
       trustedProxies: 0,
     })

@@ -107,9 +107,7 @@ export type PassSummary = z.output<typeof PassSummary>
 /** The answer to a scan or a reversal (spec 4.12). */
 export const ScanAnswer = z.strictObject({
   result: ScanResult,
-  reasonCode: ScanReasonCode.nullable().meta({
-    description: 'Null on a reversal, and on what a device decided otherwise than the server would have.',
-  }),
+  reasonCode: ScanReasonCode.nullable().meta({ description: 'Null on a reversal.' }),
   scan: ScanRecord,
   pass: PassSummary.nullable().meta({ description: 'Null where no pass, or more than one, was found.' }),
   message: z.string().meta({ description: 'What to tell the steward.' }),

@@ -32,6 +32,33 @@ export function resultOf({ result, reason }: { result: LedgerResult; reason: Led
   return (reason && refusals[reason]) ?? 'denied'
 }
 
+/** Why, in the words of who was told: of an offline scan where the device decided otherwise, the reason of the device. */
+export function reasonCodeOf({
+  reasonCode,
+  reason,
+}: {
+  reasonCode: ScanReasonCode | null
+  reason: LedgerReason | null
+}): ScanReasonCode | null {
+  return reasonCode ?? (reason && reasonCodes[reason])
+}
+
+/** Where the ledger has one reason for several codes, the one that says the same by itself. */
+const reasonCodes: Record<LedgerReason, ScanReasonCode> = {
+  valid: 'valid',
+  already_used: 'already_scanned',
+  no_match: 'no_match',
+  multiple_matches: 'multiple_matches',
+  not_active: 'not_active',
+  expired: 'expired',
+  revoked: 'revoked',
+  wrong_project: 'wrong_scope',
+  out_of_window: 'out_of_window',
+  quota_exhausted: 'quota_exhausted',
+  cooldown: 'cooldown',
+  unverifiable: 'stale_identifier',
+}
+
 /** Refusals that have a result of their own (spec 2.7). */
 export const refusals: Partial<Record<LedgerReason, ScanResult>> = {
   already_used: 'duplicate',

@@ -13,7 +13,7 @@ export class ServerKeyError extends Error {
 }
 
 /** What a key protects. A purpose must never be renamed: everything made under it would be lost. */
-export type KeyPurpose = 'links' | 'webhook-secrets' | 'fingerprint'
+export type KeyPurpose = 'links' | 'cursors' | 'webhook-secrets' | 'fingerprint'
 
 /** A fresh key: 32 random bytes as base64url. */
 export function newServerKey(): string {

@@ -1,6 +1,6 @@
 import type { PassSummary, ScanAnswer } from '../../core/contract/scan-shapes.ts'
 import type { ScanCreate } from '../../core/contract/scans.ts'
-import { resultOf } from '../../core/rules/scan-reasons.ts'
+import { reasonCodeOf, resultOf } from '../../core/rules/scan-reasons.ts'
 import type { UseCounts } from '../../storage/accepted-scans.ts'
 import type { StoredScan } from '../../storage/scan-row.ts'
 import type { RequestContext } from '../context.ts'
@@ -59,7 +59,7 @@ export async function answerAgain(
   context: RequestContext,
 ): Promise<ScanAnswer> {
   const { store, workspaceId } = context
-  const isAmbiguous = scan.reasonCode === 'multiple_matches' && scan.payloadDigest !== null
+  const isAmbiguous = reasonCodeOf(scan) === 'multiple_matches' && scan.payloadDigest !== null
   const candidates = isAmbiguous ? await store.identifiers.listPassIds(workspaceId, scan.payloadDigest!, projectId) : []
   const [pass] = await summarizePasses(scan.passId === null ? [] : [scan.passId], scan.scanContextKey, context)
   return toAnswer(scan, {
@@ -84,7 +84,7 @@ function toAnswer(
   const result = resultOf(scan)
   return {
     result,
-    reasonCode: scan.reasonCode,
+    reasonCode: reasonCodeOf(scan),
     scan: toScanRecord(scan),
     pass: shown.pass,
     message: scan.message,

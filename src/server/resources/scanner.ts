@@ -18,7 +18,10 @@ export const scanner: Handlers<typeof contract> = {
   snapshot: async ({ query }, context) => {
     requireOfflineScanning(context)
     const { store, workspaceId, now } = context
-    const snapshot = query.cursor === undefined ? await beginSnapshot(query.projectId, context) : readCursor(query)
+    const snapshot: Walk =
+      query.cursor === undefined
+        ? startSnapshot(query.projectId ?? null, now)
+        : readCursor(query.cursor, query.projectId)
     if (isStale(snapshot, now)) throw new Problem('SCANNER_SNAPSHOT_STALE', { details: { snapshotId: snapshot.id } })
     const { rows, hasMore } = await store.doorList.list(workspaceId, {
       projectId: snapshot.projectId,
@@ -26,6 +29,7 @@ export const scanner: Handlers<typeof contract> = {
       limit: query.limit,
       ...(snapshot.passId !== undefined && { after: snapshot.passId }),
     })
+    await requireProject(snapshot.projectId, context)
     const last = rows.at(-1)
     return {
       status: 200,
@@ -53,18 +57,16 @@ function requireOfflineScanning({ token }: RequestContext): void {
 
 type Walk = Snapshot & { passId?: string }
 
-async function beginSnapshot(projectId: string | undefined, context: RequestContext): Promise<Walk> {
-  const { store, workspaceId, now } = context
-  if (projectId !== undefined && !(await store.projects.find(workspaceId, projectId))) {
-    throw new Problem('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
-  }
-  return startSnapshot(projectId ?? null, now)
+/** Behind each page, so that the page of a project that was deleted meanwhile is never taken for the end of its list. */
+async function requireProject(projectId: string | null, { store, workspaceId }: RequestContext): Promise<void> {
+  if (projectId === null || (await store.projects.find(workspaceId, projectId))) return
+  throw new Problem('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
 }
 
 /** A project that is named beside the cursor must be that of the snapshot. */
-function readCursor({ cursor, projectId }: { cursor?: string | undefined; projectId?: string | undefined }): Walk {
-  const walk = decodeSnapshotCursor(cursor!)
-  if (!walk) throw invalid([{ path: ['cursor'], message: 'Is no cursor of a snapshot' }])
+function readCursor(cursor: string, projectId: string | undefined): Walk {
+  const walk = decodeSnapshotCursor(cursor)
+  if (!walk) throw invalid([{ path: ['cursor'], message: 'Is not a cursor of a snapshot' }])
   if (projectId !== undefined && projectId !== walk.projectId) {
     throw invalid([{ path: ['cursor'], message: 'Belongs to the snapshot of another project; start without a cursor' }])
   }

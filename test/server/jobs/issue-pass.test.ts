@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { Problem } from '../../../src/core/errors.ts'
 import { MAX_JOB_ATTEMPTS } from '../../../src/core/rules/retry.ts'
 import { createApp } from '../../../src/server/app.ts'
+import { createCursors } from '../../../src/server/cursors.ts'
 import { failPass, issuePasses } from '../../../src/server/jobs/issue-pass.ts'
 import { startScheduler } from '../../../src/server/jobs/scheduler.ts'
 import { createLimits } from '../../../src/server/middleware/rate-limit.ts'
@@ -141,6 +142,7 @@ async function eventsOf({ database }: TestServices, subject: string) {
 
 async function openLink(services: TestServices, id: string): Promise<Response> {
   const app = createApp({
+    cursors: createCursors({ current: Buffer.alloc(32, 7), previous: [] }),
     services,
     readiness: async () => ({}),
     limits: createLimits({ perSecond: 0, burst: 0 }),
