@@ -142,7 +142,7 @@ export const webhooks = {
       'Shown in this answer only. At most ten earlier secrets sign at once: then 429 with Retry-After.',
     params: ById,
     responses: { 200: WebhookWithSecret },
-    errors: ['TOO_MANY_REQUESTS'],
+    errors: ['WEBHOOK_NOT_FOUND', 'TOO_MANY_REQUESTS'],
   }),
   listDeliveries: route({
     method: 'GET',
