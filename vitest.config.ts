@@ -8,6 +8,10 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     maxWorkers: 2,
+    // A worker keeps the modules that it has loaded for its next file: loading them anew costs as much as the tests.
+    isolate: false,
+    // Node's http2 takes a half-loaded tls where something else loads that first.
+    execArgv: ['--require', 'tls'],
     // The output of commands that tests run in this process must reach them.
     disableConsoleIntercept: true,
   },
