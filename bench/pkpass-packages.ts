@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import sharp from 'sharp'
 import { Definition, type ImageRole } from '../src/core/contract/definition.ts'
 import { renderCard } from '../src/core/rules/card.ts'
+import { makeFiles } from '../src/server/images/make-files.ts'
 import { parseAppleIdentity } from '../src/wallets/apple/identity.ts'
 import { createAppleWallet } from '../src/wallets/apple/wallet.ts'
 import { createSandboxApple } from '../src/wallets/sandbox/certificates.ts'
@@ -42,9 +43,10 @@ export async function createBenchWallet(at: Date) {
   const wallet = createAppleWallet({
     identity,
     webServiceUrl: 'https://passes.example.com/apple',
-    loadImage: (id) => {
+    async loadImageFiles(id, sizes) {
       const [name, role] = id.split('/') as [string, ImageRole]
-      return noise(...packages.find((each) => each.name === name)!.pictures[role]!)
+      const picture = await noise(...packages.find((each) => each.name === name)!.pictures[role]!)
+      return (await makeFiles(picture, sizes)).files
     },
   })
   return { wallet, chain, passOf }

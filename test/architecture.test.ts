@@ -24,6 +24,7 @@ const packages: Record<string, RegExp> = {
   listhen: /^server\//,
   'node-cron': /^server\//,
   'prom-client': /^server\/metrics\//,
+  sharp: /^server\/images\/(child|make-files)\.ts$/,
   luxon: /^(core\/rules|cli)\//,
   knex: /^storage\//,
   pg: /^storage\//,
@@ -88,6 +89,13 @@ test('resources enqueue work and never call a wallet', () => {
     ({ file, target, isTypeOnly }) => file.startsWith('server/resources/') && /^wallets\//.test(target) && !isTypeOnly,
   )
   expect(wrong.map(show)).toEqual([])
+})
+
+test('images are decoded in the process that is there for it, which nothing else loads', () => {
+  const importersOf = (file: string) =>
+    imports.filter(({ target, isTypeOnly }) => target === file && !isTypeOnly).map(({ file }) => file)
+  expect(importersOf('server/images/child.ts')).toEqual([])
+  expect(importersOf('server/images/make-files.ts')).toEqual(['server/images/child.ts'])
 })
 
 test.each(Object.keys(packages))('%s is used in its own rooms only', (name) => {

@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import type { Services } from '../../src/server/context.ts'
 import { createDefinitions } from '../../src/server/definitions.ts'
+import { createImages } from '../../src/server/images/images.ts'
 import { createIssuing } from '../../src/server/issuing.ts'
 import { createLinks } from '../../src/server/links.ts'
 import { createMetrics } from '../../src/server/metrics/metrics.ts'
@@ -13,6 +14,7 @@ import { createStore } from '../../src/storage/store.ts'
 export function benchServices(database: Database): Services {
   const store = createStore(database)
   const wallets = { all: [] }
+  const log = pino({ level: 'error' })
   const keys = { current: Buffer.alloc(32, 7), previous: [] }
   return {
     store,
@@ -20,12 +22,13 @@ export function benchServices(database: Database): Services {
     links: createLinks({ keys, publicUrl: 'https://passes.example', platforms: ['apple', 'google'], ttlDays: 400 }),
     issuing: createIssuing(store, wallets),
     definitions: createDefinitions(store),
+    images: createImages(store, { log }),
     webhookSecrets: createWebhookSecrets(keys),
     outbound: createOutbound({ allowInsecure: false }),
     stopping: new AbortController().signal,
     retention: { deliveriesDays: 0, auditDays: 0 },
     clock: () => new Date(),
-    log: pino({ level: 'error' }),
+    log,
     metrics: createMetrics(),
   }
 }

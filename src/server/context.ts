@@ -3,6 +3,7 @@ import type { TokenWithWorkspace } from '../storage/tokens.ts'
 import type { ApplePush } from '../wallets/apple/push.ts'
 import type { Definitions } from './definitions.ts'
 import type { GoogleSync } from './google-sync.ts'
+import type { Images } from './images/images.ts'
 import type { Issuing } from './issuing.ts'
 import type { Links } from './links.ts'
 import type { Logger } from './log.ts'
@@ -26,6 +27,7 @@ export interface Services {
   links: Links
   issuing: Issuing
   definitions: Definitions
+  images: Images
   /** Apple push; absent where apple is not configured. */
   push?: ApplePush
   /** What is kept at Google; absent where google is not configured. */

@@ -106,8 +106,8 @@ async function check(pass: StoredPass, version: PublishedVersion, wallets: Walle
     for (const wallet of wallets.all) await wallet.check(walletPass, at)
     return { pass }
   } catch (error) {
-    // Anything but a refusal may be gone on the next try; the job's retry decides.
-    if (!(error instanceof Problem)) throw error
+    // Anything but a refusal for good may be gone on the next try; the job's retry decides.
+    if (!(error instanceof Problem) || 'retry-after' in error.headers) throw error
     return { pass, error: { code: error.code, message: error.message } }
   }
 }

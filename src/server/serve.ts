@@ -3,7 +3,7 @@ import { toNodeHandler } from 'h3/node'
 import { openDatabase } from '../storage/database.ts'
 import type { Lane } from '../storage/jobs.ts'
 import { migrate, unknownMigrations } from '../storage/migrate.ts'
-import { createStore, type Store } from '../storage/store.ts'
+import { createStore } from '../storage/store.ts'
 import type { Platform } from '../wallets/wallet.ts'
 import { createApp } from './app.ts'
 import { certificatesOf, watchCertificates } from './certificates.ts'
@@ -13,6 +13,7 @@ import { createCursors } from './cursors.ts'
 import { onDatabase } from './database-error.ts'
 import { createDefinitions } from './definitions.ts'
 import { createGoogleSync } from './google-sync.ts'
+import { createImages } from './images/images.ts'
 import { createIssuing } from './issuing.ts'
 import { giveUp, jobHandlers, laneOptions } from './jobs/handlers.ts'
 import { startScheduler } from './jobs/scheduler.ts'
@@ -100,7 +101,9 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     const url = config.role === 'worker' ? '' : `http://${urlHost(config.host)}:${port}`
     const publicUrl = (config.publicUrl ?? url).replace(/\/+$/, '')
 
-    const wallets = createWallets(identities, { publicUrl, loadImage: (id) => loadImage(store, id) })
+    const images = createImages(store, { log })
+    closers.push(async () => images.close())
+    const wallets = createWallets(identities, { publicUrl, loadImageFiles: images.loadFiles })
     const links = createLinks({ keys, publicUrl, platforms: config.platforms, ttlDays: config.linkTtlDays })
     const issuing = createIssuing(store, wallets)
     const providers = await startProviders({
@@ -121,6 +124,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
         links,
         issuing,
         definitions: createDefinitions(store),
+        images,
         webhookSecrets,
         outbound,
         retention: config.retention,
@@ -163,10 +167,4 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     await close()
     throw error
   }
-}
-
-async function loadImage(store: Store, id: string): Promise<Uint8Array> {
-  const image = await store.images.findPublic(id)
-  if (!image) throw new Error(`There is no image ${id}`)
-  return image.data
 }

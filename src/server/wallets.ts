@@ -2,7 +2,7 @@ import { type AppleCredentials, type AppleIdentity, parseAppleIdentity } from '.
 import { type AppleWallet, createAppleWallet } from '../wallets/apple/wallet.ts'
 import { type GoogleIdentity, parseGoogleIdentity } from '../wallets/google/identity.ts'
 import { createGoogleWallet, type GoogleWallet } from '../wallets/google/wallet.ts'
-import { CredentialError, type LoadImage, type Platform, type Wallet } from '../wallets/wallet.ts'
+import { CredentialError, type LoadImageFiles, type Platform, type Wallet } from '../wallets/wallet.ts'
 import { type Config, readSecret } from './config.ts'
 import { loadSandboxApple, loadSandboxGoogle } from './sandbox.ts'
 
@@ -49,11 +49,14 @@ export function sandboxedPlatforms(config: Config): Platform[] {
   return sandboxed
 }
 
-export function createWallets(identities: Identities, options: { publicUrl: string; loadImage: LoadImage }): Wallets {
-  const { publicUrl, loadImage } = options
+export function createWallets(
+  identities: Identities,
+  options: { publicUrl: string; loadImageFiles: LoadImageFiles },
+): Wallets {
+  const { publicUrl, loadImageFiles } = options
   const apple =
     identities.apple &&
-    createAppleWallet({ identity: identities.apple, webServiceUrl: `${publicUrl}/apple`, loadImage })
+    createAppleWallet({ identity: identities.apple, webServiceUrl: `${publicUrl}/apple`, loadImageFiles })
   const google = identities.google && createGoogleWallet({ identity: identities.google, publicUrl })
   return {
     ...(apple && { apple }),

@@ -18,6 +18,7 @@ import * as holders from './migrations/0015-holders.ts'
 import * as deliveryKeys from './migrations/0016-delivery-keys.ts'
 import * as textKeys from './migrations/0022-text-keys.ts'
 import * as eventFanOut from './migrations/0028-event-fan-out.ts'
+import * as imageFiles from './migrations/0024-image-files.ts'
 
 interface Migration {
   up(db: Knex): Promise<void>
@@ -42,6 +43,7 @@ const migrations: Record<string, Migration> = {
   '0016-delivery-keys': deliveryKeys,
   '0022-text-keys': textKeys,
   '0028-event-fan-out': eventFanOut,
+  '0024-image-files': imageFiles,
 }
 
 /** Any number that no other program uses for an advisory lock on the same database. */

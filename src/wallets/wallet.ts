@@ -17,8 +17,24 @@ export interface WalletPass {
   templateCard: Card
 }
 
-/** Reads the bytes of an image, PNG or JPEG, by its id; throws where there is none. */
-export type LoadImage = (id: string) => Promise<Uint8Array>
+/** A size that a picture is shown in, at most: points, and how many pixels a point has each way. */
+export interface ImageSize {
+  width: number
+  height: number
+  scale: 1 | 2 | 3
+}
+
+/** An image as PNG, fitted into one of its sizes. */
+export interface ImageFile extends ImageSize {
+  bytes: Uint8Array
+}
+
+/**
+ * Gives the files of an image in the sizes asked for, never enlarged; those that it cannot fill are left out, but for
+ * scale 1.
+ * @throws ImageFault, and whatever else where there is no such image
+ */
+export type LoadImageFiles = (id: string, sizes: readonly ImageSize[]) => Promise<ImageFile[]>
 
 /** One exchange with a platform, for whoever keeps count. */
 export interface ProviderCall {

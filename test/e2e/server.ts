@@ -38,6 +38,7 @@ export interface ServerOptions {
 }
 
 export interface TestServer {
+  pid: number
   url: string
   /** Null where it serves none. */
   metricsUrl: string | null
@@ -88,6 +89,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const client = createClient({ url: started.url, token, attempts: 1 })
   cleanUp(() => client.close())
   return {
+    pid: child.pid!,
     url: started.url,
     metricsUrl: started.metricsUrl,
     token,

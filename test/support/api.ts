@@ -8,6 +8,7 @@ import type { Services } from '../../src/server/context.ts'
 import { createCursors } from '../../src/server/cursors.ts'
 import { createDefinitions } from '../../src/server/definitions.ts'
 import { createGoogleSync } from '../../src/server/google-sync.ts'
+import { createImages } from '../../src/server/images/images.ts'
 import { createIssuing } from '../../src/server/issuing.ts'
 import { jobHandlers } from '../../src/server/jobs/handlers.ts'
 import { createLinks } from '../../src/server/links.ts'
@@ -61,6 +62,7 @@ export function useApi(dialect: TestDialect, options: ApiOptions = {}): Api {
     const google = await startGoogle(identities, api.faults)
     cleanUp(() => google.close())
     api.start(database, identities, google.api, options)
+    cleanUp(async () => api.services.images.close())
   })
   return api
 }
@@ -92,10 +94,9 @@ export class Api {
   start(database: Database, identities: Identities, googleApi: GoogleApi, options: ApiOptions): void {
     const metrics = createMetrics()
     const store = createStore(database, { onNews: (news) => countNews(metrics, news) })
-    const wallets = createWallets(identities, {
-      publicUrl,
-      loadImage: async (id) => (await store.images.findPublic(id))!.data,
-    })
+    const log = options.log ?? pino({ level: 'silent' })
+    const images = createImages(store, { log })
+    const wallets = createWallets(identities, { publicUrl, loadImageFiles: images.loadFiles })
     this.database = database
     const issuing = createIssuing(store, wallets)
     const keys = { current: Buffer.alloc(32, 7), previous: [] }
@@ -111,10 +112,11 @@ export class Api {
       }),
       issuing,
       definitions: createDefinitions(store),
+      images,
       google: createGoogleSync({ api: googleApi, wallet: wallets.google!, store, issuing, clock }),
       ...webhookServices(options.outbound),
       clock,
-      log: options.log ?? pino({ level: 'silent' }),
+      log,
       metrics,
     }
     this.app = createApp({

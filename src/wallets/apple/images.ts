@@ -1,4 +1,4 @@
-import type { LoadImage } from '../wallet.ts'
+import type { LoadImageFiles } from '../wallet.ts'
 import { appleImageRoles, buildImageFiles, type CardImages } from './image-files.ts'
 import type { PackageFile } from './package-file.ts'
 
@@ -9,7 +9,7 @@ export type ImageSets = (card: CardImages) => Promise<PackageFile[]>
  * Image files are made once for all passes that show the same images (their ids name their content), and the sets used
  * last are kept, up to maxBytes in all. Callers that come together share one build; a failed one is forgotten.
  */
-export function createImageSets(loadImage: LoadImage, { maxBytes = 64 * 1024 * 1024 } = {}): ImageSets {
+export function createImageSets(loadImageFiles: LoadImageFiles, { maxBytes = 64 * 1024 * 1024 } = {}): ImageSets {
   const building = new Map<string, Promise<PackageFile[]>>()
   // A Map keeps its order: the first is the set that was used longest ago.
   const held = new Map<string, PackageFile[]>()
@@ -27,7 +27,7 @@ export function createImageSets(loadImage: LoadImage, { maxBytes = 64 * 1024 * 1
 
   async function build(key: string, card: CardImages): Promise<PackageFile[]> {
     try {
-      const files = await buildImageFiles(card, loadImage)
+      const files = await buildImageFiles(card, loadImageFiles)
       hold(key, files)
       return files
     } finally {

@@ -1,5 +1,5 @@
 import { invalid, Problem } from '../../core/errors.ts'
-import type { LoadImage, Wallet, WalletPass } from '../wallet.ts'
+import type { LoadImageFiles, Wallet, WalletPass } from '../wallet.ts'
 import { createSigner } from './cms.ts'
 import { type AppleIdentity, assertSound } from './identity.ts'
 import type { CardImages } from './image-files.ts'
@@ -26,14 +26,14 @@ export interface AppleWalletOptions {
   identity: AppleIdentity
   /** The base of the web service that phones call, without /v1; they only call https. */
   webServiceUrl: string
-  loadImage: LoadImage
+  loadImageFiles: LoadImageFiles
 }
 
 const PLAIN_ICON = '#8e8e93'
 
-export function createAppleWallet({ identity, webServiceUrl, loadImage }: AppleWalletOptions): AppleWallet {
+export function createAppleWallet({ identity, webServiceUrl, loadImageFiles }: AppleWalletOptions): AppleWallet {
   const sign = createSigner(identity)
-  const imageFilesOf = createImageSets(loadImage)
+  const imageFilesOf = createImageSets(loadImageFiles)
   const passJson = (pass: WalletPass) => buildPassJson(pass, identity, webServiceUrl)
 
   return {

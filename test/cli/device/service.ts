@@ -22,8 +22,8 @@ export function walletOf(chain: SandboxApple, webServiceUrl: string) {
     { certificate: source(chain.certificatePem), key: source(chain.keyPem), wwdr: source(chain.wwdrPem) },
     new Date(),
   )
-  const loadImage = () => Promise.reject(new Error('There are no images here.'))
-  return createAppleWallet({ identity, webServiceUrl, loadImage })
+  const loadImageFiles = () => Promise.reject(new Error('There are no images here.'))
+  return createAppleWallet({ identity, webServiceUrl, loadImageFiles })
 }
 
 /** A ticket whose seat, and whose news on the back, show a banner when they change. */

@@ -2,6 +2,7 @@ import { pino } from 'pino'
 import { onTestFinished, vi } from 'vitest'
 import type { Services } from '../../../src/server/context.ts'
 import { createDefinitions } from '../../../src/server/definitions.ts'
+import { createImages } from '../../../src/server/images/images.ts'
 import { createIssuing } from '../../../src/server/issuing.ts'
 import {
   type JobHandler,
@@ -57,6 +58,7 @@ export async function openServices(dialect: TestDialect, check: Wallet['check'] 
     ...{ store, wallets, links, issuing: createIssuing(store, wallets), clock: () => now },
     ...webhookServices(),
     definitions: createDefinitions(store),
+    images: createImages(store, { log: pino({ level: 'silent' }) }),
     ...{ log: pino({ level: 'silent' }), metrics, url, database, workspaceId, version },
     advance(seconds) {
       now = later(seconds, now)

@@ -5,8 +5,10 @@ import sharp from 'sharp'
 import { beforeAll, expect, test } from 'vitest'
 import { PassType } from '../../../src/core/contract/definition.ts'
 import { Problem } from '../../../src/core/errors.ts'
+import { ImageFault } from '../../../src/core/rules/image.ts'
+import { makeFiles } from '../../../src/server/images/make-files.ts'
 import { createAppleWallet } from '../../../src/wallets/apple/wallet.ts'
-import type { WalletPass } from '../../../src/wallets/wallet.ts'
+import type { LoadImageFiles, WalletPass } from '../../../src/wallets/wallet.ts'
 import {
   at,
   createTestIdentity,
@@ -33,13 +35,14 @@ beforeAll(async () => {
   ])
 })
 
-async function loadImage(id: string): Promise<Uint8Array> {
+const loadImageFiles: LoadImageFiles = async (id, sizes) => {
   const bytes = images.get(id)
   if (!bytes) throw new Problem('NOT_FOUND')
-  return bytes
+  if (id === brokenId) throw new ImageFault('is neither PNG nor JPEG')
+  return (await makeFiles(bytes, sizes)).files
 }
 
-const createWallet = () => createAppleWallet({ identity: chain.identity, webServiceUrl, loadImage })
+const createWallet = () => createAppleWallet({ identity: chain.identity, webServiceUrl, loadImageFiles })
 const withLogo = (id: string, apple = {}) => testPass({ definition: { design: { images: { logo: id } }, apple } })
 
 /** What a phone checks before it shows a package. */

@@ -1,0 +1,77 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { createDecoder } from '../../../src/server/images/decoder.ts'
+import { temporaryFolder } from '../../support/databases.ts'
+import { png } from '../pictures.ts'
+
+const log = pino({ level: 'silent' })
+const sizes = [{ width: 10, height: 10, scale: 1 as const }]
+
+/** A decoder over a program that answers by the first byte of what it is given. */
+function misbehaving() {
+  const program = join(temporaryFolder(), 'child.mjs')
+  writeFileSync(
+    program,
+    `process.on('disconnect', () => process.exit())
+    process.on('SIGTERM', () => undefined)
+    process.on('message', ({ bytes: [kind] }) => {
+      if (kind === 0) for (;;);
+      if (kind === 1) process.kill(process.pid, 'SIGSEGV')
+      process.send({ made: { width: process.pid, height: Object.keys(process.env).length, files: [] } })
+    })
+    process.send({ ready: true })`,
+  )
+  const decoder = createDecoder({ log, killAfterSeconds: 0.2, program })
+  onTestFinished(decoder.close)
+  return (kind: number) => decoder.decode({ bytes: Uint8Array.of(kind), sizes })
+}
+
+const [STUCK, CRASHING, FINE] = [0, 1, 2]
+
+test('a decoder that is stuck is killed, one that crashes is gone, and the next image has a new one', async () => {
+  const decode = misbehaving()
+  const { width: first } = await decode(FINE)
+  expect((await decode(FINE)).width).toBe(first)
+  await expect(decode(STUCK)).rejects.toMatchObject({ name: 'ImageFault' })
+  expect(isAlive(first)).toBe(false)
+  const { width: second } = await decode(FINE)
+  expect(second).not.toBe(first)
+  await expect(decode(CRASHING)).rejects.toMatchObject({ name: 'ImageFault' })
+  expect((await decode(FINE)).width).not.toBe(second)
+})
+
+test('a decoder that dies while nobody waits is replaced, and its death is no fault of the next image', async () => {
+  const decode = misbehaving()
+  const { width: pid } = await decode(FINE)
+  process.kill(pid, 'SIGKILL')
+  await vi.waitFor(() => expect(isAlive(pid)).toBe(false))
+  expect((await decode(FINE)).width).not.toBe(pid)
+})
+
+test('the process knows none of our settings', async () => {
+  vi.stubEnv('PASSES_SERVER_KEY', 'secret')
+  onTestFinished(() => {
+    vi.unstubAllEnvs()
+  })
+  // VIPS_WARNING, MALLOC_ARENA_MAX and the two that Node itself adds.
+  expect((await misbehaving()(FINE)).height).toBeLessThanOrEqual(4)
+})
+
+test('a program that cannot start is our fault, not that of the image', async () => {
+  const program = join(temporaryFolder(), 'child.mjs')
+  writeFileSync(program, 'process.exit(3)')
+  const decoder = createDecoder({ log, program })
+  const failure = decoder.decode({ bytes: await png(), sizes })
+  await expect(failure).rejects.toThrow('does not start')
+  await expect(failure).rejects.not.toMatchObject({ name: 'ImageFault' })
+})
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}

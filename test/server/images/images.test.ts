@@ -1,0 +1,184 @@
+import sharp from 'sharp'
+import { describe, expect, test } from 'vitest'
+import { unzip } from '../../../src/cli/device/apple/zip.ts'
+import { contract } from '../../../src/core/contract/contract.ts'
+import type { Image } from '../../../src/core/contract/images.ts'
+import { type TestWorkspace, useApi } from '../../support/api.ts'
+import { dialects } from '../../support/databases.ts'
+import { chunk, header, pixels, png as pngOf, withScans, zeros } from '../../support/image-parts.ts'
+import { definition, issuedPass } from '../fixtures.ts'
+import { jpeg, png } from '../pictures.ts'
+
+const { create } = contract.images
+
+function upload(workspace: TestWorkspace, body: Uint8Array, contentType = 'image/png') {
+  return workspace.call(create, { body, contentType })
+}
+
+describe.each(dialects)('on %s', (dialect) => {
+  const api = useApi(dialect)
+
+  test.each([
+    ['image/png', png],
+    ['image/jpeg', jpeg],
+  ] as const)('a %s is kept as it is, and shown to everyone for good', async (contentType, make) => {
+    const workspace = await api.workspace()
+    const body = await make({ width: 60, height: 40 })
+    const answer = await upload(workspace, body, contentType)
+    expect(answer.status).toBe(201)
+    expect(answer.body).toMatchObject({ contentType, width: 60, height: 40, bytes: body.length })
+
+    const shown = await api.send('GET', `/images/${(answer.body as Image).id}`)
+    expect(shown.status).toBe(200)
+    expect(shown.bytes.equals(body)).toBe(true)
+    expect(Object.fromEntries(shown.headers)).toMatchObject({
+      'content-type': contentType,
+      'cache-control': 'public, max-age=31536000, immutable',
+      'x-content-type-options': 'nosniff',
+    })
+  })
+
+  test('the same bytes are one image: 201, then 200 with the same id', async () => {
+    const workspace = await api.workspace()
+    const body = await png({ color: '#00ff00' })
+    const [first, second] = [await upload(workspace, body), await upload(workspace, body)]
+    expect([first.status, second.status]).toEqual([201, 200])
+    expect(second.body).toEqual(first.body)
+    const racing = await png({ color: '#00ff01' })
+    const answers = await Promise.all(Array.from({ length: 5 }, () => upload(workspace, racing)))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, 200, 201])
+  })
+
+  test('the same bytes in two workspaces are two images, so that neither learns of the other', async () => {
+    const body = await png({ color: '#0000ff' })
+    const answers = [await upload(await api.workspace(), body), await upload(await api.workspace(), body)]
+    expect(answers.map(({ status }) => status)).toEqual([201, 201])
+    expect((answers[0]!.body as Image).id).not.toBe((answers[1]!.body as Image).id)
+  })
+
+  test('the type is what the bytes say, not what the sender calls them', async () => {
+    const answer = await upload(await api.workspace(), await jpeg(), 'image/png')
+    expect(answer.body).toMatchObject({ contentType: 'image/jpeg' })
+  })
+
+  const broken: [string, () => Promise<Uint8Array>][] = [
+    ['nothing', async () => new Uint8Array()],
+    ['text', async () => Buffer.from('<svg onload="alert(1)"/>')],
+    [
+      'a gif',
+      async () =>
+        sharp(await png())
+          .gif()
+          .toBuffer(),
+    ],
+    [
+      'a webp',
+      async () =>
+        sharp(await png())
+          .webp()
+          .toBuffer(),
+    ],
+    ['a png cut short', async () => (await png({ width: 200, height: 200 })).subarray(0, 120)],
+    ['a png with a flipped byte', async () => flipped(await png({ width: 50, height: 50 }))],
+    ['a jpeg cut short', async () => (await jpeg({ width: 200, height: 200 })).subarray(0, 300)],
+    ['a png signature alone', async () => (await png()).subarray(0, 8)],
+    ['a png that claims 100,000 x 100,000 pixels', async () => pngOf(header(100_000, 100_000), pixels(100_000))],
+    ['a png just over 16 million pixels', async () => pngOf(header(4001, 4000), pixels(100_000))],
+    ['a progressive jpeg of 5,000 scans', async () => withScans(await progressive(), 5_000)],
+    ['an animated png', async () => pngOf(header(1, 1), chunk('acTL'), pixels(4))],
+    ['a png with a profile that unfolds to 500 MB', async () => pngOf(header(1, 1), profile(500_000_000), pixels(4))],
+  ]
+  test.each(broken)('%s is refused', async (_, make) => {
+    const body = new Uint8Array(await make())
+    const answer = await upload(await api.workspace(), body)
+    expect(answer.status, answer.text).toBe(400)
+    expect(answer.body).toMatchObject({ errorCode: 'INVALID_INPUT' })
+  })
+
+  test('a progressive jpeg with as many scans as are allowed is taken', async () => {
+    const answer = await upload(await api.workspace(), withScans(await progressive(), 32), 'image/jpeg')
+    expect([answer.status, answer.body]).toMatchObject([201, { width: 64, height: 64 }])
+  })
+
+  test('what was accepted is never decoded again: passes are made of the files of the upload', async () => {
+    const workspace = await api.workspace()
+    const { id } = (await upload(workspace, await png({ width: 400, height: 200 }))).body as Image
+    // Of these bytes nobody makes a picture any more.
+    await api.database
+      .writer('images')
+      .where({ id })
+      .update({ data: Buffer.from('gone') })
+    const shown = await packageFiles(workspace, id)
+    expect(shown).toMatchObject({
+      'logo.png': 'png 100x50',
+      'logo@3x.png': 'png 300x150',
+      'strip.png': 'png 288x144',
+    })
+    expect(shown).not.toHaveProperty('strip@2x.png')
+  })
+
+  test('an image that was uploaded to an older program is decoded when a pass first needs it, and its files are kept', async () => {
+    const workspace = await api.workspace()
+    const { id } = (await upload(workspace, await jpeg({ width: 400, height: 200 }))).body as Image
+    const files = () => api.database.writer('image_files').where({ image_id: id })
+    const made = await files().orderBy('size').select('size')
+    await files().delete()
+    expect(await packageFiles(workspace, id)).toMatchObject({ 'logo@3x.png': 'png 300x150' })
+    const ofRoles = made.filter(({ size }) => /^(160x50|375x144)@/.test(size))
+    expect(await files().orderBy('size').select('size')).toEqual(ofRoles)
+  })
+
+  test('a workspace that sends many images at once is told to wait, and another is served beside it', async () => {
+    const [busy, other] = [await api.workspace(), await api.workspace()]
+    const bodies = await Promise.all(Array.from({ length: 30 }, (_, n) => png({ width: 500 + n, height: 500 })))
+    const many = bodies.map((body) => upload(busy, body))
+    const beside = await upload(other, bodies[0]!)
+    expect(beside.status).toBe(201)
+    const answers = await Promise.all(many)
+    const count = (status: number) => answers.filter((answer) => answer.status === status).length
+    expect(count(201)).toBeGreaterThanOrEqual(8)
+    expect(count(201) + count(429)).toBe(30)
+    const refused = answers.find(({ status }) => status === 429)!
+    expect(refused.body).toMatchObject({ errorCode: 'RATE_LIMITED' })
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+  })
+
+  test.each(['018f2f5e-7c1a-7000-8000-0123456789ab', 'x', '..%2f..%2fetc%2fpasswd'])(
+    'an image that is not there is 404: %s',
+    async (id) => {
+      const answer = await api.send('GET', `/images/${id}`)
+      expect([answer.status, answer.body]).toMatchObject([404, { errorCode: 'NOT_FOUND' }])
+    },
+  )
+})
+
+function flipped(bytes: Uint8Array): Uint8Array {
+  const copy = Uint8Array.from(bytes)
+  const middle = Math.floor(copy.length / 2)
+  copy[middle] = copy[middle]! ^ 0xff
+  return copy
+}
+
+async function progressive(): Promise<Buffer> {
+  const picture = sharp({ create: { width: 64, height: 64, channels: 3, background: '#336699' } })
+  return picture.jpeg({ progressive: true }).toBuffer()
+}
+
+function profile(bytes: number): Buffer {
+  return chunk('iCCP', Buffer.concat([Buffer.from('name\0\0'), zeros(bytes)]))
+}
+
+/** The image files of the Apple package of a pass that shows an image as logo and strip. */
+async function packageFiles(workspace: TestWorkspace, id: string) {
+  const design = { organizationName: 'Example', description: 'Ticket', images: { logo: id, strip: id } }
+  const pass = await issuedPass(workspace, { definition: definition({ design }) })
+  const query = { platform: 'apple', format: 'pkpass' } as const
+  const { bytes, status, text } = await workspace.call(contract.passes.preview, { params: { id: pass.id }, query })
+  expect(status, text).toBe(200)
+  const pictures = [...unzip(bytes)].filter(([name]) => name.endsWith('.png'))
+  const entries = pictures.map(async ([name, data]) => {
+    const { format, width, height } = await sharp(data).metadata()
+    return [name, `${format} ${width}x${height}`] as const
+  })
+  return Object.fromEntries(await Promise.all(entries))
+}
