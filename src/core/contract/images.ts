@@ -22,9 +22,12 @@ export const images = {
     path: '/v1/images',
     scope: 'templates:write',
     summary: 'Upload an image',
-    description: 'The body is the file itself, PNG or JPEG. The same bytes always have the same id: 200 when known.',
+    description:
+      'The body is the file itself, PNG or JPEG: at most 16 million pixels, 16,384 on a side and, for a JPEG, 32 scans; not ' +
+      'animated. The same bytes always have the same id: 200 when known. While 8 images of the workspace wait to be decoded ' +
+      'the next is 429.',
     rawBody: { contentTypes: ImageType.options, maxBytes: MAX_IMAGE_BYTES },
     responses: { 200: Image, 201: Image },
-    errors: ['INVALID_INPUT'],
+    errors: ['INVALID_INPUT', 'RATE_LIMITED', 'SERVICE_UNAVAILABLE'],
   }),
 }

@@ -10,7 +10,7 @@ export interface MadeFiles {
 }
 
 /** Asks the decoder to give up by itself, which leaves its process alive; the parent ends a process that does not. */
-const TIMEOUT_SECONDS = 5
+const TIMEOUT_SECONDS = 10
 
 /**
  * Decodes a picture once and makes PNG files of it, each to fit into its size and never enlarged; sizes that the picture
