@@ -17,8 +17,8 @@ import * as detaching from './migrations/0014-detaching.ts'
 import * as holders from './migrations/0015-holders.ts'
 import * as deliveryKeys from './migrations/0016-delivery-keys.ts'
 import * as textKeys from './migrations/0022-text-keys.ts'
-import * as eventFanOut from './migrations/0028-event-fan-out.ts'
 import * as imageFiles from './migrations/0024-image-files.ts'
+import * as eventFanOut from './migrations/0028-event-fan-out.ts'
 
 interface Migration {
   up(db: Knex): Promise<void>
@@ -42,8 +42,8 @@ const migrations: Record<string, Migration> = {
   '0015-holders': holders,
   '0016-delivery-keys': deliveryKeys,
   '0022-text-keys': textKeys,
-  '0028-event-fan-out': eventFanOut,
   '0024-image-files': imageFiles,
+  '0028-event-fan-out': eventFanOut,
 }
 
 /** Any number that no other program uses for an advisory lock on the same database. */
