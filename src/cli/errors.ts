@@ -1,4 +1,4 @@
-import type { Issue } from '../core/errors.ts'
+import { type Issue, issueDetails } from '../core/errors.ts'
 
 export interface CliErrorOptions {
   /** A short name for scripts, shown in the JSON form. */
@@ -48,5 +48,5 @@ export class InterruptedError extends CliError {
 
 /** A document that does not fit its schema, with every problem listed as the server would list it. */
 export function invalidDocument(message: string, issues: Issue[]): CliError {
-  return new CliError(message, { code: 'VALIDATION_ERROR', details: { issues } })
+  return new CliError(message, { code: 'VALIDATION_ERROR', details: issueDetails(issues) })
 }

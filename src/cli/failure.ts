@@ -178,11 +178,12 @@ function describeBug(error: unknown): Failure {
 /** One a line; what a flag of the command said is called by its name. */
 function issueLines(details: Record<string, unknown>, flags: readonly string[] = []): string[] {
   if (!Array.isArray(details.issues)) return []
-  return (details.issues as Issue[]).map(({ path, message }) => {
+  const lines = (details.issues as Issue[]).map(({ path, message }) => {
     const flag = flagOf(path, flags)
     const where = flag ? `--${flag}` : path.join('.')
     return where ? `${where}: ${message}` : message
   })
+  return details.omittedIssues === undefined ? lines : [...lines, `and ${details.omittedIssues} more`]
 }
 
 /** createdFrom comes from --created-from, and templateId from --template. */

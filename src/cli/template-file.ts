@@ -3,8 +3,10 @@ import { z } from 'zod'
 import { Definition, type ImageRole, imageRoles, PassType } from '../core/contract/definition.ts'
 import { type ImageType, MAX_IMAGE_BYTES } from '../core/contract/images.ts'
 import { templates } from '../core/contract/templates.ts'
+import { listIssues } from '../core/errors.ts'
 import { Uuid } from '../core/ids.ts'
 import { parseAs } from '../core/issues.ts'
+import { findLossyNumbers } from '../core/rules/json-numbers.ts'
 import { CliError, invalidDocument } from './errors.ts'
 import { readNamed } from './named-file.ts'
 
@@ -71,6 +73,8 @@ function parseEnvelope(path: string, text: string) {
       cause: error,
     })
   }
+  const lossy = listIssues(findLossyNumbers(text))
+  if (lossy.length > 0) throw invalidDocument(`${path} holds numbers that would be changed`, lossy)
   const envelope = parseAs(Envelope, json)
   if ('issues' in envelope) throw invalidDocument(`${path} is not a template file`, envelope.issues)
   return envelope.value

@@ -1,6 +1,7 @@
 import type { Client } from '../client/client.ts'
 import type { Definition } from '../core/contract/definition.ts'
 import type { Template } from '../core/contract/templates.ts'
+import { below, listIssues } from '../core/errors.ts'
 import { checkDefinition } from '../core/rules/definition.ts'
 import { invalidDocument } from './errors.ts'
 import { readTemplateFile, type TemplateFile } from './template-file.ts'
@@ -47,10 +48,7 @@ export async function pushTemplate(client: Client, path: string, options: PushOp
 function checkPublishable(path: string, file: TemplateFile): void {
   const issues = checkDefinition(file.definition)
   if (issues.length > 0) {
-    throw invalidDocument(
-      `${path} cannot be published`,
-      issues.map((issue) => ({ ...issue, path: ['definition', ...issue.path] })),
-    )
+    throw invalidDocument(`${path} cannot be published`, listIssues(below('definition', issues)))
   }
 }
 

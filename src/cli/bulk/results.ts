@@ -55,6 +55,8 @@ export function outcomeOf(
 export function errorLine(error: { code: string; message: string; details?: Record<string, unknown> }): string {
   const issues = Array.isArray(error.details?.issues) ? (error.details.issues as Issue[]) : []
   const reasons = issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
+  const omitted = error.details?.omittedIssues
+  if (reasons.length > 0 && omitted !== undefined) reasons.push(`and ${omitted} more`)
   return `${error.code}: ${reasons.length > 0 ? reasons.join('; ') : error.message}`
 }
 

@@ -91,6 +91,6 @@ export const templateVersions = {
     query: z.strictObject({ format: z.enum(['json', 'html']).default('json') }),
     files: ['text/html'],
     responses: { 200: TemplatePreview },
-    errors: ['TEMPLATE_NOT_FOUND'],
+    errors,
   }),
 }

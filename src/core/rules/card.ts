@@ -1,6 +1,7 @@
 import type { BarcodeFormat, Definition, FieldGroup, GoogleKind, ImageRole, PassType } from '../contract/definition.ts'
 import { fieldGroups } from '../contract/definition.ts'
 import { fill, fillDeep, type Scope } from './placeholder.ts'
+import { requireFits } from './rendered-size.ts'
 
 /** What a pass shows, free of any platform: every placeholder filled, every text well-formed. */
 export interface Card {
@@ -40,8 +41,12 @@ export interface CardFacts {
   voided: boolean
 }
 
-/** Renders a definition for one pass. Never throws: whatever the values hold comes out as text. */
+/**
+ * Renders a definition for one pass: whatever the values hold comes out as text.
+ * @throws Problem PASS_ISSUING_FAILED where it would come out too large, before any of it is made
+ */
 export function renderCard({ passType, definition, scope, expiresAt, voided }: CardFacts): Card {
+  requireFits(definition, scope)
   const { design } = definition
   const filled = (template: string) => fill(template, scope)
   const optional = (template: string | undefined) => (template === undefined ? null : filled(template))

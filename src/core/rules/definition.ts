@@ -1,17 +1,28 @@
 import { type Definition, fieldGroups, type VariableFormat } from '../contract/definition.ts'
-import type { Issue } from '../errors.ts'
-import { placeholdersDeep, type Scope, type SystemVariable, systemVariables } from './placeholder.ts'
+import { type Issue, listIssues } from '../errors.ts'
+import {
+  literalPart,
+  placeholdersDeep,
+  type Scope,
+  type SystemVariable,
+  stringsDeep,
+  systemVariables,
+} from './placeholder.ts'
+import { checkSizes } from './rendered-size.ts'
 import { resolveExpiry, resolveRedemption } from './resolve.ts'
 import { checkDeclarations } from './variables.ts'
 
 /** Everything that keeps a definition from being published, each with its path (paths start below `definition`). */
 export function checkDefinition(definition: Definition): Issue[] {
-  return [
-    ...checkDeclarations(definition),
-    ...checkFieldKeys(definition),
-    ...checkPlaceholders(definition),
-    ...checkPolicies(definition),
-  ]
+  return listIssues(findProblems(definition))
+}
+
+function* findProblems(definition: Definition): Generator<Issue> {
+  yield* checkDeclarations(definition)
+  yield* checkFieldKeys(definition)
+  yield* checkPlaceholders(definition)
+  yield* checkPolicies(definition)
+  yield* checkSizes(definition)
 }
 
 const SYSTEM_SAMPLES: Record<SystemVariable, string> = {
@@ -61,35 +72,26 @@ function checkFieldKeys({ design }: Definition): Issue[] {
   return issues
 }
 
-function checkPlaceholders(definition: Definition): Issue[] {
+function* checkPlaceholders(definition: Definition): Generator<Issue> {
   const known = new Set<string>([...systemVariables, ...definition.variables.map((variable) => variable.name)])
   const { variables: _, ...rendered } = definition
-  const issues: Issue[] = []
   for (const { name, path } of placeholdersDeep(rendered)) {
     if (!known.has(name)) {
-      issues.push({
-        path,
-        message: `Unknown placeholder {{${name}}}: declare the variable, or use one of ${systemVariables.join(', ')}`,
-      })
+      yield { path, message: `Unknown placeholder {{${name}}}: ${KNOWN_PLACEHOLDERS}` }
     }
     const circular: SystemVariable = 'pass.expiresAt'
     if (name === circular && path[0] === 'expiresAt') {
-      issues.push({ path, message: `{{${circular}}} cannot stand in the expiry itself` })
+      yield { path, message: `{{${circular}}} cannot stand in the expiry itself` }
     }
   }
-  return [...issues, ...malformedPlaceholders(rendered, [])]
+  for (const { text, path } of stringsDeep(rendered)) {
+    // Most likely a typing error, which would show on the pass.
+    if (/\{\{|\}\}/.test(literalPart(text)))
+      yield { path, message: 'Holds {{ or }} that are no placeholder; write {{name}}' }
+  }
 }
 
-/** Double braces that are no placeholder: most likely a typing error, which would show on the pass. */
-function malformedPlaceholders(value: unknown, path: (string | number)[]): Issue[] {
-  if (typeof value === 'string') {
-    const rest = value.replaceAll(/\{\{\s*[A-Za-z][A-Za-z0-9_.]{0,127}\s*\}\}/g, '')
-    return /\{\{|\}\}/.test(rest) ? [{ path, message: 'Holds {{ or }} that are no placeholder; write {{name}}' }] : []
-  }
-  if (value === null || typeof value !== 'object') return []
-  const entries = Array.isArray(value) ? value.map((item, index) => [index, item] as const) : Object.entries(value)
-  return entries.flatMap(([key, item]) => malformedPlaceholders(item, [...path, key]))
-}
+const KNOWN_PLACEHOLDERS = `declare the variable, or use one of ${systemVariables.join(', ')}`
 
 /** Expiry and policy: what depends on no placeholder must come out right for every pass. */
 function checkPolicies({ expiresAt, redemption }: Definition): Issue[] {

@@ -49,6 +49,11 @@ export function placeholdersIn(text: string): string[] {
   return [...text.matchAll(PLACEHOLDER)].map((match) => match[1]!)
 }
 
+/** The text without its placeholders. */
+export function literalPart(text: string): string {
+  return text.replaceAll(PLACEHOLDER, '')
+}
+
 /** Each placeholder anywhere inside a JSON value, with the path of the string that holds it. */
 export function* placeholdersDeep(value: unknown): Generator<{ name: string; path: (string | number)[] }> {
   for (const { text, path } of stringsDeep(value)) for (const name of placeholdersIn(text)) yield { name, path }

@@ -43,7 +43,7 @@ const moment = `(?!0000-01-01T[^+]*\\+|9999-12-31T[^-]*-)${timestampPattern.slic
 const dateOrMoment = `(?:${z.regexes.date.source.slice(1, -1)}|${moment})`
 
 const EXPIRY: VariableUse = {
-  pattern: `^\\s*${dateOrMoment}?\\s*$`,
+  pattern: `^\\s*(?:${dateOrMoment}\\s*)?$`,
   wanted: 'a date, a date-time or empty, as the expiry is made of it',
   isNeeded: false,
 }

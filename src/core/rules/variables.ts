@@ -15,7 +15,7 @@ export const formatPatterns: Record<Exclude<VariableFormat, 'text'>, { pattern: 
   date: { pattern: z.regexes.date.source, example: '2027-05-31' },
   'date-time': { pattern: timestampPattern, example: '2027-05-31T19:30:00Z' },
   number: { pattern: '^-?(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?$', example: '12.50' },
-  url: { pattern: '^https?://[^\\s/?#]+[^\\s]*$', example: 'https://example.com/' },
+  url: { pattern: '^https?://[^\\s/?#][^\\s]*$', example: 'https://example.com/' },
   email: { pattern: z.regexes.email.source, example: 'ada@example.com' },
 }
 
@@ -75,11 +75,6 @@ export function compileVariables(definition: VariableRules): CheckVariables {
     }
     return issues
   }
-}
-
-/** The first key that only the system may write, if there is one. */
-export function systemVariableIn(names: readonly string[]): string | undefined {
-  return names.find((name) => name.includes('.'))
 }
 
 export function variablesTooLarge(variables: Variables): boolean {

@@ -6,6 +6,7 @@ import { Problem } from '../../core/errors.ts'
 import { Uuid } from '../../core/ids.ts'
 import type { StoredPass } from '../../storage/pass-row.ts'
 import type { Services } from '../context.ts'
+import { renderOr } from '../issuing.ts'
 import { readJson } from '../json-body.ts'
 import { correlationIdOf } from '../middleware/correlation.ts'
 import { queueWalletUpdates } from '../wallet-updates.ts'
@@ -99,7 +100,7 @@ export function mountAppleService(app: H3, services: Services, limitRefused: Lim
   }
 
   async function packageOf(pass: StoredPass): Promise<Response> {
-    const file = await apple.buildPackage(await issuing.render(pass), clock())
+    const file = await apple.buildPackage(await renderOr(() => issuing.render(pass)), clock())
     return new Response(new Uint8Array(file), {
       headers: { 'content-type': 'application/vnd.apple.pkpass', 'cache-control': 'no-store' },
     })

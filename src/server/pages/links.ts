@@ -3,8 +3,9 @@ import { Problem } from '../../core/errors.ts'
 import { effectiveStatus, isInstallable } from '../../core/rules/pass-status.ts'
 import { devicePlatform } from '../../core/rules/user-agent.ts'
 import type { StoredPass } from '../../storage/pass-row.ts'
-import type { Platform } from '../../wallets/wallet.ts'
+import type { Platform, WalletPass } from '../../wallets/wallet.ts'
 import type { Services } from '../context.ts'
+import { type Issuing, renderOr } from '../issuing.ts'
 import { correlationIdOf } from '../middleware/correlation.ts'
 import { pageResponse } from './html.ts'
 import { isInAppBrowser } from './in-app-browser.ts'
@@ -37,7 +38,7 @@ function openPlatform(platform: Platform, pass: StoredPass, services: Services, 
 
 async function openApple(pass: StoredPass, { wallets, issuing }: Services, at: Date): Promise<Response> {
   if (!wallets.apple) throw notConfigured()
-  const file = await wallets.apple.buildPackage(await issuing.render(pass), at)
+  const file = await wallets.apple.buildPackage(await render(pass, issuing), at)
   return new Response(new Uint8Array(file), {
     headers: {
       'content-type': 'application/vnd.apple.pkpass',
@@ -51,6 +52,7 @@ async function openApple(pass: StoredPass, { wallets, issuing }: Services, at: D
 
 async function openGoogle(pass: StoredPass, { wallets, issuing, google }: Services, at: Date): Promise<Response> {
   if (!wallets.google || !google) throw notConfigured()
+  const rendered = await render(pass, issuing)
   await google.ensure(pass, at).catch((cause: unknown) => {
     throw new Problem('PROVIDER_UNAVAILABLE', {
       message: 'Google Wallet does not answer; try again in a moment.',
@@ -58,7 +60,7 @@ async function openGoogle(pass: StoredPass, { wallets, issuing, google }: Servic
       cause,
     })
   })
-  const location = await wallets.google.saveUrl(await issuing.render(pass), at)
+  const location = await wallets.google.saveUrl(rendered, at)
   return new Response(null, {
     status: 302,
     headers: { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' },
@@ -77,7 +79,7 @@ async function openSmart(event: H3Event, pass: StoredPass, services: Services, a
     const location = links.urlFor(device, pass, at)
     return new Response(null, { status: 302, headers: { location, 'cache-control': 'no-store', ...vary } })
   }
-  const rendered = await issuing.render(pass)
+  const rendered = await render(pass, issuing)
   const platforms = wallets.all.map(({ platform }) => platform)
   const page = linkPage({ pass, rendered, platforms, device, isInApp, sendsOn: isSentOn, links, at })
   return pageResponse(page, { headers: vary })
@@ -93,6 +95,13 @@ async function issueIfQueued(pass: StoredPass, services: Services, event: H3Even
     issuing.write(tx, pass.workspaceId, outcomes, { at, correlationIdOf: () => correlationId }),
   )
   return (await store.passes.find(pass.workspaceId, pass.id)) ?? pass
+}
+
+function render(pass: StoredPass, issuing: Issuing): Promise<WalletPass> {
+  return renderOr(
+    () => issuing.render(pass),
+    ({ message }) => new Problem('LINK_REVOKED', { message, details: { reason: 'failed' } }),
+  )
 }
 
 function notConfigured(): Problem {

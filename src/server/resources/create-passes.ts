@@ -4,14 +4,13 @@ import { invalid, Problem } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import { parseAs } from '../../core/issues.ts'
 import { barcodeMessage } from '../../core/rules/card.ts'
-import { buildScope, resolvePolicies } from '../../core/rules/resolve.ts'
+import { type CheckPass, compilePass, systemVariableProblem } from '../../core/rules/pass-rules.ts'
+import { buildScope } from '../../core/rules/resolve.ts'
 import { identifierDigest, newScanCode } from '../../core/rules/scan-code.ts'
-import { type CheckVariables, compileVariables } from '../../core/rules/variables.ts'
 import type { NewPass, StoredPass } from '../../storage/pass-row.ts'
 import type { PublishedVersion } from '../../storage/template-versions.ts'
 import { audit } from '../audit.ts'
 import type { RequestContext } from '../context.ts'
-import { requireVariables } from './require-variables.ts'
 
 export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPassId: string; problem: Problem }
 
@@ -90,7 +89,7 @@ async function planPasses(
       ? await context.store.templateVersions.listNewestPublished(context.workspaceId, templateIds)
       : []
   const rules = new Map(
-    versions.map((version) => [version.templateId, { version, checkVariables: compileVariables(version.definition) }]),
+    versions.map((version) => [version.templateId, { version, checkPass: compilePass(version.definition) }]),
   )
   const plans = new Map<PassCreate, NewPass | Problem>()
   const taken = new Set<string>()
@@ -105,7 +104,7 @@ async function planPasses(
 
 function planPass(
   request: PassCreate,
-  rules: { version: PublishedVersion; checkVariables: CheckVariables } | undefined,
+  rules: { version: PublishedVersion; checkPass: CheckPass } | undefined,
   now: Date,
 ): NewPass | Problem {
   if (!rules) {
@@ -114,12 +113,12 @@ function planPass(
       details: { templateId: request.templateId },
     })
   }
-  const { version, checkVariables } = rules
+  const { version, checkPass } = rules
   const { definition } = version
-  const refusal = refusalOf(() => requireVariables(definition, request.variables, undefined, checkVariables))
+  const refusal = systemVariableProblem(Object.keys(request.variables))
   if (refusal) return refusal
   const facts = { ...request, id: newId(now), scanCode: newScanCode(), ...pickNames(version) }
-  const resolved = resolvePolicies(definition, facts)
+  const resolved = checkPass(facts)
   if ('issues' in resolved) return invalid(resolved.issues)
   const scope = buildScope(definition.variables, facts, resolved.expiresAt)
   return {
@@ -132,16 +131,6 @@ function planPass(
     projectId: version.projectId,
     appleToken: randomBytes(24).toString('hex'),
     identifierDigest: identifierDigest(barcodeMessage(definition, scope)),
-  }
-}
-
-/** The refusal where the work is refused. */
-function refusalOf<T>(work: () => T): T | Problem {
-  try {
-    return work()
-  } catch (error) {
-    if (error instanceof Problem) return error
-    throw error
   }
 }
 

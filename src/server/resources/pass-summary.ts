@@ -1,5 +1,6 @@
 import type { PassSummary } from '../../core/contract/scan-shapes.ts'
-import { fill } from '../../core/rules/placeholder.ts'
+import { fill, type Scope } from '../../core/rules/placeholder.ts'
+import { bytesIn, compileSizes } from '../../core/rules/rendered-size.ts'
 import { buildScope } from '../../core/rules/resolve.ts'
 import { NO_USES, type UseCounts } from '../../storage/accepted-scans.ts'
 import type { StoredPass } from '../../storage/pass-row.ts'
@@ -26,7 +27,8 @@ export async function toPassSummary(
   { definitions }: RequestContext,
 ): Promise<PassSummary> {
   const definition = await definitions.find(pass.workspaceId, pass.templateVersionId)
-  const photoUrl = definition?.photo && fill(definition.photo, buildScope(definition.variables, pass, pass.expiresAt))
+  const photoUrl =
+    definition?.photo && photoOf(definition.photo, buildScope(definition.variables, pass, pass.expiresAt))
   return {
     id: pass.id,
     externalPassId: pass.externalPassId,
@@ -45,4 +47,9 @@ export async function toPassSummary(
     photoUrl: photoUrl || null,
     variables: pass.variables,
   }
+}
+
+/** Nothing where it would come out too large: a pass may be older than that bound, and is scanned all the same. */
+function photoOf(photo: string, scope: Scope): string {
+  return compileSizes({ photo })(bytesIn(scope)).length > 0 ? '' : fill(photo, scope)
 }

@@ -1,11 +1,12 @@
 import { foldWindow } from '../../core/contract/list.ts'
 import { createdWindow } from '../../core/contract/pass-list.ts'
 import type { passes as contract, Pass } from '../../core/contract/passes.ts'
-import { Problem } from '../../core/errors.ts'
+import { MAX_ISSUES, Problem } from '../../core/errors.ts'
 import { effectiveStatus, isInstallable } from '../../core/rules/pass-status.ts'
 import type { StoredPass } from '../../storage/pass-row.ts'
 import { audit } from '../audit.ts'
 import type { RequestContext } from '../context.ts'
+import { renderOr } from '../issuing.ts'
 import type { Handlers } from '../mount.ts'
 import { previewOf, previewPageOf } from '../preview.ts'
 import { type CreateResult, createPasses } from './create-passes.ts'
@@ -24,6 +25,7 @@ export const passes: Handlers<typeof contract> = {
   createBatch: async ({ body }, context) => {
     const results = await createPasses(body.passes, context)
     const failed = results.filter((result) => 'problem' in result).length
+    const errors = toItemErrors(results.flatMap((result) => ('problem' in result ? [result.problem] : [])))
     return {
       status: 200,
       body: {
@@ -32,7 +34,7 @@ export const passes: Handlers<typeof contract> = {
         totalFailed: failed,
         results: results.map((result) =>
           'problem' in result
-            ? { externalPassId: result.externalPassId, success: false, error: toItemError(result.problem) }
+            ? { externalPassId: result.externalPassId, success: false, error: errors.get(result.problem)! }
             : { externalPassId: result.pass.externalPassId, success: true, pass: toPass(result.pass, context) },
         ),
       },
@@ -88,7 +90,7 @@ export const passes: Handlers<typeof contract> = {
 
   preview: async ({ params, query }, { store, workspaceId, wallets, issuing, now }) => {
     const pass = (await store.passes.find(workspaceId, params.id)) ?? missing(params.id)
-    const rendered = await issuing.render(pass)
+    const rendered = await renderOr(() => issuing.render(pass))
     if (query.format === 'pkpass') {
       if (!wallets.apple) throw new Problem('CONFLICT', { message: 'This server does not issue for apple.' })
       const file = await wallets.apple.buildPackage(rendered, now)
@@ -141,6 +143,19 @@ function etag(pass: StoredPass): Record<string, string> {
   return { etag: `"${pass.revision}"` }
 }
 
-function toItemError({ code, message, details }: Problem) {
-  return { code, message, ...(Object.keys(details).length > 0 && { details }) }
+/** The errors of items, in order. However many fail, they share the number of issues that one answer lists. */
+function toItemErrors(problems: Problem[]) {
+  let left = MAX_ISSUES
+  return new Map(
+    problems.map((problem) => {
+      const { code, message, details } = problem
+      if (!Array.isArray(details.issues)) {
+        return [problem, { code, message, ...(Object.keys(details).length > 0 && { details }) }]
+      }
+      const issues = details.issues.slice(0, left)
+      left -= issues.length
+      const omittedIssues = Number(details.omittedIssues ?? 0) + details.issues.length - issues.length
+      return [problem, { code, message, details: { ...details, issues, ...(omittedIssues > 0 && { omittedIssues }) } }]
+    }),
+  )
 }

@@ -1,11 +1,12 @@
 import type { Definition, PassType } from '../../core/contract/definition.ts'
 import type { templateVersions as contract } from '../../core/contract/template-versions.ts'
-import { invalid, Problem } from '../../core/errors.ts'
+import { below, invalid, listIssues, Problem } from '../../core/errors.ts'
 import { checkDefinition } from '../../core/rules/definition.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { VersionDetail } from '../../storage/template-versions.ts'
 import { audit } from '../audit.ts'
 import type { RequestContext } from '../context.ts'
+import { renderOr } from '../issuing.ts'
 import type { Handlers } from '../mount.ts'
 import { previewOf, previewPageOf, samplePass } from '../preview.ts'
 
@@ -71,7 +72,7 @@ export const templateVersions: Handlers<typeof contract> = {
   preview: async ({ params, query }, { store, workspaceId, wallets, now }) => {
     const version = (await store.templateVersions.find(workspaceId, params.id)) ?? missing(params.id)
     const template = (await store.templates.find(workspaceId, version.templateId)) ?? missing(params.id)
-    const sample = samplePass(version.definition, template.passType)
+    const sample = await renderOr(() => samplePass(version.definition, template.passType))
     if (query.format === 'html') {
       const subtitle = `Version ${version.version}, ${version.stage}, with sample values`
       const page = await previewPageOf(sample, { title: template.name, subtitle, wallets, store, at: now })
@@ -94,7 +95,7 @@ async function checkPublishable(definition: Definition, passType: PassType, cont
       issues.push({ path: ['design', 'images', role], message: 'There is no such image; upload it first' })
   }
   if (issues.length === 0) issues.push(...(await platformIssues(definition, passType, context)))
-  if (issues.length > 0) throw invalid(issues.map((issue) => ({ ...issue, path: ['definition', ...issue.path] })))
+  if (issues.length > 0) throw invalid(listIssues(below('definition', issues)))
 }
 
 /** A sample pass is built for each platform: what a platform refuses shows here and not at the door. */

@@ -2,7 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import type { PassUpdate } from '../../core/contract/passes.ts'
 import { invalid, Problem } from '../../core/errors.ts'
 import { barcodeMessage } from '../../core/rules/card.ts'
-import { buildScope, resolvePolicies } from '../../core/rules/resolve.ts'
+import { compilePass, systemVariableProblem } from '../../core/rules/pass-rules.ts'
+import { buildScope } from '../../core/rules/resolve.ts'
 import { identifierDigest } from '../../core/rules/scan-code.ts'
 import { changedFields, mergeVariables, statusAfterUpdate } from '../../core/rules/update.ts'
 import type { StoredPass } from '../../storage/pass-row.ts'
@@ -12,7 +13,6 @@ import type { PublishedVersion } from '../../storage/template-versions.ts'
 import { audit } from '../audit.ts'
 import type { RequestContext } from '../context.ts'
 import { queueWalletUpdates } from '../wallet-updates.ts'
-import { requireVariables } from './require-variables.ts'
 
 export interface UpdateOptions {
   ifMatch: number[] | '*' | undefined
@@ -119,9 +119,11 @@ function noVersion(wanted: PassUpdate['templateVersion']): Problem {
 /** @throws Problem for values that the version does not take */
 function planChange(pass: StoredPass, body: PassUpdate, version: PublishedVersion, now: Date): PassChange {
   const variables = mergeVariables(pass.variables, body.variables ?? {})
-  requireVariables(version.definition, variables, Object.keys(body.variables ?? {}))
+  // Only what the request gives can try to write one.
+  const refusal = systemVariableProblem(Object.keys(body.variables ?? {}))
+  if (refusal) throw refusal
   const facts = { ...pass, label: body.label ?? pass.label, variables }
-  const resolved = resolvePolicies(version.definition, facts)
+  const resolved = compilePass(version.definition)(facts)
   if ('issues' in resolved) throw invalid(resolved.issues)
   const scope = buildScope(version.definition.variables, facts, resolved.expiresAt)
   return {
