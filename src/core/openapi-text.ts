@@ -30,6 +30,7 @@ export const tags: Record<keyof Contract, { name: string; description: string }>
     description: 'Verdicts at the door, and the append-only ledger of every attempt, accepted or not.',
   },
   scanner: { name: 'Offline scanning', description: 'A door list to take along, and a way to hand its verdicts in.' },
+  workspace: { name: 'Workspace', description: 'Limits of the workspace that a token belongs to, and its usage.' },
   tokens: { name: 'Access tokens', description: 'Made by the operator with `passes token create`; shown once.' },
 }
 
@@ -61,6 +62,8 @@ scopes; the scope that an endpoint needs stands with it. A resource of another w
 - A single pass is answered with its revision as \`ETag\`; \`If-Match\` makes an update refuse what somebody else changed.
 - Each token may send 100 requests a second, in bursts of 200, unless the operator set other limits. A 429 or 503 says in
   \`Retry-After\` how many seconds to wait.
+- A workspace has limits, on requests in flight among others: \`GET /v1/workspace\` shows them. What would pass one is refused
+  with 409 \`CONFLICT\` and \`details\` of \`limit\`, \`allowed\` and \`used\`.
 - Creating a pass is idempotent on \`externalPassId\`, a notification or broadcast on \`idempotencyKey\`, a scan on \`externalRef\`.
 
 ## Lists

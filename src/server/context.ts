@@ -5,9 +5,11 @@ import type { Definitions } from './definitions.ts'
 import type { GoogleSync } from './google-sync.ts'
 import type { Images } from './images/images.ts'
 import type { Issuing } from './issuing.ts'
+import type { TakeQueue } from './limits.ts'
 import type { Links } from './links.ts'
 import type { Logger } from './log.ts'
 import type { Metrics } from './metrics/metrics.ts'
+import type { InFlight } from './middleware/in-flight.ts'
 import type { Outbound } from './outbound.ts'
 import type { Wallets } from './wallets.ts'
 import type { WebhookSecrets } from './webhook-secrets.ts'
@@ -53,6 +55,9 @@ export interface RequestContext extends Services {
   /** The moment of the request: everything that it writes carries the same time. */
   now: Date
   headers: Headers
+  /** What this process is at work on, for each workspace. */
+  inFlight: InFlight
+  takeQueue: TakeQueue
 }
 
 export type { Repositories }

@@ -8,8 +8,10 @@ import { findLossyNumbers } from '../core/rules/json-numbers.ts'
 import { acceptsGzip, compress } from './compress.ts'
 import type { RequestContext, Services } from './context.ts'
 import type { Cursors, RequestedList } from './cursors.ts'
+import { createTakeQueue, type TakeQueue } from './limits.ts'
 import { type Authenticate, authorize } from './middleware/authenticate.ts'
 import { correlationIdOf } from './middleware/correlation.ts'
+import { createInFlight, type InFlight } from './middleware/in-flight.ts'
 import { noteCaller } from './middleware/observe.ts'
 import type { Limit } from './middleware/rate-limit.ts'
 
@@ -37,12 +39,13 @@ const MAX_DEPTH = 64
 
 /** Puts every route of the contract on the app: parse, authorize, call, reply. */
 export function mountContract(app: H3, options: MountOptions): void {
+  const shared = { inFlight: createInFlight(), takeQueue: createTakeQueue(options.services.store) }
   for (const [resource, operations] of Object.entries(contract)) {
     for (const [operation, route] of Object.entries(operations) as [string, Route][]) {
       const handlers = options.handlers[resource as keyof AllHandlers] as unknown as Record<string, Handler<Route>>
       app.on(route.method, toPattern(route.path), (event) => {
         event.context.route = route
-        return serve(event, route, handlers[operation]!, options)
+        return serve(event, route, handlers[operation]!, { ...options, ...shared })
       })
     }
   }
@@ -52,9 +55,9 @@ async function serve(
   event: H3Event,
   route: Route,
   handler: Handler<Route>,
-  options: MountOptions,
+  options: MountOptions & { inFlight: InFlight; takeQueue: TakeQueue },
 ): Promise<HTTPResponse> {
-  const { services } = options
+  const { services, inFlight, takeQueue } = options
   const { headers } = event.req
   const now = services.clock()
   const token = await options.authenticate(headers, now).catch((error: unknown) => {
@@ -64,13 +67,18 @@ async function serve(
   noteCaller(event, token)
   options.limitToken(token.id)
   authorize(token, route)
-  const input = await parseInput(event, route)
-  const correlationId = correlationIdOf(event)
   const { workspaceId } = token
-  const context = { ...services, workspaceId, token, correlationId, now, headers }
-  const list = { workspaceId, route, params: input.params }
-  const reply = await handler(withPlainCursor(input, list, options.cursors) as RouteInput<Route>, context)
-  return toResponse(withSealedCursor(reply as Reply, list, options.cursors), route, headers)
+  const leave = inFlight.enter(workspaceId, token.workspace.limits.requestsInFlight)
+  try {
+    const input = await parseInput(event, route)
+    const correlationId = correlationIdOf(event)
+    const context = { ...services, workspaceId, token, correlationId, now, headers, inFlight, takeQueue }
+    const list = { workspaceId, route, params: input.params }
+    const reply = await handler(withPlainCursor(input, list, options.cursors) as RouteInput<Route>, context)
+    return await toResponse(withSealedCursor(reply as Reply, list, options.cursors), route, headers)
+  } finally {
+    leave()
+  }
 }
 
 type Input = Record<'params' | 'query' | 'headers' | 'body', unknown>

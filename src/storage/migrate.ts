@@ -16,6 +16,8 @@ import * as erasure from './migrations/0013-erasure.ts'
 import * as detaching from './migrations/0014-detaching.ts'
 import * as holders from './migrations/0015-holders.ts'
 import * as deliveryKeys from './migrations/0016-delivery-keys.ts'
+import * as limits from './migrations/0020-limits.ts'
+import * as endings from './migrations/0021-endings.ts'
 import * as textKeys from './migrations/0022-text-keys.ts'
 import * as imageFiles from './migrations/0024-image-files.ts'
 import * as eventFanOut from './migrations/0028-event-fan-out.ts'
@@ -41,6 +43,8 @@ const migrations: Record<string, Migration> = {
   '0014-detaching': detaching,
   '0015-holders': holders,
   '0016-delivery-keys': deliveryKeys,
+  '0020-limits': limits,
+  '0021-endings': endings,
   '0022-text-keys': textKeys,
   '0024-image-files': imageFiles,
   '0028-event-fan-out': eventFanOut,

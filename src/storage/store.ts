@@ -13,6 +13,7 @@ import { Identifiers } from './identifiers.ts'
 import { Images } from './images.ts'
 import type { Jobs, Lane } from './jobs.ts'
 import { Leases } from './leases.ts'
+import { Limits } from './limits.ts'
 import type { News, StoreListener } from './news.ts'
 import { Notifications } from './notifications.ts'
 import { ObservedJobs } from './observed-jobs.ts'
@@ -27,6 +28,7 @@ import { Settings } from './settings.ts'
 import { TemplateVersions } from './template-versions.ts'
 import { Templates } from './templates.ts'
 import { Tokens } from './tokens.ts'
+import { Usage } from './usage.ts'
 import { Webhooks } from './webhooks.ts'
 import { Workspaces } from './workspaces.ts'
 
@@ -59,6 +61,8 @@ export interface Repositories {
   retention: Retention
   leases: Leases
   replicas: Replicas
+  limits: Limits
+  usage: Usage
 }
 
 /** Reads go to the store itself; whatever writes happens in a transaction. */
@@ -118,5 +122,7 @@ function repositories(db: Knex, { onDue, onNews }: Required<StoreListener>): Rep
     retention: new Retention(db),
     leases: new Leases(db),
     replicas: new Replicas(db),
+    limits: new Limits(db),
+    usage: new Usage(db),
   }
 }

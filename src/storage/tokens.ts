@@ -1,7 +1,11 @@
 import type { Knex } from 'knex'
 import { newId } from '../core/ids.ts'
 import type { Role, Scope } from '../core/route.ts'
+import type { WorkspaceLimits } from '../core/rules/limits.ts'
+import { forUpdate } from './dialect.ts'
+import { toLimits } from './limits.ts'
 import { moment } from './moment.ts'
+import { type StoredUsage, Usage } from './usage.ts'
 
 /** An access token as it is stored: everything but the token itself, of which only the SHA-256 is kept. */
 export interface Token {
@@ -14,11 +18,28 @@ export interface Token {
   expiresAt: Date | null
   lastUsedAt: Date | null
   revokedAt: Date | null
+  /** The token that was made to follow it, whose rotation decided when this one ends. */
+  replacedBy: string | null
 }
 
-/** A token together with what its workspace allows. */
+/** A token together with what its workspace allows and has. */
 export interface TokenWithWorkspace extends Token {
-  workspace: { name: string; suspendedAt: Date | null; expiresAt: Date | null; offlineScanning: boolean }
+  workspace: {
+    name: string
+    suspendedAt: Date | null
+    expiresAt: Date | null
+    offlineScanning: boolean
+    limits: WorkspaceLimits
+    usage: StoredUsage
+  }
+}
+
+/** A token that ends soon. */
+export interface EndingToken {
+  id: string
+  name: string
+  workspaceName: string
+  expiresAt: Date
 }
 
 export interface NewToken {
@@ -39,6 +60,7 @@ interface Row {
   expires_at: number | null
   last_used_at: number | null
   revoked_at: number | null
+  replaced_by: string | null
 }
 
 export class Tokens {
@@ -59,6 +81,7 @@ export class Tokens {
       expires_at: token.expiresAt?.getTime() ?? null,
       last_used_at: null,
       revoked_at: null,
+      replaced_by: null,
     }
     await this.db('tokens').insert({ ...row, digest: token.digest })
     return toToken(row)
@@ -68,24 +91,64 @@ export class Tokens {
   async findByDigest(digest: string): Promise<TokenWithWorkspace | undefined> {
     const row = await this.db('tokens')
       .join('workspaces', 'workspaces.id', 'tokens.workspace_id')
+      .leftJoin('workspace_limits', 'workspace_limits.workspace_id', 'tokens.workspace_id')
       .where({ digest })
-      .first('tokens.*', {
+      .first('workspace_limits.*', 'tokens.*', {
         workspace_name: 'workspaces.name',
         workspace_suspended_at: 'workspaces.suspended_at',
         workspace_expires_at: 'workspaces.expires_at',
         offline_scanning: 'workspaces.offline_scanning',
       })
-    return (
-      row && {
-        ...toToken(row),
-        workspace: {
-          name: row.workspace_name,
-          suspendedAt: moment(row.workspace_suspended_at),
-          expiresAt: moment(row.workspace_expires_at),
-          offlineScanning: Boolean(row.offline_scanning),
-        },
-      }
-    )
+    if (!row) return undefined
+    return {
+      ...toToken(row),
+      workspace: {
+        name: row.workspace_name,
+        suspendedAt: moment(row.workspace_suspended_at),
+        expiresAt: moment(row.workspace_expires_at),
+        offlineScanning: Boolean(row.offline_scanning),
+        limits: toLimits(row),
+        usage: await new Usage(this.db).findStored(row.workspace_id),
+      },
+    }
+  }
+
+  /** As it is, and nobody else changes it until the transaction ends. */
+  async findForUpdate(workspaceId: string, id: string): Promise<Token | undefined> {
+    const row: Row | undefined = await forUpdate(
+      this.db,
+      this.db('tokens').where({ workspace_id: workspaceId, id }),
+    ).first()
+    return row && toToken(row)
+  }
+
+  /** From a rotation on the token ends with its overlap. The caller holds it. */
+  async setReplaced(
+    workspaceId: string,
+    id: string,
+    { by, expiresAt }: { by: string; expiresAt: Date },
+  ): Promise<void> {
+    await this.db('tokens')
+      .where({ workspace_id: workspaceId, id })
+      .update({ replaced_by: by, expires_at: expiresAt.getTime() })
+  }
+
+  /** Those of every workspace that end between two moments and that none follows, the first to end first. */
+  async listEnding(from: Date, until: Date, limit: number): Promise<EndingToken[]> {
+    const rows = await this.db('tokens')
+      .join('workspaces', 'workspaces.id', 'tokens.workspace_id')
+      .where({ revoked_at: null, replaced_by: null })
+      .where('tokens.expires_at', '>', from.getTime())
+      .where('tokens.expires_at', '<=', until.getTime())
+      .orderBy('tokens.expires_at')
+      .limit(limit)
+      .select('tokens.id', 'tokens.name', 'tokens.expires_at', { workspace_name: 'workspaces.name' })
+    return rows.map((row) => ({
+      id: row.id,
+      name: row.name,
+      workspaceName: row.workspace_name,
+      expiresAt: new Date(row.expires_at),
+    }))
   }
 
   async list(workspaceId: string): Promise<Token[]> {
@@ -127,5 +190,6 @@ function toToken(row: Row): Token {
     expiresAt: moment(row.expires_at),
     lastUsedAt: moment(row.last_used_at),
     revokedAt: moment(row.revoked_at),
+    replacedBy: row.replaced_by,
   }
 }

@@ -7,7 +7,10 @@ export interface Workspace {
   name: string
   createdAt: Date
   suspendedAt: Date | null
+  /** From then on its tokens are refused. */
   expiresAt: Date | null
+  /** While set, hosted links of its passes are refused. */
+  linksClosedAt: Date | null
   /** Whether scanners may take lists with them and report what they decided offline. */
   offlineScanning: boolean
 }
@@ -18,6 +21,7 @@ interface Row {
   created_at: number
   suspended_at: number | null
   expires_at: number | null
+  links_closed_at: number | null
   offline_scanning: boolean
 }
 
@@ -29,13 +33,18 @@ export class Workspaces {
   }
 
   /** The new workspace, or undefined when the name is taken. */
-  async insert(name: string, at: Date): Promise<Workspace | undefined> {
+  async insert(
+    name: string,
+    at: Date,
+    { expiresAt = null }: { expiresAt?: Date | null } = {},
+  ): Promise<Workspace | undefined> {
     const row: Row = {
       id: newId(at),
       name,
       created_at: at.getTime(),
       suspended_at: null,
-      expires_at: null,
+      expires_at: expiresAt?.getTime() ?? null,
+      links_closed_at: null,
       offline_scanning: true,
     }
     const [inserted] = await this.db('workspaces').insert(row).onConflict('name').ignore().returning('id')
@@ -58,10 +67,23 @@ export class Workspaces {
     return (await this.db('workspaces').first('id')) === undefined
   }
 
-  async setSuspended(id: string, at: Date | null): Promise<void> {
+  /** @param options.closesLinks whether hosted links of its passes are refused meanwhile; who resumes opens them again */
+  async setSuspended(id: string, at: Date | null, { closesLinks = false } = {}): Promise<void> {
+    const suspendedAt = at?.getTime() ?? null
     await this.db('workspaces')
       .where({ id })
-      .update({ suspended_at: at?.getTime() ?? null })
+      .update({ suspended_at: suspendedAt, links_closed_at: closesLinks ? suspendedAt : null })
+  }
+
+  async setExpiry(id: string, expiresAt: Date | null): Promise<void> {
+    await this.db('workspaces')
+      .where({ id })
+      .update({ expires_at: expiresAt?.getTime() ?? null })
+  }
+
+  async hasClosedLinks(id: string): Promise<boolean> {
+    const closed = this.db('workspaces').where({ id }).whereNotNull('links_closed_at')
+    return (await closed.first('id')) !== undefined
   }
 
   async setOfflineScanning(id: string, allowed: boolean): Promise<void> {
@@ -76,6 +98,7 @@ function toWorkspace(row: Row): Workspace {
     createdAt: new Date(row.created_at),
     suspendedAt: moment(row.suspended_at),
     expiresAt: moment(row.expires_at),
+    linksClosedAt: moment(row.links_closed_at),
     offlineScanning: Boolean(row.offline_scanning),
   }
 }

@@ -71,6 +71,7 @@ export const broadcasts = {
     query: z.strictObject({ dryRun: booleanParam.default(false) }),
     body: MessageCreate,
     responses: { 200: z.union([Broadcast, BroadcastForecast]), 201: Broadcast },
+    errors: ['CONFLICT'],
   }),
   list: route({
     method: 'GET',

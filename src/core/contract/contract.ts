@@ -11,6 +11,7 @@ import { templateVersions } from './template-versions.ts'
 import { templates } from './templates.ts'
 import { tokens } from './tokens.ts'
 import { webhooks } from './webhooks.ts'
+import { workspace } from './workspace.ts'
 
 /** Every endpoint of the interface, by resource and operation. */
 export const contract = {
@@ -26,5 +27,6 @@ export const contract = {
   scans,
   scanner,
   tokens,
+  workspace,
 } satisfies Record<string, Record<string, Route>>
 export type Contract = typeof contract

@@ -28,6 +28,6 @@ export const images = {
       'the next is 429.',
     rawBody: { contentTypes: ImageType.options, maxBytes: MAX_IMAGE_BYTES },
     responses: { 200: Image, 201: Image },
-    errors: ['INVALID_INPUT'],
+    errors: ['INVALID_INPUT', 'CONFLICT'],
   }),
 }

@@ -69,7 +69,7 @@ export const notifications = {
     params: ById,
     body: MessageCreate,
     responses: { 200: Notification, 201: Notification },
-    errors: ['PASS_NOT_FOUND', 'PASS_NOT_ISSUED', 'PASS_NOTIFICATION_RATE_LIMITED'],
+    errors: ['PASS_NOT_FOUND', 'PASS_NOT_ISSUED', 'PASS_NOTIFICATION_RATE_LIMITED', 'CONFLICT'],
   }),
   list: route({
     method: 'GET',

@@ -93,7 +93,7 @@ const PassPreview = z.strictObject({
 
 const ById = z.strictObject({ id: Uuid })
 
-const createErrors = ['TEMPLATE_NOT_FOUND', 'DUPLICATE_PASS', 'SYSTEM_VARIABLE_READONLY'] as const
+const createErrors = ['TEMPLATE_NOT_FOUND', 'DUPLICATE_PASS', 'SYSTEM_VARIABLE_READONLY', 'CONFLICT'] as const
 
 export const passes = {
   create: route({
@@ -163,6 +163,7 @@ export const passes = {
     errors: [
       ...(['PASS_NOT_FOUND', 'PASS_ALREADY_VOIDED', 'PRECONDITION_FAILED'] as const),
       ...(['TEMPLATE_NOT_FOUND', 'TEMPLATE_VERSION_NOT_NEWER', 'SYSTEM_VARIABLE_READONLY'] as const),
+      'CONFLICT',
     ],
   }),
   void: route({

@@ -101,7 +101,7 @@ export const templates = {
     params: ById,
     body: z.strictObject({ definition: Definition.optional() }).default({}),
     responses: { 201: TemplateVersionDetail },
-    errors: ['TEMPLATE_NOT_FOUND', 'MISSING_REQUIRED_FIELD'],
+    errors: ['TEMPLATE_NOT_FOUND', 'MISSING_REQUIRED_FIELD', 'CONFLICT'],
   }),
   variablesSchema: route({
     method: 'GET',

@@ -66,6 +66,7 @@ export const webhooks = {
     description: 'The signing secret is shown in this answer only.',
     body: z.strictObject({ url, events, description: description.default('') }),
     responses: { 201: WebhookWithSecret },
+    errors: ['CONFLICT'],
   }),
   get: route({
     ...owner,

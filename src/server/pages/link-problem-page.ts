@@ -32,6 +32,11 @@ const ended: Record<string, Explanation> = {
     what: 'The time for which this pass was valid is over, so it can no longer be added.',
     advice: 'If you think it should still be valid, ask whoever sent it.',
   },
+  suspended: {
+    title: 'This link is closed for now',
+    what: 'Passes of this issuer cannot be added at the moment. A pass that is in a wallet already is not affected.',
+    advice: 'Try this same link again later, or ask whoever sent it.',
+  },
 }
 
 /** By the reason in the details of LINK_INVALID. */

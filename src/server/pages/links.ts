@@ -21,6 +21,9 @@ export async function openLink(event: H3Event, services: Services): Promise<Resp
   const verdict = services.links.verify(event.context.params?.token ?? '', now)
   if (!verdict.ok) throw new Problem('LINK_INVALID', { details: { reason: verdict.reason } })
   const { kind, workspaceId, passId, generation } = verdict.link
+  if (await services.store.workspaces.hasClosedLinks(workspaceId)) {
+    throw new Problem('LINK_REVOKED', { details: { reason: 'suspended' } })
+  }
   const pass = await services.store.passes.find(workspaceId, passId)
   if (!pass) throw new Problem('LINK_INVALID', { details: { reason: 'unknown' } })
   if (pass.linkGeneration !== generation) throw new Problem('LINK_REVOKED', { details: { reason: 'revoked' } })

@@ -11,6 +11,7 @@ import type { StoredBroadcast } from '../../storage/broadcasts.ts'
 import type { Repositories } from '../../storage/store.ts'
 import { audit } from '../audit.ts'
 import type { RequestContext } from '../context.ts'
+import { requireUnderLimit } from '../limits.ts'
 import type { Handlers } from '../mount.ts'
 import { parseMessage } from './message.ts'
 import { toPage } from './page.ts'
@@ -20,6 +21,8 @@ export const broadcasts: Handlers<typeof contract> = {
     const known = await findKnown(context.store, body, context.workspaceId)
     if (known) return { status: 200, body: toBroadcast(known, context.now) }
     if (query.dryRun) return { status: 200, body: await forecast(params.id, body, context) }
+    const refusal = await context.takeQueue(context, 1)
+    if (refusal) throw refusal
     const { broadcast, isNew } = await create(params.id, body, context)
     return { status: isNew ? 201 : 200, body: toBroadcast(broadcast, context.now) }
   },
@@ -83,6 +86,9 @@ async function insert(
   if (!(await tx.projects.findForUpdate(workspaceId, projectId))) throw noProject(projectId)
   const id = newId(now)
   const message = parseMessage(body, wallets, now)
+  if (message.sendAt && !(await findKnown(tx, body, workspaceId))) {
+    await requireUnderLimit(tx, context, 'scheduledSends', () => tx.usage.countScheduled(workspaceId, now))
+  }
   if (!(await tx.broadcasts.insert(workspaceId, { id, projectId, ...message }, now))) return undefined
   const job = { workspaceId, kind: 'fan-out-broadcast' as const, subject: id, correlationId }
   await tx.jobs.insert([{ ...job, runAt: message.sendAt ?? now }], now)

@@ -11,6 +11,7 @@ import type { NewPass, StoredPass } from '../../storage/pass-row.ts'
 import type { PublishedVersion } from '../../storage/template-versions.ts'
 import { audit } from '../audit.ts'
 import type { RequestContext } from '../context.ts'
+import { bytesOf, openRoom } from '../limits.ts'
 
 export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPassId: string; problem: Problem }
 
@@ -27,7 +28,7 @@ export async function createPasses(items: unknown[], context: RequestContext): P
     context,
   )
   const planned = [...plans.values()].filter((plan): plan is NewPass => !(plan instanceof Problem))
-  const inserted = planned.length > 0 ? await insertPasses(planned, context) : new Set<string>()
+  const { inserted, refused } = await insertPasses(planned, context)
   // After the commit: what was inserted here, and what a racing request inserted first.
   const created = await findExisting(planned, context)
 
@@ -37,6 +38,9 @@ export async function createPasses(items: unknown[], context: RequestContext): P
     const plan = plans.get(item)
     if (plan instanceof Problem) return { externalPassId, problem: plan }
     const pass = existing.get(externalPassId) ?? created.get(externalPassId)
+    const refusal = refused.get(externalPassId)
+    // A racing request may have made it while this one found no room.
+    if (!pass && refusal) return { externalPassId, problem: refusal }
     if (!pass) throw new Error(`The pass ${externalPassId} was written and cannot be read`)
     if (pass.templateId !== item.templateId) {
       return { externalPassId, problem: new Problem('DUPLICATE_PASS', { details: { passId: pass.id } }) }
@@ -45,10 +49,27 @@ export async function createPasses(items: unknown[], context: RequestContext): P
   })
 }
 
-function insertPasses(passes: NewPass[], context: RequestContext): Promise<Set<string>> {
+interface Inserted {
+  /** Ids of those that are new. */
+  inserted: Set<string>
+  /** By externalPassId, those that the limits of the workspace have no room for. */
+  refused: Map<string, Problem>
+}
+
+async function insertPasses(passes: NewPass[], context: RequestContext): Promise<Inserted> {
   const { store, workspaceId, now, correlationId } = context
-  return store.transaction(async (tx) => {
-    const ids = await tx.passes.insert(workspaceId, passes, now)
+  const refused = new Map<string, Problem>()
+  if (passes.length === 0) return { inserted: new Set(), refused }
+  const full = await context.takeQueue(context, passes.length)
+  if (full) return { inserted: new Set(), refused: new Map(passes.map((pass) => [pass.externalPassId, full])) }
+  const inserted = await store.transaction(async (tx) => {
+    const takeRoom = await openRoom(tx, context)
+    const fitting = passes.filter(({ externalPassId, variables }) => {
+      const problem = takeRoom({ passes: 1, storedBytes: bytesOf(variables) })
+      if (problem) refused.set(externalPassId, problem)
+      return !problem
+    })
+    const ids = await tx.passes.insert(workspaceId, fitting, now)
     const jobs = [...ids].map((subject) => ({ workspaceId, kind: 'issue-pass' as const, subject, correlationId }))
     if (jobs.length > 0) await tx.jobs.insert(jobs, now)
     const [only, ...others] = ids
@@ -56,6 +77,7 @@ function insertPasses(passes: NewPass[], context: RequestContext): Promise<Set<s
     if (only !== undefined) await audit(tx, context, 'pass.create', others.length > 0 ? null : only, ids.size)
     return ids
   })
+  return { inserted, refused }
 }
 
 /** An item that is no PassCreate fails alone, with every problem listed. */

@@ -11,6 +11,7 @@ import { templateVersions } from './template-versions.ts'
 import { templates } from './templates.ts'
 import { tokens } from './tokens.ts'
 import { webhooks } from './webhooks.ts'
+import { workspace } from './workspace.ts'
 
 /** Every operation of the contract with its handler. */
 export const handlers: AllHandlers = {
@@ -26,4 +27,5 @@ export const handlers: AllHandlers = {
   scans,
   scanner,
   tokens,
+  workspace,
 }

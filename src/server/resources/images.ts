@@ -3,6 +3,7 @@ import { Problem } from '../../core/errors.ts'
 import { contentId } from '../../core/ids.ts'
 import { ImageFault } from '../../core/rules/image.ts'
 import { audit } from '../audit.ts'
+import { requireBytes } from '../limits.ts'
 import type { Handlers } from '../mount.ts'
 
 export const images: Handlers<typeof contract> = {
@@ -17,6 +18,8 @@ export const images: Handlers<typeof contract> = {
     })
     const image = { id, bytes: body.length, ...facts }
     const isNew = await store.transaction(async (tx) => {
+      const known = await tx.images.listKnown(workspaceId, [image.id])
+      if (!known.has(image.id)) await requireBytes(tx, context, image.bytes)
       const inserted = await tx.images.insert(workspaceId, { ...image, data: body }, now)
       if (!inserted) return false
       await tx.images.insertFiles(workspaceId, id, files)

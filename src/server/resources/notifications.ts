@@ -8,6 +8,7 @@ import type { StoredNotification } from '../../storage/notification-row.ts'
 import type { Repositories } from '../../storage/store.ts'
 import { audit } from '../audit.ts'
 import type { RequestContext } from '../context.ts'
+import { requireUnderLimit } from '../limits.ts'
 import type { Handlers } from '../mount.ts'
 import { parseMessage } from './message.ts'
 import { toPage } from './page.ts'
@@ -57,6 +58,8 @@ async function create(passId: string, body: MessageCreate, context: RequestConte
   const { store, workspaceId } = context
   const known = await findKnown(store, body, workspaceId)
   if (known) return { notification: known, isNew: false }
+  const refusal = await context.takeQueue(context, 1)
+  if (refusal) throw refusal
   const created = await store.transaction((tx) => insert(tx, passId, body, context))
   // Another request took the key in the meantime, and may even have been cancelled since.
   return created ?? create(passId, body, context)
@@ -78,6 +81,9 @@ async function insert(
   const message = parseMessage(body, wallets, now)
   if (message.platforms.includes('google')) {
     await requirePlace(tx, workspaceId, passId, message.sendAt ?? now)
+  }
+  if (message.sendAt) {
+    await requireUnderLimit(tx, context, 'scheduledSends', () => tx.usage.countScheduled(workspaceId, now))
   }
   const id = newId(now)
   if (!(await tx.notifications.insert(workspaceId, { id, passId, ...message }, now))) return undefined

@@ -7,6 +7,7 @@ import type { VersionDetail } from '../../storage/template-versions.ts'
 import { audit } from '../audit.ts'
 import type { RequestContext } from '../context.ts'
 import { renderOr } from '../issuing.ts'
+import { bytesOf, requireBytes } from '../limits.ts'
 import type { Handlers } from '../mount.ts'
 import { previewOf, previewPageOf, samplePass } from '../preview.ts'
 
@@ -30,6 +31,7 @@ export const templateVersions: Handlers<typeof contract> = {
     const { store, workspaceId, now } = context
     return store.transaction(async (tx) => {
       const draft = await getDraft(tx, workspaceId, params.id)
+      await requireBytes(tx, context, bytesOf(body.definition) - bytesOf(draft.definition))
       await tx.templateVersions.setDefinition(workspaceId, draft.id, body.definition, now)
       await audit(tx, context, 'template-version.update', draft.id)
       return { status: 200, body: { ...draft, definition: body.definition, updatedAt: now.toISOString() } }

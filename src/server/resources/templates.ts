@@ -3,6 +3,7 @@ import { Problem } from '../../core/errors.ts'
 import { variablesSchema } from '../../core/rules/variables.ts'
 import type { Repositories } from '../../storage/store.ts'
 import { audit } from '../audit.ts'
+import { bytesOf, requireBytes, requireUnderLimit } from '../limits.ts'
 import type { Handlers } from '../mount.ts'
 import { toPage } from './page.ts'
 
@@ -67,6 +68,8 @@ export const templates: Handlers<typeof contract> = {
           details: { field: 'definition' },
         })
       }
+      await requireUnderLimit(tx, context, 'draftsPerTemplate', () => tx.usage.countDrafts(workspaceId, params.id))
+      await requireBytes(tx, context, bytesOf(definition))
       const version = await tx.templateVersions.insert(workspaceId, params.id, number, definition, now)
       await audit(tx, context, 'template-version.create', version.id)
       return { status: 201, body: version }

@@ -12,6 +12,7 @@ import type { Repositories } from '../../storage/store.ts'
 import type { PublishedVersion } from '../../storage/template-versions.ts'
 import { audit } from '../audit.ts'
 import type { RequestContext } from '../context.ts'
+import { bytesOf, requireBytes } from '../limits.ts'
 import { queueWalletUpdates } from '../wallet-updates.ts'
 
 export interface UpdateOptions {
@@ -22,7 +23,7 @@ export interface UpdateOptions {
 /**
  * Changes a pass by every rule of spec 4.2, in the given transaction, and returns it as it then stands.
  * @throws Problem PASS_NOT_FOUND, PRECONDITION_FAILED, PASS_ALREADY_VOIDED, TEMPLATE_NOT_FOUND,
- * TEMPLATE_VERSION_NOT_NEWER, SYSTEM_VARIABLE_READONLY, VALIDATION_ERROR
+ * TEMPLATE_VERSION_NOT_NEWER, SYSTEM_VARIABLE_READONLY, VALIDATION_ERROR, CONFLICT
  */
 export async function updatePass(
   tx: Repositories,
@@ -48,6 +49,7 @@ export async function updatePass(
   const isNew = isChange(pass, change)
   const isRetried = pass.status === 'FAILED'
   const updated = { ...pass, ...change, ...((isNew || isRetried) && counted(pass, isNew, now)) }
+  await requireBytes(tx, context, bytesOf(change.variables) - bytesOf(pass.variables))
   if (options.dryRun) return updated
 
   if (isNew) {

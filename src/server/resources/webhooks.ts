@@ -3,6 +3,7 @@ import { invalid, Problem } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import type { RetiredSecret, StoredWebhook } from '../../storage/webhooks.ts'
 import { audit } from '../audit.ts'
+import { requireUnderLimit } from '../limits.ts'
 import type { Handlers } from '../mount.ts'
 import type { Outbound } from '../outbound.ts'
 import { disableWebhook, endDeliveries } from '../webhook-health.ts'
@@ -28,6 +29,7 @@ export const webhooks: Handlers<typeof contract> = {
     const { secret, sealed } = webhookSecrets.make(id)
     const fields = { ...body, secret: sealed }
     const webhook = await store.transaction(async (tx) => {
+      await requireUnderLimit(tx, context, 'webhooks', () => tx.usage.countWebhooks(workspaceId))
       await audit(tx, context, 'webhook.create', id)
       return tx.webhooks.insert(workspaceId, id, fields, now)
     })

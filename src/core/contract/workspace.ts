@@ -1,0 +1,40 @@
+import { z } from 'zod'
+import { Uuid } from '../ids.ts'
+import { route } from '../route.ts'
+import { UtcTimestamp } from './common.ts'
+
+const Count = z.int().min(0)
+
+/** What a workspace may have, or has, of each thing that is limited. */
+const limited = {
+  webhooks: Count,
+  passes: Count.describe('Of every status: a pass is never deleted.'),
+  storedBytes: Count.describe('Images, definitions of template versions and variables of passes.'),
+  waitingJobs: Count.describe('Background work that is due, or waits for its time.'),
+  draftsPerTemplate: Count.describe('In the usage: those of the template that has most.'),
+  scheduledSends: Count.describe('Notifications and broadcasts whose sendAt is in the future.'),
+  requestsInFlight: Count.describe('At the process that answers, this request among them.'),
+}
+
+/** The workspace of the token, with its limits and how much of them it uses. */
+const Workspace = z.strictObject({
+  id: Uuid,
+  name: z.string(),
+  expiresAt: UtcTimestamp.nullable().describe('From then on every request is refused with TENANT_EXPIRED.'),
+  limits: z.strictObject(limited),
+  usage: z.strictObject(limited),
+})
+
+export const workspace = {
+  get: route({
+    method: 'GET',
+    path: '/v1/workspace',
+    scope: null,
+    summary: 'Read the workspace of this token: its limits, and its usage',
+    description:
+      'What would pass a limit is refused with 409 `CONFLICT`, and too many requests at once with 429 ' +
+      '`TOO_MANY_REQUESTS`; `details` hold `limit` (a name below), `allowed` and `used`. An operator changes limits with ' +
+      '`passes workspace limits`.',
+    responses: { 200: Workspace },
+  }),
+}
