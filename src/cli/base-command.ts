@@ -1,5 +1,6 @@
 import { Command, Errors, Flags } from '@oclif/core'
 import { describeFailure, type Failure, failureJson, formatFailure } from './failure.ts'
+import { databasePasswordIn } from './server-flags.ts'
 import { canColor } from './settings.ts'
 
 /**
@@ -23,6 +24,11 @@ export abstract class BaseCommand extends Command {
     await super.init()
     // Before oclif's own listener, which throws out of the blue.
     process.stdout.prependListener('error', endWithoutStdout)
+    if ('database' in this.ctor.flags && databasePasswordIn(this.argv)) {
+      this.note(
+        'Warning: others on this machine can read the password of --database. Give the address as PASSES_DATABASE_URL.',
+      )
+    }
   }
 
   protected get flagNames(): string[] {

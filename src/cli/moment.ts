@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import { Timestamp } from '../core/contract/common.ts'
+import { CalendarDate, Timestamp } from '../core/contract/common.ts'
 import { UsageError } from './errors.ts'
 
 const unitSeconds = { s: 1, m: 60, h: 3600, d: 86_400 }
@@ -25,6 +25,30 @@ export function parsePast(text: string, now: Date): Date {
 /** A flag for a moment of the past; it comes as ISO 8601. */
 export function pastFlag(summary: string) {
   return Flags.string({ summary, parse: async (text) => parsePast(text, new Date()).toISOString() })
+}
+
+/**
+ * When something ends: a date, which is the first moment of that day in UTC, a date-time, `in 30d`, or `never`, which is null.
+ * @throws UsageError
+ */
+export function parseEnd(text: string, now: Date): Date | null {
+  if (text === 'never') return null
+  const date = CalendarDate.safeParse(text)
+  return date.success ? new Date(`${date.data}T00:00:00Z`) : parseMoment(text, now)
+}
+
+/** A flag for how long a token lives. */
+export const lifetimeFlag = Flags.string({
+  summary: 'When it ends: 3s, 15m, 12h, 30d or never; in a year when left out.',
+})
+
+/**
+ * The end of a token by its flag: null for never, undefined where it was left out.
+ * @throws UsageError
+ */
+export function parseLifetime(text: string | undefined, now: Date): Date | null | undefined {
+  if (text === undefined) return undefined
+  return text === 'never' ? null : shift(now, parseDuration(text, '--expires-in'))
 }
 
 /** 3s, 15m, 12h or 30d in seconds. */

@@ -11,6 +11,15 @@ export const databaseFlags = {
   }),
 }
 
+/** Whether arguments hold the address of a database with a password, which the list of processes then shows. */
+export function databasePasswordIn(argv: readonly string[]): boolean {
+  const given = argv.flatMap((argument, n) => {
+    if (argument === '--database') return argv[n + 1] ?? []
+    return argument.startsWith('--database=') ? argument.slice('--database='.length) : []
+  })
+  return given.some((address) => /^postgres(ql)?:\/\/([^/?#@]*:[^/?#@]|.*[?&]password=[^&])/.test(address))
+}
+
 const platforms = ['apple', 'google'] as const
 
 /** Every setting of the server; each is a flag and a PASSES_* variable. */

@@ -50,14 +50,15 @@ export default class Serve extends BaseCommand {
   }
 }
 
-function describe({ url, publicUrl, metricsUrl, sandboxed, firstToken }: RunningServer) {
-  return { url, publicUrl, metricsUrl: metricsUrl ?? null, sandboxed, token: firstToken ?? null }
+function describe({ url, publicUrl, metricsUrl, sandboxed, firstToken, firstTokenEnds }: RunningServer) {
+  const token = { token: firstToken ?? null, tokenExpiresAt: firstTokenEnds?.toISOString() ?? null }
+  return { url, publicUrl, metricsUrl: metricsUrl ?? null, sandboxed, ...token }
 }
 
 type Started = ReturnType<typeof describe> & { database: string; role: string }
 
 function banner(
-  { url, publicUrl, metricsUrl, database, role, sandboxed, token }: Started,
+  { url, publicUrl, metricsUrl, database, role, sandboxed, token, tokenExpiresAt }: Started,
   platforms: string[],
   lacksToken: boolean,
 ): string {
@@ -74,7 +75,7 @@ function banner(
   ])
   const noToken = lacksToken ? '\n\nNo token? passes token create --name owner --role owner' : ''
   const first = token
-    ? `\n\nOwner token of the workspace "default", shown only now:\n\n  ${token}\n\nNext:\n\n  passes login --url ${url} --token ${token}`
+    ? `\n\nOwner token of the workspace "default", shown only now; it ends at ${tokenExpiresAt}:\n\n  ${token}\n\nNext:\n\n  passes login --url ${url} --token ${token}`
     : noToken
   return `passes is running\n\n${facts}${first}\n`
 }

@@ -13,8 +13,9 @@ export const auditActions = [
   ...(['webhook.test', 'webhook.rotate-secret', 'delivery.redeliver'] as const),
   // Recorded scans stand in the ledger, which names the token; it is read as if it were part of this log.
   ...(['scan.record', 'scan.reverse'] as const),
-  ...(['token.create', 'token.revoke'] as const),
-  ...(['workspace.create', 'workspace.suspend', 'workspace.resume', 'workspace.offline-scanning'] as const),
+  ...(['token.create', 'token.rotate', 'token.revoke'] as const),
+  ...(['workspace.create', 'workspace.update', 'workspace.suspend', 'workspace.resume'] as const),
+  ...(['workspace.offline-scanning', 'workspace.limits'] as const),
   ...(['job.retry', 'database.restore'] as const),
 ] as const
 export type AuditAction = (typeof auditActions)[number]

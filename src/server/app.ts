@@ -5,6 +5,7 @@ import { mountAppleService } from './apple-service/apple-service.ts'
 import { addressKey, clientAddress } from './client-address.ts'
 import type { Services } from './context.ts'
 import type { Cursors } from './cursors.ts'
+import { countRefusal } from './metrics/count.ts'
 import { createAuthenticate } from './middleware/authenticate.ts'
 import { correlationIdOf } from './middleware/correlation.ts'
 import { createObserve } from './middleware/observe.ts'
@@ -117,7 +118,8 @@ function refuseOtherMethods(app: H3): void {
   }
 }
 
-function answerProblem(problem: Problem, event: H3Event, { log }: Services): Response {
+function answerProblem(problem: Problem, event: H3Event, { log, metrics }: Services): Response {
+  countRefusal(metrics, problem)
   const correlationId = correlationIdOf(event)
   logProblem(log, problem, {
     correlationId,

@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs'
 import type { AuditAction } from '../core/audit.ts'
+import type { LimitName, WorkspaceLimits } from '../core/rules/limits.ts'
 import { type Database, openDatabase, sqliteFile } from '../storage/database.ts'
 import { migrate, pendingMigrations } from '../storage/migrate.ts'
 import { createStore, type Repositories, type Store } from '../storage/store.ts'
+import type { WorkspaceUsage } from '../storage/usage.ts'
 import type { Workspace } from '../storage/workspaces.ts'
 import { operator } from './audit.ts'
 import { missingDatabase, onDatabase } from './database-error.ts'
@@ -60,9 +62,14 @@ export async function getOrCreateWorkspace(store: Store, nameOrId: string, at: D
 }
 
 /** A new workspace; undefined where the name is taken. */
-export function insertWorkspace(store: Store, name: string, at: Date): Promise<Workspace | undefined> {
+export function insertWorkspace(
+  store: Store,
+  name: string,
+  at: Date,
+  options: { expiresAt?: Date | null } = {},
+): Promise<Workspace | undefined> {
   return store.transaction(async (tx) => {
-    const workspace = await tx.workspaces.insert(name, at)
+    const workspace = await tx.workspaces.insert(name, at, options)
     if (workspace) await auditOperator(tx, workspace.id, { action: 'workspace.create', targetId: workspace.id }, at)
     return workspace
   })
@@ -82,21 +89,64 @@ export function auditOperator(
 /** Those that are not called as what they do. */
 const commands: Partial<Record<AuditAction, string>> = { 'job.retry': 'jobs retry', 'database.restore': 'restore' }
 
-/** Suspends a workspace or resumes it, and returns it as it then stands. */
+/** Suspends a workspace, with its hosted links or without, or resumes both, and returns it as it then stands. */
 export function setSuspended(
   databaseUrl: string,
   nameOrId: string,
-  { isSuspended, at }: { isSuspended: boolean; at: Date },
+  { isSuspended, closesLinks = false, at }: { isSuspended: boolean; closesLinks?: boolean; at: Date },
 ): Promise<Workspace> {
   const suspendedAt = isSuspended ? at : null
   return withStore(databaseUrl, async (store) => {
     const workspace = await getWorkspace(store, nameOrId)
     await store.transaction(async (tx) => {
-      await tx.workspaces.setSuspended(workspace.id, suspendedAt)
+      await tx.workspaces.setSuspended(workspace.id, suspendedAt, { closesLinks })
       const action = suspendedAt ? 'workspace.suspend' : 'workspace.resume'
       await auditOperator(tx, workspace.id, { action, targetId: workspace.id }, at)
     })
-    return { ...workspace, suspendedAt }
+    return { ...workspace, suspendedAt, linksClosedAt: closesLinks ? suspendedAt : null }
+  })
+}
+
+/** Says when a workspace ends (null: never), and returns it as it then stands. */
+export function setExpiry(
+  databaseUrl: string,
+  nameOrId: string,
+  { expiresAt, at }: { expiresAt: Date | null; at: Date },
+): Promise<Workspace> {
+  return withStore(databaseUrl, async (store) => {
+    const workspace = await getWorkspace(store, nameOrId)
+    await store.transaction(async (tx) => {
+      await tx.workspaces.setExpiry(workspace.id, expiresAt)
+      await auditOperator(tx, workspace.id, { action: 'workspace.update', targetId: workspace.id }, at)
+    })
+    return { ...workspace, expiresAt }
+  })
+}
+
+/** What a workspace may have and has. */
+export interface LimitsAndUsage {
+  id: string
+  name: string
+  limits: WorkspaceLimits
+  /** But for the requests in flight, which each server counts for itself. */
+  usage: WorkspaceUsage
+}
+
+/** Changes limits of a workspace (null: back to the default), if any, and returns all with what is used of them. */
+export function setLimits(
+  databaseUrl: string,
+  nameOrId: string,
+  { changes, at }: { changes: Partial<Record<LimitName, number | null>>; at: Date },
+): Promise<LimitsAndUsage> {
+  return withStore(databaseUrl, async (store) => {
+    const { id, name } = await getWorkspace(store, nameOrId)
+    if (Object.keys(changes).length > 0) {
+      await store.transaction(async (tx) => {
+        await tx.limits.set(id, changes)
+        await auditOperator(tx, id, { action: 'workspace.limits', targetId: id }, at)
+      })
+    }
+    return { id, name, limits: await store.limits.find(id), usage: await store.usage.read(id, at) }
   })
 }
 

@@ -30,7 +30,7 @@ import { startProviders } from './providers.ts'
 import { createReadiness } from './readiness.ts'
 import { startReplicas } from './replicas.ts'
 import { loadServerKeys } from './server-key.ts'
-import { createFirstToken } from './tokens.ts'
+import { createFirstToken, endingTokens } from './tokens.ts'
 import { createWallets, loadIdentities } from './wallets.ts'
 import { createWebhookSecrets } from './webhook-secrets.ts'
 
@@ -44,6 +44,8 @@ export interface RunningServer {
   sandboxed: Platform[]
   /** An owner token of the workspace `default`, when the database was empty. */
   firstToken: string | undefined
+  /** When that token ends. */
+  firstTokenEnds: Date | undefined
   /** No token of the database was ever used: perhaps nobody has one. */
   lacksToken: boolean
   /**
@@ -159,10 +161,13 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       listener = await startListener(config.host, port, toNodeHandler(app))
     }
     // Shown only once, so made only when nothing is left that could fail.
-    const firstToken = await createFirstToken(store, clock())
-    const lacksToken = !firstToken && (await store.tokens.isUnused())
+    const first = await createFirstToken(store, clock())
+    const lacksToken = !first && (await store.tokens.isUnused())
+    const ending = await endingTokens(store, clock())
+    if (ending.length > 0) log.warn({ tokens: ending }, 'tokens end within 30 days: passes token rotate')
     const { sandboxed } = identities
-    return { url, publicUrl, metricsUrl: metricsListener?.url, sandboxed, firstToken, lacksToken, close }
+    const started = { url, publicUrl, metricsUrl: metricsListener?.url, sandboxed, lacksToken, close }
+    return { ...started, firstToken: first?.text, firstTokenEnds: first?.token.expiresAt ?? undefined }
   } catch (error) {
     await close()
     throw error

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { type JobKind, type Lane, lanes } from './jobs.ts'
 import { moment } from './moment.ts'
+import { Usage, type UsageOverview } from './usage.ts'
 
 /** How one lane of the outbox stands. */
 export interface LaneOverview {
@@ -33,6 +34,8 @@ export interface Overview {
   webhooks: { sound: number; failing: number; disabled: number }
   /** Waiting for an attempt. */
   deliveries: { due: number; later: number }
+  /** What is limited for each workspace. */
+  usage: UsageOverview[]
 }
 
 /** What those who watch over the installation look at; counted along indexes, since they look every few seconds. */
@@ -50,12 +53,13 @@ export class Overviews {
     const setAside = await this.setAside()
     const webhooks = await this.webhooks()
     const deliveries = await this.deliveries(at)
+    const usage = await new Usage(this.db).overview()
     const states = lanes.map((lane) => ({
       ...{ lane, due: 0, later: 0, oldestDueAt: null },
       ...waiting.get(lane),
       running: running.get(lane) ?? 0,
     }))
-    return { at, lanes: states, setAside, webhooks, deliveries }
+    return { at, lanes: states, setAside, webhooks, deliveries, usage }
   }
 
   /** Those that have failed for longest first. */

@@ -133,13 +133,17 @@ export class Tokens {
       .update({ replaced_by: by, expires_at: expiresAt.getTime() })
   }
 
-  /** Those of every workspace that end between two moments and that none follows, the first to end first. */
+  /**
+   * Tokens of every workspace that end between two moments and that none follows, the first to end first; but for those
+   * that were made for no longer than lies between the two.
+   */
   async listEnding(from: Date, until: Date, limit: number): Promise<EndingToken[]> {
     const rows = await this.db('tokens')
       .join('workspaces', 'workspaces.id', 'tokens.workspace_id')
       .where({ revoked_at: null, replaced_by: null })
       .where('tokens.expires_at', '>', from.getTime())
       .where('tokens.expires_at', '<=', until.getTime())
+      .whereRaw('tokens.expires_at - tokens.created_at > ?', [until.getTime() - from.getTime()])
       .orderBy('tokens.expires_at')
       .limit(limit)
       .select('tokens.id', 'tokens.name', 'tokens.expires_at', { workspace_name: 'workspaces.name' })

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Platform } from '../../src/core/contract/notifications.ts'
 import { newId } from '../../src/core/ids.ts'
+import { defaultLimits } from '../../src/core/rules/limits.ts'
 import { planRedemption } from '../../src/core/rules/redemption-plan.ts'
 import { identifierDigest } from '../../src/core/rules/scan-code.ts'
 import type { Database } from '../../src/storage/database.ts'
@@ -27,6 +28,9 @@ const imageId = '0b5f2c3e-1111-8222-8333-444455556666'
 /** Each method that takes a workspace and looks for rows, called with ids of rows in another workspace. */
 const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Promise<unknown>> = {
   'tokens.list': (tx, intruder) => tx.tokens.list(intruder),
+  'tokens.findForUpdate': (tx, intruder, { token }) => tx.tokens.findForUpdate(intruder, token),
+  'tokens.setReplaced': (tx, intruder, { token }) =>
+    tx.tokens.setReplaced(intruder, token, { by: token, expiresAt: later(1) }),
   'tokens.revoke': (tx, intruder, { token }) => tx.tokens.revoke(intruder, token, later(1)),
   'tokens.setLastUsed': (tx, intruder, { token }) => tx.tokens.setLastUsed(intruder, token, later(1)),
   'projects.find': (tx, intruder, { project }) => tx.projects.find(intruder, project),
@@ -60,6 +64,16 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'templateVersions.findPublished': (tx, intruder, { template }) =>
     tx.templateVersions.findPublished(intruder, template, 1),
   'images.listKnown': (tx, intruder) => tx.images.listKnown(intruder, [imageId]),
+  // Theirs are others than the defaults, which hold for whoever has none of his own.
+  'limits.find': async (tx, intruder) => (await tx.limits.find(intruder)).webhooks - defaultLimits.webhooks,
+  'limits.set': (tx, intruder) => tx.limits.set(intruder, { passes: 1 }),
+  'usage.lock': (tx, intruder) => tx.usage.lock(intruder),
+  'usage.findStored': (tx, intruder) => tx.usage.findStored(intruder),
+  'usage.countWebhooks': (tx, intruder) => tx.usage.countWebhooks(intruder),
+  'usage.countDrafts': (tx, intruder, { template }) => tx.usage.countDrafts(intruder, template),
+  'usage.countScheduled': (tx, intruder) => tx.usage.countScheduled(intruder, start),
+  'usage.countWaitingJobs': (tx, intruder) => tx.usage.countWaitingJobs(intruder, 10),
+  'usage.read': (tx, intruder) => tx.usage.read(intruder, start),
   'passes.find': (tx, intruder, { pass }) => tx.passes.find(intruder, pass),
   'passes.findForUpdate': (tx, intruder, { pass }) => tx.passes.findForUpdate(intruder, pass),
   'passes.lockWalletVersion': (tx, intruder, { pass }) => tx.passes.lockWalletVersion(intruder, pass),
@@ -259,6 +273,8 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
   ]
   const [pass, issuing, failed] = (await insertPasses(store, workspaceId, passes)) as [string, string, string]
   const { token, delivery } = await store.transaction(async (tx) => {
+    await tx.limits.set(workspaceId, { webhooks: 7 })
+    await tx.templateVersions.insert(workspaceId, version.templateId, 2, definition, start)
     await tx.passes.setIssuing(workspaceId, [issuing], start)
     await tx.passes.setFailed(workspaceId, failed, { code: 'PASS_ISSUING_FAILED', message: 'x' }, start)
     await tx.registrations.insert(workspaceId, { passId: pass, deviceId: 'device', pushToken: 'token' }, start)

@@ -1,6 +1,6 @@
 import { Flags } from '@oclif/core'
 import { BaseCommand } from '../../cli/base-command.ts'
-import { parseDuration } from '../../cli/moment.ts'
+import { lifetimeFlag, parseLifetime } from '../../cli/moment.ts'
 import { details } from '../../cli/output.ts'
 import { databaseFlags } from '../../cli/server-flags.ts'
 import { scopes } from '../../core/route.ts'
@@ -8,7 +8,8 @@ import { scopes } from '../../core/route.ts'
 export default class TokenCreate extends BaseCommand {
   static override summary = 'Make an access token.'
   static override description =
-    'Works straight on the database. The token is shown once: only its digest is stored. Without --scope it gets all scopes.'
+    'Works straight on the database. The token is shown once: only its digest is stored. Without --scope it gets all ' +
+    'scopes, and without --expires-in it ends in a year.'
   static override examples = [
     '<%= config.bin %> token create --name "box office" --scope passes:read --scope passes:write',
     '<%= config.bin %> token create --name ci --role owner --expires-in 30d --json',
@@ -24,18 +25,17 @@ export default class TokenCreate extends BaseCommand {
       summary: 'What the token may do. Repeatable; all when left out.',
     }),
     workspace: Flags.string({ summary: 'Name or id of the workspace.', default: 'default' }),
-    'expires-in': Flags.string({ summary: 'When it ends: 3s, 15m, 12h, 30d; never when left out.' }),
+    'expires-in': lifetimeFlag,
   }
 
   async run() {
     const { flags } = await this.parse(TokenCreate)
-    const lifetime = flags['expires-in'] === undefined ? undefined : parseDuration(flags['expires-in'], '--expires-in')
     const { auditOperator, getOrCreateWorkspace, withNewStore } = await import('../../server/operator.ts')
     const { createToken } = await import('../../server/tokens.ts')
     const now = new Date()
+    const expiresAt = parseLifetime(flags['expires-in'], now)
     return withNewStore(flags.database, async (store) => {
       const workspace = await getOrCreateWorkspace(store, flags.workspace, now)
-      const expiresAt = lifetime === undefined ? null : new Date(now.getTime() + lifetime * 1000)
       const options = { name: flags.name, role: flags.role, scopes: flags.scope, expiresAt }
       const { text, token } = await store.transaction(async (tx) => {
         const created = await createToken(tx, workspace.id, options, now)
@@ -62,6 +62,8 @@ export default class TokenCreate extends BaseCommand {
         ]),
       )
       this.note('Keep the token now: it is not shown again.')
+      if (expiresAt === undefined)
+        this.note('It ends in a year; --expires-in says otherwise, and passes token rotate renews it.')
       return made
     })
   }

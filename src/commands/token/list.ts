@@ -4,7 +4,7 @@ import { table } from '../../cli/output.ts'
 import { databaseFlags } from '../../cli/server-flags.ts'
 
 export default class TokenList extends BaseCommand {
-  static override summary = 'List the tokens of a workspace.'
+  static override summary = 'List the tokens of a workspace, and when each ends.'
   static override examples = ['<%= config.bin %> token list', '<%= config.bin %> token list --workspace acme --json']
   static override flags = {
     ...databaseFlags,
@@ -27,6 +27,7 @@ export default class TokenList extends BaseCommand {
           { title: 'Last used', value: (token) => token.lastUsedAt?.toISOString() ?? 'never' },
           { title: 'Expires', value: (token) => token.expiresAt?.toISOString() ?? 'never' },
           { title: 'Revoked', value: (token) => token.revokedAt?.toISOString() ?? '' },
+          { title: 'Followed by', value: (token) => token.replacedBy ?? '' },
         ],
         { width: terminalWidth() },
       ),

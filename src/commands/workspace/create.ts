@@ -1,5 +1,6 @@
 import { Flags } from '@oclif/core'
 import { BaseCommand } from '../../cli/base-command.ts'
+import { parseEnd } from '../../cli/moment.ts'
 import { databaseFlags } from '../../cli/server-flags.ts'
 
 export default class WorkspaceCreate extends BaseCommand {
@@ -7,17 +8,20 @@ export default class WorkspaceCreate extends BaseCommand {
   static override description = 'A workspace sees its own projects, templates, passes and webhooks only.'
   static override examples = [
     '<%= config.bin %> workspace create --name acme',
-    '<%= config.bin %> workspace create --name acme --json',
+    '<%= config.bin %> workspace create --name acme --expires 2027-01-01 --json',
   ]
   static override flags = {
     ...databaseFlags,
     name: Flags.string({ summary: 'Name, unique on this server.', required: true }),
+    expires: Flags.string({ summary: 'When it ends: a date, a date-time or "in 30d"; never when left out.' }),
   }
 
   async run() {
     const { flags } = await this.parse(WorkspaceCreate)
     const { insertWorkspace, OperatorError, withNewStore } = await import('../../server/operator.ts')
-    const workspace = await withNewStore(flags.database, (store) => insertWorkspace(store, flags.name, new Date()))
+    const now = new Date()
+    const options = { expiresAt: flags.expires === undefined ? null : parseEnd(flags.expires, now) }
+    const workspace = await withNewStore(flags.database, (store) => insertWorkspace(store, flags.name, now, options))
     if (!workspace) throw new OperatorError(`There is a workspace ${flags.name} already.`)
     this.log(
       `Made the workspace ${workspace.name} (${workspace.id}). Next: passes token create --workspace ${workspace.name} --name …`,

@@ -19,11 +19,16 @@ export default class WorkspaceList extends BaseCommand {
           { title: 'Name', value: (workspace) => workspace.name },
           { title: 'Created', value: (workspace) => workspace.createdAt.toISOString() },
           { title: 'Offline scanning', value: ({ offlineScanning }) => (offlineScanning ? 'on' : 'off') },
-          { title: 'Suspended', value: (workspace) => workspace.suspendedAt?.toISOString() ?? '' },
+          { title: 'Suspended', value: ({ suspendedAt, linksClosedAt }) => suspended(suspendedAt, linksClosedAt) },
+          { title: 'Ends', value: (workspace) => workspace.expiresAt?.toISOString() ?? 'never' },
         ],
         { width: terminalWidth() },
       ),
     )
     return workspaces
   }
+}
+
+function suspended(suspendedAt: Date | null, linksClosedAt: Date | null): string {
+  return suspendedAt ? `${suspendedAt.toISOString()}${linksClosedAt ? ', with its links' : ''}` : ''
 }

@@ -4,7 +4,7 @@ import { databaseFlags } from '../../cli/server-flags.ts'
 
 export default class WorkspaceResume extends BaseCommand {
   static override summary = 'Resume a suspended workspace.'
-  static override description = 'Its tokens work again within two seconds.'
+  static override description = 'Its tokens, and its links where they were closed, work again within two seconds.'
   static override examples = [
     '<%= config.bin %> workspace resume acme',
     '<%= config.bin %> workspace resume acme --database sqlite:./data/passes.db',

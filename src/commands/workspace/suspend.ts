@@ -6,20 +6,27 @@ import { databaseFlags } from '../../cli/server-flags.ts'
 export default class WorkspaceSuspend extends BaseCommand {
   static override summary = 'Suspend a workspace.'
   static override description =
-    'Its tokens answer 403 TENANT_SUSPENDED within two seconds; nothing is deleted. Asks first; elsewhere give --yes.'
+    'Its tokens answer 403 TENANT_SUSPENDED within two seconds and its jobs wait; nothing is deleted. Hosted links go on ' +
+    'working but for --links, which closes them until the workspace is resumed. Phones go on reading the passes that they ' +
+    'hold. Asks first; elsewhere give --yes.'
   static override examples = [
     '<%= config.bin %> workspace suspend acme',
-    '<%= config.bin %> workspace suspend acme --database sqlite:./data/passes.db --yes',
+    '<%= config.bin %> workspace suspend acme --links --database sqlite:./data/passes.db --yes',
   ]
   static override args = { workspace: Args.string({ description: 'Name or id of the workspace.', required: true }) }
-  static override flags = { ...databaseFlags, yes: Flags.boolean({ summary: 'Do it without asking.' }) }
+  static override flags = {
+    ...databaseFlags,
+    links: Flags.boolean({ summary: 'Close its hosted links, too.' }),
+    yes: Flags.boolean({ summary: 'Do it without asking.' }),
+  }
 
   async run() {
     const { args, flags } = await this.parse(WorkspaceSuspend)
     await confirm(`Suspend ${args.workspace}?`, { yes: flags.yes ?? false, noInput: flags['no-input'] })
     const { setSuspended } = await import('../../server/operator.ts')
-    const workspace = await setSuspended(flags.database, args.workspace, { isSuspended: true, at: new Date() })
-    this.log(`Suspended ${workspace.name}.`)
+    const options = { isSuspended: true, closesLinks: flags.links ?? false, at: new Date() }
+    const workspace = await setSuspended(flags.database, args.workspace, options)
+    this.log(`Suspended ${workspace.name}${workspace.linksClosedAt ? ' and closed its links' : ''}.`)
     return workspace
   }
 }

@@ -1,9 +1,7 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
-import { UtcTimestamp } from './common.ts'
-
-const Count = z.int().min(0)
+import { Count, UtcTimestamp } from './common.ts'
 
 /** What a workspace may have, or has, of each thing that is limited. */
 const limited = {

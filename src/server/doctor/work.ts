@@ -1,5 +1,6 @@
 import type { Database } from '../../storage/database.ts'
 import { createStore } from '../../storage/store.ts'
+import { endingTokens } from '../tokens.ts'
 import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
 
 /** Whatever is due runs within a second; what waits for so long waits for a worker. */
@@ -13,7 +14,8 @@ const MAX_NAMED = 5
  * @param database one that can be asked
  */
 export function checkWork(database: Database | undefined, at: Date): Promise<Check[]> {
-  const overviews = database && createStore(database).overviews
+  const store = database && createStore(database)
+  const overviews = store?.overviews
   const unknown = 'the database cannot be asked'
   return examine('Work', [
     {
@@ -51,6 +53,24 @@ export function checkWork(database: Database | undefined, at: Date): Promise<Che
         return failed(
           `${counts}: ${names.join('; ')}.`,
           `passes webhook deliveries --webhook ${first.id} shows why; then ${next}`,
+        )
+      },
+    },
+    {
+      name: 'Tokens',
+      fix: 'passes token list',
+      async look() {
+        if (!store) return skipped(unknown)
+        const ending = await endingTokens(store, at)
+        if (ending.length === 0) return passed('none ends within 30 days')
+        const names = ending.map(
+          ({ id, name, workspaceName, expiresAt }) =>
+            `${name} (${id}) of ${workspaceName} ends at ${expiresAt.toISOString()}`,
+        )
+        const first = ending[0]!
+        return failed(
+          `${names.join('; ')}.`,
+          `passes token rotate ${first.id} --workspace ${first.workspaceName}; passes token revoke where nobody uses it`,
         )
       },
     },

@@ -1,3 +1,5 @@
+import type { Problem } from '../../core/errors.ts'
+import { limitNames } from '../../core/rules/limits.ts'
 import type { News } from '../../storage/news.ts'
 import type { ProviderCall } from '../../wallets/wallet.ts'
 import type { Metrics } from './metrics.ts'
@@ -32,4 +34,10 @@ export function countNews(metrics: Metrics, news: News): void {
 export function countProviderCall(metrics: Metrics, { provider, outcomes, seconds }: ProviderCall): void {
   for (const outcome of outcomes) metrics.providerCalls.inc({ provider, outcome })
   metrics.providerSeconds.observe({ provider }, seconds)
+}
+
+/** A refusal because the workspace is at a limit; any other problem is not counted. */
+export function countRefusal({ limitRefusals }: Metrics, { details }: Problem): void {
+  const limit = limitNames.find((name) => name === details.limit)
+  if (limit) limitRefusals.inc({ limit })
 }

@@ -62,6 +62,12 @@ export function registerGauges({ registry }: Metrics, { store, certificates, clo
     [{ state: 'due' }, overview.deliveries.due],
     [{ state: 'later' }, overview.deliveries.later],
   ])
+  gauge('passes_usage', 'What workspaces have of what is limited, all together.', ['limit'], ({ usage }) =>
+    usage.map(({ limit, total }) => [{ limit }, total]),
+  )
+  gauge('passes_workspaces_near_limit', 'Workspaces that use 80 % of a limit or more.', ['limit'], ({ usage }) =>
+    usage.map(({ limit, near }) => [{ limit }, near]),
+  )
   new Gauge({
     name: 'passes_certificate_remaining_seconds',
     help: 'Until the certificate expires; negative when it has.',

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { limitNames } from '../../core/rules/limits.ts'
 
 /**
  * What this process counts, on a registry of its own. docs/metrics.md says what each means. Labels take values of short
@@ -26,6 +27,10 @@ export function createMetrics() {
     labelNames: Label[] = [],
   ) => new Histogram({ name, help, labelNames, buckets, registers })
 
+  const limitRefusals = counter('passes_limit_refusals_total', 'Refused because a workspace was at a limit.', ['limit'])
+  // Alerts on a rise miss the first one where nothing stood before it.
+  for (const limit of limitNames) limitRefusals.inc({ limit }, 0)
+
   return {
     registry,
     buildInfo: gauge('passes_build_info', 'Always 1; the labels say what runs.', ['version', 'node', 'role']),
@@ -37,6 +42,7 @@ export function createMetrics() {
     ]),
     rateLimited: counter('passes_rate_limited_requests_total', 'Requests refused for being too many.', ['limit']),
 
+    limitRefusals,
     events: counter('passes_events_total', 'What happened to passes and was committed.', ['type']),
     scans: counter('passes_scans_total', 'Scans recorded in the ledger.', ['result', 'reason', 'verified']),
     notifications: counter('passes_notifications_total', 'Notifications whose delivery ended.', ['platform', 'status']),

@@ -7,6 +7,7 @@ import type { StoredPass } from '../../storage/pass-row.ts'
 import { audit } from '../audit.ts'
 import type { RequestContext } from '../context.ts'
 import { renderOr } from '../issuing.ts'
+import { countRefusal } from '../metrics/count.ts'
 import type { Handlers } from '../mount.ts'
 import { previewOf, previewPageOf } from '../preview.ts'
 import { type CreateResult, createPasses } from './create-passes.ts'
@@ -24,8 +25,10 @@ export const passes: Handlers<typeof contract> = {
 
   createBatch: async ({ body }, context) => {
     const results = await createPasses(body.passes, context)
-    const failed = results.filter((result) => 'problem' in result).length
-    const errors = toItemErrors(results.flatMap((result) => ('problem' in result ? [result.problem] : [])))
+    const problems = results.flatMap((result) => ('problem' in result ? [result.problem] : []))
+    for (const problem of problems) countRefusal(context.metrics, problem)
+    const failed = problems.length
+    const errors = toItemErrors(problems)
     return {
       status: 200,
       body: {

@@ -1,0 +1,57 @@
+import { Args, Flags } from '@oclif/core'
+import { BaseCommand } from '../../cli/base-command.ts'
+import { lifetimeFlag, parseDuration, parseLifetime } from '../../cli/moment.ts'
+import { details } from '../../cli/output.ts'
+import { databaseFlags } from '../../cli/server-flags.ts'
+
+export default class TokenRotate extends BaseCommand {
+  static override summary = 'Make the token that follows another, which ends soon after.'
+  static override description =
+    'The new token has the name, role and scopes of the one before, and is shown once. The one before goes on for the ' +
+    'overlap, in which whoever uses it is given the new one; passes token revoke ends it at once. A token is rotated once.'
+  static override examples = [
+    '<%= config.bin %> token rotate 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
+    '<%= config.bin %> token rotate 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --overlap 7d --expires-in 90d --json',
+  ]
+  static override args = { id: Args.string({ description: 'Id of the token (passes token list).', required: true }) }
+  static override flags = {
+    ...databaseFlags,
+    workspace: Flags.string({ summary: 'Name or id of the workspace.', default: 'default' }),
+    overlap: Flags.string({ summary: 'How long the token before still works: 15m, 24h, 7d.', default: '24h' }),
+    'expires-in': lifetimeFlag,
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(TokenRotate)
+    const { getWorkspace, OperatorError, withStore } = await import('../../server/operator.ts')
+    const { rotateToken } = await import('../../server/tokens.ts')
+    const at = new Date()
+    const overlapSeconds = parseDuration(flags.overlap, '--overlap')
+    const options = { overlapSeconds, expiresAt: parseLifetime(flags['expires-in'], at), at }
+    if (!/^[0-9a-f-]{36}$/i.test(args.id)) {
+      throw new OperatorError(`${args.id} is not the id of a token; passes token list shows them.`)
+    }
+    const { workspace, ...rotated } = await withStore(flags.database, async (store) => {
+      const workspace = await getWorkspace(store, flags.workspace)
+      const id = args.id.toLowerCase()
+      return { workspace, ...(await store.transaction((tx) => rotateToken(tx, workspace.id, id, options))) }
+    })
+    const { text, token, previous } = rotated
+    const made = {
+      ...{ id: token.id, token: text, name: token.name, role: token.role, scopes: token.scopes },
+      ...{ workspaceId: workspace.id, expiresAt: token.expiresAt?.toISOString() ?? null },
+      previous: { id: previous.id, expiresAt: previous.expiresAt!.toISOString() },
+    }
+    this.log(
+      details([
+        ['Token', text],
+        ['Id', made.id],
+        ['Name', made.name],
+        ['Expires', made.expiresAt ?? 'never'],
+        ['Before it', `${made.previous.id}, ends ${made.previous.expiresAt}`],
+      ]),
+    )
+    this.note('Keep the token now: it is not shown again.')
+    return made
+  }
+}

@@ -1,0 +1,83 @@
+import { Args, Flags } from '@oclif/core'
+import { BaseCommand, terminalWidth } from '../../cli/base-command.ts'
+import { UsageError } from '../../cli/errors.ts'
+import { count, table } from '../../cli/output.ts'
+import { databaseFlags } from '../../cli/server-flags.ts'
+import { defaultLimits, type LimitName, limitNames, MAX_LIMIT } from '../../core/rules/limits.ts'
+
+const summaries: Record<LimitName, string> = {
+  webhooks: 'Webhook endpoints.',
+  passes: 'Passes of every status.',
+  storedBytes: 'Bytes of images, definitions and variables, such as 10GiB.',
+  waitingJobs: 'Jobs that may wait.',
+  draftsPerTemplate: 'Drafts of a template.',
+  scheduledSends: 'Scheduled notifications and broadcasts.',
+  requestsInFlight: 'Requests in flight, at each server process.',
+}
+
+const kebab = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+
+export default class WorkspaceLimits extends BaseCommand {
+  static override summary = 'Show or change what a workspace may have.'
+  static override description =
+    'Prints each limit with what is used of it. A flag changes one; "default" goes back to the default. Running servers ' +
+    'follow within two seconds. What is over a limit already stays; nothing more is taken until there is room.'
+  static override examples = [
+    '<%= config.bin %> workspace limits acme',
+    '<%= config.bin %> workspace limits acme --webhooks 200 --stored-bytes 50GiB',
+    '<%= config.bin %> workspace limits acme --passes default --json',
+  ]
+  static override args = { workspace: Args.string({ description: 'Name or id of the workspace.', required: true }) }
+  static override flags = {
+    ...databaseFlags,
+    ...Object.fromEntries(
+      limitNames.map((name) => {
+        const summary = `${summaries[name]} Default: ${defaultLimits[name]}.`
+        return [kebab(name), Flags.string({ summary, helpGroup: 'LIMITS' })]
+      }),
+    ),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(WorkspaceLimits)
+    const given: Record<string, unknown> = flags
+    const changes = Object.fromEntries(
+      limitNames.flatMap((name) => {
+        const text = given[kebab(name)]
+        return typeof text === 'string' ? [[name, parseLimit(text, name)]] : []
+      }),
+    )
+    const { setLimits } = await import('../../server/operator.ts')
+    const found = await setLimits(flags.database, args.workspace, { changes, at: new Date() })
+    const usage: Partial<Record<LimitName, number>> = found.usage
+    this.log(
+      table(
+        limitNames,
+        [
+          { title: 'Limit', value: (name) => kebab(name) },
+          { title: 'Used', value: (name) => (usage[name] === undefined ? '' : count(usage[name])) },
+          { title: 'Allowed', value: (name) => count(found.limits[name]) },
+          { title: '%', value: (name) => share(usage[name], found.limits[name]) },
+        ],
+        { width: terminalWidth() },
+      ),
+    )
+    return found
+  }
+}
+
+function share(used: number | undefined, allowed: number): string {
+  return used === undefined || allowed === 0 ? '' : String(Math.floor((100 * used) / allowed))
+}
+
+const units: Record<string, number> = { KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, TiB: 1024 ** 4 }
+
+/** @throws UsageError */
+function parseLimit(text: string, name: LimitName): number | null {
+  if (text === 'default') return null
+  const [, digits, unit] = /^(\d{1,16})([KMGT]iB)?$/.exec(text) ?? []
+  const value = Number(digits) * (unit ? units[unit]! : 1)
+  if (digits !== undefined && value <= MAX_LIMIT && (!unit || name === 'storedBytes')) return value
+  const example = name === 'storedBytes' ? 'a number of bytes such as 10737418240 or 10GiB' : 'a whole number'
+  throw new UsageError(`--${kebab(name)} takes ${example}, or default, and holds "${text}"`)
+}

@@ -1,0 +1,33 @@
+import { Args, Flags } from '@oclif/core'
+import { BaseCommand } from '../../cli/base-command.ts'
+import { parseEnd } from '../../cli/moment.ts'
+import { databaseFlags } from '../../cli/server-flags.ts'
+
+export default class WorkspaceUpdate extends BaseCommand {
+  static override summary = 'Say when a workspace ends.'
+  static override description =
+    'From then on its tokens answer 403 TENANT_EXPIRED and its jobs wait; nothing is deleted. A later moment, or never, ' +
+    'makes them work again within two seconds.'
+  static override examples = [
+    '<%= config.bin %> workspace update acme --expires 2027-01-01',
+    '<%= config.bin %> workspace update acme --expires never --json',
+  ]
+  static override args = { workspace: Args.string({ description: 'Name or id of the workspace.', required: true }) }
+  static override flags = {
+    ...databaseFlags,
+    expires: Flags.string({
+      summary: 'A date (from its start in UTC), a date-time, "in 30d", or never.',
+      required: true,
+    }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(WorkspaceUpdate)
+    const at = new Date()
+    const expiresAt = parseEnd(flags.expires, at)
+    const { setExpiry } = await import('../../server/operator.ts')
+    const workspace = await setExpiry(flags.database, args.workspace, { expiresAt, at })
+    this.log(expiresAt ? `${workspace.name} ends at ${expiresAt.toISOString()}.` : `${workspace.name} never ends.`)
+    return workspace
+  }
+}
