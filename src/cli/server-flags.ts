@@ -17,7 +17,7 @@ export function databasePasswordIn(argv: readonly string[]): boolean {
     if (argument === '--database') return argv[n + 1] ?? []
     return argument.startsWith('--database=') ? argument.slice('--database='.length) : []
   })
-  return given.some((address) => /^postgres(ql)?:\/\/([^/?#@]*:[^/?#@]|.*[?&]password=[^&])/.test(address))
+  return given.some((address) => /^postgres(ql)?:\/\/([^/?#@]*:[^/?#@]+@|.*[?&]password=[^&])/.test(address))
 }
 
 const platforms = ['apple', 'google'] as const

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { defaultLimits, type LimitName, NEAR } from '../core/rules/limits.ts'
+import { defaultLimits, type LimitName, NEAR_PERCENT } from '../core/rules/limits.ts'
 import { isPostgres } from './dialect.ts'
 import { limitColumn } from './limits.ts'
 
@@ -98,11 +98,12 @@ export class Usage {
 
   private async sum(limit: UsageOverview['limit'], used: Knex.QueryBuilder): Promise<UsageOverview> {
     const allowed = this.db.raw('coalesce(workspace_limits.??, ?)', [limitColumn(limit), defaultLimits[limit]])
+    const isNear = this.db.raw('used.used * 100 >= ? * ?', [NEAR_PERCENT, allowed])
     const row = await this.db(used.as('used'))
       .leftJoin('workspace_limits', 'workspace_limits.workspace_id', 'used.workspace_id')
       .first(
         this.db.raw('coalesce(sum(used.used), 0) as total'),
-        this.db.raw('coalesce(sum(case when used.used >= ? * ? then 1 else 0 end), 0) as near', [NEAR, allowed]),
+        this.db.raw('coalesce(sum(case when ? then 1 else 0 end), 0) as near', [isNear]),
       )
     return { limit, total: Number(row.total), near: Number(row.near) }
   }

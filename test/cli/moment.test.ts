@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { UsageError } from '../../src/cli/errors.ts'
-import { parseMoment, parsePast } from '../../src/cli/moment.ts'
+import { parseEnd, parseLifetime, parseMoment, parsePast } from '../../src/cli/moment.ts'
 
 const now = new Date('2026-05-01T12:00:00.000Z')
 
@@ -37,3 +37,18 @@ test.each(['', 'yesterday', '12', '2026-05-01', '99999999999d'])(
     expect(() => parsePast(text, now)).toThrow(UsageError)
   },
 )
+
+test.each([
+  ['2027-01-01', '2027-01-01T00:00:00.000Z'],
+  ['2027-01-01T00:00:00+01:00', '2026-12-31T23:00:00.000Z'],
+  ['in 30d', '2026-05-31T12:00:00.000Z'],
+  ['never', undefined],
+])('what ends %s ends at %s', (text, expected) => {
+  expect(parseEnd(text, now)?.toISOString()).toBe(expected)
+})
+
+test('the lifetime of a token is a duration, never, or what holds where it is left out', () => {
+  expect(parseLifetime('30d', now)).toEqual(new Date('2026-05-31T12:00:00.000Z'))
+  expect([parseLifetime('never', now), parseLifetime(undefined, now)]).toEqual([null, undefined])
+  for (const text of ['', 'soon', '2027-01-01', 'NEVER']) expect(() => parseLifetime(text, now)).toThrow(UsageError)
+})

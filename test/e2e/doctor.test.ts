@@ -19,8 +19,12 @@ const SERVER_KEY = 'e2e-'.repeat(11)
 
 /** Runs doctor on a database; resolves to its checks by `group: name`. */
 async function doctor(database: string, args: string[] = [], env: Record<string, string> = {}) {
-  const { exitCode, stdout, stderr } = await run(['doctor', '--database', database, '--json', ...args], undefined, {
-    env: { ...(database.startsWith('postgres') && { PASSES_SERVER_KEY: SERVER_KEY }), ...env },
+  const { exitCode, stdout, stderr } = await run(['doctor', '--json', ...args], undefined, {
+    env: {
+      PASSES_DATABASE_URL: database,
+      ...(database.startsWith('postgres') && { PASSES_SERVER_KEY: SERVER_KEY }),
+      ...env,
+    },
   })
   expect(stderr).toBe('')
   const report = JSON.parse(String(stdout)) as { passed: number; failed: number; skipped: number; checks: Check[] }

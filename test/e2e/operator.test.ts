@@ -14,15 +14,27 @@ describe.each(dialects)('on %s', (dialect) => {
     const made = await ok(['token', 'create', '--name', 'door', '--scope', 'passes:read'], server.database)
     expect(made).toEqual({
       ...{ id: expect.any(String), token: expect.stringMatching(/^psk_[0-9A-Za-z]{38}$/), name: 'door' },
-      ...{ role: 'member', scopes: ['passes:read'], workspaceId: expect.any(String), expiresAt: null },
+      ...{ role: 'member', scopes: ['passes:read'], workspaceId: expect.any(String), expiresAt: expect.any(String) },
     })
+    // Nothing else was said: a year.
+    expect(Math.round((Date.parse(made.expiresAt) - Date.now()) / 86_400_000)).toBe(365)
     expect(await statusFor(server, made.token)).toBe(200)
+
+    const lasting = ['token', 'rotate', made.id, '--overlap', '1h', '--expires-in', 'never']
+    const follower = await ok(lasting, server.database)
+    expect(follower).toMatchObject({
+      name: 'door',
+      scopes: ['passes:read'],
+      expiresAt: null,
+      previous: { id: made.id },
+    })
+    expect([await statusFor(server, made.token), await statusFor(server, follower.token)]).toEqual([200, 200])
 
     expect(await ok(['token', 'revoke', made.id, '--yes'], server.database)).toEqual({ id: made.id, revoked: true })
     await vi.waitFor(async () => expect(await statusFor(server, made.token)).toBe(401), HOLDS_MS)
     const tokens = await ok(['token', 'list'], server.database)
-    expect(tokens.map((token: { name: string }) => token.name)).toEqual(['first owner', 'door'])
-    expect(tokens[1]).toMatchObject({ id: made.id, revokedAt: expect.stringMatching(/Z$/) })
+    expect(tokens.map((token: { name: string }) => token.name)).toEqual(['first owner', 'door', 'door'])
+    expect(tokens[1]).toMatchObject({ id: made.id, revokedAt: expect.stringMatching(/Z$/), replacedBy: follower.id })
     expect(JSON.stringify(tokens)).not.toContain(made.token)
   })
 
@@ -32,7 +44,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const workspace = await ok(['workspace', 'create', '--name', 'acme'], database)
     expect(workspace).toEqual({
       ...{ id: expect.any(String), name: 'acme', createdAt: expect.any(String) },
-      ...{ suspendedAt: null, expiresAt: null, offlineScanning: true },
+      ...{ suspendedAt: null, linksClosedAt: null, expiresAt: null, offlineScanning: true },
     })
     const { token } = await ok(['token', 'create', '--name', 'a', '--workspace', 'acme'], database)
     expect(await statusFor(server, token)).toBe(200)
@@ -43,6 +55,33 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await statusFor(server, server.token)).toBe(200)
     expect(await ok(['workspace', 'resume', workspace.id], database)).toMatchObject({ suspendedAt: null })
     await vi.waitFor(async () => expect(await statusFor(server, token)).toBe(200), HOLDS_MS)
+    expect(await ok(['workspace', 'suspend', 'acme', '--links', '--yes'], database)).toMatchObject({
+      linksClosedAt: expect.any(String),
+    })
+    expect(await ok(['workspace', 'resume', 'acme'], database)).toMatchObject({ linksClosedAt: null })
+    const ended = await ok(['workspace', 'update', 'acme', '--expires', '2020-01-01'], database)
+    expect(ended.expiresAt).toBe('2020-01-01T00:00:00.000Z')
+    await vi.waitFor(async () => expect(await statusFor(server, token)).toBe(403), HOLDS_MS)
+    expect(await ok(['workspace', 'update', 'acme', '--expires', 'never'], database)).toMatchObject({ expiresAt: null })
+    await vi.waitFor(async () => expect(await statusFor(server, token)).toBe(200), HOLDS_MS)
+
+    const limits = ['workspace', 'limits', 'acme']
+    const changed = await ok([...limits, '--webhooks', '0', '--stored-bytes', '5MiB'], database)
+    expect(changed).toMatchObject({
+      name: 'acme',
+      limits: { webhooks: 0, storedBytes: 5 * 1024 ** 2, passes: 10_000_000 },
+    })
+    expect(changed.usage).toEqual({
+      ...{ webhooks: 0, passes: 0, storedBytes: 0, waitingJobs: 0, draftsPerTemplate: 0, scheduledSends: 0 },
+    })
+    expect((await ok([...limits, '--webhooks', 'default'], database)).limits).toMatchObject({
+      webhooks: 50,
+      storedBytes: 5 * 1024 ** 2,
+    })
+    const { stdout, stderr } = await run([...limits, '--database', database])
+    expect(stdout).toMatch(/^stored-bytes\s+0\s+5,242,880\s+0$/m)
+    const isWarned = String(stderr).includes('PASSES_DATABASE_URL')
+    expect([isWarned, String(stderr).includes(database)]).toEqual([dialect === 'postgres', false])
     const names = (await ok(['workspace', 'list'], database)).map((row: { name: string }) => row.name)
     expect(names).toEqual(['acme', 'default'])
   })
@@ -109,6 +148,12 @@ test('wrong usage exits 2, what cannot be done exits 1, and with --json stdout h
     [['token', 'create', '--name', 'x', '--expires-in', 'soon'], 2, 'USAGE'],
     [['token', 'create', '--name', 'x', '--workspace', 'nobody'], 1, 'SETUP'],
     [['token', 'revoke', '0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27'], 2, 'USAGE'],
+    [['token', 'rotate', '0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27'], 1, 'SETUP'],
+    [['token', 'rotate', 'mine'], 1, 'SETUP'],
+    [['workspace', 'limits', 'default', '--webhooks', '-1'], 2, 'USAGE'],
+    [['workspace', 'limits', 'default', '--webhooks', '5GiB'], 2, 'USAGE'],
+    [['workspace', 'update', 'default'], 2, 'USAGE'],
+    [['workspace', 'update', 'default', '--expires', 'soon'], 2, 'USAGE'],
     [['token', 'revoke', '0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27', '--yes'], 1, 'SETUP'],
     [['workspace', 'suspend', 'nobody'], 2, 'USAGE'],
     [['workspace', 'suspend', 'nobody', '--yes'], 1, 'SETUP'],

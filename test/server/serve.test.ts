@@ -23,7 +23,11 @@ test('the first token is made when it can be shown, and until one is used the ne
   await expect(start((taken.address() as AddressInfo).port)).rejects.toThrow('it is in use')
 
   const first = await start(0)
-  expect(first).toMatchObject({ firstToken: expect.stringMatching(/^psk_/), lacksToken: false })
+  expect(first).toMatchObject({
+    firstToken: expect.stringMatching(/^psk_/),
+    firstTokenEnds: expect.any(Date),
+    lacksToken: false,
+  })
   await first.close()
 
   const second = await start(0)

@@ -3,7 +3,7 @@ import { newId } from '../../src/core/ids.ts'
 import type { News } from '../../src/storage/news.ts'
 import { createStore } from '../../src/storage/store.ts'
 import { dialects } from '../support/databases.ts'
-import { insertWorkspace, later, openTestStore, start } from './fixtures.ts'
+import { insertPasses, insertTemplate, insertWorkspace, later, newPass, openTestStore, start } from './fixtures.ts'
 import { explainSqlite, type Statement } from './query-plans.ts'
 
 const claim = { limit: 1, leaseSeconds: 10 }
@@ -35,6 +35,24 @@ describe.each(dialects)('on %s', (dialect) => {
     })
   })
 
+  test('the overview adds up what is limited, and counts the workspaces near a limit without naming them', async () => {
+    const { store } = await openTestStore(dialect)
+    const [full, other] = [await insertWorkspace(store, 'full'), await insertWorkspace(store, 'other')]
+    for (const id of [full, other]) {
+      const version = await insertTemplate(store, id)
+      await insertPasses(
+        store,
+        id,
+        [1, 2, 3, 4].map(() => newPass(version)),
+      )
+    }
+    await store.transaction((tx) => tx.limits.set(full, { passes: 5 }))
+    await store.transaction((tx) => tx.limits.set(other, { passes: 6 }))
+    const { usage } = await store.overviews.read(start)
+    expect(usage.find(({ limit }) => limit === 'passes')).toEqual({ limit: 'passes', total: 8, near: 1 })
+    expect(usage.find(({ limit }) => limit === 'webhooks')).toEqual({ limit: 'webhooks', total: 0, near: 0 })
+  })
+
   test('what was rolled back is not told to whoever counts', async () => {
     const { database } = await openTestStore(dialect)
     const news: News[] = []
@@ -62,5 +80,11 @@ test('on sqlite jobs and deliveries are counted along indexes of what waits', as
   const asked = statements.splice(0).filter(({ sql }) => /jobs|deliveries/.test(sql))
   const plans = await Promise.all(asked.map((one) => explainSqlite(database.reader, one)))
   const indexes = plans.map(({ text }) => /USING (?:COVERING )?INDEX (\w+)/.exec(text)?.[1])
-  expect(indexes.sort()).toEqual(['jobs_claimed', 'jobs_due', 'jobs_failed', 'webhook_deliveries_due'])
+  expect(indexes.sort()).toEqual([
+    'jobs_claimed',
+    'jobs_due',
+    'jobs_failed',
+    'jobs_of_workspace',
+    'webhook_deliveries_due',
+  ])
 })

@@ -24,5 +24,5 @@ export const defaultLimits: WorkspaceLimits = {
 /** What a limit may be set to: its counters stay whole numbers. */
 export const MAX_LIMIT = Number.MAX_SAFE_INTEGER
 
-/** From this share of a limit on, a workspace counts as near it. */
-export const NEAR = 0.8
+/** From so much of a limit on, a workspace counts as near it. */
+export const NEAR_PERCENT = 80
