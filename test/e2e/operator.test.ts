@@ -55,35 +55,19 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await statusFor(server, server.token)).toBe(200)
     expect(await ok(['workspace', 'resume', workspace.id], database)).toMatchObject({ suspendedAt: null })
     await vi.waitFor(async () => expect(await statusFor(server, token)).toBe(200), HOLDS_MS)
-    expect(await ok(['workspace', 'suspend', 'acme', '--links', '--yes'], database)).toMatchObject({
-      linksClosedAt: expect.any(String),
-    })
-    expect(await ok(['workspace', 'resume', 'acme'], database)).toMatchObject({ linksClosedAt: null })
-    const ended = await ok(['workspace', 'update', 'acme', '--expires', '2020-01-01'], database)
-    expect(ended.expiresAt).toBe('2020-01-01T00:00:00.000Z')
-    await vi.waitFor(async () => expect(await statusFor(server, token)).toBe(403), HOLDS_MS)
-    expect(await ok(['workspace', 'update', 'acme', '--expires', 'never'], database)).toMatchObject({ expiresAt: null })
-    await vi.waitFor(async () => expect(await statusFor(server, token)).toBe(200), HOLDS_MS)
+    const names = (await ok(['workspace', 'list'], database)).map((row: { name: string }) => row.name)
+    expect(names).toEqual(['acme', 'default'])
+  })
 
-    const limits = ['workspace', 'limits', 'acme']
-    const changed = await ok([...limits, '--webhooks', '0', '--stored-bytes', '5MiB'], database)
-    expect(changed).toMatchObject({
-      name: 'acme',
-      limits: { webhooks: 0, storedBytes: 5 * 1024 ** 2, passes: 10_000_000 },
-    })
-    expect(changed.usage).toEqual({
-      ...{ webhooks: 0, passes: 0, storedBytes: 0, waitingJobs: 0, draftsPerTemplate: 0, scheduledSends: 0 },
-    })
-    expect((await ok([...limits, '--webhooks', 'default'], database)).limits).toMatchObject({
-      webhooks: 50,
-      storedBytes: 5 * 1024 ** 2,
-    })
-    const { stdout, stderr } = await run([...limits, '--database', database])
+  test('an operator sees and changes the limits of a workspace, and is warned of a password on the command line', async () => {
+    const database = await emptyDatabase(dialect)
+    await ok(['token', 'create', '--name', 'first'], database)
+    const args = ['workspace', 'limits', 'default', '--webhooks', '0', '--stored-bytes', '5MiB']
+    const { stdout, stderr } = await run([...args, '--database', database])
+    expect(stdout).toMatch(/^webhooks\s+0\s+0$/m)
     expect(stdout).toMatch(/^stored-bytes\s+0\s+5,242,880\s+0$/m)
     const isWarned = String(stderr).includes('PASSES_DATABASE_URL')
     expect([isWarned, String(stderr).includes(database)]).toEqual([dialect === 'postgres', false])
-    const names = (await ok(['workspace', 'list'], database)).map((row: { name: string }) => row.name)
-    expect(names).toEqual(['acme', 'default'])
   })
 
   test('an operator command on an empty database migrates it first, and the server that starts then uses what it made', async () => {
@@ -148,11 +132,8 @@ test('wrong usage exits 2, what cannot be done exits 1, and with --json stdout h
     [['token', 'create', '--name', 'x', '--expires-in', 'soon'], 2, 'USAGE'],
     [['token', 'create', '--name', 'x', '--workspace', 'nobody'], 1, 'SETUP'],
     [['token', 'revoke', '0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27'], 2, 'USAGE'],
-    [['token', 'rotate', '0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27'], 1, 'SETUP'],
     [['token', 'rotate', 'mine'], 1, 'SETUP'],
-    [['workspace', 'limits', 'default', '--webhooks', '-1'], 2, 'USAGE'],
     [['workspace', 'limits', 'default', '--webhooks', '5GiB'], 2, 'USAGE'],
-    [['workspace', 'update', 'default'], 2, 'USAGE'],
     [['workspace', 'update', 'default', '--expires', 'soon'], 2, 'USAGE'],
     [['token', 'revoke', '0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27', '--yes'], 1, 'SETUP'],
     [['workspace', 'suspend', 'nobody'], 2, 'USAGE'],
