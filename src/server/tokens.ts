@@ -23,7 +23,7 @@ export interface MadeToken {
 const LIFETIME_MS = 365 * 86_400_000
 
 /** A token that nobody uses any more ends by itself, and doctor tells of one that is still used. */
-export function defaultExpiry(at: Date): Date {
+function defaultExpiry(at: Date): Date {
   return new Date(at.getTime() + LIFETIME_MS)
 }
 
