@@ -13,6 +13,8 @@ export interface NewAcceptedScan {
   scannedAt: Date
   /** The window that was charged, where several held the moment. */
   chargedWindow: string | null
+  /** YYYY-MM-DD, where it was made as of a date: then it has no time of day that others are measured from. */
+  validityDate: string | null
 }
 
 /** How often a pass was let in, in all and in one scan context. */
@@ -47,9 +49,10 @@ export class AcceptedScans {
       pass_id: scan.passId,
       project_id: scan.projectId,
       template_id: scan.templateId,
-      scan_context_key: scan.scanContextKey ?? '',
+      scan_context_key: scan.scanContextKey ?? NO_CONTEXT,
       scanned_at: scan.scannedAt.getTime(),
       charged_window: scan.chargedWindow,
+      validity_date: scan.validityDate,
     }))
     await insertMany(this.db, 'accepted_scans', rows)
   }
@@ -69,21 +72,16 @@ export class AcceptedScans {
    * What a judgement needs of the history of a pass, in one statement of counts and ends of index ranges. Whoever
    * records what he judges holds the pass.
    */
-  async findHistory(
-    workspaceId: string,
-    passId: string,
-    plan: RedemptionPlan,
-    scanContextKey: string | null,
-  ): Promise<RedemptionHistory> {
-    const at = plan.at.getTime()
+  async findHistory(workspaceId: string, passId: string, plan: RedemptionPlan): Promise<RedemptionHistory> {
+    const at = plan.realTime.getTime()
     const parts: Part[] = [
       { name: 'all', ...COUNTED, where: '', values: [] },
-      { name: 'context', ...COUNTED, where: 'and scan_context_key = ?', values: [scanContextKey ?? ''] },
-      { name: 'previous', ...NEAREST, last: 'max(scanned_at)', where: 'and scanned_at <= ?', values: [at] },
-      { name: 'next', ...NEAREST, first: 'min(scanned_at)', where: 'and scanned_at > ?', values: [at] },
-      ...plan.counted.map(({ key, from, to, notChargedTo }) => ({
+      { name: 'context', ...COUNTED, where: 'and scan_context_key = ?', values: [plan.scanContextKey ?? NO_CONTEXT] },
+      { name: 'previous', ...NEAREST, last: 'max(scanned_at)', where: `${UNDATED} and scanned_at <= ?`, values: [at] },
+      { name: 'next', ...NEAREST, first: 'min(scanned_at)', where: `${UNDATED} and scanned_at > ?`, values: [at] },
+      ...plan.counted.map(({ key, from, to, notChargedTo, isKeyless }) => ({
         ...{ name: key, ...COUNTED },
-        where: `and scanned_at >= ? and scanned_at < ?${notCharged(notChargedTo)}`,
+        where: `${isKeyless ? KEYLESS : ''} and scanned_at >= ? and scanned_at < ?${notCharged(notChargedTo)}`,
         values: [from, to, ...notChargedTo],
       })),
     ]
@@ -107,7 +105,7 @@ export class AcceptedScans {
   /** By pass; one that was never let in is left out. */
   async listCounts(workspaceId: string, passIds: string[], contextKey: string | null): Promise<Map<string, UseCounts>> {
     const isContext = 'case when scan_context_key = ? then scanned_at end'
-    const key = contextKey ?? ''
+    const key = contextKey ?? NO_CONTEXT
     const rows: { pass_id: string; n: number; last: number; in_context: number; context_last: number | null }[] =
       await this.db('accepted_scans')
         .where({ workspace_id: workspaceId })
@@ -174,11 +172,17 @@ interface Part {
 /** A name for the statement of a common history; none for the many that policies of several windows may need. */
 function shapeOf(parts: Part[]): string | undefined {
   const isCommon = parts.length <= MOST_COMMON_PARTS && parts.every(({ where }) => !where.includes('charged_window'))
-  return isCommon ? String(parts.length) : undefined
+  const isKeyless = parts.some(({ where }) => where.startsWith(KEYLESS))
+  return isCommon ? `${parts.length}${isKeyless ? '-keyless' : ''}` : undefined
 }
 
 /** Four facts of every pass, and two limits of its policy. */
 const MOST_COMMON_PARTS = 6
+
+/** How a scan is stored that has no context. */
+const NO_CONTEXT = ''
+const KEYLESS = `and scan_context_key = '${NO_CONTEXT}'`
+const UNDATED = 'and validity_date is null'
 
 const NOTHING = 'cast(null as bigint)'
 const COUNTED = { uses: 'count(*)', first: 'min(scanned_at)', last: 'max(scanned_at)' }

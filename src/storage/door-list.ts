@@ -27,7 +27,7 @@ export interface DoorListEntry {
   /** SHA-256 of what scanners read, in hexadecimal. */
   identifiers: string[]
   staleIdentifiers: string[]
-  acceptedScans: { scannedAt: Date; scanContextKey: string }[]
+  acceptedScans: { scannedAt: Date; scanContextKey: string; validityDate: string | null }[]
 }
 
 interface PassColumns {
@@ -44,6 +44,7 @@ interface ScanRow {
   pass_id: string
   scan_context_key: string
   scanned_at: number
+  validity_date: string | null
 }
 
 /** A page ends early where its passes were scanned more often than this: memory does not grow with history. */
@@ -106,7 +107,7 @@ export class DoorList {
     return this.db('accepted_scans')
       .where({ workspace_id: workspaceId })
       .whereIn('pass_id', passIds)
-      .select('pass_id', 'scan_context_key', 'scanned_at')
+      .select('pass_id', 'scan_context_key', 'scanned_at', 'validity_date')
   }
 
   private async identifiers(workspaceId: string, passes: PassColumns[]) {
@@ -140,7 +141,11 @@ function toEntry(
     staleIdentifiers: digests(false),
     acceptedScans: scans
       .toSorted((a, b) => a.scanned_at - b.scanned_at)
-      .map((scan) => ({ scannedAt: new Date(scan.scanned_at), scanContextKey: scan.scan_context_key })),
+      .map((scan) => ({
+        scannedAt: new Date(scan.scanned_at),
+        scanContextKey: scan.scan_context_key,
+        validityDate: scan.validity_date,
+      })),
   }
 }
 

@@ -13,17 +13,14 @@ export class Identifiers {
   }
 
   /**
-   * The passes that carry an identifier now, or else those that once did. Of several, those of the project alone where
-   * one is named and has any.
+   * The passes that carry an identifier now, or else those that once did. Where a project is named and has any of
+   * either, those of the project alone: what a pass of its own carried once goes before what one elsewhere carries.
    */
   async listPassIds(workspaceId: string, digest: Uint8Array, projectId?: string): Promise<string[]> {
-    for (const active of [true, false]) {
-      const found = await this.matches(workspaceId, digest, active)
-      if (found.length > 1 && projectId !== undefined) {
-        const inProject = await this.matches(workspaceId, digest, active, projectId)
-        if (inProject.length > 0) return inProject
-      }
-      if (found.length > 0) return found
+    for (const project of projectId === undefined ? [undefined] : [projectId, undefined]) {
+      const found = await this.matches(workspaceId, digest, project)
+      const now = found.filter(({ is_active }) => is_active === 1)
+      if (found.length > 0) return (now.length > 0 ? now : found).map(({ pass_id }) => pass_id)
     }
     return []
   }
@@ -38,24 +35,28 @@ export class Identifiers {
     return rows.length > 0
   }
 
-  private async matches(
-    workspaceId: string,
-    digest: Uint8Array,
-    active: boolean,
-    projectId?: string,
-  ): Promise<string[]> {
-    const project = projectId === undefined ? [] : [projectId]
-    const bindings = [workspaceId, Buffer.from(digest), active, ...project, MAX_MATCHES]
-    const name = project.length === 0 ? 'match-identifier' : 'match-identifier-in-project'
-    const rows = await runPrepared<{ pass_id: string }>(this.db, name, bindings, () => {
-      const query = this.db('pass_identifiers')
-        .where({ 'pass_identifiers.workspace_id': '', digest: '', active: '' })
-        .orderBy('pass_id')
-        .limit(1)
-        .select('pass_id')
-      if (project.length === 0) return query
-      return query.join('passes', 'passes.id', 'pass_identifiers.pass_id').where('passes.project_id', '')
-    })
-    return rows.map((row) => row.pass_id)
+  /** Both those that carry the identifier now and those that once did, the first of each by id. */
+  private matches(workspaceId: string, digest: Uint8Array, projectId: string | undefined): Promise<Match[]> {
+    const inProject = projectId === undefined ? '' : 'and passes.project_id = ?'
+    const join = projectId === undefined ? '' : 'join passes on passes.id = pass_identifiers.pass_id'
+    const part = (isActive: 0 | 1) => `select * from (
+      select pass_id, ${isActive} as is_active from pass_identifiers ${join}
+      where pass_identifiers.workspace_id = ? and digest = ? and active = ? ${inProject}
+      order by pass_id limit ?) as part_${isActive}`
+    const valuesOf = (isActive: boolean) => [
+      ...[workspaceId, Buffer.from(digest), isActive],
+      ...(projectId === undefined ? [] : [projectId]),
+      MAX_MATCHES,
+    ]
+    const values = [...valuesOf(true), ...valuesOf(false)]
+    const name = projectId === undefined ? 'match-identifier' : 'match-identifier-in-project'
+    return runPrepared<Match>(this.db, name, values, () =>
+      this.db.select('*').from(this.db.raw(`(${part(1)} union all ${part(0)}) as matches`, values)),
+    )
   }
+}
+
+interface Match {
+  pass_id: string
+  is_active: 0 | 1
 }

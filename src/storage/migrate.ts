@@ -20,6 +20,7 @@ import * as limits from './migrations/0020-limits.ts'
 import * as endings from './migrations/0021-endings.ts'
 import * as textKeys from './migrations/0022-text-keys.ts'
 import * as imageFiles from './migrations/0024-image-files.ts'
+import * as scanDates from './migrations/0025-scan-dates.ts'
 import * as eventFanOut from './migrations/0028-event-fan-out.ts'
 
 interface Migration {
@@ -47,6 +48,7 @@ const migrations: Record<string, Migration> = {
   '0021-endings': endings,
   '0022-text-keys': textKeys,
   '0024-image-files': imageFiles,
+  '0025-scan-dates': scanDates,
   '0028-event-fan-out': eventFanOut,
 }
 

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
+import { windowDates } from '../core/rules/redemption-windows.ts'
 import { indexedVariables } from '../core/rules/search.ts'
-import { windowDates } from '../core/rules/windows.ts'
 import { insertMany } from './dialect.ts'
 import type { NewPass, PassContent } from './pass-row.ts'
 

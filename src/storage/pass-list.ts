@@ -151,10 +151,9 @@ function conditions(db: Knex, facts: Facts) {
       const started = db('pass_windows')
         .where('start_date', date)
         .whereRaw('pass_windows.workspace_id = passes.workspace_id and pass_windows.pass_id = passes.id')
-      const isUnexpired = `passes.has_windows = ? and ${boundColumn(db, 'passes.expiry_key')} > ?`
       where
-        .whereRaw(`(${isUnexpired})`, [false, Date.parse(`${date}T00:00:00Z`)])
-        .orWhereExists(started.select(db.raw('1')))
+        .whereRaw('(passes.expiry_date is null or passes.expiry_date >= ?)', [date])
+        .where((either) => either.where('passes.has_windows', false).orWhereExists(started.select(db.raw('1'))))
     },
     redeemed: (where, isRedeemed: boolean, { redeemedContext }) => {
       const scans = db('accepted_scans')

@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import type { PassStatus } from '../core/contract/pass-status.ts'
 import type { RedemptionPolicy } from '../core/contract/redemption.ts'
 import type { ErrorCode } from '../core/errors.ts'
+import { expiryDate } from '../core/rules/redemption-windows.ts'
 import { foldCase } from '../core/rules/search.ts'
 import type { Variables } from '../core/rules/variables.ts'
 import { moment } from './moment.ts'
@@ -182,5 +183,6 @@ export function toContentColumns(content: PassContent) {
     redemption: content.redemption && JSON.stringify(content.redemption),
     has_windows: (content.redemption?.windows?.length ?? 0) > 0,
     expires_at: content.expiresAt?.getTime() ?? null,
+    expiry_date: content.expiresAt && expiryDate(content.expiresAt, content.redemption),
   }
 }

@@ -1,5 +1,6 @@
 import type { RedemptionPolicy } from '../core/contract/redemption.ts'
 import type { LedgerReason, LedgerResult, ScanContext, ScanItem, ScanReasonCode } from '../core/contract/scan-shapes.ts'
+import { moment } from './moment.ts'
 
 /** An item of the ledger as it is stored. It tells of the pass as it was then. */
 export interface StoredScan {
@@ -31,6 +32,8 @@ export interface StoredScan {
   context: ScanContext | null
   /** What the server would have said, where a device decided otherwise. */
   conflict: LedgerReason | null
+  /** What the clock of a device said, where it was out of reach. */
+  deviceTime: Date | null
   /** YYYY-MM-DD. */
   validateAsOf: string | null
   reversesScanId: string | null
@@ -63,6 +66,7 @@ export interface ScanRow {
   external_ref: string | null
   context: string | null
   conflict: LedgerReason | null
+  device_time: number | null
   validate_as_of: string | null
   reverses_scan_id: string | null
   reversal_reason: string | null
@@ -94,6 +98,7 @@ export function toScanRow(workspaceId: string, scan: StoredScan): ScanRow {
     external_ref: scan.externalRef,
     context: scan.context && JSON.stringify(scan.context),
     conflict: scan.conflict,
+    device_time: scan.deviceTime?.getTime() ?? null,
     validate_as_of: scan.validateAsOf,
     reverses_scan_id: scan.reversesScanId,
     reversal_reason: scan.reversalReason,
@@ -125,6 +130,7 @@ export function toScan(row: ScanRow): StoredScan {
     externalRef: row.external_ref,
     context: row.context === null ? null : JSON.parse(row.context),
     conflict: row.conflict,
+    deviceTime: moment(row.device_time),
     validateAsOf: row.validate_as_of,
     reversesScanId: row.reverses_scan_id,
     reversalReason: row.reversal_reason,

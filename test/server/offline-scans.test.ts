@@ -162,6 +162,69 @@ describe.each(dialects)('on %s', (dialect) => {
     ])
   })
 
+  const HOUR = 3_600_000
+  const at = (hours: number) => new Date(api.now.getTime() + hours * HOUR).toISOString()
+
+  test('a clock that is out of reach counts as the nearer bound, is kept, and is a conflict', async () => {
+    const workspace = await api.workspace()
+    const madeAt = api.now.toISOString()
+    const make = () => issuedPass(workspace, { definition: withPolicy({ maxUses: 1 }) })
+    const [early, late, near] = [await make(), await make(), await make()]
+    api.advance(3600)
+    const reached = at(24)
+    const [first, second, last] = await send(
+      workspace,
+      decided({ passId: early.id, scannedAt: '1999-12-31T23:00:00-01:00' }),
+      decided({ passId: late.id, scannedAt: at(24.001) }),
+      decided({ passId: near.id, scannedAt: reached }),
+    )
+    const conflict = 'valid'
+    expect(first).toMatchObject({ conflict, scan: { scannedAt: madeAt, result: 'accepted', reason: 'valid' } })
+    expect(first!.scan.metadata).toEqual({ conflict, deviceTime: '2000-01-01T00:00:00.000Z' })
+    expect(second).toMatchObject({ conflict, scan: { scannedAt: reached } })
+    expect(second!.scan.metadata).toEqual({ conflict, deviceTime: at(24.001) })
+    expect(last).toMatchObject({ conflict: null, scan: { scannedAt: reached, metadata: {} } })
+    // What a read and an event say of it, and that it counts.
+    const read = await workspace.call(contract.scans.get, { params: { id: first!.scan.id } })
+    expect([read.body, (await workspace.events(first!.scan.id))[0]!.data]).toEqual([first!.scan, first!.scan])
+    expect(await accepted(workspace, early.id)).toBe(1)
+  })
+
+  test('scans of clocks out of reach are judged at the bound, in the order that their device had', async () => {
+    const workspace = await api.workspace()
+    const pass = await issuedPass(workspace, { definition: withPolicy({ maxUses: 1 }) })
+    const unknown = decided({ qrPayload: 'nobody', scannedAt: '1999-01-01T00:00:00Z' })
+    const far = decided({ passId: pass.id, scannedAt: '1999-01-02T00:00:00Z' })
+    const farther = decided({ passId: pass.id, scannedAt: '1999-01-01T00:00:00Z' })
+    const results = await send(workspace, far, unknown, farther)
+    expect(results.map(({ conflict }) => conflict)).toEqual(['quota_exhausted', 'no_match', 'valid'])
+    // Of no pass there is no telling when it was made.
+    expect(results[1]!.scan).toMatchObject({
+      scannedAt: '1999-01-01T00:00:00.000Z',
+      metadata: { conflict: 'no_match' },
+    })
+    expect(results[1]!.scan.metadata.deviceTime).toBeUndefined()
+  })
+
+  test('a scan made as of a date is judged as of it, at whatever time it was made, and is no neighbour', async () => {
+    const workspace = await api.workspace()
+    const windows = [{ start: '2030-07-01T18:00Z', end: '2030-07-01T20:00Z' }]
+    const pass = await issuedPass(workspace, { definition: withPolicy({ windows, minIntervalMinutes: 30 }) })
+    const results = await send(
+      workspace,
+      decided({ passId: pass.id, validityDate: '2030-07-01' }),
+      decided({ passId: pass.id, validityDate: '2030-07-01', scannedAt: at(0.1) }),
+      decided({ passId: pass.id, validityDate: '2030-07-02', scannedAt: at(0.2) }),
+    )
+    expect(results.map(({ conflict }) => conflict)).toEqual([null, null, 'out_of_window'])
+    expect(results[0]!.scan).toMatchObject({
+      scannedAt: '2030-07-01T18:00:00.000Z',
+      metadata: { validateAsOf: '2030-07-01' },
+    })
+    const { items } = await workspace.ok(snapshot, {})
+    expect(items[0]!.acceptedScans.map((scan) => scan.validityDate)).toEqual(['2030-07-01', '2030-07-01', '2030-07-02'])
+  })
+
   test('an item that stands twice in a request, or was scanned online before, is one scan', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace)
@@ -291,6 +354,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ['a result that its reason does not fit', { result: 'denied', reason: 'valid' }, 'reason'],
     ['a reason that its result does not fit', { result: 'accepted', reason: 'expired' }, 'reason'],
     ['a conflict of its own', { context: { conflict: 'valid' } }, 'conflict'],
+    ['a device time of its own', { context: { deviceTime: '2026-01-01T00:00:00Z' } }, 'deviceTime'],
   ])('%s is refused', async (_, parts, path) => {
     const workspace = await api.workspace()
     const scans = [{ ...decided({ qrPayload: 'x' }), ...parts }] as OfflineScan[]

@@ -1,5 +1,6 @@
 import { beginningOf } from '../../src/core/rules/cursor.ts'
 import { type ListedPass, now } from './pass-list-data.ts'
+import { localDate } from './scan-reference.ts'
 
 /** GET /v1/passes by reading every pass: spec 4.1 and 4.14 once more, slowly and in other words. */
 
@@ -49,8 +50,9 @@ const filters: Record<string, Filter> = {
   templateId: ({ template }, value) => template.id === value,
   validOn: ({ redemption, expiresAt }, value) => {
     const windows = redemption?.windows
-    const isExpired = expiresAt !== null && expiresAt.toISOString() <= `${value}T00:00:00.000Z`
-    return windows === undefined ? !isExpired : windows.some(({ start }) => start?.startsWith(`${value}T`))
+    const zone = redemption?.perPeriod?.timezone ?? 'UTC'
+    const isExpired = expiresAt !== null && localDate(expiresAt.getTime(), zone) < value
+    return !isExpired && (windows === undefined || windows.some(({ start }) => start?.startsWith(`${value}T`)))
   },
   redeemed: ({ scans }, value, { redeemedContext }) =>
     String(scans.some((scan) => redeemedContext?.includes(scan) ?? true)) === value,

@@ -1,5 +1,6 @@
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { passes } from '../../src/core/contract/passes.ts'
+import { scans } from '../../src/core/contract/scans.ts'
 import { type TestWorkspace, useApi } from '../support/api.ts'
 import { dialects } from '../support/databases.ts'
 import { makeProject } from './fixtures.ts'
@@ -87,6 +88,21 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await scan(workspace, { qrPayload: 'before' })).toMatchObject({ result: 'ambiguous' })
   })
 
+  test('3. what a pass of the project carried before goes before what one elsewhere carries now', async () => {
+    const [project, other] = [await makeProject(workspace), await makeProject(workspace)]
+    const ours = await scannablePass(workspace, { code: 'moved', projectId: project.id })
+    await workspace.ok(passes.update, { params: { id: ours.id }, body: { variables: { code: 'moved on' } } })
+    const theirs = await scannablePass(workspace, { code: 'moved', projectId: other.id })
+    const on = (projectId?: string) => scan(workspace, { qrPayload: 'moved', ...(projectId && { projectId }) })
+    const stale = { result: 'denied', reasonCode: 'stale_identifier', pass: { id: ours.id } }
+    expect(await on(project.id)).toMatchObject(stale)
+    expect(await on(other.id)).toMatchObject({ result: 'accepted', pass: { id: theirs.id } })
+    expect(await on()).toMatchObject({ result: 'duplicate', pass: { id: theirs.id } })
+    // One that carries it now goes before, in the same project.
+    const heir = await scannablePass(workspace, { code: 'moved', projectId: project.id })
+    expect(await on(project.id)).toMatchObject({ result: 'accepted', pass: { id: heir.id } })
+  })
+
   test('4. a void pass is revoked', async () => {
     const pass = await scannablePass(workspace)
     await workspace.ok(passes.void, { params: { id: pass.id } })
@@ -112,6 +128,38 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await scanAfter(0)).toMatchObject({ result: 'accepted', isFirstScan: true })
     expect(await scanAfter(59)).toMatchObject({ result: 'accepted', isFirstScan: false })
     expect(await scanAfter(60)).toMatchObject({ result: 'denied', reasonCode: 'expired' })
+  })
+
+  test('5. an activation alone is a limit: a day ticket lets in for its hours, however often', async () => {
+    const activation = { basis: 'firstScan', validForHours: 24 } as const
+    const pass = await scannablePass(workspace, { redemption: { activation } })
+    const scanAfter = async (hours: number) => {
+      const scannedAt = new Date(api.now.getTime() + hours * 3_600_000).toISOString()
+      return (await scan(workspace, { qrPayload: pass.code, scannedAt })).reasonCode
+    }
+    expect([await scanAfter(0), await scanAfter(0), await scanAfter(23.9), await scanAfter(24)]).toEqual([
+      ...['valid', 'valid', 'valid', 'expired'],
+    ])
+  })
+
+  test('5. as of a date a pass is expired where its last date lies before, and by the status of now', async () => {
+    const until = new Date(api.now.getTime() + 24 * 3_600_000).toISOString()
+    const pass = await scannablePass(workspace, { until })
+    const date = (days: number) => new Date(api.now.getTime() + days * 24 * 3_600_000).toISOString().slice(0, 10)
+    const on = async (validityDate: string, scanContextKey: string) =>
+      (await scan(workspace, { qrPayload: pass.code, validityDate, scanContextKey })).reasonCode
+    const explained = async (validityDate: string) =>
+      (await workspace.ok(scans.explain, { params: { id: pass.id }, query: { validityDate } })).reasonCode
+    expect([await explained(date(1)), await explained(date(2))]).toEqual(['valid', 'expired'])
+    expect([await on(date(1), 'one'), await on(date(2), 'two'), await on(date(-9), 'three')]).toEqual([
+      ...['valid', 'expired', 'valid'],
+    ])
+    const before = api.now
+    api.advance(25 * 3600)
+    onTestFinished(() => {
+      api.now = before
+    })
+    expect([await on(date(0), 'four'), await on(date(-1), 'five')]).toEqual(['expired', 'expired'])
   })
 
   test('6. a pass that is not issued is not active', async () => {
@@ -156,6 +204,54 @@ describe.each(dialects)('on %s', (dialect) => {
     expect([await one('12:00'), await one('14:00'), await one('12:30')]).toEqual(['valid', 'valid', 'quota_exhausted'])
     const two = at(workspace, (await scannablePass(workspace, { redemption: { windows } })).code)
     expect([await two('12:00'), await two('12:30'), await two('14:00')]).toEqual(['valid', 'valid', 'quota_exhausted'])
+  })
+
+  test('7. of several windows of a date the first with uses left is charged, and the last refuses', async () => {
+    const windows = [
+      { start: '2031-05-01T08:00Z', end: '2031-05-01T10:00Z', maxUses: 1 },
+      { start: '2031-05-01T18:00Z', end: '2031-05-01T20:00Z', maxUses: 1 },
+    ]
+    const pass = await scannablePass(workspace, { redemption: { windows } })
+    const on = async () => {
+      const { reasonCode, scan: record } = await scan(workspace, { qrPayload: pass.code, validityDate: '2031-05-01' })
+      return [reasonCode, record.scannedAt.slice(0, 13)]
+    }
+    expect(await on()).toEqual(['valid', '2031-05-01T09'])
+    expect(await on()).toEqual(['valid', '2031-05-01T18'])
+    expect(await on()).toEqual(['quota_exhausted', '2031-05-01T18'])
+  })
+
+  test('8. windows without a limit are contexts: a ticket of two days is let in on each, once', async () => {
+    const windows = [
+      { start: '2026-03-01T00:00Z', end: '2026-03-02T00:00Z' },
+      { start: '2026-03-02T00:00Z', end: '2026-03-03T00:00Z' },
+    ]
+    const pass = await scannablePass(workspace, { redemption: { windows } })
+    const at = async (time: string, rest = {}) =>
+      (await scan(workspace, { qrPayload: pass.code, scannedAt: `2026-03-${time}Z`, ...rest })).reasonCode
+    expect([await at('01T12:00'), await at('01T13:00'), await at('02T12:00')]).toEqual([
+      ...['valid', 'already_scanned', 'valid'],
+    ])
+    expect(await at('01T12:00', { validityDate: '2026-03-02' })).toBe('already_scanned')
+    const vip = { scanContextKey: 'vip' }
+    expect([await at('01T12:00', vip), await at('02T12:00', vip)]).toEqual(['valid', 'already_scanned'])
+    const told = await workspace.ok(scans.explain, { params: { id: pass.id }, query: { at: '2026-03-02T13:00:00Z' } })
+    expect(told).toMatchObject({ result: 'duplicate', message: 'Already used on 2 Mar 2026 at 12:00:00 UTC.' })
+    expect(told.checks.at(-1)).toMatchObject({
+      check: 'already_scanned',
+      facts: { acceptedInContext: 1, firstAt: '2026-03-02T12:00:00.000Z', windows: [{ start: '2026-03-02T00:00Z' }] },
+    })
+  })
+
+  test('10. a scan as of a date is too soon for none, and none is too soon for it', async () => {
+    const pass = await scannablePass(workspace, { redemption: { minIntervalMinutes: 30 } })
+    const now = api.now.toISOString()
+    const on = async (body: object) =>
+      (await scan(workspace, { qrPayload: pass.code, scannedAt: now, ...body })).reasonCode
+    const today = { validityDate: now.slice(0, 10) }
+    expect([await on(today), await on(today), await on({}), await on({}), await on(today)]).toEqual([
+      ...['valid', 'valid', 'valid', 'cooldown', 'valid'],
+    ])
   })
 
   test('9. periods of a time zone, and uses in all', async () => {

@@ -76,7 +76,7 @@ describe.each(dialects)('on %s', (dialect) => {
       ...(date !== undefined && { validityDate: date }),
     })
     const at = Date.parse(answer.scan.scannedAt)
-    const expectedTime = date === undefined ? realTime : reference.operationalTime(realTime, date)
+    const expectedTime = date === undefined ? realTime : reference.operationalTime(realTime, date, context)
     if (expectedTime !== undefined) expect(at).toBe(expectedTime)
     else expectDate(at, realTime, date!, policy?.perPeriod?.timezone ?? 'UTC')
 
@@ -103,7 +103,7 @@ test('the histories lead to every reason', () => {
     for (const step of steps) {
       if ('reverse' in step) continue
       const { at: realTime, context, date } = step
-      const at = (date === undefined ? undefined : reference.operationalTime(realTime, date)) ?? realTime
+      const at = (date === undefined ? undefined : reference.operationalTime(realTime, date, context)) ?? realTime
       const code = reference.judge(at, context, date, NOW.getTime())
       if (code === 'valid') reference.accept(`scan ${seen.size}`, at, context, date, realTime)
       seen.add(code)

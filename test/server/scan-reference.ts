@@ -5,7 +5,13 @@ import type { RedemptionPolicy } from '../../src/core/contract/redemption.ts'
  * it shares nothing with the service but the shapes.
  */
 export class ReferencePass {
-  readonly accepted: { id: string; at: number; context: string | undefined; window: number | null }[] = []
+  readonly accepted: {
+    id: string
+    at: number
+    context: string | undefined
+    date: string | undefined
+    window: number | null
+  }[] = []
   isVoid = false
   private readonly policy: RedemptionPolicy
   private readonly expiresAt: number | null
@@ -19,14 +25,17 @@ export class ReferencePass {
   judge(at: number, context: string | undefined, date: string | undefined, now: number): string {
     const { windows, maxUses, perPeriod, minIntervalMinutes, activation } = this.policy
     if (this.isVoid) return 'revoked'
+    if (this.expiresAt !== null) {
+      const lastDate = localDate(this.expiresAt, perPeriod?.timezone ?? 'UTC')
+      if (now >= this.expiresAt || (date === undefined ? at >= this.expiresAt : lastDate < date)) return 'expired'
+    }
     // A verdict as of a date is the same at every time of day.
-    const asOf = date === undefined ? at : this.startOf(date)
-    if (this.expiresAt !== null && (now >= this.expiresAt || asOf >= this.expiresAt)) return 'expired'
+    const asOf = date === undefined ? at : this.startOf(date, context)
     const first = Math.min(...this.accepted.map((scan) => scan.at))
     if (activation && asOf >= first + activation.validForHours * 3_600_000) return 'expired'
-    const selected = this.selectedWindow(date)
+    const selected = this.selectedWindow(date, context)
     if (date !== undefined && windows && selected === -1) return 'not_valid_context'
-    const candidates = this.windowsAt(at, date)
+    const candidates = this.windowsAt(at, date, context)
     if (windows && candidates.length === 0) return 'out_of_window'
     if (maxUses !== undefined && this.accepted.length >= maxUses) return 'quota_exhausted'
     if (windows && candidates.every((index) => this.isFull(index))) return 'quota_exhausted'
@@ -36,15 +45,19 @@ export class ReferencePass {
       if (within.length >= perPeriod.count) return 'quota_exhausted'
     }
     const interval = (minIntervalMinutes ?? 0) * 60_000
-    if (this.accepted.some((scan) => Math.abs(scan.at - at) < interval)) return 'cooldown'
-    const isLimited = maxUses ?? perPeriod ?? minIntervalMinutes ?? windows?.find((window) => window.maxUses)
-    if (!isLimited && this.accepted.some((scan) => scan.context === context)) return 'already_scanned'
-    return 'valid'
+    const timed = date === undefined ? this.accepted.filter((scan) => scan.date === undefined) : []
+    if (timed.some((scan) => Math.abs(scan.at - at) < interval)) return 'cooldown'
+    if (this.isLimited()) return 'valid'
+    const isUsed =
+      windows && context === undefined
+        ? candidates.every((index) => this.isTaken(index))
+        : this.accepted.some((scan) => scan.context === context)
+    return isUsed ? 'already_scanned' : 'valid'
   }
 
   accept(id: string, at: number, context: string | undefined, date: string | undefined, realTime: number): void {
-    const window = this.windowsAt(at, date).find((index) => !this.isFull(index)) ?? null
-    this.accepted.push({ id, at, context, window })
+    const window = this.windowsAt(at, date, context).find((index) => this.hasRoom(index, context)) ?? null
+    this.accepted.push({ id, at, context, date, window })
     if (!this.policy.autoVoidOnExhaustion) return
     const { windows = [], maxUses = Number.POSITIVE_INFINITY } = this.policy
     const notOver = windows
@@ -60,8 +73,8 @@ export class ReferencePass {
   }
 
   /** The operational time of a validity date, where windows decide it; else the caller looks at what he was told. */
-  operationalTime(realTime: number, date: string): number | undefined {
-    const selected = this.selectedWindow(date)
+  operationalTime(realTime: number, date: string, context: string | undefined): number | undefined {
+    const selected = this.selectedWindow(date, context)
     if (selected === -1) return undefined
     const offset = offsetMinutes(this.policy.windows![selected]!.start!) * 60_000
     const timeOfDay = (((realTime + offset) % DAY) + DAY) % DAY
@@ -70,8 +83,8 @@ export class ReferencePass {
   }
 
   /** Of the window that a date selects, else of the day. */
-  private startOf(date: string): number {
-    const selected = this.selectedWindow(date)
+  private startOf(date: string, context: string | undefined): number {
+    const selected = this.selectedWindow(date, context)
     if (selected !== -1) return this.start(selected)
     const zone = this.policy.perPeriod?.timezone ?? 'UTC'
     let time = Date.parse(`${date}T00:00:00Z`) - 15 * 3_600_000
@@ -79,16 +92,41 @@ export class ReferencePass {
     return time
   }
 
-  private selectedWindow(date: string | undefined): number {
-    return (this.policy.windows ?? []).findIndex(({ start }) => date !== undefined && start?.startsWith(date))
+  /** Of the windows that start on a date the first with room, else the last; -1 where none does. */
+  private selectedWindow(date: string | undefined, context: string | undefined): number {
+    if (date === undefined) return -1
+    const ofDate = this.byStart(this.all().filter((index) => this.policy.windows![index]!.start?.startsWith(date)))
+    return ofDate.find((index) => this.hasRoom(index, context)) ?? ofDate.at(-1) ?? -1
   }
 
   /** The first by start first. */
-  private windowsAt(at: number, date: string | undefined): number[] {
-    const all = (this.policy.windows ?? []).map((_, index) => index)
-    const open = all.filter((index) => this.start(index) <= at && at < this.end(index))
-    if (date !== undefined) return open.filter((index) => index === this.selectedWindow(date))
-    return open.sort((a, b) => (this.start(a) === this.start(b) ? a - b : this.start(a) - this.start(b)))
+  private windowsAt(at: number, date: string | undefined, context: string | undefined): number[] {
+    const open = this.all().filter((index) => this.start(index) <= at && at < this.end(index))
+    if (date !== undefined) return open.filter((index) => index === this.selectedWindow(date, context))
+    return this.byStart(open)
+  }
+
+  private all(): number[] {
+    return (this.policy.windows ?? []).map((_, index) => index)
+  }
+
+  private byStart(windows: number[]): number[] {
+    return windows.sort((a, b) => (this.start(a) === this.start(b) ? a - b : this.start(a) - this.start(b)))
+  }
+
+  /** Whether the policy says how often, how soon or how long. */
+  private isLimited(): boolean {
+    const { windows = [], maxUses, perPeriod, minIntervalMinutes, activation } = this.policy
+    return Boolean(maxUses ?? perPeriod ?? minIntervalMinutes ?? activation ?? windows.find((window) => window.maxUses))
+  }
+
+  private hasRoom(index: number, context: string | undefined): boolean {
+    return this.isLimited() || context !== undefined ? !this.isFull(index) : !this.isTaken(index)
+  }
+
+  /** By somebody without a scan context, where windows are contexts. */
+  private isTaken(index: number): boolean {
+    return this.accepted.some((scan) => scan.window === index && scan.context === undefined)
   }
 
   private isFull(index: number): boolean {

@@ -118,7 +118,7 @@ export function acceptedScan(passId: string, fields: Partial<StoredScan> = {}): 
     ...{ passId, externalPassId: 'theirs', projectId: null, templateId: null, templateVersionId: null },
     ...{ redemption: null, matchedCount: 1, priorCount: 0, payloadDigest: null, scanContextKey: null },
     ...{ scannedAt: start, recordedAt: start, deviceId: null, externalRef: 'theirs', context: null },
-    ...{ conflict: null, validateAsOf: null, reversesScanId: null, reversalReason: null },
+    ...{ conflict: null, deviceTime: null, validateAsOf: null, reversesScanId: null, reversalReason: null },
     tokenId: null,
     ...fields,
   }

@@ -52,7 +52,7 @@ describe.each(dialects)('on %s', (dialect) => {
   test('a scan reads by keys, and of the history of its pass no more than index ranges', async () => {
     const digest = identifierDigest('code')
     const plan = planRedemption({
-      ...{ status: 'ISSUED' as const, expiresAt: null, realTime: start },
+      ...{ status: 'ISSUED' as const, expiresAt: null, realTime: start, scanContextKey: 'context 7' },
       policy: {
         perPeriod: { unit: 'day', count: 1, timezone: 'Europe/Berlin' },
         windows: [
@@ -65,7 +65,7 @@ describe.each(dialects)('on %s', (dialect) => {
       await reads.scans.listByExternalRefs(workspaceId, ['ref'])
       await reads.identifiers.listPassIds(workspaceId, digest, templateId(1))
       await reads.passes.findForUpdate(workspaceId, passId(7))
-      await reads.acceptedScans.findHistory(workspaceId, passId(7), plan, 'context 7')
+      await reads.acceptedScans.findHistory(workspaceId, passId(7), plan)
       await reads.identifiers.isStale(workspaceId, digest, passId(7))
       await reads.acceptedScans.findPlace(workspaceId, passId(7), start)
       await reads.acceptedScans.listCounts(workspaceId, [passId(7), passId(8)], 'context 7')

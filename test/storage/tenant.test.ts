@@ -115,7 +115,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'scans.counts': (tx, intruder) => tx.scans.counts(intruder, {}),
   'acceptedScans.isCounted': (tx, intruder, { scan }) => tx.acceptedScans.isCounted(intruder, scan),
   'acceptedScans.delete': (tx, intruder, { scan }) => tx.acceptedScans.delete(intruder, scan),
-  'acceptedScans.findHistory': (tx, intruder, { pass }) => tx.acceptedScans.findHistory(intruder, pass, plan, null),
+  'acceptedScans.findHistory': (tx, intruder, { pass }) => tx.acceptedScans.findHistory(intruder, pass, plan),
   'acceptedScans.listCounts': (tx, intruder, { pass }) => tx.acceptedScans.listCounts(intruder, [pass], null),
   'acceptedScans.findPlace': (tx, intruder, { pass }) => tx.acceptedScans.findPlace(intruder, pass, start),
   'doorList.list': (tx, intruder) => tx.doorList.list(intruder, { projectId: null, madeUntil: later(1), limit: 10 }),
@@ -211,7 +211,7 @@ const change = {
 const digest = identifierDigest('theirs')
 
 const plan = planRedemption({
-  ...{ status: 'ISSUED' as const, expiresAt: null, realTime: start },
+  ...{ status: 'ISSUED' as const, expiresAt: null, realTime: start, scanContextKey: 'context 7' },
   policy: { perPeriod: { unit: 'day', count: 1, timezone: 'UTC' } },
 })
 
@@ -314,7 +314,9 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
   await store.transaction(async (tx) => {
     await tx.scans.insert(workspaceId, [scan])
     const use = { scanId: scan.id, passId: pass, projectId: project.id, templateId: template, scannedAt: start }
-    await tx.acceptedScans.insert(workspaceId, [{ ...use, scanContextKey: null, chargedWindow: null }])
+    await tx.acceptedScans.insert(workspaceId, [
+      { ...use, scanContextKey: null, chargedWindow: null, validityDate: null },
+    ])
   })
   const ids = {
     project: project.id,

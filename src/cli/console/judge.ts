@@ -46,7 +46,7 @@ async function judgeOnline(
   const reply = await ask((options) => client.scans.create({ body }, options))
   if (reply.kind === 'answer') {
     const outcome = outcomeOfAnswer(attempt, reply.value)
-    const problem = remember(reply.value, store)
+    const problem = remember(attempt, reply.value, store)
     return problem === null ? outcome : { ...outcome, message: `${outcome.message} (${problem})` }
   }
   if (reply.kind === 'refusal') return failedOutcome(attempt, failureMessage(reply.error))
@@ -55,11 +55,12 @@ async function judgeOnline(
 }
 
 /** The stored list does not know of it; without the server the pass would be let in again. Null, or what went wrong. */
-function remember({ result, scan }: ScanAnswer, store: DoorStore): string | null {
+function remember({ validityDate }: Attempt, { result, scan }: ScanAnswer, store: DoorStore): string | null {
   if (result !== 'accepted' || scan.passId === null) return null
   const { passId, scannedAt, scanContextKey, recordedAt } = scan
+  const date = validityDate === null ? {} : { validityDate }
   try {
-    store.append({ kind: 'accepted', passId, scannedAt, scanContextKey, recordedAt })
+    store.append({ kind: 'accepted', passId, scannedAt, scanContextKey, ...date, recordedAt })
     return null
   } catch (error) {
     return `not stored here: ${failureMessage(error)}`

@@ -1,51 +1,49 @@
-import type { ScanReasonCode, ScanResult } from '../../core/contract/scan-shapes.ts'
 import type { SnapshotItem } from '../../core/contract/scanner.ts'
-import { evaluateRedemption } from '../../core/rules/redemption.ts'
+import { statusAsOf } from '../../core/rules/pass-status.ts'
 import { type AcceptedScan, historyOf } from '../../core/rules/redemption-history.ts'
 import { planRedemption } from '../../core/rules/redemption-plan.ts'
-import { ambiguousMessage, plainMessage, redemptionMessage } from '../../core/rules/scan-message.ts'
+import { identifierDigest } from '../../core/rules/scan-code.ts'
+import { decideScan, decisionMessage, type FoundPass, type ScanFacts } from '../../core/rules/scan-decision.ts'
 import { ledgerReason } from '../../core/rules/scan-reasons.ts'
 import type { DoorList } from './door-list.ts'
 import type { Attempt, Candidate, Outcome, Station } from './outcome.ts'
 import type { OfflineVerdict } from './records.ts'
 import type { DoorStore } from './store.ts'
 
-interface Finding {
-  result: ScanResult
-  reasonCode: ScanReasonCode
-  message: string
-  /** The operational time. */
-  at: Date
-  pass: SnapshotItem | null
-  accepted: AcceptedScan[]
-  candidates: SnapshotItem[]
-}
-
-/** Judges by the stored list, with the rules and in the order that the server has. */
+/** Judges by the stored list, as the server does. */
 export function judgeOffline(
   attempt: Attempt,
   { list, store, station }: { list: DoorList; store: DoorStore; station: Station },
 ): { outcome: Outcome; verdict: OfflineVerdict } {
-  const finding = judgeByList(attempt, list, store)
-  const { result, reasonCode, message, pass, accepted } = finding
-  const scannedAt = finding.at.toISOString()
+  const { items, isStale } = lookUp(attempt, list)
+  const [pass = null] = items.length === 1 ? items : []
+  const accepted = pass ? store.acceptedScans(pass.passId, pass.acceptedScans, list.generatedAt) : []
+  const facts: ScanFacts = {
+    realTime: attempt.at,
+    validityDate: attempt.validityDate ?? undefined,
+    matchCount: items.length,
+    found: pass && lookAt(pass, accepted, attempt, isStale),
+  }
+  const decision = decideScan(facts)
+  const { result, reasonCode } = decision
+  const [readAt, scannedAt] = [attempt.at.toISOString(), decision.at.toISOString()]
   const outcome: Outcome = {
     payload: attempt.payload,
     externalRef: attempt.externalRef,
     result,
     reasonCode,
-    message,
+    message: decisionMessage(decision, facts),
     verified: 'offline',
     scanId: null,
     passId: pass?.passId ?? null,
     externalPassId: pass?.externalPassId ?? null,
     label: pass?.label ?? null,
     templateName: pass?.templateName ?? null,
-    readAt: attempt.at.toISOString(),
+    readAt,
     scannedAt,
     priorScanCount: accepted.length,
     lastAcceptedAt: accepted.at(-1)?.scannedAt.toISOString() ?? null,
-    candidates: finding.candidates.map(candidateOf),
+    candidates: pass ? [] : items.slice(0, MAX_CANDIDATES).map(candidateOf),
     conflict: null,
   }
   const verdict: OfflineVerdict = {
@@ -54,7 +52,8 @@ export function judgeOffline(
     snapshotId: list.id,
     ...(attempt.payload !== null && { qrPayload: attempt.payload }),
     ...(attempt.passId !== null && { passId: attempt.passId }),
-    scannedAt,
+    scannedAt: readAt,
+    ...(attempt.validityDate !== null && { validityDate: attempt.validityDate, operationalAt: scannedAt }),
     result: result === 'accepted' ? 'accepted' : 'denied',
     reason: ledgerReason(reasonCode),
     ...(attempt.scanContextKey !== null && { scanContextKey: attempt.scanContextKey }),
@@ -77,37 +76,27 @@ export function candidateOf(item: SnapshotItem): Candidate {
 
 const MAX_CANDIDATES = 20
 
-function judgeByList(attempt: Attempt, list: DoorList, store: DoorStore): Finding {
-  const { items, isStale } = lookUp(attempt, list)
-  const none = { at: attempt.at, pass: null, accepted: [], candidates: [] }
-  if (items.length > 1) {
-    const message = ambiguousMessage(items.length)
-    const candidates = items.slice(0, MAX_CANDIDATES)
-    return { ...none, result: 'ambiguous', reasonCode: 'multiple_matches', message, candidates }
-  }
-  const [pass] = items
-  if (!pass) return { ...none, result: 'unknown', reasonCode: 'no_match', message: plainMessage('no_match') }
-  const accepted = store.acceptedScans(pass.passId, pass.acceptedScans, list.generatedAt)
-  if (isStale) {
-    const message = plainMessage('stale_identifier')
-    return { ...none, result: 'denied', reasonCode: 'stale_identifier', message, pass, accepted }
-  }
+function lookAt(
+  pass: SnapshotItem,
+  accepted: AcceptedScan[],
+  { at, validityDate, scanContextKey }: Attempt,
+  isStaleCode: boolean,
+): FoundPass {
+  const { status, redemption } = pass
+  const expiresAt = pass.expiresAt === null ? null : new Date(pass.expiresAt)
   const plan = planRedemption({
-    status: pass.status,
-    expiresAt: pass.expiresAt === null ? null : new Date(pass.expiresAt),
-    policy: pass.redemption,
-    realTime: attempt.at,
-    validityDate: attempt.validityDate ?? undefined,
+    // It may have expired since the list was made.
+    ...{ status: statusAsOf({ status, expiresAt }, at), expiresAt, policy: redemption },
+    ...{ realTime: at, validityDate: validityDate ?? undefined, scanContextKey },
   })
-  const history = historyOf(plan, accepted, attempt.scanContextKey)
-  const { result, reasonCode } = evaluateRedemption(plan, history)
-  const message = redemptionMessage(reasonCode, { plan, history })
-  return { ...none, result, reasonCode, message, at: plan.at, pass, accepted }
+  return { plan, history: historyOf(plan, accepted), isStaleCode }
 }
 
-/** The id decides where both are given. */
-function lookUp({ passId, payload }: Attempt, list: DoorList) {
+/** The id decides where both are given; what its pass carried once is stale all the same. */
+function lookUp({ passId, payload }: Attempt, list: DoorList): { items: SnapshotItem[]; isStale: boolean } {
   if (passId === null) return list.find(payload!)
   const item = list.get(passId)
-  return { items: item ? [item] : [], isStale: false }
+  if (!item) return { items: [], isStale: false }
+  const digest = payload === null ? null : identifierDigest(payload).toString('hex')
+  return { items: [item], isStale: digest !== null && item.staleIdentifiers.includes(digest) }
 }

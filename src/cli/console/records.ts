@@ -11,7 +11,11 @@ const Verdict = z.strictObject({
   snapshotId: z.string(),
   qrPayload: z.string().optional(),
   passId: z.string().optional(),
+  /** When it was held up. */
   scannedAt: z.string(),
+  /** As of which date it was judged, and when the scan stands for then. */
+  validityDate: z.string().optional(),
+  operationalAt: z.string().optional(),
   result: z.enum(['accepted', 'denied']),
   reason: LedgerReason,
   scanContextKey: z.string().optional(),
@@ -28,6 +32,7 @@ const Accepted = z.strictObject({
   passId: z.string(),
   scannedAt: z.string(),
   scanContextKey: z.string().nullable(),
+  validityDate: z.string().optional(),
   recordedAt: z.string(),
 })
 export type AcceptedOnline = z.output<typeof Accepted>

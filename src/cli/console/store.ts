@@ -6,6 +6,7 @@ import type { AcceptedOnline, LogRecord, OfflineVerdict, ReversedScan, UploadedV
 interface ListedScan {
   scannedAt: string
   scanContextKey: string | null
+  validityDate?: string | undefined
 }
 
 /**
@@ -71,25 +72,25 @@ export function openStore(folder: string): DoorStore {
     acceptedScans(passId, listed, generatedAt) {
       refresh()
       const uploads = uploadsOf(logs)
-      const found = new Map<number, ListedScan>(listed.map((scan) => [momentOf(scan), scan]))
+      const isNew = (recordedAt: string | null) => !isListed(recordedAt, generatedAt)
+      const since: ListedScan[] = []
+      const reversed: ReversedScan[] = []
       for (const log of logs.values()) {
-        for (const scan of log.accepted) {
-          if (scan.passId === passId && !isListed(scan.recordedAt, generatedAt)) found.set(momentOf(scan), scan)
-        }
+        since.push(...log.accepted.filter((scan) => scan.passId === passId && isNew(scan.recordedAt)))
         for (const verdict of log.verdicts.values()) {
           if (verdict.acceptedPassId !== passId) continue
           const upload = uploads.get(verdict.externalRef)
-          if (upload && isListed(upload.recordedAt, generatedAt)) continue
-          const scan = { scannedAt: verdict.scannedAt, scanContextKey: verdict.scanContextKey ?? null }
-          found.set(momentOf(scan), scan)
+          if (upload && !isNew(upload.recordedAt)) continue
+          const { operationalAt, scannedAt, scanContextKey = null, validityDate } = verdict
+          since.push({ scannedAt: operationalAt ?? scannedAt, scanContextKey, validityDate })
         }
+        reversed.push(...log.reversed.filter((scan) => scan.passId === passId && isNew(scan.recordedAt)))
       }
-      for (const log of logs.values()) {
-        for (const scan of log.reversed) if (scan.passId === passId) found.delete(momentOf(scan))
-      }
-      return [...found]
-        .toSorted(([a], [b]) => a - b)
-        .map(([moment, { scanContextKey }]) => ({ scannedAt: new Date(moment), scanContextKey }))
+      return withoutReversed(merged(listed, since), reversed)
+        .toSorted((a, b) => momentOf(a) - momentOf(b))
+        .map(({ scannedAt, scanContextKey, validityDate = null }) => {
+          return { scannedAt: new Date(scannedAt), scanContextKey, validityDate }
+        })
     },
     prune(generatedAt) {
       refresh()
@@ -142,6 +143,32 @@ function isEmpty(log: Log): boolean {
 /** What the server refused for good stands in no list, and never will. */
 function isListed(recordedAt: string | null, generatedAt: string): boolean {
   return recordedAt === null || Date.parse(recordedAt) < Date.parse(generatedAt) - OVERLAP_MS
+}
+
+/**
+ * The scans of the list with those since: a moment that both know of is the same scan, as often as both know of it. As of
+ * a date many scans stand for one moment.
+ */
+function merged(listed: readonly ListedScan[], since: readonly ListedScan[]): ListedScan[] {
+  const both = new Map<number, number>()
+  for (const scan of listed) both.set(momentOf(scan), (both.get(momentOf(scan)) ?? 0) + 1)
+  const unknown = since.filter((scan) => {
+    const count = both.get(momentOf(scan)) ?? 0
+    both.set(momentOf(scan), count - 1)
+    return count <= 0
+  })
+  return [...listed, ...unknown]
+}
+
+/** Each reversal takes one scan of its moment. */
+function withoutReversed(scans: readonly ListedScan[], reversed: readonly ReversedScan[]): ListedScan[] {
+  const taken = new Map<number, number>()
+  for (const scan of reversed) taken.set(momentOf(scan), (taken.get(momentOf(scan)) ?? 0) + 1)
+  return scans.filter((scan) => {
+    const count = taken.get(momentOf(scan)) ?? 0
+    taken.set(momentOf(scan), count - 1)
+    return count <= 0
+  })
 }
 
 /** What tells an accepted scan of one pass from another. */

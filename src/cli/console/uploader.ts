@@ -81,6 +81,6 @@ function setAside(verdict: OfflineVerdict, error: ApiError, { store, onRefusal }
   onRefusal(verdict, error)
 }
 
-function toReport({ kind, snapshotId, acceptedPassId, ...verdict }: OfflineVerdict): OfflineScan {
+function toReport({ kind, snapshotId, acceptedPassId, operationalAt, ...verdict }: OfflineVerdict): OfflineScan {
   return verdict
 }

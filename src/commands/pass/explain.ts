@@ -19,6 +19,7 @@ export default class PassExplain extends ClientCommand {
   static override flags = {
     ...passFlags,
     at: pastFlag('At this moment: 2027-05-31T19:30:00Z, "in 2h", or 2h for two hours ago (now).'),
+    date: Flags.string({ summary: 'As of that date (YYYY-MM-DD), as an operator may scan.' }),
     context: Flags.string({ summary: 'In this scan context, such as an event day.' }),
   }
 
@@ -26,7 +27,7 @@ export default class PassExplain extends ClientCommand {
     const { args, flags } = await this.parse(PassExplain)
     const client = this.connect(flags)
     const id = await getPassId(client, { id: args.id, external: flags.external })
-    const query = { at: flags.at, scanContextKey: flags.context }
+    const query = { at: flags.at, validityDate: flags.date, scanContextKey: flags.context }
     const explanation = await client.scans.explain({ params: { id }, query })
     const color = canColor(process.stdout) && !flags['no-color']
     this.log(showExplanation(explanation, { color, width: terminalWidth() }))

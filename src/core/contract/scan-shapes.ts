@@ -40,9 +40,16 @@ export type ScanContext = z.output<typeof ScanContext>
 /** The operator's words of a context with what the service stamps on it. */
 const ScanMetadata = ScanContext.extend({
   conflict: LedgerReason.optional().meta({
-    description: 'Only on an offline report whose device decided otherwise than the server would have: the reason.',
+    description:
+      'Only on an offline report whose device decided otherwise than the server would have, or whose clock was out of ' +
+      'reach: the reason that the server would have given.',
   }),
   validateAsOf: z.iso.date().optional().meta({ description: 'The validity date that was in force (YYYY-MM-DD).' }),
+  deviceTime: UtcTimestamp.optional().meta({
+    description:
+      'Only on an offline report whose device said a time before the pass was made, or over a day ahead of the server: ' +
+      'that time. The scan was judged, and stands, at the nearer bound.',
+  }),
 })
 
 /** An item of the ledger (spec 2.8), the same bytes in lists, alone and in pass.scanned. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
-import { Timestamp, text, UtcTimestamp } from './common.ts'
+import { CalendarDate, Timestamp, text, UtcTimestamp } from './common.ts'
 import { integerParam } from './list.ts'
 import { PassStatus } from './pass-status.ts'
 import { RedemptionPolicy } from './redemption.ts'
@@ -20,7 +20,13 @@ export const SnapshotItem = z.strictObject({
   redemption: RedemptionPolicy.nullable(),
   identifiers: z.array(Digest),
   staleIdentifiers: z.array(Digest),
-  acceptedScans: z.array(z.strictObject({ scannedAt: UtcTimestamp, scanContextKey: z.string().nullable() })),
+  acceptedScans: z.array(
+    z.strictObject({
+      scannedAt: UtcTimestamp,
+      scanContextKey: z.string().nullable(),
+      validityDate: CalendarDate.optional().meta({ description: 'Where the scan was made as of a date.' }),
+    }),
+  ),
 })
 export type SnapshotItem = z.output<typeof SnapshotItem>
 
@@ -30,7 +36,12 @@ export const OfflineScan = z
     externalRef: text(1, 255),
     qrPayload: text(1, 2048).optional(),
     passId: Uuid.optional(),
-    scannedAt: Timestamp,
+    scannedAt: Timestamp.meta({
+      description:
+        'When the scan was made, whatever date it was judged as of. A time before the pass was made, or more than 24 ' +
+        'hours ahead of the server, counts as the nearer bound; metadata.deviceTime then keeps it.',
+    }),
+    validityDate: CalendarDate.optional(),
     result: z.enum(['accepted', 'denied']),
     reason: LedgerReason,
     scanContextKey: text(1, 128).optional(),

@@ -122,7 +122,11 @@ export const scans = {
     scope: 'scans:read',
     summary: 'Explain whether a pass would be let in at a moment',
     params: ById,
-    query: z.strictObject({ at: Timestamp.optional(), scanContextKey: text(1, 128).optional() }),
+    query: z.strictObject({
+      at: Timestamp.optional(),
+      validityDate: CalendarDate.optional(),
+      scanContextKey: text(1, 128).optional(),
+    }),
     responses: { 200: RedemptionExplanation },
     errors: ['PASS_NOT_FOUND'],
   }),

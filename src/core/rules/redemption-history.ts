@@ -4,22 +4,20 @@ import type { RedemptionHistory, RedemptionPlan } from './redemption-plan.ts'
 export interface AcceptedScan {
   scannedAt: Date
   scanContextKey: string | null
+  /** YYYY-MM-DD, where it was made as of a date. */
+  validityDate: string | null
 }
 
 /**
  * The history of a pass from a list of its accepted scans, for a device that has nothing else. Which of several
  * overlapping windows each was charged to is not known there: it counts in all of them.
  */
-export function historyOf(
-  plan: RedemptionPlan,
-  scans: readonly AcceptedScan[],
-  scanContextKey: string | null,
-): RedemptionHistory {
-  const all = scans.map(({ scannedAt }) => scannedAt.getTime())
-  const inContext = scans
-    .filter((scan) => scan.scanContextKey === scanContextKey)
-    .map(({ scannedAt }) => scannedAt.getTime())
-  const at = plan.at.getTime()
+export function historyOf(plan: RedemptionPlan, scans: readonly AcceptedScan[]): RedemptionHistory {
+  const all = timesOf(scans)
+  const inContext = timesOf(scans.filter((scan) => scan.scanContextKey === plan.scanContextKey))
+  const keyless = timesOf(scans.filter((scan) => scan.scanContextKey === null))
+  const undated = timesOf(scans.filter((scan) => scan.validityDate === null))
+  const at = plan.realTime.getTime()
   return {
     total: all.length,
     firstAt: least(all),
@@ -27,15 +25,19 @@ export function historyOf(
     inContext: inContext.length,
     contextFirstAt: least(inContext),
     contextLastAt: greatest(inContext),
-    previousAt: greatest(all.filter((time) => time <= at)),
-    nextAt: least(all.filter((time) => time > at)),
+    previousAt: greatest(undated.filter((time) => time <= at)),
+    nextAt: least(undated.filter((time) => time > at)),
     counts: new Map(
-      plan.counted.map(({ key, from, to }) => {
-        const within = all.filter((time) => from <= time && time < to)
+      plan.counted.map(({ key, from, to, isKeyless }) => {
+        const within = (isKeyless ? keyless : all).filter((time) => from <= time && time < to)
         return [key, { count: within.length, firstAt: least(within) }]
       }),
     ),
   }
+}
+
+function timesOf(scans: readonly AcceptedScan[]): number[] {
+  return scans.map(({ scannedAt }) => scannedAt.getTime())
 }
 
 function least(times: number[]): Date | null {

@@ -48,13 +48,23 @@ export function overlaps(one: Range, other: Range): boolean {
   return one.from < other.to && other.from < one.to
 }
 
+/** The dates (YYYY-MM-DD) that the fixed windows of a policy start on, as authored: each in its own offset. */
+export function windowDates(policy: RedemptionPolicy | null): string[] {
+  return [...new Set(windowsOf(policy).flatMap(({ date }) => date ?? []))]
+}
+
+/** The date (YYYY-MM-DD) of an expiry, in the time zone of the policy, else in UTC: the last one a pass may be scanned as of. */
+export function expiryDate(expiresAt: Date, policy: RedemptionPolicy | null): string {
+  return DateTime.fromJSDate(expiresAt, { zone: zoneOfDates(policy) }).toISODate()!
+}
+
 /** Where an attempt stands in time. */
 export interface Placement {
   /** The operational time. */
   at: Date
   /**
-   * The moment whose expiry and period count: the operational time, or with a validity date the start of what it selects,
-   * since the time of day does not affect a date-selected verdict (spec 2.7).
+   * The moment whose activation and period count: the operational time, or with a validity date the start of what it
+   * selects, since the time of day does not affect a date-selected verdict (spec 2.7).
    */
   asOf: Date
   /** The window that a validity date selects. */
@@ -62,21 +72,35 @@ export interface Placement {
 }
 
 /**
- * The operational time of an attempt (spec 2.7): the real one, or with a validity date the real time of day on that date,
- * clamped into the first window that starts on it.
+ * Where an attempt may stand in time (spec 2.7): at the real time, or with a validity date at the real time of day on
+ * that date, clamped into a window that starts on it. One place for each such window, the first by start first.
  */
-export function placeInTime(policy: RedemptionPolicy | null, realTime: Date, validityDate?: string): Placement {
-  if (validityDate === undefined) return { at: realTime, asOf: realTime }
-  const selected = windowsOf(policy).find(({ date }) => date === validityDate)
-  if (!selected) {
-    const zone = policy?.perPeriod?.timezone ?? 'UTC'
-    const midnight = firstInstant(DateTime.fromISO(validityDate, { zone })).toMillis()
-    return { at: onDate(validityDate, realTime, zone), asOf: storable(midnight) }
-  }
+export function placesInTime(
+  policy: RedemptionPolicy | null,
+  realTime: Date,
+  validityDate?: string,
+): [Placement, ...Placement[]] {
+  if (validityDate === undefined) return [{ at: realTime, asOf: realTime }]
+  const [first, ...others] = windowsOf(policy)
+    .filter(({ date }) => date === validityDate)
+    .sort((a, b) => a.from - b.from)
+    .map((selected) => placeInWindow(selected, realTime, validityDate))
+  if (first) return [first, ...others]
+  const zone = zoneOfDates(policy)
+  const midnight = firstInstant(DateTime.fromISO(validityDate, { zone })).toMillis()
+  return [{ at: onDate(validityDate, realTime, zone), asOf: storable(midnight) }]
+}
+
+function placeInWindow(selected: Window, realTime: Date, validityDate: string): Placement {
   const { zone } = DateTime.fromISO(selected.start!, { setZone: true })
   const time = onDate(validityDate, realTime, zone).getTime()
   const at = new Date(Math.max(selected.from, Math.min(time, selected.to - 1)))
   return { at, asOf: new Date(selected.from), selected }
+}
+
+/** What dates without a window are of. */
+function zoneOfDates(policy: RedemptionPolicy | null): string {
+  return policy?.perPeriod?.timezone ?? 'UTC'
 }
 
 function onDate(date: string, realTime: Date, zone: DateTime['zone'] | string): Date {

@@ -1,7 +1,7 @@
 import type { PassStatus } from '../contract/pass-status.ts'
 import type { RedemptionPolicy } from '../contract/redemption.ts'
-import { PERIOD, type RedemptionHistory, type RedemptionPlan } from './redemption-plan.ts'
-import { type Window, windowsOf } from './redemption-windows.ts'
+import { limitsUses, type PlacedAttempt, type RedemptionHistory, type RedemptionPlan } from './redemption-plan.ts'
+import { expiryDate, type Window, windowDates, windowsOf } from './redemption-windows.ts'
 
 /** The checks of a policy in their order; the first that fails decides. */
 export const redemptionChecks = [
@@ -22,17 +22,26 @@ export interface RedemptionCharge {
   exhausts: boolean
 }
 
-/** Second half of a judgement: the verdict over one attempt. */
-export function evaluateRedemption(plan: RedemptionPlan, history: RedemptionHistory): RedemptionVerdict {
-  const failed = redemptionChecks.find((name) => checks[name](plan, history)?.isFailed)
+/**
+ * The place in time that an attempt takes: of the windows of a validity date the first that has uses left, else the last
+ * of them, which says why not.
+ */
+export function choosePlace({ places }: RedemptionPlan, history: RedemptionHistory): PlacedAttempt {
+  const free = places.find((place) => place.windows.some((window) => hasUsesLeft(window, place, history)))
+  return free ?? places.at(-1)!
+}
+
+/** Second half of a judgement: the verdict over one attempt at its place in time. */
+export function evaluateRedemption(attempt: PlacedAttempt, history: RedemptionHistory): RedemptionVerdict {
+  const failed = redemptionChecks.find((name) => checks[name](attempt, history)?.isFailed)
   if (failed) return { result: failed === 'already_scanned' ? 'duplicate' : 'denied', reasonCode: failed }
-  return { result: 'accepted', reasonCode: 'valid', ...chargeOf(plan, history) }
+  return { result: 'accepted', reasonCode: 'valid', ...chargeOf(attempt, history) }
 }
 
 /** Whatever the verdict: a device may have let somebody in whom the policy would not. */
-export function chargeOf(plan: RedemptionPlan, history: RedemptionHistory): RedemptionCharge {
-  const window = plan.windows.find((candidate) => hasUsesLeft(candidate, history)) ?? null
-  return { window, exhausts: isExhaustedBy(window, plan, history) }
+export function chargeOf(attempt: PlacedAttempt, history: RedemptionHistory): RedemptionCharge {
+  const window = attempt.windows.find((candidate) => hasUsesLeft(candidate, attempt, history)) ?? null
+  return { window, exhausts: isExhaustedBy(window, attempt, history) }
 }
 
 export interface ExplainedCheck {
@@ -43,20 +52,21 @@ export interface ExplainedCheck {
 }
 
 /** Every check with the facts it used, also those behind the one that decides. */
-export function explainRedemption(plan: RedemptionPlan, history: RedemptionHistory): ExplainedCheck[] {
+export function explainRedemption(attempt: PlacedAttempt, history: RedemptionHistory): ExplainedCheck[] {
   return redemptionChecks.map((check) => {
-    const finding = checks[check](plan, history)
+    const finding = checks[check](attempt, history)
     if (!finding) return { check, outcome: 'not_applicable', facts: {} }
     return { check, outcome: finding.isFailed ? 'failed' : 'passed', facts: finding.facts }
   })
 }
 
-/** Whether a policy counts uses at all; where none does, a pass is let in once in each scan context. */
-function limitsUses(policy: RedemptionPolicy | null): boolean {
-  if (!policy) return false
-  const { maxUses, windows = [], perPeriod, minIntervalMinutes } = policy
-  const limits = [maxUses, perPeriod, minIntervalMinutes, ...windows.map((window) => window.maxUses)]
-  return limits.some((limit) => limit !== undefined)
+/**
+ * Whether a pass is past its expiry: by the clock from the moment itself, as of a date only where the date of the expiry
+ * lies before it.
+ */
+export function isPastExpiry({ expiresAt, policy, validityDate, asOf }: PlacedAttempt): boolean {
+  if (expiresAt === null) return false
+  return validityDate === undefined ? asOf >= expiresAt : expiryDate(expiresAt, policy) < validityDate
 }
 
 interface Finding {
@@ -65,18 +75,18 @@ interface Finding {
 }
 
 /** Undefined where the policy has nothing to check. */
-type Check = (plan: RedemptionPlan, history: RedemptionHistory) => Finding | undefined
+type Check = (attempt: PlacedAttempt, history: RedemptionHistory) => Finding | undefined
 
 const UNISSUED: PassStatus[] = ['QUEUED', 'ISSUING', 'FAILED']
 
 const checks: Record<RedemptionCheckName, Check> = {
   revoked: ({ status }) => ({ isFailed: status === 'VOID', facts: { status } }),
 
-  expired: ({ status, expiresAt, asOf, policy }, { firstAt }) => {
+  expired: (attempt, { firstAt }) => {
+    const { status, expiresAt, asOf, policy } = attempt
     const endsAt = activationEnd(policy, firstAt)
-    const isPast = (end: Date | null) => end !== null && asOf >= end
     return {
-      isFailed: status === 'EXPIRED' || isPast(expiresAt) || isPast(endsAt),
+      isFailed: status === 'EXPIRED' || isPastExpiry(attempt) || (endsAt !== null && asOf >= endsAt),
       facts: { status, expiresAt, ...(policy?.activation && { firstAcceptedAt: firstAt, activationEndsAt: endsAt }) },
     }
   },
@@ -85,8 +95,7 @@ const checks: Record<RedemptionCheckName, Check> = {
 
   not_valid_context: ({ validityDate, policy, selected }) => {
     if (validityDate === undefined || !policy?.windows) return undefined
-    const dates = windowsOf(policy).flatMap(({ date }) => date ?? [])
-    return { isFailed: !selected, facts: { validityDate, windowDates: [...new Set(dates)] } }
+    return { isFailed: !selected, facts: { validityDate, windowDates: windowDates(policy) } }
   },
 
   out_of_window: ({ policy, windows, at }) => {
@@ -100,10 +109,10 @@ const checks: Record<RedemptionCheckName, Check> = {
     const maxUses = policy?.maxUses ?? null
     const limited = windows.filter((window) => window.maxUses !== null)
     if (maxUses === null && limited.length === 0 && !period) return undefined
-    const inPeriod = period && usesOf(PERIOD, history)
+    const inPeriod = period && usesOf(period.key, history)
     const isUsedUp = [
       maxUses !== null && history.total >= maxUses,
-      windows.length > 0 && !windows.some((window) => hasUsesLeft(window, history)),
+      windows.length > 0 && windows.every((window) => isFull(window, history)),
       inPeriod !== null && inPeriod >= policy!.perPeriod!.count,
     ]
     const facts = {
@@ -118,9 +127,10 @@ const checks: Record<RedemptionCheckName, Check> = {
     return { isFailed: isUsedUp.includes(true), facts }
   },
 
-  cooldown: ({ policy, at }, { previousAt, nextAt }) => {
+  cooldown: ({ policy, at, validityDate }, { previousAt, nextAt }) => {
     const minutes = policy?.minIntervalMinutes
-    if (minutes === undefined) return undefined
+    // As of a date no time of day counts, neither of this attempt nor of those it would stand beside.
+    if (minutes === undefined || validityDate !== undefined) return undefined
     const isNear = (other: Date | null) =>
       other !== null && Math.abs(at.getTime() - other.getTime()) < minutes * MINUTE_MS
     const allowedAt = previousAt && new Date(previousAt.getTime() + minutes * MINUTE_MS)
@@ -130,8 +140,15 @@ const checks: Record<RedemptionCheckName, Check> = {
     }
   },
 
-  already_scanned: ({ policy }, { inContext, contextFirstAt }) => {
+  already_scanned: (attempt, history) => {
+    const { policy, windows, areWindowsContexts } = attempt
     if (limitsUses(policy)) return undefined
+    if (areWindowsContexts) {
+      const isUsed = windows.length > 0 && !windows.some((window) => hasUsesLeft(window, attempt, history))
+      const { inContext, firstAt } = windowUses(windows, history)
+      return { isFailed: isUsed, facts: { acceptedInContext: inContext, firstAt, windows: windows.map(shown) } }
+    }
+    const { inContext, contextFirstAt } = history
     return { isFailed: inContext > 0, facts: { acceptedInContext: inContext, firstAt: contextFirstAt } }
   },
 }
@@ -148,12 +165,30 @@ function usesOf(key: string, { counts }: RedemptionHistory): number {
   return counts.get(key)?.count ?? 0
 }
 
-function hasUsesLeft({ key, maxUses }: Window, history: RedemptionHistory): boolean {
-  return maxUses === null || usesOf(key, history) < maxUses
+/** What was used of some windows, and when first. */
+export function windowUses(
+  windows: Window[],
+  { counts }: RedemptionHistory,
+): { inContext: number; firstAt: Date | null } {
+  const uses = windows.flatMap(({ key }) => counts.get(key) ?? [])
+  const firstAt = uses.reduce<Date | null>(
+    (first, use) => (use.firstAt && (!first || use.firstAt < first) ? use.firstAt : first),
+    null,
+  )
+  return { inContext: uses.reduce((sum, { count }) => sum + count, 0), firstAt }
 }
 
-function isExhaustedBy(charged: Window | null, plan: RedemptionPlan, history: RedemptionHistory): boolean {
-  const { policy, exhaustible } = plan
+/** A window that is a context of its own is used once. */
+function hasUsesLeft(window: Window, { areWindowsContexts }: PlacedAttempt, history: RedemptionHistory): boolean {
+  return areWindowsContexts ? usesOf(window.key, history) === 0 : !isFull(window, history)
+}
+
+function isFull({ key, maxUses }: Window, history: RedemptionHistory): boolean {
+  return maxUses !== null && usesOf(key, history) >= maxUses
+}
+
+function isExhaustedBy(charged: Window | null, attempt: PlacedAttempt, history: RedemptionHistory): boolean {
+  const { policy, exhaustible } = attempt
   if (!policy?.autoVoidOnExhaustion) return false
   if (policy.maxUses !== undefined && history.total + 1 >= policy.maxUses) return true
   const usesAfter = ({ key }: Window) => usesOf(key, history) + (key === charged?.key ? 1 : 0)

@@ -1,8 +1,9 @@
 import { DateTime } from 'luxon'
 import type { RedemptionPolicy } from '../contract/redemption.ts'
 import type { ScanReasonCode } from '../contract/scan-shapes.ts'
-import { PERIOD, type RedemptionHistory, type RedemptionPlan } from './redemption-plan.ts'
-import { windowsOf } from './redemption-windows.ts'
+import { isPastExpiry, windowUses } from './redemption.ts'
+import type { PlacedAttempt, RedemptionHistory } from './redemption-plan.ts'
+import { windowDates, windowsOf } from './redemption-windows.ts'
 
 /** Refusals that need nothing but the attempt itself. */
 const plainMessages = {
@@ -12,7 +13,7 @@ const plainMessages = {
 } satisfies Partial<Record<ScanReasonCode, string>>
 
 export interface MessageFacts {
-  plan: RedemptionPlan
+  attempt: PlacedAttempt
   history: RedemptionHistory
   /** Where it was first used, in the words of whoever scanned it then. */
   firstPlace?: string | undefined
@@ -32,25 +33,25 @@ export function plainMessage(code: keyof typeof plainMessages): string {
 
 /** What to tell the steward about a verdict of the policy, in a sentence or two. */
 export function redemptionMessage(code: ScanReasonCode, facts: MessageFacts): string {
-  const { plan, history } = facts
+  const { attempt, history } = facts
   if (code in plainMessages) return plainMessages[code as keyof typeof plainMessages]
   switch (code) {
     case 'expired':
-      return expiredMessage(plan, history)
+      return expiredMessage(attempt, history)
     case 'not_active':
-      return plan.status === 'FAILED' ? 'This pass could not be issued.' : 'This pass is not issued yet.'
+      return attempt.status === 'FAILED' ? 'This pass could not be issued.' : 'This pass is not issued yet.'
     case 'not_valid_context':
-      return `Not valid on ${plan.validityDate}.${validDates(plan)}`
+      return `Not valid on ${attempt.validityDate}.${validDates(attempt)}`
     case 'out_of_window':
-      return windowMessage(plan)
+      return windowMessage(attempt)
     case 'quota_exhausted':
-      return `${quotaMessage(plan, history)}${firstUse(code, facts)}.`
+      return `${quotaMessage(attempt, history)}${firstUse(code, facts)}.`
     case 'cooldown':
-      return cooldownMessage(plan, history)
+      return cooldownMessage(attempt, history)
     case 'already_scanned':
       return `Already used${firstUse(code, facts)}.`
     default:
-      return `Valid.${countedUse(plan, history)}`
+      return `Valid.${countedUse(attempt, history)}`
   }
 }
 
@@ -59,50 +60,53 @@ export function reversalMessage(scannedAt: Date, policy: RedemptionPolicy | null
 }
 
 /** A moment as people at a door read it: in the time zone of the policy, where it has one. */
-function describeMoment(at: Date, plan: Pick<RedemptionPlan, 'policy'>): string {
-  const local = DateTime.fromJSDate(at, { zone: zoneOf(plan) }).setLocale('en')
+function describeMoment(at: Date, attempt: Pick<PlacedAttempt, 'policy'>): string {
+  const local = DateTime.fromJSDate(at, { zone: zoneOf(attempt) }).setLocale('en')
   return `${local.toFormat("d LLL yyyy 'at' HH:mm:ss")} ${local.zoneName}`
 }
 
-function zoneOf({ policy }: Pick<RedemptionPlan, 'policy'>): DateTime['zone'] | string {
+function zoneOf({ policy }: Pick<PlacedAttempt, 'policy'>): DateTime['zone'] | string {
   if (policy?.perPeriod) return policy.perPeriod.timezone
   const start = policy?.windows?.find((window) => window.start !== undefined)?.start
   return start === undefined ? 'UTC' : DateTime.fromISO(start, { setZone: true }).zone
 }
 
-function expiredMessage(plan: RedemptionPlan, { firstAt }: RedemptionHistory): string {
-  const { expiresAt, asOf, policy } = plan
-  if (expiresAt && asOf >= expiresAt) return `Expired on ${describeMoment(expiresAt, plan)}.`
+function expiredMessage(attempt: PlacedAttempt, { firstAt }: RedemptionHistory): string {
+  const { status, expiresAt, policy } = attempt
+  if (expiresAt && (status === 'EXPIRED' || isPastExpiry(attempt)))
+    return `Expired on ${describeMoment(expiresAt, attempt)}.`
   if (!policy?.activation || !firstAt) return 'Expired.'
   const hours = policy.activation.validForHours
-  return `Expired: it was valid for ${hours} hours from its first use on ${describeMoment(firstAt, plan)}.`
+  return `Expired: it was valid for ${hours} hours from its first use on ${describeMoment(firstAt, attempt)}.`
 }
 
 const SHOWN_DATES = 5
 
-function validDates({ policy, at }: RedemptionPlan): string {
+function validDates({ policy, at }: PlacedAttempt): string {
   const today = at.toISOString().slice(0, 10)
-  const dates = windowsOf(policy).flatMap(({ date }) => date ?? [])
-  const coming = [...new Set(dates)].filter((date) => date >= today).sort()
+  const coming = windowDates(policy)
+    .filter((date) => date >= today)
+    .sort()
   if (coming.length === 0) return ''
   const rest = coming.length > SHOWN_DATES ? ` and ${coming.length - SHOWN_DATES} more` : ''
   return ` Valid on ${coming.slice(0, SHOWN_DATES).join(', ')}${rest}.`
 }
 
-function windowMessage(plan: RedemptionPlan): string {
-  const time = plan.at.getTime()
-  const all = windowsOf(plan.policy)
+function windowMessage(attempt: PlacedAttempt): string {
+  const time = attempt.at.getTime()
+  const all = windowsOf(attempt.policy)
   const [next] = all.filter(({ from }) => from > time).sort((a, b) => a.from - b.from)
-  if (next) return `Not valid yet. Valid from ${describeMoment(new Date(next.from), plan)}.`
+  if (next) return `Not valid yet. Valid from ${describeMoment(new Date(next.from), attempt)}.`
   const [last] = all.filter(({ to }) => to <= time).sort((a, b) => b.to - a.to)
-  return last ? `No longer valid, since ${describeMoment(new Date(last.to), plan)}.` : 'Not valid at this time.'
+  return last ? `No longer valid, since ${describeMoment(new Date(last.to), attempt)}.` : 'Not valid at this time.'
 }
 
-function quotaMessage({ policy, period, windows }: RedemptionPlan, history: RedemptionHistory): string {
+function quotaMessage(attempt: PlacedAttempt, history: RedemptionHistory): string {
+  const { policy, windows } = attempt
   if (isUsedUpForGood(policy, history)) {
     return policy.maxUses === 1 ? 'Already used' : `Used up: ${policy.maxUses} of ${policy.maxUses} uses, the first`
   }
-  if (policy?.perPeriod && period && isPeriodFull(policy, history)) {
+  if (policy?.perPeriod && isPeriodFull(attempt, history)) {
     const { unit, count } = policy.perPeriod
     return `Used up for this ${unit}: ${count} of ${count} uses, the first`
   }
@@ -111,13 +115,13 @@ function quotaMessage({ policy, period, windows }: RedemptionPlan, history: Rede
 }
 
 /** When a use was first taken that stands in the way now: of the context, the pass, the period or the window. */
-export function firstUseAt(code: ScanReasonCode, { policy, windows }: RedemptionPlan, history: RedemptionHistory) {
-  if (code === 'already_scanned') return history.contextFirstAt
-  if (code !== 'quota_exhausted') return null
+export function firstUseAt(code: ScanReasonCode, attempt: PlacedAttempt, history: RedemptionHistory): Date | null {
+  const { policy, windows, period, areWindowsContexts } = attempt
+  if (code === 'already_scanned' && !areWindowsContexts) return history.contextFirstAt
+  if (code !== 'quota_exhausted' && code !== 'already_scanned') return null
   if (isUsedUpForGood(policy, history)) return history.firstAt
-  if (isPeriodFull(policy, history)) return history.counts.get(PERIOD)?.firstAt ?? null
-  const moments = windows.flatMap(({ key }) => history.counts.get(key)?.firstAt ?? [])
-  return moments.reduce<Date | null>((first, at) => (first && first <= at ? first : at), null)
+  if (period && isPeriodFull(attempt, history)) return history.counts.get(period.key)?.firstAt ?? null
+  return windowUses(windows, history).firstAt
 }
 
 function isUsedUpForGood(
@@ -127,29 +131,29 @@ function isUsedUpForGood(
   return policy?.maxUses !== undefined && total >= policy.maxUses
 }
 
-function isPeriodFull(policy: RedemptionPolicy | null, { counts }: RedemptionHistory): boolean {
-  return policy?.perPeriod !== undefined && (counts.get(PERIOD)?.count ?? 0) >= policy.perPeriod.count
+function isPeriodFull({ policy, period }: PlacedAttempt, { counts }: RedemptionHistory): boolean {
+  return period !== null && (counts.get(period.key)?.count ?? 0) >= policy!.perPeriod!.count
 }
 
-function firstUse(code: ScanReasonCode, { plan, history, firstPlace }: MessageFacts): string {
-  const at = firstUseAt(code, plan, history)
-  return at ? ` on ${describeMoment(at, plan)}${firstPlace ? `, ${firstPlace}` : ''}` : ''
+function firstUse(code: ScanReasonCode, { attempt, history, firstPlace }: MessageFacts): string {
+  const at = firstUseAt(code, attempt, history)
+  return at ? ` on ${describeMoment(at, attempt)}${firstPlace ? `, ${firstPlace}` : ''}` : ''
 }
 
-function cooldownMessage(plan: RedemptionPlan, { previousAt, nextAt }: RedemptionHistory): string {
-  const { at, policy } = plan
+function cooldownMessage(attempt: PlacedAttempt, { previousAt, nextAt }: RedemptionHistory): string {
+  const { at, policy } = attempt
   const interval = (policy?.minIntervalMinutes ?? 0) * 60_000
   if (previousAt && at.getTime() - previousAt.getTime() < interval) {
     const again = new Date(previousAt.getTime() + interval)
-    return `Too soon: last used on ${describeMoment(previousAt, plan)}. Valid again on ${describeMoment(again, plan)}.`
+    return `Too soon: last used on ${describeMoment(previousAt, attempt)}. Valid again on ${describeMoment(again, attempt)}.`
   }
-  return `Too close to another use${nextAt ? ` on ${describeMoment(nextAt, plan)}` : ''}.`
+  return `Too close to another use${nextAt ? ` on ${describeMoment(nextAt, attempt)}` : ''}.`
 }
 
-function countedUse({ policy, windows, period }: RedemptionPlan, history: RedemptionHistory): string {
+function countedUse({ policy, windows, period }: PlacedAttempt, history: RedemptionHistory): string {
   if (policy?.maxUses !== undefined && policy.maxUses > 1) return ` Use ${history.total + 1} of ${policy.maxUses}.`
   if (policy?.perPeriod && period) {
-    const use = (history.counts.get(PERIOD)?.count ?? 0) + 1
+    const use = (history.counts.get(period.key)?.count ?? 0) + 1
     return ` Use ${use} of ${policy.perPeriod.count} this ${policy.perPeriod.unit}.`
   }
   const charged = windows.find(({ maxUses }) => maxUses !== null && maxUses > 1)

@@ -70,6 +70,7 @@ function toReversal(
     externalRef: body.externalRef ?? null,
     context: body.context ?? null,
     conflict: null,
+    deviceTime: null,
     validateAsOf: null,
     reversesScanId: scan.id,
     reversalReason: body.reason ?? null,

@@ -18,6 +18,7 @@ export function toScanItem(scan: StoredScan): ScanItem {
       ...scan.context,
       ...(scan.conflict !== null && { conflict: scan.conflict }),
       ...(scan.validateAsOf !== null && { validateAsOf: scan.validateAsOf }),
+      ...(scan.deviceTime !== null && { deviceTime: scan.deviceTime.toISOString() }),
     },
     ...(scan.reversesScanId !== null && {
       reversesScanId: scan.reversesScanId,

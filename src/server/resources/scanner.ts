@@ -78,9 +78,10 @@ function toItem({ expiresAt, acceptedScans, ...entry }: DoorListEntry, now: Date
     ...entry,
     status: effectiveStatus({ status: entry.status, expiresAt }, now),
     expiresAt: expiresAt?.toISOString() ?? null,
-    acceptedScans: acceptedScans.map(({ scannedAt, scanContextKey }) => ({
+    acceptedScans: acceptedScans.map(({ scannedAt, scanContextKey, validityDate }) => ({
       scannedAt: scannedAt.toISOString(),
       scanContextKey: scanContextKey || null,
+      ...(validityDate !== null && { validityDate }),
     })),
   }
 }

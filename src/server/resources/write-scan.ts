@@ -17,7 +17,7 @@ import { voidPass } from './void-pass.ts'
 export async function writeScan(
   tx: Repositories,
   scan: StoredScan,
-  { pass, use }: Judgement,
+  { pass, charge, attempt }: Judgement,
   context: RequestContext,
 ): Promise<boolean> {
   const { workspaceId, now, correlationId } = context
@@ -31,12 +31,14 @@ export async function writeScan(
       templateId: pass.templateId,
       scanContextKey: scan.scanContextKey,
       scannedAt: scan.scannedAt,
-      chargedWindow: use?.chargedWindow ?? null,
+      // Where one window alone holds the moment, the moment says it.
+      chargedWindow: (attempt?.isChargeStored && charge?.window?.key) || null,
+      validityDate: scan.validateAsOf,
     }
     await tx.acceptedScans.insert(workspaceId, [accepted])
   }
   await writeScanEvent(tx, scan, context)
-  if (scan.result === 'accepted' && use?.exhausts && pass.status !== 'VOID') {
+  if (scan.result === 'accepted' && charge?.exhausts && pass.status !== 'VOID') {
     await voidPass(tx, workspaceId, pass, { reason: 'exhausted', at: now, correlationId })
   }
   return true
@@ -79,6 +81,7 @@ export function toStoredScan(
     externalRef: body.externalRef ?? null,
     context: body.context ?? null,
     conflict: null,
+    deviceTime: null,
     validateAsOf: body.validityDate ?? null,
     reversesScanId: null,
     reversalReason: null,

@@ -90,6 +90,20 @@ test('a scan counts once, whether the list has it, the log, or both; a reversed 
   expect(minutesOf(store.acceptedScans(passId, listed, at(1).toISOString()))).toEqual([1, 3])
 })
 
+test('scans as of a date that stand for one moment count each, and a reversal takes one of them', () => {
+  const store = openStore(temporaryFolder())
+  const dated = { scannedAt: at(60).toISOString(), scanContextKey: null, validityDate: '2026-03-01' }
+  const online = { ...accepted(60), validityDate: '2026-03-01', recordedAt: at(2).toISOString() } as LogRecord
+  const offline = { ...verdict(3), validityDate: '2026-03-01', operationalAt: at(60).toISOString() }
+  store.append(online, offline)
+  const known = (listed: (typeof dated)[]) => store.acceptedScans(passId, listed, at(2).toISOString())
+  expect(minutesOf(known([]))).toEqual([60, 60])
+  expect(minutesOf(known([dated, dated]))).toEqual([60, 60])
+  expect(minutesOf(known([dated, dated, dated]))).toEqual([60, 60, 60])
+  store.append({ kind: 'reversed', passId, scannedAt: at(60).toISOString(), recordedAt: at(4).toISOString() })
+  expect(known([dated, dated])).toEqual([{ ...dated, scannedAt: at(60) }])
+})
+
 test('a new list makes logs superfluous, but never one with a verdict that waits', () => {
   const folder = temporaryFolder()
   const [done, waiting] = [verdict(1), verdict(2)]

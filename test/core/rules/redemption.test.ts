@@ -1,6 +1,11 @@
 import { expect, test } from 'vitest'
 import type { RedemptionPolicy } from '../../../src/core/contract/redemption.ts'
-import { evaluateRedemption, explainRedemption, redemptionChecks } from '../../../src/core/rules/redemption.ts'
+import {
+  choosePlace,
+  evaluateRedemption,
+  explainRedemption,
+  redemptionChecks,
+} from '../../../src/core/rules/redemption.ts'
 import { historyOf } from '../../../src/core/rules/redemption-history.ts'
 import { planRedemption, type RedemptionFacts } from '../../../src/core/rules/redemption-plan.ts'
 
@@ -8,18 +13,23 @@ const at = (text: string) => new Date(text)
 const noon = at('2026-03-01T12:00:00Z')
 
 interface Case extends Partial<RedemptionFacts> {
-  /** Accepted before, by time. */
-  scans?: string[]
+  /** Accepted before, by time; with a context, or as of a date. */
+  scans?: (string | { at: string; context?: string; date?: string })[]
 }
 
 function judge({ scans = [], ...facts }: Case) {
-  const plan = planRedemption({ status: 'ISSUED', expiresAt: null, policy: null, realTime: noon, ...facts })
+  const pass = { status: 'ISSUED', expiresAt: null, policy: null } as const
+  const plan = planRedemption({ ...pass, realTime: noon, scanContextKey: null, ...facts })
+  const before = scans.map((scan) => (typeof scan === 'string' ? { at: scan } : scan))
   const history = historyOf(
     plan,
-    scans.map((time) => ({ scannedAt: at(time), scanContextKey: null })),
-    null,
+    before.map(({ at: time, context = null, date = null }: { at: string; context?: string; date?: string }) => ({
+      ...{ scannedAt: at(time), scanContextKey: context, validityDate: date },
+    })),
   )
-  return { plan, history, verdict: evaluateRedemption(plan, history), checks: explainRedemption(plan, history) }
+  const attempt = choosePlace(plan, history)
+  const verdict = evaluateRedemption(attempt, history)
+  return { attempt, history, verdict, checks: explainRedemption(attempt, history) }
 }
 
 const over: RedemptionPolicy = { windows: [{ start: '2026-02-01T00:00Z', end: '2026-02-02T00:00Z', maxUses: 1 }] }
@@ -35,7 +45,7 @@ const cases: Record<(typeof redemptionChecks)[number], Case> = {
   },
   expired: {
     status: 'QUEUED',
-    expiresAt: at('2026-03-01T00:00:00Z'),
+    expiresAt: at('2026-02-28T23:59:59Z'),
     policy: { ...over, maxUses: 1, minIntervalMinutes: 5 },
     validityDate: '2026-03-01',
     scans: ['2026-03-01T11:59:00Z'],
@@ -110,9 +120,88 @@ test.each<Row>([
     verdict: 'valid',
   },
   {
-    title: 'a window alone limits nothing: once in a context',
-    given: { policy: { windows: [window] }, scans: ['2026-01-01T00:00Z'] },
+    title: 'windows without a limit are contexts: a use outside leaves this one free',
+    given: { policy: { windows: [window] }, scans: ['2026-01-01T00:00Z', '2026-03-01T10:59:59Z'] },
+    verdict: 'valid',
+  },
+  {
+    title: 'and once within it is all',
+    given: { policy: { windows: [window] }, scans: ['2026-03-01T11:30Z'] },
     verdict: 'already_scanned',
+  },
+  {
+    title: 'a use with a scan context is none of the window',
+    given: { policy: { windows: [window] }, scans: [{ at: '2026-03-01T11:30Z', context: 'vip' }] },
+    verdict: 'valid',
+  },
+  {
+    title: 'with a scan context the key alone decides, over all windows',
+    given: {
+      policy: { windows: [window] },
+      scanContextKey: 'vip',
+      scans: [{ at: '2026-01-01T00:00Z', context: 'vip' }],
+    },
+    verdict: 'already_scanned',
+  },
+  {
+    title: 'and a use without one is none of the key',
+    given: { policy: { windows: [window] }, scanContextKey: 'vip', scans: ['2026-03-01T11:30Z'] },
+    verdict: 'valid',
+  },
+  {
+    title: 'of two windows without a limit that overlap each lets in once',
+    given: { policy: { windows: [window, { start: '2026-03-01T11:30Z' }] }, scans: ['2026-03-01T11:15Z'] },
+    verdict: 'valid',
+  },
+  {
+    title: 'one window with a limit, and none is a context',
+    given: {
+      policy: { windows: [window, { start: '2026-04-01T00:00Z', maxUses: 1 }] },
+      scans: ['2026-03-01T11:30Z'],
+    },
+    verdict: 'valid',
+  },
+  {
+    title: 'an activation is a limit by itself: any number of uses within its hours',
+    given: {
+      policy: { activation: { basis: 'firstScan', validForHours: 24 } },
+      scans: ['2026-03-01T10:00Z', '2026-03-01T11:00Z'],
+    },
+    verdict: 'valid',
+  },
+  {
+    title: 'and none behind them',
+    given: { policy: { activation: { basis: 'firstScan', validForHours: 24 } }, scans: ['2026-02-28T12:00Z'] },
+    verdict: 'expired',
+  },
+  {
+    title: 'also within windows, which are then no contexts',
+    given: {
+      policy: { windows: [window], activation: { basis: 'firstScan', validForHours: 24 } },
+      scans: ['2026-03-01T11:30Z'],
+    },
+    verdict: 'valid',
+  },
+  {
+    title: 'a scan as of a date is no neighbour',
+    given: {
+      policy: { minIntervalMinutes: 10 },
+      scans: [{ at: '2026-03-01T11:59Z', date: '2026-03-01' }],
+    },
+    verdict: 'valid',
+  },
+  {
+    title: 'nor does it stand before one that is',
+    given: {
+      policy: { minIntervalMinutes: 10 },
+      scans: ['2026-03-01T11:55Z', { at: '2026-03-01T11:59Z', date: '2026-03-01' }],
+    },
+    verdict: 'cooldown',
+  },
+  {
+    title: 'as of a date nothing is too soon',
+    given: { policy: { minIntervalMinutes: 10 }, validityDate: '2026-03-01', scans: ['2026-03-01T11:59Z'] },
+    verdict: 'valid',
   },
   {
     title: 'a full window',
@@ -219,10 +308,7 @@ test.each<Row>([
   },
   {
     title: 'a policy that limits nothing',
-    given: {
-      policy: { autoVoidOnExhaustion: true, activation: { basis: 'firstScan', validForHours: 9000 } },
-      scans: ['2026-01-01T00:00Z'],
-    },
+    given: { policy: { autoVoidOnExhaustion: true }, scans: ['2026-01-01T00:00Z'] },
     verdict: 'already_scanned',
   },
 ])('$title: $verdict', ({ given, verdict }) => {
@@ -277,13 +363,13 @@ test.each([
   ['a window of several days is selected by its first', '2026-05-04', '2026-05-04T12:00:00.000Z', 'not_valid_context'],
 ])('%s', (_, validityDate, operational, verdict) => {
   const judged = judge({ policy: dated, validityDate })
-  expect([judged.plan.at.toISOString(), judged.verdict.reasonCode]).toEqual([operational, verdict])
+  expect([judged.attempt.at.toISOString(), judged.verdict.reasonCode]).toEqual([operational, verdict])
 })
 
 test('a validity date without windows is one of the time zone of the period, else of UTC', () => {
   const perPeriod = { unit: 'day', count: 1, timezone: 'Pacific/Auckland' } as const
-  expect(judge({ policy: { perPeriod }, validityDate: '2026-07-01' }).plan.at).toEqual(at('2026-06-30T13:00:00Z'))
-  expect(judge({ validityDate: '2026-07-01' }).plan.at).toEqual(at('2026-07-01T12:00:00Z'))
+  expect(judge({ policy: { perPeriod }, validityDate: '2026-07-01' }).attempt.at).toEqual(at('2026-06-30T13:00:00Z'))
+  expect(judge({ validityDate: '2026-07-01' }).attempt.at).toEqual(at('2026-07-01T12:00:00Z'))
 })
 
 test.each<[string, Case]>([
@@ -313,11 +399,73 @@ test.each<[string, Case]>([
   expect(new Set(verdicts).size).toBe(1)
 })
 
-test('a pass that expires as the window of a date begins is expired on it', () => {
-  const windows = [{ start: '2026-07-01T08:00+02:00', end: '2026-07-01T22:00+02:00' }]
-  const judged = (expiresAt: string) =>
-    judge({ policy: { windows }, expiresAt: at(expiresAt), validityDate: '2026-07-01' }).verdict.reasonCode
-  expect([judged('2026-07-01T06:00:00Z'), judged('2026-07-01T06:00:00.001Z')]).toEqual(['expired', 'valid'])
+test('as of a date a pass is expired where its last date lies before, in the zone of the policy, else in UTC', () => {
+  const judged = (expiresAt: string, policy: RedemptionPolicy | null = null) =>
+    judge({ policy, expiresAt: at(expiresAt), validityDate: '2026-07-01' }).verdict.reasonCode
+  expect([judged('2026-06-30T23:59:59.999Z'), judged('2026-07-01T00:00:00Z')]).toEqual(['expired', 'valid'])
+  const windows = [{ start: '2026-07-01T20:00+02:00', end: '2026-07-01T22:00+02:00', maxUses: 1 }]
+  expect([judged('2026-06-30T23:00Z', { windows }), judged('2026-07-01T00:00Z', { windows })]).toEqual([
+    'expired',
+    'valid',
+  ])
+  const perPeriod = { unit: 'day', count: 1, timezone: 'America/New_York' } as const
+  expect([judged('2026-07-01T03:59:59Z', { perPeriod }), judged('2026-07-01T04:00:00Z', { perPeriod })]).toEqual([
+    'expired',
+    'valid',
+  ])
+})
+
+test('as of a date the status is that of now', () => {
+  const judged = (status: RedemptionFacts['status']) => judge({ status, validityDate: '2026-01-01' }).verdict.reasonCode
+  expect([judged('EXPIRED'), judged('VOID'), judged('QUEUED')]).toEqual(['expired', 'revoked', 'not_active'])
+})
+
+const twice: RedemptionPolicy = {
+  windows: [
+    { start: '2026-07-01T18:00Z', end: '2026-07-01T20:00Z', maxUses: 1 },
+    { start: '2026-07-01T08:00Z', end: '2026-07-01T10:00Z', maxUses: 1 },
+    { start: '2026-07-02T08:00Z', end: '2026-07-02T10:00Z', maxUses: 1 },
+  ],
+}
+const unlimited: RedemptionPolicy = { windows: twice.windows!.map(({ start, end }) => ({ start: start!, end: end! })) }
+
+test.each<[string, RedemptionPolicy, string[], string, string]>([
+  ['the first by start', twice, [], '2026-07-01T09:59:59.999Z', 'valid'],
+  ['the next once that is used up', twice, ['2026-07-01T09:00Z'], '2026-07-01T18:00:00.000Z', 'valid'],
+  [
+    'the last once all are',
+    twice,
+    ['2026-07-01T09:00Z', '2026-07-01T19:00Z'],
+    '2026-07-01T18:00:00.000Z',
+    'quota_exhausted',
+  ],
+  ['the first that is a context', unlimited, ['2026-07-02T09:00Z'], '2026-07-01T09:59:59.999Z', 'valid'],
+  ['the next that is a context', unlimited, ['2026-07-01T08:00Z'], '2026-07-01T18:00:00.000Z', 'valid'],
+  [
+    'the last of the contexts',
+    unlimited,
+    ['2026-07-01T08:00Z', '2026-07-01T18:00Z'],
+    '2026-07-01T18:00:00.000Z',
+    'already_scanned',
+  ],
+])('of several windows of one date a scan takes %s', (_, policy, scans, operational, verdict) => {
+  const judged = judge({ policy, scans, validityDate: '2026-07-01' })
+  expect([judged.attempt.at.toISOString(), judged.verdict.reasonCode]).toEqual([operational, verdict])
+})
+
+test('windows of one date count each in the period that it starts in', () => {
+  const policy: RedemptionPolicy = {
+    windows: [
+      { start: '2026-07-01T00:30+02:00', end: '2026-07-01T01:00+02:00', maxUses: 1 },
+      { start: '2026-07-01T20:00+02:00', end: '2026-07-01T21:00+02:00', maxUses: 1 },
+    ],
+    perPeriod: { unit: 'day', count: 1, timezone: 'UTC' },
+  }
+  const judged = (scans: string[]) => judge({ policy, scans, validityDate: '2026-07-01' }).verdict.reasonCode
+  // In UTC the first of them is one of 30 June.
+  expect([judged([]), judged(['2026-06-30T22:45Z']), judged(['2026-06-30T22:45Z', '2026-07-01T12:00Z'])]).toEqual([
+    ...['valid', 'valid', 'quota_exhausted'],
+  ])
 })
 
 test('a date ahead does not make a pass void that has a window open now', () => {

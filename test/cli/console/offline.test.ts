@@ -1,0 +1,116 @@
+import { expect, test } from 'vitest'
+import { fetchDoorList } from '../../../src/cli/console/door-list.ts'
+import { judgeOffline } from '../../../src/cli/console/offline.ts'
+import type { Attempt } from '../../../src/cli/console/outcome.ts'
+import { openStore } from '../../../src/cli/console/store.ts'
+import type { Client } from '../../../src/client/client.ts'
+import { contract } from '../../../src/core/contract/contract.ts'
+import type { RedemptionPolicy } from '../../../src/core/contract/redemption.ts'
+import { newId } from '../../../src/core/ids.ts'
+import { makeProject } from '../../server/fixtures.ts'
+import { scannablePass } from '../../server/scan-support.ts'
+import { type TestWorkspace, useApi } from '../../support/api.ts'
+import { temporaryFolder } from '../../support/databases.ts'
+
+// biome-ignore lint/correctness/useHookAtTopLevel: no hook of React
+const api = useApi('sqlite')
+
+/** Whether a console that knows what the server knows decides as the server does, word for word and moment for moment. */
+async function compare(workspace: TestWorkspace, projectId: string, asked: Partial<Attempt>): Promise<string> {
+  const attempt: Attempt = {
+    ...{ payload: null, passId: null, externalRef: newId(api.now), at: api.now, scanContextKey: null },
+    ...{ validityDate: null, ...asked },
+  }
+  const client = {
+    scanner: { snapshot: (call: object) => workspace.ok(contract.scanner.snapshot, call) },
+  } as unknown as Client
+  const folder = temporaryFolder()
+  const store = openStore(folder)
+  const list = await fetchDoorList(client, { folder, projectId, signal: new AbortController().signal })
+  const station = { projectId, deviceId: undefined, context: {} }
+  const { outcome, verdict } = judgeOffline(attempt, { list, store, station })
+  store.close()
+
+  const { payload, passId, scanContextKey, validityDate } = attempt
+  const online = await workspace.ok(contract.scans.create, {
+    body: {
+      ...(payload !== null && { qrPayload: payload }),
+      ...(passId !== null && { passId }),
+      ...(scanContextKey !== null && { scanContextKey }),
+      ...(validityDate !== null && { validityDate }),
+      projectId,
+      scannedAt: attempt.at.toISOString(),
+    },
+  })
+  const { result, reasonCode, message, scan, priorScanCount } = online
+  expect(outcome).toMatchObject({
+    ...{ result, reasonCode, message, scannedAt: scan.scannedAt, priorScanCount },
+    candidates: online.candidates.map((candidate) => ({ passId: candidate.id })),
+  })
+  expect(verdict).toMatchObject({ scannedAt: attempt.at.toISOString(), ...(validityDate && { validityDate }) })
+  return reasonCode!
+}
+
+test('a code is looked up and refused offline as online: unknown, several, stale, void', async () => {
+  const workspace = await api.workspace()
+  const { id: projectId } = await makeProject(workspace)
+  const moved = await scannablePass(workspace, { projectId, code: 'before' })
+  await workspace.ok(contract.passes.update, { params: { id: moved.id }, body: { variables: { code: 'after' } } })
+  await scannablePass(workspace, { code: 'before' })
+  for (let n = 0; n < 2; n += 1) await scannablePass(workspace, { projectId, code: 'shared' })
+  const voided = await scannablePass(workspace, { projectId })
+  await workspace.ok(contract.passes.void, { params: { id: voided.id }, body: {} })
+  for (const validityDate of [null, '2026-05-01']) {
+    const by = (asked: Partial<Attempt>) => compare(workspace, projectId, { ...asked, validityDate })
+    expect(await by({ payload: 'nobody' })).toBe('no_match')
+    expect(await by({ payload: 'shared' })).toBe('multiple_matches')
+    expect(await by({ payload: 'before' })).toBe('stale_identifier')
+    expect(await by({ payload: 'before', passId: moved.id })).toBe('stale_identifier')
+    expect(await by({ payload: voided.code })).toBe('revoked')
+  }
+})
+
+const day = (n: number) => `2026-03-0${n}`
+const windows = [1, 2].flatMap((n) => [
+  { start: `${day(n)}T08:00Z`, end: `${day(n)}T11:00Z` },
+  { start: `${day(n)}T11:30Z`, end: `${day(n)}T20:00Z` },
+])
+
+const policies: [string, RedemptionPolicy | undefined, string | undefined, string[]][] = [
+  ['none', undefined, undefined, ['valid', 'already_scanned', 'already_scanned', 'already_scanned', 'valid']],
+  ['windows', { windows }, undefined, ['valid', 'already_scanned', 'valid', 'valid', 'valid']],
+  [
+    'windows with a use each',
+    { windows: windows.map((window) => ({ ...window, maxUses: 1 })) },
+    undefined,
+    ['valid', 'quota_exhausted', 'valid', 'valid', 'quota_exhausted'],
+  ],
+  [
+    'an activation',
+    { activation: { basis: 'firstScan', validForHours: 10 } },
+    undefined,
+    ['valid', 'valid', 'expired', 'expired', 'valid'],
+  ],
+  ['an interval', { minIntervalMinutes: 30 }, undefined, ['valid', 'cooldown', 'valid', 'valid', 'cooldown']],
+  ['an expiry today', { maxUses: 9 }, '2026-03-01T13:00:00Z', ['valid', 'valid', 'expired', 'expired', 'valid']],
+]
+
+test.each(policies)(
+  'under %s a pass is judged offline as online, scan after scan',
+  async (_, redemption, until, codes) => {
+    const workspace = await api.workspace()
+    const { id: projectId } = await makeProject(workspace)
+    const options = { projectId, ...(redemption && { redemption }), ...(until && { until }) }
+    const { id: passId } = await scannablePass(workspace, options)
+    const attempts: Partial<Attempt>[] = [
+      {},
+      {},
+      { validityDate: day(2) },
+      { validityDate: day(2) },
+      { scanContextKey: 'vip' },
+    ]
+    const seen: string[] = []
+    for (const attempt of attempts) seen.push(await compare(workspace, projectId, { passId, ...attempt }))
+    expect(seen).toEqual(codes)
+  },
+)
