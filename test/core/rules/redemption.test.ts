@@ -12,19 +12,27 @@ import { planRedemption, type RedemptionFacts } from '../../../src/core/rules/re
 const at = (text: string) => new Date(text)
 const noon = at('2026-03-01T12:00:00Z')
 
+interface Before {
+  at: string
+  context?: string
+  date?: string
+}
+
 interface Case extends Partial<RedemptionFacts> {
   /** Accepted before, by time; with a context, or as of a date. */
-  scans?: (string | { at: string; context?: string; date?: string })[]
+  scans?: (string | Before)[]
 }
 
 function judge({ scans = [], ...facts }: Case) {
   const pass = { status: 'ISSUED', expiresAt: null, policy: null } as const
   const plan = planRedemption({ ...pass, realTime: noon, scanContextKey: null, ...facts })
-  const before = scans.map((scan) => (typeof scan === 'string' ? { at: scan } : scan))
+  const before = scans.map((scan): Before => (typeof scan === 'string' ? { at: scan } : scan))
   const history = historyOf(
     plan,
-    before.map(({ at: time, context = null, date = null }: { at: string; context?: string; date?: string }) => ({
-      ...{ scannedAt: at(time), scanContextKey: context, validityDate: date },
+    before.map((scan) => ({
+      scannedAt: at(scan.at),
+      scanContextKey: scan.context ?? null,
+      validityDate: scan.date ?? null,
     })),
   )
   const attempt = choosePlace(plan, history)
