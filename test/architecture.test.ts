@@ -10,12 +10,13 @@ const src = join(import.meta.dirname, '../src')
 /** Rooms whose files each room may import. */
 const rooms: Record<string, string[]> = {
   core: ['core'],
-  storage: ['storage', 'core'],
-  wallets: ['wallets', 'core'],
-  server: ['server', 'storage', 'wallets', 'core'],
+  files: [],
+  storage: ['storage', 'files', 'core'],
+  wallets: ['wallets', 'files', 'core'],
+  server: ['server', 'storage', 'wallets', 'files', 'core'],
   client: ['client', 'core'],
-  cli: ['cli', 'client', 'core'],
-  commands: ['cli', 'client', 'core'],
+  cli: ['cli', 'client', 'files', 'core'],
+  commands: ['cli', 'client', 'files', 'core'],
 }
 
 /** Packages that are used in some rooms only. */
@@ -114,6 +115,22 @@ test('the environment is read in server/config.ts and cli only', () => {
 test('no file is named utils, and none is longer than 350 lines', () => {
   expect(files.filter((file) => /(^|[/-])(utils?|helpers?|misc)[./-]/.test(file))).toEqual([])
   expect(files.filter((file) => read(file).trimEnd().split('\n').length > 350)).toEqual([])
+})
+
+/** Files that are no secret, lie in a private folder, or are written to through a descriptor. */
+const writers = [
+  'cli/console/door-list.ts',
+  'cli/console/log-files.ts',
+  'cli/demo/pkpass.ts',
+  'cli/demo/story.ts',
+  'commands/template/preview.ts',
+]
+
+test('files are made private in files/, and by nothing else', () => {
+  const makers =
+    /\b(writeFile|appendFile|copyFile|mkdir)(Sync)?,? .*from 'node:fs|\bcreateWriteStream\(|\bopen(Sync)?\([^)]*'(w|a)x?\+?'|\b0o[67]\d\d\b/
+  const found = files.filter((file) => roomOf(file) !== 'files' && makers.test(read(file)))
+  expect(found.filter((file) => !writers.includes(file))).toEqual([])
 })
 
 test('file names are kebab-case', () => {

@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto'
-import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, statSync, writeSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { z } from 'zod'
+import { makePrivateFolder, replacePrivateSync } from '../files/private-file.ts'
 import { CliError } from './errors.ts'
 
 const Profile = z.strictObject({
@@ -26,24 +26,11 @@ export function readProfiles(path: string): Profiles {
   return file.data.profiles
 }
 
-/** True where the tokens can be read by other users of the machine; on Windows the mode of a file says nothing of that. */
-export function isOpenToOthers(path: string): boolean {
-  return process.platform !== 'win32' && (statSync(path).mode & 0o077) !== 0
-}
-
 /** Stores one profile beside the others. The file is replaced as a whole, so a crash leaves the old or the new one. */
 export function writeProfile(path: string, name: string, profile: Profile): void {
   const profiles = { ...readProfiles(path), [name]: profile }
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  const temporary = `${path}.${randomBytes(6).toString('hex')}`
-  const descriptor = openSync(temporary, 'wx', 0o600)
-  try {
-    writeSync(descriptor, `${JSON.stringify({ profiles }, undefined, 2)}\n`)
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
-  }
-  renameSync(temporary, path)
+  makePrivateFolder(dirname(path))
+  replacePrivateSync(path, `${JSON.stringify({ profiles }, undefined, 2)}\n`)
 }
 
 function readIfThere(path: string): string | undefined {

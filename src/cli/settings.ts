@@ -1,6 +1,7 @@
 import { join } from 'node:path'
+import { isOpenToOthers } from '../files/private-file.ts'
 import { UsageError } from './errors.ts'
-import { isOpenToOthers, readProfiles } from './profile.ts'
+import { readProfiles } from './profile.ts'
 
 /** The one reader of the environment in the command line. Flags win over environment, environment over profile. */
 

@@ -6,7 +6,7 @@ import { databaseFlags } from '../cli/server-flags.ts'
 export default class Restore extends BaseCommand {
   static override summary = 'Put a backup in the place of a SQLite database.'
   static override description =
-    'Stop the servers first: a database that is open is refused. The backup is checked, brought up to date and put in ' +
+    'Stop the servers first: a database that is open is refused. The backup is checked by its checksum and page by page, brought up to date and put in ' +
     'place in one step; the database of before is kept beside it. Work that ran since the backup runs again. For ' +
     'PostgreSQL use pg_restore; docs/backup.md tells both.'
   static override examples = [
@@ -17,6 +17,10 @@ export default class Restore extends BaseCommand {
   static override flags = {
     ...databaseFlags,
     force: Flags.boolean({ summary: 'Replace a database that holds data; it is kept.', default: false }),
+    unverified: Flags.boolean({
+      summary: 'Take a backup without a checksum, as older programs wrote them.',
+      default: false,
+    }),
   }
 
   async run() {
@@ -28,8 +32,13 @@ export default class Restore extends BaseCommand {
       `pg_restore --clean --if-exists --dbname="$PASSES_DATABASE_URL" ${args.file}`,
     )
     const { restore } = await import('../server/backup.ts')
-    const restored = await restore(args.file, database, { force: flags.force, at: new Date() })
+    const restored = await restore(args.file, database, {
+      force: flags.force,
+      unverified: flags.unverified,
+      at: new Date(),
+    })
     this.log(`Restored ${restored.database}.`)
+    if (!restored.verified) this.note('The backup has no checksum: nobody can tell whether it is what was backed up.')
     if (restored.replaced) this.note(`The database of before is kept as ${restored.replaced}.`)
     this.note(aboutKey[restored.key](`${restored.database}.key`))
     return restored

@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import { constants, statSync } from 'node:fs'
-import { copyFile, link, open, rename, rm, stat } from 'node:fs/promises'
+import { statSync } from 'node:fs'
+import { link, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
+import { openPrivate, syncFolder } from '../files/private-file.ts'
 import { openDatabase } from '../storage/database.ts'
 import { migrate } from '../storage/migrate.ts'
 import { copyInto, findFault, holdsData, moveLogs, settle, sizeOf, skipWalletTags } from '../storage/sqlite-file.ts'
 import { createStore } from '../storage/store.ts'
 import { operator } from './audit.ts'
+import { seal, unseal } from './backup-file.ts'
 import { OperatorError } from './operator.ts'
 import { type KeyState, keyStateOf } from './server-key.ts'
 
@@ -29,6 +31,16 @@ export interface Restored {
   applied: string[]
   /** Whether the key beside the database is the one that the backup was made with. */
   key: KeyState
+  /** Whether the backup had a checksum, which then was right. */
+  verified: boolean
+}
+
+export interface RestoreOptions {
+  /** Replaces a database that holds data. */
+  force: boolean
+  /** Takes a backup without a checksum; one whose checksum is wrong is never taken. */
+  unverified: boolean
+  at: Date
 }
 
 const PROGRESS_MS = 200
@@ -41,19 +53,20 @@ const PROGRESS_MS = 200
 export async function backUp(database: string, file: string, { force, onProgress }: BackupOptions): Promise<Backup> {
   const target = resolve(file)
   if (!(await exists(database))) throw new OperatorError(`There is no database ${database}.`)
-  if (!force && (await exists(target))) throw new OperatorError(`${target} is there already; --force replaces it.`)
+  if (!force && (await exists(target))) throw new OperatorError(isTaken(target))
   const draft = `${target}.${randomUUID()}.part`
-  // Readable by nobody else from the first byte on.
-  await (await open(draft, 'wx', 0o600)).close()
+  await (await openPrivate(draft, 'wx')).close()
   try {
     const total = await sizeOf(database)
     const watching = setInterval(() => onProgress(Math.min(statSync(draft).size, total), total), PROGRESS_MS)
     await copyInto(database, draft).finally(() => clearInterval(watching))
     const fault = await findFault(draft)
     if (fault) throw new OperatorError(`The copy ${fault}. Is the disk sound, and the database?`)
-    await flush(draft)
-    await rename(draft, target)
-    await flush(dirname(target))
+    await seal(draft)
+    if (force) {
+      await rename(draft, target)
+      syncFolder(dirname(target))
+    } else await appear(draft, target, isTaken(target))
     return { file: target, bytes: (await stat(target)).size }
   } finally {
     await rm(draft, { force: true })
@@ -68,35 +81,49 @@ export async function backUp(database: string, file: string, { force, onProgress
 export async function restore(
   file: string,
   database: string,
-  { force, at }: { force: boolean; at: Date },
+  { force, unverified, at }: RestoreOptions,
 ): Promise<Restored> {
   const source = resolve(file)
   const target = resolve(database)
   if (!(await exists(source))) throw new OperatorError(`There is no file ${source}.`)
   if (source === target) throw new OperatorError(`${source} is the database itself.`)
-  await checkTarget(target, force)
+  const isThere = await checkTarget(target, force)
   const draft = `${target}.${randomUUID()}.part`
   try {
-    await copyFile(source, draft, constants.COPYFILE_EXCL)
-    const fault = await findFault(draft)
+    const state = await unseal(source, draft)
+    const fault = typeof state === 'object' ? state.fault : await findFault(draft)
     if (fault) throw new OperatorError(`${source} ${fault}. Nothing was changed.`)
+    if (state === 'without checksum' && !unverified) {
+      throw new OperatorError(
+        `${source} has no checksum: an older program made it, or it is a copy of a database and no backup. Its pages are ` +
+          'sound, but nobody can tell whether they are what was backed up; --unverified restores it all the same.',
+      )
+    }
     const applied = await prepare(draft, at)
     const key = await keyStateOf(draft, target)
-    const replaced = await replace(target, draft, at)
-    return { database: target, replaced, applied, key }
+    const replaced = isThere
+      ? await replace(target, draft, at)
+      : await appear(draft, target, `${target} was made meanwhile, by another restore or a server.`)
+    return { database: target, replaced, applied, key, verified: state === 'sealed' }
   } finally {
     await rm(draft, { force: true })
   }
 }
 
-async function checkTarget(target: string, force: boolean): Promise<void> {
-  if (!(await exists(target))) return
+/** Resolves to whether a database stands there. */
+async function checkTarget(target: string, force: boolean): Promise<boolean> {
+  if (!(await exists(target))) return false
   if (!(await settle(target))) {
     throw new OperatorError(`${target} is open: stop the servers that use it, then restore.`)
   }
   if (!force && (await holdsData(target))) {
     throw new OperatorError(`${target} holds data; --force replaces it, and keeps it beside the new one.`)
   }
+  return true
+}
+
+function isTaken(target: string): string {
+  return `${target} is there already; --force replaces it.`
 }
 
 /** Brings the copy up to date, notes the restore in it, and puts all of it on the disk. */
@@ -113,27 +140,32 @@ async function prepare(draft: string, at: Date): Promise<string[]> {
   await skipWalletTags(draft)
   await settle(draft)
   const handle = await open(draft, 'r+')
-  await handle.chmod(0o600)
   await handle.sync()
   await handle.close()
   return applied
 }
 
-async function replace(target: string, draft: string, at: Date): Promise<string | null> {
+/** Resolves to where the database of before is kept. */
+async function replace(target: string, draft: string, at: Date): Promise<string> {
   const aside = `${target}.replaced-${at.toISOString().replaceAll(/[:.]/g, '-')}`
-  const isThere = await exists(target)
   // A second name for the old one: at no moment is there none, or half of one.
-  if (isThere) await link(target, aside)
+  await link(target, aside)
   moveLogs(target, aside)
   await rename(draft, target)
-  await flush(dirname(target))
-  return isThere ? aside : null
+  syncFolder(dirname(target))
+  return aside
 }
 
-async function flush(path: string): Promise<void> {
-  const handle = await open(path, 'r')
-  await handle.sync()
-  await handle.close()
+/** Gives a file its name in one step where nothing has it, whoever else tries. Its maker removes the draft. */
+async function appear(draft: string, target: string, refusal: string): Promise<null> {
+  try {
+    await link(draft, target)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw new OperatorError(refusal)
+    throw error
+  }
+  syncFolder(dirname(target))
+  return null
 }
 
 async function exists(path: string): Promise<boolean> {

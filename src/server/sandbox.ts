@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { makePrivateFolder, writePrivate } from '../files/private-file.ts'
 import { type AppleIdentity, parseAppleIdentity } from '../wallets/apple/identity.ts'
 import { type GoogleIdentity, parseGoogleIdentity } from '../wallets/google/identity.ts'
 import { createSandboxGoogle } from '../wallets/sandbox/google-identity.ts'
@@ -113,11 +114,11 @@ function isUnsound(error: unknown): boolean {
 }
 
 async function create(folder: string, make: () => Promise<Record<string, string>>): Promise<void> {
-  await mkdir(dirname(folder), { recursive: true, mode: 0o700 })
+  makePrivateFolder(dirname(folder))
   const draft = await mkdtemp(`${folder}.draft-`)
   try {
     for (const [name, content] of Object.entries(await make())) {
-      await writeFile(join(draft, name), content, { mode: 0o600, flush: true })
+      await writePrivate(join(draft, name), content)
     }
     await rename(draft, folder)
   } catch (error) {

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { link, readFile, rm, writeFile } from 'node:fs/promises'
+import { link, readFile, rm } from 'node:fs/promises'
 import { fingerprint, newServerKey, parseServerKey, ServerKeyError } from '../core/rules/server-key.ts'
+import { writePrivate } from '../files/private-file.ts'
 import { openDatabase } from '../storage/database.ts'
 import { createStore, type Store } from '../storage/store.ts'
 import { type Config, serverKeyFile } from './config.ts'
@@ -79,7 +80,7 @@ export function assertKeyOf(known: string, { current, previous }: ServerKeys): v
 async function createKeyFile(config: Config): Promise<string> {
   const file = serverKeyFile(config)!
   const draft = `${file}.${randomUUID()}`
-  await writeFile(draft, `${newServerKey()}\n`, { mode: 0o600, flush: true })
+  await writePrivate(draft, `${newServerKey()}\n`)
   try {
     // A link appears whole or fails: of servers that start together one makes the key and the others read it.
     await link(draft, file)

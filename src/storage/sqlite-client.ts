@@ -1,5 +1,7 @@
+import { closeSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Knex } from 'knex'
+import { openPrivateSync } from '../files/private-file.ts'
 
 /** A connection of the sqlite3 package, with what is kept beside it. */
 interface Connection {
@@ -29,7 +31,7 @@ interface Query {
 }
 
 /**
- * knex's client for SQLite but for three things. It opens a deferred transaction: one that reads first and writes later
+ * knex's client for SQLite but for four things. It makes a database readable by everyone. It opens a deferred transaction: one that reads first and writes later
  * fails at once with SQLITE_BUSY when another process wrote in between, whatever the timeout; BEGIN IMMEDIATE waits its
  * turn instead. A file that is full may have rolled back by itself: then knex told of a rollback too many instead of the reason,
  * and a commit that failed would have left its transaction open. And it prepares every statement anew: one that has a name
@@ -74,6 +76,11 @@ export function sqliteClient(): typeof Knex.Client {
       return create(this, ...args)
     }
 
+    acquireRawConnection() {
+      createPrivate((this as unknown as { connectionSettings: { filename: string } }).connectionSettings.filename)
+      return super.acquireRawConnection()
+    }
+
     _query(connection: Connection, query: Query) {
       const name = query.options?.name
       return super._query(name === undefined ? connection : preparing(connection, name), query)
@@ -85,6 +92,15 @@ export function sqliteClient(): typeof Knex.Client {
       return super.destroyRawConnection(connection)
     }
   } as unknown as typeof Knex.Client
+}
+
+/** A database that is not there yet; the files beside it get their mode from it. */
+function createPrivate(file: string): void {
+  try {
+    closeSync(openPrivateSync(file, 'wx'))
+  } catch {
+    // It is there; or it cannot be made, which SQLite will say.
+  }
 }
 
 /** What stands in for a connection while it runs a statement that has a name. */

@@ -34,7 +34,7 @@ export async function findFault(file: string): Promise<string | undefined> {
       const report: { integrity_check: string }[] = await db.raw('PRAGMA integrity_check(10)')
       const [first] = report
       if (first?.integrity_check !== 'ok') return `is damaged: ${first?.integrity_check ?? 'it cannot be checked'}`
-      if (!(await db.schema.hasTable('migrations'))) return 'holds no database of passes'
+      if (!(await isOurs(db))) return 'holds no database of passes'
       const unknown = await unknownMigrations(db)
       if (unknown.length === 0) return undefined
       return `was made by a newer program, whose migrations are not known here: ${unknown.join(', ')}`
@@ -43,6 +43,12 @@ export async function findFault(file: string): Promise<string | undefined> {
     if (isUnreadable(error)) return 'is no SQLite database, or a damaged one'
     throw error
   }
+}
+
+/** Other programs have tables of the same names. */
+async function isOurs(db: Knex): Promise<boolean> {
+  for (const table of ['migrations', 'workspaces']) if (!(await db.schema.hasTable(table))) return false
+  return (await db.schema.hasColumn('migrations', 'name')) && (await db('migrations').first('name')) !== undefined
 }
 
 /**

@@ -107,7 +107,9 @@ test('what is no sound backup of this program is refused, and changes nothing', 
   writeFileSync(empty, '')
   copyFileSync(good, cut)
   truncateSync(cut, 4096 * 20)
+  // Without its checksum, which would no longer be right.
   copyFileSync(good, newer)
+  truncateSync(newer, Math.floor(statSync(good).size / 4096) * 4096)
   const database = openDatabase(`sqlite:${newer}`)
   await database.writer('migrations').insert({ name: '9999-from-the-future' })
   await database.close()
@@ -117,6 +119,7 @@ test('what is no sound backup of this program is refused, and changes nothing', 
     [['restore', empty], 1, 'holds no database of passes'],
     [['restore', cut], 1, 'damaged'],
     [['restore', newer], 1, '9999-from-the-future'],
+    [['restore', newer, '--unverified'], 1, '9999-from-the-future'],
     [['restore', join(folder, 'nothing')], 1, 'There is no file'],
     [['restore'], 2, 'file'],
     [['restore', good, '--database', 'postgres://u:p@host/db'], 2, 'pg_restore'],

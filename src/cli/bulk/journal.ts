@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type FileHandle, open, readFile, stat } from 'node:fs/promises'
+import { openPrivate } from '../../files/private-file.ts'
 import { CliError } from '../errors.ts'
 import { withName } from '../named-file.ts'
 
@@ -89,7 +90,7 @@ export async function openJournal(path: string, head: JournalHead, options: { re
 }
 
 async function beginJournal(path: string, head: JournalHead): Promise<Journal> {
-  const file = await open(path, 'w')
+  const file = await openPrivate(path, 'w')
   const { bytesWritten } = await file.write(`${JSON.stringify(head)}\n`, 0)
   return journalOver(file, bytesWritten, atStart)
 }

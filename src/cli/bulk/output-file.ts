@@ -1,4 +1,5 @@
 import { type FileHandle, open } from 'node:fs/promises'
+import { openPrivate } from '../../files/private-file.ts'
 import { type Dialect, formatRows } from './dialect.ts'
 
 /** A CSV file that is written beside the input, and goes on where an interrupted run left it. */
@@ -16,7 +17,7 @@ export async function openOutput(
   options: { keep: number; header: readonly string[]; dialect: Dialect },
 ): Promise<OutputFile> {
   const { keep, header, dialect } = options
-  const file = await open(path, keep === 0 ? 'w' : 'r+')
+  const file = keep === 0 ? await openPrivate(path, 'w') : await open(path, 'r+')
   await file.truncate(keep)
   let bytes = keep
   const write = async (text: string) => {

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { Client } from '../../client/client.ts'
+import { makePrivateFolder, replacePrivateSync } from '../../files/private-file.ts'
 import { CliError } from '../errors.ts'
 import { ask } from './ask.ts'
 
@@ -34,7 +35,7 @@ export interface EntranceOptions {
  */
 export async function enter(options: EntranceOptions): Promise<Entrance> {
   const { client, url, token, projectId, folder } = options
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  makePrivateFolder(folder)
   // The digest of a token says nothing about it.
   const memory = join(folder, `${digest(url, token, projectId ?? '')}.json`)
   const learned = await ask(async (callOptions) => {
@@ -81,7 +82,5 @@ function remembered(path: string): Place | undefined {
 }
 
 function remember(path: string, place: Place): void {
-  const draft = `${path}.${process.pid}`
-  writeFileSync(draft, `${JSON.stringify(place)}\n`, { mode: 0o600, flush: true })
-  renameSync(draft, path)
+  replacePrivateSync(path, `${JSON.stringify(place)}\n`)
 }

@@ -1,9 +1,9 @@
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, fsyncSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Client } from '../../client/client.ts'
 import { SnapshotItem } from '../../core/contract/scanner.ts'
 import { identifierDigest } from '../../core/rules/scan-code.ts'
-import { syncFolder } from './log-files.ts'
+import { openPrivateSync, syncFolder } from '../../files/private-file.ts'
 
 /** The passes of a door as the server knew them at one moment; what is judged by without it. */
 export interface DoorList {
@@ -36,7 +36,7 @@ export async function fetchDoorList(
 ): Promise<DoorList> {
   const { folder, projectId, signal } = options
   const draft = join(folder, `${FILE}.${process.pid}`)
-  const file = openSync(draft, 'w', 0o600)
+  const file = openPrivateSync(draft, 'w')
   try {
     const items: SnapshotItem[] = []
     let head: Head | undefined

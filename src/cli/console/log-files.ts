@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { closeSync, fstatSync, fsyncSync, openSync, readdirSync, readSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { openPrivateSync, syncFolder } from '../../files/private-file.ts'
 import { LogRecord } from './records.ts'
 
 /**
@@ -35,7 +36,7 @@ export function listLogs(folder: string): string[] {
 
 export function createLog(folder: string): OwnLog {
   const name = ['log', safeHostname(), process.pid, randomBytes(8).toString('hex')].join('-') + SUFFIX
-  const file = openSync(join(folder, name), 'ax', 0o600)
+  const file = openPrivateSync(join(folder, name), 'ax')
   syncFolder(folder)
   open.add(name)
   let isTorn = false
@@ -88,16 +89,6 @@ export function mayBeWritten(name: string): boolean {
     return true
   } catch (error) {
     return (error as NodeJS.ErrnoException).code !== 'ESRCH'
-  }
-}
-
-/** A new name is only safe once its folder is on the disk. */
-export function syncFolder(folder: string): void {
-  const descriptor = openSync(folder, 'r')
-  try {
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
   }
 }
 

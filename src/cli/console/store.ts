@@ -1,5 +1,5 @@
-import { mkdirSync } from 'node:fs'
 import type { AcceptedScan } from '../../core/rules/redemption-history.ts'
+import { makePrivateFolder } from '../../files/private-file.ts'
 import { createLog, type LogReader, listLogs, mayBeWritten, type OwnLog, readLog, removeLog } from './log-files.ts'
 import type { AcceptedOnline, LogRecord, OfflineVerdict, ReversedScan, UploadedVerdict } from './records.ts'
 
@@ -37,7 +37,7 @@ interface Log {
 }
 
 export function openStore(folder: string): DoorStore {
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  makePrivateFolder(folder)
   let own: OwnLog = createLog(folder)
   const logs = new Map<string, Log>()
 

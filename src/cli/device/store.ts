@@ -1,16 +1,7 @@
-import {
-  closeSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { closeSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { makePrivateFolder, openPrivateSync, replacePrivateSync } from '../../files/private-file.ts'
 import { CliError, UsageError } from '../errors.ts'
 import { Device } from './state.ts'
 
@@ -36,7 +27,7 @@ export function createDevice(folder: string, device: Device): void {
   if (!NAME.test(device.name)) {
     throw new UsageError(`--device ${device.name} must be letters, digits, dots, underscores and hyphens, 64 at most`)
   }
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  makePrivateFolder(folder)
   if (!namesIn(folder).includes(device.name)) write(folder, device)
 }
 
@@ -86,9 +77,7 @@ function readDevice(folder: string, name: string): Device {
 
 function write(folder: string, device: Device): void {
   const path = join(folder, `${device.name}.json`)
-  const draft = `${path}.${process.pid}`
-  writeFileSync(draft, `${JSON.stringify(device, undefined, 2)}\n`, { mode: 0o600, flush: true })
-  renameSync(draft, path)
+  replacePrivateSync(path, `${JSON.stringify(device, undefined, 2)}\n`)
 }
 
 /** One writer at a time, since a phone may be watched by one process and used by another. */
@@ -103,7 +92,7 @@ async function locked<T>(path: string, work: () => T): Promise<T> {
 
 function takeLock(path: string): boolean {
   try {
-    closeSync(openSync(path, 'wx', 0o600))
+    closeSync(openPrivateSync(path, 'wx'))
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error

@@ -1,4 +1,5 @@
 import { open, stat } from 'node:fs/promises'
+import { openPrivate } from '../../files/private-file.ts'
 import { writeAt } from '../bulk/output-file.ts'
 import { type ExportHead, type ExportPoint, readExportPoint, removeJournal, writeExportPoint } from './journal.ts'
 
@@ -25,7 +26,7 @@ export async function openExportFile(
   // A file that was deleted or cut since is begun anew.
   const start = found && (await sizeOf(path)) >= found.bytes ? found : undefined
   if (!start) await removeJournal(path)
-  const file = await open(path, start ? 'r+' : 'w')
+  const file = start ? await open(path, 'r+') : await openPrivate(path, 'w')
   // What stands behind the noted point will come again.
   if (start) await file.truncate(start.bytes)
   let bytes = start?.bytes ?? 0
@@ -34,7 +35,7 @@ export async function openExportFile(
   const note = async () => {
     if (!reached) return
     await file.datasync()
-    await writeExportPoint(path, head, reached)
+    writeExportPoint(path, head, reached)
     reached = undefined
     notedAt = Date.now()
   }

@@ -1,4 +1,5 @@
-import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
+import { replacePrivateSync } from '../../files/private-file.ts'
 import { CliError } from '../errors.ts'
 
 /** What an export is of. Only an export of the very same goes on in a file that is half written. */
@@ -41,10 +42,8 @@ export async function readExportPoint(file: string, head: ExportHead): Promise<E
 }
 
 /** Replaces the journal in one step, so that a crash leaves the old one or the new one. */
-export async function writeExportPoint(file: string, head: ExportHead, point: ExportPoint): Promise<void> {
-  const path = journalPath(file)
-  await writeFile(`${path}.new`, `${JSON.stringify({ ...head, point })}\n`)
-  await rename(`${path}.new`, path)
+export function writeExportPoint(file: string, head: ExportHead, point: ExportPoint): void {
+  replacePrivateSync(journalPath(file), `${JSON.stringify({ ...head, point })}\n`)
 }
 
 export async function removeJournal(file: string): Promise<void> {

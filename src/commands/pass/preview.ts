@@ -1,8 +1,8 @@
-import { writeFile } from 'node:fs/promises'
 import { Flags } from '@oclif/core'
 import { ClientCommand } from '../../cli/client-command.ts'
 import { UsageError } from '../../cli/errors.ts'
 import { getPassId, passArgs, passFlags } from '../../cli/pass-argument.ts'
+import { writePrivate } from '../../files/private-file.ts'
 
 export default class PassPreview extends ClientCommand {
   static override summary = 'Show what each platform would be given of a pass.'
@@ -39,7 +39,7 @@ export default class PassPreview extends ClientCommand {
       const query = out ? ({ platform: 'apple', format: 'pkpass' } as const) : ({ platform, format: 'html' } as const)
       const file = await client.passes.preview({ params, query })
       if (!(file instanceof Uint8Array)) throw new TypeError('The server answered no file')
-      await writeFile(path, file)
+      await writePrivate(path, file)
       this.log(`Wrote ${path} (${file.length} bytes).`)
       return { id: params.id, file: path, bytes: file.length }
     }

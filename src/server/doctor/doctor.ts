@@ -3,6 +3,7 @@ import { checkApple, type PushOptions } from './apple.ts'
 import type { Check } from './check.ts'
 import { checkConfiguration } from './configuration.ts'
 import { checkDatabase, openExisting } from './database.ts'
+import { checkFiles } from './files.ts'
 import { checkGoogle, type GoogleOptions } from './google.ts'
 import { checkPublicUrl } from './public-url.ts'
 import { checkServerKey } from './server-key.ts'
@@ -27,6 +28,7 @@ export async function diagnose({ config, clock = () => new Date(), apns, google 
       ...(await checkConfiguration(config)),
       ...checks,
       ...(await checkServerKey(config, usable)),
+      ...(await checkFiles(config)),
       ...(await checkApple(config, clock(), apns)),
       ...(await checkGoogle(config, google)),
       ...publicUrl.checks,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { link, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { link, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makePrivateFolder, writePrivate } from '../../files/private-file.ts'
 
 /** Says who plays a platform. A file that appears whole, and whose number only grows. */
 export interface Claim {
@@ -43,13 +44,13 @@ export function createClaims(folder: string, name: string): Claims {
 
   return {
     async find() {
-      await mkdir(folder, { recursive: true, mode: 0o700 })
+      makePrivateFolder(folder)
       return find()
     },
     async claim(before, { id, pid, url }) {
       const number = (before?.number ?? 0) + 1
       const draft = `${fileOf(number)}.${randomUUID()}`
-      await writeFile(draft, JSON.stringify({ id, pid, url }), { mode: 0o600, flush: true })
+      await writePrivate(draft, JSON.stringify({ id, pid, url }))
       try {
         await link(draft, fileOf(number))
       } catch (error) {

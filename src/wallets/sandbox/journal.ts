@@ -1,5 +1,6 @@
-import { closeSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync, writeSync } from 'node:fs'
+import { closeSync, readFileSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { makePrivateFolder, openPrivateSync, replacePrivateSync } from '../../files/private-file.ts'
 
 /** What a stand-in must still know after a restart: one JSON value a line, each written before it is acknowledged. */
 export interface Journal<Entry> {
@@ -16,11 +17,9 @@ export function openJournal<Entry>(path: string | undefined, condense: (entries:
     condense([])
     return { append: () => undefined, close: () => undefined }
   }
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  const draft = `${path}.${process.pid}`
-  writeFileSync(draft, condense(readEntries<Entry>(path)).map(toLine).join(''), { mode: 0o600 })
-  renameSync(draft, path)
-  const file = openSync(path, 'a', 0o600)
+  makePrivateFolder(dirname(path))
+  replacePrivateSync(path, condense(readEntries<Entry>(path)).map(toLine).join(''))
+  const file = openPrivateSync(path, 'a')
   return {
     append: (entry) => {
       writeSync(file, toLine(entry))

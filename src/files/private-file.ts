@@ -1,0 +1,69 @@
+import { randomUUID } from 'node:crypto'
+import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { dirname } from 'node:path'
+
+/**
+ * Files that nobody but their owner reads (0600, in folders of 0700): tokens, keys, links and the names of holders stand in
+ * them. They are made so, since a mode that is set afterwards comes too late for whoever waits for the file. A file that
+ * is there already keeps its mode: its owner chose it.
+ */
+const FILE_MODE = 0o600
+const FOLDER_MODE = 0o700
+
+/** `w` empties a file that is there, `wx` refuses it. */
+export function openPrivate(path: string, flags: 'w' | 'wx'): Promise<FileHandle> {
+  return open(path, flags, FILE_MODE)
+}
+
+export function openPrivateSync(path: string, flags: 'w' | 'wx' | 'a' | 'ax'): number {
+  return openSync(path, flags, FILE_MODE)
+}
+
+/** Writes a file as a whole, to the disk. */
+export async function writePrivate(path: string, content: string | Uint8Array): Promise<void> {
+  const file = await openPrivate(path, 'w')
+  try {
+    await file.writeFile(content)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+/** Replaces a file as a whole, so that a crash leaves the old one or the new one. */
+export function replacePrivateSync(path: string, text: string): void {
+  const draft = `${path}.${randomUUID()}`
+  const file = openPrivateSync(draft, 'wx')
+  try {
+    const bytes = Buffer.from(text)
+    for (let written = 0; written < bytes.length; ) written += writeSync(file, bytes, written)
+    fsyncSync(file)
+    renameSync(draft, path)
+  } catch (error) {
+    rmSync(draft, { force: true })
+    throw error
+  } finally {
+    closeSync(file)
+  }
+  syncFolder(dirname(path))
+}
+
+export function makePrivateFolder(path: string): void {
+  mkdirSync(path, { recursive: true, mode: FOLDER_MODE })
+}
+
+/** A new name is safe only once its folder is on the disk, too. */
+export function syncFolder(path: string): void {
+  const folder = openSync(path, 'r')
+  try {
+    fsyncSync(folder)
+  } finally {
+    closeSync(folder)
+  }
+}
+
+/** True where other users of the machine may read or change it; on Windows the mode of a file says nothing of that. */
+export function isOpenToOthers(path: string): boolean {
+  return process.platform !== 'win32' && (statSync(path).mode & 0o077) !== 0
+}

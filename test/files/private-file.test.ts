@@ -1,0 +1,45 @@
+import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, expect, test } from 'vitest'
+import * as files from '../../src/files/private-file.ts'
+import { openDatabase } from '../../src/storage/database.ts'
+import { migrate } from '../../src/storage/migrate.ts'
+import { temporaryFolder } from '../support/databases.ts'
+
+beforeAll(() => {
+  const umask = process.umask(0)
+  return () => void process.umask(umask)
+})
+
+const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
+
+const makers: [string, (path: string) => unknown, string][] = [
+  ['openPrivate', async (path) => (await files.openPrivate(path, 'w')).close(), '600'],
+  ['openPrivateSync', (path) => files.openPrivateSync(path, 'a'), '600'],
+  ['writePrivate', (path) => files.writePrivate(path, 'text'), '600'],
+  ['replacePrivateSync', (path) => files.replacePrivateSync(path, 'text'), '600'],
+  ['makePrivateFolder', (path) => files.makePrivateFolder(path), '700'],
+]
+test.each(makers)('%s makes what nobody else reads, under a umask that forbids nothing', async (_, make, mode) => {
+  const path = join(temporaryFolder(), 'new')
+  await make(path)
+  expect(modeOf(path)).toBe(mode)
+  expect(files.isOpenToOthers(path)).toBe(false)
+})
+
+test('a file of the user keeps the mode that it has', async () => {
+  const path = join(temporaryFolder(), 'theirs')
+  writeFileSync(path, 'before')
+  chmodSync(path, 0o644)
+  await files.writePrivate(path, 'after')
+  expect([modeOf(path), readFileSync(path, 'utf8')]).toEqual(['644', 'after'])
+  expect(files.isOpenToOthers(path)).toBe(true)
+})
+
+test('a SQLite database and the files beside it are private from the first', async () => {
+  const path = join(temporaryFolder(), 'passes.db')
+  const database = openDatabase(`sqlite:${path}`)
+  await migrate(database)
+  expect([path, `${path}-wal`, `${path}-shm`].map(modeOf)).toEqual(['600', '600', '600'])
+  await database.close()
+})
