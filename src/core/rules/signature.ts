@@ -96,9 +96,16 @@ function outsideWindow(age: number, toleranceSeconds: number): Refusal {
 /** Bodies beyond this are never sent, and not worth the work of an explanation. */
 const MAX_EXPLAINED_BYTES = 256 * 1024
 
+/** A pattern would look at each run of newlines once for each of its newlines. */
+function withoutNewlines(text: string): string {
+  let end = text.length
+  while (end > 0 && '\r\n'.includes(text[end - 1]!)) end -= 1
+  return text.slice(0, end)
+}
+
 /** What frameworks and files do to a body, and how each is undone. */
 const changes: readonly { what: string; undo: (body: Buffer) => string | Uint8Array | undefined }[] = [
-  { what: 'a newline was added at its end', undo: (body) => body.toString().replace(/[\r\n]+$/, '') },
+  { what: 'a newline was added at its end', undo: (body) => withoutNewlines(body.toString()) },
   { what: 'a byte order mark was put before it', undo: (body) => body.toString().replace(/^\uFEFF/, '') },
   { what: 'its JSON was parsed and serialised again', undo: (body) => JSON.stringify(parseJson(body)) },
   { what: 'it was put into a JSON string', undo: (body) => textIn(parseJson(body)) },

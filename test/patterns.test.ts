@@ -1,0 +1,169 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import ts from 'typescript'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { Definition } from '../src/core/contract/definition.ts'
+import { openApiDocument } from '../src/core/openapi.ts'
+import { findLossyNumbers } from '../src/core/rules/json-numbers.ts'
+import { fill, literalPart } from '../src/core/rules/placeholder.ts'
+import { compileVariables, formatPatterns, variablesSchema } from '../src/core/rules/variables.ts'
+
+interface Verdict {
+  status: 'safe' | 'vulnerable' | 'unknown'
+  complexity?: { type: string }
+  error?: { kind: string }
+}
+
+/** The build of the checker that is plain JavaScript, so that it says the same everywhere. */
+const { checkSync } = createRequire(import.meta.url)('recheck/lib/browser.js') as {
+  checkSync: (source: string, flags: string, options: object) => Verdict
+}
+
+/** Patterns that see no text of strangers, or none that is long, by the reason. */
+const exempt: Record<string, readonly string[]> = {
+  'what the user types for himself': [
+    '/(\\d+)\\s*([smhd])/gi',
+    '/^(\\s*--[\\w-]+)=.* cannot also be/gm',
+    '/^The following errors? occurred:\\s+/',
+    '/^\\uFEFF?[\\r\\n]*(?:"[^"]*"|[^"\\r\\n])+?(\\r\\n|\\n|\\r(?=[\\s\\S]))/',
+  ],
+  'what the operator configures': ['/\\/+$/', '/:\\/\\/([^:@/]+):[^@]*@/'],
+  'what the demo or the emulators made themselves': [
+    '/^https:\\/\\/pay\\.google\\.com\\/gp\\/v\\/save\\/(.+)$/',
+    '/^\\/walletobjects\\/v1\\/([a-zA-Z]+)(Class|Object)(?:\\/([^/]+))?(?:\\/(addMessage))?$/',
+  ],
+  'a header of a bounded length': ['/^[ \\t]+|[ \\t]+$/g'],
+}
+
+function* regexLiterals(): Generator<{ source: string; flags: string; literal: string; file: string }> {
+  const files = execFileSync('git', ['ls-files', 'src/*.ts', 'src/*.tsx']).toString().trim().split('\n')
+  for (const file of files) {
+    const root = ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest, false)
+    const literals: string[] = []
+    const visit = (node: ts.Node) => {
+      if (ts.isRegularExpressionLiteral(node)) literals.push(node.text)
+      ts.forEachChild(node, visit)
+    }
+    visit(root)
+    for (const literal of literals) {
+      const end = literal.lastIndexOf('/')
+      yield { source: literal.slice(1, end), flags: literal.slice(end + 1), literal, file }
+    }
+  }
+}
+
+/** Every pattern anywhere inside a JSON Schema. */
+function* publishedPatterns(schema: unknown): Generator<string> {
+  if (schema === null || typeof schema !== 'object') return
+  for (const [key, value] of Object.entries(schema)) {
+    if (key === 'pattern' && typeof value === 'string') yield value
+    else yield* publishedPatterns(value)
+  }
+}
+
+const DATE = z.regexes.date.source.slice(1, -1)
+
+/**
+ * The parts of a pattern that the checker can judge: looking ahead from one place costs what it reads there, so each look is
+ * judged by itself, and a date has no repetitions that could take time.
+ */
+function partsOf(source: string): string[] {
+  const looks: string[] = []
+  const rest = source
+    .replaceAll(DATE, '[0-9][0-9-]{9}')
+    .replaceAll(/\(\?[=!]((?:[^()\\]|\\.)*)\)/g, (_, look: string) => {
+      looks.push(`^(?:${look})`)
+      return ''
+    })
+  return [rest, ...looks]
+}
+
+/**
+ * A bounded repetition of one class is no worse than an unbounded one, which the checker judges in a moment where it would
+ * unroll the other.
+ */
+function unbounded(source: string): string {
+  return source.replaceAll(/\{(\d+)(?:,(\d*))?\}/g, (whole, least: string, most: string | undefined) => {
+    if (Number(most || least) < 8) return whole
+    return Number(least) > 0 ? '+' : '*'
+  })
+}
+
+/** Where nothing is repeated without end, a match takes so many steps at most, whatever it reads. */
+function isBounded(source: string): boolean {
+  const plain = source.replaceAll(/\\./g, 'x').replaceAll(/\[[^\]]*\]/g, 'x')
+  return !/[*+]|\{\d+,\}/.test(plain)
+}
+
+function verdictOf(source: string, flags: string): string {
+  for (const part of partsOf(source).filter((one) => !isBounded(one))) {
+    const { status, complexity, error } = checkSync(unbounded(part), flags, { checker: 'automaton', timeout: 20_000 })
+    if (status !== 'safe') return `${status}: ${complexity?.type ?? error?.kind}`
+  }
+  return 'safe'
+}
+
+test('every regular expression takes time in proportion to what it reads', () => {
+  const judged = new Map<string, string>()
+  const skipped = new Set(Object.values(exempt).flat())
+  const seen = new Set<string>()
+  for (const { source, flags, literal, file } of regexLiterals()) {
+    seen.add(literal)
+    if (judged.has(literal) || skipped.has(literal)) continue
+    judged.set(literal, verdictOf(source, flags))
+    expect(`${file} ${literal} ${judged.get(literal)}`).toBe(`${file} ${literal} safe`)
+  }
+  expect([...skipped].filter((literal) => !seen.has(literal))).toEqual([])
+}, 300_000)
+
+const everything = Definition.parse({
+  variables: ['until', 'start', 'uses', 'minutes', 'hours', 'zone'].map((name) => ({ name, label: name })),
+  design: { organizationName: 'O', description: 'D' },
+  expiresAt: '{{until}}',
+  redemption: {
+    windows: [{ start: '{{start}}', end: '{{pass.expiresAt}}', maxUses: '{{uses}}' }],
+    perPeriod: { unit: 'day', count: '{{uses}}', timezone: '{{zone}}' },
+    minIntervalMinutes: '{{minutes}}',
+    activation: { basis: 'firstScan', validForHours: '{{hours}}' },
+  },
+})
+
+test('so does every pattern that a schema publishes', () => {
+  const schemas = [openApiDocument(), variablesSchema(everything), variablesSchema({ ...everything, redemption: {} })]
+  const patterns = new Set(schemas.flatMap((schema) => [...publishedPatterns(schema)]))
+  for (const { pattern } of Object.values(formatPatterns)) patterns.add(pattern)
+  expect(patterns.size).toBeGreaterThan(10)
+  for (const pattern of patterns) expect(`${pattern} ${verdictOf(pattern, 'u')}`).toBe(`${pattern} safe`)
+}, 300_000)
+
+const expiry = compileVariables({ ...everything, redemption: {} })
+
+const checkOf = (format: 'url' | 'email' | 'date-time') => {
+  const check = compileVariables({ variables: [{ name: 'v', label: 'V', required: true, format }] })
+  return (v: string) => check({ v })
+}
+
+test.each<[string, (text: string) => unknown, (length: number) => string]>([
+  ['an address', checkOf('url'), (n) => `http://${'a'.repeat(n)} `],
+  ['a mail address', checkOf('email'), (n) => `${'a.'.repeat(n / 2)}@`],
+  ['a date-time', checkOf('date-time'), (n) => `2027-05-31T19:30:00.${'0'.repeat(n)}`],
+  ['an expiry', (until) => expiry({ until }), (n) => `${' '.repeat(n)}x`],
+  ['a placeholder left open', (text) => fill(text, new Map()), (n) => `{{a${' '.repeat(n)}`],
+  ['many of them', (text) => literalPart(text), (n) => '{{a '.repeat(n / 4)],
+  ['digits', (text) => [...findLossyNumbers(text)], (n) => `[${'1.'.repeat(n / 2)}`],
+])('twice as much of %s takes about twice as long', (_, work, make) => {
+  const fastest = (length: number) => {
+    const text = make(length)
+    const times = Array.from({ length: 5 }, () => {
+      const began = performance.now()
+      work(text)
+      return performance.now() - began
+    })
+    return Math.min(...times)
+  }
+  fastest(50_000)
+  // A quadratic pattern takes four times as long; the millisecond is for what takes none.
+  expect(fastest(400_000)).toBeLessThan(fastest(200_000) * 3 + 1)
+})
