@@ -31,6 +31,7 @@ const server = await startServer({
     },
     ...{
       rateLimit: 0,
+      maxConnections: 1_000,
       rateBurst: 0,
       linkTtlDays: 400,
       retention: { deliveriesDays: 30, auditDays: 365 },

@@ -22,6 +22,7 @@ export function serverConfig(flags: Interfaces.InferredFlags<typeof serveFlags>)
     previousServerKeys: flags['previous-server-keys'].split(',').filter((key) => key.trim() !== ''),
     rateLimit: flags['rate-limit'],
     rateBurst: flags['rate-burst'],
+    maxConnections: flags['max-connections'],
     linkTtlDays: flags['link-ttl'],
     retention: { deliveriesDays: flags['retain-deliveries'], auditDays: flags['retain-audit'] },
     allowInsecureWebhooks: flags['allow-insecure-webhooks'],

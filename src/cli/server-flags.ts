@@ -137,6 +137,14 @@ export const serveFlags = {
     min: 0,
     helpGroup: 'LIMITS',
   }),
+  'max-connections': Flags.integer({
+    summary: 'Connections at once; more are closed as they come. Without trusted proxies one address has half of them.',
+    env: 'PASSES_MAX_CONNECTIONS',
+    default: 5_000,
+    min: 10,
+    max: 1_000_000,
+    helpGroup: 'LIMITS',
+  }),
   'link-ttl': Flags.integer({
     summary: 'Days that hosted links of a pass without an expiry live.',
     env: 'PASSES_LINK_TTL',

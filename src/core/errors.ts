@@ -19,9 +19,12 @@ export const errorTable = {
     400,
     'The request does not fit its schema; details.issues lists the first 100 problems, details.omittedIssues counts the rest.',
   ],
-  INVALID_INPUT: [400, 'The body is too large (413), of the wrong content type (415), or not what it claims to be.'],
+  INVALID_INPUT: [
+    400,
+    'The body is too large (413), of another content type, charset or encoding (415), or not what it claims to be.',
+  ],
   MISSING_REQUIRED_FIELD: [400, 'At least one field must be given.'],
-  INVALID_FORMAT: [400, 'The body is not well-formed JSON.'],
+  INVALID_FORMAT: [400, 'The body is not well-formed JSON in UTF-8.'],
   SYSTEM_VARIABLE_READONLY: [400, 'A variable name with a dot belongs to the system and cannot be written.'],
   NOT_FOUND: [404, 'There is no such project, scan, delivery, image or route.'],
   PASS_NOT_FOUND: [404, 'There is no such pass.'],
@@ -56,10 +59,13 @@ export const errorTable = {
   TOKEN_SIGNATURE_INVALID: [401, 'Reserved.'],
   TOKEN_CLOCK_SKEW: [401, 'Reserved.'],
   RATE_LIMITED: [429, 'Too many requests; Retry-After says when to go on.'],
-  TOO_MANY_REQUESTS: [429, 'The workspace has too many requests in flight at once; Retry-After says when to go on.'],
+  TOO_MANY_REQUESTS: [
+    429,
+    'The workspace has too many requests or bodies in flight at once; Retry-After says when to go on.',
+  ],
   PASS_NOTIFICATION_RATE_LIMITED: [429, 'More than 3 google notifications for the pass in 24 hours.'],
   INTERNAL_ERROR: [500, 'Something unforeseen; quote the correlation id.'],
-  SERVICE_UNAVAILABLE: [503, 'The database is busy or the server is shutting down; Retry-After says when to go on.'],
+  SERVICE_UNAVAILABLE: [503, 'The database or the server is busy, or shutting down; Retry-After says when to go on.'],
   JOB_FAILED: [500, 'Reserved.'],
 } as const satisfies Record<string, readonly [status: number, meaning: string]>
 
@@ -93,6 +99,8 @@ export interface ProblemOptions {
   /** Only for INVALID_INPUT, which stands for 400, 413 and 415. */
   status?: number
   headers?: Record<string, string>
+  /** What the log is told beside it, and the caller is not. */
+  forLog?: Record<string, unknown>
   cause?: unknown
 }
 
@@ -103,6 +111,7 @@ export class Problem extends Error {
   readonly status: number
   readonly details: Record<string, unknown>
   readonly headers: Record<string, string>
+  readonly forLog: Record<string, unknown>
 
   constructor(code: ErrorCode, options: ProblemOptions = {}) {
     super(options.message ?? errorTable[code][1], { cause: options.cause })
@@ -110,6 +119,7 @@ export class Problem extends Error {
     this.status = options.status ?? errorTable[code][0]
     this.details = options.details ?? {}
     this.headers = options.headers ?? {}
+    this.forLog = options.forLog ?? {}
   }
 }
 

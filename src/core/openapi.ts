@@ -5,7 +5,7 @@ import { Pass, PassCreate } from './contract/passes.ts'
 import { ErrorBody, ErrorBodyWithoutCode, type ErrorCode, errorTable } from './errors.ts'
 import { examples } from './openapi-examples.ts'
 import { DESCRIPTION, tags } from './openapi-text.ts'
-import type { Route } from './route.ts'
+import { maxBodyBytesOf, type Route } from './route.ts'
 
 /** The description of the interface (OpenAPI 3.1), made from the contract that the server enforces. */
 export function openApiDocument() {
@@ -103,16 +103,22 @@ function parameters(schema: z.ZodObject | undefined, where: 'path' | 'query' | '
   })
 }
 
-function requestBody({ body, rawBody }: Route, example: unknown) {
+const MIB = 1024 * 1024
+
+function requestBody(route: Route, example: unknown) {
+  const { body, rawBody } = route
+  const size = maxBodyBytesOf(route)
+  const description = `At most ${size / MIB} MiB.`
   if (rawBody) {
-    return {
-      requestBody: { required: true, content: Object.fromEntries(rawBody.contentTypes.map((type) => [type, {}])) },
-    }
+    const content = Object.fromEntries(rawBody.contentTypes.map((type) => [type, {}]))
+    return { requestBody: { description, 'x-max-bytes': size, required: true, content } }
   }
   if (!body) return {}
   const required = !body.safeParse(undefined).success
   const content = { schema: toSchema(body, 'input'), ...(example !== undefined && { example }) }
-  return { requestBody: { required, content: { 'application/json': content } } }
+  return {
+    requestBody: { description, 'x-max-bytes': size, required, content: { 'application/json': content } },
+  }
 }
 
 const CORRELATION = { 'X-Correlation-Id': { $ref: '#/components/headers/CorrelationId' } }

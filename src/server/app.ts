@@ -1,5 +1,5 @@
-import { H3, type H3Event } from 'h3'
-import { Problem } from '../core/errors.ts'
+import { H3, type H3Event, onDispose } from 'h3'
+import { invalid, Problem } from '../core/errors.ts'
 import type { Route } from '../core/route.ts'
 import { mountAppleService } from './apple-service/apple-service.ts'
 import { addressKey, clientAddress } from './client-address.ts'
@@ -7,10 +7,12 @@ import type { Services } from './context.ts'
 import type { Cursors } from './cursors.ts'
 import { countRefusal } from './metrics/count.ts'
 import { createAuthenticate } from './middleware/authenticate.ts'
+import { createBodyRoom } from './middleware/body-room.ts'
 import { correlationIdOf } from './middleware/correlation.ts'
-import { createObserve } from './middleware/observe.ts'
+import { callerOf, createObserve, routeOf } from './middleware/observe.ts'
 import { logProblem, problemResponse, toProblem } from './middleware/problems.ts'
-import type { Limit, Limits } from './middleware/rate-limit.ts'
+import { PUBLIC_ANSWER_MS } from './middleware/public-gate.ts'
+import type { AddressLimit, Limit, Limits } from './middleware/rate-limit.ts'
 import { mountContract } from './mount.ts'
 import { mountGoogleCallbacks } from './pages/google-callbacks.ts'
 import { pageResponse } from './pages/html.ts'
@@ -20,6 +22,7 @@ import { mountPublic } from './pages/public.ts'
 import type { Providers } from './providers.ts'
 import type { Readiness } from './readiness.ts'
 import { handlers } from './resources/handlers.ts'
+import { createSecurityLog, type SecurityLog, securityEventOf } from './security-log.ts'
 
 export interface AppOptions {
   services: Services
@@ -29,6 +32,8 @@ export interface AppOptions {
   cursors: Cursors
   limits: Limits
   trustedProxies: number
+  /** One of its own by default. */
+  security?: SecurityLog
 }
 
 const linkPath = '/l/:token'
@@ -37,12 +42,22 @@ const linkPath = '/l/:token'
 const sandboxPath = '/sandbox'
 
 /** The whole HTTP side of the server. */
-export function createApp({ services, providers, readiness, cursors, limits, trustedProxies }: AppOptions): H3 {
-  const observe = createObserve(services)
+export function createApp(options: AppOptions): H3 {
+  const { services, providers, readiness, cursors, limits, trustedProxies } = options
+  const { security = createSecurityLog(services.log) } = options
+  const addressOf = (event: H3Event) => clientAddress(event, trustedProxies)
+  const observe = createObserve(services, addressOf)
   const app = new H3({
     silent: true,
-    onRequest: observe.onRequest,
-    onError: (error, event) => answerProblem(toProblem(error), event, services),
+    onRequest: (event) => {
+      observe.onRequest(event)
+      requireOneHost(event)
+    },
+    onError: (error, event) => {
+      const problem = toProblem(error)
+      noteRefusal(security, problem, event, addressOf(event))
+      return answerProblem(problem, event, services)
+    },
     onResponse: (response, event) => {
       if (!response.headers.has('x-correlation-id')) {
         response.headers.set('x-correlation-id', correlationIdOf(event))
@@ -52,9 +67,18 @@ export function createApp({ services, providers, readiness, cursors, limits, tru
     },
   })
   const { rateLimited } = services.metrics
-  const limitByAddress = counted(limits.address, () => rateLimited.inc({ limit: 'address' }))
-  const limitAddress = (event: H3Event) => limitByAddress(addressKey(clientAddress(event, trustedProxies)))
+  const limitBy = (name: AddressLimit) => {
+    const limit = counted(limits.byAddress[name], () => rateLimited.inc({ limit: 'address' }))
+    return (event: H3Event, cost?: number) => limit(addressKey(addressOf(event)), cost)
+  }
+  const limitAddress = limitBy('address')
+  const limitFiles = limitBy('files')
 
+  app.use(
+    limitPublic({ health: limitBy('health'), wallets: limitBy('wallets'), files: limitFiles }, (event) =>
+      limits.publicGate.enter(addressKey(addressOf(event))),
+    ),
+  )
   mountContract(app, {
     services,
     handlers,
@@ -62,12 +86,13 @@ export function createApp({ services, providers, readiness, cursors, limits, tru
     authenticate: createAuthenticate(services.store, services.log),
     limitToken: counted(limits.token, () => rateLimited.inc({ limit: 'token' })),
     limitAddress,
+    bodyRoom: createBodyRoom(),
   })
   app.get(linkPath, async (event) => {
     limitAddress(event)
     return openLink(event, services)
   })
-  mountPublic(app, services, readiness)
+  mountPublic(app, { services, readiness, limitFiles })
   // Phones come in bursts: only what is refused counts against an address.
   mountAppleService(app, services, limitAddress)
   if (providers?.callbacks) mountGoogleCallbacks(app, services, providers.callbacks, limitAddress)
@@ -78,17 +103,75 @@ export function createApp({ services, providers, readiness, cursors, limits, tru
   app.use((event) => {
     if (event.url.pathname.length > 1 && event.url.pathname.endsWith('/')) throw noRoute()
   })
-  app.all('/**', () => {
+  app.all('/**', (event) => {
+    limitAddress(event)
     throw noRoute()
   })
   return app
 }
 
+/**
+ * Two hosts mean two things to two servers on the way: Node keeps the first and drops the others (RFC 9112, 3.2). That
+ * HTTP/1.1 names one at all is seen to by Node.
+ */
+function requireOneHost(event: H3Event): void {
+  const names = event.runtime?.node?.req.rawHeaders.filter((_, index) => index % 2 === 0) ?? []
+  if (names.filter((name) => name.toLowerCase() === 'host').length > 1) {
+    throw invalid([{ path: ['host'], message: 'Must be sent once' }])
+  }
+}
+
+/**
+ * What stands before everything that is not of the contract, and so needs no token: a limit for each address, and so
+ * much at once that it takes nothing from who has one. A new route is limited because it is there.
+ */
+function limitPublic(
+  limits: Record<'health' | 'wallets' | 'files', (event: H3Event) => void>,
+  enter: (event: H3Event) => Promise<() => void>,
+): (event: H3Event, next: () => unknown) => unknown {
+  return async (event, next) => {
+    const { pathname } = event.url
+    if (pathname.startsWith('/v1/')) return next()
+    // A balancer that hears nothing takes the server for dead.
+    if (pathname === '/healthz' || pathname === '/readyz') {
+      limits.health(event)
+      return next()
+    }
+    if (/^\/(apple|google)\//.test(pathname)) limits.wallets(event)
+    else limits.files(event)
+    const leave = await enter(event)
+    const deadline = setTimeout(() => event.runtime?.node?.res?.destroy(), PUBLIC_ANSWER_MS).unref()
+    onDispose(event, () => {
+      clearTimeout(deadline)
+      leave()
+    })
+    return next()
+  }
+}
+
+/** Tells the operator of who was turned away, and from where. */
+function noteRefusal(security: SecurityLog, problem: Problem, event: H3Event, address: string): void {
+  const what = securityEventOf(problem)
+  if (!what) return
+  const { security: _, ...facts } = problem.forLog
+  const { scope, role, reason, limit } = problem.details
+  security.note(what, {
+    address,
+    code: problem.code,
+    correlationId: correlationIdOf(event),
+    method: event.req.method,
+    route: routeOf(event),
+    ...{ scope, role, reason, limit },
+    ...facts,
+    ...callerOf(event),
+  })
+}
+
 /** Tells of each refusal. */
 function counted(limit: Limit, onRefusal: () => void): Limit {
-  return (key) => {
+  return (key, cost) => {
     try {
-      limit(key)
+      limit(key, cost)
     } catch (error) {
       onRefusal()
       throw error

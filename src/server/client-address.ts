@@ -3,13 +3,20 @@ import ipaddr from 'ipaddr.js'
 
 /**
  * The address of whoever asks. X-Forwarded-For is believed only as far as configured proxies wrote it: each adds the
- * address that it saw at the right end, so the entry that many places from the right was written by ours.
+ * address that it saw at the right end, so the entry that many places from the right was written by ours. Some add the
+ * port; what is no address at all counts as that of the proxy.
  */
 export function clientAddress(event: H3Event, trustedProxies: number): string {
   const socketAddress = event.req.ip ?? 'unknown'
   if (trustedProxies === 0) return socketAddress
   const forwarded = (event.req.headers.get('x-forwarded-for') ?? '').split(',').map((part) => part.trim())
-  return forwarded.at(-trustedProxies) || socketAddress
+  const address = withoutPort(forwarded.at(-trustedProxies) ?? '')
+  return ipaddr.isValid(address) ? address : socketAddress
+}
+
+/** `192.0.2.7:4711` and `[2001:db8::7]:4711`, as some proxies write them, without the port. */
+function withoutPort(text: string): string {
+  return /^\[(.+)\](?::\d+)?$/.exec(text)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(text)?.[1] ?? text
 }
 
 /**

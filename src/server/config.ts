@@ -28,6 +28,8 @@ export interface Config {
   /** Requests a second for each token; 0 turns the limit off. */
   rateLimit: number
   rateBurst: number
+  /** Connections that are open at once. */
+  maxConnections: number
   /** Days that hosted links of a pass without an expiry live. */
   linkTtlDays: number
   retention: RetentionDays

@@ -3,6 +3,7 @@ import type { RequestListener, Server } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { type Listener as Listhen, listen } from 'listhen'
 import type { Config } from './config.ts'
+import { type ConnectionsOptions, createConnections } from './connections.ts'
 import { ListenError } from './listen-error.ts'
 
 /** Where requests come in. */
@@ -12,10 +13,6 @@ export interface Listener {
   /** No new connections; what is in flight is answered first. */
   close(): Promise<void>
 }
-
-/** Sockets that send their headers more slowly are closed. */
-const HEADERS_TIMEOUT_MS = 10_000
-const CHECK_EVERY_MS = 500
 
 /** Who is answered before the whole request was sent has so long to read it. */
 const LINGER_MS = 1_000
@@ -27,13 +24,15 @@ export async function startListener(
   hostname: string,
   port: number,
   handler: (...args: Parameters<RequestListener>) => unknown,
+  options: ConnectionsOptions,
 ): Promise<Listener> {
   let isDraining = false
-  const respond = (...[request, response]: Parameters<RequestListener>) => {
+  const connections = createConnections(options)
+  const respond = connections.oneAtATime((request, response) => {
     if (isDraining) response.setHeader('connection', 'close')
     outliveBody(request, response)
     return handler(request, response)
-  }
+  })
   const listener = await listen(respond as Parameters<typeof listen>[0], {
     hostname,
     port,
@@ -48,7 +47,7 @@ export async function startListener(
     await listener.close()
     throw new ListenError({ host: hostname, port }, { code: 'EADDRINUSE' }, '--port or --host')
   }
-  closeSlowSockets(listener.server as Server)
+  connections.watch(listener.server as Server)
   return {
     drain() {
       isDraining = true
@@ -72,16 +71,6 @@ function outliveBody(...[request, response]: Parameters<RequestListener>): void 
       setTimeout(() => socket.destroy(), LINGER_MS)
     }
   })
-}
-
-/**
- * Node looks each 30 s for headers that take too long. How often is an option of createServer that listhen does not pass
- * on, and that is read when a server begins to listen.
- */
-function closeSlowSockets(server: Server): void {
-  server.headersTimeout = HEADERS_TIMEOUT_MS
-  Object.assign(server, { connectionsCheckingInterval: CHECK_EVERY_MS })
-  server.emit('listening')
 }
 
 /** A client that is still sending its request after a while is cut off. */

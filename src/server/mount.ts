@@ -1,19 +1,21 @@
-import { assertBodySize, type H3, type H3Event, HTTPResponse } from 'h3'
+import { type H3, type H3Event, HTTPResponse } from 'h3'
 import type { z } from 'zod'
 import { contract } from '../core/contract/contract.ts'
 import { type Issue, invalid, listIssues, Problem } from '../core/errors.ts'
 import { parseAs } from '../core/issues.ts'
-import type { Route, RouteInput, RouteReply } from '../core/route.ts'
+import { maxBodyBytesOf, type Route, type RouteInput, type RouteReply } from '../core/route.ts'
 import { findLossyNumbers } from '../core/rules/json-numbers.ts'
 import { acceptsGzip, compress } from './compress.ts'
 import type { RequestContext, Services } from './context.ts'
 import type { Cursors, RequestedList } from './cursors.ts'
 import { createTakeQueue, type TakeQueue } from './limits.ts'
 import { type Authenticate, authorize } from './middleware/authenticate.ts'
+import type { BodyRoom } from './middleware/body-room.ts'
 import { correlationIdOf } from './middleware/correlation.ts'
 import { createInFlight, type InFlight } from './middleware/in-flight.ts'
 import { noteCaller } from './middleware/observe.ts'
 import type { Limit } from './middleware/rate-limit.ts'
+import { decodeUtf8, type Reserve, readBody, requireContentType, requireSaneJson } from './request-body.ts'
 
 export type Handler<R extends Route> = (input: RouteInput<R>, context: RequestContext) => Promise<RouteReply<R>>
 
@@ -32,10 +34,8 @@ export interface MountOptions {
   limitToken: Limit
   /** Slows down whoever guesses tokens. */
   limitAddress: (event: H3Event) => void
+  bodyRoom: BodyRoom
 }
-
-const MAX_JSON_BYTES = 1024 * 1024
-const MAX_DEPTH = 64
 
 /** Puts every route of the contract on the app: parse, authorize, call, reply. */
 export function mountContract(app: H3, options: MountOptions): void {
@@ -69,14 +69,16 @@ async function serve(
   authorize(token, route)
   const { workspaceId } = token
   const leave = inFlight.enter(workspaceId, token.workspace.limits.requestsInFlight)
+  const place = options.bodyRoom.enter(workspaceId)
   try {
-    const input = await parseInput(event, route)
+    const input = await parseInput(event, route, place.reserve)
     const correlationId = correlationIdOf(event)
     const context = { ...services, workspaceId, token, correlationId, now, headers, inFlight, takeQueue }
     const list = { workspaceId, route, params: input.params }
     const reply = await handler(withPlainCursor(input, list, options.cursors) as RouteInput<Route>, context)
     return await toResponse(withSealedCursor(reply as Reply, list, options.cursors), route, headers)
   } finally {
+    place.leave()
     leave()
   }
 }
@@ -119,7 +121,7 @@ async function toResponse(reply: Reply, route: Route, asked: Headers): Promise<H
 }
 
 /** @throws Problem VALIDATION_ERROR with every problem of path, query and body at once */
-async function parseInput(event: H3Event, route: Route): Promise<Input> {
+async function parseInput(event: H3Event, route: Route, reserve: Reserve): Promise<Input> {
   const issues: Issue[] = []
   const parse = (
     schema: z.ZodType | undefined,
@@ -132,9 +134,7 @@ async function parseInput(event: H3Event, route: Route): Promise<Input> {
     if ('value' in parsed) return parsed.value
     for (const issue of parsed.issues) issues.push(asSent(issue))
   }
-  const body = route.rawBody
-    ? await readRawBody(event, route.rawBody)
-    : await readJsonBody(event, route.body !== undefined)
+  const body = route.rawBody ? await readRawBody(event, route, reserve) : await readJsonBody(event, route, reserve)
   const params = parse(route.params, event.context.params ?? {}, 'parameter')
   const given = queryOf(event, route)
   // A value that came alone is no list to who sent it.
@@ -161,41 +161,26 @@ function queryOf(event: H3Event, route: Route): Record<string, string | string[]
   return { ...query }
 }
 
-async function readJsonBody(event: H3Event, isExpected: boolean): Promise<unknown> {
-  await assertBodySize(event, MAX_JSON_BYTES)
-  const text = event.req.body ? await event.req.text() : ''
-  if (text === '') return undefined
-  if (!isExpected) {
+async function readJsonBody(event: H3Event, route: Route, reserve: Reserve): Promise<unknown> {
+  const bytes = await readBody(event, maxBodyBytesOf(route), reserve)
+  if (bytes.length === 0) return undefined
+  if (!route.body) {
     // Clients that always send JSON say so that they have nothing to say.
-    if (/^\s*\{\s*\}\s*$/.test(text)) return undefined
+    if (/^\s*\{\s*\}\s*$/.test(decodeUtf8(bytes))) return undefined
     throw invalid([{ path: [], message: 'This endpoint takes no body' }])
   }
   requireContentType(event, ['application/json'])
+  requireSaneJson(bytes)
+  const text = decodeUtf8(bytes)
   const value = parseJson(text)
-  if (isTooDeep(value)) {
-    throw new Problem('INVALID_FORMAT', { message: `The body is nested deeper than ${MAX_DEPTH} levels.` })
-  }
   const lossy = listIssues(findLossyNumbers(text))
   if (lossy.length > 0) throw invalid(lossy)
   return value
 }
 
-async function readRawBody(
-  event: H3Event,
-  { contentTypes, maxBytes }: NonNullable<Route['rawBody']>,
-): Promise<Uint8Array> {
-  requireContentType(event, contentTypes)
-  await assertBodySize(event, maxBytes)
-  return new Uint8Array(await event.req.arrayBuffer())
-}
-
-function requireContentType(event: H3Event, accepted: readonly string[]): void {
-  const given = event.req.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() ?? ''
-  if (accepted.includes(given)) return
-  throw new Problem('INVALID_INPUT', {
-    status: 415,
-    message: `The body must be ${accepted.join(' or ')}, and says it is ${given || 'nothing'}.`,
-  })
+async function readRawBody(event: H3Event, route: Route, reserve: Reserve): Promise<Uint8Array> {
+  requireContentType(event, route.rawBody!.contentTypes)
+  return readBody(event, maxBodyBytesOf(route), reserve)
 }
 
 function parseJson(text: string): unknown {
@@ -204,16 +189,6 @@ function parseJson(text: string): unknown {
   } catch (error) {
     throw new Problem('INVALID_FORMAT', { message: `The body is not well-formed JSON: ${(error as Error).message}` })
   }
-}
-
-/** Walks without recursion: deep nesting is exactly what would overflow the stack. */
-function isTooDeep(root: unknown): boolean {
-  let level = [root]
-  for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth > MAX_DEPTH) return true
-    level = level.flatMap((value) => (value !== null && typeof value === 'object' ? Object.values(value) : []))
-  }
-  return false
 }
 
 function toPattern(path: string): string {

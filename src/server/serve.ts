@@ -29,6 +29,7 @@ import { createOutbound } from './outbound.ts'
 import { startProviders } from './providers.ts'
 import { createReadiness } from './readiness.ts'
 import { startReplicas } from './replicas.ts'
+import { createSecurityLog } from './security-log.ts'
 import { loadServerKeys } from './server-key.ts'
 import { createFirstToken, endingTokens } from './tokens.ts'
 import { createWallets, loadIdentities } from './wallets.ts'
@@ -156,9 +157,15 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       const readiness = createReadiness({ database, isWorking, isStopping: () => stopping.signal.aborted })
       const limits = createLimits({ perSecond: config.rateLimit, burst: config.rateBurst })
       if (limits.buckets) closers.push(startReplicas(services, limits.buckets).stop)
-      const { trustedProxies } = config
-      const app = createApp({ services, providers, readiness, cursors: createCursors(keys), limits, trustedProxies })
-      listener = await startListener(config.host, port, toNodeHandler(app))
+      const security = createSecurityLog(log)
+      const { trustedProxies, maxConnections } = config
+      const cursors = createCursors(keys)
+      const app = createApp({ services, providers, readiness, cursors, limits, trustedProxies, security })
+      listener = await startListener(config.host, port, toNodeHandler(app), {
+        maxConnections,
+        isDirect: trustedProxies === 0,
+        onRefused: (reason, address) => security.note('connection refused', { address, reason }),
+      })
     }
     // Shown only once, so made only when nothing is left that could fail.
     const first = await createFirstToken(store, clock())

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { ErrorCode, errorTable } from '../../src/core/errors.ts'
 import { openApiDocument } from '../../src/core/openapi.ts'
 import { examples } from '../../src/core/openapi-examples.ts'
+import { maxBodyBytesOf } from '../../src/core/route.ts'
 import { allRoutes } from '../support/conformance.ts'
 
 interface Operation {
@@ -12,7 +13,12 @@ interface Operation {
   description: string
   security?: object[]
   parameters: { name: string; in: string; required: boolean; deprecated?: boolean; schema: object }[]
-  requestBody?: { required: boolean; content: Record<string, { schema?: object; example?: unknown }> }
+  requestBody?: {
+    description: string
+    'x-max-bytes': number
+    required: boolean
+    content: Record<string, { schema?: object; example?: unknown }>
+  }
   responses: Record<string, { description: string; content?: Record<string, { schema?: object }> }>
   'x-scope'?: string
 }
@@ -52,6 +58,7 @@ test.each(allRoutes)('$name is described whole', ({ name, route }) => {
     .map((parameter) => parameter.name)
   expect(inQuery.sort()).toEqual(Object.keys(route.query?.shape ?? {}).sort())
   expect(Boolean(operation.requestBody)).toBe(Boolean(route.body || route.rawBody))
+  if (operation.requestBody) expect(operation.requestBody['x-max-bytes']).toBe(maxBodyBytesOf(route))
   const successes = Object.keys(operation.responses).filter((status) => status < '300')
   expect(successes).toEqual(Object.keys(route.responses))
   for (const [status, response] of Object.entries(operation.responses)) {

@@ -69,6 +69,8 @@ test.each([
     400,
   ],
   ['no host', 'GET /healthz HTTP/1.1\r\n\r\n', 400],
+  ['two hosts', 'GET /healthz HTTP/1.1\r\nHost: x\r\nhost: y\r\n\r\n', 400],
+  ['one host twice', 'GET /healthz HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n', 400],
 ])('%s is refused, and the next request is answered', async (_, request, status) => {
   const socket = await open()
   const answered = once(socket, 'data')

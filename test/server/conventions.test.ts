@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { ErrorBody } from '../../src/core/errors.ts'
-import type { Route } from '../../src/core/route.ts'
+import { maxBodyBytesOf, type Route } from '../../src/core/route.ts'
 import { type TestWorkspace, targetOf, useApi } from '../support/api.ts'
 import { allRoutes, codeOf } from '../support/conformance.ts'
 import { dialects } from '../support/databases.ts'
@@ -10,7 +10,6 @@ const withIds = allRoutes.filter(({ route }) => route.params)
 const withJson = allRoutes.filter(({ route }) => route.body)
 const withoutJson = allRoutes.filter(({ route }) => !route.body && !route.rawBody && route.method !== 'GET')
 const withBody = allRoutes.filter(({ route }) => route.body || route.rawBody)
-const MIB = 1024 * 1024
 
 const paths = [...new Set(allRoutes.map(({ route }) => route.path))].map((path) => {
   const routes = allRoutes.map(({ route }) => route).filter((route) => route.path === path)
@@ -113,8 +112,38 @@ describe.each(dialects.slice(0, 1))('on %s', (dialect) => {
     expect(await refusal(route, targetOf(route, { params: { id } }), options)).toMatchObject({ status: 400 })
   })
 
+  test.each(withJson)('$name refuses bytes that are no UTF-8', async ({ route }) => {
+    for (const bytes of [[0xff], [0xc3], [0xed, 0xa0, 0x80], [0xc0, 0xaf]]) {
+      const body = Buffer.concat([Buffer.from('{"surprise":"'), Buffer.from(bytes), Buffer.from('"}')])
+      const answer = await refusal(route, targetOf(route, { params: { id } }), { body })
+      expect(answer, String(bytes)).toMatchObject({ status: 400, errorCode: codeOf(route, 'INVALID_FORMAT') })
+    }
+  })
+
+  test.each(withJson)('$name refuses another charset than UTF-8', async ({ route }) => {
+    for (const charset of ['iso-8859-1', '"windows-1252"', 'utf-16', 'UTF-7']) {
+      const options = { body: '{}', headers: { 'content-type': `application/json; charset=${charset}` } }
+      const answer = await refusal(route, targetOf(route, { params: { id } }), options)
+      expect(answer, charset).toMatchObject({ status: 415, errorCode: codeOf(route, 'INVALID_INPUT') })
+    }
+  })
+
+  test.each(withBody)('$name refuses a body that says it is compressed', async ({ route }) => {
+    for (const coding of ['gzip', 'br', 'identity, gzip']) {
+      const options = { body: '{}', headers: { ...rawType(route), 'content-encoding': coding } }
+      const answer = await refusal(route, targetOf(route, { params: { id } }), options)
+      expect(answer, coding).toMatchObject({ status: 415, errorCode: codeOf(route, 'INVALID_INPUT') })
+    }
+  })
+
+  test('a body that ends before it is whole is no fault of ours', async () => {
+    const body = new ReadableStream({ pull: (controller) => controller.error(new Error('gone')) })
+    const answer = await workspace.send('POST', '/v1/projects', { body })
+    expect(answer.body).toMatchObject({ errorCode: 'INVALID_FORMAT', message: 'The body ended before it was whole.' })
+  })
+
   test.each(withBody)('$name refuses a body over its limit, announced or not', async ({ route }) => {
-    const limit = route.rawBody?.maxBytes ?? MIB
+    const limit = maxBodyBytesOf(route)
     const body = new Uint8Array(limit + 1).fill(0x20)
     const target = targetOf(route, { params: { id } })
     const announced = { 'content-length': String(body.length), ...rawType(route) }

@@ -36,6 +36,7 @@ async function examine(options: Partial<DoctorOptions>, config: Partial<Config> 
         retention: { deliveriesDays: 0, auditDays: 0 },
         rateLimit: 0,
         rateBurst: 0,
+        maxConnections: 1_000,
         linkTtlDays: 400,
         trustedProxies: 0,
         faults: [],

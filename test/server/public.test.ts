@@ -1,7 +1,12 @@
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
+import type { Image } from '../../src/core/contract/images.ts'
 import { openApiDocument } from '../../src/core/openapi.ts'
 import { useApi } from '../support/api.ts'
 import { dialects } from '../support/databases.ts'
+import { png } from './pictures.ts'
+
+const decoders = { br: brotliDecompressSync, gzip: gunzipSync }
 
 describe.each(dialects)('on %s', (dialect) => {
   const state = { database: true, migrations: true, worker: true }
@@ -74,6 +79,50 @@ describe.each(dialects)('on %s', (dialect) => {
     const small = await api.send('GET', `/${path}`, { headers: { 'accept-encoding': 'gzip' } })
     expect([plain.headers.get('content-encoding'), small.headers.get('content-encoding')]).toEqual([null, 'gzip'])
     expect(small.headers.get('vary')).toBe('Accept-Encoding')
+  })
+
+  test('what anybody may read is sent as br or gzip, and as 304 to whoever has it', async () => {
+    const workspace = await api.workspace()
+    const { body } = await workspace.send('POST', '/v1/images', {
+      body: await png(),
+      headers: { 'content-type': 'image/png' },
+    })
+    const { text } = await api.send('GET', '/docs')
+    const bundle = `/${/assets\/swagger-ui-bundle[^"]+/.exec(text)![0]}`
+    const isCompressed = {
+      '/openapi.json': true,
+      [bundle]: true,
+      '/docs': false,
+      [`/images/${(body as Image).id}`]: false,
+    }
+    for (const [path, compressed] of Object.entries(isCompressed)) {
+      const get = (headers: Record<string, string> = {}, method = 'GET') => api.send(method, path, { headers })
+      const plain = await get()
+      const tags: string[] = []
+      for (const coding of ['br', 'gzip']) {
+        const small = await get({ 'accept-encoding': coding === 'br' ? 'gzip, br' : coding })
+        expect(small.headers.get('content-encoding'), path).toBe(compressed ? coding : null)
+        expect(small.headers.get('vary')).toBe(compressed ? 'Accept-Encoding' : null)
+        expect(small.bytes.length / plain.bytes.length, path).toSatisfy((ratio) =>
+          compressed ? ratio < 0.4 : ratio === 1,
+        )
+        const content = compressed ? decoders[coding as 'br'](small.bytes) : small.bytes
+        expect(content.equals(plain.bytes), path).toBe(true)
+        tags.push(small.headers.get('etag')!)
+        const head = await get({ 'accept-encoding': coding }, 'HEAD')
+        expect(Number(head.headers.get('content-length'))).toBe((await get({ 'accept-encoding': coding })).bytes.length)
+        expect(head.bytes).toHaveLength(0)
+      }
+      tags.push(plain.headers.get('etag')!)
+      expect(new Set(tags).size).toBe(compressed ? 3 : 1)
+      for (const known of [...tags, `W/${tags[0]}`, `"other", ${tags[1]}`, '*']) {
+        const again = await get({ 'if-none-match': known })
+        expect([again.status, again.bytes.length], `${path} ${known}`).toEqual([304, 0])
+        expect(again.headers.get('etag')).toBe(plain.headers.get('etag'))
+        expect(again.headers.get('cache-control')).toBe(plain.headers.get('cache-control'))
+      }
+      expect((await get({ 'if-none-match': '"other"' })).status).toBe(200)
+    }
   })
 
   test('a file of another content has another path: an old one is not found', async () => {

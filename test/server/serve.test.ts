@@ -15,7 +15,7 @@ test('the first token is made when it can be shown, and until one is used the ne
       log: createLogger('silent'),
       config: {
         ...{ host: '127.0.0.1', port, databaseUrl, role: 'api', isProduction: false, platforms: ['apple'] },
-        ...{ previousServerKeys: [], rateLimit: 0, rateBurst: 0, linkTtlDays: 400 },
+        ...{ previousServerKeys: [], rateLimit: 0, rateBurst: 0, maxConnections: 1_000, linkTtlDays: 400 },
         ...{ allowInsecureWebhooks: false, trustedProxies: 0, sandboxFolder: inject('sandboxFolder'), faults: [] },
         ...{ apple: {}, google: {}, retention: { deliveriesDays: 30, auditDays: 365 } },
       },

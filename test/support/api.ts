@@ -14,7 +14,7 @@ import { jobHandlers } from '../../src/server/jobs/handlers.ts'
 import { createLinks } from '../../src/server/links.ts'
 import { countNews } from '../../src/server/metrics/count.ts'
 import { createMetrics } from '../../src/server/metrics/metrics.ts'
-import { createLimits } from '../../src/server/middleware/rate-limit.ts'
+import { createLimits, type Limits } from '../../src/server/middleware/rate-limit.ts'
 import type { OutboundOptions } from '../../src/server/outbound.ts'
 import { createToken, type TokenOptions } from '../../src/server/tokens.ts'
 import { createWallets, type Identities } from '../../src/server/wallets.ts'
@@ -35,6 +35,8 @@ import { webhookServices } from './webhooks.ts'
 
 export interface ApiOptions {
   rateLimit?: { perSecond: number; burst: number }
+  /** Instead of those that rateLimit makes. */
+  limits?: Partial<Limits>
   /** A silent one by default. */
   log?: Logger
   readiness?: () => Promise<Record<string, boolean>>
@@ -123,7 +125,7 @@ export class Api {
       services: this.services,
       readiness: options.readiness ?? (async () => ({ database: true })),
       cursors: createCursors(keys),
-      limits: createLimits(options.rateLimit ?? { perSecond: 0, burst: 0 }),
+      limits: { ...createLimits(options.rateLimit ?? { perSecond: 0, burst: 0 }), ...options.limits },
       trustedProxies: 0,
     })
   }
@@ -145,7 +147,8 @@ export class Api {
     const { status, headers: answered } = response
     const bytes = Buffer.from(await response.arrayBuffer())
     const text = bytes.toString()
-    const isJson = method !== 'HEAD' && answered.get('content-type')?.startsWith('application/json')
+    const isPlain = method !== 'HEAD' && status !== 304 && !answered.has('content-encoding')
+    const isJson = isPlain && answered.get('content-type')?.startsWith('application/json')
     const answer = { status, headers: answered, text, bytes, body: isJson ? JSON.parse(text) : text }
     if (method !== 'HEAD') checkConformance(method, url.pathname, answer)
     return answer

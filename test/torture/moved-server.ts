@@ -53,6 +53,7 @@ const server = await startServer({
       previousServerKeys: [],
       rateLimit: 0,
       rateBurst: 0,
+      maxConnections: 1_000,
       linkTtlDays: 400,
     },
     ...{ allowInsecureWebhooks: true, trustedProxies: 0, sandboxFolder, faults: [], apple: {}, google: {} },

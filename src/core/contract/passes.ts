@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ErrorCode } from '../errors.ts'
 import { Uuid } from '../ids.ts'
-import { route } from '../route.ts'
+import { LARGE_BODY_BYTES, route } from '../route.ts'
 import { Count, PositiveInt, pageOf, text, UtcTimestamp } from './common.ts'
 import { booleanParam } from './list.ts'
 import { PassListQuery } from './pass-list.ts'
@@ -116,6 +116,7 @@ export const passes = {
       'Each item follows the rules of single create. What is wrong with an item stands in its result; the results keep ' +
       'the order of the request.',
     idempotent: true,
+    maxBodyBytes: LARGE_BODY_BYTES,
     body: z.strictObject({ passes: z.array(BatchItem).min(1).max(100) }),
     responses: {
       200: z.strictObject({

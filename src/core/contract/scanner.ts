@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
-import { route } from '../route.ts'
+import { LARGE_BODY_BYTES, route } from '../route.ts'
 import { CalendarDate, Timestamp, text, UtcTimestamp } from './common.ts'
 import { integerParam } from './list.ts'
 import { PassStatus } from './pass-status.ts'
@@ -92,6 +92,7 @@ export const scanner = {
     summary: 'Report scans that a device decided offline',
     description: 'Each is stored as it was acted on; metadata.conflict says where the server would have disagreed.',
     idempotent: true,
+    maxBodyBytes: LARGE_BODY_BYTES,
     body: z.strictObject({ snapshotId: Uuid.optional(), scans: z.array(OfflineScan).min(1).max(100) }),
     responses: {
       200: z.strictObject({

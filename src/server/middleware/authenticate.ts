@@ -42,12 +42,18 @@ export function createAuthenticate(store: Store, log: Logger): Authenticate {
 
   return async (headers, at) => {
     const text = credentialIn(headers)
-    if (!isWellFormedToken(text)) throw new Problem('TOKEN_INVALID')
-    const token = await find(tokenDigest(text), at)
-    if (!token || token.revokedAt) throw new Problem('TOKEN_INVALID')
-    if (token.expiresAt && at >= token.expiresAt) throw new Problem('TOKEN_EXPIRED')
-    if (token.workspace.suspendedAt) throw new Problem('TENANT_SUSPENDED')
-    if (token.workspace.expiresAt && at >= token.workspace.expiresAt) throw new Problem('TENANT_EXPIRED')
+    if (!isWellFormedToken(text)) throw new Problem('TOKEN_INVALID', { forLog: { reason: 'malformed' } })
+    const digest = tokenDigest(text)
+    const token = await find(digest, at)
+    // Tells guesses of one token from guesses of many, and is no help in finding one.
+    if (!token) throw new Problem('TOKEN_INVALID', { forLog: { reason: 'unknown', digest: digest.slice(0, 8) } })
+    const whose = { tokenId: token.id, workspaceId: token.workspaceId }
+    if (token.revokedAt) throw new Problem('TOKEN_INVALID', { forLog: { reason: 'revoked', ...whose } })
+    if (token.expiresAt && at >= token.expiresAt) throw new Problem('TOKEN_EXPIRED', { forLog: whose })
+    if (token.workspace.suspendedAt) throw new Problem('TENANT_SUSPENDED', { forLog: whose })
+    if (token.workspace.expiresAt && at >= token.workspace.expiresAt) {
+      throw new Problem('TENANT_EXPIRED', { forLog: whose })
+    }
     noteUse(token, at)
     return token
   }

@@ -6,8 +6,8 @@ export interface Rate {
 
 /** Rate limits by key. Times are seconds of any clock that never goes back. */
 export interface Buckets {
-  /** Lets a request through (undefined), or says in how many seconds the next one may come. */
-  take(key: string, now: number): number | undefined
+  /** Lets a request through (undefined), or says in how many seconds it may come; one that costs more counts for several. */
+  take(key: string, now: number, cost?: number): number | undefined
   /** What this process let through, by key: counted up while the key is in use, and told for a while after. */
   spent(now: number): Record<string, number>
   /** Requests of a key that another process let through since it was last heard. */
@@ -69,14 +69,14 @@ export function createBuckets({ perSecond, burst }: Rate): Buckets {
   }
 
   return {
-    take(key, now) {
+    take(key, now, cost = 1) {
       const bucket = open(key, now)
       fill(bucket, now)
       const left = replicas === 1 ? bucket.level : Math.min(bucket.level, bucket.allowance)
-      if (left < 1) return (1 - left) / perSecond
-      bucket.level -= 1
-      bucket.allowance -= 1
-      bucket.spent += 1
+      if (left < cost) return (cost - left) / perSecond
+      bucket.level -= cost
+      bucket.allowance -= cost
+      bucket.spent += cost
       bucket.spentAt = now
       return undefined
     },

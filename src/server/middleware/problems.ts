@@ -11,14 +11,6 @@ export function toProblem(thrown: unknown): Problem {
   if (isUnavailable(error)) {
     return new Problem('SERVICE_UNAVAILABLE', { cause: error, headers: { 'retry-after': '1' } })
   }
-  if (error instanceof HTTPError && error.status === 413) {
-    // Nobody reads the rest of the body, so that no other request can follow it on the connection.
-    return new Problem('INVALID_INPUT', {
-      status: 413,
-      message: 'The body is too large.',
-      headers: { connection: 'close' },
-    })
-  }
   if (error instanceof HTTPError && error.status < 500) {
     // A path that cannot be decoded, or two announced lengths of one body.
     return invalid([{ path: [], message: 'The request is malformed' }])
@@ -48,6 +40,8 @@ export function logProblem(
   problem: Problem,
   facts: { correlationId: string; method: string; path: string },
 ): void {
-  if (problem.status >= 500)
-    log.error({ ...facts, code: problem.code, err: problem.cause ?? problem }, 'request failed')
+  const { status, code, cause } = problem
+  // What was turned away for being too much has no cause: nothing failed, and a crowd must not fill the log.
+  if (status < 500 || (code === 'SERVICE_UNAVAILABLE' && cause === undefined)) return
+  log.error({ ...facts, code, err: cause ?? problem }, 'request failed')
 }

@@ -1,29 +1,53 @@
 import { Problem } from '../../core/errors.ts'
 import { type Buckets, createBuckets, type Rate } from './buckets.ts'
+import { createPublicGate, type PublicGate } from './public-gate.ts'
 
 /**
  * Lets a key through, or refuses it.
  * @throws Problem RATE_LIMITED with Retry-After
  */
-export type Limit = (key: string) => void
+export type Limit = (key: string, cost?: number) => void
 
 export interface Limits {
   /** Requests with a token, by its id. */
   token: Limit
-  /** What is asked without one, by client address. */
-  address: Limit
+  /** Requests without one, by client address. */
+  byAddress: Record<AddressLimit, Limit>
+  /** How much of what needs no token is answered at once. */
+  publicGate: PublicGate
   /** What counts the requests of tokens, for sharing with other servers; undefined where the limit is off. */
   buckets: Buckets | undefined
 }
 
-/** Opened links and failed authentications a second for each client address, at each server. */
-const ADDRESS_RATE: Rate = { perSecond: 20, burst: 100 }
+/** Requests a second for each client address, at each server. */
+const ADDRESS_RATES = {
+  /** Opened links, and whatever was refused: guesses. */
+  address: { perSecond: 20, burst: 100 },
+  /** What is the same for everybody: pages, the description, images. */
+  files: { perSecond: 50, burst: 200 },
+  /** Phones and Google: carriers put thousands of phones behind one address. */
+  wallets: { perSecond: 500, burst: 2_000 },
+  /** Balancers, which must not take a busy server for a dead one. */
+  health: { perSecond: 100, burst: 200 },
+} as const satisfies Record<string, Rate>
 
-/** @param rate of each token; no requests a second turn every limit off */
+export type AddressLimit = keyof typeof ADDRESS_RATES
+
+/** @param rate of each token; no requests a second turn every limit of a token or an address off */
 export function createLimits(rate: Rate): Limits {
-  if (rate.perSecond === 0) return { token: () => undefined, address: () => undefined, buckets: undefined }
+  const isOff = rate.perSecond === 0
+  const byAddress = Object.fromEntries(
+    Object.entries(ADDRESS_RATES).map(([name, addressRate]) => [
+      name,
+      isOff ? () => undefined : createLimit(createForgetful(addressRate), name),
+    ]),
+  ) as Limits['byAddress']
+  if (isOff) {
+    const publicGate = createPublicGate({ atOnceByAddress: Infinity, waitingByAddress: Infinity })
+    return { token: () => undefined, byAddress, publicGate, buckets: undefined }
+  }
   const buckets = createBuckets(rate)
-  return { token: createLimit(buckets), address: createLimit(createForgetful(ADDRESS_RATE)), buckets }
+  return { token: createLimit(buckets, 'token'), byAddress, publicGate: createPublicGate(), buckets }
 }
 
 /** The time of the limits, in seconds: it never goes back, however the clock is set. */
@@ -31,14 +55,15 @@ export function monotonicSeconds(): number {
   return performance.now() / 1000
 }
 
-function createLimit(buckets: Pick<Buckets, 'take'>): Limit {
-  return (key) => {
-    const wait = buckets.take(key, monotonicSeconds())
+function createLimit(buckets: Pick<Buckets, 'take'>, name: string): Limit {
+  return (key, cost) => {
+    const wait = buckets.take(key, monotonicSeconds(), cost)
     if (wait === undefined) return
     const seconds = Math.max(1, Math.ceil(wait))
     throw new Problem('RATE_LIMITED', {
       message: `Too many requests; wait ${seconds} s.`,
       headers: { 'retry-after': String(seconds) },
+      forLog: { limit: name },
     })
   }
 }
@@ -50,13 +75,13 @@ function createForgetful(rate: Rate): Pick<Buckets, 'take'> {
   const buckets = createBuckets(rate)
   let forgottenAt = monotonicSeconds()
   return {
-    take(key, now) {
+    take(key, now, cost) {
       if (now - forgottenAt > FORGET_SECONDS) {
         forgottenAt = now
         buckets.spent(now)
         buckets.share(1, now)
       }
-      return buckets.take(key, now)
+      return buckets.take(key, now, cost)
     },
   }
 }

@@ -1,14 +1,9 @@
-import { createHash } from 'node:crypto'
-import { acceptsGzip } from '../compress.ts'
+import { IMMUTABLE, type PublicFile, publicFile } from './public-file.ts'
 
 /** A file that pages load. Its path names its content, so browsers may keep it for good. */
-export interface Asset {
+export interface Asset extends PublicFile {
   /** Below the public URL. */
   path: string
-  contentType: string
-  content: string | Uint8Array<ArrayBuffer>
-  /** The same as gzip, where the file is large. */
-  compressed?: Uint8Array<ArrayBuffer>
 }
 
 /**
@@ -45,22 +40,8 @@ export function fromLink(path: string): string {
   return `..${path}`
 }
 
-/** The file of a path, for whoever asks. */
-export function assetResponse({ contentType, content, compressed }: Asset, request: Headers): Response {
-  const isCompressed = compressed !== undefined && acceptsGzip(request)
-  return new Response(isCompressed ? compressed : content, {
-    headers: {
-      'content-type': contentType,
-      ...(compressed && { vary: 'Accept-Encoding' }),
-      ...(isCompressed && { 'content-encoding': 'gzip' }),
-      'cache-control': 'public, max-age=31536000, immutable',
-      'x-content-type-options': 'nosniff',
-      'cross-origin-resource-policy': 'same-origin',
-    },
-  })
-}
-
-export function asset(name: string, contentType: string, content: string | Uint8Array<ArrayBuffer>): Asset {
-  const digest = createHash('sha256').update(content).digest('hex').slice(0, 16)
-  return { path: `/assets/${name.replace(/\.(?=\w+$)/, `.${digest}.`)}`, contentType, content }
+export function asset(name: string, contentType: string, content: string | Uint8Array): Asset {
+  const headers = { 'cross-origin-resource-policy': 'same-origin' }
+  const file = publicFile({ contentType, cacheControl: IMMUTABLE, content, headers })
+  return { ...file, path: `/assets/${name.replace(/\.(?=\w+$)/, `.${file.digest}.`)}` }
 }

@@ -4,7 +4,7 @@ import { Uuid } from '../../core/ids.ts'
 import type { CallbackVerifier } from '../../wallets/google/callback-verifier.ts'
 import type { LimitRefused } from '../apple-service/apple-service.ts'
 import type { Services } from '../context.ts'
-import { readJson } from '../json-body.ts'
+import { readJson } from '../request-body.ts'
 
 const MAX_BODY_BYTES = 64 * 1024
 
@@ -14,7 +14,7 @@ const MAX_BODY_BYTES = 64 * 1024
  */
 export function mountGoogleCallbacks(
   app: H3,
-  { store, clock, log }: Services,
+  { store, clock }: Services,
   verifier: CallbackVerifier,
   limitRefused: LimitRefused,
 ): void {
@@ -24,8 +24,10 @@ export function mountGoogleCallbacks(
     const verdict = await verifier.verify(body, at)
     if (!verdict.ok) {
       limitRefused(event)
-      log.warn({ reason: verdict.reason }, 'refused a Google callback')
-      throw new Problem('VALIDATION_ERROR', { message: `This is no callback of Google: ${verdict.reason}.` })
+      throw new Problem('VALIDATION_ERROR', {
+        message: `Not a signed Google Wallet callback: ${verdict.reason}.`,
+        forLog: { security: 'forged callback', reason: verdict.reason },
+      })
     }
     const { objectId, eventType, nonce } = verdict.message
     const passId = Uuid.safeParse(objectId.slice(objectId.indexOf('.') + 1)).data

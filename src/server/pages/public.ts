@@ -1,42 +1,62 @@
-import type { H3 } from 'h3'
+import type { H3, H3Event, HTTPResponse } from 'h3'
 import { Problem } from '../../core/errors.ts'
 import { Uuid } from '../../core/ids.ts'
 import { openApiDocument } from '../../core/openapi.ts'
 import type { Services } from '../context.ts'
 import type { Readiness } from '../readiness.ts'
-import { type Asset, assetPath, assetResponse, pageIcon, tabletScript } from './assets.ts'
+import { type Asset, assetPath, pageIcon, tabletScript } from './assets.ts'
 import { docsPage, docsPath, docsScript, docsStyle } from './docs.ts'
-import { pageResponse } from './html.ts'
+import { createImageCache } from './image-cache.ts'
+import { answerFile, type PublicFile, precompress, publicFile, REVALIDATED } from './public-file.ts'
 import { loadReferenceFiles } from './reference-files.ts'
 
+export interface PublicOptions {
+  services: Pick<Services, 'store'>
+  readiness: Readiness
+  /** Takes from what an address may ask for beside its requests. */
+  limitFiles(event: H3Event, cost: number): void
+}
+
+/** A large file counts for a request more with each of these. */
+const BYTES_A_REQUEST = 256 * 1024
+
 /** What is served without a token beside hosted links: images, what pages load, the interface description, health. */
-export function mountPublic(app: H3, { store }: Services, readiness: Readiness): void {
+export function mountPublic(app: H3, { services: { store }, readiness, limitFiles }: PublicOptions): void {
+  const send = (event: H3Event, file: PublicFile): HTTPResponse => {
+    const answer = answerFile(file, event.req.headers)
+    const more = Math.floor(Number(answer.headers.get('content-length') ?? 0) / BYTES_A_REQUEST)
+    if (more > 0) limitFiles(event, more)
+    return answer
+  }
+
+  const images = createImageCache(store)
   app.get('/images/:id', async (event) => {
     const { data: id } = Uuid.safeParse(event.context.params?.id)
-    const image = id && (await store.images.findPublic(id))
+    const image = id && (await images.find(id))
     if (!image) throw new Problem('NOT_FOUND', { message: 'There is no such image.' })
-    return new Response(new Uint8Array(image.data), {
-      headers: {
-        'content-type': image.contentType,
-        'cache-control': 'public, max-age=31536000, immutable',
-        'x-content-type-options': 'nosniff',
-        'cross-origin-resource-policy': 'cross-origin',
-      },
-    })
+    return send(event, image)
   })
 
   app.get(assetPath, async (event) => {
     const found = await findAsset(event.url.pathname)
     if (!found) throw new Problem('NOT_FOUND', { message: 'There is no such file.' })
-    return assetResponse(found, event.req.headers)
+    return send(event, found)
   })
 
   app.get('/', () => new Response(null, { status: 302, headers: { location: `.${docsPath}` } }))
 
-  app.get(docsPath, async () => pageResponse(docsPage(await loadReferenceFiles())))
+  app.get(docsPath, async (event) => send(event, await loadDocs()))
 
-  const description = JSON.stringify(openApiDocument())
-  app.get('/openapi.json', () => new Response(description, { headers: { 'content-type': 'application/json' } }))
+  const description = publicFile({
+    contentType: 'application/json',
+    cacheControl: REVALIDATED,
+    content: JSON.stringify(openApiDocument()),
+  })
+  let compressed: Promise<PublicFile> | undefined
+  app.get('/openapi.json', async (event) => {
+    compressed ??= precompress(description)
+    return send(event, await compressed)
+  })
 
   app.get('/healthz', () => Response.json({ status: 'ok' }))
 
@@ -45,6 +65,16 @@ export function mountPublic(app: H3, { store }: Services, readiness: Readiness):
     const isReady = Object.values(checks).every(Boolean)
     return Response.json({ status: isReady ? 'ready' : 'unavailable', checks }, { status: isReady ? 200 : 503 })
   })
+}
+
+let docs: PublicFile | undefined
+
+async function loadDocs(): Promise<PublicFile> {
+  if (docs) return docs
+  const { html, headers } = docsPage(await loadReferenceFiles())
+  const { 'content-type': contentType = '', 'cache-control': _, ...others } = headers
+  docs = publicFile({ contentType, cacheControl: REVALIDATED, content: html, headers: others })
+  return docs
 }
 
 const ownAssets = new Map([tabletScript, pageIcon, docsScript, docsStyle].map((asset) => [asset.path, asset]))

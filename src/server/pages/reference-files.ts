@@ -2,10 +2,9 @@ import { readFile, stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { gzip } from 'node:zlib'
 import { Problem } from '../../core/errors.ts'
 import { type Asset, asset } from './assets.ts'
+import { precompress } from './public-file.ts'
 
 /** Swagger UI as its makers build it: its code and its style sheet. */
 export interface ReferenceFiles {
@@ -33,8 +32,8 @@ export function loadReferenceFiles(): Promise<ReferenceFiles> {
 async function load(): Promise<ReferenceFiles> {
   const folder = await findFolder()
   const file = async (name: string, contentType: string) => {
-    const content = await readFile(join(folder, name))
-    return { ...asset(name, contentType, content), compressed: new Uint8Array(await promisify(gzip)(content)) }
+    const { path, ...content } = asset(name, contentType, await readFile(join(folder, name)))
+    return { path, ...(await precompress(content)) }
   }
   const [script, style] = await Promise.all([
     file('swagger-ui-bundle.js', 'text/javascript; charset=utf-8'),
