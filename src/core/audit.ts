@@ -16,7 +16,7 @@ export const auditActions = [
   ...(['token.create', 'token.rotate', 'token.revoke'] as const),
   ...(['workspace.create', 'workspace.update', 'workspace.suspend', 'workspace.resume'] as const),
   ...(['workspace.offline-scanning', 'workspace.limits'] as const),
-  ...(['job.retry', 'database.restore'] as const),
+  ...(['job.retry', 'job.delete', 'database.restore'] as const),
 ] as const
 export type AuditAction = (typeof auditActions)[number]
 

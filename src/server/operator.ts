@@ -87,7 +87,11 @@ export function auditOperator(
 }
 
 /** Those that are not called as what they do. */
-const commands: Partial<Record<AuditAction, string>> = { 'job.retry': 'jobs retry', 'database.restore': 'restore' }
+const commands: Partial<Record<AuditAction, string>> = {
+  'job.retry': 'jobs retry',
+  'job.delete': 'jobs delete',
+  'database.restore': 'restore',
+}
 
 /** Suspends a workspace, with its hosted links or without, or resumes both, and returns it as it then stands. */
 export function setSuspended(

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { toNodeHandler } from 'h3/node'
 import { openDatabase } from '../storage/database.ts'
-import type { Lane } from '../storage/jobs.ts'
+import type { Queue } from '../storage/jobs.ts'
 import { migrate, unknownMigrations } from '../storage/migrate.ts'
 import { createStore } from '../storage/store.ts'
 import type { Platform } from '../wallets/wallet.ts'
@@ -72,9 +72,9 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   const { config, log, clock = () => new Date(), version = 'unknown' } = options
   const database = openDatabase(config.databaseUrl)
   const metrics = createMetrics()
-  let wake: (lane: Lane) => void = () => undefined
+  let wake: (queue: Queue) => void = () => undefined
   const store = createStore(database, {
-    onDue: (lane) => wake(lane),
+    onDue: (queue) => wake(queue),
     onNews: (news) => countNews(metrics, news),
   })
   const closers: (() => Promise<void>)[] = [() => database.close()]

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { MAX_JOB_LAPSES } from '../core/rules/retry.ts'
 import type { JobKind } from './jobs.ts'
 import { moment } from './moment.ts'
 
@@ -10,12 +11,15 @@ export interface BacklogCounts {
   running: number
   /** Gave up after their last try; they wait for an operator. */
   failed: number
+  /** Set aside since their worker stopped or hung each time; they wait for an operator too. */
+  quarantined: number
   /** The earliest moment at which one that waits was to run; null where none waits. */
   oldestRunAt: Date | null
 }
 
 export interface FailedJob {
   id: string
+  state: 'failed' | 'quarantined'
   workspaceId: string
   kind: JobKind
   subject: string
@@ -40,7 +44,11 @@ interface Row {
   attempts: number
   last_error: string
   failed_at: number
+  lapses: number
 }
+
+/** Of jobs that were set aside, those that are quarantined. */
+export const isQuarantined = `lapses >= ${MAX_JOB_LAPSES}`
 
 /** The outbox as an operator looks at it. */
 export class Backlog {
@@ -59,7 +67,8 @@ export class Backlog {
         'kind',
         this.db.raw(`sum(case when ${waits} then 1 else 0 end) as waiting`),
         this.db.raw('count(claim_token) as running'),
-        this.db.raw('count(failed_at) as failed'),
+        this.db.raw(`sum(case when failed_at is not null and not ${isQuarantined} then 1 else 0 end) as failed`),
+        this.db.raw(`sum(case when failed_at is not null and ${isQuarantined} then 1 else 0 end) as quarantined`),
         this.db.raw(`min(case when ${waits} then run_at end) as oldest_run_at`),
       )
     return rows.map((row) => ({
@@ -67,6 +76,7 @@ export class Backlog {
       waiting: Number(row.waiting),
       running: Number(row.running),
       failed: Number(row.failed),
+      quarantined: Number(row.quarantined),
       oldestRunAt: moment(row.oldest_run_at),
     }))
   }
@@ -76,6 +86,7 @@ export class Backlog {
     const rows: Row[] = await this.failed(filter).orderBy('failed_at', 'desc').orderBy('id', 'desc').limit(limit)
     return rows.map((row) => ({
       id: row.id,
+      state: row.lapses >= MAX_JOB_LAPSES ? 'quarantined' : 'failed',
       workspaceId: row.workspace_id,
       kind: row.kind,
       subject: row.subject,
@@ -86,9 +97,18 @@ export class Backlog {
     }))
   }
 
-  /** Makes failed jobs due as if they had never been tried, and returns how many. */
+  /**
+   * Makes failed jobs due as if they had never been tried, and returns how many. Those whose lease ever lapsed still run
+   * alone, and are quarantined sooner.
+   */
   async requeue(ids: string[], at: Date): Promise<number> {
-    return this.failed({ ids }).update({ failed_at: null, attempts: 0, run_at: at.getTime() })
+    const lapses = this.db.raw('case when lapses > 0 then 1 else 0 end')
+    return this.failed({ ids }).update({ failed_at: null, attempts: 0, lapses, run_at: at.getTime() })
+  }
+
+  /** Removes failed jobs for good, and returns how many. */
+  async delete(ids: string[]): Promise<number> {
+    return this.failed({ ids }).delete()
   }
 
   private failed({ workspaceId, ids }: FailedJobFilter) {

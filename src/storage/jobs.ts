@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
 import { newId } from '../core/ids.ts'
+import { MAX_JOB_LAPSES, QUARANTINE_REASON } from '../core/rules/retry.ts'
 import type { FanOutChunk } from './broadcasts.ts'
 import {
   constant,
@@ -11,29 +12,37 @@ import {
   insertMany,
   insertSelected,
 } from './dialect.ts'
+import { findTurn, type TurnOptions } from './turns.ts'
 
 /** Queues of the outbox that are worked off side by side: what is slow or much in one never holds up another. */
 export const lanes = [
   ...(['urgent', 'urgent-google', 'issuing', 'wallets', 'google', 'events', 'webhooks'] as const),
-  ...(['fan-out', 'bulk', 'bulk-google', 'upkeep'] as const),
+  ...(['fan-out', 'bulk', 'bulk-google', 'bulk-issuing', 'bulk-wallets', 'upkeep'] as const),
 ] as const
 export type Lane = (typeof lanes)[number]
 
-/** Kinds of work with the lane of each; within a lane 0 is for what a person waits for, 9 for what may take its time. */
+/**
+ * Where jobs are claimed from: the lanes, and beside them `suspects`, which holds the jobs of every lane whose lease ended
+ * under a worker. One of those may be what stops workers, so that none is claimed together with another.
+ */
+export const queues = [...lanes, 'suspects'] as const
+export type Queue = (typeof queues)[number]
+
+/** Kinds of work with the lane of each, and the lane of those that come by the hundred and that no person waits for. */
 const kinds = {
-  'send-notification': { lane: 'urgent', priority: 0 },
-  'message-google': { lane: 'urgent-google', priority: 0 },
-  'issue-pass': { lane: 'issuing', priority: 3 },
-  'update-wallet': { lane: 'wallets', priority: 4 },
-  'update-google': { lane: 'google', priority: 4 },
-  'upsert-google-class': { lane: 'google', priority: 3 },
-  'fan-out-broadcast': { lane: 'fan-out', priority: 1 },
-  'send-broadcast': { lane: 'bulk', priority: 5 },
-  'message-google-broadcast': { lane: 'bulk-google', priority: 5 },
-  'fan-out-events': { lane: 'events', priority: 4 },
-  'deliver-webhooks': { lane: 'webhooks', priority: 4 },
-  'detach-project': { lane: 'upkeep', priority: 9 },
-} as const satisfies Record<string, { lane: Lane; priority: number }>
+  'send-notification': { lane: 'urgent' },
+  'message-google': { lane: 'urgent-google' },
+  'issue-pass': { lane: 'issuing', bulkLane: 'bulk-issuing' },
+  'update-wallet': { lane: 'wallets', bulkLane: 'bulk-wallets' },
+  'update-google': { lane: 'google', bulkLane: 'bulk-google' },
+  'upsert-google-class': { lane: 'google' },
+  'fan-out-broadcast': { lane: 'fan-out' },
+  'send-broadcast': { lane: 'bulk' },
+  'message-google-broadcast': { lane: 'bulk-google' },
+  'fan-out-events': { lane: 'events' },
+  'deliver-webhooks': { lane: 'webhooks' },
+  'detach-project': { lane: 'upkeep' },
+} as const satisfies Record<string, { lane: Lane; bulkLane?: Lane }>
 export type JobKind = keyof typeof kinds
 export const jobKinds = Object.keys(kinds) as JobKind[]
 
@@ -56,6 +65,21 @@ export interface NewJob {
   subject: string
   correlationId: string | null
   runAt?: Date
+  /** One of many that no person waits for. */
+  isBulk?: boolean
+}
+
+/** A job that was taken from a worker that died, hangs, or was cut off. */
+export interface RescuedJob extends Pick<Job, 'id' | 'workspaceId' | 'kind' | 'subject' | 'correlationId'> {
+  /** It was taken so often that it is not run again. */
+  isQuarantined: boolean
+}
+
+export interface ClaimOptions {
+  limit: number
+  leaseSeconds: number
+  /** Whose jobs; by default those of the first workspace with something due. */
+  workspaceId?: string
 }
 
 interface Row {
@@ -70,26 +94,27 @@ interface Row {
 
 /**
  * The outbox: whatever must happen later is a row written in the same transaction as its cause. A claim moves run_at to
- * the end of the lease; release makes jobs whose lease ended due again.
+ * the end of the lease; release makes jobs whose lease ended due again. Workspaces take turns: a claim takes jobs of one.
  */
 export class Jobs {
   private readonly db: Knex
-  private readonly onDue: (lane: Lane) => void
+  private readonly onDue: (queue: Queue) => void
 
-  constructor(db: Knex, onDue: (lane: Lane) => void) {
+  constructor(db: Knex, onDue: (queue: Queue) => void) {
     this.db = db
     this.onDue = onDue
   }
 
   async insert(jobs: NewJob[], at: Date): Promise<void> {
-    for (const lane of new Set(jobs.map((job) => kinds[job.kind].lane))) this.onDue(lane)
+    for (const lane of new Set(jobs.map(laneOf))) this.onDue(lane)
     const rows = jobs.map((job) => ({
       id: newId(at),
       workspace_id: job.workspaceId,
       kind: job.kind,
       subject: job.subject,
       correlation_id: job.correlationId,
-      ...kinds[job.kind],
+      lane: laneOf(job),
+      priority: UNUSED,
       run_at: (job.runAt ?? at).getTime(),
       attempts: 0,
       created_at: at.getTime(),
@@ -108,17 +133,31 @@ export class Jobs {
     const known = new Set<string>(await forShare(this.db, waiting.whereIn('subject', subjects)).pluck('subject'))
     const missing = jobs.filter(({ subject }) => !known.has(subject))
     await this.insert(missing, at)
+    const hastened = jobs.filter(({ subject, isBulk }) => !isBulk && known.has(subject))
+    if (hastened.length > 0) await this.hasten(hastened)
+  }
+
+  /** What waits among many goes on as what a person waits for. */
+  private async hasten(jobs: NewJob[]): Promise<void> {
+    const kind = jobs[0]!.kind
+    const lane = laneOf({ kind })
+    const subjects = jobs.map(({ subject }) => subject)
+    await this.db('jobs')
+      .whereIn('subject', subjects)
+      .where({ kind, lane: laneOf({ kind, isBulk: true }), claim_token: null, failed_at: null })
+      .update({ lane })
+    this.onDue(lane)
   }
 
   /** A job for each notification that a broadcast made for passes behind one id up to another; it takes the same id. */
   async insertFanOut(broadcastId: string, chunk: FanOutChunk, correlationId: string | null, at: Date): Promise<void> {
-    const { lane, priority } = kinds['send-broadcast']
+    const { lane } = kinds['send-broadcast']
     this.onDue(lane)
     const now = constant(this.db, 'bigint', at.getTime())
     const columns = {
       ...{ id: 'id', workspace_id: 'workspace_id', kind: constant(this.db, 'text', 'send-broadcast'), subject: 'id' },
       correlation_id: constant(this.db, 'text', correlationId),
-      ...{ lane: constant(this.db, 'text', lane), priority: constant(this.db, 'integer', priority) },
+      ...{ lane: constant(this.db, 'text', lane), priority: constant(this.db, 'integer', UNUSED) },
       ...{ run_at: now, attempts: constant(this.db, 'integer', 0), created_at: now },
     }
     const made = this.db('notifications').where({ broadcast_id: broadcastId })
@@ -127,34 +166,47 @@ export class Jobs {
     await insertSelected(this.db, 'jobs', columns, made)
   }
 
-  /** When the next job of a lane that is not due yet will be. */
-  async nextRunAt(lane: Lane, at: Date): Promise<Date | undefined> {
-    const row: { run_at: number } | undefined = await this.waiting(lane)
+  /** When the next job of a queue that is not due yet will be. */
+  async nextRunAt(queue: Queue, at: Date): Promise<Date | undefined> {
+    const row: { run_at: number } | undefined = await this.known(queue)
       .where('run_at', '>', at.getTime())
       .orderBy('run_at')
       .first('run_at')
     return row && new Date(row.run_at)
   }
 
-  async hasDue(lane: Lane, at: Date): Promise<boolean> {
-    return (await this.due(lane, at).first('id')) !== undefined
+  /** Whether any job of a queue is due, also one that may not run: of a suspended workspace, say. Costs next to nothing. */
+  async hasDue(queue: Queue, at: Date): Promise<boolean> {
+    return (await this.known(queue).where('run_at', '<=', at.getTime()).first('id')) !== undefined
   }
 
-  /** Takes up to `limit` due jobs of a lane, the most urgent first, and holds them until the lease ends. */
-  async claim(lane: Lane, at: Date, options: { limit: number; leaseSeconds: number }): Promise<Job[]> {
-    const first = this.due(lane, at).orderBy(['priority', 'run_at']).limit(options.limit).select('id')
+  /** The workspace whose turn it is in a queue: the next that has a job which may run. */
+  async findTurn(queue: Queue, at: Date, options: TurnOptions = {}): Promise<string | undefined> {
+    if (!(await this.hasDue(queue, at))) return undefined
+    return findTurn(
+      this.db,
+      () => this.waiting(queue),
+      () => this.due(queue, at),
+      at,
+      options,
+    )
+  }
+
+  /** Takes up to `limit` due jobs of one workspace, the oldest first, and holds them until the lease ends. */
+  async claim(queue: Queue, at: Date, { limit, leaseSeconds, ...options }: ClaimOptions): Promise<Job[]> {
+    const workspaceId = options.workspaceId ?? (await this.findTurn(queue, at))
+    if (workspaceId === undefined) return []
+    const first = this.due(queue, at).where({ workspace_id: workspaceId }).orderBy('run_at').limit(limit).select('id')
     const chosen = forUpdateSkipLocked(this.db, first)
     const rows: Row[] = await this.db('jobs')
       .whereRaw(idIsChosen(this.db, chosen))
       .update({
         claim_token: randomUUID(),
-        run_at: at.getTime() + options.leaseSeconds * 1000,
+        run_at: at.getTime() + leaseSeconds * 1000,
         attempts: this.db.raw('attempts + 1'),
       })
       .returning(['id', 'workspace_id', 'kind', 'subject', 'correlation_id', 'attempts', 'claim_token'])
-    return rows.map(({ workspace_id: workspaceId, correlation_id: correlationId, claim_token: claimToken, ...row }) => {
-      return { ...row, workspaceId, correlationId, claimToken }
-    })
+    return rows.map((row) => ({ ...toJob(row), attempts: row.attempts, claimToken: row.claim_token }))
   }
 
   /** Moves the end of the lease; jobs that were lost meanwhile stay lost. */
@@ -206,29 +258,46 @@ export class Jobs {
     return (await this.lapsed(at).first('id')) !== undefined
   }
 
-  /** Makes jobs whose lease ended due again: their worker died, or hangs; whatever it keeps locked has to wait. */
-  async release(at: Date): Promise<Pick<Job, 'workspaceId' | 'kind' | 'subject'>[]> {
-    const rows: Row[] = await this.db('jobs')
+  /**
+   * Takes jobs whose lease ended from their worker, which died, hangs, or was cut off; whatever it keeps locked has to wait.
+   * They are due again, as suspects. One that was taken too often is set aside.
+   */
+  async release(at: Date): Promise<RescuedJob[]> {
+    const isOver = `lapses + 1 >= ${MAX_JOB_LAPSES}`
+    const rows: (Row & { failed_at: number | null })[] = await this.db('jobs')
       .whereRaw(idIsChosen(this.db, forUpdateSkipLocked(this.db, this.lapsed(at).select('id'))))
-      .update({ claim_token: null })
-      .returning(['workspace_id', 'kind', 'subject'])
-    for (const lane of new Set(rows.map((row) => kinds[row.kind].lane))) this.onDue(lane)
-    return rows.map((row) => ({ workspaceId: row.workspace_id, kind: row.kind, subject: row.subject }))
+      .update({
+        ...{ claim_token: null, lapses: this.db.raw('lapses + 1') },
+        failed_at: this.db.raw(`case when ${isOver} then cast(? as bigint) end`, [at.getTime()]),
+        last_error: this.db.raw(`case when ${isOver} then ? else last_error end`, [QUARANTINE_REASON]),
+      })
+      .returning(['id', 'workspace_id', 'kind', 'subject', 'correlation_id', 'failed_at'])
+    if (rows.some((row) => row.failed_at === null)) this.onDue('suspects')
+    return rows.map((row) => ({ ...toJob(row), isQuarantined: row.failed_at !== null }))
   }
 
-  /** Jobs that wait, but for those whose subject a job of the same kind is at work on: newer must not overtake older. */
-  private due(lane: Lane, at: Date) {
+  /**
+   * Jobs that wait and are due, but for those whose subject a job of the same kind is at work on: newer must not overtake
+   * older.
+   */
+  private due(queue: Queue, at: Date) {
     const running = this.db({ running: 'jobs' })
       .whereRaw('running.subject = jobs.subject and running.kind = jobs.kind and running.claim_token is not null')
       .select(this.db.raw('1'))
-    return this.waiting(lane).where('run_at', '<=', at.getTime()).whereNotExists(running)
+    return this.waiting(queue).where('run_at', '<=', at.getTime()).whereNotExists(running)
   }
 
-  /** Naming the priority lets an index lead straight to a moment, past any number of jobs that are not due yet. */
-  private waiting(lane: Lane) {
-    const waiting = this.db('jobs').where({ lane, claim_token: null, failed_at: null })
-    const [priority, ...others] = prioritiesOf(lane)
-    return others.length === 0 ? waiting.where({ priority }) : waiting
+  /** Jobs that wait in a queue. What its index is made for is written out: SQLite would not know it of a binding. */
+  private waiting(queue: Queue) {
+    const waiting = this.db('jobs').where({ claim_token: null, failed_at: null })
+    if (queue === 'suspects') return waiting.whereRaw('lapses > 0')
+    return waiting.where({ lane: queue }).whereRaw('lapses = 0')
+  }
+
+  /** As waiting, suspects of a lane among them: in the order of time, whosever they are. */
+  private known(queue: Queue) {
+    if (queue === 'suspects') return this.waiting(queue)
+    return this.db('jobs').where({ lane: queue, claim_token: null, failed_at: null })
   }
 
   private lapsed(at: Date) {
@@ -244,6 +313,15 @@ export class Jobs {
   }
 }
 
-function prioritiesOf(lane: Lane): number[] {
-  return [...new Set(Object.values(kinds).flatMap((kind) => (kind.lane === lane ? [kind.priority] : [])))]
+/** Programs before the migration 0017 read `priority`, and wrote it. */
+const UNUSED = 0
+
+function laneOf({ kind, isBulk = false }: Pick<NewJob, 'kind' | 'isBulk'>): Lane {
+  const lanesOfKind: { lane: Lane; bulkLane?: Lane } = kinds[kind]
+  return (isBulk && lanesOfKind.bulkLane) || lanesOfKind.lane
+}
+
+function toJob(row: Pick<Row, 'id' | 'workspace_id' | 'kind' | 'subject' | 'correlation_id'>) {
+  const { id, kind, subject } = row
+  return { id, kind, subject, workspaceId: row.workspace_id, correlationId: row.correlation_id }
 }

@@ -16,6 +16,7 @@ import * as erasure from './migrations/0013-erasure.ts'
 import * as detaching from './migrations/0014-detaching.ts'
 import * as holders from './migrations/0015-holders.ts'
 import * as deliveryKeys from './migrations/0016-delivery-keys.ts'
+import * as turns from './migrations/0017-turns.ts'
 import * as limits from './migrations/0020-limits.ts'
 import * as endings from './migrations/0021-endings.ts'
 import * as textKeys from './migrations/0022-text-keys.ts'
@@ -44,6 +45,7 @@ const migrations: Record<string, Migration> = {
   '0014-detaching': detaching,
   '0015-holders': holders,
   '0016-delivery-keys': deliveryKeys,
+  '0017-turns': turns,
   '0020-limits': limits,
   '0021-endings': endings,
   '0022-text-keys': textKeys,

@@ -1,11 +1,14 @@
 import type { DeliveryStatus } from '../core/contract/deliveries.ts'
 import type { EventType } from '../core/events.ts'
-import type { JobKind, Lane } from './jobs.ts'
+import type { JobKind, Queue } from './jobs.ts'
 import type { StoredNotification } from './notification-row.ts'
 import type { StoredScan } from './scan-row.ts'
 
-/** How a run of a job ended: it is done, to be tried again, put off before it began, or given up for good. */
-export type JobOutcome = 'done' | 'retried' | 'put_off' | 'gave_up'
+/**
+ * How a run of a job ended: it is done, to be tried again, put off before it began, or given up for good; or its lease
+ * lapsed, for the last time where the job is then quarantined.
+ */
+export type JobOutcome = 'done' | 'retried' | 'put_off' | 'gave_up' | 'lapsed' | 'quarantined'
 
 /** Something that a transaction brought, for whoever keeps count; nothing that was rolled back is ever told. */
 export type News =
@@ -20,8 +23,8 @@ export type News =
 export type Tell = (news: News) => void
 
 export interface StoreListener {
-  /** Called after a commit that made jobs of a lane due, so that a worker here wakes at once. */
-  onDue?(lane: Lane): void
+  /** Called after a commit that made jobs of a queue due, so that a worker here wakes at once. */
+  onDue?(queue: Queue): void
   /** Called after the commit. */
   onNews?: Tell
 }

@@ -1,12 +1,12 @@
 import type { Knex } from 'knex'
-import { type Job, Jobs, type Lane } from './jobs.ts'
+import { type Job, Jobs, type Queue, type RescuedJob } from './jobs.ts'
 import type { JobOutcome, Tell } from './news.ts'
 
 /** The outbox, with somebody who is told how runs end. */
 export class ObservedJobs extends Jobs {
   private readonly tell: Tell
 
-  constructor(db: Knex, onDue: (lane: Lane) => void, tell: Tell) {
+  constructor(db: Knex, onDue: (queue: Queue) => void, tell: Tell) {
     super(db, onDue)
     this.tell = tell
   }
@@ -32,6 +32,14 @@ export class ObservedJobs extends Jobs {
     const hasFailed = await super.fail(jobs, at, error)
     this.tellRuns(jobs, 'gave_up', hasFailed ? jobs.length : 0)
     return hasFailed
+  }
+
+  override async release(at: Date): Promise<RescuedJob[]> {
+    const rescued = await super.release(at)
+    for (const { kind, isQuarantined } of rescued) {
+      this.tell({ what: 'runs', kind, outcome: isQuarantined ? 'quarantined' : 'lapsed', count: 1 })
+    }
+    return rescued
   }
 
   /** Of jobs that share a kind. */

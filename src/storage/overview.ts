@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { isQuarantined } from './backlog.ts'
 import { type JobKind, type Lane, lanes } from './jobs.ts'
 import { moment } from './moment.ts'
 import { Usage, type UsageOverview } from './usage.ts'
@@ -31,6 +32,8 @@ export interface Overview {
   lanes: LaneOverview[]
   /** Jobs that gave up, where there are any. */
   setAside: { kind: JobKind; count: number }[]
+  /** Jobs that are quarantined, where there are any. */
+  quarantined: { kind: JobKind; count: number }[]
   webhooks: { sound: number; failing: number; disabled: number }
   /** Waiting for an attempt. */
   deliveries: { due: number; later: number }
@@ -50,7 +53,7 @@ export class Overviews {
     // One after the other: whoever watches must not take the connections of those who work.
     const waiting = await this.waiting(at)
     const running = await this.running()
-    const setAside = await this.setAside()
+    const { setAside, quarantined } = await this.failed()
     const webhooks = await this.webhooks()
     const deliveries = await this.deliveries(at)
     const usage = await new Usage(this.db).overview()
@@ -59,7 +62,7 @@ export class Overviews {
       ...waiting.get(lane),
       running: running.get(lane) ?? 0,
     }))
-    return { at, lanes: states, setAside, webhooks, deliveries, usage }
+    return { at, lanes: states, setAside, quarantined, webhooks, deliveries, usage }
   }
 
   /** Those that have failed for longest first. */
@@ -104,12 +107,18 @@ export class Overviews {
     return new Map(rows.map(({ lane, jobs }) => [lane, Number(jobs)]))
   }
 
-  private async setAside(): Promise<Overview['setAside']> {
-    const rows: { kind: JobKind; jobs: number }[] = await this.db('jobs')
+  private async failed(): Promise<Pick<Overview, 'setAside' | 'quarantined'>> {
+    const rows: { kind: JobKind; jobs: number; quarantined: number }[] = await this.db('jobs')
       .whereNotNull('failed_at')
       .groupBy('kind')
       .select('kind', this.db.raw('count(*) as jobs'))
-    return rows.map(({ kind, jobs }) => ({ kind, count: Number(jobs) }))
+      .select(this.db.raw(`sum(case when ${isQuarantined} then 1 else 0 end) as quarantined`))
+    const counts = (count: (row: (typeof rows)[number]) => number) =>
+      rows.map((row) => ({ kind: row.kind, count: count(row) })).filter((row) => row.count > 0)
+    return {
+      setAside: counts(({ jobs, quarantined }) => Number(jobs) - Number(quarantined)),
+      quarantined: counts(({ quarantined }) => Number(quarantined)),
+    }
   }
 
   /** There are few endpoints beside what is sent to them. */

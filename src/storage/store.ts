@@ -11,7 +11,7 @@ import { Events } from './events.ts'
 import { GoogleObjects } from './google-objects.ts'
 import { Identifiers } from './identifiers.ts'
 import { Images } from './images.ts'
-import type { Jobs, Lane } from './jobs.ts'
+import type { Jobs, Queue } from './jobs.ts'
 import { Leases } from './leases.ts'
 import { Limits } from './limits.ts'
 import type { News, StoreListener } from './news.ts'
@@ -76,11 +76,11 @@ export function createStore(database: Database, listener: StoreListener = {}): S
   return {
     ...reads,
     async transaction(work) {
-      const due = new Set<Lane>()
+      const due = new Set<Queue>()
       const news: News[] = []
-      const collect = { onDue: (lane: Lane) => due.add(lane), onNews: (one: News) => news.push(one) }
+      const collect = { onDue: (queue: Queue) => due.add(queue), onNews: (one: News) => news.push(one) }
       const result = await database.writer.transaction((tx) => work(repositories(tx, collect)))
-      for (const lane of due) listener.onDue?.(lane)
+      for (const queue of due) listener.onDue?.(queue)
       for (const one of news) listener.onNews?.(one)
       return result
     },

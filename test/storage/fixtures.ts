@@ -4,7 +4,7 @@ import { Definition } from '../../src/core/contract/definition.ts'
 import { newId } from '../../src/core/ids.ts'
 import { identifierDigest, newScanCode } from '../../src/core/rules/scan-code.ts'
 import { type Database, type DatabaseOptions, openDatabase } from '../../src/storage/database.ts'
-import type { Lane } from '../../src/storage/jobs.ts'
+import type { Queue } from '../../src/storage/jobs.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import type { NewPass } from '../../src/storage/pass-row.ts'
 import type { StoredScan } from '../../src/storage/scan-row.ts'
@@ -26,7 +26,7 @@ export interface TestStore {
 }
 
 /** A migrated database with one workspace's worth of nothing in it, closed after the test. */
-export async function openTestStore(dialect: TestDialect, onJobs?: (lane: Lane) => void): Promise<TestStore> {
+export async function openTestStore(dialect: TestDialect, onJobs?: (queue: Queue) => void): Promise<TestStore> {
   const url = await emptyDatabase(dialect)
   const database = openTestDatabase(url)
   await migrate(database)

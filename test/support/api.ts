@@ -19,7 +19,7 @@ import type { OutboundOptions } from '../../src/server/outbound.ts'
 import { createToken, type TokenOptions } from '../../src/server/tokens.ts'
 import { createWallets, type Identities } from '../../src/server/wallets.ts'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
-import { type Job, lanes } from '../../src/storage/jobs.ts'
+import { type Job, queues } from '../../src/storage/jobs.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { createStore } from '../../src/storage/store.ts'
 import { parseAppleIdentity } from '../../src/wallets/apple/identity.ts'
@@ -173,7 +173,7 @@ export class Api {
     const { store } = this.services
     for (;;) {
       const jobs: Job[] = []
-      for (const lane of lanes) jobs.push(...(await store.transaction((tx) => tx.jobs.claim(lane, this.now, claim))))
+      for (const queue of queues) jobs.push(...(await store.transaction((tx) => tx.jobs.claim(queue, this.now, claim))))
       if (jobs.length === 0) return
       for (const kind of new Set(jobs.map((job) => job.kind))) {
         const ofKind = jobs.filter((job) => job.kind === kind)

@@ -1,3 +1,4 @@
+import { MAX_JOB_LAPSES } from '../../core/rules/retry.ts'
 import type { Database } from '../../storage/database.ts'
 import { createStore } from '../../storage/store.ts'
 import { endingTokens } from '../tokens.ts'
@@ -30,8 +31,21 @@ export function checkWork(database: Database | undefined, at: Date): Promise<Che
         if (!overviews) return skipped(unknown)
         const { setAside } = await overviews.read(at)
         if (setAside.length === 0) return passed('none')
-        const counts = setAside.map(({ kind, count }) => `${count} ${kind}`).join(', ')
-        return failed(`Gave up: ${counts}.`, 'passes jobs list shows why; passes jobs retry --all runs them again')
+        const fix = 'passes jobs list shows why; passes jobs retry --all runs them again'
+        return failed(`Gave up: ${describeCounts(setAside)}.`, fix)
+      },
+    },
+    {
+      name: 'Jobs in quarantine',
+      fix: 'passes jobs list',
+      async look() {
+        if (!overviews) return skipped(unknown)
+        const { quarantined } = await overviews.read(at)
+        if (quarantined.length === 0) return passed('none')
+        return failed(
+          `Workers stopped or hung ${MAX_JOB_LAPSES} times while they ran: ${describeCounts(quarantined)}.`,
+          'passes jobs list names them; passes jobs retry ID runs one again, alone, and passes jobs delete ID removes it',
+        )
       },
     },
     {
@@ -75,6 +89,10 @@ export function checkWork(database: Database | undefined, at: Date): Promise<Che
       },
     },
   ])
+}
+
+function describeCounts(jobs: { kind: string; count: number }[]): string {
+  return jobs.map(({ kind, count }) => `${count} ${kind}`).join(', ')
 }
 
 function judgeQueue(lanes: { lane: string; due: number; oldestDueAt: Date | null }[], at: Date): Finding {

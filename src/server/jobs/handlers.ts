@@ -36,21 +36,27 @@ export const giveUp: Partial<Record<JobKind, GiveUp>> = {
   'message-google-broadcast': failGoogleMessage,
 }
 
-/** How much of each lane is in flight at once. A batch that fails to reach a provider must not idle its whole lane. */
+/**
+ * How much of each lane is in flight at once; one workspace alone has half of the batches, rounded up. A batch that fails to
+ * reach a provider must not idle its whole lane.
+ */
 export const laneOptions: Record<Lane, LaneOptions> = {
-  urgent: { batchSize: 20, batches: 4 },
-  'urgent-google': { batchSize: 10, batches: 4 },
-  issuing: { batchSize: 100, batches: 1 },
-  wallets: { batchSize: 500, batches: 4 },
+  urgent: { batchSize: 20, batches: 7 },
+  'urgent-google': { batchSize: 10, batches: 7 },
+  // Small, so that one that somebody waits for gets in between.
+  issuing: { batchSize: 25, batches: 7 },
+  'bulk-issuing': { batchSize: 25, batches: 7 },
+  wallets: { batchSize: 250, batches: 7 },
+  'bulk-wallets': { batchSize: 250, batches: 7 },
   // As many requests as Google may have from us at once; the outbox is the queue.
-  google: { batchSize: 2, batches: 4 },
-  'fan-out': { batchSize: 1, batches: 2 },
-  bulk: { batchSize: 100, batches: 2 },
+  google: { batchSize: 2, batches: 7 },
+  'fan-out': { batchSize: 1, batches: 3 },
+  bulk: { batchSize: 100, batches: 3 },
   // Few at once: an urgent request stands behind those that are under way.
-  'bulk-google': { batchSize: 5, batches: 2 },
+  'bulk-google': { batchSize: 5, batches: 3 },
   // One workspace each.
-  events: { batchSize: 1, batches: 4 },
+  events: { batchSize: 1, batches: 7 },
   // One endpoint each: those that hang must leave room for the others.
-  webhooks: { batchSize: 1, batches: 128 },
-  upkeep: { batchSize: 10, batches: 1 },
+  webhooks: { batchSize: 1, batches: 255 },
+  upkeep: { batchSize: 10, batches: 2 },
 }

@@ -2,6 +2,7 @@ import type { Job } from '../../storage/jobs.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
 import { recordFailure } from '../issuing.ts'
+import type { SetAsideJob } from './worker.ts'
 
 /** QUEUED to ISSUING to ISSUED or FAILED, many at once. */
 export async function issuePasses(jobs: Job[], services: Services): Promise<void> {
@@ -15,7 +16,7 @@ export async function issuePasses(jobs: Job[], services: Services): Promise<void
 }
 
 /** A pass that could not be issued in all that time is FAILED; an update or a retry queues it again. */
-export async function failPass(tx: Repositories, job: Job, message: string, at: Date): Promise<void> {
+export async function failPass(tx: Repositories, job: SetAsideJob, message: string, at: Date): Promise<void> {
   const pass = await tx.passes.findForUpdate(job.workspaceId, job.subject)
   if (pass?.status !== 'QUEUED' && pass?.status !== 'ISSUING') return
   const error = { code: 'PASS_ISSUING_FAILED' as const, message }

@@ -9,6 +9,7 @@ import { GoogleApiError } from '../../wallets/google/api-error.ts'
 import type { Services } from '../context.ts'
 import { giveBack, isHeldBack } from './give-back.ts'
 import { logPlatformCall } from './log-platform-call.ts'
+import type { SetAsideJob } from './worker.ts'
 
 /**
  * Sends Google the texts of notifications. The id of the notification is the id of the message, and from the second run
@@ -21,7 +22,7 @@ export async function messageGoogle(jobs: Job[], services: Services): Promise<vo
   }
 }
 
-export async function failGoogleMessage(tx: Repositories, job: Job, message: string, at: Date): Promise<void> {
+export async function failGoogleMessage(tx: Repositories, job: SetAsideJob, message: string, at: Date): Promise<void> {
   const change: NotificationChange = { google_status: 'FAILED', google_error: message }
   await tx.notifications.update(job.workspaceId, new Map([[job.subject, change]]), at)
 }

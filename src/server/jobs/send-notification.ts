@@ -7,6 +7,7 @@ import type { PushResult } from '../../wallets/apple/push.ts'
 import type { Services } from '../context.ts'
 import { logDropped, logPlatformCall } from './log-platform-call.ts'
 import { type Sending, startSending } from './start-sending.ts'
+import type { SetAsideJob } from './worker.ts'
 
 /**
  * Delivers notifications, single ones and those of broadcasts: decides what applies, puts the text into the back field of
@@ -21,7 +22,7 @@ export async function sendNotifications(jobs: Job[], services: Services): Promis
 }
 
 /** What no provider took in all that time has failed. */
-export async function failNotification(tx: Repositories, job: Job, message: string, at: Date): Promise<void> {
+export async function failNotification(tx: Repositories, job: SetAsideJob, message: string, at: Date): Promise<void> {
   const [notification] = await tx.notifications.lock(job.workspaceId, [job.subject])
   if (!notification) return
   const { apple, google, startedAt } = notification

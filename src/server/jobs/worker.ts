@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isUnavailable } from '../../storage/dialect.ts'
-import { type Job, type JobKind, type Lane, lanes } from '../../storage/jobs.ts'
+import { type Job, type JobKind, type Lane, type Queue, queues } from '../../storage/jobs.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
 import { giveBack, isHeldBack } from './give-back.ts'
+import { createShares } from './shares.ts'
 
 /**
  * Does the work of some jobs of one kind and completes them in the transaction that writes their effects: only those
@@ -12,12 +13,14 @@ import { giveBack, isHeldBack } from './give-back.ts'
 export type JobHandler = (jobs: Job[], services: Services) => Promise<void>
 
 /** What is left to write when a job failed for the last time, in the transaction that sets it aside. */
-export type GiveUp = (tx: Repositories, job: Job, message: string, at: Date) => Promise<void>
+export type GiveUp = (tx: Repositories, job: SetAsideJob, message: string, at: Date) => Promise<void>
+
+export type SetAsideJob = Pick<Job, 'workspaceId' | 'subject' | 'correlationId'>
 
 export interface LaneOptions {
-  /** Jobs taken at once. */
+  /** Jobs taken at once, all of one workspace. */
   batchSize: number
-  /** Batches in flight at the same time. */
+  /** Batches in flight at the same time, of all workspaces together. One alone has half of them at most. */
   batches: number
 }
 
@@ -30,41 +33,51 @@ export interface WorkerOptions {
 }
 
 export interface Worker {
-  /** Looks for work now: jobs of the lane were committed in this process. */
-  wake(lane: Lane): void
-  /** False while it stops, and while a lane that has room hangs. */
+  /** Looks for work now: jobs of the queue were committed in this process. */
+  wake(queue: Queue): void
+  /** False while it stops, and while a queue that has room hangs. */
   isRunning(): boolean
   /** Takes no more work, finishes what is in flight. */
   stop(): Promise<void>
+  /** Gives back what is still in flight, as if it had not begun: the process is about to end. */
+  abandon(): Promise<void>
 }
 
 const GIVE_BACK_EVERY_MS = 250
 
-/** A lane that has room asks each second: one that has not for so long hangs. */
+/** A queue that has room asks each second: one that has not for so long hangs. */
 const ALIVE_MS = 30_000
 
+/** Whichever of them stops a process stops only itself. */
+const ONE_BY_ONE: LaneOptions = { batchSize: 1, batches: 1 }
+
 /**
- * The loops that run the outbox, one for each lane. Several workers, here or elsewhere, share the work through claims.
+ * The loops that run the outbox, one for each queue. Several workers, here or elsewhere, share the work through claims.
  */
 export function startWorker(services: Services, options: WorkerOptions): Worker {
-  const running = new Map(lanes.map((lane) => [lane, startLane(services, lane, options)]))
+  const running = new Map(queues.map((queue) => [queue, startQueue(services, queue, options)]))
   let isStopping = false
   return {
-    wake: (lane) => running.get(lane)?.wake(),
-    isRunning: () => !isStopping && [...running.values()].every((lane) => lane.isAlive()),
+    wake: (queue) => running.get(queue)?.wake(),
+    isRunning: () => !isStopping && [...running.values()].every((queue) => queue.isAlive()),
     async stop() {
       isStopping = true
-      await Promise.all([...running.values()].map((lane) => lane.stop()))
+      await Promise.all([...running.values()].map((queue) => queue.stop()))
+    },
+    async abandon() {
+      await Promise.all([...running.values()].map((queue) => queue.abandon()))
     },
   }
 }
 
-function startLane(services: Services, lane: Lane, options: WorkerOptions) {
+function startQueue(services: Services, queue: Queue, options: WorkerOptions) {
   const { handlers, giveUp = {}, leaseSeconds = 10, pollSeconds = 1 } = options
-  const { batchSize, batches } = options.lanes[lane]
+  const { batchSize, batches } = queue === 'suspects' ? ONE_BY_ONE : options.lanes[queue]
   const pollMilliseconds = pollSeconds * 1000
   const { store, clock, log, metrics } = services
-  const inFlight = new Set<Promise<void>>()
+  const inFlight = new Map<Promise<void>, Job[]>()
+  const shares = createShares(batches)
+  let lastTurn: string | undefined
   let isStopping = false
   let isWoken = false
   let lookedAt = performance.now()
@@ -82,10 +95,10 @@ function startLane(services: Services, lane: Lane, options: WorkerOptions) {
 
   async function loop(): Promise<void> {
     while (!isStopping) {
-      if (inFlight.size >= batches) await Promise.race(inFlight)
+      if (inFlight.size >= batches) await Promise.race(inFlight.keys())
       else await look()
     }
-    await Promise.all(inFlight)
+    await Promise.all(inFlight.keys())
   }
 
   async function look(): Promise<void> {
@@ -105,25 +118,37 @@ function startLane(services: Services, lane: Lane, options: WorkerOptions) {
   /** What is to run at a later moment runs at that moment; others may put in what nobody here is told of. */
   async function millisecondsToNext(): Promise<number> {
     const now = clock()
-    const next = await store.jobs.nextRunAt(lane, now)
+    const next = await store.jobs.nextRunAt(queue, now)
     return Math.min(next ? next.getTime() - now.getTime() : pollMilliseconds, pollMilliseconds)
   }
 
+  /** A batch of the workspace whose turn it is, passing over those of which others were quicker. */
   async function claim(): Promise<Job[]> {
-    // A read first: an idle worker must not take turns with writers.
-    if (!(await store.jobs.hasDue(lane, clock()))) return []
-    return store.transaction((tx) => tx.jobs.claim(lane, clock(), { limit: batchSize, leaseSeconds }))
+    const except = shares.full()
+    for (;;) {
+      // A read first: an idle worker must not take turns with writers.
+      const workspaceId = await store.jobs.findTurn(queue, clock(), { after: lastTurn, except })
+      if (workspaceId === undefined) return []
+      lastTurn = workspaceId
+      const limits = { limit: batchSize, leaseSeconds, workspaceId }
+      const jobs = await store.transaction((tx) => tx.jobs.claim(queue, clock(), limits))
+      if (jobs.length > 0) return jobs
+      except.push(workspaceId)
+    }
   }
 
   function start(jobs: Job[]): void {
+    const { workspaceId } = jobs[0]!
+    shares.take(workspaceId)
     const batch = runAll(jobs)
       .catch((error) => log.error({ err: error }, 'the worker could not reach the outbox'))
       .finally(() => {
         inFlight.delete(batch)
+        shares.giveBack(workspaceId)
         // A job that was held back while another of its subject ran may be due now.
         wake()
       })
-    inFlight.add(batch)
+    inFlight.set(batch, jobs)
   }
 
   function wake(): void {
@@ -211,6 +236,9 @@ function startLane(services: Services, lane: Lane, options: WorkerOptions) {
       isStopping = true
       wakeUp()
       await running
+    },
+    async abandon(): Promise<void> {
+      for (const jobs of inFlight.values()) await store.transaction((tx) => tx.jobs.putOff(jobs, clock()))
     },
   }
 }

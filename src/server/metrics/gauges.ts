@@ -55,6 +55,9 @@ export function registerGauges({ registry }: Metrics, { store, certificates, clo
   gauge('passes_jobs_set_aside', 'Jobs that gave up and wait for an operator.', ['kind'], ({ setAside }) =>
     setAside.map(({ kind, count }) => [{ kind }, count]),
   )
+  gauge('passes_jobs_quarantined', 'Jobs under which workers stopped.', ['kind'], ({ quarantined }) =>
+    quarantined.map(({ kind, count }) => [{ kind }, count]),
+  )
   gauge('passes_webhooks', 'Endpoints by how they fare.', ['state'], ({ webhooks }) =>
     Object.entries(webhooks).map(([state, count]) => [{ state }, count]),
   )

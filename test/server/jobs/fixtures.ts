@@ -16,7 +16,7 @@ import { countNews } from '../../../src/server/metrics/count.ts'
 import { createMetrics } from '../../../src/server/metrics/metrics.ts'
 import type { Wallets } from '../../../src/server/wallets.ts'
 import type { Database } from '../../../src/storage/database.ts'
-import { type JobKind, jobKinds, type Lane, lanes } from '../../../src/storage/jobs.ts'
+import { type JobKind, jobKinds, type Lane, lanes, type Queue } from '../../../src/storage/jobs.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import type { Wallet } from '../../../src/wallets/wallet.ts'
 import { insertTemplate, insertWorkspace, later, openTestStore, start } from '../../storage/fixtures.ts'
@@ -40,10 +40,10 @@ interface WorkOptions extends Omit<WorkerOptions, 'handlers' | 'lanes'>, Partial
 
 /** Everything that jobs work with, on a database with one template, with wallets that `check` stands in for. */
 export async function openServices(dialect: TestDialect, check: Wallet['check'] = async () => undefined) {
-  let wake: (lane: Lane) => void = () => undefined
+  let wake: (queue: Queue) => void = () => undefined
   const { url, database } = await openTestStore(dialect)
   const metrics = createMetrics()
-  const store = createStore(database, { onDue: (lane) => wake(lane), onNews: (news) => countNews(metrics, news) })
+  const store = createStore(database, { onDue: (queue) => wake(queue), onNews: (news) => countNews(metrics, news) })
   const workspaceId = await insertWorkspace(store)
   const version = await insertTemplate(store, workspaceId)
   const wallets: Wallets = { all: [{ platform: 'apple', check }] }
