@@ -7,6 +7,9 @@ import type { RunningServer } from '../server/serve.ts'
 /** Past the drain: enough for the slowest webhook, and with it less than the 20 s that a stop may take. */
 const FINISH_SECONDS = 17
 
+/** Then what is still in flight is given back, for so long at most. */
+const ABANDON_MS = 1_000
+
 export default class Serve extends BaseCommand {
   static override summary = 'Run the server: the API, hosted pages and background work.'
   static override description =
@@ -40,8 +43,9 @@ export default class Serve extends BaseCommand {
     log.info({ drainSeconds }, 'stopping: no new jobs, then no new requests, finishing what is in flight')
     const late = setTimeout(
       () => {
-        log.error('not all work finished in time; what it was is run again when its lease ends')
-        process.exit(1)
+        log.error('not all work finished in time: what is still in flight is given back, and run again')
+        setTimeout(() => process.exit(1), ABANDON_MS).unref()
+        server.abandon().finally(() => process.exit(1))
       },
       (drainSeconds + FINISH_SECONDS) * 1000,
     )

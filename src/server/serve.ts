@@ -54,6 +54,8 @@ export interface RunningServer {
    * while, in which /readyz tells proxies to send no more.
    */
   close(options?: { drainSeconds: number }): Promise<void>
+  /** Gives back the jobs that are still in flight, where close takes too long and the process is ended. */
+  abandon(): Promise<void>
 }
 
 export interface ServeOptions {
@@ -80,6 +82,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   const closers: (() => Promise<void>)[] = [() => database.close()]
   const stopping = new AbortController()
   const workers: (() => Promise<void>)[] = []
+  let abandon: RunningServer['abandon'] = async () => undefined
   let listener: Listener | undefined
   const close = async ({ drainSeconds } = { drainSeconds: 0 }) => {
     stopping.abort()
@@ -152,6 +155,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       wake = worker.wake
       isWorking = worker.isRunning
       workers.push(worker.stop, scheduler.stop)
+      abandon = worker.abandon
     }
     if (config.role !== 'worker') {
       const readiness = createReadiness({ database, isWorking, isStopping: () => stopping.signal.aborted })
@@ -173,7 +177,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     const ending = await endingTokens(store, clock())
     if (ending.length > 0) log.warn({ tokens: ending }, 'tokens end within 30 days: passes token rotate')
     const { sandboxed } = identities
-    const started = { url, publicUrl, metricsUrl: metricsListener?.url, sandboxed, lacksToken, close }
+    const started = { url, publicUrl, metricsUrl: metricsListener?.url, sandboxed, lacksToken, close, abandon }
     return { ...started, firstToken: first?.text, firstTokenEnds: first?.token.expiresAt ?? undefined }
   } catch (error) {
     await close()

@@ -79,7 +79,7 @@ export async function runPrepared<Row>(
 }
 
 /** What a raw statement of each database answers. */
-function rowsOf<Row>(db: Knex, result: unknown): Row[] {
+export function rowsOf<Row>(db: Knex, result: unknown): Row[] {
   return (isPostgres(db) ? (result as { rows: Row[] }).rows : result) as Row[]
 }
 

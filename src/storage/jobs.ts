@@ -12,7 +12,7 @@ import {
   insertMany,
   insertSelected,
 } from './dialect.ts'
-import { findTurn, type TurnOptions } from './turns.ts'
+import { findTurn, findTurnAmong, mayRun, type TurnOptions, waitsIn } from './turns.ts'
 
 /** Queues of the outbox that are worked off side by side: what is slow or much in one never holds up another. */
 export const lanes = [
@@ -175,29 +175,29 @@ export class Jobs {
     return row && new Date(row.run_at)
   }
 
-  /** Whether any job of a queue is due, also one that may not run: of a suspended workspace, say. Costs next to nothing. */
-  async hasDue(queue: Queue, at: Date): Promise<boolean> {
-    return (await this.known(queue).where('run_at', '<=', at.getTime()).first('id')) !== undefined
-  }
-
   /** The workspace whose turn it is in a queue: the next that has a job which may run. */
   async findTurn(queue: Queue, at: Date, options: TurnOptions = {}): Promise<string | undefined> {
-    if (!(await this.hasDue(queue, at))) return undefined
-    return findTurn(
-      this.db,
-      () => this.waiting(queue),
-      () => this.due(queue, at),
-      at,
-      options,
-    )
+    const due = await this.listDueWorkspaces(queue, at)
+    if (due.length === 0) return undefined
+    return due.length < FEW ? findTurnAmong(this.db, due, queue, at, options) : findTurn(this.db, queue, at, options)
+  }
+
+  /** The workspaces of jobs that are due, may they run or not, one entry a job: all of them where they are few. */
+  private listDueWorkspaces(queue: Queue, at: Date): Promise<string[]> {
+    const due = this.known(queue).where('run_at', '<=', at.getTime())
+    return due.orderBy('run_at').limit(FEW).pluck('workspace_id')
   }
 
   /** Takes up to `limit` due jobs of one workspace, the oldest first, and holds them until the lease ends. */
   async claim(queue: Queue, at: Date, { limit, leaseSeconds, ...options }: ClaimOptions): Promise<Job[]> {
     const workspaceId = options.workspaceId ?? (await this.findTurn(queue, at))
     if (workspaceId === undefined) return []
-    const first = this.due(queue, at).where({ workspace_id: workspaceId }).orderBy('run_at').limit(limit).select('id')
-    const chosen = forUpdateSkipLocked(this.db, first)
+    const first = this.db('jobs')
+      .whereRaw(`${waitsIn(queue)} and ${mayRun}`, { queue, at: at.getTime() })
+      .where({ workspace_id: workspaceId })
+      .orderBy('run_at')
+      .limit(limit)
+    const chosen = forUpdateSkipLocked(this.db, first.select('id'))
     const rows: Row[] = await this.db('jobs')
       .whereRaw(idIsChosen(this.db, chosen))
       .update({
@@ -276,28 +276,10 @@ export class Jobs {
     return rows.map((row) => ({ ...toJob(row), isQuarantined: row.failed_at !== null }))
   }
 
-  /**
-   * Jobs that wait and are due, but for those whose subject a job of the same kind is at work on: newer must not overtake
-   * older.
-   */
-  private due(queue: Queue, at: Date) {
-    const running = this.db({ running: 'jobs' })
-      .whereRaw('running.subject = jobs.subject and running.kind = jobs.kind and running.claim_token is not null')
-      .select(this.db.raw('1'))
-    return this.waiting(queue).where('run_at', '<=', at.getTime()).whereNotExists(running)
-  }
-
-  /** Jobs that wait in a queue. What its index is made for is written out: SQLite would not know it of a binding. */
-  private waiting(queue: Queue) {
-    const waiting = this.db('jobs').where({ claim_token: null, failed_at: null })
-    if (queue === 'suspects') return waiting.whereRaw('lapses > 0')
-    return waiting.where({ lane: queue }).whereRaw('lapses = 0')
-  }
-
-  /** As waiting, suspects of a lane among them: in the order of time, whosever they are. */
+  /** What waits in a queue, suspects of a lane among it, along the index of moments. */
   private known(queue: Queue) {
-    if (queue === 'suspects') return this.waiting(queue)
-    return this.db('jobs').where({ lane: queue, claim_token: null, failed_at: null })
+    if (queue === 'suspects') return this.db('jobs').whereRaw(waitsIn(queue))
+    return this.db('jobs').where({ lane: queue, claim_token: null, failed_at: null }).whereRaw('created_at > 0')
   }
 
   private lapsed(at: Date) {
@@ -312,6 +294,9 @@ export class Jobs {
       .where({ claim_token: jobs[0]?.claimToken ?? null })
   }
 }
+
+/** So many due jobs are looked through one by one; with more the way leads from workspace to workspace. */
+const FEW = 100
 
 /** Programs before the migration 0017 read `priority`, and wrote it. */
 const UNUSED = 0

@@ -84,6 +84,8 @@ export class Overviews {
   private async waiting(at: Date): Promise<Map<Lane, Pick<LaneOverview, 'due' | 'later' | 'oldestDueAt'>>> {
     const rows: { lane: Lane; jobs: number; due: number; oldest: number }[] = await this.db('jobs')
       .where({ claim_token: null, failed_at: null })
+      // As the index says.
+      .whereRaw('created_at > 0')
       .groupBy('lane')
       .select(
         'lane',

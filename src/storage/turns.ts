@@ -1,4 +1,6 @@
 import type { Knex } from 'knex'
+import { isPostgres, rowsOf } from './dialect.ts'
+import type { Queue } from './jobs.ts'
 
 /** Where a look around the workspaces begins, and which of them it passes over. */
 export interface TurnOptions {
@@ -8,51 +10,84 @@ export interface TurnOptions {
   except?: string[]
 }
 
-/** Makes queries of jobs that wait in one queue, whatever their time. */
-export type WaitingJobs = () => Knex.QueryBuilder
+// Conditions on other rows are values of subqueries: of `exists` planners make joins, which read every job that is due.
 
 /**
- * The next workspace that has something due, in the order of their ids. Steps from workspace to workspace along the index,
- * so that a look costs what the workspaces with waiting jobs cost that it passes, however many jobs those have. Jobs of
- * suspended and of expired workspaces wait.
- * @param due of those that wait, the ones that may run now
+ * The condition that a job waits in a queue, whatever its time, with the binding `queue`. All else is written out: SQLite
+ * takes an index of some rows only where it sees that those are asked for.
+ */
+export function waitsIn(queue: Queue): string {
+  const condition = queue === 'suspects' ? 'lapses > 0' : 'lane = :queue and lapses = 0'
+  return `claim_token is null and failed_at is null and ${condition}`
+}
+
+/**
+ * The condition that a job which waits may run at the moment `at`: it is due, and no job of the same kind is at work on its
+ * subject, since newer must not overtake older.
+ */
+export const mayRun = `run_at <= :at and (select 1 from jobs running where running.subject = jobs.subject
+  and running.kind = jobs.kind and running.claim_token is not null limit 1) is null`
+
+/**
+ * The next workspace that has a job which may run, in the order of their ids. Steps from workspace to workspace along the
+ * index, so that a look costs what the workspaces with waiting jobs cost that it passes, however many jobs those have. Jobs
+ * of suspended and of expired workspaces wait.
  */
 export async function findTurn(
   db: Knex,
-  waiting: WaitingJobs,
-  due: WaitingJobs,
+  queue: Queue,
   at: Date,
   { after, except = [] }: TurnOptions,
 ): Promise<string | undefined> {
-  const look = async (from?: string): Promise<string | undefined> => {
-    const row: { workspace_id: string } | undefined = await db
-      .withRecursive('turns', ['workspace_id'], ringFrom(db, waiting, from))
-      .from('turns')
-      .whereNotNull('turns.workspace_id')
-      .whereNotIn('turns.workspace_id', except)
-      // Values of subqueries, since planners make joins of `exists`, and those read every job that is due.
-      .whereNull(isClosed(db, at) as never)
-      .whereNotNull(due().whereRaw('jobs.workspace_id = turns.workspace_id').limit(1).select(db.raw('1')) as never)
-      .first('turns.workspace_id')
-    return row?.workspace_id
+  const next = (condition: string) =>
+    `select workspace_id from jobs where ${waitsIn(queue)} ${condition} order by workspace_id limit 1`
+  const look = (first: string) => {
+    const following = `select (${next('and workspace_id > turns.workspace_id')}) from turns where turns.workspace_id is not null`
+    const turns = `select (${first}) union all ${following}`
+    return firstOf(db, turns, { queue, at, except, bindings: { after: after ?? null } })
   }
-  if (after === undefined) return look()
-  return (await look(after)) ?? look()
+  if (after === undefined) return look(next(''))
+  return (await look(next('and workspace_id > :after'))) ?? look(next(''))
 }
 
-/** Workspaces with waiting jobs, one at a time, each found behind the one before; null behind the last. */
-function ringFrom(db: Knex, waiting: WaitingJobs, from: string | undefined) {
-  const next = () => waiting().orderBy('jobs.workspace_id').limit(1).select('jobs.workspace_id')
-  const first = from === undefined ? next() : next().where('jobs.workspace_id', '>', from)
-  const following = next().whereRaw('jobs.workspace_id > turns.workspace_id')
-  return db
-    .select(db.raw('?', [first]))
-    .unionAll(db.from('turns').whereNotNull('turns.workspace_id').select(db.raw('?', [following])))
+/** As findTurn, where it is known which workspaces have anything due. */
+export async function findTurnAmong(
+  db: Knex,
+  workspaceIds: string[],
+  queue: Queue,
+  at: Date,
+  { after = '', except = [] }: TurnOptions,
+): Promise<string | undefined> {
+  const known = [...new Set(workspaceIds)].filter((id) => !except.includes(id)).sort()
+  const ring = [...known.filter((id) => id > after), ...known.filter((id) => id <= after)]
+  if (ring.length === 0) return undefined
+  const turns = ring.map((_, n) => (isPostgres(db) ? `select cast(:turn${n} as uuid)` : `select :turn${n}`))
+  return firstOf(db, turns.join(' union all '), { queue, at, except: [], bindings: named('turn', ring) })
 }
 
-function isClosed(db: Knex, at: Date): Knex.QueryBuilder {
-  return db('workspaces')
-    .whereRaw('workspaces.id = turns.workspace_id')
-    .where((closed) => closed.whereNotNull('suspended_at').orWhere('expires_at', '<=', at.getTime()))
-    .select(db.raw('1'))
+/** Of the workspaces that a select yields one by one, the first that may have its turn; null is none. */
+async function firstOf(
+  db: Knex,
+  turns: string,
+  { queue, at, except, bindings }: { queue: Queue; at: Date; except: string[]; bindings: Record<string, Knex.Value> },
+): Promise<string | undefined> {
+  const excepted = named('except', except)
+  const isExcepted = `workspace_id in (${Object.keys(excepted).map((name) => `:${name}`)})`
+  const text = `with recursive turns(workspace_id) as (${turns})
+    select workspace_id from turns where workspace_id is not null
+      ${except.length > 0 ? `and not ${isExcepted}` : ''}
+      and (select 1 from workspaces where id = turns.workspace_id
+        and (suspended_at is not null or expires_at <= :at)) is null
+      and (select 1 from jobs where ${waitsIn(queue)} and workspace_id = turns.workspace_id and ${mayRun}
+        order by run_at limit 1) = 1
+    limit 1`
+  const [row] = rowsOf<{ workspace_id: string }>(
+    db,
+    await db.raw(text, { queue, at: at.getTime(), ...excepted, ...bindings }),
+  )
+  return row?.workspace_id
+}
+
+function named(name: string, values: string[]): Record<string, string> {
+  return Object.fromEntries(values.map((value, n) => [`${name}${n}`, value]))
 }

@@ -79,9 +79,10 @@ test('a PostgreSQL that turned read-only is unavailable, and the next statement 
 
 test('jobs whose lease ended are released past one that a hung worker keeps locked on PostgreSQL', async () => {
   const { store, url } = await openTestStore('postgres')
+  const workspaceId = randomUUID()
   const subjects = [randomUUID(), randomUUID()]
   const jobs = subjects.map((subject) => ({
-    ...{ workspaceId: randomUUID(), kind: 'issue-pass' as const, subject, correlationId: null },
+    ...{ workspaceId, kind: 'issue-pass' as const, subject, correlationId: null },
   }))
   await store.transaction((tx) => tx.jobs.insert(jobs, start))
   const claimed = await store.transaction((tx) => tx.jobs.claim('issuing', start, { limit: 2, leaseSeconds: 10 }))

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import type { Job, JobKind } from '../../src/storage/jobs.ts'
+import type { Job, JobKind, Queue } from '../../src/storage/jobs.ts'
 import { createStore, type Repositories, type Store } from '../../src/storage/store.ts'
 import { dialects } from '../support/databases.ts'
 import { later, openTestDatabase, openTestStore, start } from './fixtures.ts'
@@ -14,7 +14,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const subject = await insert(store)
     const [job] = await claim(store, start)
     expect(job).toMatchObject({ workspaceId, kind: 'issue-pass', subject, correlationId: 'c-1', attempts: 1 })
-    expect(await store.jobs.hasDue('issuing', later(9))).toBe(false)
+    expect(await store.jobs.findTurn('issuing', later(9))).toBe(undefined)
     expect(await claim(store, later(9))).toEqual([])
     await write(store, (tx) => tx.jobs.retry([job!], later(5), 'no luck'))
     expect(await claim(store, later(4))).toEqual([])
@@ -50,10 +50,10 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await store.jobs.hasLapsed(later(9.999))).toBe(false)
     expect(await write(store, (tx) => tx.jobs.release(later(9.999)))).toEqual([])
     expect(await store.jobs.hasLapsed(later(10))).toBe(true)
-    expect(await write(store, (tx) => tx.jobs.release(later(10)))).toEqual([
-      { workspaceId, kind: 'issue-pass', subject },
+    expect(await write(store, (tx) => tx.jobs.release(later(10)))).toMatchObject([
+      { workspaceId, kind: 'issue-pass', subject, isQuarantined: false },
     ])
-    expect(await claim(store, later(10))).toMatchObject([{ subject, attempts: 2 }])
+    expect(await claim(store, later(10), { queue: 'suspects' })).toMatchObject([{ subject, attempts: 2 }])
   })
 
   test('a lease that is renewed holds for longer', async () => {
@@ -78,7 +78,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ]
     const state = () => database.reader('jobs').first()
     for (const claimed of [false, true]) {
-      const current = claimed ? await claim(store, later(10)) : []
+      const current = claimed ? await claim(store, later(10), { queue: 'suspects' }) : []
       const before = await state()
       expect(before).toMatchObject({ claim_token: current[0]?.claimToken ?? null, failed_at: null })
       for (const attempt of attempts) await attempt(stale)
@@ -94,9 +94,9 @@ describe.each(dialects)('on %s', (dialect) => {
     const first = await insert(store, { runAt: later(-30) })
     await insert(store, { runAt: later(1) })
     const order = []
-    for (let n = 0; n < 5; n++) order.push(...(await claim(store, start, 1)))
+    for (let n = 0; n < 5; n++) order.push(...(await claim(store, start, { limit: 1 })))
     expect(order.map((job) => job.subject)).toEqual([first, second, third])
-    expect(await store.jobs.hasDue('upkeep', start)).toBe(true)
+    expect(await store.jobs.findTurn('upkeep', start)).toBe(workspaceId)
   })
 
   test('workers that claim at once never get the same job, and never more than they asked for', async () => {
@@ -123,14 +123,14 @@ describe.each(dialects)('on %s', (dialect) => {
 
     const jumped = later(jump)
     await write(store, (tx) => tx.jobs.release(jumped))
-    const due = await claim(store, jumped)
+    const due = await claim(store, jumped, { queue: 'suspects' })
     expect(due.map(({ subject }) => subject)).toEqual(jump > 10 ? [held] : [])
     const duringJump = await claim(store, later(7199))
     expect(duringJump.map(({ subject }) => subject)).not.toContain(waiting)
 
     const end = later(7200 + 3600)
     await write(store, (tx) => tx.jobs.release(end))
-    const rest = await claim(store, end)
+    const rest = [...(await claim(store, end)), ...(await claim(store, end, { queue: 'suspects' }))]
     expect(rest.map(({ subject }) => subject).sort()).toEqual([held, waiting].sort())
   })
 })
@@ -156,15 +156,15 @@ async function insert(store: Store, fields: { kind?: JobKind; runAt?: Date } = {
   return job.subject
 }
 
-function claim(store: Store, at: Date, limit = lease.limit): Promise<Job[]> {
-  return write(store, (tx) => tx.jobs.claim('issuing', at, { ...lease, limit }))
+function claim(store: Store, at: Date, { limit = lease.limit, queue = 'issuing' as Queue } = {}): Promise<Job[]> {
+  return write(store, (tx) => tx.jobs.claim(queue, at, { ...lease, limit }))
 }
 
 /** As a worker does: seven at a time until there is nothing left. */
 async function claimAll(store: Store): Promise<string[]> {
   const subjects: string[] = []
-  while (await store.jobs.hasDue('issuing', start)) {
-    const jobs = await claim(store, start, 7)
+  while (await store.jobs.findTurn('issuing', start)) {
+    const jobs = await claim(store, start, { limit: 7 })
     expect(jobs.length).toBeLessThanOrEqual(7)
     subjects.push(...jobs.map((job) => job.subject))
   }

@@ -4,8 +4,10 @@ import { table } from '../../cli/output.ts'
 import { databaseFlags } from '../../cli/server-flags.ts'
 
 export default class JobsList extends BaseCommand {
-  static override summary = 'Show what waits in the outbox, and what gave up.'
-  static override description = 'Works straight on the database. Jobs that gave up stay until passes jobs retry.'
+  static override summary = 'Show what waits in the outbox, what gave up, and what is quarantined.'
+  static override description =
+    'Works straight on the database. Jobs that gave up stay until passes jobs retry or passes jobs delete, and so do ' +
+    'those under which workers stopped three times: they are quarantined.'
   static override examples = ['<%= config.bin %> jobs list', '<%= config.bin %> jobs list --limit 100 --json']
   static override flags = {
     ...databaseFlags,
@@ -29,6 +31,7 @@ export default class JobsList extends BaseCommand {
         { title: 'Waiting', value: (row: (typeof counts)[number]) => String(row.waiting) },
         { title: 'Running', value: (row: (typeof counts)[number]) => String(row.running) },
         { title: 'Failed', value: (row: (typeof counts)[number]) => String(row.failed) },
+        { title: 'Quarantined', value: (row: (typeof counts)[number]) => String(row.quarantined) },
         { title: 'Oldest due', value: (row: (typeof counts)[number]) => row.oldestRunAt?.toISOString() ?? '' },
       ]
       this.log(table(counts, columns, { width }))
@@ -36,12 +39,13 @@ export default class JobsList extends BaseCommand {
     if (failed.length > 0) {
       const columns = [
         { title: 'Failed job', value: (job: (typeof failed)[number]) => job.id, whole: true as const },
+        { title: 'State', value: (job: (typeof failed)[number]) => job.state },
         { title: 'Kind', value: (job: (typeof failed)[number]) => job.kind },
         { title: 'Subject', value: (job: (typeof failed)[number]) => job.subject },
         { title: 'Error', value: (job: (typeof failed)[number]) => job.error },
       ]
       this.log(`\n${table(failed, columns, { width })}`)
-      this.note('Run them again with: passes jobs retry --all')
+      this.note('Run them again with: passes jobs retry --all (or ID); remove one with: passes jobs delete ID')
     }
     return { counts, failed }
   }

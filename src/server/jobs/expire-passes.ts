@@ -16,7 +16,7 @@ export async function expirePasses({ store, clock, stopping }: Services): Promis
       const passes = await tx.passes.expire(at, CHUNK)
       for (const workspaceId of new Set(passes.map((pass) => pass.workspaceId))) {
         const ids = passes.filter((pass) => pass.workspaceId === workspaceId).map((pass) => pass.id)
-        await queueWalletUpdates(tx, workspaceId, ids, { at, correlationId: null })
+        await queueWalletUpdates(tx, workspaceId, ids, { at, correlationId: null, isBulk: true })
       }
       return passes.length
     })

@@ -133,7 +133,10 @@ async function settle(
   await tx.notifications.update(workspaceId, changes, at)
   await tx.jobs.complete(sendings.flatMap(({ job }) => (changes.has(job.subject) ? [job] : [])))
   // Phones that were not reached look as soon as they can be told that the pass changed.
-  const updates = stragglers.map(({ subject, correlationId }) => ({ workspaceId, subject, correlationId }))
+  const updates = stragglers.map(({ kind, subject, correlationId }) => ({
+    ...{ workspaceId, subject, correlationId },
+    isBulk: kind === 'send-broadcast',
+  }))
   await tx.jobs.insertOnce(
     updates.map((update) => ({ ...update, kind: 'update-wallet' })),
     at,

@@ -129,6 +129,7 @@ async function showOnApple(
     kind: 'update-google' as const,
     subject,
     correlationId: causes.get(notificationOf.get(subject)!) ?? null,
+    isBulk: jobs.some((job) => job.kind === 'send-broadcast'),
   }))
   await tx.jobs.insertOnce(updates, at)
 }

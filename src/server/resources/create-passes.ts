@@ -70,7 +70,8 @@ async function insertPasses(passes: NewPass[], context: RequestContext): Promise
       return !problem
     })
     const ids = await tx.passes.insert(workspaceId, fitting, now)
-    const jobs = [...ids].map((subject) => ({ workspaceId, kind: 'issue-pass' as const, subject, correlationId }))
+    const job = { workspaceId, kind: 'issue-pass' as const, correlationId, isBulk: passes.length > 1 }
+    const jobs = [...ids].map((subject) => ({ ...job, subject }))
     if (jobs.length > 0) await tx.jobs.insert(jobs, now)
     const [only, ...others] = ids
     // One entry however many: the correlation id leads from a batch to its passes.

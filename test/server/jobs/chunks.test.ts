@@ -3,7 +3,7 @@ import { contract } from '../../../src/core/contract/contract.ts'
 import { newId } from '../../../src/core/ids.ts'
 import type { Services } from '../../../src/server/context.ts'
 import { jobHandlers } from '../../../src/server/jobs/handlers.ts'
-import type { Lane } from '../../../src/storage/jobs.ts'
+import type { Lane, Queue } from '../../../src/storage/jobs.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
 import { issuedPass, makeProject } from '../fixtures.ts'
@@ -17,9 +17,9 @@ describe.each(dialects)('on %s', (dialect) => {
     await api.database.writer('jobs').delete()
   })
 
-  const claim = async (lane: Lane) => {
+  const claim = async (queue: Queue) => {
     const { store } = api.services
-    const [job] = await store.transaction((tx) => tx.jobs.claim(lane, api.now, { limit: 1, leaseSeconds: 10 }))
+    const [job] = await store.transaction((tx) => tx.jobs.claim(queue, api.now, { limit: 1, leaseSeconds: 10 }))
     return job!
   }
 
@@ -43,7 +43,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const job = await claim(lane)
     api.advance(11)
     await api.services.store.transaction((tx) => tx.jobs.release(api.now))
-    await claim(lane)
+    await claim('suspects')
     await jobHandlers[job.kind]([job], api.services)
   }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import { sendNotifications } from '../../../src/server/jobs/send-notification.ts'
-import type { Lane } from '../../../src/storage/jobs.ts'
+import type { Queue } from '../../../src/storage/jobs.ts'
 import type { PushResult } from '../../../src/wallets/apple/push.ts'
 import { useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
@@ -21,7 +21,7 @@ describe.each(dialects)('on %s', (dialect) => {
     )
     const body = { body: 'Now', platforms: ['apple' as const] }
     await workspace.ok(contract.notifications.create, { params: { id }, body })
-    const claim = (lane: Lane) => store.transaction((tx) => tx.jobs.claim(lane, api.now, lease))
+    const claim = (queue: Queue) => store.transaction((tx) => tx.jobs.claim(queue, api.now, lease))
     const send = (outcome: PushResult['outcome'], jobs: Awaited<ReturnType<typeof claim>>) =>
       sendNotifications(jobs, {
         ...api.services,
@@ -36,7 +36,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const overtake = async () => {
       api.advance(11)
       await store.transaction((tx) => tx.jobs.release(api.now))
-      await send('sent', await claim('urgent'))
+      await send('sent', await claim('suspects'))
     }
     await send('failed', await claim('urgent'))
 

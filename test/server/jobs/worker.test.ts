@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { MAX_JOB_ATTEMPTS } from '../../../src/core/rules/retry.ts'
 import type { JobHandler } from '../../../src/server/jobs/worker.ts'
-import type { Job, JobKind, Lane } from '../../../src/storage/jobs.ts'
+import type { Job, JobKind, Queue } from '../../../src/storage/jobs.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import { openTestDatabase } from '../../storage/fixtures.ts'
 import { dialects } from '../../support/databases.ts'
@@ -190,7 +190,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
     services.work({
       handlers: { 'issue-pass': issuing.handler, 'update-wallet': hanging },
-      ...{ batchSize: 1, batches: 2, pollSeconds: anHour },
+      ...{ batchSize: 1, batches: 3, pollSeconds: anHour },
     })
     const [first] = await insertJobs(services, 1, 'update-wallet')
     await eventually(() => expect(held.waiting()).toBe(1))
@@ -210,7 +210,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const unreachable = async () => {
       throw Object.assign(new Error('down'), { code: 'ECONNREFUSED' })
     }
-    const failing = { hasDue: (lane: Lane, at: Date) => (isDown ? unreachable() : jobs.hasDue(lane, at)) }
+    const failing = { findTurn: (queue: Queue, at: Date) => (isDown ? unreachable() : jobs.findTurn(queue, at)) }
     services.store = { ...services.store, jobs: Object.assign(Object.create(jobs), failing) }
     services.work({ handlers: { 'issue-pass': handler }, pollSeconds: 0.02 })
     const [subject] = await insertJobs(services, 1)

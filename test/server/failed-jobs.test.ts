@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { retryJobs } from '../../src/server/retry-jobs.ts'
+import { retryJobs } from '../../src/server/failed-jobs.ts'
 import type { JobKind } from '../../src/storage/jobs.ts'
 import { insertPasses, insertTemplate, insertWorkspace, newPass } from '../storage/fixtures.ts'
 import { dialects } from '../support/databases.ts'

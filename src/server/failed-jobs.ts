@@ -1,3 +1,4 @@
+import type { AuditAction } from '../core/audit.ts'
 import type { FailedJob, FailedJobFilter } from '../storage/backlog.ts'
 import type { JobKind } from '../storage/jobs.ts'
 import type { Repositories, Store } from '../storage/store.ts'
@@ -7,30 +8,49 @@ const CHUNK = 200
 const walletUpdates: JobKind[] = ['update-wallet', 'update-google']
 
 /**
- * Runs jobs again that gave up, as an operator asks. A pass that failed with its job is QUEUED again; a wallet update
- * that is run again fires pass.updated with the one entry manual_requeue.
+ * Runs jobs again that gave up or are quarantined, as an operator asks. A pass that failed with its job is QUEUED again; a
+ * wallet update that is run again fires pass.updated with the one entry manual_requeue.
  * @returns how many are due now
  */
-export async function retryJobs(store: Store, filter: FailedJobFilter, at: Date): Promise<number> {
+export function retryJobs(store: Store, filter: FailedJobFilter, at: Date): Promise<number> {
+  return forFailedJobs(store, filter, 'job.retry', at, async (tx, workspaceId, jobs) => {
+    const requeued = await tx.backlog.requeue(idsOf(jobs), at)
+    await reviveSubjects(tx, workspaceId, jobs, at)
+    return requeued
+  })
+}
+
+/** Removes jobs for good that gave up or are quarantined, and returns how many. What they were about stays as it is. */
+export function deleteJobs(store: Store, filter: FailedJobFilter, at: Date): Promise<number> {
+  return forFailedJobs(store, filter, 'job.delete', at, (tx, _, jobs) => tx.backlog.delete(idsOf(jobs)))
+}
+
+/** Does the work for each workspace with such jobs, some hundred in a transaction, until none is left. */
+async function forFailedJobs(
+  store: Store,
+  filter: FailedJobFilter,
+  action: AuditAction,
+  at: Date,
+  work: (tx: Repositories, workspaceId: string, jobs: FailedJob[]) => Promise<number>,
+): Promise<number> {
   let count = 0
   for (;;) {
-    const jobs = await store.transaction(async (tx) => {
+    const found = await store.transaction(async (tx) => {
       const failed = await tx.backlog.listFailed(filter, CHUNK)
-      const requeued = await tx.backlog.requeue(
-        failed.map((job) => job.id),
-        at,
-      )
       for (const workspaceId of new Set(failed.map((job) => job.workspaceId))) {
         const ours = failed.filter((job) => job.workspaceId === workspaceId)
-        await reviveSubjects(tx, workspaceId, ours, at)
+        count += await work(tx, workspaceId, ours)
         const targetId = ours.length === 1 ? ours[0]!.id : null
-        await auditOperator(tx, workspaceId, { action: 'job.retry', targetId, targetCount: ours.length }, at)
+        await auditOperator(tx, workspaceId, { action, targetId, targetCount: ours.length }, at)
       }
-      count += requeued
       return failed.length
     })
-    if (jobs < CHUNK) return count
+    if (found < CHUNK) return count
   }
+}
+
+function idsOf(jobs: FailedJob[]): string[] {
+  return jobs.map(({ id }) => id)
 }
 
 async function reviveSubjects(tx: Repositories, workspaceId: string, jobs: FailedJob[], at: Date): Promise<void> {

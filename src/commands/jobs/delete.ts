@@ -1,0 +1,25 @@
+import { BaseCommand } from '../../cli/base-command.ts'
+import { failedJobArgs, failedJobFlags, withFailedJobs } from '../../cli/failed-jobs.ts'
+
+export default class JobsDelete extends BaseCommand {
+  static override summary = 'Delete jobs that gave up or are quarantined.'
+  static override description =
+    'Works straight on the database. The work is never done; what it was about stays as it is: a pass that FAILED with ' +
+    'its job is FAILED, and an update of it queues a new job.'
+  static override examples = [
+    '<%= config.bin %> jobs delete 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
+    '<%= config.bin %> jobs delete --all --workspace acme',
+  ]
+  static override args = failedJobArgs
+  static override flags = failedJobFlags
+
+  async run() {
+    const { args, flags } = await this.parse(JobsDelete)
+    const { deleteJobs } = await import('../../server/failed-jobs.ts')
+    const deleted = await withFailedJobs({ id: args.id, flags }, (store, filter) =>
+      deleteJobs(store, filter, new Date()),
+    )
+    this.log(`Deleted ${deleted} ${deleted === 1 ? 'job' : 'jobs'}.`)
+    return { deleted }
+  }
+}

@@ -1,0 +1,180 @@
+import { randomUUID } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { MAX_JOB_LAPSES, QUARANTINE_REASON } from '../../../src/core/rules/retry.ts'
+import { deleteJobs, retryJobs } from '../../../src/server/failed-jobs.ts'
+import { giveUp } from '../../../src/server/jobs/handlers.ts'
+import { issuePasses } from '../../../src/server/jobs/issue-pass.ts'
+import { releaseJobs } from '../../../src/server/jobs/release-jobs.ts'
+import type { JobHandler } from '../../../src/server/jobs/worker.ts'
+import type { Job, JobKind, Queue } from '../../../src/storage/jobs.ts'
+import { createStore } from '../../../src/storage/store.ts'
+import { insertPasses, newPass, openTestDatabase } from '../../storage/fixtures.ts'
+import { dialects } from '../../support/databases.ts'
+import { eventually, gate, openServices, type TestServices } from './fixtures.ts'
+
+const anHour = 3600
+
+describe.each(dialects)('on %s', (dialect) => {
+  test('of the jobs in flight when workers die, only the one that kills them is quarantined', async () => {
+    const services = await openServices(dialect)
+    const ids = await insertPasses(
+      services.store,
+      services.workspaceId,
+      [1, 2, 3, 4, 5].map(() => newPass(services.version)),
+    )
+    const [poison, ...innocents] = ids
+    const notifications = await insert(services, 'send-notification', 3)
+
+    // The first process dies with all of it in its hands.
+    await claim(services, 'issuing')
+    await claim(services, 'urgent')
+    await lapse(services)
+    // Whatever process comes next runs one of them at a time: it dies of the poison, and of nothing else.
+    const done: string[] = []
+    for (let runs = 0; runs < 20; runs += 1) {
+      const jobs = await claim(services, 'suspects', 1)
+      if (jobs[0]?.subject === poison) await lapse(services)
+      else done.push(...(await services.store.transaction((tx) => tx.jobs.complete(jobs))).map((job) => job.subject))
+    }
+    expect(done.toSorted()).toEqual([...innocents, ...notifications].sort())
+    expect(await services.database.reader('jobs').whereNull('failed_at')).toEqual([])
+    expect(await services.store.backlog.listFailed({}, 10)).toMatchObject([
+      { state: 'quarantined', kind: 'issue-pass', subject: poison, attempts: MAX_JOB_LAPSES, error: QUARANTINE_REASON },
+    ])
+    expect(await services.store.passes.find(services.workspaceId, poison!)).toMatchObject({ status: 'FAILED' })
+    const [event, ...others] = await services.database.reader('events').where({ subject: poison })
+    expect([event.type, others]).toEqual(['pass.failed', []])
+    expect(JSON.parse(event.data).error).toEqual({ code: 'PASS_ISSUING_FAILED', message: QUARANTINE_REASON })
+  })
+
+  test('a worker runs suspects one at a time over all queues, and never among other jobs', async () => {
+    const services = await openServices(dialect)
+    const suspects = [...(await insert(services, 'issue-pass', 3)), ...(await insert(services, 'update-wallet', 3))]
+    await claim(services, 'issuing')
+    await claim(services, 'wallets')
+    await lapse(services)
+    const fresh = await insert(services, 'issue-pass', 3)
+    const batches: string[][] = []
+    let [inFlight, most] = [0, 0]
+    const handler: JobHandler = async (jobs) => {
+      batches.push(jobs.map(({ subject }) => subject))
+      const isSuspect = suspects.includes(jobs[0]!.subject)
+      if (isSuspect) most = Math.max(most, ++inFlight)
+      await services.store.transaction((tx) => tx.jobs.complete(jobs))
+      if (isSuspect) inFlight -= 1
+    }
+    services.work({ handlers: { 'issue-pass': handler, 'update-wallet': handler }, batches: 3 })
+    await eventually(async () => expect(await services.database.reader('jobs')).toEqual([]))
+    const alone = batches.filter((batch) => batch.some((subject) => suspects.includes(subject)))
+    expect(alone.flat().toSorted()).toEqual(suspects.toSorted())
+    expect([alone.length, most]).toEqual([suspects.length, 1])
+    expect(batches.flat()).toEqual(expect.arrayContaining(fresh))
+  })
+
+  test('a worker that hangs, or that was frozen, costs its jobs a lapse, and a lease that it renews does not', async () => {
+    const services = await openServices(dialect)
+    const [subject] = await insert(services, 'issue-pass', 1)
+    const [job] = await claim(services, 'issuing')
+    services.advance(9)
+    await services.store.transaction((tx) => tx.jobs.renew([job!], new Date(services.clock().getTime() + 10_000)))
+    services.advance(9)
+    await releaseJobs(services)
+    expect(await lapsesOf(services, subject!)).toBe(0)
+    services.advance(1)
+    await releaseJobs(services)
+    expect(await lapsesOf(services, subject!)).toBe(1)
+    // It comes to life again and knows nothing of it.
+    expect(await services.store.transaction((tx) => tx.jobs.complete([job!]))).toEqual([])
+    const metrics = await services.metrics.registry.getSingleMetricAsString('passes_job_runs_total')
+    expect(metrics).toContain('outcome="lapsed"} 1')
+  })
+
+  test('two servers that release at once count one lapse', async () => {
+    const services = await openServices(dialect)
+    const [subject] = await insert(services, 'issue-pass', 1)
+    await claim(services, 'issuing')
+    services.advance(10)
+    const other = { ...services, store: createStore(openTestDatabase(services.url)) }
+    await Promise.all([releaseJobs(services), releaseJobs(other), releaseJobs(services)])
+    expect(await lapsesOf(services, subject!)).toBe(1)
+  })
+
+  test('a job that threw, was put off, or that a stopping server gave back has not lapsed', async () => {
+    const services = await openServices(dialect)
+    const [subject] = await insert(services, 'issue-pass', 1)
+    const held = gate()
+    const worker = services.work({ handlers: { 'issue-pass': held.pass }, pollSeconds: anHour })
+    await eventually(() => expect(held.waiting()).toBe(1))
+    const stopped = worker.stop()
+    await worker.abandon()
+    expect(await services.database.reader('jobs').first()).toMatchObject({ claim_token: null, attempts: 0, lapses: 0 })
+    held.open()
+    await stopped
+    const [job] = await claim(services, 'issuing')
+    await services.store.transaction((tx) => tx.jobs.retry([job!], services.clock(), 'no luck'))
+    const [again] = await claim(services, 'issuing')
+    await services.store.transaction((tx) => tx.jobs.putOff([again!], services.clock()))
+    expect(await lapsesOf(services, subject!)).toBe(0)
+  })
+
+  test('a job is taken back from quarantine as a suspect, or deleted, and its pass goes with it or stays FAILED', async () => {
+    const services = await openServices(dialect)
+    const { store, workspaceId, clock } = services
+    const ids = await insertPasses(store, workspaceId, [newPass(services.version), newPass(services.version)])
+    await services.database.writer('jobs').update({ lapses: MAX_JOB_LAPSES - 1 })
+    for (const _ of ids) await claim(services, 'suspects', 1)
+    await lapse(services)
+    const [first, second] = await store.backlog.listFailed({}, 10)
+    expect([first!.state, second!.state]).toEqual(['quarantined', 'quarantined'])
+    expect(await store.backlog.counts()).toMatchObject([{ kind: 'issue-pass', failed: 0, quarantined: 2 }])
+    expect(await store.overviews.read(clock())).toMatchObject({
+      ...{ setAside: [], quarantined: [{ kind: 'issue-pass', count: 2 }] },
+    })
+
+    expect(await retryJobs(store, { ids: [first!.id] }, clock())).toBe(1)
+    expect(await store.passes.find(workspaceId, first!.subject)).toMatchObject({ status: 'QUEUED' })
+    expect(await claim(services, 'issuing')).toEqual([])
+    services.work({ handlers: { 'issue-pass': issuePasses }, giveUp })
+    await eventually(async () =>
+      expect(await store.passes.find(workspaceId, first!.subject)).toMatchObject({ status: 'ISSUED' }),
+    )
+    expect(await deleteJobs(store, { ids: [first!.id, second!.id] }, clock())).toBe(1)
+    expect(await services.database.reader('jobs')).toEqual([])
+    expect(await store.passes.find(workspaceId, second!.subject)).toMatchObject({ status: 'FAILED' })
+    const audited = await services.database.reader('audit_entries').whereIn('action', ['job.retry', 'job.delete'])
+    expect(audited.map(({ action, target_id: id }) => [action, id]).sort()).toEqual([
+      ['job.delete', second!.id],
+      ['job.retry', first!.id],
+    ])
+  })
+
+  test('deleting touches only jobs that were set aside', async () => {
+    const services = await openServices(dialect)
+    await insert(services, 'issue-pass', 2)
+    await claim(services, 'issuing', 1)
+    const ids: string[] = await services.database.reader('jobs').pluck('id')
+    expect(await deleteJobs(services.store, { ids }, services.clock())).toBe(0)
+    expect(await services.database.reader('jobs')).toHaveLength(2)
+  })
+})
+
+async function insert({ store, workspaceId, clock }: TestServices, kind: JobKind, count: number): Promise<string[]> {
+  const subjects = Array.from({ length: count }, () => randomUUID())
+  const jobs = subjects.map((subject) => ({ workspaceId, kind, subject, correlationId: null }))
+  await store.transaction((tx) => tx.jobs.insert(jobs, clock()))
+  return subjects
+}
+
+function claim({ store, clock }: TestServices, queue: Queue, limit = 100): Promise<Job[]> {
+  return store.transaction((tx) => tx.jobs.claim(queue, clock(), { limit, leaseSeconds: 10 }))
+}
+
+/** Whatever is claimed lapses, as when the process that holds it is killed. */
+async function lapse(services: TestServices): Promise<void> {
+  services.advance(10)
+  await releaseJobs(services)
+}
+
+async function lapsesOf({ database }: TestServices, subject: string): Promise<number> {
+  return (await database.reader('jobs').where({ subject }).first()).lapses
+}
