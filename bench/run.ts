@@ -19,6 +19,7 @@ const benches = [
     'update',
     'notify',
     'webhooks',
+    'fairness',
     'scan',
     'scans-export',
     'version',

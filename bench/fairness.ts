@@ -1,0 +1,204 @@
+/**
+ * What one tenant notices of another: how long a created pass takes to be ISSUED, and an event to be delivered, while nothing
+ * else happens; then with 200,000 jobs of another workspace queued (half of them passes created one by one, half in batches),
+ * and with 500 endpoints of another that hang. A server of one process on each database, over HTTP.
+ * Run: npx tsx bench/fairness.ts, after npm run build
+ */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Client, createClient } from '../src/client/client.ts'
+import { newId } from '../src/core/ids.ts'
+import { createToken } from '../src/server/tokens.ts'
+import { type Database, openDatabase } from '../src/storage/database.ts'
+import { createStore } from '../src/storage/store.ts'
+import { onEachDatabase } from './support/databases.ts'
+import { figure } from './support/figures.ts'
+import { startServer } from './support/server.ts'
+
+const JOBS = Number(process.env.PASSES_BENCH_JOBS ?? 200_000)
+const ENDPOINTS = Number(process.env.PASSES_BENCH_ENDPOINTS ?? 500)
+const SAMPLES = 20
+const MOST_TIMES = 3
+const MOST_MS = 1_000
+
+await onEachDatabase(async (kind, create) => {
+  await compareIssuing(kind, await create('issuing'))
+  await compareDeliveries(kind, await create('deliveries'))
+})
+process.exit()
+
+async function compareIssuing(kind: string, url: string): Promise<void> {
+  const server = await startServer(url)
+  const database = openDatabase(url)
+  const hog = await addTenant(database, server.url)
+  const [ours, theirs] = [await publishTicket(server.client), await publishTicket(hog.client)]
+  const measure = () => sample(() => issueOne(server.client, ours))
+  await measure()
+  const idle = await measure()
+  await queuePasses(database, hog, theirs)
+  await sleep(500)
+  const busy = await measure()
+  const row = await database.reader('jobs').where({ workspace_id: hog.workspaceId }).count({ left: '*' }).first()
+  await Promise.all([server.stop(), hog.client.close(), database.close()])
+  const count = Number(row?.left)
+  if (count === 0) throw new Error('Nothing was left in the queue while it was measured')
+  const jobs = JOBS.toLocaleString('en')
+  console.log(
+    `${kind}: created to ISSUED ${describe(idle)} idle, ${describe(busy)} behind ${jobs} jobs (${count} left)`,
+  )
+  const what = `median of create to ISSUED behind ${jobs} jobs of another workspace to idle, ${kind}`
+  figure(what, median(busy) / median(idle), { atMost: MOST_TIMES })
+}
+
+async function compareDeliveries(kind: string, url: string): Promise<void> {
+  const receiver = await startReceiver()
+  const hanging = await startReceiver('hang')
+  const server = await startServer(url, ['--allow-insecure-webhooks'])
+  const database = openDatabase(url)
+  const hog = await addTenant(database, server.url)
+  const { id } = await server.client.webhooks.create({ body: { url: receiver.url, events: ['pass.issued'] } })
+  const deliverOne = async () => {
+    const came = receiver.next()
+    const startedAt = performance.now()
+    await server.client.webhooks.test({ params: { id } })
+    await came
+    return performance.now() - startedAt
+  }
+  await sample(deliverOne)
+  const quiet = await sample(deliverOne)
+  for (let n = 0; n < ENDPOINTS; n += 1) {
+    const webhook = await hog.client.webhooks.create({ body: { url: hanging.url, events: ['pass.issued'] } })
+    await hog.client.webhooks.test({ params: { id: webhook.id } })
+  }
+  const beside = await sample(deliverOne)
+  console.log(
+    `${kind}: delivered after ${describe(quiet)} quiet, ${describe(beside)} beside ${hanging.held()} that hang`,
+  )
+  const more = Math.max(...beside) - median(quiet)
+  figure(
+    `longest delivery beside ${ENDPOINTS} hanging endpoints of another to quiet, ${kind}`,
+    more,
+    { atMost: MOST_MS },
+    ' ms',
+  )
+  await Promise.all([receiver.close(), hanging.close()])
+  await Promise.all([server.stop(), hog.client.close(), database.close()])
+}
+
+interface Tenant {
+  workspaceId: string
+  client: Client
+}
+
+async function addTenant(database: Database, url: string): Promise<Tenant> {
+  const { workspaceId, token } = await createStore(database).transaction(async (tx) => {
+    const workspace = await tx.workspaces.insert('hog', new Date())
+    const { text } = await createToken(tx, workspace!.id, { name: 'hog', role: 'owner' }, new Date())
+    return { workspaceId: workspace!.id, token: text }
+  })
+  return { workspaceId, client: createClient({ url, token, attempts: 1 }) }
+}
+
+async function publishTicket(client: Client): Promise<string> {
+  const { id } = await client.templates.create({ body: { name: 'Ticket', passType: 'eventTicket' } })
+  const primary = [{ key: 'name', label: 'Name', value: '{{name}}' }]
+  const version = await client.templates.createVersion({
+    params: { id },
+    body: {
+      definition: {
+        variables: [{ name: 'name', label: 'Name' }],
+        design: { organizationName: 'Acme', description: 'A ticket', fields: { primary } },
+      },
+    },
+  })
+  await client.templateVersions.publish({ params: { id: version.id } })
+  return id
+}
+
+let created = 0
+
+async function issueOne(client: Client, templateId: string): Promise<number> {
+  created += 1
+  const body = { externalPassId: `one-${created}`, label: 'Ada', templateId, variables: { name: 'Ada' } }
+  const startedAt = performance.now()
+  const { id } = await client.passes.create({ body })
+  while ((await client.passes.get({ params: { id } })).status !== 'ISSUED') await sleep(2)
+  return performance.now() - startedAt
+}
+
+/** Passes and then, all at once, the jobs that issue them. */
+async function queuePasses(database: Database, { workspaceId }: Tenant, templateId: string): Promise<void> {
+  const store = createStore(database)
+  const template = (await store.templates.find(workspaceId, templateId))!
+  const version = (await store.templateVersions.findPublished(workspaceId, templateId, template.latestPublishedVersion!))!
+  const ids: string[] = []
+  for (let n = 0; n < JOBS; n += 1_000) {
+    const passes = Array.from({ length: 1_000 }, (_, m) => newPass(`many-${n + m}`, version))
+    await store.transaction((tx) => tx.passes.insert(workspaceId, passes, new Date()))
+    ids.push(...passes.map(({ id }) => id))
+  }
+  const job = { workspaceId, kind: 'issue-pass' as const, correlationId: null }
+  await store.transaction((tx) =>
+    tx.jobs.insert(
+      ids.map((subject, n) => ({ ...job, subject, isBulk: n % 2 === 0 })),
+      new Date(),
+    ),
+  )
+}
+
+function newPass(externalPassId: string, version: { id: string; templateId: string; version: number }) {
+  const id = newId(new Date())
+  return {
+    ...{ id, externalPassId, label: 'Ada Lovelace', variables: { name: 'Ada Lovelace' } },
+    ...{ templateId: version.templateId, templateVersionId: version.id, templateVersion: version.version },
+    ...{ projectId: null, redemption: null, expiresAt: null, scanCode: id, appleToken: id },
+    identifierDigest: Buffer.from(id.replaceAll('-', '').padEnd(64, '0'), 'hex'),
+  }
+}
+
+interface Receiver {
+  url: string
+  /** Resolves with the next request. */
+  next(): Promise<void>
+  held(): number
+  close(): Promise<void>
+}
+
+async function startReceiver(manner: 'answer' | 'hang' = 'answer'): Promise<Receiver> {
+  let onNext: () => void = () => undefined
+  let held = 0
+  const server = createServer((request, response) => {
+    request.resume()
+    held += 1
+    if (manner === 'answer') response.writeHead(204).end()
+    onNext()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    next: () => new Promise((resolve) => (onNext = resolve)),
+    held: () => held,
+    async close() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+async function sample(one: () => Promise<number>): Promise<number[]> {
+  const times: number[] = []
+  for (let n = 0; n < SAMPLES; n += 1) {
+    times.push(await one())
+    await sleep(50)
+  }
+  return times
+}
+
+function median(values: number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
+}
+
+function describe(values: number[]): string {
+  return `${median(values).toFixed(0)} ms (at most ${Math.max(...values).toFixed(0)})`
+}
