@@ -131,7 +131,11 @@ async function issueOne(client: Client, templateId: string): Promise<number> {
 async function queuePasses(database: Database, { workspaceId }: Tenant, templateId: string): Promise<void> {
   const store = createStore(database)
   const template = (await store.templates.find(workspaceId, templateId))!
-  const version = (await store.templateVersions.findPublished(workspaceId, templateId, template.latestPublishedVersion!))!
+  const version = (await store.templateVersions.findPublished(
+    workspaceId,
+    templateId,
+    template.latestPublishedVersion!,
+  ))!
   const ids: string[] = []
   for (let n = 0; n < JOBS; n += 1_000) {
     const passes = Array.from({ length: 1_000 }, (_, m) => newPass(`many-${n + m}`, version))

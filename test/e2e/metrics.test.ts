@@ -25,6 +25,7 @@ describe.each(dialects)('on %s', (dialect) => {
       // No job gave up: what has no values is named all the same.
       expect(found.filter(({ labels }) => labels === undefined).map(({ name }) => name)).toEqual([
         'passes_jobs_set_aside',
+        'passes_jobs_quarantined',
       ])
       return found
     }, 30_000)
