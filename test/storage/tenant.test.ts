@@ -63,6 +63,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     tx.templateVersions.listPublishedBefore(intruder, template, 9),
   'templateVersions.findPublished': (tx, intruder, { template }) =>
     tx.templateVersions.findPublished(intruder, template, 1),
+  'images.find': (tx, intruder) => tx.images.find(intruder, imageId),
   'images.listKnown': (tx, intruder) => tx.images.listKnown(intruder, [imageId]),
   // Theirs are others than the defaults, which hold for whoever has none of his own.
   'limits.find': async (tx, intruder) => (await tx.limits.find(intruder)).webhooks - defaultLimits.webhooks,
