@@ -1,3 +1,5 @@
+import stringWidth from 'string-width'
+
 /** How results look to people: plain text that fits the terminal, one row a line. */
 
 export interface Column<T> {
@@ -42,8 +44,8 @@ export function tableWriter<T>(columns: readonly Column<T>[], { width }: TableOp
 /** One thing: a label and its value on each line; what is null is left out. */
 export function details(entries: readonly (readonly [label: string, value: string | number | null])[]): string {
   const shown = entries.filter(([, value]) => value !== null)
-  const width = Math.max(...shown.map(([label]) => label.length))
-  return shown.map(([label, value]) => `${label.padEnd(width)}  ${printable(String(value))}`).join('\n')
+  const width = Math.max(...shown.map(([label]) => textWidth(label)))
+  return shown.map(([label, value]) => `${pad(label, width)}  ${printable(String(value))}`).join('\n')
 }
 
 /** Text from elsewhere on one line, without what could steer the terminal: control characters, turns of direction. */
@@ -67,18 +69,9 @@ export function duration(seconds: number): string {
   return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`
 }
 
-const segmenter = new Intl.Segmenter()
-const WIDE = /\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Script=Hangul}|\p{Emoji_Presentation}|[！-｠]/u
-
-/** Alone, as a space without width; in a cluster they belong to what they change. */
-const WIDTHLESS = /^[\p{Mn}\p{Me}\p{Cf}]+$/u
-
-/** Columns that a text takes on a terminal: East Asian characters and emoji take two. */
+/** Columns that a text takes on a terminal: East Asian characters and emoji take two, marks and joiners none. */
 export function textWidth(text: string): number {
-  if (/^[ -~]*$/.test(text)) return text.length
-  let width = 0
-  for (const { segment } of segmenter.segment(text)) width += WIDTHLESS.test(segment) ? 0 : WIDE.test(segment) ? 2 : 1
-  return width
+  return /^[ -~]*$/.test(text) ? text.length : stringWidth(text)
 }
 
 /** A text in lines of at most `width` columns, broken between words where there is a gap; none for an empty one. */
@@ -126,11 +119,15 @@ export function cut(text: string, width: number): string {
   return textWidth(text) <= width ? text : `${fitting(text, width - 1)}…`
 }
 
+const segmenter = new Intl.Segmenter()
+
 /** As much of the beginning as fits; at least one character, so that a loop over the rest ends. */
 function fitting(text: string, width: number): string {
   let kept = ''
+  let left = width
   for (const { segment } of segmenter.segment(text)) {
-    if (kept !== '' && textWidth(kept + segment) > width) break
+    left -= textWidth(segment)
+    if (kept !== '' && left < 0) break
     kept += segment
   }
   return kept

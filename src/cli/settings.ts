@@ -1,4 +1,5 @@
-import { join } from 'node:path'
+import { homedir, userInfo } from 'node:os'
+import { isAbsolute, join, parse } from 'node:path'
 import { isOpenToOthers } from '../files/private-file.ts'
 import { UsageError } from './errors.ts'
 import { readProfiles } from './profile.ts'
@@ -133,14 +134,12 @@ export function canAnimate(stream: { isTTY?: boolean }, environment: Environment
 
 /** Where virtual phones keep their state. */
 export function devicesFolder(environment: Environment = process.env): string {
-  const base = given(environment.XDG_DATA_HOME) ?? join(given(environment.HOME) ?? '.', '.local', 'share')
-  return join(base, 'passes', 'devices')
+  return join(baseFolder(environment, 'XDG_DATA_HOME', '.local/share'), 'passes', 'devices')
 }
 
 /** Where the door console keeps lists to go on with offline, and verdicts that the server has not got yet. */
 export function doorsFolder(environment: Environment = process.env): string {
-  const base = given(environment.XDG_STATE_HOME) ?? join(given(environment.HOME) ?? '.', '.local', 'state')
-  return join(base, 'passes', 'doors')
+  return join(baseFolder(environment, 'XDG_STATE_HOME', '.local/state'), 'passes', 'doors')
 }
 
 /**
@@ -157,8 +156,26 @@ export function prepareDrawing(stream: ColorStream, environment: NodeJS.ProcessE
 }
 
 function profilesPath(environment: Environment): string {
-  const base = given(environment.XDG_CONFIG_HOME) ?? join(given(environment.HOME) ?? '.', '.config')
-  return join(base, 'passes', 'profiles.json')
+  return join(baseFolder(environment, 'XDG_CONFIG_HOME', '.config'), 'passes', 'profiles.json')
+}
+
+/** A folder of the XDG base directories, which says that a relative path in its variable is to be ignored. */
+function baseFolder(environment: Environment, variable: string, belowHome: string): string {
+  const said = given(environment[variable])
+  return said && isAbsolute(said) ? said : join(homeFolder(environment), belowHome)
+}
+
+/** Never a folder below the one that the program happens to run in: a token would be left there. */
+function homeFolder({ HOME }: Environment): string {
+  for (const find of [() => HOME, homedir, () => userInfo().homedir]) {
+    try {
+      const home = find()
+      if (home && isAbsolute(home)) return home
+    } catch {
+      // A container may run as a user that the system does not know.
+    }
+  }
+  return parse(process.cwd()).root
 }
 
 /** An empty value most likely is a secret that was not filled in: what is stored must not take its place unseen. */

@@ -14,6 +14,30 @@ test('a table lines up, wide characters included', () => {
   expect(table(rows, columns)).toBe('ID      NAME\n歐陽    one\nabcdef  two')
 })
 
+test.each([
+  ['「東京」', 8],
+  ['ラーメン', 8],
+  ['ﾊﾝｶｸ', 4],
+  ['❤️', 2],
+  ['👩‍👩‍👧', 2],
+  ['한국', 4],
+  ['Ａ１', 4],
+  ['é', 1],
+])('%s takes %d columns, in a table and beside a label', (text, width) => {
+  expect(textWidth(text)).toBe(width)
+  const [, first, second] = table(
+    [text, 'x'.repeat(8)].map((id) => ({ id, name: 'end' })),
+    columns,
+  ).split('\n')
+  expect(first!.slice(0, -'end'.length)).toBe(text + ' '.repeat(10 - width))
+  expect(second).toBe('xxxxxxxx  end')
+  const [line] = details([
+    [text, 'end'],
+    ['xxxxxxxx', 'end'],
+  ]).split('\n')
+  expect(line).toBe(`${text}${' '.repeat(10 - width)}end`)
+})
+
 test('a table never is wider than its terminal, and cuts the widest column', () => {
   const text = table([{ id: 'abc', name: '名'.repeat(60) }], columns, { width: 40 })
   for (const line of text.split('\n')) expect(textWidth(line)).toBeLessThanOrEqual(40)

@@ -1,13 +1,15 @@
 import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { dirname, isAbsolute, join } from 'node:path'
+import { afterAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { readProfiles, writeProfile } from '../../src/cli/profile.ts'
 import {
   type ConnectionFlags,
   canAnimate,
   canColor,
   colorDepth,
+  devicesFolder,
+  doorsFolder,
   type Environment,
   environmentWithoutSettings,
   prepareDrawing,
@@ -77,6 +79,37 @@ test('PASSES_PROFILE and --profile choose a profile, and one that is not there i
   expect(resolve({}, { PASSES_PROFILE: 'two' }).token?.value).toBe('two')
   expect(resolve({ profile: 'default' }, { PASSES_PROFILE: 'two' }).token?.value).toBe('one')
   expect(() => resolve({ profile: 'three' })).toThrow('There is no profile three')
+})
+
+test.each<[string, Environment]>([
+  ['without HOME', {}],
+  ['with an empty HOME', { HOME: '' }],
+  ['with a relative HOME', { HOME: 'home' }],
+  ['with relative XDG folders', { XDG_CONFIG_HOME: 'c', XDG_DATA_HOME: './d', XDG_STATE_HOME: '../s' }],
+])('%s nothing is kept below the working directory', (_, environment) => {
+  // What the system says of the user counts then, not what this process was told.
+  vi.stubEnv('HOME', environment.HOME)
+  onTestFinished(() => {
+    vi.unstubAllEnvs()
+  })
+  const paths = [
+    resolveConnection({ url: 'https://one.example', token: 'one' }, { environment }).profile.path,
+    devicesFolder(environment),
+    doorsFolder(environment),
+  ]
+  for (const path of paths) {
+    expect(isAbsolute(path)).toBe(true)
+    expect(path.startsWith(process.cwd())).toBe(false)
+  }
+})
+
+test('HOME says where profiles, phones and doors are kept, and absolute XDG folders go before it', () => {
+  const environment = { HOME: '/home/ada', XDG_STATE_HOME: '/state' }
+  expect(resolveConnection({ url: 'https://one.example', token: 'one' }, { environment }).profile.path).toBe(
+    '/home/ada/.config/passes/profiles.json',
+  )
+  expect(devicesFolder(environment)).toBe('/home/ada/.local/share/passes/devices')
+  expect(doorsFolder(environment)).toBe('/state/passes/doors')
 })
 
 test.each(['localhost:3000', 'ftp://passes.example', 'https://passes.example/base', 'nonsense'])(

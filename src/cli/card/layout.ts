@@ -1,5 +1,5 @@
 import type { CardField } from '../../core/rules/card.ts'
-import { printable, textWidth, wrapText } from '../output.ts'
+import { pad, printable, textWidth, wrapText } from '../output.ts'
 
 export type Style = 'label' | 'value' | 'strong' | 'symbol'
 
@@ -19,7 +19,7 @@ export function fieldLines(fields: readonly CardField[], width: number, value: S
 }
 
 export function textLine(text: string, width: number, style: Style): Line[] {
-  return wrapText(printable(text), width).map((line) => [{ text: padded(line, width), style }])
+  return wrapText(printable(text), width).map((line) => [{ text: pad(line, width), style }])
 }
 
 export function centredLine(text: string, width: number, style: Style): Line {
@@ -49,11 +49,7 @@ function rowLines(fields: readonly CardField[], width: number, value: Style): Li
       // The last one also takes what the division left over.
       const isLast = index === cells.length - 1
       const room = isLast ? width - index * (column + GAP) : column + GAP
-      return { text: padded(text, room), style }
+      return { text: pad(text, room), style }
     }),
   )
-}
-
-function padded(text: string, width: number): string {
-  return text + ' '.repeat(Math.max(0, width - textWidth(text)))
 }
