@@ -1,5 +1,6 @@
 import { Flags } from '@oclif/core'
-import { type Client, type ClientOptions, createClient } from '../client/client.ts'
+import { type Client, type ClientOptions, createClient, TimeoutError } from '../client/client.ts'
+import { DEFAULT_TIMEOUT_SECONDS } from '../client/errors.ts'
 import { BaseCommand } from './base-command.ts'
 import { UsageError } from './errors.ts'
 import { describeFailure, type Failure } from './failure.ts'
@@ -18,6 +19,10 @@ export abstract class ClientCommand extends BaseCommand {
       summary: 'Stored profile to take what flags and environment leave open (PASSES_PROFILE; default).',
       helpGroup: 'CONNECTION',
     }),
+    timeout: Flags.string({
+      summary: `Seconds without a sign of the server before it is given up (PASSES_TIMEOUT; ${DEFAULT_TIMEOUT_SECONDS}).`,
+      helpGroup: 'CONNECTION',
+    }),
   }
 
   /** Known once `connect` was called; errors name where the address and the token came from. */
@@ -30,13 +35,22 @@ export abstract class ClientCommand extends BaseCommand {
       this.connection = resolveConnection(flags)
       if (this.connection.warning) this.note(this.connection.warning)
     }
-    const { url, token, noToken } = this.connection
+    const { url, token, noToken, timeoutSeconds } = this.connection
     if (!token) {
       throw new UsageError(noToken, { hint: 'give one with --token or PASSES_TOKEN, or store one with passes login.' })
     }
-    const client = createClient({ attempts: 3, ...options, url: url.value, token: token.value })
+    const client = createClient({
+      ...{ attempts: 3, onRetry: this.#noteTimeout },
+      ...options,
+      ...{ url: url.value, token: token.value, timeoutSeconds },
+    })
     this.#clients.push(client)
     return client
+  }
+
+  /** Silence is long: whoever waits through it a second time is told so. Other reasons to try again are over at once. */
+  readonly #noteTimeout: ClientOptions['onRetry'] = ({ error }) => {
+    if (error instanceof TimeoutError) this.note(`${error.message}; trying again`)
   }
 
   protected override describe(error: unknown): Failure {

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters, styleText } from 'node:util'
 import { Errors } from '@oclif/core'
-import { ApiError, ConnectionError, ForeignServerError } from '../client/errors.ts'
+import { ApiError, ConnectionError, ForeignServerError, TimeoutError } from '../client/errors.ts'
 import { type Issue, Problem } from '../core/errors.ts'
 import { CliError } from './errors.ts'
 import { printable } from './output.ts'
@@ -142,11 +142,19 @@ function describeConnectionError(error: ConnectionError, connection: Connection 
   return {
     ...plain('CONNECTION_FAILED', error.message),
     reasons: connection ? [`The address came from ${connection.url.source}.`] : [],
-    hint:
-      error instanceof ForeignServerError
-        ? 'correct --url (PASSES_URL), or log in to the network that answers in its place.'
-        : 'start a server with passes serve, or give the address of a running one with --url or PASSES_URL.',
+    hint: connectionHint(error),
   }
+}
+
+function connectionHint(error: ConnectionError): string {
+  if (error instanceof ForeignServerError) {
+    return 'correct --url (PASSES_URL), or log in to the network that answers in its place.'
+  }
+  if (error instanceof TimeoutError) {
+    const first = error.request.method === 'GET' ? '' : 'see whether it was done all the same, then '
+    return `${first}try again; --timeout SECONDS (PASSES_TIMEOUT) waits longer, passes doctor looks at the server.`
+  }
+  return 'start a server with passes serve, or give the address of a running one with --url or PASSES_URL.'
 }
 
 /** Files that are not there, ports that are taken. */

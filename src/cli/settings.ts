@@ -1,5 +1,6 @@
 import { homedir, userInfo } from 'node:os'
 import { isAbsolute, join, parse } from 'node:path'
+import { DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS } from '../client/errors.ts'
 import { isOpenToOthers } from '../files/private-file.ts'
 import { UsageError } from './errors.ts'
 import { readProfiles } from './profile.ts'
@@ -18,6 +19,7 @@ export interface ConnectionFlags {
   url?: string | undefined
   token?: string | undefined
   profile?: string | undefined
+  timeout?: string | undefined
 }
 
 export interface Connection {
@@ -26,6 +28,7 @@ export interface Connection {
   token: Setting | undefined
   noToken: string
   profile: { name: string; path: string }
+  timeoutSeconds: number
   /** What is to be said of a stored token that is used: others may read it. */
   warning?: string
 }
@@ -40,7 +43,7 @@ export interface ResolveOptions {
 
 /**
  * Which server to talk to with which token.
- * @throws UsageError for an empty value, an address that is none, or a named profile that is not there.
+ * @throws UsageError for an empty value, an address or a time limit that is none, or a named profile that is not there.
  */
 export function resolveConnection(flags: ConnectionFlags, options: ResolveOptions = {}): Connection {
   const environment = options.environment ?? process.env
@@ -70,7 +73,18 @@ export function resolveConnection(flags: ConnectionFlags, options: ResolveOption
         warning = `Warning: other users of this machine may read ${path}. Try: chmod 600 ${path}`
     } else noToken = `There is no access token for ${origin}: the one of ${source} belongs to ${profile.url}.`
   }
-  return { url: { ...url, value: origin }, token, noToken, profile: { name, path }, ...(warning && { warning }) }
+  const timeoutSeconds = secondsOf(pick(flags.timeout, '--timeout', environment.PASSES_TIMEOUT, 'PASSES_TIMEOUT'))
+  return {
+    ...{ url: { ...url, value: origin }, token, noToken, profile: { name, path }, timeoutSeconds },
+    ...(warning && { warning }),
+  }
+}
+
+function secondsOf(said: Setting | undefined): number {
+  if (!said) return DEFAULT_TIMEOUT_SECONDS
+  const seconds = Number(said.value)
+  if (seconds > 0 && seconds <= MAX_TIMEOUT_SECONDS) return seconds
+  throw new UsageError(`${said.source} must be seconds, more than 0 and at most ${MAX_TIMEOUT_SECONDS}: ${said.value}`)
 }
 
 /** Variables that win over a stored profile, so that login can say so. */

@@ -1,13 +1,21 @@
+import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
-import { Agent, type Dispatcher, request } from 'undici'
+import { Agent, type Dispatcher, errors, request } from 'undici'
 import { type Contract, contract } from '../core/contract/contract.ts'
 import type { ErrorCode } from '../core/errors.ts'
 import type { Route, RouteCall, RouteResult } from '../core/route.ts'
-import { ApiError, ConnectionError, ForeignServerError } from './errors.ts'
+import {
+  ApiError,
+  ConnectionError,
+  DEFAULT_TIMEOUT_SECONDS,
+  ForeignServerError,
+  MAX_TIMEOUT_SECONDS,
+  TimeoutError,
+} from './errors.ts'
 
-export { ApiError, ConnectionError, ForeignServerError } from './errors.ts'
+export { ApiError, ConnectionError, ForeignServerError, TimeoutError } from './errors.ts'
 
 export interface ClientOptions {
   /** Base address of the server, such as http://127.0.0.1:3000. */
@@ -15,12 +23,19 @@ export interface ClientOptions {
   token: string
   /** Tries in all for a request that is safe to repeat; 5 by default. */
   attempts?: number
+  /**
+   * Seconds without a sign of life before a try ends with a TimeoutError; 30 by default. They run for connecting, for
+   * the beginning of an answer and between two pieces of a body, so what is large may take as long as it needs.
+   */
+  timeoutSeconds?: number
   /** Told before each wait for another try. */
   onRetry?: (reason: { error: Error; waitSeconds: number; attempt: number }) => void
 }
 
 export interface CallOptions {
   signal?: AbortSignal
+  /** Told how the server answered, where the body alone does not say it: a create answers 201, or 200 for what was there. */
+  onAnswer?: (answer: { status: number }) => void
   /** The caller knows that sending the same request again does no harm: it is tried again when an answer gets lost. */
   idempotent?: true
 }
@@ -41,17 +56,29 @@ export type Client = {
 
 /**
  * A client for one server and token. Methods resolve to the body of the answer.
- * @throws ApiError when the server refuses, ConnectionError when it does not answer, or something else does.
+ * @throws ApiError when the server refuses, ConnectionError when it does not answer (TimeoutError: not in time), or
+ * something else does; RangeError for a time limit that is none.
  */
 export function createClient(options: ClientOptions): Client {
-  const dispatcher = new Agent({ keepAliveTimeout: 10_000, connections: 16 })
+  const { timeoutSeconds = DEFAULT_TIMEOUT_SECONDS } = options
+  if (!(timeoutSeconds > 0 && timeoutSeconds <= MAX_TIMEOUT_SECONDS)) {
+    throw new RangeError(`timeoutSeconds must be more than 0 and at most ${MAX_TIMEOUT_SECONDS}`)
+  }
+  const timeout = timeoutSeconds * 1000
+  const dispatcher = new Agent({
+    keepAliveTimeout: 10_000,
+    connections: 16,
+    connect: { timeout },
+    headersTimeout: timeout,
+    bodyTimeout: timeout,
+  })
   const resources = Object.entries(contract).map(([resource, operations]) => [
     resource,
     Object.fromEntries(
       Object.entries(operations).map(([operation, route]) => [
         operation,
         (call: AnyCall = {}, callOptions: CallOptions = {}) =>
-          send(route, call, { ...options, ...callOptions, dispatcher }),
+          send(route, call, { ...options, ...callOptions, timeoutSeconds, dispatcher }),
       ]),
     ),
   ])
@@ -82,6 +109,7 @@ interface AnyCall {
 }
 
 interface SendOptions extends ClientOptions, CallOptions {
+  timeoutSeconds: number
   dispatcher: Dispatcher
 }
 
@@ -103,10 +131,11 @@ async function send(route: Route, call: AnyCall, options: SendOptions): Promise<
 async function sendOnce(
   route: Route,
   call: AnyCall,
-  { url, token, signal, dispatcher }: SendOptions,
+  { url, token, signal, timeoutSeconds, onAnswer, dispatcher }: SendOptions,
 ): Promise<unknown> {
   const path = pathOf(route, call)
   const isRaw = route.rawBody !== undefined
+  const body = call.body === undefined ? undefined : isRaw ? (call.body as Uint8Array) : JSON.stringify(call.body)
   let answer: Dispatcher.ResponseData
   let bytes: Buffer
   try {
@@ -117,9 +146,12 @@ async function sendOnce(
         ...stringHeaders(call.headers),
         accept: ['application/json', ...(route.files ?? [])].join(', '),
         ...(route.compressed && { 'accept-encoding': 'gzip' }),
-        ...(call.body !== undefined && { 'content-type': isRaw ? call.contentType : 'application/json' }),
+        ...(body !== undefined && {
+          'content-type': isRaw ? call.contentType : 'application/json',
+          'content-length': String(Buffer.byteLength(body)),
+        }),
       },
-      body: call.body === undefined ? null : isRaw ? (call.body as Uint8Array) : JSON.stringify(call.body),
+      body: body === undefined ? null : pieces(Buffer.from(body)),
       dispatcher,
       signal,
     })
@@ -127,16 +159,31 @@ async function sendOnce(
     if (answer.headers['content-encoding'] === 'gzip') bytes = await promisify(gunzip)(bytes)
   } catch (error) {
     if (signal?.aborted) throw error
+    if (timeouts.some((timeout) => error instanceof timeout)) {
+      throw new TimeoutError(url, error, { timeoutSeconds, request: { method: route.method, path: route.path } })
+    }
     throw new ConnectionError(url, error)
   }
   // A passes server names each of its answers; whatever another one says is not to be taken for success.
   if (answer.statusCode < 400 && !answer.headers['x-correlation-id']) throw new ForeignServerError(url)
   const type = String(answer.headers['content-type'] ?? '').split(';')[0]!
+  onAnswer?.({ status: answer.statusCode })
   if (answer.statusCode === 200 && route.files?.includes(type)) return new Uint8Array(bytes)
   if (answer.statusCode === 204) return undefined
-  const body = parseJson(bytes.toString())
-  if (answer.statusCode < 300 && body !== undefined) return body
-  throw apiError(route, path, answer, body)
+  const said = parseJson(bytes.toString())
+  if (answer.statusCode < 300 && said !== undefined) return said
+  throw apiError(route, path, answer, said)
+}
+
+const timeouts = [errors.ConnectTimeoutError, errors.HeadersTimeoutError, errors.BodyTimeoutError]
+
+const PIECE_BYTES = 64 * 1024
+
+/** A large body in pieces: as long as the network takes one after another, the wait for the answer has not begun. */
+function pieces(body: Buffer): Buffer | Readable {
+  if (body.length <= PIECE_BYTES) return body
+  const starts = Array.from({ length: Math.ceil(body.length / PIECE_BYTES) }, (_, index) => index * PIECE_BYTES)
+  return Readable.from(starts.map((at) => body.subarray(at, at + PIECE_BYTES)))
 }
 
 function pathOf(route: Route, call: AnyCall): string {

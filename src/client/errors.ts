@@ -40,6 +40,24 @@ export class ConnectionError extends Error {
   }
 }
 
+/** How long a server may give no sign of life. */
+export const DEFAULT_TIMEOUT_SECONDS = 30
+export const MAX_TIMEOUT_SECONDS = 3_600
+
+/** The time limit ran out: the server was not reached, kept silent, or stopped in the middle of its answer. */
+export class TimeoutError extends ConnectionError {
+  override readonly name = 'TimeoutError'
+  readonly timeoutSeconds: number
+  readonly request: { method: string; path: string }
+
+  constructor(url: string, cause: unknown, facts: { timeoutSeconds: number; request: TimeoutError['request'] }) {
+    const { method, path } = facts.request
+    super(url, cause, `${url} did not answer ${method} ${path} for ${facts.timeoutSeconds} s (${reasonOf(cause)})`)
+    this.timeoutSeconds = facts.timeoutSeconds
+    this.request = facts.request
+  }
+}
+
 /** Something else answered, such as another service, or the page that a network shows before it lets anybody in. */
 export class ForeignServerError extends ConnectionError {
   override readonly name = 'ForeignServerError'

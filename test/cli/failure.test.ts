@@ -4,7 +4,7 @@ import { InterruptedError } from '../../src/cli/errors.ts'
 import { describeFailure, formatFailure } from '../../src/cli/failure.ts'
 import { idOf } from '../../src/cli/id-argument.ts'
 import { pastFlag } from '../../src/cli/moment.ts'
-import { ApiError, ForeignServerError } from '../../src/client/errors.ts'
+import { ApiError, ForeignServerError, TimeoutError } from '../../src/client/errors.ts'
 
 const request = { method: 'GET', path: '/v1/passes' }
 const refused = { status: 400, code: 'VALIDATION_ERROR', correlationId: 'c-1', request }
@@ -75,6 +75,16 @@ test('what is not of this service is told apart, and no correlation id is spoken
   const failed = { ...refused, status: 502, code: 'INTERNAL_ERROR', message: 'No', details: {} }
   expect(show(new ApiError(failed))).toContain('give the correlation id')
   expect(show(new ApiError({ ...failed, correlationId: '' }))).not.toContain('correlation id')
+})
+
+test('a server that keeps silent is named with what it did not answer, and with what to do', () => {
+  const silent = (method: string) => {
+    const facts = { timeoutSeconds: 30, request: { method, path: '/v1/passes' } }
+    return show(new TimeoutError('http://silent', new Error('Headers Timeout Error'), facts))
+  }
+  expect(silent('GET')).toContain('http://silent did not answer GET /v1/passes for 30 s')
+  expect(silent('GET')).toContain('Next: try again; --timeout SECONDS (PASSES_TIMEOUT) waits longer')
+  expect(silent('POST')).toContain('Next: see whether it was done all the same, then try again')
 })
 
 test.each([

@@ -145,6 +145,21 @@ test('a broken file of profiles is an error and is not overwritten', () => {
   )
 })
 
+test('the time limit is that of the flag, else of PASSES_TIMEOUT, else 30 s', () => {
+  const seconds = (timeout: string | undefined, environment: Environment) => resolve({ timeout }, environment)
+  expect(seconds('1.5', { PASSES_TIMEOUT: '7' }).timeoutSeconds).toBe(1.5)
+  expect(seconds(undefined, { PASSES_TIMEOUT: '7' }).timeoutSeconds).toBe(7)
+  expect(seconds(undefined, {}).timeoutSeconds).toBe(30)
+})
+
+test.each(['0', '-1', '30s', '3601', 'Infinity', ''])(
+  '"%s" is no time limit, and the error names its source',
+  (text) => {
+    expect(() => resolve({ timeout: text }, {})).toThrow('--timeout')
+    expect(() => resolve({}, { PASSES_TIMEOUT: text })).toThrow('PASSES_TIMEOUT')
+  },
+)
+
 test("a broken file of profiles is in nobody's way where flags say everything", () => {
   writeProfile(path, 'default', { url: 'https://one.example', token: 'one' })
   writeFileSync(path, '{"profiles"')

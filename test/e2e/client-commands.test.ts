@@ -1,7 +1,9 @@
+import { once } from 'node:events'
 import { copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { execa } from 'execa'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from '../support/databases.ts'
 import { run, sharedServer, startServer, type TestServer } from './server.ts'
 
@@ -43,6 +45,23 @@ function templateFile(definition: object = {}): string {
   writeFileSync(path, JSON.stringify(file))
   return path
 }
+
+test('a server that accepts and keeps silent is given up, with what it did not answer and what to do', async () => {
+  const silent = createServer()
+  silent.listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  onTestFinished(() => void silent.close())
+  const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
+  const { exitCode, stderr } = await run(['pass', 'list', '--timeout', '0.2'], { url, token: 'psk_1' })
+  expect(exitCode).toBe(1)
+  const said = `${url} did not answer GET /v1/passes for 0.2 s`
+  expect(stderr.split('\n').filter((line) => line.includes(said))).toEqual([
+    expect.stringMatching(/; trying again$/),
+    expect.stringMatching(/; trying again$/),
+    expect.stringContaining('Error: '),
+  ])
+  expect(stderr).toContain('--timeout SECONDS (PASSES_TIMEOUT) waits longer')
+})
 
 test('login checks the token, stores it for its owner alone, and every command then uses it', async () => {
   const server = await startServer()

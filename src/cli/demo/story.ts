@@ -2,9 +2,9 @@ import { createPublicKey, verify } from 'node:crypto'
 import { copyFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { request } from 'undici'
 import { createClient } from '../../client/client.ts'
 import type { PictureOptions } from '../card/picture.ts'
+import { call } from '../device/http.ts'
 import { bannerLines, drawDevice } from '../device/show.ts'
 import { CliError } from '../errors.ts'
 import { count, duration } from '../output.ts'
@@ -162,9 +162,9 @@ function checkApple(sample: LinkRow[], folder: string): Promise<unknown[]> {
   const rootPem = join(folder, 'passes.db.sandbox', 'apple', 'root.pem')
   return Promise.all(
     sample.map(async (row) => {
-      const { statusCode, body } = await request(row.appleLink)
-      if (statusCode !== 200) throw new CliError(`The Apple link of ${row.label} answered ${statusCode}`)
-      const pass = await verifyPackage(Buffer.from(await body.arrayBuffer()), rootPem, folder)
+      const { status, bytes } = await call(row.appleLink)
+      if (status !== 200) throw new CliError(`The Apple link of ${row.label} answered ${status}`)
+      const pass = await verifyPackage(bytes, rootPem, folder)
       if (pass.serialNumber !== row.passId) throw new CliError(`The Apple link of ${row.label} gave another pass`)
       return pass.serialNumber
     }),
@@ -199,8 +199,7 @@ async function checkSmart(row: LinkRow): Promise<string[]> {
 }
 
 async function locationOf(link: string, userAgent = 'passes demo'): Promise<string> {
-  const { statusCode, headers, body } = await request(link, { headers: { 'user-agent': userAgent } })
-  await body.dump()
-  if (statusCode !== 302) throw new CliError(`${link} answered ${statusCode} and not a redirect`)
-  return String(headers.location)
+  const { status, header } = await call(link, { headers: { 'user-agent': userAgent } })
+  if (status !== 302) throw new CliError(`${link} answered ${status} and not a redirect`)
+  return String(header('location'))
 }

@@ -104,8 +104,7 @@ async function forward({ rawBody, headers }: Received, to: string): Promise<Forw
       method: 'POST',
       headers: Object.fromEntries(Object.entries(headers).filter(([name]) => !ownHeaders.has(name))),
       body: rawBody,
-      headersTimeout: FORWARD_TIMEOUT_MS,
-      bodyTimeout: FORWARD_TIMEOUT_MS,
+      signal: AbortSignal.timeout(FORWARD_TIMEOUT_MS),
     })
     await body.dump()
     return { responseCode: statusCode, durationMs: tookMs(), error: null }

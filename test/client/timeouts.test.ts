@@ -1,0 +1,102 @@
+import { once } from 'node:events'
+import { createServer as createHttpServer, type RequestListener } from 'node:http'
+import { createServer, type Server, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { type ClientOptions, ConnectionError, createClient, TimeoutError } from '../../src/client/client.ts'
+
+const id = '018f2f5e-7c1a-7000-8000-0123456789ab'
+const timeoutSeconds = 0.3
+
+/** A client of a server that does as it is told; `taken` counts connections. */
+async function clientOf(server: Server, options: Partial<ClientOptions> = {}) {
+  const sockets = new Set<Socket>()
+  const state = { taken: 0 }
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    state.taken += 1
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${(server.address() as { port: number }).port}`
+  const client = createClient({ url, token: 'psk_test', timeoutSeconds, attempts: 1, ...options })
+  onTestFinished(async () => {
+    await client.close()
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return { client, url, state }
+}
+
+const http = (listener: RequestListener) => createHttpServer(listener)
+const head = { 'content-type': 'application/json', 'x-correlation-id': 'c-0' }
+
+test('a server that accepts and keeps silent is given up, with what was asked, of whom, and for how long', async () => {
+  const { client, url } = await clientOf(createServer())
+  const error = await client.passes.get({ params: { id } }).catch((reason: unknown) => reason)
+  expect(error).toBeInstanceOf(TimeoutError)
+  expect(error).toBeInstanceOf(ConnectionError)
+  expect(error).toMatchObject({
+    timeoutSeconds,
+    url,
+    request: { method: 'GET', path: '/v1/passes/{id}' },
+    message: expect.stringContaining(`${url} did not answer GET /v1/passes/{id} for 0.3 s`),
+  })
+})
+
+test('an answer that stops in its middle is given up', async () => {
+  const { client } = await clientOf(
+    http((_, response) => {
+      response.writeHead(200, head)
+      response.write('{"id":')
+    }),
+  )
+  await expect(client.passes.get({ params: { id } })).rejects.toThrow(TimeoutError)
+})
+
+test('silence is a lost answer: what is safe to repeat is sent again, and nothing else', async () => {
+  const silent = await clientOf(createServer(), { attempts: 2 })
+  await expect(silent.client.projects.list()).rejects.toThrow(TimeoutError)
+  expect(silent.state.taken).toBe(2)
+  const { client, state } = await clientOf(createServer(), { attempts: 2 })
+  await expect(client.projects.create({ body: { name: 'x' } })).rejects.toThrow(TimeoutError)
+  expect(state.taken).toBe(1)
+})
+
+test('an answer may take longer than the limit for as long as its bytes flow', async () => {
+  const body = JSON.stringify({ id, name: 'x'.repeat(20) })
+  const { client } = await clientOf(
+    http(async (_, response) => {
+      response.writeHead(200, head)
+      for (const character of body) {
+        response.write(character)
+        await sleep(20)
+      }
+      response.end()
+    }),
+  )
+  expect(await client.projects.get({ params: { id } })).toEqual(JSON.parse(body))
+})
+
+test('an upload may take longer than the limit for as long as its bytes flow', async () => {
+  const size = 24 * 1024 * 1024
+  let seen = 0
+  const server = http(async (request, response) => {
+    for await (const chunk of request) {
+      seen += (chunk as Buffer).length
+      await sleep(1)
+    }
+    response.writeHead(201, head)
+    response.end(JSON.stringify({ id }))
+  })
+  const { client } = await clientOf(server)
+  const startedAt = performance.now()
+  expect(await client.projects.create({ body: { name: 'x'.repeat(size) } })).toEqual({ id })
+  expect(seen).toBeGreaterThan(size)
+  // Else the test would show nothing.
+  expect(performance.now() - startedAt).toBeGreaterThan(timeoutSeconds * 1000)
+})
+
+test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 3_601])('a limit of %d s is refused', (seconds) => {
+  expect(() => createClient({ url: 'http://127.0.0.1:1', token: 't', timeoutSeconds: seconds })).toThrow(RangeError)
+})
