@@ -2,6 +2,7 @@ import { Flags } from '@oclif/core'
 import { BulkCommand, bulkArgs, bulkFlags } from '../cli/bulk/bulk-command.ts'
 import { UsageError } from '../cli/errors.ts'
 import { idOf } from '../cli/id-argument.ts'
+import { existingFlag } from '../cli/issue/existing-flag.ts'
 
 export default class Issue extends BulkCommand {
   static override summary = 'Issue a pass for each row of a CSV file.'
@@ -9,9 +10,18 @@ export default class Issue extends BulkCommand {
     'Every column but those of the external id and the label is a variable of the same name; an empty cell means not ' +
     'given. The delimiter may be a comma, a semicolon or a tab. Rows are checked against the template before they are ' +
     'sent, and failing ones set aside.\n\n' +
-    'A journal beside the file (FILE.csv.journal) says how far the run has come. Stop it with Ctrl-C and call the same ' +
-    'command again: it goes on where it was. Exit code 0: every row has its pass; 1: a row failed.'
+    'Each row is counted: created; present (the pass was there, and is what the row says); updated; differs; void; ' +
+    'failed. A pass that differs from its row, or is void, makes the row fail, with the columns that differ, and its links ' +
+    'go to nobody. --existing keep is content with such passes; --existing update changes those that differ, where an ' +
+    'empty cell removes the variable. A variable without a column is neither compared nor changed.\n\n' +
+    'A journal beside the file (FILE.csv.journal) says how far the run has come, and keeps a second run away. Stop it ' +
+    'with Ctrl-C and call the same command again: it goes on where it was. Exit code 0: every row has its pass; 1: a row ' +
+    'failed.'
   static override examples = [
+    {
+      description: 'See what each row would come to, and change nothing',
+      command: '<%= config.bin %> issue attendees.csv --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --dry-run',
+    },
     {
       description: 'Issue a file and get the links for a mailing',
       command: '<%= config.bin %> issue attendees.csv --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --out links.csv',
@@ -22,9 +32,13 @@ export default class Issue extends BulkCommand {
         '<%= config.bin %> issue attendees.csv --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --failures failures.csv',
     },
     {
-      description: 'Check every row and send nothing, from a pipe',
+      description: 'The list has changed: make new passes, and change those that differ',
       command:
-        'zcat members.csv.gz | <%= config.bin %> issue - --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --dry-run',
+        '<%= config.bin %> issue attendees.csv --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --existing update',
+    },
+    {
+      description: 'From a pipe',
+      command: 'zcat members.csv.gz | <%= config.bin %> issue - --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
     },
   ]
   static override args = bulkArgs
@@ -37,22 +51,29 @@ export default class Issue extends BulkCommand {
     ...bulkFlags,
     'label-column': Flags.string({ summary: "Column of the holder's name.", default: 'label' }),
     out: Flags.string({ summary: 'Write the input with the pass id and its links to this file.' }),
-    'dry-run': Flags.boolean({ summary: 'Check every row and send nothing.', default: false }),
+    existing: existingFlag,
+    'dry-run': Flags.boolean({ summary: 'Ask what each row would come to, and change nothing.', default: false }),
     concurrency: Flags.integer({ summary: 'Batches of 100 in flight at once.', default: 4, min: 1, max: 16 }),
   }
 
   async run() {
     const { args, flags } = await this.parse(Issue)
     if (flags['dry-run'] && flags.out) throw new UsageError('--dry-run makes no links for --out')
-    const { issueAction } = await import('../cli/issue/issue-action.ts')
-    const action = issueAction({
+    const options = {
       templateId: flags.template,
       externalIdColumn: flags['external-id-column'],
       labelColumn: flags['label-column'],
-      dryRun: flags['dry-run'],
+      existing: flags.existing,
       concurrency: flags.concurrency,
-    })
-    const summary = await this.runFile(action, { file: args.file, flags, done: 'created' })
+    }
+    const called = { file: args.file, flags }
+    const summary = flags['dry-run']
+      ? await this.runFile((await import('../cli/issue/plan-action.ts')).planAction(options), called)
+      : await this.runFile((await import('../cli/issue/issue-action.ts')).issueAction(options), called)
+    if (!flags.existing && summary.differs > 0) this.note(CHOICES)
     return { templateId: flags.template, ...summary }
   }
 }
+
+const CHOICES =
+  'Passes that differ are as they were: --existing update makes them what their rows say, --existing keep is content.'

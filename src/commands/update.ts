@@ -46,6 +46,6 @@ export default class Update extends BulkCommand {
       dryRun: flags['dry-run'],
       concurrency: flags.concurrency,
     })
-    return this.runFile(action, { file: args.file, flags, done: 'updated' })
+    return this.runFile(action, { file: args.file, flags })
   }
 }

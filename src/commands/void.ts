@@ -41,6 +41,6 @@ export default class Void extends BulkCommand {
       dryRun: flags['dry-run'],
       concurrency: flags.concurrency,
     })
-    return this.runFile(action, { file: args.file, flags, done: 'voided' })
+    return this.runFile(action, { file: args.file, flags })
   }
 }

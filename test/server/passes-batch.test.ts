@@ -24,6 +24,33 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await workspace.ok(get, { params: { id: results[42]!.pass.id } })).toEqual(results[42]!.pass)
   })
 
+  test('each success says whether its item made the pass, or found it, in this batch or before', async () => {
+    const workspace = await api.workspace()
+    const template = await publishedTemplate(workspace)
+    const [old, fresh] = [passBody(template.id), passBody(template.id)]
+    await workspace.ok(createBatch, { body: { passes: [old] } })
+    const passes = [{ ...old, label: 'Eve' }, fresh, fresh, { ...passBody(template.id), label: '' }]
+    const { results } = await workspace.ok(createBatch, { body: { passes } })
+    expect(results.map(({ success, created }) => [success, created])).toEqual([
+      [true, false],
+      [true, true],
+      [true, false],
+      [false, undefined],
+    ])
+    expect(results[0]!.pass!.label).toBe(old.label)
+  })
+
+  test('of racing batches one item makes each pass', async () => {
+    const workspace = await api.workspace()
+    const template = await publishedTemplate(workspace)
+    const passes = Array.from({ length: 10 }, () => passBody(template.id))
+    const batches = await Promise.all([1, 2, 3].map(() => workspace.ok(createBatch, { body: { passes } })))
+    const made = batches.flatMap(({ results }) => results.filter(({ created }) => created))
+    expect(made.map(({ externalPassId }) => externalPassId).sort()).toEqual(
+      passes.map(({ externalPassId }) => externalPassId).sort(),
+    )
+  })
+
   test('each item fails or works by itself, with the error that a single create would have', async () => {
     const workspace = await api.workspace()
     const variables = [{ name: 'day', label: 'Day', format: 'date' as const }]

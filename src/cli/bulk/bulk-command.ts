@@ -33,10 +33,10 @@ export interface BulkFlags extends ConnectionFlags {
 
 /** A command that does something for each row of a CSV file, and can be stopped and called again at any time. */
 export abstract class BulkCommand extends ClientCommand {
-  /** `done` is what becomes of a row, such as created: the name of its count in the summary. */
-  protected async runFile<Item, Done extends string>(
-    action: RowAction<Item>,
-    { file, flags, done }: { file: string; flags: BulkFlags; done: Done },
+  /** Resolves to the summary, in which each outcome of the action has its number. */
+  protected async runFile<Item, Name extends string>(
+    action: RowAction<Item, Name>,
+    { file, flags }: { file: string; flags: BulkFlags },
   ) {
     const stop = new AbortController()
     const release = onInterrupt(
@@ -49,9 +49,9 @@ export abstract class BulkCommand extends ClientCommand {
     let hasBegun = false
     try {
       const { runFile } = await import('./bulk-file.ts')
-      const { showErrors, showSummary } = await import('./summary.ts')
+      const { showErrors, showFirst, showSummary } = await import('./summary.ts')
       const client = this.connect(flags)
-      const summary = await runFile(action, {
+      const { summary, outcomes } = await runFile(action, {
         file,
         server: this.connection!.url.value,
         out: flags.out,
@@ -69,13 +69,14 @@ export abstract class BulkCommand extends ClientCommand {
       if (!summary.complete) {
         throw new InterruptedError(`Stopped: ${count(summary.rows)} rows are done`, {
           hint: goOn(file),
-          details: { ...named(summary, done), command: repeat() },
+          details: { ...flatten(summary), command: repeat() },
         })
       }
-      this.log(showSummary(summary, done))
-      if (summary.errors.length > 0) this.note(showErrors(summary))
-      if (summary.failed > 0) process.exitCode = 1
-      return named(summary, done)
+      this.log(showSummary(summary, outcomes))
+      if (summary.dryRun) this.log(`\n${showFirst(summary, outcomes)}`)
+      else if (summary.errors.length > 0) this.note(showErrors(summary))
+      if (summary.failing > 0) process.exitCode = 1
+      return flatten(summary)
     } catch (error) {
       if (hasBegun && !(error instanceof CliError)) this.note(`When it is mended, ${goOn(file)}`)
       throw error
@@ -85,9 +86,9 @@ export abstract class BulkCommand extends ClientCommand {
   }
 }
 
-/** The summary with its count of good rows under the name of what was done. */
-function named<Done extends string>({ succeeded, ...summary }: BulkSummary, done: Done) {
-  return { ...summary, [done]: succeeded } as Omit<BulkSummary, 'succeeded'> & Record<Done, number>
+/** The summary with each number under the name of its outcome. A plan also shows its first rows. */
+function flatten<Name extends string>({ counts, failing, first, ...summary }: BulkSummary<Name>) {
+  return { ...summary, ...counts, ...(summary.dryRun && { first }) }
 }
 
 function goOn(file: string): string {

@@ -10,8 +10,8 @@ import { retryNotes } from '../retry-notes.ts'
 import { openCsv } from './csv.ts'
 import { atStart, fingerprint, type JournalEntry, openJournal } from './journal.ts'
 import { openOutput } from './output-file.ts'
-import { type FailedRow, failuresHeader, outHeader } from './results.ts'
-import type { RowAction } from './row-action.ts'
+import { type FailedRow, failuresHeader, isFailure, outHeader, type PlacedRow } from './results.ts'
+import type { Outcome, RowAction } from './row-action.ts'
 import { runRows } from './run.ts'
 import type { BulkSummary } from './summary.ts'
 
@@ -34,9 +34,19 @@ export interface BulkOptions {
 }
 
 const SHOWN_ERRORS = 10
+const SHOWN_OF_EACH = 5
+
+export interface BulkResult<Name extends string> {
+  summary: BulkSummary<Name>
+  /** Everything that may become of a row. */
+  outcomes: readonly Outcome<Name>[]
+}
 
 /** Does something with each row of a CSV file. `runRows` says what survives a crash. */
-export async function runFile<Item>(action: RowAction<Item>, options: BulkOptions): Promise<BulkSummary> {
+export async function runFile<Item, Name extends string>(
+  action: RowAction<Item, Name>,
+  options: BulkOptions,
+): Promise<BulkResult<Name>> {
   const { file, dryRun, stop, note } = options
   const journalPath = file === '-' || dryRun ? undefined : `${file}.journal`
   refuseOverwriting(options, journalPath)
@@ -45,19 +55,27 @@ export async function runFile<Item>(action: RowAction<Item>, options: BulkOption
   const source = await openSource(file)
   try {
     const csv = await openCsv(source)
-    const { columns, check } = await action.plan(options.client, csv.header)
+    const { columns, outcomes, check } = await action.plan(options.client, csv.header)
     for (const warning of columns.warnings) note(`Warning: ${warning}`)
 
     await using journal = journalPath ? await openFileJournal(journalPath, action, options) : undefined
     const start = journal?.start ?? atStart
     const errors: FailedRow[] = []
-    const summaryFrom = (entry: JournalEntry, seconds: number): BulkSummary => ({
+    const first: BulkSummary<Name>['first'] = {}
+    const show = (rows: (PlacedRow | FailedRow)[]) => {
+      errors.push(...rows.filter(isFailure).slice(0, SHOWN_ERRORS - errors.length))
+      for (const row of rows) {
+        const shown = first[row.outcome as Name] ?? []
+        if (shown.length < SHOWN_OF_EACH) first[row.outcome as Name] = [...shown, row]
+      }
+    }
+    const summaryFrom = (entry: JournalEntry, seconds: number): BulkSummary<Name> => ({
       file,
       dryRun,
       complete: !stop.aborted,
       rows: entry.rows,
-      succeeded: entry.succeeded,
-      failed: entry.failed,
+      counts: countsOf(outcomes, entry),
+      failing: entry.failing,
       alreadyDone: start.rows,
       seconds,
       rowsPerSecond: seconds > 0 ? (entry.rows - start.rows) / seconds : 0,
@@ -65,8 +83,9 @@ export async function runFile<Item>(action: RowAction<Item>, options: BulkOption
       failures: options.failures ?? null,
       journal: journalPath ?? null,
       errors,
+      first,
     })
-    if (start.complete) return summaryFrom(start, 0)
+    if (start.complete) return { summary: summaryFrom(again(start, outcomes), 0), outcomes }
     if (start.rows > 0) note(`Going on behind the first ${start.rows} rows, which an earlier run did`)
 
     const write = async (path: string | undefined, keep: number, header: string[]) => {
@@ -74,7 +93,8 @@ export async function runFile<Item>(action: RowAction<Item>, options: BulkOption
     }
     await using out = await write(options.out, start.outBytes, outHeader(columns, action.resultColumns))
     await using failures = await write(options.failures, start.failuresBytes, failuresHeader(columns))
-    using progress = await startProgress({ total: await sizeOf(file), start: { ...start, done: start.bytes } })
+    const began = { done: start.bytes, rows: start.rows, failed: start.failing }
+    using progress = await startProgress({ total: await sizeOf(file), start: began })
     const client = options.sender(retryNotes(progress.note))
     const startedAt = Date.now()
     const end = await runRows({
@@ -87,13 +107,30 @@ export async function runFile<Item>(action: RowAction<Item>, options: BulkOption
       out,
       failures,
       stop,
-      onProgress: (entry) => progress.update({ ...entry, done: entry.bytes }),
-      onFailed: (rows) => errors.push(...rows.slice(0, SHOWN_ERRORS - errors.length)),
+      onProgress: ({ bytes, rows, failing }) => progress.update({ done: bytes, rows, failed: failing }),
+      onRows: show,
     })
-    return summaryFrom(end, (Date.now() - startedAt) / 1000)
+    return { summary: summaryFrom(end, (Date.now() - startedAt) / 1000), outcomes }
   } finally {
     source.destroy()
   }
+}
+
+function countsOf<Name extends string>(outcomes: readonly Outcome<Name>[], { counts }: JournalEntry) {
+  const numbers = outcomes.map(({ name }) => {
+    const counted = outcomes.filter((outcome) => outcome.name === name || outcome.within === name)
+    return [name, counted.reduce((sum, outcome) => sum + (counts[outcome.name] ?? 0), 0)] as const
+  })
+  return Object.fromEntries(numbers) as Record<Name, number>
+}
+
+/** A run that is complete, as it counts when it is called again. */
+function again(entry: JournalEntry, outcomes: readonly Outcome[]): JournalEntry {
+  const counts: JournalEntry['counts'] = {}
+  for (const { name, again: counted = name } of outcomes) {
+    counts[counted] = (counts[counted] ?? 0) + (entry.counts[name] ?? 0)
+  }
+  return { ...entry, counts }
 }
 
 /** A file must not be written while it is read, nor two into one. */
@@ -126,9 +163,9 @@ async function openFileJournal(
   options: BulkOptions,
 ) {
   const { workspaceId } = await options.client.tokens.current()
-  const { server, out, failures, restart } = options
+  const { server, out, failures, restart, note } = options
   const head = {
-    format: 1 as const,
+    format: 2 as const,
     file: await fingerprint(options.file),
     server,
     workspaceId,
@@ -137,7 +174,7 @@ async function openFileJournal(
     out: out === undefined ? null : resolve(out),
     failures: failures === undefined ? null : resolve(failures),
   }
-  return openJournal(path, head, { restart })
+  return openJournal(path, head, { restart, note })
 }
 
 async function sizeOf(file: string): Promise<number | undefined> {

@@ -27,8 +27,8 @@ export async function* checkRows<Item extends { externalPassId: string }>(
     }
     const content = JSON.stringify(checked.item)
     const earlier = ids.add(checked.item.externalPassId, content, row.line)
-    yield earlier === undefined
-      ? { ...row, item: checked.item, size: Buffer.byteLength(content) }
-      : { ...row, error: `${idColumn}: Stands in line ${earlier} already, with other content` }
+    yield earlier && !earlier.isSame
+      ? { ...row, error: `${idColumn}: Stands in line ${earlier.line} already, with other content` }
+      : { ...row, item: checked.item, size: Buffer.byteLength(content), isRepeat: earlier !== undefined }
   }
 }

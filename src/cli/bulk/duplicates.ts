@@ -12,15 +12,15 @@ export class DuplicateIds {
   #slots = new Uint32Array(START_SLOTS * WORDS)
   #size = 0
 
-  /** The line of an earlier row with the same id and other content, if there is one; the first row of an id counts. */
-  add(id: string, content: string, line: number): number | undefined {
+  /** The first row of the same id, where there was one before: its line, and whether it had the same content. */
+  add(id: string, content: string, line: number): { line: number; isSame: boolean } | undefined {
     const idHash = hash('sha1', id)
     const high = wordAt(idHash, 0)
     const low = wordAt(idHash, 1)
     const contentHash = wordAt(hash('sha1', content), 0)
     const at = this.#find(high, low)
     const earlier = this.#slots[at + 3]!
-    if (earlier !== 0) return this.#slots[at + 2] === contentHash ? undefined : earlier
+    if (earlier !== 0) return { line: earlier, isSame: this.#slots[at + 2] === contentHash }
     this.#slots.set([high, low, contentHash, line], at)
     this.#size += 1
     if (this.#size * WORDS * 2 > this.#slots.length) this.#grow()

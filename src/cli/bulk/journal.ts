@@ -3,10 +3,12 @@ import { type FileHandle, open, readFile, stat } from 'node:fs/promises'
 import { openPrivate } from '../../files/private-file.ts'
 import { CliError } from '../errors.ts'
 import { withName } from '../named-file.ts'
+import { type JournalLock, lockJournal } from './journal-lock.ts'
+import { writeAt } from './output-file.ts'
 
 /** What a run works on. Only a run over the very same may go on from a journal. */
 export interface JournalHead {
-  format: 1
+  format: 2
   file: { bytes: number; modified: number; start: string }
   server: string
   workspaceId: string
@@ -24,8 +26,12 @@ export interface JournalEntry {
   rows: number
   /** Bytes of the input up to the end of those rows. */
   bytes: number
-  succeeded: number
-  failed: number
+  /** Of those rows, how many came to what. */
+  counts: Record<string, number>
+  /** Of those rows, how many stand in the failures file. */
+  failing: number
+  /** What became of each row since the entry before, in their order; equal ones beside each other are counted. */
+  outcomes: [outcome: string, rows: number][]
   /** Sizes of the files that were written. */
   outBytes: number
   failuresBytes: number
@@ -43,8 +49,9 @@ export interface Journal {
 export const atStart: JournalEntry = {
   rows: 0,
   bytes: 0,
-  succeeded: 0,
-  failed: 0,
+  counts: {},
+  failing: 0,
+  outcomes: [],
   outBytes: 0,
   failuresBytes: 0,
   complete: false,
@@ -65,45 +72,70 @@ export function fingerprint(path: string): Promise<JournalHead['file']> {
   })
 }
 
+export interface JournalOptions {
+  /** Forget what stands there. */
+  restart: boolean
+  note: (message: string) => void
+}
+
 /**
- * Opens the journal of a run, or begins one. One line an entry, only ever appended; a last line that a crash tore is
- * cut off. A journal of other work is replaced where that work is complete or never came to a first row.
- * @throws CliError where it holds unfinished work of another kind and `restart` is not set.
+ * Opens the journal of a run, or begins one, and keeps other runs away from it. One line an entry, only ever appended; a
+ * last line that a crash tore is cut off. A journal of other work is replaced where that work is complete or never came
+ * to a first row.
+ * @throws CliError where another run is at work, or it holds unfinished work of another kind or an earlier version of
+ * this program and `restart` is not set.
  */
-export async function openJournal(path: string, head: JournalHead, options: { restart: boolean }): Promise<Journal> {
-  const found = options.restart ? undefined : await readJournal(path)
+export async function openJournal(path: string, head: JournalHead, options: JournalOptions): Promise<Journal> {
+  const lock = await lockJournal(path, options.note)
+  try {
+    return await openLocked(path, head, { restart: options.restart, lock })
+  } catch (error) {
+    await lock.release()
+    throw error
+  }
+}
+
+async function openLocked(
+  path: string,
+  head: JournalHead,
+  { restart, lock }: { restart: boolean; lock: JournalLock },
+): Promise<Journal> {
+  const found = restart ? undefined : await readJournal(path)
   const difference = found && differenceOf(found.head, head)
   const last = found?.entries.at(-1) ?? atStart
   if (difference && last.rows > 0 && !last.complete) {
-    const anew = 'start anew with --restart: what is done is not done twice.'
     throw new CliError(`${path} holds an unfinished run ${difference}`, {
       code: 'JOURNAL_MISMATCH',
       details: { journal: path },
       // No command goes on over a file that is no more.
-      hint: difference === OTHER_FILE ? anew : `go on with the command of that run, or ${anew}`,
+      hint: difference === OTHER_FILE ? ANEW : `go on with the command of that run, or ${ANEW}`,
     })
   }
-  if (!found || difference) return beginJournal(path, head)
+  if (!found || difference) return beginJournal(path, head, lock)
   const file = await open(path, 'r+')
   await file.truncate(found.bytes)
-  return journalOver(file, found.bytes, await startOf(found.entries, head))
+  return journalOver(file, found.bytes, await startOf(found.entries, head), lock)
 }
 
-async function beginJournal(path: string, head: JournalHead): Promise<Journal> {
+async function beginJournal(path: string, head: JournalHead, lock: JournalLock): Promise<Journal> {
   const file = await openPrivate(path, 'w')
-  const { bytesWritten } = await file.write(`${JSON.stringify(head)}\n`, 0)
-  return journalOver(file, bytesWritten, atStart)
+  const bytes = await writeAt(file, Buffer.from(`${JSON.stringify(head)}\n`), 0)
+  return journalOver(file, bytes, atStart, lock)
 }
 
-function journalOver(file: FileHandle, bytes: number, start: JournalEntry): Journal {
+function journalOver(file: FileHandle, bytes: number, start: JournalEntry, lock: JournalLock): Journal {
   let position = bytes
   return {
     start,
     append: async (entry) => {
-      position += (await file.write(`${JSON.stringify(entry)}\n`, position)).bytesWritten
+      lock.assertHeld()
+      position += await writeAt(file, Buffer.from(`${JSON.stringify(entry)}\n`), position)
     },
     sync: () => file.datasync(),
-    [Symbol.asyncDispose]: () => file.close(),
+    [Symbol.asyncDispose]: async () => {
+      await file.close()
+      await lock.release()
+    },
   }
 }
 
@@ -143,6 +175,14 @@ async function readJournal(path: string) {
   if (!isHead(head)) return undefined
   const torn = entries.indexOf(undefined)
   const good = (torn < 0 ? entries : entries.slice(0, torn)) as JournalEntry[]
+  if (head.format !== FORMAT && good.length > 0) {
+    throw new CliError(`${path} was written by another version of passes, which kept less or more of each row`, {
+      code: 'JOURNAL_MISMATCH',
+      details: { journal: path },
+      hint: ANEW,
+    })
+  }
+  if (head.format !== FORMAT) return undefined
   return {
     head,
     entries: good,
@@ -165,9 +205,13 @@ function parseLine(line: string): unknown {
 }
 
 function isHead(value: unknown): value is JournalHead {
-  return typeof value === 'object' && value !== null && 'format' in value && value.format === 1
+  return typeof value === 'object' && value !== null && 'format' in value
 }
 
+/** Raised when entries change: one of another format says too little to go on from. */
+const FORMAT: JournalHead['format'] = 2
+
+const ANEW = 'start anew with --restart: what is done is not done twice.'
 const OTHER_FILE = 'over another version of this file'
 
 function differenceOf(found: JournalHead, wanted: JournalHead): string | undefined {

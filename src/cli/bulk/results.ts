@@ -1,20 +1,23 @@
 import type { Issue } from '../../core/errors.ts'
 import type { Batch } from './batches.ts'
-import type { Columns, RowResult } from './row-action.ts'
+import { type Columns, FAILED, type RowResult } from './row-action.ts'
 
-/** A row that failed, with its place in the file for people. */
-export interface FailedRow {
+/** What became of a row, with its place in the file for people. */
+export interface PlacedRow {
   line: number
   externalPassId: string
+  outcome: string
+}
+
+export interface FailedRow extends PlacedRow {
   error: string
 }
 
-/** What a batch comes to: the rows of both files that are written, in the order of the input. */
+/** What a batch comes to: the rows of both files that are written, and of each row what became of it, in their order. */
 export interface BatchOutcome {
   out: (string | null)[][]
   failures: string[][]
-  failed: FailedRow[]
-  succeeded: number
+  rows: (PlacedRow | FailedRow)[]
 }
 
 export function outHeader(columns: Columns, resultColumns: readonly string[]): string[] {
@@ -32,24 +35,33 @@ export function outcomeOf(
   columns: Columns,
   resultColumns: readonly string[],
 ): BatchOutcome {
-  const outcome: BatchOutcome = { out: [], failures: [], failed: [], succeeded: 0 }
+  const outcome: BatchOutcome = { out: [], failures: [], rows: [] }
   let answered = 0
   for (const row of batch.rows) {
-    const result = 'item' in row ? (results[answered++] ?? { error: 'The server gave no result' }) : row
-    if ('error' in result) {
-      outcome.failures.push([...kept(row.cells, columns, []), result.error])
-      outcome.failed.push({
-        line: row.line,
-        externalPassId: row.cells[columns.externalId] ?? '',
-        error: result.error,
-      })
-    } else {
-      outcome.out.push([...kept(row.cells, columns, resultColumns), ...result.cells])
+    const result = 'item' in row ? (results[answered++] ?? NO_RESULT) : failure(row.error)
+    const { error, cells } = result
+    const place = {
+      line: row.line,
+      externalPassId: row.cells[columns.externalId] ?? '',
+      outcome: result.outcome,
     }
+    outcome.rows.push(error === undefined ? place : { ...place, error })
+    if (error !== undefined) outcome.failures.push([...kept(row.cells, columns, []), error])
+    else if (cells) outcome.out.push([...kept(row.cells, columns, resultColumns), ...cells])
   }
-  outcome.succeeded = batch.rows.length - outcome.failed.length
   return outcome
 }
+
+export function isFailure(row: PlacedRow | FailedRow): row is FailedRow {
+  return 'error' in row
+}
+
+/** The result of a row that cannot be done. */
+export function failure(error: string): RowResult<'failed'> & { error: string } {
+  return { outcome: FAILED.name, error }
+}
+
+const NO_RESULT = failure('The server gave no result')
 
 /** An error of the server in one line: its code, and every problem that it lists. */
 export function errorLine(error: { code: string; message: string; details?: Record<string, unknown> }): string {

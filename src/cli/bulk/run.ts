@@ -1,7 +1,7 @@
 import { type Batch, batchRows } from './batches.ts'
 import { atStart, type Journal, type JournalEntry } from './journal.ts'
 import type { OutputFile } from './output-file.ts'
-import { type FailedRow, outcomeOf } from './results.ts'
+import { type FailedRow, outcomeOf, type PlacedRow } from './results.ts'
 import type { CheckedRow, Columns, RowResult } from './row-action.ts'
 
 export interface BulkRun<Item> {
@@ -18,7 +18,7 @@ export interface BulkRun<Item> {
   /** Aborted to stop: no more rows are taken, and what is in flight ends. */
   stop: AbortSignal
   onProgress: (entry: JournalEntry) => void
-  onFailed: (rows: FailedRow[]) => void
+  onRows: (rows: (PlacedRow | FailedRow)[]) => void
 }
 
 /** Written at least this often to the disk itself; the operating system has it at once. */
@@ -68,7 +68,7 @@ async function answer<Item>(batch: Batch<Item>, send: BulkRun<Item>['send']): Pr
   }
 }
 
-type BookKeys = 'columns' | 'resultColumns' | 'journal' | 'out' | 'failures' | 'onProgress' | 'onFailed'
+type BookKeys = 'columns' | 'resultColumns' | 'journal' | 'out' | 'failures' | 'onProgress' | 'onRows'
 
 /** Keeps the files and the journal in step. */
 function openBook(run: Pick<BulkRun<never>, BookKeys>) {
@@ -83,13 +83,15 @@ function openBook(run: Pick<BulkRun<never>, BookKeys>) {
   }
   const write = async (batch: Batch<unknown>, results: RowResult[]) => {
     const outcome = outcomeOf(batch, results, columns, resultColumns)
+    const outcomes = runsOf(outcome.rows)
     await out?.append(outcome.out)
     await failures?.append(outcome.failures)
     entry = {
       rows: entry.rows + batch.rows.length,
       bytes: batch.bytes,
-      succeeded: entry.succeeded + outcome.succeeded,
-      failed: entry.failed + outcome.failed.length,
+      counts: addRuns(entry.counts, outcomes),
+      failing: entry.failing + outcome.failures.length,
+      outcomes,
       outBytes: out?.bytes ?? 0,
       failuresBytes: failures?.bytes ?? 0,
       complete: false,
@@ -97,7 +99,7 @@ function openBook(run: Pick<BulkRun<never>, BookKeys>) {
     await journal?.append(entry)
     if (Date.now() - syncedAt > SYNC_EVERY_MS) await sync()
     run.onProgress(entry)
-    if (outcome.failed.length > 0) run.onFailed(outcome.failed)
+    run.onRows(outcome.rows)
   }
   return {
     entry: () => entry,
@@ -110,12 +112,29 @@ function openBook(run: Pick<BulkRun<never>, BookKeys>) {
     },
     close: async ({ complete }: { complete: boolean }) => {
       if (complete) {
-        entry = { ...entry, complete, outBytes: out?.bytes ?? 0, failuresBytes: failures?.bytes ?? 0 }
+        entry = { ...entry, complete, outcomes: [], outBytes: out?.bytes ?? 0, failuresBytes: failures?.bytes ?? 0 }
         await journal?.append(entry)
       }
       await sync()
     },
   }
+}
+
+/** What became of each row, with equal ones beside each other counted. */
+function runsOf(rows: readonly PlacedRow[]): JournalEntry['outcomes'] {
+  const runs: JournalEntry['outcomes'] = []
+  for (const { outcome } of rows) {
+    const last = runs.at(-1)
+    if (last?.[0] === outcome) last[1] += 1
+    else runs.push([outcome, 1])
+  }
+  return runs
+}
+
+function addRuns(counts: JournalEntry['counts'], runs: JournalEntry['outcomes']): JournalEntry['counts'] {
+  const sum = { ...counts }
+  for (const [name, rows] of runs) sum[name] = (sum[name] ?? 0) + rows
+  return sum
 }
 
 /** Ends at once when stopped, even while the next item is awaited: a pipe may never bring it. */

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import type { Client } from '../../client/client.ts'
 import { ApiError } from '../../client/errors.ts'
-import { errorLine } from '../bulk/results.ts'
+import { errorLine, failure } from '../bulk/results.ts'
 import type { RowResult } from '../bulk/row-action.ts'
 import { limitConcurrency } from './limit-concurrency.ts'
 
@@ -13,25 +13,25 @@ export interface ChangeOptions {
   signal: AbortSignal
 }
 
-export interface ConcurrentChanges<Item> {
+export interface ConcurrentChanges<Item, Name extends string> {
   /** Requests in flight at once, over all batches. */
   concurrency: number
-  change: (item: Item, options: ChangeOptions) => Promise<RowResult>
+  change: (item: Item, options: ChangeOptions) => Promise<RowResult<Name>>
 }
 
 /** Changes the items of a batch, each by a request of its own: a result for each, in their order. */
-export function changeConcurrently<Item>({ concurrency, change }: ConcurrentChanges<Item>) {
+export function changeConcurrently<Item, Name extends string>({ concurrency, change }: ConcurrentChanges<Item, Name>) {
   const limit = limitConcurrency(concurrency)
-  return async (client: Client, items: Item[]): Promise<RowResult[]> => {
+  return async (client: Client, items: Item[]): Promise<RowResult<Name>[]> => {
     // The first answer that stops the run ends the requests beside it, whose tries would keep the program waiting.
     const stop = new AbortController()
     // One for each request, and Node would take more than ten for a leak.
     setMaxListeners(0, stop.signal)
-    const changeItem = async (item: Item): Promise<RowResult> => {
+    const changeItem = async (item: Item): Promise<RowResult<Name>> => {
       try {
         return await change(item, { client, signal: stop.signal })
       } catch (error) {
-        if (error instanceof ApiError && rowStatuses.includes(error.status)) return { error: errorLine(error) }
+        if (error instanceof ApiError && rowStatuses.includes(error.status)) return failure(errorLine(error))
         throw error
       }
     }

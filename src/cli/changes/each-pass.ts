@@ -1,10 +1,13 @@
 import type { Client } from '../../client/client.ts'
 import type { Pass } from '../../core/contract/passes.ts'
+import { failure } from '../bulk/results.ts'
 import type { RowResult } from '../bulk/row-action.ts'
 import { type ChangeOptions, changeConcurrently } from './concurrent-changes.ts'
 import { findPasses } from './find-passes.ts'
 
-export interface EachPass<Item> {
+export interface EachPass<Item, Name extends string> {
+  /** What becomes of a row that is changed. */
+  outcome: Name
   /** Requests in flight at once, over all batches. */
   concurrency: number
   change: (pass: Pass, item: Item, options: ChangeOptions) => Promise<unknown>
@@ -13,16 +16,24 @@ export interface EachPass<Item> {
 }
 
 /** Sends for a batch: finds the passes of all items at once, then changes each by a request of its own. */
-export function changeEach<Item extends { externalPassId: string }>({ concurrency, change, onFound }: EachPass<Item>) {
-  const changeAll = changeConcurrently<{ pass: Pass | undefined; item: Item }>({
+export function changeEach<Item extends { externalPassId: string }, Name extends string>({
+  outcome,
+  concurrency,
+  change,
+  onFound,
+}: EachPass<Item, Name>) {
+  const changeAll = changeConcurrently<{ pass: Pass | undefined; item: Item }, Name>({
     concurrency,
     async change({ pass, item }, options) {
-      if (!pass) return { error: 'PASS_NOT_FOUND: There is no pass with this external id' }
+      if (!pass) return failure('PASS_NOT_FOUND: There is no pass with this external id')
       await change(pass, item, options)
-      return { cells: [] }
+      return { outcome }
     },
   })
-  return async (items: Item[], context: { client: Client; note: (message: string) => void }): Promise<RowResult[]> => {
+  return async (
+    items: Item[],
+    context: { client: Client; note: (message: string) => void },
+  ): Promise<RowResult<Name>[]> => {
     const { client, note } = context
     const ids = items.map(({ externalPassId }) => externalPassId)
     const passes = await findPasses(client, ids)

@@ -2,7 +2,7 @@ import type { Client } from '../../client/client.ts'
 import { ApiError } from '../../client/errors.ts'
 import { type Pass, PassCreate, PassUpdate } from '../../core/contract/passes.ts'
 import { checkRows, type RowCheck } from '../bulk/check-rows.ts'
-import type { RowAction } from '../bulk/row-action.ts'
+import { FAILED, type RowAction } from '../bulk/row-action.ts'
 import { changeEach } from './each-pass.ts'
 import { planUpdateColumns, type UpdateColumns } from './update-columns.ts'
 
@@ -24,8 +24,13 @@ interface Update {
 }
 
 /** Changes the pass of each row. Repeating a row comes to the same pass, and makes no further revision. */
-export function updateAction({ dryRun, concurrency, ...options }: UpdateOptions): RowAction<Update> {
+export function updateAction({
+  dryRun,
+  concurrency,
+  ...options
+}: UpdateOptions): RowAction<Update, 'updated' | 'failed'> {
   const { externalIdColumn, templateVersion } = options
+  const outcomes = [{ name: 'updated' as const, title: dryRun ? 'Would update' : 'Updated' }, FAILED]
   let variables: string[] = []
   return {
     command: 'update',
@@ -41,9 +46,10 @@ export function updateAction({ dryRun, concurrency, ...options }: UpdateOptions)
       const columns = planUpdateColumns(header, { ...options, changesAll: templateVersion !== undefined })
       variables = columns.variables.map(({ name }) => name)
       const check = compileRow(columns, options)
-      return { columns, check: (rows) => checkRows(rows, externalIdColumn, check) }
+      return { columns, outcomes, check: (rows) => checkRows(rows, externalIdColumn, check) }
     },
     send: changeEach({
+      outcome: 'updated',
       concurrency,
       onFound: warnOfUnknown(() => variables),
       change: (pass, { body }, { client, signal }) =>

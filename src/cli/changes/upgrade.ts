@@ -1,6 +1,6 @@
 import type { Client, ClientOptions } from '../../client/client.ts'
 import { openOutput } from '../bulk/output-file.ts'
-import { type FailedRow, failuresHeader } from '../bulk/results.ts'
+import { type FailedRow, failuresHeader, isFailure } from '../bulk/results.ts'
 import { runRows } from '../bulk/run.ts'
 import { startProgress } from '../progress.ts'
 import { retryNotes } from '../retry-notes.ts'
@@ -39,12 +39,12 @@ export async function upgradePasses(options: UpgradeOptions): Promise<UpgradeSum
   const start = { done: 0, rows: 0, failed: 0 }
   using progress = await startProgress({ total: plan.total, start, unit: 'passes' })
   const client = options.sender(retryNotes(progress.note))
-  const change = changeConcurrently<Upgrade>({
+  const change = changeConcurrently<Upgrade, 'upgraded'>({
     concurrency: options.concurrency,
     async change({ passId, version }, { client: requester, signal }) {
       const call = { params: { id: passId }, query: { dryRun }, body: { templateVersion: version } }
       await requester.passes.update(call, { signal, idempotent: true })
-      return { cells: [] }
+      return { outcome: 'upgraded' }
     },
   })
   const reasons = countReasons()
@@ -59,16 +59,16 @@ export async function upgradePasses(options: UpgradeOptions): Promise<UpgradeSum
     out: undefined,
     failures,
     stop,
-    onProgress: (entry) => progress.update({ ...entry, done: entry.bytes }),
-    onFailed: reasons.add,
+    onProgress: ({ bytes, rows, failing }) => progress.update({ done: bytes, rows, failed: failing }),
+    onRows: (rows) => reasons.add(rows.filter(isFailure)),
   })
   return {
     dryRun,
     complete: !stop.aborted,
     version: plan.version ?? null,
     passes: end.rows,
-    upgraded: end.succeeded,
-    failed: end.failed,
+    upgraded: end.rows - end.failing,
+    failed: end.failing,
     seconds: (Date.now() - startedAt) / 1000,
     failures: options.failures ?? null,
     reasons: reasons.list(),

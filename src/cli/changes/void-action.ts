@@ -2,7 +2,7 @@ import { ApiError } from '../../client/errors.ts'
 import { PassCreate, passes as routes } from '../../core/contract/passes.ts'
 import { checkRows, type RowCheck } from '../bulk/check-rows.ts'
 import { badHeader, missingColumn } from '../bulk/header.ts'
-import type { Columns, RowAction } from '../bulk/row-action.ts'
+import { type Columns, FAILED, type RowAction } from '../bulk/row-action.ts'
 import { changeEach } from './each-pass.ts'
 
 export interface VoidOptions {
@@ -23,8 +23,9 @@ interface Void {
 }
 
 /** Voids the pass of each row. One that is void already is done, so that a run may be repeated. */
-export function voidAction({ dryRun, concurrency, ...options }: VoidOptions): RowAction<Void> {
+export function voidAction({ dryRun, concurrency, ...options }: VoidOptions): RowAction<Void, 'voided' | 'failed'> {
   const { externalIdColumn } = options
+  const outcomes = [{ name: 'voided' as const, title: dryRun ? 'Would void' : 'Voided' }, FAILED]
   return {
     command: 'void',
     settings: {
@@ -37,9 +38,10 @@ export function voidAction({ dryRun, concurrency, ...options }: VoidOptions): Ro
     async plan(_, header) {
       const columns = planVoidColumns(header, options)
       const check = compileRow(columns, options.reason)
-      return { columns, check: (rows) => checkRows(rows, externalIdColumn, check) }
+      return { columns, outcomes, check: (rows) => checkRows(rows, externalIdColumn, check) }
     },
     send: changeEach({
+      outcome: 'voided',
       concurrency,
       async change(pass, { reason }, { client, signal }) {
         if (dryRun || pass.status === 'VOID') return

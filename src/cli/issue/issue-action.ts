@@ -1,47 +1,116 @@
-import type { BatchResult, PassCreate } from '../../core/contract/passes.ts'
+import type { Client } from '../../client/client.ts'
+import { ApiError } from '../../client/errors.ts'
+import type { BatchResult, Pass, PassCreate } from '../../core/contract/passes.ts'
 import { checkRows } from '../bulk/check-rows.ts'
-import { errorLine } from '../bulk/results.ts'
+import { errorLine, failure } from '../bulk/results.ts'
 import type { RowAction, RowResult } from '../bulk/row-action.ts'
-import { planColumns } from './columns.ts'
+import { changeConcurrently } from '../changes/concurrent-changes.ts'
+import { type IssueColumns, planColumns } from './columns.ts'
+import { changeTo, type WantedPass } from './compare.ts'
+import {
+  cellsOf,
+  type Existing,
+  type IssueOutcome,
+  issueOutcomes,
+  otherTemplate,
+  resultOfExisting,
+  voidPass,
+  wantedBy,
+} from './outcomes.ts'
 import { compileRow, declaredVariables } from './row-check.ts'
 
 export interface IssueOptions {
   templateId: string
   externalIdColumn: string
   labelColumn: string
-  /** Check every row and send nothing. */
-  dryRun: boolean
+  existing: Existing | undefined
   /** Batches in flight at once. */
   concurrency: number
 }
 
+/** Changes of passes in flight at once, over all batches. */
+const UPDATES_IN_FLIGHT = 8
+
 /** Makes a pass of each row, a hundred in a request. Repeating one makes no second pass. */
-export function issueAction({ templateId, dryRun, concurrency, ...options }: IssueOptions): RowAction<PassCreate> {
+export function issueAction({ concurrency, ...options }: IssueOptions): RowAction<PassCreate, IssueOutcome> {
+  const { templateId, existing } = options
+  let columns: IssueColumns
+  const updateAll = changeConcurrently<{ pass: Pass; wanted: WantedPass }, IssueOutcome>({
+    concurrency: UPDATES_IN_FLIGHT,
+    change: async ({ pass, wanted }, { client, signal }) => update(client, pass, wanted, signal),
+  })
   return {
     command: 'issue',
     settings: {
       '--template': templateId,
       '--external-id-column': options.externalIdColumn,
       '--label-column': options.labelColumn,
+      ...(existing && { '--existing': existing }),
     },
     batchesInFlight: concurrency,
     resultColumns: ['passId', 'appleLink', 'googleLink', 'smartLink'],
     async plan(client, header) {
-      const schema = await client.templates.variablesSchema({ params: { id: templateId } })
-      const template = { id: templateId, variables: declaredVariables(schema) }
-      const columns = planColumns(header, template.variables, options)
-      const check = compileRow(columns, template)
-      return { columns, check: (rows) => checkRows(rows, options.externalIdColumn, check) }
+      const planned = await planIssue(client, header, options)
+      columns = planned.columns
+      return { ...planned, outcomes: issueOutcomes }
     },
     async send(passes, { client }) {
-      if (dryRun) return passes.map(() => ({ cells: [] }))
-      return (await client.passes.createBatch({ body: { passes } })).results.map(resultOf)
+      const { results } = await client.passes.createBatch({ body: { passes } })
+      const { labelColumn } = options
+      const outcomes = results.map((result, index) =>
+        resultOf(result, wantedBy(passes[index]!, columns), { existing, labelColumn }),
+      )
+      if (existing !== 'update') return outcomes
+      const differing = outcomes.flatMap(({ outcome }, index) => (outcome === 'differs' ? [index] : []))
+      const updated = await updateAll(
+        client,
+        differing.map((index) => ({ pass: results[index]!.pass!, wanted: wantedBy(passes[index]!, columns) })),
+      )
+      for (const [at, index] of differing.entries()) outcomes[index] = updated[at]!
+      return outcomes
     },
   }
 }
 
-function resultOf({ pass, error }: BatchResult): RowResult {
-  if (!pass) return { error: errorLine(error ?? { code: 'INTERNAL_ERROR', message: 'The server gave no result' }) }
-  const { apple, google, smart } = pass.hostedLinks
-  return { cells: [pass.id, apple, google, smart] }
+/** Holds the file against the template: what a run and a dry run have in common. */
+export async function planIssue(
+  client: Client,
+  header: string[],
+  options: Pick<IssueOptions, 'templateId' | 'externalIdColumn' | 'labelColumn'>,
+) {
+  const { templateId, externalIdColumn } = options
+  const schema = await client.templates.variablesSchema({ params: { id: templateId } })
+  const template = { id: templateId, variables: declaredVariables(schema) }
+  const columns = planColumns(header, template.variables, options)
+  const checkRow = compileRow(columns, template)
+  return { columns, check: (rows: Parameters<typeof checkRows>[0]) => checkRows(rows, externalIdColumn, checkRow) }
+}
+
+function resultOf(
+  { created, pass, error }: BatchResult,
+  wanted: WantedPass,
+  options: { existing: Existing | undefined; labelColumn: string },
+): RowResult<IssueOutcome> {
+  if (error?.code === 'DUPLICATE_PASS') {
+    return { outcome: 'otherTemplate', error: otherTemplate(error.details?.passId) }
+  }
+  if (!pass) return failure(errorLine(error ?? { code: 'INTERNAL_ERROR', message: 'The server gave no result' }))
+  return created ? { outcome: 'created', cells: cellsOf(pass) } : resultOfExisting(pass, wanted, options)
+}
+
+/** Sends the change; repeated, it comes to the same pass and makes no further revision. */
+async function update(
+  client: Client,
+  pass: Pass,
+  wanted: WantedPass,
+  signal: AbortSignal,
+): Promise<RowResult<IssueOutcome>> {
+  try {
+    const call = { params: { id: pass.id }, body: changeTo(pass, wanted) }
+    return { outcome: 'updated', cells: cellsOf(await client.passes.update(call, { signal, idempotent: true })) }
+  } catch (error) {
+    // Voided meanwhile.
+    if (!(error instanceof ApiError && error.code === 'PASS_ALREADY_VOIDED')) throw error
+    return { outcome: 'void', error: voidPass(pass.id) }
+  }
 }

@@ -1,31 +1,48 @@
 import { Flags } from '@oclif/core'
 import { ClientCommand } from '../../cli/client-command.ts'
 import { idOf } from '../../cli/id-argument.ts'
+import { existingFlag } from '../../cli/issue/existing-flag.ts'
 import { showPass } from '../../cli/show.ts'
 import { splitVariable, variableFlag } from '../../cli/variables.ts'
+
+const says = {
+  created: 'Created.',
+  present: 'Present: it was there before, and is as said here.',
+  updated: 'Updated: it was there before, and differed.',
+  differs: 'Differs: it was there before, and is left as it was.',
+  void: 'Void: it was there before, and is left as it was.',
+}
 
 export default class PassCreate extends ClientCommand {
   static override summary = 'Create a pass.'
   static override description =
-    'An external id that has a pass already gives that pass, unchanged. For many passes use issue with a CSV file.'
+    'Says whether the pass was created, or was there and is as said here (variables that are not named are not compared). ' +
+    'Where the external id has a pass that differs, or a void one, it fails, unless --existing says what to do. For many ' +
+    'passes use issue with a CSV file.'
   static override examples = [
     '<%= config.bin %> pass create --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --external-id T-1 --label "Ada Lovelace"',
     '<%= config.bin %> pass create --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --external-id T-2 --label Grace --var seat=12A --var hall="Hall 2"',
+    {
+      description: 'Make it what is said here, whether or not it is there already',
+      command:
+        '<%= config.bin %> pass create --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --external-id T-1 --label Eve --existing update',
+    },
   ]
   static override flags = {
     template: Flags.string({ summary: 'Id of the template.', required: true, parse: idOf('template') }),
     'external-id': Flags.string({ summary: 'Your own key of the pass, unique in the workspace.', required: true }),
     label: Flags.string({ summary: 'Name of the holder.', required: true }),
     var: variableFlag,
+    existing: existingFlag,
   }
 
   async run() {
     const { flags } = await this.parse(PassCreate)
     const variables = Object.fromEntries(flags.var.map(splitVariable))
-    const pass = await this.connect(flags).passes.create({
-      body: { templateId: flags.template, externalPassId: flags['external-id'], label: flags.label, variables },
-    })
-    this.log(showPass(pass))
-    return pass
+    const body = { templateId: flags.template, externalPassId: flags['external-id'], label: flags.label, variables }
+    const { createOne } = await import('../../cli/issue/create-one.ts')
+    const { outcome, pass } = await createOne(this.connect(flags), body, flags.existing)
+    this.log(`${says[outcome]}\n\n${showPass(pass)}`)
+    return { ...pass, outcome }
   }
 }

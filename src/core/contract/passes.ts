@@ -56,6 +56,9 @@ const BatchItem = z.unknown().meta({ itemSchema: 'PassCreate' }) as z.ZodType<un
 export const BatchResult = z.strictObject({
   externalPassId: z.string(),
   success: z.boolean(),
+  created: z.boolean().optional().meta({
+    description: 'With success: true where this item made the pass, false where it was there already and is unchanged.',
+  }),
   pass: Pass.optional(),
   error: z
     .strictObject({ code: ErrorCode, message: z.string(), details: z.record(z.string(), z.unknown()).optional() })
@@ -114,7 +117,8 @@ export const passes = {
     summary: 'Create up to 100 passes',
     description:
       'Each item follows the rules of single create. What is wrong with an item stands in its result; the results keep ' +
-      'the order of the request.',
+      'the order of the request. Each success says whether the item made its pass; totalCreated counts all of them, those ' +
+      'that were there already included.',
     idempotent: true,
     maxBodyBytes: LARGE_BODY_BYTES,
     body: z.strictObject({ passes: z.array(BatchItem).min(1).max(100) }),

@@ -45,7 +45,8 @@ export async function createPasses(items: unknown[], context: RequestContext): P
     if (pass.templateId !== item.templateId) {
       return { externalPassId, problem: new Problem('DUPLICATE_PASS', { details: { passId: pass.id } }) }
     }
-    return { pass, isNew: inserted.has(pass.id) }
+    // Without a plan it only repeats an item before it.
+    return { pass, isNew: plan !== undefined && inserted.has(pass.id) }
   })
 }
 

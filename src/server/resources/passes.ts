@@ -38,7 +38,12 @@ export const passes: Handlers<typeof contract> = {
         results: results.map((result) =>
           'problem' in result
             ? { externalPassId: result.externalPassId, success: false, error: errors.get(result.problem)! }
-            : { externalPassId: result.pass.externalPassId, success: true, pass: toPass(result.pass, context) },
+            : {
+                externalPassId: result.pass.externalPassId,
+                success: true,
+                created: result.isNew,
+                pass: toPass(result.pass, context),
+              },
         ),
       },
     }

@@ -1,7 +1,7 @@
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test, vi } from 'vitest'
 import {
   atStart,
   fingerprint,
@@ -13,6 +13,8 @@ import {
 const root = mkdtempSync(join(tmpdir(), 'passes-journal-'))
 afterAll(() => rmSync(root, { recursive: true }))
 
+const ignore = () => undefined
+
 let folder: string
 let path: string
 let head: JournalHead
@@ -21,7 +23,7 @@ beforeEach(() => {
   folder = mkdtempSync(join(root, 'run-'))
   path = join(folder, 'file.csv.journal')
   head = {
-    format: 1,
+    format: 2,
     file: { bytes: 10, modified: 1, start: 'abc' },
     server: 'http://127.0.0.1:3000',
     workspaceId: 'w',
@@ -35,18 +37,19 @@ beforeEach(() => {
 const entry = (rows: number, more: Partial<JournalEntry> = {}): JournalEntry => ({
   ...atStart,
   rows,
-  succeeded: rows,
+  counts: { created: rows },
+  outcomes: [['created', 100]],
   bytes: rows * 10,
   ...more,
 })
 
 async function write(...entries: JournalEntry[]) {
-  await using journal = await openJournal(path, head, { restart: false })
+  await using journal = await openJournal(path, head, { restart: false, note: ignore })
   for (const next of entries) await journal.append(next)
 }
 
 async function start(options: { restart?: boolean } = {}): Promise<JournalEntry> {
-  await using journal = await openJournal(path, head, { restart: false, ...options })
+  await using journal = await openJournal(path, head, { restart: false, note: ignore, ...options })
   return journal.start
 }
 
@@ -124,6 +127,44 @@ test('the failures of a complete run may be mended in place without it beginning
   writeFileSync(head.failures, 'mended')
   await write(entry(100, { failuresBytes: 90, complete: true }))
   expect(await start()).toMatchObject({ rows: 100, complete: true })
+})
+
+test.each([1, 3])(
+  'a journal of format %d that holds rows is refused with what to do, and one without is replaced',
+  async (format) => {
+    const rows = `${JSON.stringify({ rows: 100, bytes: 1000, succeeded: 100, failed: 0, complete: false })}\n`
+    writeFileSync(path, `${JSON.stringify({ ...head, format })}\n${rows}`)
+    await expect(start()).rejects.toMatchObject({
+      code: 'JOURNAL_MISMATCH',
+      hint: expect.stringContaining('--restart'),
+    })
+    expect(await start({ restart: true })).toEqual(atStart)
+    writeFileSync(path, `${JSON.stringify({ ...head, format })}\n`)
+    expect(await start()).toEqual(atStart)
+  },
+)
+
+test('of two runs over one journal the second is told of the first and refused, and nothing is written', async () => {
+  await using first = await openJournal(path, head, { restart: false, note: ignore })
+  await first.append(entry(100))
+  const notes: string[] = []
+  const second = openJournal(path, head, { restart: true, note: (message) => notes.push(message) })
+  await expect(second).rejects.toMatchObject({ code: 'JOURNAL_IN_USE', hint: expect.stringContaining('Ctrl-C') })
+  expect(notes).toEqual([expect.stringContaining('held by another run')])
+  await first.append(entry(200))
+  expect(readFileSync(path, 'utf8').split('\n')).toHaveLength(4)
+})
+
+test('the lock of a run that crashed is taken over, and that run, should it wake up, writes no more', async () => {
+  await using asleep = await openJournal(path, head, { restart: false, note: ignore })
+  await asleep.append(entry(100))
+  const longAgo = new Date(Date.now() - 60_000)
+  utimesSync(`${path}.lock`, longAgo, longAgo)
+  await using second = await openJournal(path, head, { restart: false, note: ignore })
+  expect(second.start).toEqual(entry(100))
+  await vi.waitFor(() => expect(asleep.append(entry(300))).rejects.toMatchObject({ code: 'JOURNAL_IN_USE' }), {
+    timeout: 10_000,
+  })
 })
 
 test('a fingerprint changes with the size, the time and the start of a file', async () => {

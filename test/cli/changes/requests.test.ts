@@ -71,6 +71,7 @@ test('a batch costs one request to find its passes and one for each row; what fa
   const changed: string[] = []
   const fake = fakeClient()
   const send = changeEach({
+    outcome: 'updated',
     concurrency: 4,
     change: async (pass) => {
       changed.push(pass.id)
@@ -79,10 +80,10 @@ test('a batch costs one request to find its passes and one for each row; what fa
   })
   const results = await send(items('a', 'missing', 'void', 'b'), { client: fake.client, note: () => undefined })
   expect(results).toEqual([
-    { cells: [] },
-    { error: 'PASS_NOT_FOUND: There is no pass with this external id' },
-    { error: 'PASS_ALREADY_VOIDED: No.' },
-    { cells: [] },
+    { outcome: 'updated' },
+    { outcome: 'failed', error: 'PASS_NOT_FOUND: There is no pass with this external id' },
+    { outcome: 'failed', error: 'PASS_ALREADY_VOIDED: No.' },
+    { outcome: 'updated' },
   ])
   expect(fake.lists).toBe(1)
   expect(changed.sort()).toEqual(['id-a', 'id-b', 'id-void'])
@@ -93,6 +94,7 @@ test.each([401, 403, 500, 503])(
   async (status) => {
     const signals: AbortSignal[] = []
     const send = changeEach({
+      outcome: 'updated',
       concurrency: 2,
       change: async (_, __, { signal }) => {
         signals.push(signal)
