@@ -1,10 +1,8 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import { toNodeHandler } from 'h3/node'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { ApiError, type Client, createClient, walk } from '../../src/client/client.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { ApiError, walk } from '../../src/client/client.ts'
 import { passBody, publishedTemplate } from '../server/fixtures.ts'
 import { type TestWorkspace, useApi } from '../support/api.ts'
+import { serveApp } from '../support/served-app.ts'
 
 // The app behind a real socket: what only shows there, and that client and server understand each other.
 describe('over HTTP', () => {
@@ -15,19 +13,7 @@ describe('over HTTP', () => {
     workspace = await api.workspace()
   })
 
-  async function serve(): Promise<{ url: string; client: Client }> {
-    const server = createServer(toNodeHandler(api.app) as Parameters<typeof createServer>[1])
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const url = `http://127.0.0.1:${(server.address() as { port: number }).port}`
-    const client = createClient({ url, token: workspace.token, attempts: 1 })
-    onTestFinished(async () => {
-      await client.close()
-      server.closeAllConnections()
-      server.close()
-    })
-    return { url, client }
-  }
+  const serve = () => serveApp(api, workspace.token)
 
   test('a project is made, found by a walk and deleted', async () => {
     const { client } = await serve()

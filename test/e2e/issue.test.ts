@@ -50,7 +50,8 @@ test('2,000 rows become 2,000 passes, and the links file joins them to the input
   const before = readFileSync(join(folder, 'links.csv'), 'utf8')
   const again = await run(args, server, { cwd: folder })
   expect(again.exitCode).toBe(0)
-  expect(JSON.parse(again.stdout)).toMatchObject({ complete: true, rows: 2_000, created: 2_000, alreadyDone: 2_000 })
+  const { created, present, alreadyDone } = JSON.parse(again.stdout)
+  expect([created, present, alreadyDone]).toEqual([0, 2_000, 2_000])
   expect(readFileSync(join(folder, 'links.csv'), 'utf8')).toBe(before)
   expect(await passCount(setup)).toBe(2_000)
 })
@@ -74,6 +75,7 @@ test('failing rows are set aside with their error, mended, and fed back', async 
   )
   expect(broken.exitCode).toBe(1)
   expect(broken.stderr).toContain('Line 5 (T-3): seat: Is required (Seat)')
+  expect(broken.stdout).toMatch(/^Failed +4\n +Of another template +1$/m)
   const failures = read(join(folder, 'failures.csv'))
   expect(Object.keys(failures[0]!)).toEqual([...header, 'error'])
   expect(failures.map((failure) => [failure.externalPassId, failure.error])).toEqual([
@@ -141,7 +143,9 @@ test('after SIGKILL in the middle the same command goes on, without a pass or a 
   const resumed = await run(args, server, { cwd: folder })
   expect(resumed.exitCode).toBe(1)
   const summary = JSON.parse(resumed.stdout)
-  expect(summary).toMatchObject({ complete: true, rows: 6_000, created: 5_880, failed: 120 })
+  expect(summary).toMatchObject({ complete: true, rows: 6_000, failed: 120 })
+  // What was made by a request whose answer nobody wrote down was there when the row was sent again.
+  expect(summary.created + summary.present).toBe(5_880)
   expect(summary.alreadyDone).toBeGreaterThan(0)
   expect(await passCount(setup)).toBe(5_880)
   const isBroken = (_: unknown, index: number) => index % 50 === 0
@@ -168,7 +172,10 @@ test('a run outlasts a server that is killed and started again', async () => {
   })
   const { exitCode, stdout, stderr } = await child
   expect([exitCode, stderr]).toEqual([0, expect.stringContaining('trying again in')])
-  expect(JSON.parse(stdout)).toMatchObject({ complete: true, created: 4_000, failed: 0 })
+  const summary = JSON.parse(stdout)
+  expect(summary).toMatchObject({ complete: true, failed: 0 })
+  // A pass whose answer got lost was there when it was sent again.
+  expect(summary.created + summary.present).toBe(4_000)
   expect(await passCount(setup)).toBe(4_000)
 })
 
@@ -181,7 +188,7 @@ test('a run waits as long as Retry-After says when the server limits it', async 
   expect(stderr).toContain('trying again in 1.0 s')
 })
 
-test('a dry run checks every row, writes the failing ones, and makes no pass and no journal', async () => {
+test('a dry run asks what each row would come to, writes the failing ones, and makes no pass and no journal', async () => {
   const setup = await setUp()
   const { server, folder, templateId } = setup
   const rows = rowsFor(300)
@@ -190,15 +197,35 @@ test('a dry run checks every row, writes the failing ones, and makes no pass and
   writeFileSync(join(folder, 'broken.csv'), csv(rows))
   const args = ['--template', templateId, '--dry-run', '--json']
   const good = await run(['issue', 'good.csv', ...args], server, { cwd: folder })
-  expect([good.exitCode, JSON.parse(good.stdout)]).toMatchObject([0, { dryRun: true, created: 300, failed: 0 }])
+  expect([good.exitCode, JSON.parse(good.stdout)]).toMatchObject([
+    0,
+    { dryRun: true, wouldCreate: 300, present: 0, failed: 0 },
+  ])
   const broken = await run(['issue', 'broken.csv', ...args, '--failures', 'failures.csv'], server, { cwd: folder })
   expect([broken.exitCode, JSON.parse(broken.stdout)]).toMatchObject([
     1,
-    { dryRun: true, created: 299, failed: 1, errors: [{ line: 202, externalPassId: 'T-200' }] },
+    { dryRun: true, wouldCreate: 299, failed: 1, errors: [{ line: 202, externalPassId: 'T-200' }] },
   ])
   expect(read(join(folder, 'failures.csv'))).toHaveLength(1)
   expect(existsSync(join(folder, 'good.csv.journal'))).toBe(false)
   expect(await passCount(setup)).toBe(0)
+})
+
+test('a second file with another name for an id fails its row, says so, and pairs nobody with the links of another', async () => {
+  const { server, folder, templateId } = await setUp()
+  writeFileSync(join(folder, 'first.csv'), csv([['T-1', 'Ada', '1', '']]))
+  writeFileSync(join(folder, 'second.csv'), csv([['T-1', 'Eve', '1', '']]))
+  const issue = (file: string, ...args: string[]) => {
+    return run(['issue', file, '--template', templateId, ...args], server, { cwd: folder })
+  }
+  expect(await issue('first.csv')).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^Created +1$/m) })
+  const plan = await issue('second.csv', '--dry-run')
+  expect([plan.exitCode, plan.stdout]).toEqual([1, expect.stringMatching(/^Would create +0$[\s\S]*^Differs +1$/m)])
+  expect(plan.stdout).toMatch(/^Differs:\n {2}Line 2 \(T-1\): DIFFERS: Of pass [0-9a-f-]+, label is "Ada"$/m)
+  const second = await issue('second.csv', '--out', 'links.csv')
+  expect([second.exitCode, second.stdout]).toEqual([1, expect.stringMatching(/^Created +0$[\s\S]*^Differs +1$/m)])
+  expect(second.stderr).toContain('--existing update makes them what their rows say')
+  expect(read(join(folder, 'links.csv'))).toEqual([])
 })
 
 test('semicolons, a byte order mark, CRLF, quotes and empty lines go in, and come out as they were', async () => {

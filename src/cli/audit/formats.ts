@@ -33,6 +33,6 @@ const csvColumns: CsvColumn<Entry>[] = [
   ...(['targetKind', 'targetId', 'targetCount', 'correlationId'] as const),
 ].map((name) => [name, (entry) => entry[name]])
 
-export function auditCsv(): PageFormat<Entry> {
-  return csvFormat(csvColumns, { header: true })
+export function auditCsv(options: { rawCells: boolean }): PageFormat<Entry> {
+  return csvFormat(csvColumns, { header: true, ...options })
 }

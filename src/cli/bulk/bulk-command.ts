@@ -6,6 +6,7 @@ import { count } from '../output.ts'
 import { commandLine } from '../program.ts'
 import type { ConnectionFlags } from '../settings.ts'
 import type { RowAction } from './row-action.ts'
+import { rawCellsFlag } from './spreadsheet-cells.ts'
 import type { BulkSummary } from './summary.ts'
 
 /** Tries for a request before the run gives up: about 40 s, which outlasts a restart of the server. */
@@ -22,11 +23,13 @@ export const bulkFlags = {
   'external-id-column': Flags.string({ summary: 'Column of your own key of a pass.', default: 'externalPassId' }),
   failures: Flags.string({ summary: 'Write the failing rows with their error to this file, ready to be fed back.' }),
   restart: Flags.boolean({ summary: 'Forget the journal and begin with the first row.' }),
+  'raw-cells': rawCellsFlag,
 }
 
 export interface BulkFlags extends ConnectionFlags {
   failures?: string | undefined
   restart: boolean
+  'raw-cells': boolean
   'dry-run': boolean
   out?: string | undefined
 }
@@ -58,6 +61,7 @@ export abstract class BulkCommand extends ClientCommand {
         failures: flags.failures,
         dryRun: flags['dry-run'],
         restart: flags.restart,
+        rawCells: flags['raw-cells'],
         stop: stop.signal,
         client,
         sender: (onRetry) => {

@@ -25,6 +25,8 @@ export interface BulkOptions {
   dryRun: boolean
   /** Forget what an earlier run wrote down. */
   restart: boolean
+  /** Read and write cells as they stand. */
+  rawCells: boolean
   stop: AbortSignal
   /** For what is asked before the first row: gives up soon. */
   client: Client
@@ -54,7 +56,7 @@ export async function runFile<Item, Name extends string>(
   setFlagsFromString('--optimize-for-size')
   const source = await openSource(file)
   try {
-    const csv = await openCsv(source)
+    const csv = await openCsv(source, options)
     const { columns, outcomes, check } = await action.plan(options.client, csv.header)
     for (const warning of columns.warnings) note(`Warning: ${warning}`)
 
@@ -170,7 +172,7 @@ async function openFileJournal(
     server,
     workspaceId,
     command,
-    settings,
+    settings: { ...settings, ...(options.rawCells && { '--raw-cells': 'yes' }) },
     out: out === undefined ? null : resolve(out),
     failures: failures === undefined ? null : resolve(failures),
   }

@@ -2,6 +2,7 @@ import { pipeline, Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
 import { CliError } from '../errors.ts'
 import { type Dialect, detectDialect, firstLineEnds } from './dialect.ts'
+import { unescapeCell } from './spreadsheet-cells.ts'
 
 export interface CsvRow {
   cells: string[]
@@ -25,12 +26,17 @@ const MAX_HEADER_BYTES = 64 * 1024
 
 /**
  * Reads CSV as a stream: memory does not grow with the file. Rows without any content are left out.
+ * Cells mean what they did before they were written for a spreadsheet, unless they are to be taken raw.
  * @throws CliError for an empty input, one that is not UTF-8, a quote that never closes, or a huge row.
  */
-export async function openCsv(source: AsyncIterable<Uint8Array>): Promise<CsvFile> {
+export async function openCsv(
+  source: AsyncIterable<Uint8Array>,
+  { rawCells }: Pick<Dialect, 'rawCells'>,
+): Promise<CsvFile> {
   const chunks = source[Symbol.asyncIterator]()
   const head = await readHead(chunks)
-  const dialect = detectDialect(head)
+  const dialect = { ...detectDialect(head), rawCells }
+  const meaning = (cells: string[]) => (rawCells ? cells : cells.map(unescapeCell))
   // What was read before a failure, whether or not anybody took it: the place of the failure is behind it.
   const last: LastRead = { line: 0 }
   const parser = parse({
@@ -54,8 +60,8 @@ export async function openCsv(source: AsyncIterable<Uint8Array>): Promise<CsvFil
   const records = parser[Symbol.asyncIterator]() as AsyncIterator<ParsedRecord>
   const first = await readable(() => records.next(), last)
   if (first.done) throw new CliError('The file is empty: its first line must name the columns')
-  const header = first.value.record.map((name) => name.trim())
-  return { dialect, header, rows: rowsOf(records, header.length, last) }
+  const header = meaning(first.value.record.map((name) => name.trim()))
+  return { dialect, header, rows: rowsOf(records, { columns: header.length, meaning, last }) }
 }
 
 interface LastRead {
@@ -68,13 +74,17 @@ interface ParsedRecord {
   info: { lines: number; bytes: number }
 }
 
-async function* rowsOf(records: AsyncIterator<ParsedRecord>, columns: number, last: LastRead): AsyncGenerator<CsvRow> {
+async function* rowsOf(
+  records: AsyncIterator<ParsedRecord>,
+  { columns, meaning, last }: { columns: number; meaning: (cells: string[]) => string[]; last: LastRead },
+): AsyncGenerator<CsvRow> {
   try {
     for (;;) {
       const next = await readable(() => records.next(), last)
       if (next.done) return
       const { record, raw, info } = next.value
-      yield { cells: record, line: info.lines, bytes: info.bytes, problem: problemOf(record, raw, columns) }
+      const problem = problemOf(record, raw, columns)
+      yield { cells: meaning(record), line: info.lines, bytes: info.bytes, problem }
     }
   } finally {
     await records.return?.()

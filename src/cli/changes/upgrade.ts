@@ -12,6 +12,7 @@ export interface UpgradeOptions {
   plan: UpgradePlan
   dryRun: boolean
   failures: string | undefined
+  rawCells: boolean
   /** Requests in flight at once. */
   concurrency: number
   stop: AbortSignal
@@ -31,7 +32,7 @@ const columns = { header: ['externalPassId'], externalId: 0, errorColumn: 'error
  */
 export async function upgradePasses(options: UpgradeOptions): Promise<UpgradeSummary> {
   const { plan, dryRun, stop } = options
-  const dialect = { delimiter: ',', newline: '\n', bom: false } as const
+  const dialect = { delimiter: ',', newline: '\n', bom: false, rawCells: options.rawCells } as const
   await using failures =
     options.failures === undefined
       ? undefined

@@ -35,6 +35,6 @@ const csvColumns: CsvColumn<Pass>[] = [
   ['variables', (pass) => JSON.stringify(pass.variables)],
 ]
 
-export function passesCsv(): PageFormat<Pass> {
-  return csvFormat(csvColumns, { header: true })
+export function passesCsv(options: { rawCells: boolean }): PageFormat<Pass> {
+  return csvFormat(csvColumns, { header: true, ...options })
 }

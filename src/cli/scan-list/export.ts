@@ -15,6 +15,7 @@ export interface ScanExportOptions {
   flags: Interfaces.InferredFlags<typeof scanFilterFlags> & {
     output?: string | undefined
     restart: boolean
+    'raw-cells': boolean
     cursor?: string | undefined
   }
   format: (typeof scanFormats)[number]
@@ -44,7 +45,7 @@ export async function exportScans(options: ScanExportOptions): Promise<ExportRes
       const client = options.sender(retryNotes(noteBeside))
       return listPages((call) => client.scans.list(call, { signal: stop }), query, { all: true, cursor })
     },
-    format: scansFormat(format, { isContinued: cursor !== undefined }),
+    format: scansFormat(format, { isContinued: cursor !== undefined, rawCells: flags['raw-cells'] }),
     startRows: file?.start?.rows ?? 0,
     write: async (text, point) => {
       if (!file) return writeOut(text)
@@ -64,7 +65,7 @@ async function openFile(path: string, query: object, options: ScanExportOptions)
     format: 1 as const,
     server: options.server,
     workspaceId,
-    settings: { ...settings, format: options.format },
+    settings: { ...settings, format: options.format, ...(options.flags['raw-cells'] && { '--raw-cells': 'yes' }) },
   }
   return openExportFile(resolve(path), head, { restart: options.flags.restart })
 }

@@ -50,7 +50,7 @@ export const scanFormats = ['csv', 'jsonl'] as const
 /** @param isContinued rows stand there already, and with them the header */
 export function scansFormat(
   format: (typeof scanFormats)[number],
-  { isContinued }: { isContinued: boolean },
+  { isContinued, rawCells }: { isContinued: boolean; rawCells: boolean },
 ): PageFormat<ScanItem> {
-  return format === 'csv' ? csvFormat(csvColumns, { header: !isContinued }) : jsonLines
+  return format === 'csv' ? csvFormat(csvColumns, { header: !isContinued, rawCells }) : jsonLines
 }

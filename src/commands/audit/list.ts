@@ -1,5 +1,6 @@
 import { Flags } from '@oclif/core'
 import { BaseCommand, terminalWidth } from '../../cli/base-command.ts'
+import { rawCellsFlag } from '../../cli/bulk/spreadsheet-cells.ts'
 import { filterFlag, listFlags, listPages, moreHint } from '../../cli/list.ts'
 import { pastFlag } from '../../cli/moment.ts'
 import { count } from '../../cli/output.ts'
@@ -36,6 +37,7 @@ export default class AuditList extends BaseCommand {
     until: pastFlag('At this moment or earlier.'),
     ...listFlags,
     csv: Flags.boolean({ summary: 'Write CSV.', exclusive: ['json'] }),
+    'raw-cells': rawCellsFlag,
   }
 
   async run() {
@@ -48,7 +50,11 @@ export default class AuditList extends BaseCommand {
     const since = flags.since === undefined ? undefined : new Date(flags.since)
     const until = flags.until === undefined ? undefined : new Date(flags.until)
     const isWhole = this.jsonEnabled() && !flags.all
-    const write = this.jsonEnabled() ? jsonLines : flags.csv ? auditCsv() : auditTable(terminalWidth())
+    const write = this.jsonEnabled()
+      ? jsonLines
+      : flags.csv
+        ? auditCsv({ rawCells: flags['raw-cells'] })
+        : auditTable(terminalWidth())
     return withStore(flags.database, async (store) => {
       const filters = await resolveSearch(store, { workspace, actors, actions, target, since, until })
       const list = ({ query }: { query: { limit?: number; cursor?: string } }) =>

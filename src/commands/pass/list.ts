@@ -1,5 +1,6 @@
 import { Flags } from '@oclif/core'
 import { terminalWidth } from '../../cli/base-command.ts'
+import { rawCellsFlag } from '../../cli/bulk/spreadsheet-cells.ts'
 import { ClientCommand } from '../../cli/client-command.ts'
 import { listFlags, listPages, moreHint } from '../../cli/list.ts'
 import { count } from '../../cli/output.ts'
@@ -27,13 +28,14 @@ export default class PassList extends ClientCommand {
     ...passFilterFlags,
     ...listFlags,
     csv: Flags.boolean({ summary: 'Write CSV, with the links and the variables as JSON.', exclusive: ['json'] }),
+    'raw-cells': rawCellsFlag,
   }
 
   async run() {
     const { flags } = await this.parse(PassList)
     const pages = listPages(this.connect(flags).passes.list, passQuery(flags), flags)
     const isWhole = this.jsonEnabled() && !flags.all
-    const write = isWhole ? undefined : await this.#format(flags.csv)
+    const write = isWhole ? undefined : await this.#format(flags)
     let shown = 0
     for await (const page of pages) {
       shown += page.items.length
@@ -47,10 +49,10 @@ export default class PassList extends ClientCommand {
     return undefined
   }
 
-  async #format(isCsv: boolean) {
+  async #format({ csv, 'raw-cells': rawCells }: { csv: boolean; 'raw-cells': boolean }) {
     if (this.jsonEnabled()) return (await import('../../cli/page-format.ts')).jsonLines
     const { passesCsv, tableFormat } = await import('../../cli/pass-list/formats.ts')
-    return isCsv ? passesCsv() : tableFormat(terminalWidth())
+    return csv ? passesCsv({ rawCells }) : tableFormat(terminalWidth())
   }
 }
 

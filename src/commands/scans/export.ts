@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { Flags } from '@oclif/core'
+import { rawCellsFlag } from '../../cli/bulk/spreadsheet-cells.ts'
 import { ClientCommand } from '../../cli/client-command.ts'
 import { InterruptedError, UsageError } from '../../cli/errors.ts'
 import { onInterrupt } from '../../cli/interrupt.ts'
@@ -13,8 +14,7 @@ export default class ScansExport extends ClientCommand {
     'Takes every filter of scans list and writes page after page, in constant memory. With --output a journal beside ' +
     'the file (FILE.journal) says how far the export has come for as long as it is not whole. Stop it with Ctrl-C and ' +
     'call the same command again: it goes on where it was, without a gap and without a row twice. Written to stdout, ' +
-    'an interrupted export names the --cursor to go on from. Values stand as they are: open a CSV file in a spreadsheet ' +
-    'as text.'
+    'an interrupted export names the --cursor to go on from.'
   static override examples = [
     { description: 'The whole ledger', command: '<%= config.bin %> scans export --output ledger.csv' },
     {
@@ -36,6 +36,7 @@ export default class ScansExport extends ClientCommand {
       summary: 'csv (one header, metadata as JSON) or jsonl (one scan a line; also what --json writes).',
       options: ['csv', 'jsonl'] as const,
     })(),
+    'raw-cells': rawCellsFlag,
     output: Flags.string({ summary: 'Write to this file; stdout where it is left out.' }),
     restart: Flags.boolean({ summary: 'Forget the journal and begin anew.', dependsOn: ['output'] }),
     cursor: Flags.string({

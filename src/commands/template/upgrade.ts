@@ -1,4 +1,5 @@
 import { Flags } from '@oclif/core'
+import { rawCellsFlag } from '../../cli/bulk/spreadsheet-cells.ts'
 import { showReasons, showUpgrade, type UpgradeSummary } from '../../cli/changes/upgrade-summary.ts'
 import { ClientCommand } from '../../cli/client-command.ts'
 import { InterruptedError } from '../../cli/errors.ts'
@@ -51,6 +52,7 @@ export default class TemplateUpgrade extends ClientCommand {
       multipleNonGreedy: true,
     })(),
     failures: Flags.string({ summary: 'Write the passes that fail, with their error, to this file.' }),
+    'raw-cells': rawCellsFlag,
     'dry-run': Flags.boolean({ summary: 'Ask the server about every pass and change nothing.', default: false }),
     yes: Flags.boolean({ summary: 'Do it without asking.' }),
     concurrency: Flags.integer({ summary: 'Passes in flight at once.', default: 8, min: 1, max: 16 }),
@@ -81,6 +83,7 @@ export default class TemplateUpgrade extends ClientCommand {
         plan,
         dryRun,
         failures: flags.failures,
+        rawCells: flags['raw-cells'],
         concurrency: flags.concurrency,
         stop: stop.signal,
         sender: (onRetry) => this.connect(flags, { attempts: ATTEMPTS, onRetry }),

@@ -37,7 +37,7 @@ async function run(path: string, total: number, { pages, size }: Run, options = 
   let written = 0
   return await exportPages<number>({
     pages: () => numbers(total, size, file.start?.cursor),
-    format: csvFormat(columns, { header: file.start === undefined }),
+    format: csvFormat(columns, { header: file.start === undefined, rawCells: false }),
     startRows: file.start?.rows ?? 0,
     write: async (text, point) => {
       await file.append(text, point)
@@ -51,7 +51,7 @@ async function run(path: string, total: number, { pages, size }: Run, options = 
 }
 
 const whole = (total: number) => {
-  const write = csvFormat(columns, { header: true })
+  const write = csvFormat(columns, { header: true, rawCells: false })
   return write(Array.from({ length: total }, (_, n) => n))
 }
 

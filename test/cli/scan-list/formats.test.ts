@@ -25,8 +25,8 @@ test('a table fits a terminal of 80 columns, never cuts an id, and shows conflic
 
 test('CSV holds whatever a device wrote, and goes on without a second header', () => {
   const metadata = { note: 'late, "with" a\r\nfriend', conflict: 'valid' as const, validateAsOf: '2027-05-31' }
-  const first = scansFormat('csv', { isContinued: false })
-  const rest = scansFormat('csv', { isContinued: true })
+  const first = scansFormat('csv', { isContinued: false, rawCells: false })
+  const rest = scansFormat('csv', { isContinued: true, rawCells: false })
   const text = first([scan({ metadata })]) + first([]) + rest([scan({ deviceId: null })])
   const rows: Record<string, string>[] = parse(text, { columns: true })
   expect(rows).toMatchObject([

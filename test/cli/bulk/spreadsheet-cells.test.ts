@@ -1,0 +1,75 @@
+import { Readable } from 'node:stream'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { openCsv } from '../../../src/cli/bulk/csv.ts'
+import { type Dialect, formatRows } from '../../../src/cli/bulk/dialect.ts'
+import { escapeCell, unescapeCell } from '../../../src/cli/bulk/spreadsheet-cells.ts'
+import { csvFormat, jsonLines } from '../../../src/cli/page-format.ts'
+
+test.each([
+  '=1+1',
+  '+cmd|" /C calc"!A0',
+  '-2+A1',
+  '@SUM(A1)',
+  '\tx',
+  '\rx',
+  '=',
+  '-',
+  "'=1",
+  "''@x",
+  '+351 A1',
+  '-1+1',
+])('%j is written with an apostrophe before it', (cell) => {
+  expect(escapeCell(cell)).toBe(`'${cell}`)
+  expect(unescapeCell(`'${cell}`)).toBe(cell)
+})
+
+test.each([
+  ...['+351 21 000', '+1 (555) 123-4567', '+49/30/1234', '-12.5', '-12,5', '+3', '-.5', '-1e-7', '-5%', '-1 234,50'],
+  ...['', 'Ada', "O'Hara", "'tis", 'a=b', ' =x', "'", "'12", "'+351 21 000"],
+])('%j stays as it is, written and read', (cell) => {
+  expect(escapeCell(cell)).toBe(cell)
+  expect(unescapeCell(cell)).toBe(cell)
+})
+
+const hostile = fc.string({ unit: fc.constantFrom(...'=+-@\t\r\n\'",;. 0aé'.split('')), maxLength: 8 })
+
+test('whatever stands in cells, no spreadsheet takes it for a formula, and it is read back as it was', async () => {
+  const dialects = fc.record<Dialect>({
+    delimiter: fc.constantFrom(',', ';', '\t'),
+    newline: fc.constantFrom('\n', '\r\n'),
+    bom: fc.constant(false),
+    rawCells: fc.boolean(),
+  })
+  const rows = fc.array(fc.tuple(fc.oneof(hostile, fc.string()), hostile), { minLength: 1, maxLength: 5 })
+  await fc.assert(
+    fc.asyncProperty(rows, dialects, async (cells, dialect) => {
+      // Rows without content are left out when they are read.
+      const written = cells.map(([a, b]) => [`id${a}`, b, a])
+      const text = formatRows([['one', 'two', 'three'], ...written], dialect)
+      const csv = await openCsv(Readable.from([Buffer.from(text)]), dialect)
+      const found: string[][] = []
+      for await (const row of csv.rows) found.push(row.cells)
+      expect(found).toEqual(written)
+    }),
+  )
+  fc.assert(
+    fc.property(hostile, (cell) => {
+      const escaped = escapeCell(cell)
+      if (/^[=@\t\r]/.test(cell) || /^[+-].*[a-z=@]/i.test(cell)) expect(escaped).toMatch(/^'/)
+      expect(unescapeCell(escaped)).toBe(cell)
+    }),
+  )
+})
+
+test('a list for a spreadsheet is escaped, header and all, unless raw cells are asked for; JSON never is', () => {
+  const columns = [
+    ['=name', (item: { name: string }) => item.name],
+    ['n', () => -3],
+  ] as const
+  const items = [{ name: '=HYPERLINK("http://evil")' }]
+  const write = (rawCells: boolean) => csvFormat(columns, { header: true, rawCells })(items)
+  expect(write(false)).toBe(`'=name,n\n"'=HYPERLINK(""http://evil"")",-3\n`)
+  expect(write(true)).toBe(`=name,n\n"=HYPERLINK(""http://evil"")",-3\n`)
+  expect(jsonLines(items)).toBe(`${JSON.stringify(items[0])}\n`)
+})
