@@ -18,7 +18,7 @@ export const defaultLimits: WorkspaceLimits = {
   /** Notifications and broadcasts whose time has not come. */
   scheduledSends: 10_000,
   /** At each process. */
-  requestsInFlight: 64,
+  requestsInFlight: 256,
 }
 
 /** What a limit may be set to: its counters stay whole numbers. */
