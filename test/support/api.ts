@@ -163,7 +163,7 @@ export class Api {
   }
 
   async token(workspaceId: string, options: Partial<TokenOptions> = {}): Promise<string> {
-    const token = { name: 'test', role: 'owner' as const, ...options }
+    const token = { name: 'test', role: 'owner' as const, expiresAt: null, ...options }
     return (await this.services.store.transaction((tx) => createToken(tx, workspaceId, token, this.now))).text
   }
 
