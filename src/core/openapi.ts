@@ -5,6 +5,7 @@ import { Pass, PassCreate } from './contract/passes.ts'
 import { ErrorBody, ErrorBodyWithoutCode, type ErrorCode, errorTable } from './errors.ts'
 import { examples } from './openapi-examples.ts'
 import { DESCRIPTION, tags } from './openapi-text.ts'
+import answers from './response-examples.json' with { type: 'json' }
 import { maxBodyBytesOf, type Route } from './route.ts'
 
 /** The description of the interface (OpenAPI 3.1), made from the contract that the server enforces. */
@@ -30,6 +31,7 @@ export function openApiDocument() {
         Revision: { description: 'The revision of the pass, for If-Match.', schema: { type: 'string' } },
         RetryAfter: { description: 'Seconds to wait.', schema: { type: 'integer' } },
       },
+      examples: errorExamples(),
       schemas: {
         Error: toSchema(ErrorBody, 'output'),
         ErrorWithoutCode: toSchema(ErrorBodyWithoutCode, 'output'),
@@ -74,7 +76,7 @@ function describe(resource: keyof Contract, operation: string, route: Route) {
       ...parameters(route.headers, 'header'),
     ],
     ...requestBody(route, exampleOf(resource, operation)),
-    responses: { ...successes(route), ...failures(route) },
+    responses: { ...successes(route, answersOf(resource, operation)), ...failures(route) },
   }
 }
 
@@ -86,6 +88,11 @@ function access({ scope, role }: Route): string {
 
 function exampleOf(resource: keyof Contract, operation: string): unknown {
   return (examples[resource] as Record<string, unknown> | undefined)?.[operation]
+}
+
+/** What an endpoint answered where it was recorded, by status. */
+function answersOf(resource: keyof Contract, operation: string): Partial<Record<string, unknown>> {
+  return (answers as Record<string, Record<string, unknown>>)[`${resource}.${operation}`] ?? {}
 }
 
 function parameters(schema: z.ZodObject | undefined, where: 'path' | 'query' | 'header') {
@@ -115,17 +122,21 @@ function requestBody(route: Route, example: unknown) {
   }
   if (!body) return {}
   const required = !body.safeParse(undefined).success
-  const content = { schema: toSchema(body, 'input'), ...(example !== undefined && { example }) }
+  const content = { schema: toSchema(body, 'input'), ...withExample(example) }
   return {
     requestBody: { description, 'x-max-bytes': size, required, content: { 'application/json': content } },
   }
+}
+
+function withExample(example: unknown) {
+  return example === undefined ? {} : { example }
 }
 
 const CORRELATION = { 'X-Correlation-Id': { $ref: '#/components/headers/CorrelationId' } }
 const RETRY_AFTER = { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } }
 const SUCCESSES: Record<string, string> = { 201: 'Made', 202: 'Queued' }
 
-function successes(route: Route) {
+function successes(route: Route, examples: Partial<Record<string, unknown>>) {
   return Object.fromEntries(
     Object.entries(route.responses).map(([status, schema]) => [
       status,
@@ -134,7 +145,7 @@ function successes(route: Route) {
             description: SUCCESSES[status] ?? 'Success',
             headers: { ...CORRELATION, ...(schema === Pass && { ETag: { $ref: '#/components/headers/Revision' } }) },
             content: {
-              'application/json': { schema: toSchema(schema, 'output') },
+              'application/json': { schema: toSchema(schema, 'output'), ...withExample(examples[status]) },
               ...Object.fromEntries((route.files ?? []).map((type) => [type, {}])),
             },
           }
@@ -164,10 +175,32 @@ function failures(route: Route) {
       {
         description: group.join(', '),
         headers: { ...CORRELATION, ...((status === 429 || status === 503) && RETRY_AFTER) },
-        content: { 'application/json': { schema: { $ref } } },
+        content: { 'application/json': { schema: { $ref }, ...errorExamplesOf(route, group) } },
       },
     ]),
   )
+}
+
+/** Codes that are an endpoint's own: what any may answer is told once, in the table of codes. */
+function ownErrors(route: Route): ErrorCode[] {
+  return route.errorsWithoutCode ? [] : (route.errors ?? [])
+}
+
+function errorExamplesOf(route: Route, group: ErrorCode[]) {
+  const own = ownErrors(route).filter((code) => group.includes(code))
+  if (own.length === 0) return {}
+  return { examples: Object.fromEntries(own.map((code) => [code, { $ref: `#/components/examples/${code}` }])) }
+}
+
+function errorExamples() {
+  const routes = Object.values(contract).flatMap((operations): Route[] => Object.values(operations))
+  const codes = [...new Set(routes.flatMap(ownErrors))].sort()
+  return Object.fromEntries(codes.map((errorCode) => [errorCode, { value: errorExample(errorCode) }]))
+}
+
+function errorExample(errorCode: ErrorCode): ErrorBody {
+  const [, message] = errorTable[errorCode]
+  return { errorCode, message, correlationId: '01985f0c-7d04-7a6b-9c35-1b2d3e4f5a06', details: {} }
 }
 
 function toSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {

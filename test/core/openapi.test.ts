@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect, test } from 'vitest'
-import { ErrorCode, errorTable } from '../../src/core/errors.ts'
+import { ErrorBody, ErrorCode, errorTable } from '../../src/core/errors.ts'
 import { openApiDocument } from '../../src/core/openapi.ts'
 import { examples } from '../../src/core/openapi-examples.ts'
 import { maxBodyBytesOf } from '../../src/core/route.ts'
@@ -133,6 +133,27 @@ test.each(allRoutes)('an example of $name is one that it takes', ({ name, route 
   const content = document.paths[route.path]![route.method.toLowerCase()]!.requestBody?.content['application/json']
   if (content?.example === undefined) return expect(withExamples).not.toContain(name)
   expect(route.body!.safeParse(content.example).error).toBeUndefined()
+})
+
+test('the errors that are an endpoint’s own have an example, which fits', () => {
+  const shown = new Set<string>()
+  for (const { name, route } of allRoutes) {
+    const { responses } = document.paths[route.path]![route.method.toLowerCase()]!
+    for (const code of route.errorsWithoutCode ? [] : (route.errors ?? [])) {
+      const content = responses[errorTable[code][0]]!.content!['application/json'] as { examples?: object }
+      expect(content.examples, name).toMatchObject({ [code]: { $ref: `#/components/examples/${code}` } })
+      shown.add(code)
+    }
+  }
+  const { examples } = document.components
+  expect(Object.keys(examples)).toEqual([...shown].sort())
+  for (const [code, { value }] of Object.entries(examples)) {
+    expect(ErrorBody.parse(value)).toMatchObject({ errorCode: code, message: errorTable[code as ErrorCode][1] })
+  }
+})
+
+test('the document is no larger than a browser takes with ease', () => {
+  expect(JSON.stringify(document).length).toBeLessThan(600_000)
 })
 
 test('what is deprecated says so: the offset of every list, and the version of a pass', () => {
