@@ -1,6 +1,6 @@
 import { beginningOf } from '../../src/core/rules/cursor.ts'
 import { type ListedPass, now } from './pass-list-data.ts'
-import { localDate } from './scan-reference.ts'
+import { dateOfPolicy } from './scan-reference.ts'
 
 /** GET /v1/passes by reading every pass: spec 4.1 and 4.14 once more, slowly and in other words. */
 
@@ -50,8 +50,7 @@ const filters: Record<string, Filter> = {
   templateId: ({ template }, value) => template.id === value,
   validOn: ({ redemption, expiresAt }, value) => {
     const windows = redemption?.windows
-    const zone = redemption?.perPeriod?.timezone ?? 'UTC'
-    const isExpired = expiresAt !== null && localDate(expiresAt.getTime(), zone) < value
+    const isExpired = expiresAt !== null && dateOfPolicy(expiresAt.getTime(), redemption ?? {}) < value
     return !isExpired && (windows === undefined || windows.some(({ start }) => start?.startsWith(`${value}T`)))
   },
   redeemed: ({ scans }, value, { redeemedContext }) =>

@@ -26,7 +26,7 @@ export class ReferencePass {
     const { windows, maxUses, perPeriod, minIntervalMinutes, activation } = this.policy
     if (this.isVoid) return 'revoked'
     if (this.expiresAt !== null) {
-      const lastDate = localDate(this.expiresAt, perPeriod?.timezone ?? 'UTC')
+      const lastDate = dateOfPolicy(this.expiresAt, this.policy)
       if (now >= this.expiresAt || (date === undefined ? at >= this.expiresAt : lastDate < date)) return 'expired'
     }
     // A verdict as of a date is the same at every time of day.
@@ -153,6 +153,13 @@ function periodKey(at: number, { unit, timezone }: NonNullable<RedemptionPolicy[
   const midnight = Date.parse(`${date}T00:00:00Z`)
   const daysSinceMonday = (new Date(midnight).getUTCDay() + 6) % 7
   return new Date(midnight - daysSinceMonday * DAY).toISOString().slice(0, 10)
+}
+
+/** YYYY-MM-DD in the zone of a policy: of its periods, else of its first window, else UTC. */
+export function dateOfPolicy(at: number, { perPeriod, windows = [] }: RedemptionPolicy): string {
+  if (perPeriod) return localDate(at, perPeriod.timezone)
+  const start = windows.flatMap((window) => window.start ?? [])[0] ?? 'Z'
+  return new Date(at + offsetMinutes(start) * 60_000).toISOString().slice(0, 10)
 }
 
 const formats = new Map<string, Intl.DateTimeFormat>()

@@ -65,6 +65,7 @@ describe.each(dialects)('on %s', (dialect) => {
       newPass(version, { expiresAt }),
       newPass(version, { expiresAt, redemption: { perPeriod } }),
       newPass(version, { expiresAt: null, redemption: { perPeriod } }),
+      newPass(version, { expiresAt, redemption: { windows: [{ start: '2026-06-30T20:00+09:00' }] } }),
     ]
     await insertPasses(store, workspaceId, passes)
     const scans = [null, '2026-05-01'].map((validateAsOf, n) =>
@@ -88,7 +89,7 @@ describe.each(dialects)('on %s', (dialect) => {
         .pluck('expiry_date'),
       scans: await writer('accepted_scans').orderBy('scan_id').pluck('validity_date'),
     })
-    const known = { passes: ['2026-06-30', '2026-07-01', null], scans: [null, '2026-05-01'] }
+    const known = { passes: ['2026-06-30', '2026-07-01', null, '2026-07-01'], scans: [null, '2026-05-01'] }
     expect(await dates()).toEqual(known)
     await undoScanDates(writer)
     expect(await migrate(database)).toEqual(['0025-scan-dates'])

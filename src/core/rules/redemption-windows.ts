@@ -53,9 +53,16 @@ export function windowDates(policy: RedemptionPolicy | null): string[] {
   return [...new Set(windowsOf(policy).flatMap(({ date }) => date ?? []))]
 }
 
-/** The date (YYYY-MM-DD) of an expiry, in the time zone of the policy, else in UTC: the last one a pass may be scanned as of. */
+/** The zone of a policy: that of its periods, else the offset of its first window, else UTC. */
+export function zoneOf(policy: RedemptionPolicy | null): DateTime['zone'] | string {
+  if (policy?.perPeriod) return policy.perPeriod.timezone
+  const start = policy?.windows?.find((window) => window.start !== undefined)?.start
+  return start === undefined ? 'UTC' : DateTime.fromISO(start, { setZone: true }).zone
+}
+
+/** The date (YYYY-MM-DD) of an expiry in the zone of the policy: the last one that a pass may be scanned as of. */
 export function expiryDate(expiresAt: Date, policy: RedemptionPolicy | null): string {
-  return DateTime.fromJSDate(expiresAt, { zone: zoneOfDates(policy) }).toISODate()!
+  return DateTime.fromJSDate(expiresAt, { zone: zoneOf(policy) }).toISODate()!
 }
 
 /** Where an attempt stands in time. */
@@ -86,7 +93,7 @@ export function placesInTime(
     .sort((a, b) => a.from - b.from)
     .map((selected) => placeInWindow(selected, realTime, validityDate))
   if (first) return [first, ...others]
-  const zone = zoneOfDates(policy)
+  const zone = policy?.perPeriod?.timezone ?? 'UTC'
   const midnight = firstInstant(DateTime.fromISO(validityDate, { zone })).toMillis()
   return [{ at: onDate(validityDate, realTime, zone), asOf: storable(midnight) }]
 }
@@ -96,11 +103,6 @@ function placeInWindow(selected: Window, realTime: Date, validityDate: string): 
   const time = onDate(validityDate, realTime, zone).getTime()
   const at = new Date(Math.max(selected.from, Math.min(time, selected.to - 1)))
   return { at, asOf: new Date(selected.from), selected }
-}
-
-/** What dates without a window are of. */
-function zoneOfDates(policy: RedemptionPolicy | null): string {
-  return policy?.perPeriod?.timezone ?? 'UTC'
 }
 
 function onDate(date: string, realTime: Date, zone: DateTime['zone'] | string): Date {

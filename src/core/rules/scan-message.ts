@@ -3,7 +3,7 @@ import type { RedemptionPolicy } from '../contract/redemption.ts'
 import type { ScanReasonCode } from '../contract/scan-shapes.ts'
 import { isPastExpiry, windowUses } from './redemption.ts'
 import type { PlacedAttempt, RedemptionHistory } from './redemption-plan.ts'
-import { windowDates, windowsOf } from './redemption-windows.ts'
+import { windowDates, windowsOf, zoneOf } from './redemption-windows.ts'
 
 /** Refusals that need nothing but the attempt itself. */
 const plainMessages = {
@@ -60,15 +60,9 @@ export function reversalMessage(scannedAt: Date, policy: RedemptionPolicy | null
 }
 
 /** A moment as people at a door read it: in the time zone of the policy, where it has one. */
-function describeMoment(at: Date, attempt: Pick<PlacedAttempt, 'policy'>): string {
-  const local = DateTime.fromJSDate(at, { zone: zoneOf(attempt) }).setLocale('en')
+function describeMoment(at: Date, { policy }: Pick<PlacedAttempt, 'policy'>): string {
+  const local = DateTime.fromJSDate(at, { zone: zoneOf(policy) }).setLocale('en')
   return `${local.toFormat("d LLL yyyy 'at' HH:mm:ss")} ${local.zoneName}`
-}
-
-function zoneOf({ policy }: Pick<PlacedAttempt, 'policy'>): DateTime['zone'] | string {
-  if (policy?.perPeriod) return policy.perPeriod.timezone
-  const start = policy?.windows?.find((window) => window.start !== undefined)?.start
-  return start === undefined ? 'UTC' : DateTime.fromISO(start, { setZone: true }).zone
 }
 
 function expiredMessage(attempt: PlacedAttempt, { firstAt }: RedemptionHistory): string {

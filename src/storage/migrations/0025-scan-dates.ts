@@ -34,14 +34,14 @@ export async function up(db: Knex): Promise<void> {
 
 const CHUNK = 1_000
 
-/** Dates of policies with a time zone, in which no database of ours counts. */
+/** Dates of policies with a zone, in which no database of ours counts. */
 async function setDatesOfZones(db: Knex): Promise<void> {
   let after = '00000000-0000-0000-0000-000000000000'
   for (;;) {
     const rows: { id: string; expires_at: number; redemption: string }[] = await db('passes')
       .where('id', '>', after)
       .whereNotNull('expires_at')
-      .whereLike('redemption', '%"perPeriod"%')
+      .where((zoned) => zoned.where('has_windows', true).orWhereLike('redemption', '%"perPeriod"%'))
       .orderBy('id')
       .limit(CHUNK)
       .select('id', 'expires_at', 'redemption')

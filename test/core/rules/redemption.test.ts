@@ -407,12 +407,12 @@ test.each<[string, Case]>([
   expect(new Set(verdicts).size).toBe(1)
 })
 
-test('as of a date a pass is expired where its last date lies before, in the zone of the policy, else in UTC', () => {
+test('as of a date a pass is expired where its last date lies before, in the zone of its periods or windows, else in UTC', () => {
   const judged = (expiresAt: string, policy: RedemptionPolicy | null = null) =>
     judge({ policy, expiresAt: at(expiresAt), validityDate: '2026-07-01' }).verdict.reasonCode
   expect([judged('2026-06-30T23:59:59.999Z'), judged('2026-07-01T00:00:00Z')]).toEqual(['expired', 'valid'])
   const windows = [{ start: '2026-07-01T20:00+02:00', end: '2026-07-01T22:00+02:00', maxUses: 1 }]
-  expect([judged('2026-06-30T23:00Z', { windows }), judged('2026-07-01T00:00Z', { windows })]).toEqual([
+  expect([judged('2026-06-30T21:59:59Z', { windows }), judged('2026-06-30T22:00Z', { windows })]).toEqual([
     'expired',
     'valid',
   ])
