@@ -182,7 +182,7 @@ function failures(route: Route) {
 }
 
 /** Codes that are an endpoint's own: what any may answer is told once, in the table of codes. */
-function ownErrors(route: Route): ErrorCode[] {
+function ownErrors(route: Route): readonly ErrorCode[] {
   return route.errorsWithoutCode ? [] : (route.errors ?? [])
 }
 
