@@ -41,7 +41,10 @@ test('every answer of the contract that holds something has an example', async (
 
 test('the examples of the file are what the server answers', () => {
   if (process.env.PASSES_RECORD_EXAMPLES) writeFileSync(FILE, `${JSON.stringify(recorded, null, 2)}\n`)
-  expect(JSON.parse(readFileSync(FILE, 'utf8')), 'record them anew: see the top of this test').toEqual(recorded)
+  expect(
+    JSON.parse(readFileSync(FILE, 'utf8')),
+    'An answer changed: write the examples anew with PASSES_RECORD_EXAMPLES=1 and this test',
+  ).toEqual(recorded)
 })
 
 test('each example fits its schema', () => {
