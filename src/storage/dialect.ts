@@ -204,11 +204,17 @@ const UNAVAILABLE = new Set([
   ...['40001', '40P01', '55P03'],
 ])
 
+/** A statement that took longer than it may: see `Database.forRequests`. */
+export function isTooSlow(error: unknown): boolean {
+  const { code } = (error ?? {}) as { code?: unknown }
+  return code === 'SQLITE_INTERRUPT' || code === '57014'
+}
+
 /** True where the database cannot serve for the moment and the same request may work later. */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if (error.name === 'KnexTimeoutError') return true
   const { code } = error as { code?: unknown }
-  if (typeof code === 'string' && UNAVAILABLE.has(code)) return true
+  if (isTooSlow(error) || (typeof code === 'string' && UNAVAILABLE.has(code))) return true
   return error.cause !== undefined && isUnavailable(error.cause)
 }

@@ -6,6 +6,7 @@ import { openPrivateSync } from '../files/private-file.ts'
 /** A connection of the sqlite3 package, with what is kept beside it. */
 interface Connection {
   prepare(sql: string, done: (error: Error | null) => void): Statement
+  interrupt(): void
   statements?: Map<string, Statement>
   /** Set where it is to be thrown away; the pool then makes another. */
   __knex__disposed?: unknown
@@ -31,13 +32,15 @@ interface Query {
 }
 
 /**
- * knex's client for SQLite but for four things. It makes a database readable by everyone. It opens a deferred transaction: one that reads first and writes later
+ * knex's client for SQLite but for five things. It makes a database readable by everyone. It opens a deferred transaction:
+ * one that reads first and writes later
  * fails at once with SQLITE_BUSY when another process wrote in between, whatever the timeout; BEGIN IMMEDIATE waits its
  * turn instead. A file that is full may have rolled back by itself: then knex told of a rollback too many instead of the reason,
  * and a commit that failed would have left its transaction open. And it prepares every statement anew: one that has a name
- * is kept with its connection, as pg does.
+ * is kept with its connection, as pg does. And where statements have a time limit, they are interrupted.
+ * @param statementLimitMs for reads; none where it is left out
  */
-export function sqliteClient(): typeof Knex.Client {
+export function sqliteClient({ statementLimitMs }: { statementLimitMs?: number } = {}): typeof Knex.Client {
   const require = createRequire(import.meta.url)
   const Client = require('knex/lib/dialects/sqlite3/index.js')
   const Transaction = require('knex/lib/dialects/sqlite3/execution/sqlite-transaction.js')
@@ -83,7 +86,13 @@ export function sqliteClient(): typeof Knex.Client {
 
     _query(connection: Connection, query: Query) {
       const name = query.options?.name
-      return super._query(name === undefined ? connection : preparing(connection, name), query)
+      const run = super._query(name === undefined ? connection : preparing(connection, name), query)
+      return statementLimitMs === undefined ? run : interruptAfter(statementLimitMs, connection, run)
+    }
+
+    /** A pool of ours has the shape that knex wants. */
+    wrapNativePool(pool: unknown) {
+      return pool
     }
 
     destroyRawConnection(connection: Connection) {
@@ -100,6 +109,25 @@ function createPrivate(file: string): void {
     closeSync(openPrivateSync(file, 'wx'))
   } catch {
     // It is there; or it cannot be made, which SQLite will say.
+  }
+}
+
+const INTERRUPT_AGAIN_MS = 20
+
+/**
+ * Ends a statement that runs for too long, with SQLITE_INTERRUPT. One that still waits for a thread has not begun, and then
+ * there is nothing to interrupt: so again and again, until it has ended. The next statement of the connection cannot be hit:
+ * it begins after this one has ended, and SQLite forgets an interrupt with the last statement that ran.
+ */
+async function interruptAfter<T>(limitMs: number, connection: Connection, run: Promise<T>): Promise<T> {
+  let timer = setTimeout(function interrupt() {
+    connection.interrupt()
+    timer = setTimeout(interrupt, INTERRUPT_AGAIN_MS)
+  }, limitMs)
+  try {
+    return await run
+  } finally {
+    clearTimeout(timer)
   }
 }
 
