@@ -2,7 +2,8 @@ import knex, { type Knex } from 'knex'
 import pg from 'pg'
 import { FairGate } from './fair-gate.ts'
 import { postgresClient } from './postgres-client.ts'
-import { sqliteClient } from './sqlite-client.ts'
+import { type Damage, sqliteClient } from './sqlite-client.ts'
+import { noteDamage } from './sqlite-damage.ts'
 
 /** Which of the two databases stands behind a connection. */
 export type Dialect = 'sqlite' | 'postgres'
@@ -25,6 +26,11 @@ export interface Database extends Connections {
   forRequests(party: string): Connections
   /** One connection that only authentication and health use, so that both answer however busy the others are. */
   entry: Knex
+  /**
+   * What SQLite said of its file when it first found it damaged: from then on nothing is written, until a start finds it
+   * sound again (see `clearDamage`). Undefined while nothing is known, and always for PostgreSQL.
+   */
+  findDamage(): Error | undefined
   close(): Promise<void>
 }
 
@@ -106,6 +112,7 @@ function openPostgres(connectionString: string, options: DatabaseOptions): Datab
   return {
     dialect: 'postgres',
     ...{ reader: background, writer: background, entry },
+    findDamage: () => undefined,
     forRequests: (party) => {
       const db = shared(party)
       return { reader: db, writer: db }
@@ -118,9 +125,17 @@ function openPostgres(connectionString: string, options: DatabaseOptions): Datab
 
 function openSqlite(filename: string, options: DatabaseOptions): Database {
   const { maxPages, statementLimitMs = STATEMENT_LIMIT_MS } = options
+  const damage: Damage = {
+    error: undefined,
+    notice(error) {
+      if (damage.error) return
+      damage.error = error as Error
+      noteDamage(filename)
+    },
+  }
   const connect = (max: number, pragmas: string[]) =>
     knex({
-      client: sqliteClient(),
+      client: sqliteClient({ damage }),
       connection: { filename },
       useNullAsDefault: true,
       pool: pool(max, pragmas),
@@ -136,10 +151,11 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
   ])
   const reader = connect(SQLITE_READERS, ['PRAGMA query_only = ON'])
   const entry = connect(1, ['PRAGMA query_only = ON'])
-  const shared = shareOut(reader, sqliteClient({ statementLimitMs }), SQLITE_READERS)
+  const shared = shareOut(reader, sqliteClient({ statementLimitMs, damage }), SQLITE_READERS)
   return {
     dialect: 'sqlite',
     ...{ reader, writer, entry },
+    findDamage: () => damage.error,
     forRequests: (party) => ({ reader: shared(party), writer }),
     close: async () => {
       await Promise.all([reader, entry].map((db) => db.destroy()))

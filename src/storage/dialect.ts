@@ -194,11 +194,12 @@ export async function insertSelected(
 }
 
 /**
- * SQLite: busy, locked, full, read-only file. PostgreSQL: no connection, shutting down, too many, hung in a transaction,
+ * SQLite: busy, locked, full, read-only or damaged file. PostgreSQL: no connection, shutting down, too many, hung in a transaction,
  * read-only since a failover, serialization, a lock that was not to be had.
  */
 const UNAVAILABLE = new Set([
   ...['SQLITE_BUSY', 'SQLITE_LOCKED', 'SQLITE_FULL', 'SQLITE_READONLY', 'SQLITE_IOERR'],
+  ...['SQLITE_CORRUPT', 'SQLITE_NOTADB'],
   ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ENOTFOUND', 'ETIMEDOUT', 'EAI_AGAIN'],
   ...['57P01', '57P02', '57P03', '53300', '53100', '08000', '08003', '08006', '25P03', '25006'],
   ...['40001', '40P01', '55P03'],

@@ -25,6 +25,20 @@ interface TransactionParts {
   _rejecter(error: unknown): void
 }
 
+export interface SqliteClientOptions {
+  /** What a read may take; no limit where it is left out. */
+  statementLimitMs?: number
+  /** Where damage of the file is noted, and looked up before each transaction. */
+  damage?: Damage
+}
+
+/** What the connections of a file know of its damage. */
+export interface Damage {
+  /** What SQLite said first; undefined while nothing is known. */
+  error: Error | undefined
+  notice(error: unknown): void
+}
+
 type Done = (error: Error | null, rows?: unknown[]) => void
 
 interface Query {
@@ -38,14 +52,15 @@ interface Query {
  * turn instead. A file that is full may have rolled back by itself: then knex told of a rollback too many instead of the reason,
  * and a commit that failed would have left its transaction open. And it prepares every statement anew: one that has a name
  * is kept with its connection, as pg does. And where statements have a time limit, they are interrupted.
- * @param statementLimitMs for reads; none where it is left out
  */
-export function sqliteClient({ statementLimitMs }: { statementLimitMs?: number } = {}): typeof Knex.Client {
+export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions = {}): typeof Knex.Client {
   const require = createRequire(import.meta.url)
   const Client = require('knex/lib/dialects/sqlite3/index.js')
   const Transaction = require('knex/lib/dialects/sqlite3/execution/sqlite-transaction.js')
   class ImmediateTransaction extends Transaction {
     begin(connection: unknown) {
+      // What is written into a damaged file damages more, or is lost with it.
+      if (damage?.error) return Promise.reject(damage.error)
       return this.query(connection, 'BEGIN IMMEDIATE;')
     }
 
@@ -87,7 +102,8 @@ export function sqliteClient({ statementLimitMs }: { statementLimitMs?: number }
     _query(connection: Connection, query: Query) {
       const name = query.options?.name
       const run = super._query(name === undefined ? connection : preparing(connection, name), query)
-      return statementLimitMs === undefined ? run : interruptAfter(statementLimitMs, connection, run)
+      const limited = statementLimitMs === undefined ? run : interruptAfter(statementLimitMs, connection, run)
+      return damage ? noticing(damage, limited) : limited
     }
 
     /** A pool of ours has the shape that knex wants. */
@@ -110,6 +126,21 @@ function createPrivate(file: string): void {
   } catch {
     // It is there; or it cannot be made, which SQLite will say.
   }
+}
+
+async function noticing<T>(damage: Damage, run: Promise<T>): Promise<T> {
+  try {
+    return await run
+  } catch (error) {
+    if (isDamaged(error)) damage.notice(error)
+    throw error
+  }
+}
+
+/** The file is no sound database: what it answers, and what is written into it, may be wrong. */
+export function isDamaged(error: unknown): boolean {
+  const { code } = (error ?? {}) as { code?: unknown }
+  return code === 'SQLITE_CORRUPT' || code === 'SQLITE_NOTADB'
 }
 
 const INTERRUPT_AGAIN_MS = 20

@@ -13,13 +13,15 @@ describe.each(dialects)('on %s', (dialect) => {
   test('a list that takes too long is 503, says when to come back and names the filters to narrow', async () => {
     const workspace = await api.workspace()
     await insertPasses(api.database.writer, workspace.id, 20_000)
-    const answer = await workspace.call(contract.passes.list, { query: { search: costly, label: costly } })
+    const answer = await workspace.call(contract.passes.list, {
+      query: { search: costly, label: costly, labelMatch: 'contains' },
+    })
     expect(answer.status, answer.text).toBe(503)
     expect(answer.headers.get('retry-after')).toBe('10')
     expect(answer.body).toMatchObject({
       errorCode: 'SERVICE_UNAVAILABLE',
-      message: expect.stringContaining('fewer or longer values of search, label'),
-      details: { filters: ['search', 'label'] },
+      message: expect.stringContaining('fewer or longer values of search, label, labelMatch'),
+      details: { filters: ['search', 'label', 'labelMatch'] },
     })
   })
 })
