@@ -121,7 +121,6 @@ async function compareWaits(kind: string, url: string): Promise<void> {
   })
   const { client } = server
   const database = openDatabase(url)
-  const { workspaceId } = await client.tokens.current()
   const template = await client.templates.create({ body: { name: 'Bench', passType: 'generic', projectId: null } })
   const design = { organizationName: 'Bench', description: 'Bench' }
   const version = await client.templates.createVersion({
