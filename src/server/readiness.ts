@@ -22,8 +22,6 @@ export function createReadiness({ database, isWorking, isStopping }: ReadinessOp
     return {
       database: pending !== undefined,
       migrations: pending === 0,
-      // PostgreSQL looks after its own pages.
-      ...(database.dialect === 'sqlite' && { integrity: database.findDamage() === undefined }),
       ...(isWorking && { worker: isWorking() }),
       serving: !isStopping(),
     }

@@ -2,8 +2,7 @@ import { existsSync, renameSync } from 'node:fs'
 import knex, { type Knex } from 'knex'
 import { openDatabase } from './database.ts'
 import { unknownMigrations } from './migrate.ts'
-import { isDamaged, sqliteClient } from './sqlite-client.ts'
-import { DAMAGE_SUFFIX } from './sqlite-damage.ts'
+import { sqliteClient } from './sqlite-client.ts'
 
 /** A SQLite database as a file, which backups copy and restores put in place. */
 
@@ -41,7 +40,7 @@ export async function findFault(file: string): Promise<string | undefined> {
       return `was made by a newer program, whose migrations are not known here: ${unknown.join(', ')}`
     })
   } catch (error) {
-    if (isDamaged(error)) return 'is no SQLite database, or a damaged one'
+    if (isUnreadable(error)) return 'is no SQLite database, or a damaged one'
     throw error
   }
 }
@@ -67,7 +66,7 @@ export async function settle(file: string): Promise<boolean> {
   } catch (error) {
     const { code } = error as { code?: string }
     if (code === 'SQLITE_BUSY' || code === 'SQLITE_LOCKED') return false
-    if (isDamaged(error)) return true
+    if (isUnreadable(error)) return true
     throw error
   }
 }
@@ -80,7 +79,7 @@ export async function holdsData(file: string): Promise<boolean> {
       return (await db('workspaces').first('id')) !== undefined
     })
   } catch (error) {
-    if (isDamaged(error)) return true
+    if (isUnreadable(error)) return true
     throw error
   }
 }
@@ -100,7 +99,7 @@ const SKIPPED_TAGS = 1_000_000_000
 
 /** Moves what a process that died left beside a database: SQLite would apply it to whatever file has the name. */
 export function moveLogs(file: string, aside: string): void {
-  for (const suffix of ['-wal', '-shm', '-journal', DAMAGE_SUFFIX]) {
+  for (const suffix of ['-wal', '-shm', '-journal']) {
     if (existsSync(`${file}${suffix}`)) renameSync(`${file}${suffix}`, `${aside}${suffix}`)
   }
 }
@@ -118,4 +117,9 @@ async function withFile<T>(filename: string, work: (db: Knex) => Promise<T>): Pr
   } finally {
     await db.destroy()
   }
+}
+
+function isUnreadable(error: unknown): boolean {
+  const { code } = error as { code?: string }
+  return code === 'SQLITE_NOTADB' || code === 'SQLITE_CORRUPT'
 }

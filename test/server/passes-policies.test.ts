@@ -68,13 +68,13 @@ describe.each(dialects)('on %s', (dialect) => {
       const { issues } = refusal.details as { issues: { path: string[] }[] }
       return issues.map(({ path }) => path.join('.'))
     }
-    expect(await pathsOf(bad)).toEqual(['variables.uses', 'variables.opens'])
+    expect(await pathsOf(bad)).toEqual(['variables.uses', 'variables.opens', 'variables.zone'])
     expect(await pathsOf({ ...given, zone: 'Mars/Base' })).toEqual(['variables.zone'])
     expect(await pathsOf({ ...given, until: '' })).toEqual(['variables.until'])
     expect(await pathsOf({ ...given, opens: '2027-06-01T08:00Z' })).toEqual(['redemption.windows.0.end'])
   })
 
-  test('what comes of several values, or of text around one, is refused with the variable where there is but one', async () => {
+  test('what comes of several values, or of text around one, is refused with each variable that is at fault', async () => {
     const workspace = await api.workspace()
     const pathOf = async (expiresAt: string) => {
       const body = passBody(await templateWith(workspace, { expiresAt }), { variables: { until: 'soon', uses: '1' } })
@@ -82,7 +82,8 @@ describe.each(dialects)('on %s', (dialect) => {
       return (refusal.details as { issues: { path: string[] }[] }).issues.map(({ path }) => path.join('.'))
     }
     expect(await pathOf('{{until}}T20:00Z')).toEqual(['variables.until'])
-    expect(await pathOf('{{until}}T{{uses}}:00Z')).toEqual(['expiresAt'])
+    expect(await pathOf('{{until}}T{{uses}}:00Z')).toEqual(['variables.until', 'variables.uses'])
+    expect(await pathOf('{{until}}T{{pass.label}}:00Z')).toEqual(['variables.until'])
     expect(await pathOf('{{pass.label}}')).toEqual(['expiresAt'])
   })
 

@@ -17,7 +17,7 @@ import {
   voidPass,
   wantedBy,
 } from './outcomes.ts'
-import { compileRow, declaredVariables } from './row-check.ts'
+import { compileRow, readIssuedTemplate } from './row-check.ts'
 
 export interface IssueOptions {
   templateId: string
@@ -79,9 +79,8 @@ export async function planIssue(
   options: Pick<IssueOptions, 'templateId' | 'externalIdColumn' | 'labelColumn'>,
 ) {
   const { templateId, externalIdColumn } = options
-  const schema = await client.templates.variablesSchema({ params: { id: templateId } })
-  const template = { id: templateId, variables: declaredVariables(schema) }
-  const columns = planColumns(header, template.variables, options)
+  const template = await readIssuedTemplate(client, templateId)
+  const columns = planColumns(header, template.definition.variables, options)
   const checkRow = compileRow(columns, template)
   return { columns, check: (rows: Parameters<typeof checkRows>[0]) => checkRows(rows, externalIdColumn, checkRow) }
 }

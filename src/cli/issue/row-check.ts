@@ -1,31 +1,53 @@
-import type { z } from 'zod'
-import { type VariableDefinition, VariableFormat } from '../../core/contract/definition.ts'
+import type { Client } from '../../client/client.ts'
+import { type Definition, VariableFormat } from '../../core/contract/definition.ts'
 import { PassCreate } from '../../core/contract/passes.ts'
-import type { VariablesSchema } from '../../core/contract/templates.ts'
-import { compileVariables, formatPatterns, MAX_VARIABLES_BYTES, variablesTooLarge } from '../../core/rules/variables.ts'
+import type { Issue } from '../../core/errors.ts'
+import { compilePass } from '../../core/rules/pass-rules.ts'
+import { variablesSchema } from '../../core/rules/variables.ts'
 import type { RowCheck } from '../bulk/check-rows.ts'
+import { CliError } from '../errors.ts'
 import type { IssueColumns } from './columns.ts'
 
-/** The declarations behind a published schema, so that rows are checked by the very rules of the server. */
-export function declaredVariables({ schema }: z.output<typeof VariablesSchema>): VariableDefinition[] {
-  return Object.entries(schema.properties).map(([name, property]) => ({
-    name,
-    label: property.title,
-    required: schema.required.includes(name),
-    // Another pattern says what an expiry or a policy is made of, or comes from a newer server: that judges the value.
-    format: VariableFormat.exclude(['text']).options.find(
-      (format) => formatPatterns[format].pattern === property.pattern,
-    ),
-    ...(typeof property.maxLength === 'number' && { maxLength: property.maxLength }),
-  }))
+const NIL_ID = '00000000-0000-0000-0000-000000000000'
+
+/** What rows are held against. */
+export interface IssuedTemplate {
+  id: string
+  name: string
+  /** Of the version that new passes are issued from. */
+  definition: Definition
+}
+
+/**
+ * Reads the published version, so that rows are checked by the very rules of the server, those that its variables schema
+ * cannot say included.
+ * @throws ApiError; CliError for a template that was never published
+ */
+export async function readIssuedTemplate(client: Client, id: string): Promise<IssuedTemplate> {
+  const { name, latestPublishedVersion } = await client.templates.get({ params: { id } })
+  const versions = await client.templateVersions.list({ query: { templateId: id } })
+  const version = versions.find((one) => one.stage === 'published' && one.version === latestPublishedVersion)
+  if (!version) {
+    const message = `The template ${name} has no published version`
+    throw new CliError(message, { code: 'TEMPLATE_NOT_FOUND', hint: 'Publish one: passes template publish' })
+  }
+  const { definition } = await client.templateVersions.get({ params: { id: version.id } })
+  return { id, name, definition: asJudged(definition) }
+}
+
+/** The definition with each variable required that a pass cannot do without; a format of a newer server is left to it. */
+export function asJudged(definition: Definition): Definition {
+  const known = definition.variables.map(({ format, ...variable }) =>
+    VariableFormat.safeParse(format).success ? { ...variable, format } : variable,
+  )
+  const { required } = variablesSchema({ ...definition, variables: known })
+  const variables = known.map((variable) => ({ ...variable, required: required.includes(variable.name) }))
+  return { ...definition, variables }
 }
 
 /** Checks a row as the server would; what fails is not sent. An empty cell means not given. */
-export function compileRow(
-  columns: IssueColumns,
-  template: { id: string; variables: readonly VariableDefinition[] },
-): RowCheck<PassCreate> {
-  const checkVariables = compileVariables(template)
+export function compileRow(columns: IssueColumns, template: IssuedTemplate): RowCheck<PassCreate> {
+  const check = compilePass(template.definition)
   return (cells) => {
     const given = columns.variables.filter(({ index }) => cells[index] !== '')
     const item = {
@@ -35,13 +57,22 @@ export function compileRow(
       variables: Object.fromEntries(given.map(({ name, index }) => [name, cells[index]!])),
     }
     const parsed = PassCreate.safeParse(item)
+    const checked = check({ ...item, ...NOT_YET_KNOWN, templateName: template.name })
     const errors = [
       ...(parsed.error?.issues ?? []).map(({ path, message }) => `${nameOf(columns, String(path[0]))}: ${message}`),
-      ...checkVariables(item.variables).map(({ path, message }) => `${path.slice(1).join('.')}: ${message}`),
-      ...(variablesTooLarge(item.variables) ? [`The variables have more than ${MAX_VARIABLES_BYTES} bytes`] : []),
+      ...('issues' in checked ? checked.issues.map((issue) => describe(issue, columns)) : []),
     ]
     return errors.length > 0 ? { errors } : { item }
   }
+}
+
+/** What the server will make, at its length. */
+const NOT_YET_KNOWN = { id: NIL_ID, scanCode: 'x'.repeat(26), projectName: null }
+
+function describe({ path: [part, ...rest], message }: Issue, columns: IssueColumns): string {
+  if (part === 'label' || part === 'externalPassId') return `${nameOf(columns, part)}: ${message}`
+  const place = part === 'variables' && rest.length > 0 ? rest : [part ?? 'variables', ...rest]
+  return `${place.join('.')}: ${message}`
 }
 
 function nameOf(columns: IssueColumns, property: string): string {

@@ -33,8 +33,11 @@ export function text(min: number, max: number) {
 export const EARLIEST_MOMENT = Date.parse('0000-01-01T00:00:00Z')
 export const LATEST_MOMENT = Date.UTC(10_000, 0)
 
+/** The parts of a date-time, without anchors: one without the other is what a composed text asks of a variable. */
 const time = '(?:[01]\\d|2[0-3]):[0-5]\\d(?::[0-5]\\d(?:\\.\\d+)?)?'
 const offset = '(?:Z|[+-](?:[01]\\d|2[0-3]):[0-5]\\d)'
+
+export const dateTimeParts = { date: z.regexes.date.source.slice(1, -1), time, offset }
 
 /** ISO 8601 date-time with Z or an offset, seconds optional (zod's own pattern insists on them). */
 export const timestampPattern = `${z.regexes.date.source.slice(0, -1)}T${time}${offset}$`

@@ -1,19 +1,9 @@
 import { z } from 'zod'
 import { lonePlaceholder } from '../rules/placeholder.ts'
+import { isTimeZone } from '../rules/time-zones.ts'
 import { Timestamp } from './common.ts'
 
-function isTimezone(name: string): boolean {
-  // Intl also takes bare offsets such as +01:00, which are no IANA identifiers.
-  if (!/^[A-Za-z][A-Za-z0-9_+/-]*$/.test(name)) return false
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: name })
-    return true
-  } catch {
-    return false
-  }
-}
-
-const Timezone = z.string().refine(isTimezone, 'Must be an IANA timezone identifier, UTC or GMT')
+const Timezone = z.string().refine(isTimeZone, 'Must be an IANA timezone identifier, UTC or GMT')
 
 const integer = (max: number) => z.int().min(1).max(max)
 

@@ -3,6 +3,7 @@ import { type Issue, listIssues } from '../errors.ts'
 import {
   literalPart,
   placeholdersDeep,
+  placeholdersIn,
   type Scope,
   type SystemVariable,
   stringsDeep,
@@ -10,6 +11,7 @@ import {
 } from './placeholder.ts'
 import { checkSizes } from './rendered-size.ts'
 import { resolveExpiry, resolveRedemption } from './resolve.ts'
+import { policyTexts } from './variable-uses.ts'
 import { checkDeclarations } from './variables.ts'
 
 /** Everything that keeps a definition from being published, each with its path (paths start below `definition`). */
@@ -22,6 +24,7 @@ function* findProblems(definition: Definition): Generator<Issue> {
   yield* checkFieldKeys(definition)
   yield* checkPlaceholders(definition)
   yield* checkPolicies(definition)
+  yield* checkPolicyTexts(definition)
   yield* checkSizes(definition)
 }
 
@@ -92,6 +95,35 @@ function* checkPlaceholders(definition: Definition): Generator<Issue> {
 }
 
 const KNOWN_PLACEHOLDERS = `declare the variable, or use one of ${systemVariables.join(', ')}`
+
+/**
+ * Nothing may be taken at publish of which no pass, and no reader of the variables schema, could tell what it takes. What the
+ * system's own variables come to is not a matter of the schema.
+ */
+function* checkPolicyTexts(definition: Definition): Generator<Issue> {
+  const declared = new Set(definition.variables.map(({ name }) => name))
+  for (const { path, text, uses } of policyTexts(definition)) {
+    if (path[0] === 'expiresAt' && text.includes('pass.expiresAt')) continue
+    if (placeholdersIn(text).includes('pass.expiresAt') && definition.expiresAt === null) {
+      yield { path, message: 'The definition has no expiry that {{pass.expiresAt}} could stand for' }
+    } else if (
+      uses === undefined &&
+      placeholdersIn(text).every((name) => declared.has(name) || name === 'pass.expiresAt')
+    ) {
+      yield { path, message: describeTexts(path) }
+    }
+  }
+}
+
+function describeTexts(path: Issue['path']): string {
+  const key = String(path.at(-1))
+  if (key === 'timezone')
+    return 'A timezone takes the placeholder of one variable: of several nobody could tell what each must be'
+  return !['start', 'end', 'expiresAt'].includes(key)
+    ? 'Must be a whole number or the placeholder of a variable'
+    : 'Cannot be read as a date-time: let placeholders stand for the whole, or for its date, time and offset, such as ' +
+        '{{date}}T{{time}}Z'
+}
 
 /** Expiry and policy: what depends on no placeholder must come out right for every pass. */
 function checkPolicies({ expiresAt, redemption }: Definition): Issue[] {

@@ -49,6 +49,16 @@ export function placeholdersIn(text: string): string[] {
   return [...text.matchAll(PLACEHOLDER)].map((match) => match[1]!)
 }
 
+/** The names of its placeholders in order, and the texts before, between and behind them: always one more. */
+export function splitPlaceholders(text: string): { names: string[]; literals: string[] } {
+  // Split by a pattern with a group, every other part is what the group holds.
+  const parts = text.split(PLACEHOLDER)
+  return {
+    names: parts.filter((_, index) => index % 2 === 1),
+    literals: parts.filter((_, index) => index % 2 === 0),
+  }
+}
+
 /** The text without its placeholders. */
 export function literalPart(text: string): string {
   return text.replaceAll(PLACEHOLDER, '')

@@ -32,15 +32,15 @@ export function variablesSchema(definition: VariableRules) {
     type: 'object' as const,
     properties: Object.fromEntries(
       rules.map(({ variable, shapes }) => {
-        const [pattern, ...others] = shapes.map((shape) => shape.pattern)
+        const [first, ...others] = shapes.map(({ rule }) => ('values' in rule ? { enum: rule.values } : rule))
         return [
           variable.name,
           {
             type: 'string' as const,
             title: variable.label,
             ...(variable.maxLength !== undefined && { maxLength: variable.maxLength }),
-            ...(pattern !== undefined && { pattern }),
-            ...(others.length > 0 && { allOf: others.map((other) => ({ pattern: other })) }),
+            ...first,
+            ...(others.length > 0 && { allOf: others }),
             ...(variable.default !== undefined && { default: variable.default }),
             ...(variable.example !== undefined && { examples: [variable.example] }),
           },
@@ -104,7 +104,7 @@ interface VariableRule {
   variable: VariableDefinition
   isRequired: boolean
   /** What the text must look like, by its format and its uses. */
-  shapes: Pick<VariableUse, 'pattern' | 'wanted'>[]
+  shapes: Pick<VariableUse, 'rule' | 'wanted'>[]
 }
 
 /** The one source of the published schema and of the server's own check. */
@@ -112,7 +112,7 @@ function rulesOf({ variables, ...policies }: VariableRules): VariableRule[] {
   const usesByName = usesOf(policies)
   return variables.map((variable) => {
     const uses = usesByName.get(variable.name) ?? []
-    const shapes = [...formatOf(variable), ...uses].map((shape) => [shape.pattern, shape] as const)
+    const shapes = [...formatOf(variable), ...uses].map((shape) => [JSON.stringify(shape.rule), shape] as const)
     return {
       variable,
       isRequired: variable.default === undefined && (variable.required || uses.some(({ isNeeded }) => isNeeded)),
@@ -124,15 +124,24 @@ function rulesOf({ variables, ...policies }: VariableRules): VariableRule[] {
 function formatOf({ format = 'text' }: VariableDefinition): VariableRule['shapes'] {
   if (format === 'text') return []
   const { pattern, example } = formatPatterns[format]
-  return [{ pattern, wanted: `of the format ${format}, such as ${example}` }]
+  return [{ rule: { pattern }, wanted: `of the format ${format}, such as ${example}` }]
 }
 
 function compileValue({ variable: { maxLength = Number.POSITIVE_INFINITY }, shapes }: VariableRule) {
-  const checks = shapes.map(({ pattern, wanted }) => ({ regex: new RegExp(pattern, 'u'), wanted }))
+  const checks = shapes.map(({ rule, wanted }) => ({ isTaken: compileRule(rule), wanted }))
   return (value: unknown): string | undefined => {
     if (typeof value !== 'string') return 'Must be a string: a declared variable is rendered as text'
     if (codePointLength(value) > maxLength) return `Must have at most ${maxLength} characters`
-    const failed = checks.find(({ regex }) => !regex.test(value))
+    const failed = checks.find(({ isTaken }) => !isTaken(value))
     return failed && `Must be ${failed.wanted}`
   }
+}
+
+function compileRule(rule: VariableUse['rule']): (value: string) => boolean {
+  if ('values' in rule) {
+    const values = new Set(rule.values)
+    return (value) => values.has(value)
+  }
+  const regex = new RegExp(rule.pattern, 'u')
+  return (value) => regex.test(value)
 }

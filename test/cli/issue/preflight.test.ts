@@ -3,20 +3,20 @@ import { checkRows } from '../../../src/cli/bulk/check-rows.ts'
 import type { CsvRow } from '../../../src/cli/bulk/csv.ts'
 import type { CheckedRow } from '../../../src/cli/bulk/row-action.ts'
 import { type ColumnOptions, planColumns } from '../../../src/cli/issue/columns.ts'
-import { compileRow, declaredVariables } from '../../../src/cli/issue/row-check.ts'
-import { VariableDefinition } from '../../../src/core/contract/definition.ts'
+import { asJudged, compileRow } from '../../../src/cli/issue/row-check.ts'
+import { Definition, type DefinitionInput, type VariableDefinition } from '../../../src/core/contract/definition.ts'
 import type { PassCreate } from '../../../src/core/contract/passes.ts'
-import { VariablesSchema } from '../../../src/core/contract/templates.ts'
-import { variablesSchema } from '../../../src/core/rules/variables.ts'
+
+type VariableInput = NonNullable<DefinitionInput['variables']>[number]
 
 const templateId = '0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27'
 const defaults: ColumnOptions = { externalIdColumn: 'externalPassId', labelColumn: 'label' }
 
-/** As it comes from a server: through the published schema. */
-function declare(...variables: object[]) {
-  const declared = variables.map((variable) => VariableDefinition.parse(variable))
-  return declaredVariables(VariablesSchema.parse({ schema: variablesSchema({ variables: declared }) }))
-}
+const design = { organizationName: 'O', description: 'D' }
+
+/** As a run takes it from a server. */
+const define = (parts: Partial<DefinitionInput>) => asJudged(Definition.parse({ design, ...parts }))
+const declare = (...variables: VariableInput[]) => define({ variables }).variables
 
 const seat = { name: 'seat', label: 'Seat', required: true }
 
@@ -24,13 +24,14 @@ async function check(
   header: string[],
   rows: string[][],
   variables: VariableDefinition[],
+  definition = { ...define({}), variables },
 ): Promise<CheckedRow<PassCreate>[]> {
   const source = async function* (): AsyncGenerator<CsvRow> {
     for (const [index, cells] of rows.entries()) yield { cells, line: index + 2, bytes: 0, problem: undefined }
   }
   const checked: CheckedRow<PassCreate>[] = []
   const columns = planColumns(header, variables, defaults)
-  const checkRow = compileRow(columns, { id: templateId, variables })
+  const checkRow = compileRow(columns, { id: templateId, name: 'T', definition })
   for await (const row of checkRows(source(), 'externalPassId', checkRow)) checked.push(row)
   return checked
 }
@@ -112,13 +113,31 @@ test('a row is refused for what the server would refuse, with every reason', asy
   ])
 })
 
-test('a pattern of a newer server is left to that server', async () => {
-  const schema = {
-    type: 'object',
-    properties: { seat: { type: 'string', title: 'Seat', pattern: '^[A-Z]$' } },
-    required: [],
-  }
-  const variables = declaredVariables(VariablesSchema.parse({ schema }))
+test('what no variables schema can say is checked too: sizes, and the order of a window', async () => {
+  const definition = define({
+    variables: ['from', 'to', 'about'].map((name) => ({ name, label: name })),
+    design: { ...design, description: '{{about}}{{pass.label}}' },
+    redemption: { windows: [{ start: '{{from}}T10:00Z', end: '{{to}}T10:00Z' }] },
+  })
+  const header = ['externalPassId', 'label', 'from', 'to', 'about']
+  const rows = [
+    ['T-1', 'Ada', '2027-05-31', '2027-06-01', 'x'],
+    ['T-2', 'Ada', '2027-05-31', '2027-05-31', 'x'],
+    ['T-3', 'Ada', '2027-05-31', '', 'x'],
+    ['T-4', 'Ada', '2027-05-31', '2027-06-01', 'x'.repeat(8190)],
+    ['T-5', 'Ada', '2027-05-31', '2027-06-01', 'x'.repeat(70_000)],
+  ]
+  expect(errors(await check(header, rows, definition.variables, definition))).toEqual([
+    undefined,
+    'to: Must be after the start of the window',
+    'to: Is required (to)',
+    'about: Makes design.description come out at 8193 bytes, and at most 8192 are taken: shorten it',
+    'variables: Must have at most 64 KiB as JSON',
+  ])
+})
+
+test('a format of a newer server is left to that server', async () => {
+  const { variables } = asJudged({ ...define({}), variables: [{ ...seat, format: 'seat' as 'text' }] })
   expect(errors(await check(['externalPassId', 'label', 'seat'], [['T-1', 'Ada', '12']], variables))).toEqual([
     undefined,
   ])

@@ -3,9 +3,9 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Definition, type DefinitionInput } from '../../../src/core/contract/definition.ts'
 import { checkDefinition } from '../../../src/core/rules/definition.ts'
-import { resolvePolicies } from '../../../src/core/rules/resolve.ts'
+import { compilePass } from '../../../src/core/rules/pass-rules.ts'
 import { usesOf } from '../../../src/core/rules/variable-uses.ts'
-import { compileVariables, type Variables, variablesSchema } from '../../../src/core/rules/variables.ts'
+import { type Variables, variablesSchema } from '../../../src/core/rules/variables.ts'
 
 const NAMES = ['a', 'b', 'c'] as const
 const facts = { id: 'i', externalPassId: 'e', label: 'l', scanCode: 's', templateName: 't', projectName: null }
@@ -15,26 +15,37 @@ function schemaAccepts(definition: Definition): (variables: Variables) => boolea
   return ajv.compile(variablesSchema(definition)) as (variables: Variables) => boolean
 }
 
-/** As a create: first the variables, then what is made of them. */
+/** As a create. */
 function serverAccepts(definition: Definition): (variables: Variables) => boolean {
-  const check = compileVariables(definition)
-  return (variables) =>
-    check(variables).length === 0 && !('issues' in resolvePolicies(definition, { ...facts, variables }))
+  const check = compilePass(definition)
+  return (variables) => !('issues' in check({ ...facts, variables }))
 }
 
 const placeholder = fc.constantFrom(...NAMES.flatMap((name) => [`{{${name}}}`, `{{ ${name} }}`]))
 const count = fc.oneof(placeholder, fc.constant(7))
-const bound = fc.oneof(placeholder, fc.constant('{{pass.expiresAt}}'), fc.constant('2027-01-01T00:00Z'))
+const dated = fc
+  .tuple(
+    fc.constantFrom('{{a}}', '{{b}}', '2027-05-31', '0000-01-01'),
+    fc.constantFrom('{{b}}', '{{c}}', '10:00', '{{a}}:{{b}}:00', '{{c}}:30'),
+    fc.constantFrom('{{a}}', '{{c}}', 'Z', '+05:00'),
+  )
+  .map(([date, time, offset]) => `${date}T${time}${offset}`)
+const composed = fc.oneof(
+  dated,
+  fc.constantFrom('{{a}}T{{b}}', '{{a}}Z', '{{a}}{{b}}', '{{a}}-05-31T10:00Z', '{{ c }}T10:00Z'),
+)
+const bound = fc.oneof(placeholder, composed, fc.constant('{{pass.expiresAt}}'), fc.constant('2027-01-01T00:00Z'))
+const zone = fc.constantFrom('{{a}}', '{{ b }}', 'Europe/{{c}}', '{{a}}/Lisbon', 'UTC', '{{a}}/{{b}}')
 
-/** One bound a window: that one is before the other cannot be said in a schema, and no more can the names of zones. */
+/** One bound a window: that one is before the other cannot be said in a schema. */
 const policies = fc.record(
   {
     windows: fc.array(
       fc.oneof(fc.record({ start: bound }), fc.record({ end: bound, maxUses: count }), fc.constant({})),
-      { minLength: 1, maxLength: 3 },
+      { minLength: 1, maxLength: 2 },
     ),
     maxUses: count,
-    perPeriod: fc.record({ unit: fc.constant('day' as const), count, timezone: fc.constant('UTC') }),
+    perPeriod: fc.record({ unit: fc.constant('day' as const), count, timezone: zone }),
     minIntervalMinutes: count,
     activation: fc.record({ basis: fc.constant('firstScan' as const), validForHours: count }),
   },
@@ -53,6 +64,8 @@ const texts = fc.oneof(
       fc.constantFrom('Z', '+00:00', '-00:00', '+05:00', '-05:00', '+23:59', '-23:59'),
     )
     .map(([date, time, offset]) => `${date}T${time}${offset}`),
+  fc.constantFrom('Europe/Lisbon', 'europe/lisbon', 'Mars/Phobos', 'Lisbon', 'Europe', 'UTC', 'Asia/Kolkata', '+01:00'),
+  fc.constantFrom('19:30', '19:30:00', '10', '59', '24', '24:00', '19:30:00.5Z', 'Z', '+02:00', '-23:59', '+24:00'),
   fc.string({ maxLength: 12 }),
 )
 
@@ -72,14 +85,13 @@ const definitions = fc
         ),
       ),
     ),
-    expiresAt: fc.oneof(placeholder, fc.constant(null), fc.constant('2030-01-01')),
+    expiresAt: fc.oneof(placeholder, composed, fc.constantFrom(' {{a}} ', null, '2030-01-01')),
     redemption: fc.option(policies, { nil: undefined }),
   })
   .map((parts) => Definition.parse({ design: { organizationName: 'O', description: 'D' }, ...parts }))
-  // A default that no pass could be made with keeps the definition from being published.
+  // A default that no pass could be made with keeps the definition from being published, as a text of which nobody can
+  // tell what its placeholders must be.
   .filter((definition) => checkDefinition(definition).length === 0)
-  // Nor can the schema say that the expiry, which no variable feeds, is missing.
-  .filter(({ expiresAt, redemption }) => expiresAt !== null || !JSON.stringify(redemption ?? {}).includes('pass.'))
 
 const tries = fc.array(fc.record({ a: texts, b: texts, c: texts, other: fc.jsonValue() }, { requiredKeys: [] }), {
   minLength: 1,
@@ -97,9 +109,9 @@ test('the published JSON Schema and a create agree on values that expiry and pol
         if (isAccepted) accepted += 1
       }
     }),
-    { numRuns: 600 },
+    { numRuns: 150 },
   )
-  expect(accepted).toBeGreaterThan(50)
+  expect(accepted).toBeGreaterThan(20)
 })
 
 test('each whole number of a policy is taken up to its bound exactly', () => {
@@ -114,7 +126,9 @@ test('each whole number of a policy is taken up to its bound exactly', () => {
     ['b', 527_040],
     ['c', 87_840],
   ] as const) {
-    const pattern = new RegExp(uses.get(name)![0]!.pattern, 'u')
+    const { rule } = uses.get(name)![0]!
+    if (!('pattern' in rule)) expect.fail('A number is said by a pattern')
+    const pattern = new RegExp(rule.pattern, 'u')
     for (let n = 0; n < 1_000_000; n += 1) {
       if (pattern.test(String(n)) !== (n >= 1 && n <= max)) expect.fail(`${name}: ${n}`)
     }
@@ -136,3 +150,83 @@ test('a default that expiry or policy cannot take is refused at publish', () => 
     'variables.1.example: Must be a date, a date-time or empty, as the expiry is made of it',
   ])
 })
+
+const policyOf = (start: string) => ({ windows: [{ start }] })
+const zoned = (timezone: string) => ({ perPeriod: { unit: 'day' as const, count: 1, timezone } })
+
+test.each<[string, Partial<DefinitionInput>, Variables[], Variables[]]>([
+  [
+    'a date',
+    { redemption: policyOf('{{a}}T10:00:00Z') },
+    [{ a: '2028-02-29' }, { a: '0000-01-01' }],
+    [{}, { a: '' }, { a: '2027-02-29' }, { a: '2027-05-31T' }],
+  ],
+  [
+    'a date beside an offset, but for the days that it could carry out of the calendar',
+    { redemption: policyOf('{{a}}T10:00+02:00') },
+    [{ a: '2027-05-31' }],
+    [{ a: '0000-01-01' }, { a: '9999-12-31' }],
+  ],
+  [
+    'date, time and offset',
+    { expiresAt: ' {{a}}T{{b}}{{c}} ' },
+    [{ a: '2027-05-31', b: '19:30', c: 'Z' }],
+    [
+      { a: '2027-05-31', b: '19:30' },
+      { a: '2027-05-31T19:30', b: '', c: 'Z' },
+      { a: '2027-05-31', b: '24:00', c: 'Z' },
+    ],
+  ],
+  ['hours', { redemption: policyOf('2027-05-31T{{a}}:00Z') }, [{ a: '09' }], [{ a: '9' }, { a: '24' }]],
+  [
+    'time with offset',
+    { redemption: policyOf('2027-05-31T{{a}}') },
+    [{ a: '09:00Z' }, { a: '09:00:30.5+01:00' }],
+    [{ a: '09:00' }],
+  ],
+  ['all but the offset', { redemption: policyOf('{{a}}Z') }, [{ a: '2027-05-31T09:00' }], [{ a: '2027-05-31' }]],
+  [
+    'a whole zone',
+    { redemption: zoned('{{a}}') },
+    [{ a: 'US/Eastern' }, { a: 'UTC' }],
+    [{ a: 'Mars/Phobos' }, { a: '+01:00' }],
+  ],
+  ['a city', { redemption: zoned('Europe/{{a}}') }, [{ a: 'Kyiv' }], [{}, { a: '' }, { a: 'Phobos' }, { a: 'lisbon' }]],
+  [
+    'the expiry that a policy names',
+    { expiresAt: '{{a}}', redemption: policyOf('{{pass.expiresAt}}') },
+    [{ a: ' 2027-05-31' }],
+    [{}, { a: '' }],
+  ],
+])('schema and create take the same variables for %s', (_, parts, taken, refused) => {
+  const definition = define(parts)
+  expect(checkDefinition(definition)).toEqual([])
+  for (const accepts of [schemaAccepts(definition), serverAccepts(definition)]) {
+    expect(taken.map(accepts)).toEqual(taken.map(() => true))
+    expect(refused.map(accepts)).toEqual(refused.map(() => false))
+  }
+})
+
+test.each<[string, Partial<DefinitionInput>, string]>([
+  ['a part of a date', { redemption: policyOf('{{a}}-05-31T10:00Z') }, 'redemption.windows.0.start: Cannot be read'],
+  ['text that never is a date-time', { expiresAt: 'until {{a}}' }, 'expiresAt: Cannot be read'],
+  ['a zone of two', { redemption: zoned('{{a}}/{{b}}') }, 'redemption.perPeriod.timezone: A timezone takes the'],
+  [
+    'an expiry for a number',
+    { expiresAt: '{{a}}', redemption: { maxUses: '{{pass.expiresAt}}' } },
+    'redemption.maxUses: Must be a whole',
+  ],
+  [
+    'an expiry that there is not',
+    { redemption: policyOf('{{pass.expiresAt}}') },
+    'redemption.windows.0.start: The def',
+  ],
+])('%s, of which the schema could not say what it takes, is refused at publish', (_, parts, expected) => {
+  const issues = checkDefinition(define(parts)).map(({ path, message }) => `${path.join('.')}: ${message}`)
+  expect(issues).toEqual([expect.stringContaining(expected)])
+})
+
+function define(parts: Partial<DefinitionInput>): Definition {
+  const variables = NAMES.map((name) => ({ name, label: name }))
+  return Definition.parse({ variables, design: { organizationName: 'O', description: 'D' }, ...parts })
+}
