@@ -19,7 +19,7 @@ export const Template = z.strictObject({
 export type Template = z.output<typeof Template>
 
 /** Spec 2.10: a JSON Schema (draft 2020-12) of the variables that the published version takes. */
-export const VariablesSchema = z.strictObject({
+const VariablesSchema = z.strictObject({
   schema: z.looseObject({
     type: z.literal('object'),
     properties: z.record(z.string(), z.looseObject({ type: z.literal('string'), title: z.string() })),
