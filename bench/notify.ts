@@ -115,11 +115,12 @@ async function fanOut(database: Database, workspaceId: string, projectId: string
 }
 
 async function compareWaits(kind: string, url: string): Promise<void> {
-  const server = await startServer(url)
+  let projectId = ''
+  const server = await startServer(url, [], async (empty, workspaceId) => {
+    projectId = await insertProject(empty, workspaceId, PASSES)
+  })
   const { client } = server
   const database = openDatabase(url)
-  const { workspaceId } = await client.tokens.current()
-  const projectId = await insertProject(database, workspaceId, PASSES)
   const template = await client.templates.create({ body: { name: 'Bench', passType: 'generic', projectId: null } })
   const design = { organizationName: 'Bench', description: 'Bench' }
   const version = await client.templates.createVersion({

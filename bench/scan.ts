@@ -52,15 +52,16 @@ await onEachDatabase(async (kind, create) => {
 })
 
 async function openSide(url: string, rows: number): Promise<Side> {
-  const server = await startServer(url)
+  const server = await startServer(url, [], async ({ writer }, workspaceId) => {
+    await insertPasses(writer, workspaceId, PASSES)
+    const identifiers = Array.from({ length: PASSES }, (_, n) => ({
+      ...{ workspace_id: workspaceId, digest: identifierDigest(codeOf(n + 1)), pass_id: passId(n + 1), active: true },
+    }))
+    await writer.transaction((tx) => insertMany(tx, 'pass_identifiers', identifiers))
+    await insertScans(writer, workspaceId, rows, PASSES)
+  })
   const database = openDatabase(url, { poolSize: IN_FLIGHT })
   const { workspaceId } = await server.client.tokens.current()
-  await insertPasses(database.writer, workspaceId, PASSES)
-  const identifiers = Array.from({ length: PASSES }, (_, n) => ({
-    ...{ workspace_id: workspaceId, digest: identifierDigest(codeOf(n + 1)), pass_id: passId(n + 1), active: true },
-  }))
-  await database.writer.transaction((tx) => insertMany(tx, 'pass_identifiers', identifiers))
-  await insertScans(database.writer, workspaceId, rows, PASSES)
   const statements = await captureScan(database, workspaceId, { passId: passId(30), qrPayload: codeOf(30) })
   return { rows, server, database, statements, http: [], raw: [], p99: [] }
 }

@@ -6,12 +6,11 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openDatabase } from '../src/storage/database.ts'
 import { runClient } from './support/client-run.ts'
 import { figure } from './support/figures.ts'
 import { insertPasses } from './support/many-passes.ts'
 import { insertScans } from './support/many-scans.ts'
-import { type BenchServer, startServer } from './support/server.ts'
+import { startServer } from './support/server.ts'
 
 const LIMIT_MB = 200
 const ROWS = Number(process.env.PASSES_BENCH_ROWS ?? 1_000_000)
@@ -19,9 +18,11 @@ const PASSES = 10_000
 
 const folder = mkdtempSync(join(tmpdir(), 'passes-bench-'))
 const url = `sqlite:${join(folder, 'passes.db')}`
-const server = await startServer(url)
+const server = await startServer(url, [], async ({ writer }, workspaceId) => {
+  await insertPasses(writer, workspaceId, PASSES)
+  await insertScans(writer, workspaceId, ROWS, PASSES)
+})
 try {
-  await seed(server)
   for (const format of ['csv', 'jsonl']) {
     const file = join(folder, `ledger.${format}`)
     const startedAt = performance.now()
@@ -41,12 +42,4 @@ try {
 } finally {
   await server.stop()
   rmSync(folder, { recursive: true, force: true })
-}
-
-async function seed({ client }: BenchServer): Promise<void> {
-  const { workspaceId } = await client.tokens.current()
-  const database = openDatabase(url)
-  await insertPasses(database.writer, workspaceId, PASSES)
-  await insertScans(database.writer, workspaceId, ROWS, PASSES)
-  await database.close()
 }

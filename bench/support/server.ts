@@ -3,6 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { type Client, createClient } from '../../src/client/client.ts'
+import { createToken } from '../../src/server/tokens.ts'
+import { type Database, openDatabase } from '../../src/storage/database.ts'
+import { migrate } from '../../src/storage/migrate.ts'
+import { createStore } from '../../src/storage/store.ts'
 
 const program = new URL('../../bin/run.js', import.meta.url).pathname
 
@@ -13,8 +17,15 @@ export interface BenchServer {
   stop(): Promise<void>
 }
 
-/** The built program as a process of its own on an empty database, without a rate limit. */
-export async function startServer(database: string, args: string[] = []): Promise<BenchServer> {
+/** Fills a database with many rows, for a workspace. */
+export type Seed = (database: Database, workspaceId: string) => Promise<void>
+
+/**
+ * The built program as a process of its own on an empty database, without a rate limit. What fills the database does so
+ * before: it writes fifty thousand rows in one transaction, and for longer than a server waits for the writer of SQLite.
+ */
+export async function startServer(database: string, args: string[] = [], seed?: Seed): Promise<BenchServer> {
+  const seededToken = seed && (await fill(database, seed))
   const folder = mkdtempSync(join(tmpdir(), 'passes-bench-'))
   const child = execa('node', [program, 'serve', '--json', ...args], {
     cwd: folder,
@@ -32,7 +43,7 @@ export async function startServer(database: string, args: string[] = []): Promis
     text += chunk
     if (text.endsWith('}\n')) break
   }
-  const { url, token } = JSON.parse(text) as { url: string; token: string }
+  const { url, token = seededToken! } = JSON.parse(text) as { url: string; token?: string }
   const client = createClient({ url, token, attempts: 1 })
   return {
     url,
@@ -45,4 +56,18 @@ export async function startServer(database: string, args: string[] = []): Promis
       rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** Returns the token of an owner. */
+async function fill(url: string, seed: Seed): Promise<string> {
+  const database = openDatabase(url)
+  await migrate(database)
+  const { workspaceId, token } = await createStore(database).transaction(async (tx) => {
+    const workspace = await tx.workspaces.insert('bench', new Date())
+    const { text } = await createToken(tx, workspace!.id, { name: 'bench', role: 'owner' }, new Date())
+    return { workspaceId: workspace!.id, token: text }
+  })
+  await seed(database, workspaceId)
+  await database.close()
+  return token
 }

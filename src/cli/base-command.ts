@@ -24,7 +24,7 @@ export abstract class BaseCommand extends Command {
     await super.init()
     // Before oclif's own listener, which throws out of the blue.
     process.stdout.prependListener('error', endWithoutStdout)
-    if ('database' in this.ctor.flags && databasePasswordIn(this.argv)) {
+    if (this.flagNames.includes('database') && databasePasswordIn(this.argv)) {
       this.note(
         'Warning: others on this machine can read the password of --database. Give the address as PASSES_DATABASE_URL.',
       )

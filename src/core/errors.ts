@@ -65,7 +65,10 @@ export const errorTable = {
   ],
   PASS_NOTIFICATION_RATE_LIMITED: [429, 'More than 3 google notifications for the pass in 24 hours.'],
   INTERNAL_ERROR: [500, 'Something unforeseen; quote the correlation id.'],
-  SERVICE_UNAVAILABLE: [503, 'The database or the server is busy, or shutting down; Retry-After says when to go on.'],
+  SERVICE_UNAVAILABLE: [
+    503,
+    'The database or the server is busy, a list takes too long, or it is shutting down; Retry-After says when to go on.',
+  ],
   JOB_FAILED: [500, 'Reserved.'],
 } as const satisfies Record<string, readonly [status: number, meaning: string]>
 

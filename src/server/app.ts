@@ -1,6 +1,7 @@
 import { H3, type H3Event, onDispose } from 'h3'
 import { invalid, Problem } from '../core/errors.ts'
 import type { Route } from '../core/route.ts'
+import { PUBLIC } from '../storage/store.ts'
 import { mountAppleService } from './apple-service/apple-service.ts'
 import { addressKey, clientAddress } from './client-address.ts'
 import type { Services } from './context.ts'
@@ -47,6 +48,7 @@ export function createApp(options: AppOptions): H3 {
   const { security = createSecurityLog(services.log) } = options
   const addressOf = (event: H3Event) => clientAddress(event, trustedProxies)
   const observe = createObserve(services, addressOf)
+  const publicServices = { ...services, store: services.store.forRequests(PUBLIC) }
   const app = new H3({
     silent: true,
     onRequest: (event) => {
@@ -90,12 +92,12 @@ export function createApp(options: AppOptions): H3 {
   })
   app.get(linkPath, async (event) => {
     limitAddress(event)
-    return openLink(event, services)
+    return openLink(event, publicServices)
   })
-  mountPublic(app, { services, readiness, limitFiles })
+  mountPublic(app, { services: publicServices, readiness, limitFiles })
   // Phones come in bursts: only what is refused counts against an address.
-  mountAppleService(app, services, limitAddress)
-  if (providers?.callbacks) mountGoogleCallbacks(app, services, providers.callbacks, limitAddress)
+  mountAppleService(app, publicServices, limitAddress)
+  if (providers?.callbacks) mountGoogleCallbacks(app, publicServices, providers.callbacks, limitAddress)
   if (providers?.sandbox) app.get(sandboxPath, () => Response.json(providers.sandbox))
   answerHead(app)
   refuseOtherMethods(app)

@@ -31,6 +31,7 @@ const PATIENCE = {
 const CHECK_EVERY_MS = 500
 
 interface Receiving {
+  socket: Socket
   response: ServerResponse
   since: number
   bytesThen: number
@@ -58,12 +59,9 @@ export function createConnections({ maxConnections, isDirect, onRefused, ...opti
   function oneAtATime(handler: RequestListener): RequestListener {
     const start = (request: IncomingMessage, response: ServerResponse) => {
       const { socket } = request
-      response.once('close', () => {
-        receiving.delete(request)
-        next(socket)
-      })
+      response.once('close', () => next(socket))
       if ('content-length' in request.headers || 'transfer-encoding' in request.headers) {
-        receiving.set(request, { response, since: performance.now(), bytesThen: socket.bytesRead })
+        receiving.set(request, { socket, response, since: performance.now(), bytesThen: socket.bytesRead })
       }
       handler(request, response)
     }
@@ -88,16 +86,16 @@ export function createConnections({ maxConnections, isDirect, onRefused, ...opti
     }
   }
 
-  /** Closes what sends too slowly: of many such clients each holds a connection, and what it has sent. */
+  /** Closes what sends too slowly, also the rest of a body that was answered before: each holds a connection. */
   function checkBodies(): void {
     const now = performance.now()
     for (const [request, state] of receiving) {
-      const { socket } = request
-      if (request.complete || !socket || socket.destroyed) {
+      const { socket, response } = state
+      if (request.complete || socket.destroyed) {
         receiving.delete(request)
       } else if (now - state.since >= patience.bodyMs) {
         if (socket.bytesRead - state.bytesThen < patience.bodyBytes) {
-          if (!state.response.headersSent) socket.write('HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n')
+          if (!response.headersSent) socket.write('HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n')
           refuse(socket, 'body sent too slowly')
         } else Object.assign(state, { since: now, bytesThen: socket.bytesRead })
       }

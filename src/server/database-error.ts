@@ -1,5 +1,7 @@
 import { resolve } from 'node:path'
 import { sqliteFile } from '../storage/database.ts'
+import { clearDamage } from '../storage/sqlite-damage.ts'
+import { findFault } from '../storage/sqlite-file.ts'
 
 /** A database cannot be worked with: says which, why and what to do. */
 export class DatabaseError extends Error {
@@ -33,6 +35,17 @@ export async function onDatabase<T>(databaseUrl: string, work: () => Promise<T>)
   }
 }
 
+/**
+ * Lets nobody serve from a file that was found damaged before, unless a check of the whole file finds nothing.
+ * @throws DatabaseError
+ */
+export async function assertSound(databaseUrl: string): Promise<void> {
+  const file = sqliteFile(databaseUrl)
+  const fault = file && (await clearDamage(file, findFault))
+  if (!fault) return
+  throw new DatabaseError(databaseUrl, { why: `it was found damaged, and a check says: it ${fault}`, fix: RESTORE })
+}
+
 /** A SQLite file that is not there, which opening would make. */
 export function missingDatabase(databaseUrl: string): DatabaseError {
   return new DatabaseError(databaseUrl, {
@@ -48,6 +61,8 @@ export function withoutPassword(databaseUrl: string): string {
 const noHost = { why: 'no host has that name', fix: 'see to the name' }
 const noEntry = { why: 'it refuses the user or the password', fix: 'see to both' }
 
+const RESTORE = 'restore the last backup'
+
 /** By the codes of SQLite, of the network and of PostgreSQL. */
 const troubles: Record<string, Trouble> = {
   SQLITE_CANTOPEN: {
@@ -55,7 +70,7 @@ const troubles: Record<string, Trouble> = {
     fix: 'see that it is a file, that its folder is there, and that this user may write in it',
   },
   SQLITE_NOTADB: { why: 'it is no SQLite database', fix: 'move that file away' },
-  SQLITE_CORRUPT: { why: 'it is damaged', fix: 'restore the last backup' },
+  SQLITE_CORRUPT: { why: 'it is damaged', fix: RESTORE },
   SQLITE_READONLY: { why: 'it may not be written', fix: 'let this user write the file and its folder' },
   SQLITE_FULL: { why: 'the disk is full', fix: 'make room' },
   SQLITE_BUSY: { why: 'another process keeps it locked', fix: 'try again' },

@@ -5,6 +5,8 @@ import { type Issue, invalid, listIssues, Problem } from '../core/errors.ts'
 import { parseAs } from '../core/issues.ts'
 import { maxBodyBytesOf, type Route, type RouteInput, type RouteReply } from '../core/route.ts'
 import { findLossyNumbers } from '../core/rules/json-numbers.ts'
+import { STATEMENT_LIMIT_MS } from '../storage/database.ts'
+import { isTooSlow } from '../storage/dialect.ts'
 import { acceptsGzip, compress } from './compress.ts'
 import type { RequestContext, Services } from './context.ts'
 import type { Cursors, RequestedList } from './cursors.ts'
@@ -73,14 +75,36 @@ async function serve(
   try {
     const input = await parseInput(event, route, place.reserve)
     const correlationId = correlationIdOf(event)
-    const context = { ...services, workspaceId, token, correlationId, now, headers, inFlight, takeQueue }
+    const store = services.store.forRequests(workspaceId)
+    const context = { ...services, store, workspaceId, token, correlationId, now, headers, inFlight, takeQueue }
     const list = { workspaceId, route, params: input.params }
-    const reply = await handler(withPlainCursor(input, list, options.cursors) as RouteInput<Route>, context)
+    const reply = await handler(withPlainCursor(input, list, options.cursors) as RouteInput<Route>, context).catch(
+      (error: unknown) => {
+        throw isTooSlow(error) ? tooSlow(input.query, error) : error
+      },
+    )
     return await toResponse(withSealedCursor(reply as Reply, list, options.cursors), route, headers)
   } finally {
     place.leave()
     leave()
   }
+}
+
+/** Parameters that narrow nothing. */
+const NO_FILTERS = new Set(['limit', 'cursor', 'offset', 'sortBy', 'sortDir', 'groupBy'])
+
+function tooSlow(query: unknown, cause: unknown): Problem {
+  const filters = Object.keys(query ?? {}).filter((name) => !NO_FILTERS.has(name))
+  const narrow =
+    filters.length > 0
+      ? `Narrow it: give fewer or longer values of ${filters.join(', ')}, or add another filter.`
+      : 'Add filters to narrow it.'
+  return new Problem('SERVICE_UNAVAILABLE', {
+    message: `This took the database longer than ${STATEMENT_LIMIT_MS / 1000} seconds. ${narrow}`,
+    details: { filters },
+    headers: { 'retry-after': '10' },
+    cause,
+  })
 }
 
 type Input = Record<'params' | 'query' | 'headers' | 'body', unknown>

@@ -22,6 +22,8 @@ export function createReadiness({ database, isWorking, isStopping }: ReadinessOp
     return {
       database: pending !== undefined,
       migrations: pending === 0,
+      // PostgreSQL looks after its own pages.
+      ...(database.dialect === 'sqlite' && { integrity: database.findDamage() === undefined }),
       ...(isWorking && { worker: isWorking() }),
       serving: !isStopping(),
     }

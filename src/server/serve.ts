@@ -10,7 +10,7 @@ import { certificatesOf, watchCertificates } from './certificates.ts'
 import type { Config } from './config.ts'
 import type { Services } from './context.ts'
 import { createCursors } from './cursors.ts'
-import { onDatabase } from './database-error.ts'
+import { assertSound, onDatabase } from './database-error.ts'
 import { createDefinitions } from './definitions.ts'
 import { createGoogleSync } from './google-sync.ts'
 import { createImages } from './images/images.ts'
@@ -72,6 +72,7 @@ export interface ServeOptions {
  */
 export async function startServer(options: ServeOptions): Promise<RunningServer> {
   const { config, log, clock = () => new Date(), version = 'unknown' } = options
+  await assertSound(config.databaseUrl)
   const database = openDatabase(config.databaseUrl)
   const metrics = createMetrics()
   let wake: (queue: Queue) => void = () => undefined
@@ -145,7 +146,10 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
 
     const certificates = certificatesOf(identities)
     closers.push(watchCertificates(certificates, { clock, log }).stop)
-    const metricsListener = await startMetrics(services, { config, certificates, version })
+    const metricsListener = await startMetrics(services, {
+      ...{ config, certificates, version },
+      isDamaged: () => database.findDamage() !== undefined,
+    })
     if (metricsListener) closers.push(metricsListener.close)
 
     let isWorking: (() => boolean) | undefined

@@ -1,17 +1,36 @@
-import { createRequire } from 'node:module'
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
-import { sqliteClient } from './sqlite-client.ts'
+import { FairGate } from './fair-gate.ts'
+import { postgresClient } from './postgres-client.ts'
+import { type Damage, sqliteClient } from './sqlite-client.ts'
+import { noteDamage } from './sqlite-damage.ts'
 
 /** Which of the two databases stands behind a connection. */
 export type Dialect = 'sqlite' | 'postgres'
 
-export interface Database {
-  dialect: Dialect
+/** How a part of the program reaches the database. */
+export interface Connections {
   /** For reads outside a transaction: on SQLite a few query-only connections beside the writer. */
   reader: Knex
   /** For everything that writes: on SQLite one connection, so that writers queue here and not in the file. */
   writer: Knex
+}
+
+/** Its own connections are those of background work and of operators: no time limit but that of locks. */
+export interface Database extends Connections {
+  dialect: Dialect
+  /**
+   * Those of the requests of one party, a workspace or whoever comes without a token. A statement outside a transaction has
+   * a time limit (see isTooSlow); a party has no more than its share of the connections, and waits for a while for it.
+   */
+  forRequests(party: string): Connections
+  /** One connection that only authentication and health use, so that both answer however busy the others are. */
+  entry: Knex
+  /**
+   * What SQLite said of its file when it first found it damaged: from then on nothing is written, until a start finds it
+   * sound again (see `clearDamage`). Undefined while nothing is known, and always for PostgreSQL.
+   */
+  findDamage(): Error | undefined
   close(): Promise<void>
 }
 
@@ -20,6 +39,8 @@ export interface DatabaseOptions {
   poolSize?: number
   /** SQLite's limit on the size of the file, in pages; for tests of a full disk. */
   maxPages?: number
+  /** What a statement of a request may take; 2 s by default. */
+  statementLimitMs?: number
 }
 
 /** A setting that names no database we can open: says what is wrong with it and what to write instead. */
@@ -32,8 +53,11 @@ const BUSY_TIMEOUT_MS = 5_000
 /** A process that hangs in a transaction on PostgreSQL, or whose machine does, gives up what it holds after so long. */
 const HUNG_TIMEOUT_MS = 10_000
 
-/** One less than the threads of libuv, on which SQLite runs: however slow its reads are, writes go on. */
+/** One less than the threads of libuv, on which SQLite runs: however slow its reads are, writes and logins go on. */
 const SQLITE_READERS = 3
+
+/** What a statement of a request may take; lists that take longer are to be narrowed. */
+export const STATEMENT_LIMIT_MS = 2_000
 
 const common = {
   // Requests wait here for a connection; past this they are told 503.
@@ -60,95 +84,118 @@ export function sqliteFile(url: string): string | undefined {
   return /^sqlite:(?:\/\/)?(.+)$/.exec(url)?.[1]
 }
 
-function openPostgres(connectionString: string, { poolSize = 10 }: DatabaseOptions): Database {
+function openPostgres(connectionString: string, options: DatabaseOptions): Database {
+  const { poolSize = 10, statementLimitMs = STATEMENT_LIMIT_MS } = options
   // int8 comes as text by default; ours are milliseconds and counts, all safe integers.
   const types = {
     getTypeParser: (oid: number, format?: 'text' | 'binary') =>
       oid === 20 ? Number : pg.types.getTypeParser(oid, format as 'text'),
   }
-  const db = knex({
-    client: observantPostgres(),
-    connection: {
-      ...{ connectionString, types, keepAlive: true, keepAliveInitialDelayMillis: 10_000 },
-      ...{ connectionTimeoutMillis: BUSY_TIMEOUT_MS, lock_timeout: BUSY_TIMEOUT_MS },
-      idle_in_transaction_session_timeout: HUNG_TIMEOUT_MS,
-    } as Knex.PgConnectionConfig,
-    pool: { min: 0, max: poolSize },
-    ...common,
-  })
-  return { dialect: 'postgres', reader: db, writer: db, close: () => db.destroy() }
+  const connect = (client: typeof Knex.Client, max: number, settings: object = {}) =>
+    knex({
+      client,
+      connection: {
+        ...{ connectionString, types, keepAlive: true, keepAliveInitialDelayMillis: 10_000 },
+        ...{ connectionTimeoutMillis: BUSY_TIMEOUT_MS, lock_timeout: BUSY_TIMEOUT_MS },
+        idle_in_transaction_session_timeout: HUNG_TIMEOUT_MS,
+        ...settings,
+      } as Knex.PgConnectionConfig,
+      pool: { min: 0, max },
+      ...common,
+    })
+  const background = connect(postgresClient(), poolSize)
+  const requests = connect(postgresClient(), poolSize, { statement_timeout: statementLimitMs })
+  const entry = connect(postgresClient({ silenceLimitMs: STATEMENT_LIMIT_MS }), 1)
+  // Inside a transaction statements also wait for the locks of others.
+  const limited = postgresClient({ transactionLimitMs: BUSY_TIMEOUT_MS + STATEMENT_LIMIT_MS })
+  const shared = shareOut(requests, limited, poolSize)
+  return {
+    dialect: 'postgres',
+    ...{ reader: background, writer: background, entry },
+    findDamage: () => undefined,
+    forRequests: (party) => {
+      const db = shared(party)
+      return { reader: db, writer: db }
+    },
+    close: async () => {
+      await Promise.all([background, requests, entry].map((db) => db.destroy()))
+    },
+  }
 }
 
-function openSqlite(filename: string, { maxPages }: DatabaseOptions): Database {
-  const writer = knex({
-    client: sqliteClient(),
-    connection: { filename },
-    useNullAsDefault: true,
-    pool: pool(1, [
-      'PRAGMA journal_mode = WAL',
-      'PRAGMA synchronous = FULL',
-      'PRAGMA foreign_keys = ON',
-      // What a change replaces leaves no remains on the pages that it writes anyway.
-      'PRAGMA secure_delete = FAST',
-      ...(maxPages ? [`PRAGMA max_page_count = ${maxPages}`] : []),
-    ]),
-    ...common,
-  })
-  const reader = knex({
-    client: sqliteClient(),
-    connection: { filename },
-    useNullAsDefault: true,
-    pool: pool(SQLITE_READERS, ['PRAGMA query_only = ON']),
-    ...common,
-  })
+function openSqlite(filename: string, options: DatabaseOptions): Database {
+  const { maxPages, statementLimitMs = STATEMENT_LIMIT_MS } = options
+  const damage: Damage = {
+    error: undefined,
+    notice(error) {
+      if (damage.error) return
+      damage.error = error as Error
+      noteDamage(filename)
+    },
+  }
+  const connect = (max: number, pragmas: string[]) =>
+    knex({
+      client: sqliteClient({ damage }),
+      connection: { filename },
+      useNullAsDefault: true,
+      pool: pool(max, pragmas),
+      ...common,
+    })
+  const writer = connect(1, [
+    'PRAGMA journal_mode = WAL',
+    'PRAGMA synchronous = FULL',
+    'PRAGMA foreign_keys = ON',
+    // What a change replaces leaves no remains on the pages that it writes anyway.
+    'PRAGMA secure_delete = FAST',
+    ...(maxPages ? [`PRAGMA max_page_count = ${maxPages}`] : []),
+  ])
+  const reader = connect(SQLITE_READERS, ['PRAGMA query_only = ON'])
+  const entry = connect(1, ['PRAGMA query_only = ON'])
+  const shared = shareOut(reader, sqliteClient({ statementLimitMs, damage }), SQLITE_READERS)
   return {
     dialect: 'sqlite',
-    reader,
-    writer,
+    ...{ reader, writer, entry },
+    findDamage: () => damage.error,
+    forRequests: (party) => ({ reader: shared(party), writer }),
     close: async () => {
-      await reader.destroy()
+      await Promise.all([reader, entry].map((db) => db.destroy()))
       await writer.destroy()
     },
   }
 }
 
-/**
- * pg reports a connection that could not be made, or ended under a statement, without any code; and one that is of no more
- * use stays in the pool until it is gone. This client names the first and throws away the second.
- */
-function observantPostgres(): typeof Knex.Client {
-  const Client = createRequire(import.meta.url)('knex/lib/dialects/postgres/index.js')
-  return class ObservantPostgres extends Client {
-    async acquireRawConnection() {
-      try {
-        return await super.acquireRawConnection()
-      } catch (error) {
-        throw (error as { code?: string }).code === undefined ? lostConnection(error) : error
-      }
-    }
+/** Parties that are remembered: making the connections of one anew costs a fraction of a millisecond. */
+const MAX_PARTIES = 1_000
 
-    async _query(connection: PostgresConnection, query: unknown) {
-      try {
-        return await super._query(connection, query)
-      } catch (error) {
-        const { code } = error as { code?: string }
-        if (code !== undefined && USELESS.test(code)) connection.__knex__disposed = error
-        throw code === undefined && connection.__knex__disposed ? lostConnection(error) : error
-      }
-    }
-  } as unknown as typeof Knex.Client
-}
-
-/** The server ends the connection: it shuts down, or we hung in a transaction. Or it takes no writes since a failover. */
-const USELESS = /^(57P..|25P03|25006)$/
-
-function lostConnection(error: unknown): Error {
-  return Object.assign(error as Error, { code: 'ECONNRESET' })
-}
-
-interface PostgresConnection {
-  /** Set by knex when the connection ended; the pool then makes another. */
-  __knex__disposed?: unknown
+/** Gives parties their share of the connections of a pool: half of it each, as many as want. */
+function shareOut(db: Knex, client: typeof Knex.Client, places: number): (party: string) => Knex {
+  const gate = new FairGate({ places, share: Math.ceil(places / 2), patienceMs: BUSY_TIMEOUT_MS })
+  const made = new Map<string, Knex>()
+  const poolOf = (party: string) => ({
+    acquire: () => ({
+      promise: gate.enter(party).then(() =>
+        db.client.acquireConnection().catch((error: unknown) => {
+          gate.leave(party)
+          throw error
+        }),
+      ),
+    }),
+    release: (connection: unknown) => {
+      db.client.releaseConnection(connection)
+      gate.leave(party)
+      return true
+    },
+    destroy: async () => undefined,
+  })
+  return (party) => {
+    const known = made.get(party)
+    if (known) return known
+    const [oldest] = made.keys()
+    if (made.size >= MAX_PARTIES && oldest !== undefined) made.delete(oldest)
+    const connections = knex({ client, connectionPool: poolOf(party), useNullAsDefault: true, ...common })
+    made.set(party, connections)
+    return connections
+  }
 }
 
 interface SqliteConnection {

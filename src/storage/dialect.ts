@@ -194,21 +194,28 @@ export async function insertSelected(
 }
 
 /**
- * SQLite: busy, locked, full, read-only file. PostgreSQL: no connection, shutting down, too many, hung in a transaction,
+ * SQLite: busy, locked, full, read-only or damaged file. PostgreSQL: no connection, shutting down, too many, hung in a transaction,
  * read-only since a failover, serialization, a lock that was not to be had.
  */
 const UNAVAILABLE = new Set([
   ...['SQLITE_BUSY', 'SQLITE_LOCKED', 'SQLITE_FULL', 'SQLITE_READONLY', 'SQLITE_IOERR'],
+  ...['SQLITE_CORRUPT', 'SQLITE_NOTADB'],
   ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ENOTFOUND', 'ETIMEDOUT', 'EAI_AGAIN'],
   ...['57P01', '57P02', '57P03', '53300', '53100', '08000', '08003', '08006', '25P03', '25006'],
   ...['40001', '40P01', '55P03'],
 ])
+
+/** A statement that took longer than it may: see `Database.forRequests`. */
+export function isTooSlow(error: unknown): boolean {
+  const { code } = (error ?? {}) as { code?: unknown }
+  return code === 'SQLITE_INTERRUPT' || code === '57014'
+}
 
 /** True where the database cannot serve for the moment and the same request may work later. */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if (error.name === 'KnexTimeoutError') return true
   const { code } = error as { code?: unknown }
-  if (typeof code === 'string' && UNAVAILABLE.has(code)) return true
+  if (isTooSlow(error) || (typeof code === 'string' && UNAVAILABLE.has(code))) return true
   return error.cause !== undefined && isUnavailable(error.cause)
 }

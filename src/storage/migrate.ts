@@ -80,9 +80,9 @@ export function migrate({ writer }: Database): Promise<string[]> {
 }
 
 /** Names of the migrations that the database still lacks. */
-export async function pendingMigrations({ reader }: Database): Promise<string[]> {
-  const started = await reader.schema.hasTable('migrations')
-  return started ? missing(reader) : Object.keys(migrations)
+export async function pendingMigrations({ entry }: Database): Promise<string[]> {
+  const started = await entry.schema.hasTable('migrations')
+  return started ? missing(entry) : Object.keys(migrations)
 }
 
 /** Names of migrations that ran on the database and are not known here: a newer program made it. */

@@ -2,7 +2,8 @@ import { existsSync, renameSync } from 'node:fs'
 import knex, { type Knex } from 'knex'
 import { openDatabase } from './database.ts'
 import { unknownMigrations } from './migrate.ts'
-import { sqliteClient } from './sqlite-client.ts'
+import { isDamaged, sqliteClient } from './sqlite-client.ts'
+import { DAMAGE_SUFFIX } from './sqlite-damage.ts'
 
 /** A SQLite database as a file, which backups copy and restores put in place. */
 
@@ -40,7 +41,7 @@ export async function findFault(file: string): Promise<string | undefined> {
       return `was made by a newer program, whose migrations are not known here: ${unknown.join(', ')}`
     })
   } catch (error) {
-    if (isUnreadable(error)) return 'is no SQLite database, or a damaged one'
+    if (isDamaged(error)) return 'is no SQLite database, or a damaged one'
     throw error
   }
 }
@@ -66,7 +67,7 @@ export async function settle(file: string): Promise<boolean> {
   } catch (error) {
     const { code } = error as { code?: string }
     if (code === 'SQLITE_BUSY' || code === 'SQLITE_LOCKED') return false
-    if (isUnreadable(error)) return true
+    if (isDamaged(error)) return true
     throw error
   }
 }
@@ -79,7 +80,7 @@ export async function holdsData(file: string): Promise<boolean> {
       return (await db('workspaces').first('id')) !== undefined
     })
   } catch (error) {
-    if (isUnreadable(error)) return true
+    if (isDamaged(error)) return true
     throw error
   }
 }
@@ -99,7 +100,7 @@ const SKIPPED_TAGS = 1_000_000_000
 
 /** Moves what a process that died left beside a database: SQLite would apply it to whatever file has the name. */
 export function moveLogs(file: string, aside: string): void {
-  for (const suffix of ['-wal', '-shm', '-journal']) {
+  for (const suffix of ['-wal', '-shm', '-journal', DAMAGE_SUFFIX]) {
     if (existsSync(`${file}${suffix}`)) renameSync(`${file}${suffix}`, `${aside}${suffix}`)
   }
 }
@@ -117,9 +118,4 @@ async function withFile<T>(filename: string, work: (db: Knex) => Promise<T>): Pr
   } finally {
     await db.destroy()
   }
-}
-
-function isUnreadable(error: unknown): boolean {
-  const { code } = error as { code?: string }
-  return code === 'SQLITE_NOTADB' || code === 'SQLITE_CORRUPT'
 }

@@ -3,7 +3,7 @@ import { AcceptedScans } from './accepted-scans.ts'
 import { AuditLog } from './audit-log.ts'
 import { Backlog } from './backlog.ts'
 import { Broadcasts } from './broadcasts.ts'
-import type { Database } from './database.ts'
+import type { Connections, Database } from './database.ts'
 import { Deliveries } from './deliveries.ts'
 import { DoorList } from './door-list.ts'
 import { Erasure } from './erasure.ts'
@@ -69,17 +69,39 @@ export interface Repositories {
 export interface Store extends Repositories {
   /** Runs the work in one transaction: all of it is written, or nothing. Only SQL may be awaited inside. */
   transaction<T>(work: (tx: Repositories) => Promise<T>): Promise<T>
+  /**
+   * The same for the requests of a party, which is a workspace, or PUBLIC: within its share of the connections, and with a
+   * time limit for each statement outside a transaction.
+   */
+  forRequests(party: string): Store
 }
 
+/** Whoever comes without a token: people who open links, and phones. */
+export const PUBLIC = 'public'
+
+/** The store itself is that of background work; but tokens are found through a connection of their own. */
 export function createStore(database: Database, listener: StoreListener = {}): Store {
-  const reads = repositories(database.reader, { onDue: refuseWrite, onNews: refuseWrite })
+  const stores = new WeakMap<Connections['reader'], Store>()
+  const forRequests = (party: string): Store => {
+    const connections = database.forRequests(party)
+    const known = stores.get(connections.reader)
+    if (known) return known
+    const store = { ...storeOn(connections, listener), forRequests }
+    stores.set(connections.reader, store)
+    return store
+  }
+  return { ...storeOn(database, listener), tokens: new Tokens(database.entry), forRequests }
+}
+
+function storeOn({ reader, writer }: Connections, listener: StoreListener): Omit<Store, 'forRequests'> {
+  const reads = repositories(reader, { onDue: refuseWrite, onNews: refuseWrite })
   return {
     ...reads,
     async transaction(work) {
       const due = new Set<Queue>()
       const news: News[] = []
       const collect = { onDue: (queue: Queue) => due.add(queue), onNews: (one: News) => news.push(one) }
-      const result = await database.writer.transaction((tx) => work(repositories(tx, collect)))
+      const result = await writer.transaction((tx) => work(repositories(tx, collect)))
       for (const queue of due) listener.onDue?.(queue)
       for (const one of news) listener.onNews?.(one)
       return result

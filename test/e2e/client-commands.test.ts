@@ -232,7 +232,15 @@ test('a pass is created, once for each external id, and read with its links', as
   const made = await json([...create, '--var', 'seat=12=A', '--var', 'hall=Hall 2'], server)
   expect(made).toMatchObject({ exitCode: 0, value: { variables: { seat: '12=A', hall: 'Hall 2' } } })
   const again = await json([...create, '--var', 'seat=99'], server)
-  expect(again.value).toMatchObject({ id: made.value.id, variables: { seat: '12=A' } })
+  expect(again).toMatchObject({
+    exitCode: 1,
+    value: { error: { code: 'DIFFERS', details: { passId: made.value.id, differences: 'seat is "12=A"' } } },
+  })
+  const kept = await json([...create, '--var', 'seat=99', '--existing', 'keep'], server)
+  expect(kept).toMatchObject({
+    exitCode: 0,
+    value: { id: made.value.id, outcome: 'differs', variables: { seat: '12=A' } },
+  })
   const people = await run(['pass', 'get', made.value.id], server)
   expect(people.stdout).toContain('Ada')
   expect(people.stdout).toContain(`${server.url}/l/`)

@@ -114,16 +114,21 @@ test('a handler that takes its time is waited for', async () => {
   expect(await received(socket)).toContain('late')
 })
 
-test('a body that drips is 408, and its connection is closed', async () => {
-  const { open, refused } = await start(async (request) => void request.resume(), {
-    patience: { bodyMs: 100, bodyBytes: 1_000 },
-  })
+test.each([
+  ['is 408', (request: IncomingMessage) => void request.resume(), 408],
+  [
+    'of a request that was answered before is not waited for',
+    (_: unknown, response: ServerResponse) => response.end(),
+    200,
+  ],
+])('a body that drips %s, and its connection is closed', async (_, handler, status) => {
+  const { open, refused } = await start(handler, { patience: { bodyMs: 100, bodyBytes: 1_000 } })
   const socket = await open()
   const answer = received(socket)
   socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n')
   const dripping = setInterval(() => socket.writable && socket.write('x'), 20)
   onTestFinished(() => clearInterval(dripping))
-  expect(await answer).toMatch(/^HTTP\/1.1 408 /)
+  expect(await answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
   expect(refused).toEqual(['body sent too slowly'])
 })
 

@@ -1,12 +1,17 @@
 import { describe, expect, test } from 'vitest'
 import { createReadiness } from '../../src/server/readiness.ts'
 import { openTestDatabase, openTestStore } from '../storage/fixtures.ts'
-import { dialects, emptyDatabase } from '../support/databases.ts'
+import { dialects, emptyDatabase, type TestDialect } from '../support/databases.ts'
 
 const state = { isWorking: () => true, isStopping: () => false }
-const allIsWell = { database: true, migrations: true, worker: true, serving: true }
+const allOf = (dialect: TestDialect) => ({
+  ...{ database: true, migrations: true, worker: true, serving: true },
+  ...(dialect === 'sqlite' && { integrity: true }),
+})
 
 describe.each(dialects)('on %s', (dialect) => {
+  const allIsWell = allOf(dialect)
+
   test('a migrated database that answers is ready', async () => {
     const { database } = await openTestStore(dialect)
     expect(await createReadiness({ database, ...state })()).toEqual(allIsWell)
@@ -33,9 +38,9 @@ describe.each(dialects)('on %s', (dialect) => {
 })
 
 test.each([
-  ['does not listen', 'postgres://nobody@127.0.0.1:1/none'],
-  ['cannot be opened', 'sqlite:/nonexistent/passes.db'],
-])('a database that %s is told', async (_, url) => {
+  ['does not listen', 'postgres', 'postgres://nobody@127.0.0.1:1/none'],
+  ['cannot be opened', 'sqlite', 'sqlite:/nonexistent/passes.db'],
+] as const)('a database that %s is told', async (_, dialect, url) => {
   const readiness = createReadiness({ database: openTestDatabase(url), ...state })
-  expect(await readiness()).toEqual({ ...allIsWell, database: false, migrations: false })
+  expect(await readiness()).toEqual({ ...allOf(dialect), database: false, migrations: false })
 })

@@ -11,7 +11,7 @@ describe('when something fails', () => {
   /** What a caller is told when the database fails in this way; not by `send`, for which a 500 is a broken test. */
   async function answerTo(error: unknown) {
     const workspace: TestWorkspace = await api.workspace()
-    vi.spyOn(api.services.store.projects, 'list').mockRejectedValue(error)
+    vi.spyOn(api.services.store.forRequests(workspace.id).projects, 'list').mockRejectedValue(error)
     const headers = { authorization: `Bearer ${workspace.token}`, 'x-correlation-id': 'trace-1' }
     const response = await api.app.fetch(new Request('https://passes.example/v1/projects', { headers }))
     return { status: response.status, headers: response.headers, body: await response.json() }

@@ -18,7 +18,7 @@ import { createLimits, type Limits } from '../../src/server/middleware/rate-limi
 import type { OutboundOptions } from '../../src/server/outbound.ts'
 import { createToken, type TokenOptions } from '../../src/server/tokens.ts'
 import { createWallets, type Identities } from '../../src/server/wallets.ts'
-import { type Database, openDatabase } from '../../src/storage/database.ts'
+import { type Database, type DatabaseOptions, openDatabase } from '../../src/storage/database.ts'
 import { type Job, queues } from '../../src/storage/jobs.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { createStore } from '../../src/storage/store.ts'
@@ -34,6 +34,7 @@ import { appleNames, madeAt } from './sandbox.ts'
 import { webhookServices } from './webhooks.ts'
 
 export interface ApiOptions {
+  database?: DatabaseOptions
   rateLimit?: { perSecond: number; burst: number }
   /** Instead of those that rateLimit makes. */
   limits?: Partial<Limits>
@@ -57,7 +58,7 @@ export function useApi(dialect: TestDialect, options: ApiOptions = {}): Api {
   const api = new Api()
   const cleanUp = cleanUpAfterAll()
   beforeAll(async () => {
-    const database = openDatabase(await emptyDatabase(dialect, cleanUp))
+    const database = openDatabase(await emptyDatabase(dialect, cleanUp), options.database)
     cleanUp(() => database.close())
     await migrate(database)
     const identities = sandboxIdentities()

@@ -36,7 +36,10 @@ export function showSummary(summary: BulkSummary, outcomes: readonly Outcome[]):
   }
   return details([
     ['Rows', count(rows)],
-    ...outcomes.map(({ name, title }) => [title, count(counts[name]!)] as const),
+    // A part is of interest where there is one.
+    ...outcomes
+      .filter(({ name, within }) => !within || counts[name]! > 0)
+      .map(({ name, title }) => [title, count(counts[name]!)] as const),
     ['Done before', alreadyDone > 0 ? count(alreadyDone) : null],
     ['Time', `${duration(summary.seconds)} (${count(Math.round(summary.rowsPerSecond))} rows/s)`],
     ['Links', summary.out],

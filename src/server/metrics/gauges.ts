@@ -11,12 +11,17 @@ const CACHE_MS = 5_000
 export interface GaugesOptions {
   store: Store
   certificates: Certificate[]
+  /** Whether the database was found damaged. */
+  isDamaged: () => boolean
   clock: () => Date
   log: Logger
 }
 
 /** What is not counted but looked up when somebody asks: the state of the outbox and of endpoints, certificates. */
-export function registerGauges({ registry }: Metrics, { store, certificates, clock, log }: GaugesOptions): void {
+export function registerGauges(
+  { registry }: Metrics,
+  { store, certificates, isDamaged, clock, log }: GaugesOptions,
+): void {
   const look = createLook(store, clock, log)
   const registers = [registry]
   /** Values as of the moment of the scrape; none at all while the database does not answer. */
@@ -40,6 +45,16 @@ export function registerGauges({ registry }: Metrics, { store, certificates, clo
     ...{ name: 'passes_database_up', help: 'Whether the database answered the last look at it.', registers },
     async collect() {
       this.set((await look()) ? 1 : 0)
+    },
+  })
+  new Gauge({
+    ...{
+      name: 'passes_database_damaged',
+      help: 'Whether SQLite found its file damaged: nothing is written.',
+      registers,
+    },
+    collect() {
+      this.set(isDamaged() ? 1 : 0)
     },
   })
   gauge('passes_jobs', 'Jobs of the outbox that were not set aside.', ['lane', 'state'], ({ lanes }) =>

@@ -10,6 +10,8 @@ export interface StartMetricsOptions {
   certificates: Certificate[]
   /** Of the program. */
   version: string
+  /** Whether the database was found damaged. */
+  isDamaged: () => boolean
 }
 
 /**
@@ -18,12 +20,12 @@ export interface StartMetricsOptions {
  */
 export async function startMetrics(
   { store, metrics, clock, log }: Services,
-  { config, certificates, version }: StartMetricsOptions,
+  { config, certificates, version, isDamaged }: StartMetricsOptions,
 ): Promise<MetricsListener | undefined> {
   if (!config.metrics) return undefined
   const { host, port } = config.metrics
   metrics.buildInfo.set({ version, node: process.versions.node, role: config.role }, 1)
-  registerGauges(metrics, { store, certificates, clock, log })
+  registerGauges(metrics, { store, certificates, isDamaged, clock, log })
   try {
     return await startMetricsListener({ host, port, registry: metrics.registry, log })
   } catch (error) {
