@@ -4,6 +4,7 @@
  * and with 500 endpoints of another that hang. A server of one process on each database, over HTTP.
  * Run: npx tsx bench/fairness.ts, after npm run build
  */
+import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -94,6 +95,7 @@ interface Tenant {
 async function addTenant(database: Database, url: string): Promise<Tenant> {
   const { workspaceId, token } = await createStore(database).transaction(async (tx) => {
     const workspace = await tx.workspaces.insert('hog', new Date())
+    await tx.limits.set(workspace!.id, { webhooks: ENDPOINTS })
     const { text } = await createToken(tx, workspace!.id, { name: 'hog', role: 'owner' }, new Date())
     return { workspaceId: workspace!.id, token: text }
   })
@@ -116,11 +118,8 @@ async function publishTicket(client: Client): Promise<string> {
   return id
 }
 
-let created = 0
-
 async function issueOne(client: Client, templateId: string): Promise<number> {
-  created += 1
-  const body = { externalPassId: `one-${created}`, label: 'Ada', templateId, variables: { name: 'Ada' } }
+  const body = { externalPassId: randomUUID(), label: 'Ada', templateId, variables: { name: 'Ada' } }
   const startedAt = performance.now()
   const { id } = await client.passes.create({ body })
   while ((await client.passes.get({ params: { id } })).status !== 'ISSUED') await sleep(2)

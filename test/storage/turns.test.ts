@@ -93,6 +93,20 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
+  test('notifications of broadcasts never enter the queues of single ones', async () => {
+    const { store } = await openTestStore(dialect)
+    const workspaceId = randomUUID()
+    const expected: [JobKind, Queue][] = [
+      ['send-broadcast', 'bulk'],
+      ['message-google-broadcast', 'bulk-google'],
+    ]
+    for (const [kind, queue] of expected) {
+      const [subject] = await insert(store, workspaceId, 1, { kind })
+      for (const urgent of ['urgent', 'urgent-google'] as const) expect(await claim(store, urgent, start)).toEqual([])
+      expect(await claim(store, queue, start)).toMatchObject([{ kind, subject }])
+    }
+  })
+
   test('an update that waits among many goes before them once a person waits for it', async () => {
     const { store } = await openTestStore(dialect)
     const job = {
