@@ -122,8 +122,8 @@ export function sharedServer(): () => Promise<TestServer> {
   }
 }
 
-/** Resolves to the token of its owner. */
-async function createWorkspace(url: string): Promise<string> {
+/** A workspace of its own; resolves to the token of its owner. */
+export async function createWorkspace(url: string): Promise<string> {
   const database = openDatabase(url)
   const { text } = await createStore(database).transaction(async (tx) => {
     const workspace = await tx.workspaces.insert(randomUUID(), new Date())

@@ -30,6 +30,8 @@ export interface Arena {
   did(what: string, count?: number): void
   /** Keeps the longest of some waits in seconds, by its name in the table. */
   took(what: string, seconds: number): void
+  /** Keeps the most that something came to, by its name in the table. */
+  reached(what: string, value: number): void
   /** The promise is broken where it does not hold; the first evidence is shown. */
   check(holds: boolean, evidence: string): void
   folder(): string
@@ -44,6 +46,7 @@ export interface Arena {
 export interface Findings {
   done: Map<string, number>
   longest: Map<string, number>
+  most: Map<string, number>
   broken: string[]
 }
 
@@ -76,6 +79,7 @@ export function openArena(options: ArenaOptions): { arena: Arena; close(): Promi
     size: (short, long) => (isLong ? long : short),
     did: (what, count = 1) => void findings.done.set(what, (findings.done.get(what) ?? 0) + count),
     took: (what, seconds) => void findings.longest.set(what, Math.max(findings.longest.get(what) ?? 0, seconds)),
+    reached: (what, value) => void findings.most.set(what, Math.max(findings.most.get(what) ?? 0, value)),
     folder: () => temporaryFolder(cleanUp),
     emptyDatabase: () => databases.create(dialect, cleanUp),
     async start(server = {}) {

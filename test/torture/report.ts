@@ -12,16 +12,21 @@ export interface Row {
 }
 
 export function rowOf(scene: Scene, database: TestDialect, findings: Findings, runs: number): Row {
-  const { done, longest, broken } = findings
+  const { done, longest, most, broken } = findings
   const [evidence = null] = broken
   const more = broken.length > 1 ? ` (and ${broken.length - 1} more)` : ''
-  const waits = [...longest].map(([what, seconds]) => `${what} ${seconds.toFixed(1)} s at most`)
+  const waits = [...longest].map(([what, seconds]) => `${what} ${asTime(seconds)} at most`)
+  const peaks = [...most].map(([what, value]) => `${value.toLocaleString('en')} ${what} at most`)
   return {
     ...{ promise: scene.promise, scene: scene.name, promised: scene.promised, database },
-    done: [...[...done].map(([what, count]) => `${count.toLocaleString('en')} ${what}`), ...waits].join(', '),
+    done: [...[...done].map(([what, count]) => `${count.toLocaleString('en')} ${what}`), ...waits, ...peaks].join(', '),
     result: evidence !== null ? 'BROKEN' : runs > 0 ? 'HELD' : 'NOT RUN',
     evidence: evidence === null ? null : `${evidence}${more}`,
   }
+}
+
+function asTime(seconds: number): string {
+  return seconds < 1 ? `${Math.round(seconds * 1000)} ms` : `${seconds.toFixed(1)} s`
 }
 
 /** For people on a terminal: a row is a paragraph, since what was done is long. */

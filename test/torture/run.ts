@@ -100,12 +100,13 @@ async function runOnce(
 }
 
 function noFindings(): Findings {
-  return { done: new Map(), longest: new Map(), broken: [] }
+  return { done: new Map(), longest: new Map(), most: new Map(), broken: [] }
 }
 
-function merge(into: Findings, { done, longest, broken }: Findings): void {
+function merge(into: Findings, { done, longest, most, broken }: Findings): void {
   for (const [what, count] of done) into.done.set(what, (into.done.get(what) ?? 0) + count)
   for (const [what, seconds] of longest) into.longest.set(what, Math.max(into.longest.get(what) ?? 0, seconds))
+  for (const [what, value] of most) into.most.set(what, Math.max(into.most.get(what) ?? 0, value))
   into.broken.push(...broken)
 }
 

@@ -4,6 +4,7 @@ import { clock } from './scenes/clock.ts'
 import { creates } from './scenes/creates.ts'
 import { postgresRestarted, sqliteFull, sqliteShared } from './scenes/database.ts'
 import { kills } from './scenes/kills.ts'
+import { neighbours } from './scenes/neighbours.ts'
 import { offline } from './scenes/offline.ts'
 import { repeats } from './scenes/repeats.ts'
 import { scans } from './scenes/scans.ts'
@@ -14,5 +15,5 @@ import { updates } from './scenes/updates.ts'
 /** One or more for each promise, in their order. */
 export const scenes: Scene[] = [
   ...[kills, repeats, stale, sigterm, broadcast, creates, scans, updates, offline],
-  ...[postgresRestarted, sqliteFull, sqliteShared, clock],
+  ...[postgresRestarted, sqliteFull, sqliteShared, clock, neighbours],
 ]

@@ -1,0 +1,252 @@
+/**
+ * A hostile tenant, and strangers without a token, in a process of their own: the table of attacks is `attacks`. Told whom
+ * to attack as JSON in its only argument; goes on until its input ends, then says as JSON how often it did what, and what
+ * it was answered.
+ */
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import sharp from 'sharp'
+import { Agent, request } from 'undici'
+import type { DefinitionInput } from '../../src/core/contract/definition.ts'
+
+export interface Victim {
+  url: string
+  /** Of the hostile tenant itself. */
+  token: string
+}
+
+/** By attack: requests sent, and answers by status. */
+export type Damage = Record<string, { sent: number; answers: Record<string, number> }>
+
+/** Connections that each of the attacks on sockets holds. */
+const SOCKETS = 20
+
+/** Webhook endpoints that take a request and never answer; as many as a workspace has room for. */
+const HANGING_ENDPOINTS = 50
+
+const { url, token } = JSON.parse(process.argv[2]!) as Victim
+const { hostname, port } = new URL(url)
+const dispatcher = new Agent({ connections: 256, headersTimeout: 60_000 })
+const damage: Damage = {}
+let isOver = false
+
+/** Runs until it is over, some at once, each a request after the other. */
+function again(name: string, workers: number, attack: (send: Send) => Promise<void>): Promise<unknown> {
+  const noted = { sent: 0, answers: {} as Record<string, number> }
+  damage[name] = noted
+  const note = (answer: string) => {
+    noted.answers[answer] = (noted.answers[answer] ?? 0) + 1
+  }
+  const send: Send = async (method, path, body, headers = {}) => {
+    noted.sent += 1
+    try {
+      const response = await request(`${url}${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${token}`,
+          ...(typeof body === 'string' && { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        body: body ?? null,
+        dispatcher,
+      })
+      const text = await response.body.text()
+      note(String(response.statusCode))
+      // Whoever is told to wait tries again a little later, or the attack would be one on this process.
+      if (response.statusCode === 429) await sleep(50)
+      return response.statusCode < 300 && text.startsWith('{') ? JSON.parse(text) : undefined
+    } catch (error) {
+      note((error as { code?: string }).code ?? 'lost')
+      await sleep(50)
+      return undefined
+    }
+  }
+  return Promise.all(
+    Array.from({ length: workers }, async () => {
+      while (!isOver) await attack(send)
+    }),
+  )
+}
+
+type Send = (
+  method: 'GET' | 'POST' | 'DELETE',
+  path: string,
+  body?: string | Uint8Array,
+  headers?: Record<string, string>,
+) => Promise<{ id: string; items?: { id: string }[]; hostedLinks?: { apple: string } } | undefined>
+
+function definition(message: string, variable: object = {}): DefinitionInput {
+  return {
+    variables: [{ name: 'a', label: 'A', ...variable }],
+    design: {
+      organizationName: 'Hostile',
+      description: 'Hostile',
+      fields: { back: [{ key: 'a', label: 'A', value: message }] },
+      barcode: { format: 'qr', message: '{{pass.scanCode}}' },
+    },
+  } as unknown as DefinitionInput
+}
+
+async function publish(send: Send, content: DefinitionInput): Promise<string> {
+  for (;;) {
+    const body = JSON.stringify({ name: 'Hostile', passType: 'generic' })
+    const template = await send('POST', '/v1/templates', body)
+    const version =
+      template && (await send('POST', `/v1/templates/${template.id}/versions`, JSON.stringify({ definition: content })))
+    const published = version && (await send('POST', `/v1/template-versions/${version.id}/publish`))
+    if (published || isOver) return template?.id ?? ''
+  }
+}
+
+/** An endpoint of the tenant that hangs. */
+async function hangingEndpoint(): Promise<string> {
+  const server = createServer(() => undefined)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/hang`
+}
+
+async function jpegWithManyScans(): Promise<Uint8Array> {
+  const jpeg = await sharp({ create: { width: 1_000, height: 1_000, channels: 3, background: '#123456' } })
+    .jpeg({ progressive: true })
+    .toBuffer()
+  // The last scan once more, thousands of times.
+  const start = jpeg.lastIndexOf(Buffer.from([0xff, 0xda]))
+  const scan = jpeg.subarray(start, jpeg.length - 2)
+  return Buffer.concat([jpeg.subarray(0, -2), ...Array(4_000).fill(scan), Buffer.from([0xff, 0xd9])])
+}
+
+const key = () => randomUUID()
+const item = (templateId: string, variables: object = {}) => ({
+  externalPassId: key(),
+  label: 'Hostile',
+  templateId,
+  variables,
+})
+
+/** Each named for what it tries to use up. */
+const attacks: Record<string, () => Promise<unknown>> = {
+  async renders() {
+    const large = definition('{{a}}'.repeat(400))
+    return again('renders', 2, async (send) => {
+      const body = JSON.stringify({ name: 'Hostile', passType: 'generic' })
+      const template = await send('POST', '/v1/templates', body)
+      if (!template) return
+      const draft = JSON.stringify({ definition: large })
+      const version = await send('POST', `/v1/templates/${template.id}/versions`, draft)
+      if (version) await send('POST', `/v1/template-versions/${version.id}/publish`)
+      const pass = await send('POST', '/v1/passes', JSON.stringify(item(template.id, { a: 'x'.repeat(60_000) })))
+      if (pass?.hostedLinks) await send('GET', new URL(pass.hostedLinks.apple).pathname)
+      await send('DELETE', `/v1/templates/${template.id}`)
+    })
+  },
+  async patterns() {
+    let templateId: string | undefined
+    return again('patterns', 2, async (send) => {
+      templateId ??= await publish(send, definition('{{a}}', { format: 'url' }))
+      const value = `http://${'a'.repeat(3_000)}\u00a0`
+      await send(
+        'POST',
+        '/v1/passes/batch',
+        JSON.stringify({ passes: [...Array(100)].map(() => item(templateId!, { a: value })) }),
+      )
+    })
+  },
+  async images() {
+    const jpeg = await jpegWithManyScans()
+    return again('images', 4, async (send) => {
+      await send('POST', '/v1/images', jpeg, { 'content-type': 'image/jpeg' })
+    })
+  },
+  async lists() {
+    const letters = [...'abcdefghijklmnopqrstuvwxyz']
+    let n = 0
+    return again('lists', 8, async (send) => {
+      n += 1
+      const search = letters.slice(n % 20, (n % 20) + 5).map((letter) => `search=${letter}${letter}`)
+      const labels = letters.slice(0, 20).map((letter) => `label=${letter}`)
+      await send(
+        'GET',
+        `/v1/passes?${[...search, ...labels].join('&')}&labelMatch=prefix&sortBy=templateName&offset=9000`,
+      )
+    })
+  },
+  async endpoints() {
+    const endpoint = await hangingEndpoint()
+    let made = 0
+    let templateId: string | undefined
+    return again('endpoints', 2, async (send) => {
+      if (made < HANGING_ENDPOINTS) {
+        made += 1
+        const events = ['pass.issued', 'pass.voided']
+        await send('POST', '/v1/webhooks', JSON.stringify({ url: `${endpoint}/${made}`, events }))
+        return
+      }
+      templateId ??= await publish(send, definition('{{a}}'))
+      const pass = await send('POST', '/v1/passes', JSON.stringify(item(templateId)))
+      if (pass) await send('POST', `/v1/passes/${pass.id}/void`)
+    })
+  },
+  async queue() {
+    let templateId: string | undefined
+    return again('queue', 4, async (send) => {
+      templateId ??= await publish(send, definition('{{a}}'))
+      const passes = [...Array(100)].map(() => item(templateId!, { a: 'x' }))
+      await send('POST', '/v1/passes/batch', JSON.stringify({ passes }))
+    })
+  },
+  async placeholders() {
+    const body = JSON.stringify({ definition: definition('{{u}}'.repeat(150_000)) })
+    let templateId: string | undefined
+    return again('placeholders', 2, async (send) => {
+      templateId ??= (await send('POST', '/v1/templates', JSON.stringify({ name: 'Hostile', passType: 'generic' })))?.id
+      const version = templateId && (await send('POST', `/v1/templates/${templateId}/versions`, body))
+      if (!version) return
+      await send('POST', `/v1/template-versions/${version.id}/publish`)
+      await send('DELETE', `/v1/template-versions/${version.id}`)
+    })
+  },
+  async cursors() {
+    return again('cursors', 1, async (send) => {
+      const cursor = Buffer.from(JSON.stringify({ n: Math.random(), x: 'x'.repeat(100) })).toString('base64url')
+      await send('GET', `/v1/passes?cursor=${cursor}`)
+    })
+  },
+  pipelines: () => onSockets('pipelines', 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(600), true),
+  unread: () => onSockets('unread', 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(600), false),
+  bodies: () => onSockets('bodies', 'POST /v1/scans HTTP/1.1\r\nHost: x\r\nContent-Length: 900000\r\n\r\n{', true),
+}
+
+/** Sockets that send a text, and read what comes or do not; each is opened again when it is closed. */
+async function onSockets(name: string, text: string, reads: boolean): Promise<void> {
+  const noted = { sent: 0, answers: {} as Record<string, number> }
+  damage[name] = noted
+  await Promise.all(
+    Array.from({ length: SOCKETS }, async () => {
+      while (!isOver) {
+        const socket: Socket = connect(Number(port), hostname)
+        sockets.add(socket)
+        noted.sent += 1
+        socket.on('error', () => undefined)
+        socket.write(text)
+        if (reads) socket.resume()
+        await once(socket, 'close').catch(() => undefined)
+        sockets.delete(socket)
+        noted.answers.closed = (noted.answers.closed ?? 0) + 1
+        await sleep(20)
+      }
+    }),
+  )
+}
+
+const sockets = new Set<Socket>()
+process.stdin.resume().on('end', () => {
+  isOver = true
+  for (const socket of sockets) socket.destroy()
+})
+await Promise.all(Object.values(attacks).map((attack) => attack()))
+process.stdout.write(JSON.stringify(damage))
+process.exit(0)

@@ -1,0 +1,180 @@
+import { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { execa } from 'execa'
+import { publishTemplate } from '../../e2e/passes.ts'
+import { createWorkspace, type TestServer } from '../../e2e/server.ts'
+import type { Arena, Scene } from '../arena.ts'
+import type { Damage, Victim } from '../hostile.ts'
+import { startTallyReceiver, type TallyReceiver } from '../receiver.ts'
+
+export const neighbours: Scene = {
+  name: 'neighbours',
+  promise: 21,
+  promised:
+    'Beside a hostile workspace another one works on: its p99 at most 3 times what it is in quiet, no 503, memory below 600 MB',
+  run: workBesideAttack,
+}
+
+const MAX_RATIO = 3
+const MAX_BYTES = 600 * 1024 * 1024
+
+/** Rounds of the working tenant begin so far apart, however long each takes. */
+const ROUND_MS = 200
+
+/** Everything of hostile.ts at once, against a server with the limits that it comes with. */
+async function workBesideAttack(arena: Arena): Promise<void> {
+  const receiver = await startTallyReceiver(arena)
+  const server = await arena.start({
+    database: await arena.emptyDatabase(),
+    env: { PASSES_RATE_LIMIT: '100', PASSES_LOG_LEVEL: 'error' },
+  })
+  const hostile = await createWorkspace(server.database)
+  const templateId = await publishTemplate(server.client)
+  await server.client.webhooks.create({ body: { url: receiver.url, events: ['pass.issued', 'pass.voided'] } })
+  const work = { server, templateId, receiver }
+  await measure(work, 3)
+  const quiet = await measure(work, arena.size(15, 60))
+  const memory = watchMemory(server)
+  const attack = startAttack({ url: server.url, token: hostile })
+  arena.cleanUp(() => void attack.stop())
+  // What the attack needs to have begun with everything.
+  await sleep(3_000)
+  const busy = await measure(work, arena.size(30, 180))
+  const damage = await attack.stop()
+  const most = memory.stop()
+  report(arena, { quiet, busy, damage, most })
+}
+
+interface Work {
+  server: TestServer
+  templateId: string
+  receiver: TallyReceiver
+}
+
+interface Measured {
+  /** Of each create, read, scan and void. */
+  requestsMs: number[]
+  /** From the answer of a void until its event is at the receiver. */
+  deliveriesMs: number[]
+  failures: string[]
+}
+
+/** A tenant at work: creates a pass, reads it, scans it, voids it, and waits for the event. */
+async function measure({ server, templateId, receiver }: Work, seconds: number): Promise<Measured> {
+  const measured: Measured = { requestsMs: [], deliveriesMs: [], failures: [] }
+  const end = performance.now() + seconds * 1000
+  const rounds: Promise<void>[] = []
+  for (let n = 0; performance.now() < end; n += 1) {
+    const next = sleep(ROUND_MS)
+    rounds.push(round(`${process.hrtime.bigint()}-${n}`))
+    await next
+  }
+  await Promise.all(rounds)
+  return measured
+
+  async function timed<T>(work: Promise<T>): Promise<T> {
+    const began = performance.now()
+    try {
+      return await work
+    } finally {
+      measured.requestsMs.push(performance.now() - began)
+    }
+  }
+
+  async function round(externalPassId: string): Promise<void> {
+    const { client } = server
+    try {
+      const body = { externalPassId, label: 'Ada', templateId }
+      const { id } = await timed(client.passes.create({ body }))
+      await timed(client.passes.get({ params: { id } }))
+      await timed(client.scans.create({ body: { passId: id } }))
+      await timed(client.passes.void({ params: { id }, body: {} }))
+      const began = performance.now()
+      while (!hasEvent(receiver, id)) {
+        if (performance.now() - began > 60_000) throw new Error(`the event of ${id} did not come within 60 s`)
+        await sleep(5)
+      }
+      measured.deliveriesMs.push(performance.now() - began)
+    } catch (error) {
+      measured.failures.push(String(error))
+    }
+  }
+}
+
+function hasEvent({ deliveries }: TallyReceiver, passId: string): boolean {
+  for (const { subject, type } of deliveries.values()) if (subject === passId && type === 'pass.voided') return true
+  return false
+}
+
+/** In a process of its own that gives way to the server: it stands for other machines. */
+function startAttack(victim: Victim) {
+  const script = new URL('../hostile.ts', import.meta.url).pathname
+  const child = execa('nice', ['-n', '15', 'node', '--import', 'tsx', script, JSON.stringify(victim)], {
+    stdin: 'pipe',
+    reject: false,
+  })
+  return {
+    async stop(): Promise<Damage> {
+      child.stdin.end()
+      const { stdout, stderr } = await child
+      if (stdout === '') throw new Error(`the attack ended: ${stderr}`)
+      return JSON.parse(stdout)
+    },
+  }
+}
+
+/** The most that the server and the processes that it started held at once. */
+function watchMemory({ pid }: TestServer) {
+  let most = 0
+  const timer = setInterval(() => {
+    most = Math.max(most, bytesOf(pid))
+  }, 250)
+  return {
+    stop(): number {
+      clearInterval(timer)
+      return most
+    },
+  }
+}
+
+function bytesOf(pid: number): number {
+  const read = (path: string) => readFileSync(`/proc/${pid}/${path}`, 'utf8')
+  const kilobytes = Number(/^VmRSS:\s+(\d+)/m.exec(read('status'))?.[1] ?? 0)
+  const children = read(`task/${pid}/children`).trim().split(' ').filter(Boolean)
+  return children.reduce((sum, child) => sum + bytesOf(Number(child)), kilobytes * 1024)
+}
+
+interface Outcome {
+  quiet: Measured
+  busy: Measured
+  damage: Damage
+  most: number
+}
+
+function report(arena: Arena, { quiet, busy, damage, most }: Outcome): void {
+  const figures = [
+    { what: 'a request', before: p99(quiet.requestsMs), during: p99(busy.requestsMs) },
+    { what: 'an event until it came', before: p99(quiet.deliveriesMs), during: p99(busy.deliveriesMs) },
+  ]
+  for (const { what, before, during } of figures) {
+    arena.took(`p99 of ${what} in quiet`, before / 1000)
+    arena.took(`p99 of ${what} beside the attack`, during / 1000)
+    const ratio = during / before
+    const times = `${ratio.toFixed(1)} times its ${before.toFixed(0)} ms in quiet`
+    arena.check(ratio <= MAX_RATIO, `p99 of ${what} was ${during.toFixed(0)} ms, ${times}`)
+  }
+  for (const failure of [...quiet.failures, ...busy.failures]) arena.check(false, failure)
+  arena.check(most < MAX_BYTES, `the server held ${Math.round(most / 2 ** 20)} MiB`)
+  arena.reached('MiB of memory', Math.round(most / 2 ** 20))
+  arena.did('requests of the working tenant', busy.requestsMs.length)
+  for (const [name, { sent, answers }] of Object.entries(damage)) {
+    arena.check(sent > 0, `the attack "${name}" sent nothing`)
+    const told = Object.entries(answers).map(([answer, count]) => `${answer}: ${count}`)
+    arena.did(`${name} (${told.join(', ')})`, sent)
+  }
+}
+
+function p99(values: number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * 0.99) - 1)] ?? Number.POSITIVE_INFINITY
+}
