@@ -17,6 +17,10 @@ export interface ConnectionsOptions {
 /** Requests that may wait behind the one that is answered. Honest clients that pipeline at all send a handful. */
 const MAX_WAITING = 16
 
+/** Connections of one address that are closed for pipelining, in so long; then its new ones are closed as they come. */
+const MAX_OFFENCES = 5
+const OFFENCES_MS = 10_000
+
 /** How long clients may take. */
 const PATIENCE = {
   headersMs: 10_000,
@@ -44,6 +48,8 @@ export function createConnections({ maxConnections, isDirect, onRefused, ...opti
   const lines = new WeakMap<Socket, [IncomingMessage, ServerResponse][]>()
   const receiving = new Map<IncomingMessage, Receiving>()
   const byAddress = new Map<string, number>()
+  /** By address, in the present stretch of time: what was parsed of such a connection has cost its milliseconds already. */
+  const offences = new Map<string, number>()
 
   /** Once: Node goes on with what it has parsed of a connection that is closed. */
   function refuse(socket: Socket, reason: string): void {
@@ -79,7 +85,12 @@ export function createConnections({ maxConnections, isDirect, onRefused, ...opti
         lines.set(socket, [])
         return start(request, response)
       }
-      if (line.length === MAX_WAITING) return refuse(socket, 'too many requests at once on one connection')
+      if (line.length === MAX_WAITING) {
+        if (socket.destroyed) return
+        const key = addressKey(socket.remoteAddress ?? 'unknown')
+        offences.set(key, (offences.get(key) ?? 0) + 1)
+        return refuse(socket, 'too many requests at once on one connection')
+      }
       line.push([request, response])
       // Node reads on after each request of what it has parsed: afterwards is the time to stop.
       if (line.length === 1) process.nextTick(() => lines.get(socket)?.length && socket.pause())
@@ -105,6 +116,8 @@ export function createConnections({ maxConnections, isDirect, onRefused, ...opti
   /** Half of all for one address: another client always finds room. */
   function countByAddress(socket: Socket): void {
     const key = addressKey(socket.remoteAddress ?? 'unknown')
+    if ((offences.get(key) ?? 0) >= MAX_OFFENCES)
+      return refuse(socket, 'address of connections that were closed just now')
     const count = (byAddress.get(key) ?? 0) + 1
     byAddress.set(key, count)
     socket.once('close', () => {
@@ -132,7 +145,11 @@ export function createConnections({ maxConnections, isDirect, onRefused, ...opti
         socket.destroy()
       })
       const checking = setInterval(checkBodies, CHECK_EVERY_MS).unref()
-      server.once('close', () => clearInterval(checking))
+      const forgetting = setInterval(() => offences.clear(), OFFENCES_MS).unref()
+      server.once('close', () => {
+        clearInterval(checking)
+        clearInterval(forgetting)
+      })
       // Node looks each 30 s for what takes too long. How often is an option of createServer that listhen does not pass
       // on, and that is read when a server begins to listen.
       Object.assign(server, { connectionsCheckingInterval: CHECK_EVERY_MS })

@@ -151,12 +151,14 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
   ])
   const reader = connect(SQLITE_READERS, ['PRAGMA query_only = ON'])
   const entry = connect(1, ['PRAGMA query_only = ON'])
-  const shared = shareOut(reader, sqliteClient({ statementLimitMs, damage }), SQLITE_READERS)
+  const sharedReaders = shareOut(reader, sqliteClient({ statementLimitMs, damage }), SQLITE_READERS)
+  // One writer for all: workspaces take turns at it.
+  const sharedWriter = shareOut(writer, sqliteClient({ damage }), 1)
   return {
     dialect: 'sqlite',
     ...{ reader, writer, entry },
     findDamage: () => damage.error,
-    forRequests: (party) => ({ reader: shared(party), writer }),
+    forRequests: (party) => ({ reader: sharedReaders(party), writer: sharedWriter(party) }),
     close: async () => {
       await Promise.all([reader, entry].map((db) => db.destroy()))
       await writer.destroy()

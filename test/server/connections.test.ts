@@ -38,6 +38,20 @@ async function received(socket: Socket): Promise<string> {
   return text
 }
 
+test('an address whose connections are closed for pipelining again and again is let in no more for a while', async () => {
+  const { open, refused } = await start((_, response) => response.end())
+  for (let n = 0; n < 5; n += 1) {
+    const socket = await open()
+    socket.write(get('/').repeat(600))
+    await once(socket.resume(), 'close')
+  }
+  expect(refused).toEqual(Array(5).fill('too many requests at once on one connection'))
+  const next = await open()
+  next.write(get('/'))
+  expect(await received(next).catch(() => '')).toBe('')
+  expect(refused.slice(5)).toEqual(['address of connections that were closed just now'])
+})
+
 test('of the requests of one connection one is in work at a time, and all are answered in their order', async () => {
   let [inWork, most] = [0, 0]
   const { open, refused } = await start(async ({ url }, response) => {

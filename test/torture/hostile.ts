@@ -24,6 +24,9 @@ export type Damage = Record<string, { sent: number; answers: Record<string, numb
 /** Connections that each of the attacks on sockets holds. */
 const SOCKETS = 20
 
+/** Strangers come from another address than the tenants, as they would. */
+const STRANGE_ADDRESS = '127.0.0.2'
+
 /** Webhook endpoints that take a request and never answer; as many as a workspace has room for. */
 const HANGING_ENDPOINTS = 50
 
@@ -227,7 +230,7 @@ async function onSockets(name: string, text: string, reads: boolean): Promise<vo
   await Promise.all(
     Array.from({ length: SOCKETS }, async () => {
       while (!isOver) {
-        const socket: Socket = connect(Number(port), hostname)
+        const socket: Socket = connect({ port: Number(port), host: hostname, localAddress: STRANGE_ADDRESS })
         sockets.add(socket)
         noted.sent += 1
         socket.on('error', () => undefined)
