@@ -116,8 +116,10 @@ export function createConnections({ maxConnections, isDirect, onRefused, ...opti
   /** Half of all for one address: another client always finds room. */
   function countByAddress(socket: Socket): void {
     const key = addressKey(socket.remoteAddress ?? 'unknown')
-    if ((offences.get(key) ?? 0) >= MAX_OFFENCES)
-      return refuse(socket, 'address of connections that were closed just now')
+    if ((offences.get(key) ?? 0) >= MAX_OFFENCES) {
+      refuse(socket, 'address of connections that were closed just now')
+      return
+    }
     const count = (byAddress.get(key) ?? 0) + 1
     byAddress.set(key, count)
     socket.once('close', () => {

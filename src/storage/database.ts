@@ -152,11 +152,12 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
   const reader = connect(SQLITE_READERS, ['PRAGMA query_only = ON'])
   const entry = connect(1, ['PRAGMA query_only = ON'])
   const sharedReaders = shareOut(reader, sqliteClient({ statementLimitMs, damage }), SQLITE_READERS)
-  // One writer for all: workspaces take turns at it.
-  const sharedWriter = shareOut(writer, sqliteClient({ damage }), 1)
+  // One writer for all: requests and background work take turns at it, and of the requests workspaces do.
+  const turns = shareOut(writer, sqliteClient({ damage }), 1, { patienceMs: undefined })
+  const sharedWriter = shareOut(turns('requests'), sqliteClient({ damage }), 1)
   return {
     dialect: 'sqlite',
-    ...{ reader, writer, entry },
+    ...{ reader, writer: turns('background'), entry },
     findDamage: () => damage.error,
     forRequests: (party) => ({ reader: sharedReaders(party), writer: sharedWriter(party) }),
     close: async () => {
@@ -169,13 +170,21 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
 /** Parties that are remembered: making the connections of one anew costs a fraction of a millisecond. */
 const MAX_PARTIES = 1_000
 
-/** Gives parties their share of the connections of a pool: half of it each, as many as want. */
-function shareOut(db: Knex, client: typeof Knex.Client, places: number): (party: string) => Knex {
-  const gate = new FairGate({ places, share: Math.ceil(places / 2), patienceMs: BUSY_TIMEOUT_MS })
+/**
+ * Gives parties their share of the connections of a pool: half of it each, as many as want.
+ * @param options.patienceMs how long one waits for its turn before it is refused; for ever where it is undefined
+ */
+function shareOut(
+  db: Knex,
+  client: typeof Knex.Client,
+  places: number,
+  { patienceMs }: { patienceMs: number | undefined } = { patienceMs: BUSY_TIMEOUT_MS },
+): (party: string) => Knex {
+  const gate = new FairGate({ places, share: Math.ceil(places / 2) })
   const made = new Map<string, Knex>()
   const poolOf = (party: string) => ({
     acquire: () => ({
-      promise: gate.enter(party).then(() =>
+      promise: gate.enter(party, patienceMs).then(() =>
         db.client.acquireConnection().catch((error: unknown) => {
           gate.leave(party)
           throw error

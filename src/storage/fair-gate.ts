@@ -5,8 +5,6 @@ export interface FairGateOptions {
   places: number
   /** How many of one party may. */
   share: number
-  /** How long one waits for a place before it is refused. */
-  patienceMs: number
 }
 
 interface Waiting {
@@ -28,8 +26,12 @@ export class FairGate {
     this.options = options
   }
 
-  /** Whoever enters must leave. @throws Problem SERVICE_UNAVAILABLE after too long a wait */
-  enter(party: string): Promise<void> {
+  /**
+   * Whoever enters must leave.
+   * @param patienceMs how long it waits before it is refused; for ever by default
+   * @throws Problem SERVICE_UNAVAILABLE after too long a wait
+   */
+  enter(party: string, patienceMs?: number): Promise<void> {
     if (this.mayEnter(party)) {
       this.take(party)
       return Promise.resolve()
@@ -44,10 +46,11 @@ export class FairGate {
           resolve()
         },
       }
-      const timer = setTimeout(() => {
+      const refuse = () => {
         this.forget(party, turn)
         reject(tooMany())
-      }, this.options.patienceMs)
+      }
+      const timer = patienceMs === undefined ? undefined : setTimeout(refuse, patienceMs)
       queue.add(turn)
     })
   }
