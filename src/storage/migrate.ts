@@ -17,12 +17,12 @@ import * as detaching from './migrations/0014-detaching.ts'
 import * as holders from './migrations/0015-holders.ts'
 import * as deliveryKeys from './migrations/0016-delivery-keys.ts'
 import * as turns from './migrations/0017-turns.ts'
-import * as limits from './migrations/0020-limits.ts'
-import * as endings from './migrations/0021-endings.ts'
-import * as textKeys from './migrations/0022-text-keys.ts'
-import * as imageFiles from './migrations/0024-image-files.ts'
-import * as scanDates from './migrations/0025-scan-dates.ts'
-import * as eventFanOut from './migrations/0028-event-fan-out.ts'
+import * as limits from './migrations/0018-limits.ts'
+import * as endings from './migrations/0019-endings.ts'
+import * as textKeys from './migrations/0020-text-keys.ts'
+import * as imageFiles from './migrations/0021-image-files.ts'
+import * as scanDates from './migrations/0022-scan-dates.ts'
+import * as eventFanOut from './migrations/0023-event-fan-out.ts'
 
 interface Migration {
   up(db: Knex): Promise<void>
@@ -46,12 +46,12 @@ const migrations: Record<string, Migration> = {
   '0015-holders': holders,
   '0016-delivery-keys': deliveryKeys,
   '0017-turns': turns,
-  '0020-limits': limits,
-  '0021-endings': endings,
-  '0022-text-keys': textKeys,
-  '0024-image-files': imageFiles,
-  '0025-scan-dates': scanDates,
-  '0028-event-fan-out': eventFanOut,
+  '0018-limits': limits,
+  '0019-endings': endings,
+  '0020-text-keys': textKeys,
+  '0021-image-files': imageFiles,
+  '0022-scan-dates': scanDates,
+  '0023-event-fan-out': eventFanOut,
 }
 
 /** Any number that no other program uses for an advisory lock on the same database. */

@@ -21,7 +21,7 @@ export interface UsageOverview {
   near: number
 }
 
-/** How much each workspace has; what may be much is counted by triggers (decisions/0022), the rest along indexes. */
+/** How much each workspace has; what may be much is counted by triggers (decisions/0026), the rest along indexes. */
 export class Usage {
   private readonly db: Knex
 

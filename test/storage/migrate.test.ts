@@ -92,7 +92,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const known = { passes: ['2026-06-30', '2026-07-01', null, '2026-07-01'], scans: [null, '2026-05-01'] }
     expect(await dates()).toEqual(known)
     await undoScanDates(writer)
-    expect(await migrate(database)).toEqual(['0025-scan-dates'])
+    expect(await migrate(database)).toEqual(['0022-scan-dates'])
     expect(await dates()).toEqual(known)
     await expect(writer('scans').update({ device_time: 1 })).rejects.toThrow('append-only')
   })
@@ -118,7 +118,7 @@ async function undoScanDates(db: Knex): Promise<void> {
   ] as const) {
     await db.raw(`alter table ${table} drop column ${column}`)
   }
-  await db('migrations').where({ name: '0025-scan-dates' }).delete()
+  await db('migrations').where({ name: '0022-scan-dates' }).delete()
 }
 
 async function existing({ writer }: Database): Promise<string[]> {

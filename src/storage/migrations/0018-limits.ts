@@ -10,7 +10,7 @@ const counted = [
 
 /**
  * Limits of each workspace, and how much of them it uses. Triggers count, as they would keep an index, so that nothing is
- * written past the counters. On PostgreSQL each connection counts in a row of its own (decisions/0022).
+ * written past the counters. On PostgreSQL each connection counts in a row of its own (decisions/0026).
  */
 export async function up(db: Knex): Promise<void> {
   // Null: the default, which may change from one release to the next.
