@@ -206,9 +206,9 @@ async function tablesWith({ dialect, writer }: Database, text: string): Promise<
 }
 
 /** Files of the database that hold the text. */
-function filesWith({ dialect, writer }: Database, text: string): string[] {
+function filesWith({ dialect, reader }: Database, text: string): string[] {
   if (dialect !== 'sqlite') return []
-  const { filename } = writer.client.config.connection
+  const { filename } = reader.client.config.connection
   const names = readdirSync(dirname(filename)).filter((name) => name.startsWith('passes.db'))
   return names.filter((name) =>
     readFileSync(`${dirname(filename)}/${name}`, 'latin1')

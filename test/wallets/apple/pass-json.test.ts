@@ -91,7 +91,7 @@ const hostile = {
   'number beyond doubles': '90071992547409931e999',
   emoji: '👩‍👩‍👧‍👦 🇩🇪',
   'right to left': '\u202eשלום عالم',
-  'ten thousand characters': 'ä'.repeat(10_000),
+  'as much as a field holds': 'ä'.repeat(4_000),
   braces: '{{v}} {{pass.id}} {{',
   quotes: `"'\\"},"voided":true,"x":{"`,
   'lone surrogates': 'a\ud800b\udc00',
