@@ -173,12 +173,14 @@ export class Api {
     const claim = { limit: 100, leaseSeconds: 10 }
     const { store } = this.services
     for (;;) {
-      const jobs: Job[] = []
-      for (const queue of queues) jobs.push(...(await store.transaction((tx) => tx.jobs.claim(queue, this.now, claim))))
-      if (jobs.length === 0) return
-      for (const kind of new Set(jobs.map((job) => job.kind))) {
-        const ofKind = jobs.filter((job) => job.kind === kind)
-        await jobHandlers[kind](ofKind, this.services)
+      const claims: Job[][] = []
+      for (const queue of queues) claims.push(await store.transaction((tx) => tx.jobs.claim(queue, this.now, claim)))
+      if (claims.every((jobs) => jobs.length === 0)) return
+      for (const jobs of claims) {
+        for (const kind of new Set(jobs.map((job) => job.kind))) {
+          const ofKind = jobs.filter((job) => job.kind === kind)
+          await jobHandlers[kind](ofKind, this.services)
+        }
       }
     }
   }
