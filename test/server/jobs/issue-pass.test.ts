@@ -112,7 +112,7 @@ describe.each(dialects)('on %s', (dialect) => {
     services.advance(11)
     await scheduler.tick()
     await scheduler.stop()
-    expect(await statusOf(services, id)).toBe('QUEUED')
+    // The first one may take it, too: what hangs leaves its other queues free.
     services.work({ handlers })
     await eventually(async () => expect(await statusOf(services, id)).toBe('ISSUED'))
 
