@@ -17,10 +17,10 @@ import * as detaching from './migrations/0014-detaching.ts'
 import * as holders from './migrations/0015-holders.ts'
 import * as deliveryKeys from './migrations/0016-delivery-keys.ts'
 import * as turns from './migrations/0017-turns.ts'
-import * as limits from './migrations/0018-limits.ts'
-import * as endings from './migrations/0019-endings.ts'
-import * as textKeys from './migrations/0020-text-keys.ts'
-import * as imageFiles from './migrations/0021-image-files.ts'
+import * as imageFiles from './migrations/0018-image-files.ts'
+import * as limits from './migrations/0019-limits.ts'
+import * as endings from './migrations/0020-endings.ts'
+import * as textKeys from './migrations/0021-text-keys.ts'
 import * as scanDates from './migrations/0022-scan-dates.ts'
 import * as eventFanOut from './migrations/0023-event-fan-out.ts'
 
@@ -46,10 +46,10 @@ const migrations: Record<string, Migration> = {
   '0015-holders': holders,
   '0016-delivery-keys': deliveryKeys,
   '0017-turns': turns,
-  '0018-limits': limits,
-  '0019-endings': endings,
-  '0020-text-keys': textKeys,
-  '0021-image-files': imageFiles,
+  '0018-image-files': imageFiles,
+  '0019-limits': limits,
+  '0020-endings': endings,
+  '0021-text-keys': textKeys,
   '0022-scan-dates': scanDates,
   '0023-event-fan-out': eventFanOut,
 }

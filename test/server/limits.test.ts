@@ -43,7 +43,10 @@ describe.each(dialects)('on %s', (dialect) => {
     await workspace.ok(contract.notifications.create, { params: { id }, body: { body: 'Doors', sendAt: later() } })
 
     const definitionBytes = Buffer.byteLength(JSON.stringify(drafts[0]!.definition))
-    const storedBytes = 3 * definitionBytes + image.bytes + Buffer.byteLength('{"seat":"Ü1"}')
+    const files: { data: Uint8Array }[] = await api.database.reader('image_files').where({ image_id: image.id })
+    expect(files.length).toBeGreaterThan(0)
+    const imageBytes = files.reduce((sum, { data }) => sum + data.length, image.bytes)
+    const storedBytes = 3 * definitionBytes + imageBytes + Buffer.byteLength('{"seat":"Ü1"}')
     const some = { webhooks: 1, passes: 1, storedBytes, draftsPerTemplate: 2, scheduledSends: 1, requestsInFlight: 1 }
     // The notification waits for its time, and Google's class for a run.
     expect(await usageOf(workspace)).toEqual({ ...some, waitingJobs: 1 })

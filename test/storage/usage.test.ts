@@ -16,7 +16,7 @@ import {
 } from './fixtures.ts'
 
 const folder = new URL('../../src/storage/migrations/', import.meta.url)
-const introduced = '0018-limits.ts'
+const introduced = '0019-limits.ts'
 
 describe.each(dialects)('on %s', (dialect) => {
   const cleanUp = cleanUpAfterAll()

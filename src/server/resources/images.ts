@@ -2,6 +2,7 @@ import type { images as contract } from '../../core/contract/images.ts'
 import { Problem } from '../../core/errors.ts'
 import { contentId } from '../../core/ids.ts'
 import { ImageFault } from '../../core/rules/image.ts'
+import type { StoredImageFile } from '../../storage/images.ts'
 import { audit } from '../audit.ts'
 import { requireBytes } from '../limits.ts'
 import type { Handlers } from '../mount.ts'
@@ -19,7 +20,7 @@ export const images: Handlers<typeof contract> = {
     const image = { id, bytes: body.length, ...facts }
     const isNew = await store.transaction(async (tx) => {
       const known = await tx.images.listKnown(workspaceId, [image.id])
-      if (!known.has(image.id)) await requireBytes(tx, context, image.bytes)
+      if (!known.has(image.id)) await requireBytes(tx, context, storedBytes(image.bytes, files))
       const inserted = await tx.images.insert(workspaceId, { ...image, data: body }, now)
       if (!inserted) return false
       await tx.images.insertFiles(workspaceId, id, files)
@@ -28,6 +29,11 @@ export const images: Handlers<typeof contract> = {
     })
     return { status: isNew ? 201 : 200, body: image }
   },
+}
+
+/** What an upload fills: itself, and the files that are made of it. */
+function storedBytes(bytes: number, files: StoredImageFile[]): number {
+  return files.reduce((sum, { data }) => sum + data.length, bytes)
 }
 
 function refusal(fault: ImageFault): Problem {

@@ -6,6 +6,7 @@ const counted = [
   { table: 'passes', column: 'variables', isPass: true, size: (row: string) => `octet_length(${row}.variables)` },
   { table: 'template_versions', column: 'definition', size: (row: string) => `octet_length(${row}.definition)` },
   { table: 'images', column: 'bytes', size: (row: string) => `${row}.bytes` },
+  { table: 'image_files', column: 'data', size: (row: string) => `octet_length(${row}.data)` },
 ]
 
 /**
