@@ -180,7 +180,7 @@ test('a run outlasts a server that is killed and started again', async () => {
 })
 
 test('a run waits as long as Retry-After says when the server limits it', async () => {
-  const setup = await setUp({ env: { PASSES_RATE_LIMIT: '1', PASSES_RATE_BURST: '1' } })
+  const setup = await setUp({ env: { PASSES_RATE_LIMIT: '1', PASSES_RATE_BURST: '5' } })
   const { server, folder, templateId } = setup
   writeFileSync(join(folder, 'file.csv'), csv(rowsFor(500)))
   const { exitCode, stderr } = await run(['issue', 'file.csv', '--template', templateId], server, { cwd: folder })
