@@ -48,7 +48,7 @@ export function createApp(options: AppOptions): H3 {
   const { security = createSecurityLog(services.log) } = options
   const addressOf = (event: H3Event) => clientAddress(event, trustedProxies)
   const observe = createObserve(services, addressOf)
-  const publicServices: Services = Object.create(services, { store: { value: services.store.forRequests(PUBLIC) } })
+  const publicServices = { ...services, store: services.store.forRequests(PUBLIC) }
   const app = new H3({
     silent: true,
     onRequest: (event) => {

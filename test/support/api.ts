@@ -93,6 +93,8 @@ export class Api {
   database!: Database
   services!: Services
   app!: ReturnType<typeof createApp>
+  /** Another app of the same options, with some services changed. */
+  createApp!: (services: Services) => ReturnType<typeof createApp>
 
   start(database: Database, identities: Identities, googleApi: GoogleApi, options: ApiOptions): void {
     const metrics = createMetrics()
@@ -122,13 +124,15 @@ export class Api {
       log,
       metrics,
     }
-    this.app = createApp({
-      services: this.services,
-      readiness: options.readiness ?? (async () => ({ database: true })),
-      cursors: createCursors(keys),
-      limits: { ...createLimits(options.rateLimit ?? { perSecond: 0, burst: 0 }), ...options.limits },
-      trustedProxies: 0,
-    })
+    this.createApp = (services) =>
+      createApp({
+        services,
+        readiness: options.readiness ?? (async () => ({ database: true })),
+        cursors: createCursors(keys),
+        limits: { ...createLimits(options.rateLimit ?? { perSecond: 0, burst: 0 }), ...options.limits },
+        trustedProxies: 0,
+      })
+    this.app = this.createApp(this.services)
   }
 
   advance(seconds: number): void {

@@ -84,13 +84,14 @@ describe.each(dialects)('on %s', (dialect) => {
 
   test('below a path of a proxy, links lead there, and images and scripts are asked for there', async () => {
     const { pass, imageId } = await pictured(await api.workspace())
-    const { services } = api
+    const { services, app } = api
     const proxied = 'https://tickets.example/wallet'
     const keys = { current: Buffer.alloc(32, 7), previous: [] }
     const platforms = ['apple', 'google'] as const
-    services.links = createLinks({ keys, publicUrl: proxied, platforms, ttlDays: 400 })
+    const links = createLinks({ keys, publicUrl: proxied, platforms, ttlDays: 400 })
+    api.app = api.createApp({ ...services, links })
     const { text } = await open(pass)
-    services.links = createLinks({ keys, publicUrl: 'https://passes.example', platforms, ttlDays: 400 })
+    api.app = app
     const page = `${proxied}/l/token`
     const addresses = [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address]) => new URL(address!, page).href)
     expect(addresses).toContain(`${proxied}/images/${imageId}`)
