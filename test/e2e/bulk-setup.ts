@@ -7,8 +7,6 @@ import type { Client } from '../../src/client/client.ts'
 import { temporaryFolder } from '../support/databases.ts'
 import { program, type ServerOptions, sharedServer, startServer, type TestServer } from './server.ts'
 
-const shared = sharedServer()
-
 /** A server with a template, and a folder to work in. */
 export interface Setup {
   server: TestServer
@@ -17,10 +15,13 @@ export interface Setup {
   templateId: string
 }
 
-export async function setUp(options?: ServerOptions): Promise<Setup> {
-  const server = options ? await startServer(options) : await shared()
-  const { id: projectId } = await server.client.projects.create({ body: { name: 'Fair' } })
-  return { server, folder: temporaryFolder(), projectId, templateId: await publishTicket(server.client, projectId) }
+export function useSetUp(): (options?: ServerOptions) => Promise<Setup> {
+  const shared = sharedServer()
+  return async (options) => {
+    const server = options ? await startServer(options) : await shared()
+    const { id: projectId } = await server.client.projects.create({ body: { name: 'Fair' } })
+    return { server, folder: temporaryFolder(), projectId, templateId: await publishTicket(server.client, projectId) }
+  }
 }
 
 /** A template whose passes need a seat and may have a day. */

@@ -11,11 +11,13 @@ import {
   readRows,
   resume,
   type Setup,
-  setUp,
   startRun,
+  useSetUp,
   writeRows,
 } from './bulk-setup.ts'
 import { program, run } from './server.ts'
+
+const setUp = useSetUp()
 
 const header = ['externalPassId', 'label', 'seat', 'day']
 
