@@ -15,7 +15,7 @@ export interface Setup {
   templateId: string
 }
 
-export function useSetUp(): (options?: ServerOptions) => Promise<Setup> {
+export function sharedSetUp(): (options?: ServerOptions) => Promise<Setup> {
   const shared = sharedServer()
   return async (options) => {
     const server = options ? await startServer(options) : await shared()

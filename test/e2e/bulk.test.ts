@@ -11,13 +11,13 @@ import {
   readRows,
   resume,
   type Setup,
+  sharedSetUp,
   startRun,
-  useSetUp,
   writeRows,
 } from './bulk-setup.ts'
 import { program, run } from './server.ts'
 
-const setUp = useSetUp()
+const setUp = sharedSetUp()
 
 const header = ['externalPassId', 'label', 'seat', 'day']
 

@@ -5,10 +5,10 @@ import { parse } from 'csv-parse/sync'
 import { execa } from 'execa'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { emptyDatabase } from '../support/databases.ts'
-import { environment, publishTicket, resume, type Setup, startRun, useSetUp } from './bulk-setup.ts'
+import { environment, publishTicket, resume, type Setup, sharedSetUp, startRun } from './bulk-setup.ts'
 import { program, run } from './server.ts'
 
-const setUp = useSetUp()
+const setUp = sharedSetUp()
 
 function rowsFor(count: number, prefix = 'T'): string[][] {
   return Array.from({ length: count }, (_, index) => [

@@ -4,10 +4,10 @@ import { parse } from 'csv-parse/sync'
 import { execa } from 'execa'
 import { describe, expect, test } from 'vitest'
 import { Pass } from '../../src/core/contract/passes.ts'
-import { environment, publishVersion, type Setup, useSetUp } from './bulk-setup.ts'
+import { environment, publishVersion, type Setup, sharedSetUp } from './bulk-setup.ts'
 import { program, run } from './server.ts'
 
-const setUp = useSetUp()
+const setUp = sharedSetUp()
 
 /** Runs a command with --json and reads its one value. */
 async function json({ server, folder }: Setup, ...args: string[]) {

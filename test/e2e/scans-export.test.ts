@@ -11,8 +11,6 @@ import { resume } from './bulk-setup.ts'
 import { type HeldProxy, startHeldProxy } from './held-proxy.ts'
 import { program, run, startServer } from './server.ts'
 
-const setUp = useSetUp()
-
 const SCANS = 2_050
 const newestFirst = Array.from({ length: SCANS }, (_, index) => scanId(SCANS - index))
 

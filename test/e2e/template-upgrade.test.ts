@@ -2,11 +2,11 @@ import { execa } from 'execa'
 import { describe, expect, test, vi } from 'vitest'
 import { type Client, walk } from '../../src/client/client.ts'
 import { dialects } from '../support/databases.ts'
-import { environment, readRows, type Setup, useSetUp, writeRows } from './bulk-setup.ts'
+import { environment, readRows, type Setup, sharedSetUp, writeRows } from './bulk-setup.ts'
 import { inspect } from './passes.ts'
 import { program, run } from './server.ts'
 
-const setUp = useSetUp()
+const setUp = sharedSetUp()
 
 /** The next version of the template of a setup; its passes have a seat, and not all have a gate. */
 async function publishNext(client: Client, templateId: string, required: string[]): Promise<void> {
