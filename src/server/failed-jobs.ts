@@ -2,7 +2,7 @@ import type { AuditAction } from '../core/audit.ts'
 import type { FailedJob, FailedJobFilter } from '../storage/backlog.ts'
 import type { JobKind } from '../storage/jobs.ts'
 import type { Repositories, Store } from '../storage/store.ts'
-import { auditOperator } from './operator.ts'
+import { auditOperator, getWorkspace, OperatorError, withStore } from './operator.ts'
 
 const CHUNK = 200
 const walletUpdates: JobKind[] = ['update-wallet', 'update-google']
@@ -23,6 +23,27 @@ export function retryJobs(store: Store, filter: FailedJobFilter, at: Date): Prom
 /** Removes jobs for good that gave up or are quarantined, and returns how many. What they were about stays as it is. */
 export function deleteJobs(store: Store, filter: FailedJobFilter, at: Date): Promise<number> {
   return forFailedJobs(store, filter, 'job.delete', at, (tx, _, jobs) => tx.backlog.delete(idsOf(jobs)))
+}
+
+/**
+ * Does something with the jobs that an operator names: by an id, of a workspace, or all there are.
+ * @param work returns how many jobs there were
+ * @throws OperatorError where the job of the id is not one that was set aside
+ */
+export function withFailedJobs(
+  databaseUrl: string,
+  { id, workspace }: { id: string | undefined; workspace: string | undefined },
+  work: (store: Store, filter: FailedJobFilter) => Promise<number>,
+): Promise<number> {
+  return withStore(databaseUrl, async (store) => {
+    const workspaceId = workspace && (await getWorkspace(store, workspace)).id
+    const ids = id === undefined ? undefined : /^[0-9a-f-]{36}$/i.test(id) ? [id.toLowerCase()] : []
+    const count = await work(store, { ...(workspaceId && { workspaceId }), ids })
+    if (ids && count === 0) {
+      throw new OperatorError(`No job ${id} gave up or is quarantined; passes jobs list shows those that did.`)
+    }
+    return count
+  })
 }
 
 /** Does the work for each workspace with such jobs, some hundred in a transaction, until none is left. */

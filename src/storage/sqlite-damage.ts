@@ -1,4 +1,5 @@
-import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, rmSync, writeSync } from 'node:fs'
+import { openPrivateSync } from '../files/private-file.ts'
 
 /**
  * A file beside a damaged SQLite database says so to the next start: until that has checked the whole database, nothing is
@@ -9,7 +10,9 @@ export const DAMAGE_SUFFIX = '-damaged'
 
 export function noteDamage(file: string): void {
   try {
-    writeFileSync(`${file}${DAMAGE_SUFFIX}`, 'SQLite found this database damaged. See docs/backup.md.\n', { flag: 'a' })
+    const note = openPrivateSync(`${file}${DAMAGE_SUFFIX}`, 'a')
+    writeSync(note, 'SQLite found this database damaged. See docs/backup.md.\n')
+    closeSync(note)
   } catch {
     // Where the folder cannot be written, this process refuses all the same, and the next one finds out by itself.
   }

@@ -1,5 +1,5 @@
 import { BaseCommand } from '../../cli/base-command.ts'
-import { failedJobArgs, failedJobFlags, withFailedJobs } from '../../cli/failed-jobs.ts'
+import { failedJobArgs, failedJobFlags, namedJobs } from '../../cli/failed-jobs.ts'
 
 export default class JobsRetry extends BaseCommand {
   static override summary = 'Run jobs again that gave up or are quarantined.'
@@ -16,8 +16,8 @@ export default class JobsRetry extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(JobsRetry)
-    const { retryJobs } = await import('../../server/failed-jobs.ts')
-    const retried = await withFailedJobs({ id: args.id, flags }, (store, filter) =>
+    const { retryJobs, withFailedJobs } = await import('../../server/failed-jobs.ts')
+    const retried = await withFailedJobs(flags.database, namedJobs(args.id, flags), (store, filter) =>
       retryJobs(store, filter, new Date()),
     )
     this.log(`${retried} ${retried === 1 ? 'job is' : 'jobs are'} due again.`)
