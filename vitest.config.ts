@@ -4,9 +4,9 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.{ts,tsx}'],
     globalSetup: ['test/support/postgres.ts', 'test/support/sandbox.ts'],
-    // Real databases, real processes and openssl on two shared cores.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // These end what hangs, and nothing else: however busy the machine is, a test waits for what it waits for.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     maxWorkers: 2,
     // A worker keeps the modules that it has loaded for its next file: loading them anew costs as much as the tests.
     isolate: false,
