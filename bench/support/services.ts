@@ -1,34 +1,29 @@
 import { pino } from 'pino'
 import type { Services } from '../../src/server/context.ts'
-import { createDefinitions } from '../../src/server/definitions.ts'
-import { createImages } from '../../src/server/images/images.ts'
-import { createIssuing } from '../../src/server/issuing.ts'
-import { createLinks } from '../../src/server/links.ts'
 import { createMetrics } from '../../src/server/metrics/metrics.ts'
 import { createOutbound } from '../../src/server/outbound.ts'
-import { createWebhookSecrets } from '../../src/server/webhook-secrets.ts'
+import { createServices } from '../../src/server/services.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { createStore } from '../../src/storage/store.ts'
 
-/** What the parts of a server work with, on a database of a benchmark, without wallets. */
+/** What the parts of a server work with, on a database of a benchmark, with wallets that take everything. */
 export function benchServices(database: Database): Services {
-  const store = createStore(database)
-  const wallets = { all: [] }
-  const log = pino({ level: 'error' })
-  const keys = { current: Buffer.alloc(32, 7), previous: [] }
-  return {
-    store,
-    wallets,
-    links: createLinks({ keys, publicUrl: 'https://passes.example', platforms: ['apple', 'google'], ttlDays: 400 }),
-    issuing: createIssuing(store, wallets),
-    definitions: createDefinitions(store),
-    images: createImages(store, { log }),
-    webhookSecrets: createWebhookSecrets(keys),
+  const nothing = async () => undefined
+  return createServices({
+    store: createStore(database),
+    keys: { current: Buffer.alloc(32, 7), previous: [] },
+    ...{ publicUrl: 'https://passes.example', linkTtlDays: 400 },
+    createWallets: () => ({
+      all: [
+        { platform: 'apple', check: nothing },
+        { platform: 'google', check: nothing },
+      ],
+    }),
     outbound: createOutbound({ allowInsecure: false }),
-    stopping: new AbortController().signal,
     retention: { deliveriesDays: 0, auditDays: 0 },
+    stopping: new AbortController().signal,
     clock: () => new Date(),
-    log,
+    log: pino({ level: 'error' }),
     metrics: createMetrics(),
-  }
+  })
 }

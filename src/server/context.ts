@@ -11,6 +11,7 @@ import type { Logger } from './log.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import type { InFlight } from './middleware/in-flight.ts'
 import type { Outbound } from './outbound.ts'
+import type { Thread } from './thread.ts'
 import type { Wallets } from './wallets.ts'
 import type { WebhookSecrets } from './webhook-secrets.ts'
 
@@ -30,6 +31,8 @@ export interface Services {
   issuing: Issuing
   definitions: Definitions
   images: Images
+  /** Whose turn it is at the one thread. */
+  thread: Thread
   /** Apple push; absent where apple is not configured. */
   push?: ApplePush
   /** What is kept at Google; absent where google is not configured. */

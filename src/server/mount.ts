@@ -18,6 +18,7 @@ import { createInFlight, type InFlight } from './middleware/in-flight.ts'
 import { noteCaller } from './middleware/observe.ts'
 import type { Limit } from './middleware/rate-limit.ts'
 import { decodeUtf8, type Reserve, readBody, requireContentType, requireSaneJson } from './request-body.ts'
+import type { Leave } from './thread.ts'
 
 export type Handler<R extends Route> = (input: RouteInput<R>, context: RequestContext) => Promise<RouteReply<R>>
 
@@ -72,8 +73,11 @@ async function serve(
   const { workspaceId } = token
   const leave = inFlight.enter(workspaceId, token.workspace.limits.requestsInFlight)
   const place = options.bodyRoom.enter(workspaceId)
+  let leaveThread: Leave | undefined
   try {
-    const input = await parseInput(event, route, place.reserve)
+    const bytes = await readBytes(event, route, place.reserve)
+    leaveThread = await services.thread.enterRequest(workspaceId)
+    const input = parseInput(event, route, bytes)
     const correlationId = correlationIdOf(event)
     const store = services.store.forRequests(workspaceId)
     const context = { ...services, store, workspaceId, token, correlationId, now, headers, inFlight, takeQueue }
@@ -85,6 +89,7 @@ async function serve(
     )
     return await toResponse(withSealedCursor(reply as Reply, list, options.cursors), route, headers)
   } finally {
+    leaveThread?.()
     place.leave()
     leave()
   }
@@ -145,7 +150,7 @@ async function toResponse(reply: Reply, route: Route, asked: Headers): Promise<H
 }
 
 /** @throws Problem VALIDATION_ERROR with every problem of path, query and body at once */
-async function parseInput(event: H3Event, route: Route, reserve: Reserve): Promise<Input> {
+function parseInput(event: H3Event, route: Route, bytes: Buffer): Input {
   const issues: Issue[] = []
   const parse = (
     schema: z.ZodType | undefined,
@@ -158,7 +163,7 @@ async function parseInput(event: H3Event, route: Route, reserve: Reserve): Promi
     if ('value' in parsed) return parsed.value
     for (const issue of parsed.issues) issues.push(asSent(issue))
   }
-  const body = route.rawBody ? await readRawBody(event, route, reserve) : await readJsonBody(event, route, reserve)
+  const body = route.rawBody ? bytes : readJson(event, route, bytes)
   const params = parse(route.params, event.context.params ?? {}, 'parameter')
   const given = queryOf(event, route)
   // A value that came alone is no list to who sent it.
@@ -185,8 +190,13 @@ function queryOf(event: H3Event, route: Route): Record<string, string | string[]
   return { ...query }
 }
 
-async function readJsonBody(event: H3Event, route: Route, reserve: Reserve): Promise<unknown> {
-  const bytes = await readBody(event, maxBodyBytesOf(route), reserve)
+/** Before it takes a turn at the thread: clients send as slowly as they like. */
+function readBytes(event: H3Event, route: Route, reserve: Reserve): Promise<Buffer> {
+  if (route.rawBody) requireContentType(event, route.rawBody.contentTypes)
+  return readBody(event, maxBodyBytesOf(route), reserve)
+}
+
+function readJson(event: H3Event, route: Route, bytes: Buffer): unknown {
   if (bytes.length === 0) return undefined
   if (!route.body) {
     // Clients that always send JSON say so that they have nothing to say.
@@ -200,11 +210,6 @@ async function readJsonBody(event: H3Event, route: Route, reserve: Reserve): Pro
   const lossy = listIssues(findLossyNumbers(text))
   if (lossy.length > 0) throw invalid(lossy)
   return value
-}
-
-async function readRawBody(event: H3Event, route: Route, reserve: Reserve): Promise<Uint8Array> {
-  requireContentType(event, route.rawBody!.contentTypes)
-  return readBody(event, maxBodyBytesOf(route), reserve)
 }
 
 function parseJson(text: string): unknown {

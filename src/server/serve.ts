@@ -8,17 +8,11 @@ import type { Platform } from '../wallets/wallet.ts'
 import { createApp } from './app.ts'
 import { certificatesOf, watchCertificates } from './certificates.ts'
 import type { Config } from './config.ts'
-import type { Services } from './context.ts'
 import { createCursors } from './cursors.ts'
 import { assertSound, onDatabase } from './database-error.ts'
-import { createDefinitions } from './definitions.ts'
-import { createGoogleSync } from './google-sync.ts'
-import { createImages } from './images/images.ts'
-import { createIssuing } from './issuing.ts'
 import { giveUp, jobHandlers, laneOptions } from './jobs/handlers.ts'
 import { startScheduler } from './jobs/scheduler.ts'
 import { startWorker } from './jobs/worker.ts'
-import { createLinks } from './links.ts'
 import { choosePort, type Listener, startListener, urlHost } from './listener.ts'
 import type { Logger } from './log.ts'
 import { countNews, countProviderCall } from './metrics/count.ts'
@@ -31,9 +25,9 @@ import { createReadiness } from './readiness.ts'
 import { startReplicas } from './replicas.ts'
 import { createSecurityLog } from './security-log.ts'
 import { loadServerKeys } from './server-key.ts'
+import { createServices } from './services.ts'
 import { createFirstToken, endingTokens } from './tokens.ts'
 import { createWallets, loadIdentities } from './wallets.ts'
-import { createWebhookSecrets } from './webhook-secrets.ts'
 
 export interface RunningServer {
   /** The listening address; empty for a server that only works. */
@@ -108,41 +102,22 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     const url = config.role === 'worker' ? '' : `http://${urlHost(config.host)}:${port}`
     const publicUrl = (config.publicUrl ?? url).replace(/\/+$/, '')
 
-    const images = createImages(store, { log })
-    closers.push(async () => images.close())
-    const wallets = createWallets(identities, { publicUrl, loadImageFiles: images.loadFiles })
-    const links = createLinks({ keys, publicUrl, platforms: config.platforms, ttlDays: config.linkTtlDays })
-    const issuing = createIssuing(store, wallets)
     const providers = await startProviders({
       ...{ config, identities, url, clock, log },
       onCall: (call) => countProviderCall(metrics, call),
     })
     closers.push(() => providers.close())
-    const { push, googleApi: api } = providers
-    const google = api && wallets.google && createGoogleSync({ api, wallet: wallets.google, store, issuing, clock })
-    const webhookSecrets = createWebhookSecrets(keys)
-    await webhookSecrets.reseal(store)
     const outbound = createOutbound({ allowInsecure: config.allowInsecureWebhooks })
     closers.push(() => outbound.close())
-    const services: Services = {
-      ...{
-        store,
-        wallets,
-        links,
-        issuing,
-        definitions: createDefinitions(store),
-        images,
-        webhookSecrets,
-        outbound,
-        retention: config.retention,
-        clock,
-        log,
-        metrics,
-      },
-      stopping: stopping.signal,
-      ...(push && { push }),
-      ...(google && { google }),
-    }
+    const services = createServices({
+      ...{ store, keys, publicUrl, linkTtlDays: config.linkTtlDays, retention: config.retention },
+      createWallets: (loadImageFiles) => createWallets(identities, { publicUrl, loadImageFiles }),
+      push: providers.push,
+      googleApi: providers.googleApi,
+      ...{ outbound, stopping: stopping.signal, clock, log, metrics },
+    })
+    closers.push(async () => services.close())
+    await services.webhookSecrets.reseal(store)
 
     const certificates = certificatesOf(identities)
     closers.push(watchCertificates(certificates, { clock, log }).stop)

@@ -180,7 +180,7 @@ function shareOut(
   places: number,
   { patienceMs }: { patienceMs: number | undefined } = { patienceMs: BUSY_TIMEOUT_MS },
 ): (party: string) => Knex {
-  const gate = new FairGate({ places, share: Math.ceil(places / 2) })
+  const gate = new FairGate({ places, shareOf: () => Math.ceil(places / 2) })
   const made = new Map<string, Knex>()
   const poolOf = (party: string) => ({
     acquire: () => ({

@@ -3,8 +3,8 @@ import { Problem } from '../core/errors.ts'
 export interface FairGateOptions {
   /** How many may be inside at once. */
   places: number
-  /** How many of one party may. */
-  share: number
+  /** How many of one party may, as it stands at the moment. */
+  shareOf(party: string): number
 }
 
 interface Waiting {
@@ -60,15 +60,20 @@ export class FairGate {
     if (left === 0) this.insideOf.delete(party)
     else this.insideOf.set(party, left)
     this.inside -= 1
-    const next = this.findNext()
-    if (next === undefined) return
-    const queue = this.waiting.get(next)!
-    // It goes behind the others.
-    this.waiting.delete(next)
-    this.waiting.set(next, queue)
-    this.take(next)
-    const [turn] = queue
-    turn!.enter()
+    this.letIn()
+  }
+
+  /** Lets in whoever may enter by now: a place became free, or shares are larger than they were. */
+  letIn(): void {
+    for (let next = this.findNext(); next !== undefined; next = this.findNext()) {
+      const queue = this.waiting.get(next)!
+      // It goes behind the others.
+      this.waiting.delete(next)
+      this.waiting.set(next, queue)
+      this.take(next)
+      const [turn] = queue
+      turn!.enter()
+    }
   }
 
   private take(party: string): void {
@@ -77,7 +82,7 @@ export class FairGate {
   }
 
   private mayEnter(party: string): boolean {
-    return this.inside < this.options.places && (this.insideOf.get(party) ?? 0) < this.options.share
+    return this.inside < this.options.places && (this.insideOf.get(party) ?? 0) < this.options.shareOf(party)
   }
 
   private findNext(): string | undefined {
@@ -101,7 +106,7 @@ export class FairGate {
 
 function tooMany(): Problem {
   return new Problem('SERVICE_UNAVAILABLE', {
-    message: 'Too many requests of this workspace wait for the database; send fewer at once.',
+    message: 'Too many requests of this workspace wait for their turn; send fewer at once.',
     headers: { 'retry-after': '1' },
   })
 }

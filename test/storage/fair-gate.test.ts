@@ -8,7 +8,7 @@ test('no party has more than its share, nor all together more than the places, a
       fc.array(fc.record({ party: fc.constantFrom('a', 'b', 'c'), isLeave: fc.boolean() }), { maxLength: 60 }),
       async (steps) => {
         const [places, share] = [3, 2]
-        const gate = new FairGate({ places, share })
+        const gate = new FairGate({ places, shareOf: () => share })
         const inside = new Map([...'abc'].map((party) => [party, 0]))
         const wanted = new Map([...'abc'].map((party) => [party, 0]))
         const add = (counts: Map<string, number>, party: string, n: number) => counts.set(party, counts.get(party)! + n)
@@ -48,7 +48,7 @@ test('no party has more than its share, nor all together more than the places, a
 })
 
 test('a place goes to who has the fewest, and of those to who had no turn for the longest', async () => {
-  const gate = new FairGate({ places: 2, share: 2 })
+  const gate = new FairGate({ places: 2, shareOf: () => 2 })
   const order: string[] = []
   const enter = (party: string) => void gate.enter(party).then(() => order.push(party))
   for (const party of ['a', 'a', 'a', 'a', 'b', 'b', 'c']) enter(party)
@@ -63,7 +63,7 @@ test('a place goes to who has the fewest, and of those to who had no turn for th
 test('who waits for too long is refused and told to come back, and its place goes to others', async () => {
   vi.useFakeTimers()
   try {
-    const gate = new FairGate({ places: 1, share: 1 })
+    const gate = new FairGate({ places: 1, shareOf: () => 1 })
     await gate.enter('a')
     const refused = expect(gate.enter('b', 5_000)).rejects.toMatchObject({
       ...{ code: 'SERVICE_UNAVAILABLE', status: 503, headers: { 'retry-after': '1' } },

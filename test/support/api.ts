@@ -6,16 +6,12 @@ import type { Route, RouteCall, RouteResult } from '../../src/core/route.ts'
 import { createApp } from '../../src/server/app.ts'
 import type { Services } from '../../src/server/context.ts'
 import { createCursors } from '../../src/server/cursors.ts'
-import { createDefinitions } from '../../src/server/definitions.ts'
-import { createGoogleSync } from '../../src/server/google-sync.ts'
-import { createImages } from '../../src/server/images/images.ts'
-import { createIssuing } from '../../src/server/issuing.ts'
 import { jobHandlers } from '../../src/server/jobs/handlers.ts'
-import { createLinks } from '../../src/server/links.ts'
 import { countNews } from '../../src/server/metrics/count.ts'
 import { createMetrics } from '../../src/server/metrics/metrics.ts'
 import { createLimits, type Limits } from '../../src/server/middleware/rate-limit.ts'
 import type { OutboundOptions } from '../../src/server/outbound.ts'
+import { createServices, type RunningServices } from '../../src/server/services.ts'
 import { createToken, type TokenOptions } from '../../src/server/tokens.ts'
 import { createWallets, type Identities } from '../../src/server/wallets.ts'
 import { type Database, type DatabaseOptions, openDatabase } from '../../src/storage/database.ts'
@@ -65,7 +61,7 @@ export function useApi(dialect: TestDialect, options: ApiOptions = {}): Api {
     const google = await startGoogle(identities, api.faults)
     cleanUp(() => google.close())
     api.start(database, identities, google.api, options)
-    cleanUp(async () => api.services.images.close())
+    cleanUp(async () => api.services.close())
   })
   return api
 }
@@ -91,7 +87,7 @@ export class Api {
   /** What the stand-ins do wrong. */
   readonly faults = createFaults()
   database!: Database
-  services!: Services
+  services!: RunningServices
   app!: ReturnType<typeof createApp>
   /** Another app of the same options, with some services changed. */
   createApp!: (services: Services) => ReturnType<typeof createApp>
@@ -99,31 +95,15 @@ export class Api {
   start(database: Database, identities: Identities, googleApi: GoogleApi, options: ApiOptions): void {
     const metrics = createMetrics()
     const store = createStore(database, { onNews: (news) => countNews(metrics, news) })
-    const log = options.log ?? pino({ level: 'silent' })
-    const images = createImages(store, { log })
-    const wallets = createWallets(identities, { publicUrl, loadImageFiles: images.loadFiles })
-    this.database = database
-    const issuing = createIssuing(store, wallets)
     const keys = { current: Buffer.alloc(32, 7), previous: [] }
-    const clock = () => this.now
-    this.services = {
-      store,
-      wallets,
-      links: createLinks({
-        keys,
-        publicUrl,
-        platforms: wallets.all.map((wallet) => wallet.platform),
-        ttlDays: 400,
-      }),
-      issuing,
-      definitions: createDefinitions(store),
-      images,
-      google: createGoogleSync({ api: googleApi, wallet: wallets.google!, store, issuing, clock }),
+    this.database = database
+    this.services = createServices({
+      ...{ store, keys, publicUrl, linkTtlDays: 400, googleApi, metrics },
+      createWallets: (loadImageFiles) => createWallets(identities, { publicUrl, loadImageFiles }),
       ...webhookServices(options.outbound),
-      clock,
-      log,
-      metrics,
-    }
+      clock: () => this.now,
+      log: options.log ?? pino({ level: 'silent' }),
+    })
     this.createApp = (services) =>
       createApp({
         services,

@@ -1,10 +1,8 @@
 import { createOutbound, type OutboundOptions } from '../../src/server/outbound.ts'
-import { createWebhookSecrets } from '../../src/server/webhook-secrets.ts'
 
 /** What the server needs to send webhooks and to forget them. By default it asks no name server and knows no host. */
 export function webhookServices(options: Partial<OutboundOptions> = {}) {
   return {
-    webhookSecrets: createWebhookSecrets({ current: Buffer.alloc(32, 7), previous: [] }),
     outbound: createOutbound({ allowInsecure: false, resolve: noSuchHost, ...options }),
     stopping: new AbortController().signal,
     retention: { deliveriesDays: 30, auditDays: 365 },

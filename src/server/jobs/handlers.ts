@@ -44,19 +44,19 @@ export const laneOptions: Record<Lane, LaneOptions> = {
   urgent: { batchSize: 20, batches: 7 },
   'urgent-google': { batchSize: 10, batches: 7 },
   // Small, so that one that somebody waits for gets in between.
-  issuing: { batchSize: 25, batches: 7 },
-  'bulk-issuing': { batchSize: 25, batches: 7 },
+  issuing: { batchSize: 25, batches: 7, isLocal: true },
+  'bulk-issuing': { batchSize: 25, batches: 7, isLocal: true },
   wallets: { batchSize: 250, batches: 7 },
   'bulk-wallets': { batchSize: 250, batches: 7 },
   // As many requests as Google may have from us at once; the outbox is the queue.
   google: { batchSize: 2, batches: 7 },
-  'fan-out': { batchSize: 1, batches: 3 },
+  'fan-out': { batchSize: 1, batches: 3, isLocal: true },
   bulk: { batchSize: 100, batches: 3 },
   // Few at once: an urgent request stands behind those that are under way.
   'bulk-google': { batchSize: 5, batches: 3 },
   // One workspace each.
-  events: { batchSize: 1, batches: 7 },
+  events: { batchSize: 1, batches: 7, isLocal: true },
   // One endpoint each: those that hang must leave room for the others.
   webhooks: { batchSize: 1, batches: 255 },
-  upkeep: { batchSize: 10, batches: 2 },
+  upkeep: { batchSize: 10, batches: 2, isLocal: true },
 }

@@ -22,6 +22,8 @@ export interface LaneOptions {
   batchSize: number
   /** Batches in flight at the same time, of all workspaces together. One alone has half of them at most. */
   batches: number
+  /** Its jobs wait for nothing but the database, so that workspaces take turns at the thread. */
+  isLocal?: boolean
 }
 
 export interface WorkerOptions {
@@ -72,9 +74,9 @@ export function startWorker(services: Services, options: WorkerOptions): Worker 
 
 function startQueue(services: Services, queue: Queue, options: WorkerOptions) {
   const { handlers, giveUp = {}, leaseSeconds = 10, pollSeconds = 1 } = options
-  const { batchSize, batches } = queue === 'suspects' ? ONE_BY_ONE : options.lanes[queue]
+  const { batchSize, batches, isLocal = false } = queue === 'suspects' ? ONE_BY_ONE : options.lanes[queue]
   const pollMilliseconds = pollSeconds * 1000
-  const { store, clock, log, metrics } = services
+  const { store, thread, clock, log, metrics } = services
   const inFlight = new Map<Promise<void>, Job[]>()
   const shares = createShares(batches)
   let lastTurn: string | undefined
@@ -166,6 +168,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions) {
       },
       (leaseSeconds * 1000) / 3,
     )
+    const leave = isLocal ? await thread.enterJobs(jobs[0]!.workspaceId) : undefined
     try {
       const kinds = [...new Set(jobs.map((job) => job.kind))]
       await Promise.all(
@@ -177,6 +180,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions) {
         ),
       )
     } finally {
+      leave?.()
       clearInterval(renewal)
     }
   }

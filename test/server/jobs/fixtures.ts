@@ -1,9 +1,5 @@
 import { pino } from 'pino'
 import { onTestFinished, vi } from 'vitest'
-import type { Services } from '../../../src/server/context.ts'
-import { createDefinitions } from '../../../src/server/definitions.ts'
-import { createImages } from '../../../src/server/images/images.ts'
-import { createIssuing } from '../../../src/server/issuing.ts'
 import {
   type JobHandler,
   type LaneOptions,
@@ -11,10 +7,9 @@ import {
   type Worker,
   type WorkerOptions,
 } from '../../../src/server/jobs/worker.ts'
-import { createLinks } from '../../../src/server/links.ts'
 import { countNews } from '../../../src/server/metrics/count.ts'
 import { createMetrics } from '../../../src/server/metrics/metrics.ts'
-import type { Wallets } from '../../../src/server/wallets.ts'
+import { createServices, type RunningServices } from '../../../src/server/services.ts'
 import type { Database } from '../../../src/storage/database.ts'
 import { type JobKind, jobKinds, type Lane, lanes, type Queue } from '../../../src/storage/jobs.ts'
 import { createStore } from '../../../src/storage/store.ts'
@@ -23,7 +18,7 @@ import { insertTemplate, insertWorkspace, later, openTestStore, start } from '..
 import type { TestDialect } from '../../support/databases.ts'
 import { webhookServices } from '../../support/webhooks.ts'
 
-export interface TestServices extends Services {
+export interface TestServices extends RunningServices {
   url: string
   database: Database
   workspaceId: string
@@ -46,20 +41,17 @@ export async function openServices(dialect: TestDialect, check: Wallet['check'] 
   const store = createStore(database, { onDue: (queue) => wake(queue), onNews: (news) => countNews(metrics, news) })
   const workspaceId = await insertWorkspace(store)
   const version = await insertTemplate(store, workspaceId)
-  const wallets: Wallets = { all: [{ platform: 'apple', check }] }
-  const links = createLinks({
-    keys: { current: Buffer.alloc(32, 1), previous: [] },
-    publicUrl: 'https://passes.example',
-    platforms: ['apple'],
-    ttlDays: 400,
-  })
   let now = start
   const services: TestServices = {
-    ...{ store, wallets, links, issuing: createIssuing(store, wallets), clock: () => now },
-    ...webhookServices(),
-    definitions: createDefinitions(store),
-    images: createImages(store, { log: pino({ level: 'silent' }) }),
-    ...{ log: pino({ level: 'silent' }), metrics, url, database, workspaceId, version },
+    ...createServices({
+      ...{ store, metrics, publicUrl: 'https://passes.example', linkTtlDays: 400 },
+      keys: { current: Buffer.alloc(32, 7), previous: [] },
+      createWallets: () => ({ all: [{ platform: 'apple', check }] }),
+      ...webhookServices(),
+      clock: () => now,
+      log: pino({ level: 'silent' }),
+    }),
+    ...{ url, database, workspaceId, version },
     advance(seconds) {
       now = later(seconds, now)
     },
@@ -78,6 +70,7 @@ export async function openServices(dialect: TestDialect, check: Wallet['check'] 
       return worker
     },
   }
+  onTestFinished(() => services.close())
   return services
 }
 
