@@ -22,11 +22,13 @@ export const lanes = [
 export type Lane = (typeof lanes)[number]
 
 /**
- * Where jobs are claimed from: the lanes, and beside them `suspects`, which holds the jobs of every lane whose lease ended
- * under a worker. One of those may be what stops workers, so that none is claimed together with another.
+ * Where jobs are claimed from: the lanes, and beside them two for the jobs of every lane whose lease ended under a worker.
+ * One of those may be what stops workers. `suspects` lapsed once, and are kept apart from those that never did;
+ * `prime-suspects` lapsed more often, and are run with nothing beside them.
  */
-export const queues = [...lanes, 'suspects'] as const
+export const queues = [...lanes, 'suspects', 'prime-suspects'] as const
 export type Queue = (typeof queues)[number]
+const suspectQueues = ['suspects', 'prime-suspects'] as const satisfies Queue[]
 
 /** Kinds of work with the lane of each, and the lane of those that come by the hundred and that no person waits for. */
 const kinds = {
@@ -272,13 +274,13 @@ export class Jobs {
         last_error: this.db.raw(`case when ${isOver} then ? else last_error end`, [QUARANTINE_REASON]),
       })
       .returning(['id', 'workspace_id', 'kind', 'subject', 'correlation_id', 'failed_at'])
-    if (rows.some((row) => row.failed_at === null)) this.onDue('suspects')
+    if (rows.some((row) => row.failed_at === null)) for (const queue of suspectQueues) this.onDue(queue)
     return rows.map((row) => ({ ...toJob(row), isQuarantined: row.failed_at !== null }))
   }
 
   /** What waits in a queue, suspects of a lane among it, along the index of moments. */
   private known(queue: Queue) {
-    if (queue === 'suspects') return this.db('jobs').whereRaw(waitsIn(queue))
+    if (queue === 'suspects' || queue === 'prime-suspects') return this.db('jobs').whereRaw(waitsIn(queue))
     return this.db('jobs').where({ lane: queue, claim_token: null, failed_at: null }).whereRaw('created_at > 0')
   }
 

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { LAPSES_TO_RUN_ALONE } from '../core/rules/retry.ts'
 import { isPostgres, rowsOf } from './dialect.ts'
 import type { Queue } from './jobs.ts'
 
@@ -17,8 +18,11 @@ export interface TurnOptions {
  * takes an index of some rows only where it sees that those are asked for.
  */
 export function waitsIn(queue: Queue): string {
-  const condition = queue === 'suspects' ? 'lapses > 0' : 'lane = :queue and lapses = 0'
-  return `claim_token is null and failed_at is null and ${condition}`
+  const conditions: Partial<Record<Queue, string>> = {
+    suspects: `lapses > 0 and lapses < ${LAPSES_TO_RUN_ALONE}`,
+    'prime-suspects': `lapses > 0 and lapses >= ${LAPSES_TO_RUN_ALONE}`,
+  }
+  return `claim_token is null and failed_at is null and ${conditions[queue] ?? 'lane = :queue and lapses = 0'}`
 }
 
 /**

@@ -9,6 +9,9 @@ export const MAX_JOB_ATTEMPTS = 20
 /** After so many leases that ended while a worker held it a job is quarantined: it may be what stops them. */
 export const MAX_JOB_LAPSES = 3
 
+/** One that has lapsed so often runs while its process does nothing else: the next lapse will be its own fault. */
+export const LAPSES_TO_RUN_ALONE = MAX_JOB_LAPSES - 1
+
 /** What is then said of it, and of the pass or notification that it was to care for. */
 export const QUARANTINE_REASON = `The worker stopped or hung ${MAX_JOB_LAPSES} times while it ran this job.`
 

@@ -3,6 +3,8 @@ import { isUnavailable } from '../../storage/dialect.ts'
 import { type Job, type JobKind, type Lane, type Queue, queues } from '../../storage/jobs.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
+import type { Leave } from '../thread.ts'
+import { type Alone, createAlone } from './alone.ts'
 import { giveBack, isHeldBack } from './give-back.ts'
 import { createShares } from './shares.ts'
 
@@ -45,19 +47,29 @@ export interface Worker {
   abandon(): Promise<void>
 }
 
+interface Claimed {
+  jobs: Job[]
+  /** When nothing of them is in hand any more. */
+  leave: Leave
+}
+
 const GIVE_BACK_EVERY_MS = 250
 
 /** A queue that has room asks each second: one that has not for so long hangs. */
 const ALIVE_MS = 30_000
 
-/** Whichever of them stops a process stops only itself. */
-const ONE_BY_ONE: LaneOptions = { batchSize: 1, batches: 1 }
+/** Those that lapsed, of which one may stop the process: so many stand beside it, and at its next lapse none. */
+const SUSPECTS: Record<Exclude<Queue, Lane>, LaneOptions> = {
+  suspects: { batchSize: 25, batches: 3 },
+  'prime-suspects': { batchSize: 1, batches: 1 },
+}
 
 /**
  * The loops that run the outbox, one for each queue. Several workers, here or elsewhere, share the work through claims.
  */
 export function startWorker(services: Services, options: WorkerOptions): Worker {
-  const running = new Map(queues.map((queue) => [queue, startQueue(services, queue, options)]))
+  const alone = createAlone()
+  const running = new Map(queues.map((queue) => [queue, startQueue(services, queue, { ...options, alone })]))
   let isStopping = false
   return {
     wake: (queue) => running.get(queue)?.wake(),
@@ -72,9 +84,9 @@ export function startWorker(services: Services, options: WorkerOptions): Worker 
   }
 }
 
-function startQueue(services: Services, queue: Queue, options: WorkerOptions) {
-  const { handlers, giveUp = {}, leaseSeconds = 10, pollSeconds = 1 } = options
-  const { batchSize, batches, isLocal = false } = queue === 'suspects' ? ONE_BY_ONE : options.lanes[queue]
+function startQueue(services: Services, queue: Queue, options: WorkerOptions & { alone: Alone }) {
+  const { handlers, giveUp = {}, leaseSeconds = 10, pollSeconds = 1, alone } = options
+  const { batchSize, batches, isLocal = false } = { ...SUSPECTS, ...options.lanes }[queue]
   const pollMilliseconds = pollSeconds * 1000
   const { store, thread, clock, log, metrics } = services
   const inFlight = new Map<Promise<void>, Job[]>()
@@ -107,9 +119,9 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions) {
     isWoken = false
     lookedAt = performance.now()
     try {
-      const jobs = await claim()
-      if (jobs.length > 0) start(jobs)
-      else await idle(await millisecondsToNext())
+      const claimed = await claim()
+      if (claimed) start(claimed)
+      else if (!isStopping) await idle(await millisecondsToNext())
     } catch (error) {
       log.error({ err: error }, 'the worker could not reach the outbox')
       isWoken = false
@@ -125,26 +137,38 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions) {
   }
 
   /** A batch of the workspace whose turn it is, passing over those of which others were quicker. */
-  async function claim(): Promise<Job[]> {
+  async function claim(): Promise<Claimed | undefined> {
     const except = shares.full()
     for (;;) {
       // A read first: an idle worker must not take turns with writers.
       const workspaceId = await store.jobs.findTurn(queue, clock(), { after: lastTurn, except })
-      if (workspaceId === undefined) return []
+      if (workspaceId === undefined) return undefined
       lastTurn = workspaceId
-      const limits = { limit: batchSize, leaseSeconds, workspaceId }
-      const jobs = await store.transaction((tx) => tx.jobs.claim(queue, clock(), limits))
-      if (jobs.length > 0) return jobs
+      const leave = await (queue === 'prime-suspects' ? alone.enterAlone() : alone.enter())
+      const jobs = await claimOf(workspaceId).catch((error: unknown) => {
+        leave()
+        throw error
+      })
+      if (jobs.length > 0) return { jobs, leave }
+      leave()
+      if (isStopping) return undefined
       except.push(workspaceId)
     }
   }
 
-  function start(jobs: Job[]): void {
+  async function claimOf(workspaceId: string): Promise<Job[]> {
+    if (isStopping) return []
+    const limits = { limit: batchSize, leaseSeconds, workspaceId }
+    return store.transaction((tx) => tx.jobs.claim(queue, clock(), limits))
+  }
+
+  function start({ jobs, leave }: Claimed): void {
     const { workspaceId } = jobs[0]!
     shares.take(workspaceId)
     const batch = runAll(jobs)
       .catch((error) => log.error({ err: error }, 'the worker could not reach the outbox'))
       .finally(() => {
+        leave()
         inFlight.delete(batch)
         shares.giveBack(workspaceId)
         // A job that was held back while another of its subject ran may be due now.

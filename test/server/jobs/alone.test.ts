@@ -1,0 +1,74 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { type Alone, createAlone } from '../../../src/server/jobs/alone.ts'
+import type { Leave } from '../../../src/server/thread.ts'
+
+let alone: Alone
+/** Who is inside, in the order in which they came in. */
+let inside: string[]
+const leave = new Map<string, Leave>()
+
+beforeEach(() => {
+  vi.useFakeTimers()
+  alone = createAlone()
+  inside = []
+})
+afterEach(() => void vi.useRealTimers())
+
+async function come(name: string): Promise<void> {
+  const coming = name.startsWith('alone') ? alone.enterAlone() : alone.enter()
+  void coming.then((goes) => {
+    inside.push(name)
+    leave.set(name, () => {
+      goes()
+      inside.splice(inside.indexOf(name), 1)
+    })
+  })
+  await vi.advanceTimersByTimeAsync(0)
+}
+
+async function go(name: string): Promise<void> {
+  leave.get(name)!()
+  await vi.advanceTimersByTimeAsync(0)
+}
+
+test('any number are inside at once', async () => {
+  for (const name of ['a', 'b', 'c']) await come(name)
+  expect(inside).toEqual(['a', 'b', 'c'])
+})
+
+test('who must be alone waits for those inside, and those who come later wait for it', async () => {
+  await come('a')
+  await come('alone')
+  await come('b')
+  expect(inside).toEqual(['a'])
+  await go('a')
+  expect(inside).toEqual(['alone'])
+  await come('c')
+  expect(inside).toEqual(['alone'])
+  await go('alone')
+  expect(inside).toEqual(['b', 'c'])
+})
+
+test('two that must be alone are so one after the other', async () => {
+  for (const name of ['alone 1', 'alone 2']) await come(name)
+  expect(inside).toEqual(['alone 1'])
+  await go('alone 1')
+  expect(inside).toEqual(['alone 2'])
+})
+
+test('nobody waits for longer than two seconds, neither to be alone nor for one that is', async () => {
+  await come('hangs')
+  await come('alone')
+  await come('b')
+  await vi.advanceTimersByTimeAsync(2_000)
+  expect(inside).toEqual(['hangs', 'alone'])
+  await vi.advanceTimersByTimeAsync(2_000)
+  expect(inside).toEqual(['hangs', 'alone', 'b'])
+  // What leaves late lets nobody in by mistake.
+  await come('alone 2')
+  await go('alone')
+  await come('c')
+  expect(inside).toEqual(['hangs', 'b'])
+  await vi.advanceTimersByTimeAsync(2_000)
+  expect(inside).toEqual(['hangs', 'b', 'alone 2'])
+})
