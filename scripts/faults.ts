@@ -1,0 +1,146 @@
+/**
+ * Plants the faults of faults/table.ts, one at a time, in a copy of the tree, and runs the tests that must notice:
+ * npm run faults [-- --only NAME]. Exits 1 where a fault survives or can no longer be planted.
+ */
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { execa } from 'execa'
+import { startPostgres } from '../test/support/postgres.ts'
+import { type Fault, plant } from './faults/fault.ts'
+import { faults } from './faults/table.ts'
+
+/** What vitest reports in JSON, as far as it is read here. */
+interface Report {
+  testResults: { name: string; message: string; assertionResults: { status: string; fullName: string }[] }[]
+}
+
+/** What a test file said of a tree. */
+interface Finding {
+  /** The first test that failed. */
+  failed: string | undefined
+  /** Why there is no such test, where the file could not even run. */
+  broken: string | undefined
+}
+
+const root = join(import.meta.dirname, '..')
+const chosen = choose()
+const copy = mkdtempSync(join(tmpdir(), 'passes-faults-'))
+process.on('exit', () => rmSync(copy, { recursive: true, force: true }))
+// The package that runs PostgreSQL would end this process before the tests that it waits for.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'beforeExit'] as const) process.removeAllListeners(signal)
+const interruption = new AbortController()
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interruption.abort())
+
+await copyTree()
+const postgres = process.env.PASSES_TEST_POSTGRES_URL ? undefined : await startPostgres({ settings: ['fsync=off'] })
+let isSatisfied = false
+try {
+  isSatisfied = (await areSound(chosen)) && (await areCaught(chosen))
+} catch (error) {
+  if (!interruption.signal.aborted) throw error
+} finally {
+  await postgres?.stop()
+}
+process.exit(isSatisfied ? 0 : interruption.signal.aborted ? 130 : 1)
+
+function choose(): Fault[] {
+  const { only } = parseArgs({ options: { only: { type: 'string', multiple: true } } }).values
+  const unknown = only?.find((name) => !faults.some((fault) => fault.name === name))
+  if (unknown === undefined) return faults.filter(({ name }) => !only || only.includes(name))
+  console.error(`There is no fault ${unknown}. Those of the table:\n${faults.map(({ name }) => `  ${name}`).join('\n')}`)
+  process.exit(1)
+}
+
+/** The tree as it stands, with what is not committed; without what git ignores. */
+async function copyTree(): Promise<void> {
+  const list = ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--deduplicate']
+  const [{ stdout: known }, { stdout: deleted }] = await Promise.all([
+    execa('git', list, { cwd: root }),
+    execa('git', ['ls-files', '-z', '--deleted'], { cwd: root }),
+  ])
+  const gone = new Set(deleted.split('\0'))
+  for (const file of known.split('\0').filter((name) => name !== '' && !gone.has(name))) {
+    mkdirSync(dirname(join(copy, file)), { recursive: true })
+    copyFileSync(join(root, file), join(copy, file))
+  }
+  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
+}
+
+/** Tests that fail without a fault show nothing with one. */
+async function areSound(faults: Fault[]): Promise<boolean> {
+  const files = [...new Set(faults.flatMap(({ tests }) => tests))]
+  let isSound = true
+  for (const [file, { failed, broken }] of await runTests(files)) {
+    if (failed === undefined && broken === undefined) continue
+    isSound = false
+    console.log(`FAILS WITHOUT A FAULT  ${file}: ${failed ?? broken}`)
+  }
+  return isSound
+}
+
+async function areCaught(faults: Fault[]): Promise<boolean> {
+  const width = Math.max(...faults.map(({ name }) => name.length))
+  let count = 0
+  for (const fault of faults) {
+    const { result, evidence } = await tryOut(fault)
+    if (result === 'caught') count += 1
+    console.log(`${result.padEnd(8)}  ${fault.name.padEnd(width)}  ${fault.breaks}`)
+    for (const line of evidence) console.log(`${' '.repeat(width + 12)}${line}`)
+  }
+  console.log(`\n${count} of ${faults.length} faults caught`)
+  return count === faults.length
+}
+
+async function tryOut(fault: Fault): Promise<{ result: 'caught' | 'SURVIVED' | 'UNCLEAR'; evidence: string[] }> {
+  const path = join(copy, fault.file)
+  const source = readFileSync(path, 'utf8')
+  try {
+    writeFileSync(path, plant(source, fault))
+  } catch (error) {
+    return { result: 'UNCLEAR', evidence: [(error as Error).message] }
+  }
+  // One by one, since the first failure ends a run.
+  const findings: [string, Finding][] = []
+  for (const file of fault.tests) findings.push(...(await runTests([file], '--bail=1')))
+  writeFileSync(path, source)
+  const isBroken = findings.some(([, { broken }]) => broken !== undefined)
+  const isCaught = findings.every(([, { failed }]) => failed !== undefined)
+  return {
+    result: isBroken ? 'UNCLEAR' : isCaught ? 'caught' : 'SURVIVED',
+    evidence: findings.map(([file, { failed, broken }]) => `${file}: ${broken ?? failed ?? 'no test failed'}`),
+  }
+}
+
+async function runTests(files: string[], ...options: string[]): Promise<Map<string, Finding>> {
+  const output = join(copy, 'report.json')
+  rmSync(output, { force: true })
+  const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--reporter=json', `--outputFile=${output}`]
+  // What a fault makes hang has failed.
+  const limits = ['--testTimeout=60000', '--hookTimeout=60000']
+  const { all, exitCode } = await execa('node', [...vitest, ...limits, ...options, ...files], {
+    ...{ cwd: copy, all: true, reject: false, cancelSignal: interruption.signal },
+    env: postgres && { PASSES_TEST_POSTGRES_URL: postgres.url },
+  })
+  interruption.signal.throwIfAborted()
+  const report = readReport(output)
+  return new Map(
+    files.map((file) => {
+      const result = report?.testResults.find(({ name }) => name === join(copy, file))
+      const failed = result?.assertionResults.find(({ status }) => status === 'failed')?.fullName
+      const hasRun = result?.assertionResults.some(({ status }) => status === 'passed') && result.message === ''
+      const isBroken = failed === undefined && !hasRun
+      return [file, { failed, broken: isBroken ? result?.message || `exit ${exitCode}: ${all}` : undefined }]
+    }),
+  )
+}
+
+function readReport(path: string): Report | undefined {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
