@@ -33,23 +33,32 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'beforeExit'] as const) pro
 const interruption = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interruption.abort())
 
-await copyTree()
-const postgres = process.env.PASSES_TEST_POSTGRES_URL ? undefined : await startPostgres({ settings: ['fsync=off'] })
-let isSatisfied = false
-try {
-  isSatisfied = (await areSound(chosen)) && (await areCaught(chosen))
-} catch (error) {
-  if (!interruption.signal.aborted) throw error
-} finally {
-  await postgres?.stop()
+const isSatisfied = await run().catch((error: unknown) => {
+  if (interruption.signal.aborted) process.exit(130)
+  throw error
+})
+process.exit(isSatisfied ? 0 : 1)
+
+/** With one PostgreSQL for all runs of tests, which would each start one. */
+async function run(): Promise<boolean> {
+  await copyTree()
+  const given = process.env.PASSES_TEST_POSTGRES_URL
+  const postgres = given ? undefined : await startPostgres({ settings: ['fsync=off'] })
+  process.env.PASSES_TEST_POSTGRES_URL = given || postgres?.url
+  try {
+    return (await areSound(chosen)) && (await areCaught(chosen))
+  } finally {
+    await postgres?.stop()
+  }
 }
-process.exit(isSatisfied ? 0 : interruption.signal.aborted ? 130 : 1)
 
 function choose(): Fault[] {
   const { only } = parseArgs({ options: { only: { type: 'string', multiple: true } } }).values
   const unknown = only?.find((name) => !faults.some((fault) => fault.name === name))
   if (unknown === undefined) return faults.filter(({ name }) => !only || only.includes(name))
-  console.error(`There is no fault ${unknown}. Those of the table:\n${faults.map(({ name }) => `  ${name}`).join('\n')}`)
+  console.error(
+    `There is no fault ${unknown}. Those of the table:\n${faults.map(({ name }) => `  ${name}`).join('\n')}`,
+  )
   process.exit(1)
 }
 
@@ -121,7 +130,6 @@ async function runTests(files: string[], ...options: string[]): Promise<Map<stri
   const limits = ['--testTimeout=60000', '--hookTimeout=60000']
   const { all, exitCode } = await execa('node', [...vitest, ...limits, ...options, ...files], {
     ...{ cwd: copy, all: true, reject: false, cancelSignal: interruption.signal },
-    env: postgres && { PASSES_TEST_POSTGRES_URL: postgres.url },
   })
   interruption.signal.throwIfAborted()
   const report = readReport(output)

@@ -17,7 +17,7 @@ export const faults: Fault[] = [
     file: 'src/server/middleware/authenticate.ts',
     text: 'token.expiresAt && at >= token.expiresAt',
     replacement: 'token.expiresAt && at > token.expiresAt',
-    tests: ['test/server/authenticate.test.ts'],
+    tests: ['test/server/auth.test.ts'],
   },
   {
     name: 'token-scope',
@@ -33,7 +33,7 @@ export const faults: Fault[] = [
     file: 'src/storage/list.ts',
     text: 'fingerprint([spec.name, sortBy, sortDir, Object.entries(filters).sort(byName).map(settled)])',
     replacement: 'fingerprint([spec.name, sortBy, sortDir])',
-    tests: ['test/server/pass-list-walks.test.ts'],
+    tests: ['test/server/lists.test.ts'],
   },
   {
     name: 'statement-limit',
@@ -101,7 +101,7 @@ export const faults: Fault[] = [
     file: 'src/wallets/apple/push.ts',
     text: "Number(status) === 410 || reason === 'BadDeviceToken' || reason === 'Unregistered'",
     replacement: "reason === 'BadDeviceToken'",
-    tests: ['test/wallets/sandbox/apn-package.test.ts'],
+    tests: ['test/server/notification-delivery.test.ts'],
   },
   {
     name: 'quote-in-a-page',
@@ -109,7 +109,7 @@ export const faults: Fault[] = [
     file: 'src/server/pages/html.ts',
     text: `/[&<>"']/g`,
     replacement: `/[&<>']/g`,
-    tests: ['test/server/pages/link-page.test.ts'],
+    tests: ['test/server/pages/card.test.ts'],
   },
 
   // At the door
@@ -159,7 +159,7 @@ export const faults: Fault[] = [
     name: 'signature-without-time',
     breaks: 'A delivery that was recorded can be sent again with any time: the signature covers the body alone.',
     file: 'src/core/rules/signature.ts',
-    text: '.update(`${t}.`).update(rawBody)',
+    text: `.update(\`\${t}.\`).update(rawBody)`,
     replacement: '.update(rawBody)',
     tests: ['test/core/rules/signature.test.ts'],
   },

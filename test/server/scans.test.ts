@@ -145,6 +145,13 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(answers[0]!.pass?.acceptedScanCount).toBe(1)
   })
 
+  test('of 50 concurrent scans of a single-use pass one is accepted, and all others are duplicates', async () => {
+    const pass = await scannablePass(workspace)
+    const answers = await Promise.all(Array.from({ length: 50 }, () => scan(workspace, { qrPayload: pass.code })))
+    const count = (result: string) => answers.filter((answer) => answer.result === result).length
+    expect({ accepted: count('accepted'), duplicate: count('duplicate') }).toEqual({ accepted: 1, duplicate: 49 })
+  })
+
   test('the same externalRef means another scan in another workspace', async () => {
     const other = await api.workspace()
     const pass = await scannablePass(other)
