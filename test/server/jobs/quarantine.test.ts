@@ -15,7 +15,7 @@ import { eventually, gate, openServices, type TestServices } from './fixtures.ts
 const anHour = 3600
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('of the jobs in flight when workers die, only the one that kills them is quarantined', async () => {
+  test('of the jobs in flight when workers die, only the one that kills three of them is quarantined', async () => {
     const services = await openServices(dialect)
     const ids = await insertPasses(
       services.store,
@@ -41,7 +41,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(done.toSorted()).toEqual([...innocents, ...notifications].sort())
     expect(await services.database.reader('jobs').whereNull('failed_at')).toEqual([])
     expect(await services.store.backlog.listFailed({}, 10)).toMatchObject([
-      { state: 'quarantined', kind: 'issue-pass', subject: poison, attempts: MAX_JOB_LAPSES, error: QUARANTINE_REASON },
+      { state: 'quarantined', kind: 'issue-pass', subject: poison, attempts: 3, error: QUARANTINE_REASON },
     ])
     expect(await services.store.passes.find(services.workspaceId, poison!)).toMatchObject({ status: 'FAILED' })
     const [event, ...others] = await services.database.reader('events').where({ subject: poison })
