@@ -16,7 +16,7 @@ export interface Connections {
   writer: Knex
 }
 
-/** Its own connections are those of background work and of operators: no time limit but that of locks. */
+/** Its own connections are those of operators and of upkeep: no time limit but that of locks. */
 export interface Database extends Connections {
   dialect: Dialect
   /**
@@ -24,6 +24,8 @@ export interface Database extends Connections {
    * a time limit (see isTooSlow); a party has no more than its share of the connections, and waits for a while for it.
    */
   forRequests(party: string): Connections
+  /** Those of jobs, of one party: within its share, with no time limit, and however long they wait for their turn. */
+  forJobs(party: string): Connections
   /** One connection that only authentication and health use, so that both answer however busy the others are. */
   entry: Knex
   /**
@@ -108,15 +110,15 @@ function openPostgres(connectionString: string, options: DatabaseOptions): Datab
   const entry = connect(postgresClient({ silenceLimitMs: STATEMENT_LIMIT_MS }), 1)
   // Inside a transaction statements also wait for the locks of others.
   const limited = postgresClient({ transactionLimitMs: BUSY_TIMEOUT_MS + STATEMENT_LIMIT_MS })
-  const shared = shareOut(requests, limited, poolSize)
+  const sharedRequests = shareOut(requests, limited, poolSize)
+  const sharedBackground = shareOut(background, postgresClient(), poolSize)
+  const both = (db: Knex) => ({ reader: db, writer: db })
   return {
     dialect: 'postgres',
-    ...{ reader: background, writer: background, entry },
+    ...{ ...both(background), entry },
     findDamage: () => undefined,
-    forRequests: (party) => {
-      const db = shared(party)
-      return { reader: db, writer: db }
-    },
+    forRequests: (party) => both(sharedRequests(party, BUSY_TIMEOUT_MS)),
+    forJobs: (party) => both(sharedBackground(party, FOREVER)),
     close: async () => {
       await Promise.all([background, requests, entry].map((db) => db.destroy()))
     },
@@ -152,14 +154,17 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
   const reader = connect(SQLITE_READERS, ['PRAGMA query_only = ON'])
   const entry = connect(1, ['PRAGMA query_only = ON'])
   const sharedReaders = shareOut(reader, sqliteClient({ statementLimitMs, damage }), SQLITE_READERS)
-  // One writer for all: requests and background work take turns at it, and of the requests workspaces do.
-  const turns = shareOut(writer, sqliteClient({ damage }), 1, { patienceMs: undefined })
-  const sharedWriter = shareOut(turns('requests'), sqliteClient({ damage }), 1)
+  // One writer for all, at which the requests of each workspace, its jobs, and upkeep take turns.
+  const turns = shareOut(writer, sqliteClient({ damage }), 1)
   return {
     dialect: 'sqlite',
-    ...{ reader, writer: turns('background'), entry },
+    ...{ reader, writer: turns('upkeep', FOREVER), entry },
     findDamage: () => damage.error,
-    forRequests: (party) => ({ reader: sharedReaders(party), writer: sharedWriter(party) }),
+    forRequests: (party) => ({
+      reader: sharedReaders(party, BUSY_TIMEOUT_MS),
+      writer: turns(party, BUSY_TIMEOUT_MS),
+    }),
+    forJobs: (party) => ({ reader, writer: turns(`jobs of ${party}`, FOREVER) }),
     close: async () => {
       await Promise.all([reader, entry].map((db) => db.destroy()))
       await writer.destroy()
@@ -170,19 +175,17 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
 /** Parties that are remembered: making the connections of one anew costs a fraction of a millisecond. */
 const MAX_PARTIES = 1_000
 
-/**
- * Gives parties their share of the connections of a pool: half of it each, as many as want.
- * @param options.patienceMs how long one waits for its turn before it is refused; for ever where it is undefined
- */
-function shareOut(
-  db: Knex,
-  client: typeof Knex.Client,
-  places: number,
-  { patienceMs }: { patienceMs: number | undefined } = { patienceMs: BUSY_TIMEOUT_MS },
-): (party: string) => Knex {
+/** What nobody waits for does not give up. */
+const FOREVER = undefined
+
+/** @param patienceMs how long the party waits for its turn before it is refused; always the same for one */
+type ConnectionsOf = (party: string, patienceMs: number | undefined) => Knex
+
+/** Gives parties their share of the connections of a pool: half of it each, as many as want. */
+function shareOut(db: Knex, client: typeof Knex.Client, places: number): ConnectionsOf {
   const gate = new FairGate({ places, shareOf: () => Math.ceil(places / 2) })
   const made = new Map<string, Knex>()
-  const poolOf = (party: string) => ({
+  const poolOf = (party: string, patienceMs: number | undefined) => ({
     acquire: () => ({
       promise: gate.enter(party, patienceMs).then(() =>
         db.client.acquireConnection().catch((error: unknown) => {
@@ -198,12 +201,12 @@ function shareOut(
     },
     destroy: async () => undefined,
   })
-  return (party) => {
+  return (party, patienceMs) => {
     const known = made.get(party)
     if (known) return known
     const [oldest] = made.keys()
     if (made.size >= MAX_PARTIES && oldest !== undefined) made.delete(oldest)
-    const connections = knex({ client, connectionPool: poolOf(party), useNullAsDefault: true, ...common })
+    const connections = knex({ client, connectionPool: poolOf(party, patienceMs), useNullAsDefault: true, ...common })
     made.set(party, connections)
     return connections
   }

@@ -74,26 +74,31 @@ export interface Store extends Repositories {
    * time limit for each statement outside a transaction.
    */
   forRequests(party: string): Store
+  /** The same for jobs: those of a workspace, or what hands out those of a queue. No time limit, and no end to the wait. */
+  forJobs(party: string): Store
 }
 
 /** Whoever comes without a token: people who open links, and phones. */
 export const PUBLIC = 'public'
 
-/** The store itself is that of background work; but tokens are found through a connection of their own. */
+/** The store itself is that of operators and of upkeep; but tokens are found through a connection of their own. */
 export function createStore(database: Database, listener: StoreListener = {}): Store {
-  const stores = new WeakMap<Connections['reader'], Store>()
-  const forRequests = (party: string): Store => {
-    const connections = database.forRequests(party)
-    const known = stores.get(connections.reader)
+  const stores = new WeakMap<Connections['writer'], Store>()
+  const on = (connections: Connections): Store => {
+    const known = stores.get(connections.writer)
     if (known) return known
-    const store = { ...storeOn(connections, listener), forRequests }
-    stores.set(connections.reader, store)
+    const store = { ...storeOn(connections, listener), ...parties }
+    stores.set(connections.writer, store)
     return store
   }
-  return { ...storeOn(database, listener), tokens: new Tokens(database.entry), forRequests }
+  const parties = {
+    forRequests: (party: string) => on(database.forRequests(party)),
+    forJobs: (party: string) => on(database.forJobs(party)),
+  }
+  return { ...storeOn(database, listener), tokens: new Tokens(database.entry), ...parties }
 }
 
-function storeOn({ reader, writer }: Connections, listener: StoreListener): Omit<Store, 'forRequests'> {
+function storeOn({ reader, writer }: Connections, listener: StoreListener): Omit<Store, 'forRequests' | 'forJobs'> {
   const reads = repositories(reader, { onDue: refuseWrite, onNews: refuseWrite })
   return {
     ...reads,

@@ -89,6 +89,8 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
   const { batchSize, batches, isLocal = false } = { ...SUSPECTS, ...options.lanes }[queue]
   const pollMilliseconds = pollSeconds * 1000
   const { store, thread, clock, log, metrics } = services
+  /** Whatever else jobs write, those that come and those that go on do not wait for it. */
+  const claiming = store.forJobs(queue)
   const inFlight = new Map<Promise<void>, Job[]>()
   const shares = createShares(batches)
   let lastTurn: string | undefined
@@ -159,7 +161,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
   async function claimOf(workspaceId: string): Promise<Job[]> {
     if (isStopping) return []
     const limits = { limit: batchSize, leaseSeconds, workspaceId }
-    return store.transaction((tx) => tx.jobs.claim(queue, clock(), limits))
+    return claiming.transaction((tx) => tx.jobs.claim(queue, clock(), limits))
   }
 
   function start({ jobs, leave }: Claimed): void {
@@ -186,7 +188,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
     const renewal = setInterval(
       () => {
         const until = new Date(clock().getTime() + leaseSeconds * 1000)
-        store
+        claiming
           .transaction((tx) => tx.jobs.renew(jobs, until))
           .catch((error) => log.warn({ err: error }, 'could not renew a lease'))
       },
@@ -212,7 +214,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
   async function run(kind: JobKind, jobs: Job[]): Promise<void> {
     const began = performance.now()
     try {
-      await handlers[kind](jobs, services)
+      await handlers[kind](jobs, { ...services, store: store.forJobs(jobs[0]!.workspaceId) })
       note(kind, jobs, performance.now() - began)
     } catch (error) {
       // One that cannot work must not hold up those that were claimed beside it: each gets a run of its own.
@@ -236,7 +238,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
     if (!isHeldBack(error)) log.error({ err: error, kind, subject, correlationId }, 'a job failed')
     const now = clock()
     await untilReached(() =>
-      store.transaction(async (tx) => {
+      store.forJobs(job.workspaceId).transaction(async (tx) => {
         if (!(await giveBack(tx, job, error, now))) return
         await giveUp[kind]?.(tx, job, error instanceof Error ? error.message : String(error), now)
       }),
@@ -266,7 +268,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
       await running
     },
     async abandon(): Promise<void> {
-      for (const jobs of inFlight.values()) await store.transaction((tx) => tx.jobs.putOff(jobs, clock()))
+      for (const jobs of inFlight.values()) await claiming.transaction((tx) => tx.jobs.putOff(jobs, clock()))
     },
   }
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { MAX_JOB_ATTEMPTS } from '../../../src/core/rules/retry.ts'
 import type { JobHandler } from '../../../src/server/jobs/worker.ts'
 import type { Job, JobKind, Queue } from '../../../src/storage/jobs.ts'
-import { createStore } from '../../../src/storage/store.ts'
+import { createStore, type Store } from '../../../src/storage/store.ts'
 import { openTestDatabase } from '../../storage/fixtures.ts'
 import { dialects } from '../../support/databases.ts'
 import { eventually, gate, openServices, type TestServices } from './fixtures.ts'
@@ -39,14 +39,16 @@ describe.each(dialects)('on %s', (dialect) => {
     const { store } = services
     let refused = 0
     let isAway = false
-    services.store = {
-      ...store,
+    const leaving = (whole: Store): Store => ({
+      ...whole,
       async transaction(work) {
-        if (!isAway) return store.transaction(work)
+        if (!isAway) return whole.transaction(work)
         refused += 1
         throw Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })
       },
-    }
+      forJobs: (party) => leaving(whole.forJobs(party)),
+    })
+    services.store = leaving(store)
     const failing: JobHandler = async () => {
       isAway = true
       throw new Error('the connection ended')
