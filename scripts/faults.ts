@@ -1,8 +1,18 @@
 /**
  * Plants the faults of faults/table.ts, one at a time, in a copy of the tree, and runs the tests that must notice:
- * npm run faults [-- --only NAME]. Exits 1 where a fault survives or can no longer be planted.
+ * npm run faults [-- --only NAME]. Exits 1 where a fault survives, or where that is UNCLEAR: its text is no longer there, or
+ * its tests do not load.
  */
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -26,7 +36,7 @@ interface Finding {
 
 const root = join(import.meta.dirname, '..')
 const chosen = choose()
-const copy = mkdtempSync(join(tmpdir(), 'passes-faults-'))
+const copy = realpathSync(mkdtempSync(join(tmpdir(), 'passes-faults-')))
 process.on('exit', () => rmSync(copy, { recursive: true, force: true }))
 // The package that runs PostgreSQL would end this process before the tests that it waits for.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'beforeExit'] as const) process.removeAllListeners(signal)
@@ -104,8 +114,9 @@ async function areCaught(faults: Fault[]): Promise<boolean> {
 
 async function tryOut(fault: Fault): Promise<{ result: 'caught' | 'SURVIVED' | 'UNCLEAR'; evidence: string[] }> {
   const path = join(copy, fault.file)
-  const source = readFileSync(path, 'utf8')
+  let source: string
   try {
+    source = readFileSync(path, 'utf8')
     writeFileSync(path, plant(source, fault))
   } catch (error) {
     return { result: 'UNCLEAR', evidence: [(error as Error).message] }
@@ -129,7 +140,10 @@ async function runTests(files: string[], ...options: string[]): Promise<Map<stri
   // What a fault makes hang has failed.
   const limits = ['--testTimeout=60000', '--hookTimeout=60000']
   const { all, exitCode } = await execa('node', [...vitest, ...limits, ...options, ...files], {
-    ...{ cwd: copy, all: true, reject: false, cancelSignal: interruption.signal },
+    cwd: copy,
+    all: true,
+    reject: false,
+    cancelSignal: interruption.signal,
   })
   interruption.signal.throwIfAborted()
   const report = readReport(output)
