@@ -1,12 +1,14 @@
 import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { verify } from '../../src/core/rules/signature.ts'
 import { openDatabase } from '../../src/storage/database.ts'
 import { emptyDatabase, temporaryFolder } from '../support/databases.ts'
+import { eventually } from '../support/eventually.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { batchOf, inspect, issuedPass, publishTemplate } from './passes.ts'
-import { run, startServer, type TestServer } from './server.ts'
+import { run } from './program.ts'
+import { startServer, type TestServer } from './server.ts'
 
 const args = ['--allow-insecure-webhooks']
 const fileOf = (database: string) => database.replace('sqlite:', '')
@@ -18,7 +20,7 @@ test('a backup under load holds all that was acknowledged before it, and a serve
   const webhook = await client.webhooks.create({ body: { url: receiver.url, events: ['pass.voided'] } })
   const early = await issuedPass(client)
   const load = startLoad(server, await publishTemplate(client))
-  await vi.waitFor(() => expect(load.acknowledged.size).toBeGreaterThan(300), 20_000)
+  await eventually(() => expect(load.acknowledged.size).toBeGreaterThan(300))
   const before = [...load.acknowledged]
   const file = join(temporaryFolder(), 'passes.backup')
   const sizeBefore = load.acknowledged.size
@@ -28,7 +30,7 @@ test('a backup under load holds all that was acknowledged before it, and a serve
   expect(JSON.parse(String(made.stdout))).toMatchObject({ file, bytes: statSync(file).size })
   expect(statSync(file).mode & 0o777).toBe(0o600)
   expect(readdirSync(dirname(file))).toEqual(['passes.backup'])
-  await vi.waitFor(() => expect(load.acknowledged.size).toBeGreaterThan(sizeBefore), 20_000)
+  await eventually(() => expect(load.acknowledged.size).toBeGreaterThan(sizeBefore))
   await load.stop()
   expect(load.refused).toEqual([])
   await server.stop()
@@ -47,7 +49,7 @@ test('a backup under load holds all that was acknowledged before it, and a serve
   const page = await fetch(`${second.url}${link.pathname}`, { redirect: 'manual' })
   expect(page.status, await page.text()).toBe(200)
   await second.client.passes.void({ params: { id: early.id }, body: {} })
-  await vi.waitFor(() => expect(receiver.received).toHaveLength(1), 10_000)
+  await eventually(() => expect(receiver.received).toHaveLength(1))
   const { body, signature } = receiver.received[0]!
   expect(verify(body, signature, webhook.secret, { at: new Date() })).toMatchObject({ ok: true })
   expect((await second.client.passes.list({ query: { search: 'guest 1', limit: 1 } })).total).toBeGreaterThan(0)

@@ -2,10 +2,12 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { execa } from 'execa'
-import { expect, vi } from 'vitest'
+import { expect } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { temporaryFolder } from '../support/databases.ts'
-import { program, type ServerOptions, sharedServer, startServer, type TestServer } from './server.ts'
+import { eventually } from '../support/eventually.ts'
+import { program } from './program.ts'
+import { type ServerOptions, sharedServer, startServer, type TestServer } from './server.ts'
 
 /** A server with a template, and a folder to work in. */
 export interface Setup {
@@ -15,8 +17,9 @@ export interface Setup {
   templateId: string
 }
 
-export function sharedSetUp(): (options?: ServerOptions) => Promise<Setup> {
-  const shared = sharedServer()
+/** Setups on one server, or on one of their own where they ask for it. */
+export function sharedSetUp(sharedOptions?: ServerOptions): (options?: ServerOptions) => Promise<Setup> {
+  const shared = sharedServer(sharedOptions)
   return async (options) => {
     const server = options ? await startServer(options) : await shared()
     const { id: projectId } = await server.client.projects.create({ body: { name: 'Fair' } })
@@ -57,8 +60,7 @@ export function environment({ server, folder }: Setup) {
 export async function startRun(setup: Setup, args: string[]) {
   const child = execa('node', [program, ...args], { cwd: setup.folder, env: environment(setup), reject: false })
   const journal = join(setup.folder, `${args[1]}.journal`)
-  await vi.waitFor(() => expect(existsSync(journal) && readFileSync(journal, 'utf8')).toMatch(/"rows":\d+00,/), {
-    timeout: 30_000,
+  await eventually(() => expect(existsSync(journal) && readFileSync(journal, 'utf8')).toMatch(/"rows":\d+00,/), {
     interval: 5,
   })
   // Wrapped, since a child is awaited like a promise.

@@ -15,7 +15,7 @@ import {
   startRun,
   writeRows,
 } from './bulk-setup.ts'
-import { program, run } from './server.ts'
+import { program, run } from './program.ts'
 
 const setUp = sharedSetUp()
 

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { execa } from 'execa'
 import { expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from '../support/databases.ts'
-import { run, sharedServer, startServer, type TestServer } from './server.ts'
+import { run, spawnProgram } from './program.ts'
+import { sharedServer, type TestServer } from './server.ts'
 
 const shared = sharedServer()
 
@@ -64,7 +65,7 @@ test('a server that accepts and keeps silent is given up, with what it did not a
 })
 
 test('login checks the token, stores it for its owner alone, and every command then uses it', async () => {
-  const server = await startServer()
+  const server = await shared()
   const env = newcomer()
   const login = await run(['login', '--url', server.url, '--token-stdin', '--json'], undefined, {
     env,
@@ -78,7 +79,7 @@ test('login checks the token, stores it for its owner alone, and every command t
     url: server.url,
     urlSource: `profile default (${path})`,
     tokenSource: `profile default (${path})`,
-    token: { role: 'owner', workspaceName: 'default' },
+    token: await server.client.tokens.current(),
   })
 
   const stored = readFileSync(path, 'utf8')
@@ -88,7 +89,7 @@ test('login checks the token, stores it for its owner alone, and every command t
 })
 
 test('whoami says for people and for scripts which source won', async () => {
-  const server = await startServer()
+  const server = await shared()
   const { stdout } = await run(['whoami', '--token', server.token], { url: server.url, token: 'psk_other' })
   expect(stdout).toContain(`${server.url} (from PASSES_URL)`)
   expect(stdout).toContain('(from --token)')
@@ -98,7 +99,7 @@ test.each([
   ['--token', (token: string) => ({ args: ['--token', token], env: {} })],
   ['PASSES_TOKEN', (token: string) => ({ args: [], env: { PASSES_TOKEN: token } })],
 ])('a 401 names %s as the source of the token, and the correlation id', async (source, given) => {
-  const server = await startServer()
+  const server = await shared()
   const { args, env } = given('psk_wrong')
   const options = { env: { ...newcomer(), PASSES_URL: server.url, ...env } }
   const people = await run(['project', 'list', ...args], undefined, options)
@@ -309,7 +310,7 @@ test('a template is drawn with its sample values, and saved as a page', async ()
 
 test('the program runs from source as well, with the same commands', async () => {
   const dev = new URL('../../bin/dev.js', import.meta.url).pathname
-  const [source, built] = await Promise.all([execa('node', [dev, '--help']), run(['--help'])])
+  const [source, built] = await Promise.all([execa('node', [dev, '--help']), spawnProgram(['--help'])])
   expect(source.stdout).toContain('issue')
   expect(source.stdout).toBe(built.stdout)
 })

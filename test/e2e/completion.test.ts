@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { execa } from 'execa'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { temporaryFolder } from '../support/databases.ts'
-import { program } from './server.ts'
+import { program } from './program.ts'
 
 const folder = temporaryFolder(afterAll)
 const env = { PATH: process.env.PATH, HOME: folder, XDG_CACHE_HOME: join(folder, 'cache') }

@@ -1,5 +1,6 @@
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { dialects } from '../support/databases.ts'
+import { eventually } from '../support/eventually.ts'
 import { batchOf, inspect, publishTemplate } from './passes.ts'
 import { startServer, type TestServer } from './server.ts'
 
@@ -24,9 +25,9 @@ describe.each(dialects)('on %s', (dialect) => {
     const [first] = answers
     expect(new Set(answers.map(({ id }) => id))).toEqual(new Set([first!.id]))
     const { passes } = inspect(server.database)
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       expect(await passes()).toEqual([{ id: first!.id, externalPassId: 'same', status: 'ISSUED', issuedEvents: 1 }])
-    }, 5_000)
+    })
   })
 
   test('a server that is killed in mid load and started again has every acknowledged pass once, and issues it', async () => {
@@ -36,7 +37,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const acknowledged = new Map<string, string>()
     for (let kill = 0; kill < KILLS; kill++) {
       const load = startLoad(server, templateId, `kill-${kill}`)
-      await vi.waitFor(() => expect(load.acknowledged.size).toBeGreaterThan(BATCH_SIZE * 4 * (kill + 1)), 20_000)
+      await eventually(() => expect(load.acknowledged.size).toBeGreaterThan(BATCH_SIZE * 4 * (kill + 1)))
       await server.kill()
       await load.ended
       expect(load.refused).toEqual([])
@@ -46,7 +47,7 @@ describe.each(dialects)('on %s', (dialect) => {
 
     const { passes, rows } = inspect(database)
     // What a dead worker held is taken over when its lease of 10 s ends.
-    await vi.waitFor(async () => expect(await rows('jobs')).toEqual([]), { timeout: 30_000, interval: 250 })
+    await eventually(async () => expect(await rows('jobs')).toEqual([]), { interval: 250 })
     const stored = await passes()
     expect(stored.filter((pass) => pass.status !== 'ISSUED' || pass.issuedEvents !== 1)).toEqual([])
     const ids = new Map(stored.map((pass) => [pass.externalPassId, pass.id]))

@@ -1,7 +1,9 @@
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { dialects, emptyDatabase } from '../support/databases.ts'
+import { eventually } from '../support/eventually.ts'
 import { inspect, issuedPass } from './passes.ts'
-import { run, startServer } from './server.ts'
+import { run } from './program.ts'
+import { startServer } from './server.ts'
 
 const HOLDER = 'Grace qx7wvzkj'
 
@@ -74,11 +76,11 @@ describe.each(dialects)('on %s', (dialect) => {
     const link = await fetch(`${server.url}${new URL(pass.hostedLinks.smart!).pathname}`)
     expect(link.status).toBe(410)
     const { rows } = inspect(database)
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       for (const table of ['passes', 'events', 'scans', 'pass_variables', 'jobs', 'audit_entries']) {
         expect(JSON.stringify(await rows(table)).toLowerCase(), table).not.toContain('qx7wvzkj')
       }
-    }, 10_000)
+    })
     expect((await client.passes.get({ params: { id } })).label).toBe('Ada')
     expect(server.stderr().toLowerCase()).not.toContain('qx7wvzkj')
   })

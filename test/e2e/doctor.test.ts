@@ -5,7 +5,8 @@ import { newId } from '../../src/core/ids.ts'
 import { openDatabase } from '../../src/storage/database.ts'
 import { type AppleChain, appleFlags, makeAppleChain, passType, team } from '../support/apple-chain.ts'
 import { type CleanUp, dialects, emptyDatabase, temporaryFolder } from '../support/databases.ts'
-import { run, startServer } from './server.ts'
+import { run } from './program.ts'
+import { startServer } from './server.ts'
 
 interface Check {
   group: string

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, vi } from 'vitest'
+import { expect } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import type { Broadcast } from '../../src/core/contract/broadcasts.ts'
+import { eventually } from '../support/eventually.ts'
 
 /** What the servers acknowledged, and nothing that they may have done besides. */
 export interface Acknowledged {
@@ -43,7 +44,7 @@ export async function inviteGuests(client: Client, count: number): Promise<Guest
     passIds.push(...results.map(({ pass }) => pass!.id))
   }
   const query = { status: ['ISSUED' as const], projectId: project.id }
-  await vi.waitFor(async () => expect((await client.passes.list({ query })).total).toBe(count), 60_000)
+  await eventually(async () => expect((await client.passes.list({ query })).total).toBe(count))
   return { projectId: project.id, templateId, passIds }
 }
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { type Client, createClient } from '../../src/client/client.ts'
+import { eventually } from '../support/eventually.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { startFleet } from './fleet.ts'
 import { inviteGuests, startLoad } from './fleet-load.ts'
@@ -21,7 +22,7 @@ test('of two servers, two workers and one database any process may be killed: no
   for (let round = 0; round < ROUNDS; round += 1) {
     for (const members of [fleet.apis, fleet.workers]) {
       const before = load.acknowledged.created.size
-      await vi.waitFor(() => expect(load.acknowledged.created.size).toBeGreaterThan(before + 10), 60_000)
+      await eventually(() => expect(load.acknowledged.created.size).toBeGreaterThan(before + 10))
       const victim = members[Math.floor(Math.random() * members.length)]!
       await sleep(Math.random() * 300)
       await victim.kill()
@@ -34,8 +35,7 @@ test('of two servers, two workers and one database any process may be killed: no
 
   const { rows, passes } = inspect(fleet.database)
   // What the dead held is taken over when their leases end.
-  const patience = { timeout: 90_000, interval: 500 }
-  await vi.waitFor(async () => expect(await rows('jobs')).toEqual([]), patience)
+  await eventually(async () => expect(await rows('jobs')).toEqual([]), { interval: 250 })
 
   const stored = new Map((await passes()).map((pass) => [pass.externalPassId, pass]))
   for (const [externalPassId, id] of created) expect(stored.get(externalPassId)?.id, externalPassId).toBe(id)
@@ -75,7 +75,7 @@ test('of two servers, two workers and one database any process may be killed: no
   expect(deliveries.every(({ webhook_id: id }) => id === webhook.id)).toBe(true)
   const issued = receiver.received.filter(({ envelope }) => envelope.type === 'pass.issued')
   expect(new Set(issued.map(({ envelope }) => envelope.data.id)).size).toBe(stored.size)
-}, 300_000)
+})
 
 function connect(url: string, token: string): Client {
   const client = createClient({ url, token, attempts: 1 })

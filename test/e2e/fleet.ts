@@ -2,7 +2,8 @@ import { onTestFinished } from 'vitest'
 import { type ComposeService, servicesOf } from '../support/compose.ts'
 import { type CleanUp, emptyDatabase, temporaryFolder } from '../support/databases.ts'
 import { freePort } from '../support/ports.ts'
-import { run, startServer, type TestServer } from './server.ts'
+import { run } from './program.ts'
+import { startServer, type TestServer } from './server.ts'
 
 /** One process of the fleet, which may end and be started again as it was. */
 export interface Member {

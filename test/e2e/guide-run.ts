@@ -5,7 +5,7 @@ import { expect, onTestFinished } from 'vitest'
 import { temporaryFolder } from '../support/databases.ts'
 import { freePort } from '../support/ports.ts'
 import { type Guide, root } from './guide.ts'
-import { program } from './server.ts'
+import { program } from './program.ts'
 
 export interface GuideRun {
   /** Where the reader stands: as the top folder of the project. */

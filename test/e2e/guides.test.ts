@@ -20,7 +20,7 @@ const play: GuideOptions['meanwhile'] = {
   },
 }
 
-test.each(guides)('$path works as it is written', { timeout: 240_000 }, async (guide) => {
+test.each(guides)('$path works as it is written', async (guide) => {
   const database = 'postgres://passes:PASSWORD@127.0.0.1/passes'
   const text = readFileSync(join(root, guide.path), 'utf8')
   const words: Record<string, string> = {}

@@ -1,6 +1,7 @@
 import { execa } from 'execa'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { png } from '../server/pictures.ts'
+import { eventually } from '../support/eventually.ts'
 import { startServer, type TestServer } from './server.ts'
 
 const endings: [string, (server: TestServer) => Promise<unknown>][] = [
@@ -22,7 +23,7 @@ test.each(endings)(
     await server.client.images.create({ body: await png({ color: '#0000ff' }), contentType: 'image/png' })
     expect(await childrenOf(server.pid)).toEqual([decoder])
     await end(server)
-    await vi.waitFor(() => expect(() => process.kill(decoder!, 0)).toThrow('ESRCH'), 10_000)
+    await eventually(() => expect(() => process.kill(decoder!, 0)).toThrow('ESRCH'))
   },
 )
 

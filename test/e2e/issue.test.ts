@@ -3,10 +3,11 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { execa } from 'execa'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { emptyDatabase } from '../support/databases.ts'
+import { eventually } from '../support/eventually.ts'
 import { environment, publishTicket, resume, type Setup, sharedSetUp, startRun } from './bulk-setup.ts'
-import { program, run } from './server.ts'
+import { program, run } from './program.ts'
 
 const setUp = sharedSetUp()
 
@@ -269,7 +270,7 @@ test('Ctrl-C while a pipe brings nothing stops at once', async () => {
     reject: false,
   })
   child.stdin.write(csv(rowsFor(150)))
-  await vi.waitFor(async () => expect(await passCount(setup)).toBe(100), { timeout: 30_000, interval: 50 })
+  await eventually(async () => expect(await passCount(setup)).toBe(100), { interval: 50 })
   child.kill('SIGINT')
   const { exitCode, stdout } = await child
   expect([exitCode, JSON.parse(stdout)]).toMatchObject([

@@ -1,8 +1,10 @@
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { ScanItem } from '../../src/core/contract/scan-shapes.ts'
 import { dialects } from '../support/databases.ts'
+import { eventually } from '../support/eventually.ts'
 import { publishTemplate } from './passes.ts'
-import { run, startServer, type TestServer } from './server.ts'
+import { run } from './program.ts'
+import { sharedServer, startServer, type TestServer } from './server.ts'
 
 async function json(server: TestServer, ...args: string[]) {
   const { exitCode, stdout } = await run([...args, '--json'], server)
@@ -12,14 +14,16 @@ async function json(server: TestServer, ...args: string[]) {
 async function issuedPass({ client }: TestServer): Promise<string> {
   const templateId = await publishTemplate(client)
   const { id } = await client.passes.create({ body: { externalPassId: 'T-1', label: 'Ada Lovelace', templateId } })
-  await vi.waitFor(async () => expect((await client.passes.get({ params: { id } })).status).toBe('ISSUED'), 20_000)
+  await eventually(async () => expect((await client.passes.get({ params: { id } })).status).toBe('ISSUED'))
   return id
 }
 
 // The command sees HTTP only; what each database answers is tested with the interface.
 describe.each(dialects.slice(1))('on %s', (dialect) => {
+  const shared = sharedServer({ dialect })
+
   test('a pass is explained, and its scans are listed, read and counted', async () => {
-    const server = await startServer({ dialect })
+    const server = await shared()
     const passId = await issuedPass(server)
     const context = { scanContextKey: 'day 1' }
     const { scan } = await server.client.scans.create({ body: { passId, deviceId: 'gate-1', ...context } })
@@ -47,7 +51,7 @@ describe.each(dialects.slice(1))('on %s', (dialect) => {
   })
 
   test('a scan is taken back once, by --yes where nobody can be asked, and the pass is let in again', async () => {
-    const server = await startServer({ dialect })
+    const server = await shared()
     const passId = await issuedPass(server)
     const { scan } = await server.client.scans.create({ body: { passId } })
     expect(await json(server, 'scans', 'reverse', scan.id)).toMatchObject({ exitCode: 2 })
@@ -75,26 +79,26 @@ describe.each(dialects.slice(1))('on %s', (dialect) => {
     expect(await snapshot()).toMatchObject({ items: [], hasMore: false })
     expect(JSON.parse((await offline('off')).stdout)).toMatchObject({ name: 'default', offlineScanning: false })
     const refusal = { status: 403, code: 'SCANNER_OFFLINE_DISABLED' }
-    await vi.waitFor(() => expect(snapshot()).rejects.toMatchObject(refusal), 5_000)
+    await eventually(() => expect(snapshot()).rejects.toMatchObject(refusal))
     expect((await offline('maybe')).exitCode).toBe(2)
     expect((await offline('on')).exitCode).toBe(0)
-    await vi.waitFor(async () => expect(await snapshot()).toMatchObject({ items: [] }), 5_000)
+    await eventually(async () => expect(await snapshot()).toMatchObject({ items: [] }))
   })
-})
 
-test('an empty ledger is a header, and what does not exist exits 1', async () => {
-  const server = await startServer()
-  expect(await json(server, 'scans', 'get', '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10')).toMatchObject({
-    exitCode: 1,
-    value: { error: { code: 'NOT_FOUND' } },
+  test('an empty ledger is a header, and what does not exist exits 1', async () => {
+    const server = await shared()
+    expect(await json(server, 'scans', 'get', '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10')).toMatchObject({
+      exitCode: 1,
+      value: { error: { code: 'NOT_FOUND' } },
+    })
+    expect(await json(server, 'pass', 'explain', 'nobody', '--external')).toMatchObject({
+      exitCode: 1,
+      value: { error: { code: 'PASS_NOT_FOUND' } },
+    })
+    const empty = await run(['scans', 'list'], server)
+    expect([empty.stdout.trim().split(/\s+/), empty.stderr]).toEqual([
+      ['ID', 'SCANNED', 'VERDICT', 'PASS', 'DEVICE', 'VERIFIED'],
+      '0 scans',
+    ])
   })
-  expect(await json(server, 'pass', 'explain', 'nobody', '--external')).toMatchObject({
-    exitCode: 1,
-    value: { error: { code: 'PASS_NOT_FOUND' } },
-  })
-  const empty = await run(['scans', 'list'], server)
-  expect([empty.stdout.trim().split(/\s+/), empty.stderr]).toEqual([
-    ['ID', 'SCANNED', 'VERDICT', 'PASS', 'DEVICE', 'VERIFIED'],
-    '0 scans',
-  ])
 })

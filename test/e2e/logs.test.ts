@@ -1,8 +1,10 @@
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { dialects, temporaryFolder } from '../support/databases.ts'
+import { eventually } from '../support/eventually.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { issuedPass } from './passes.ts'
-import { run, startServer } from './server.ts'
+import { run } from './program.ts'
+import { startServer } from './server.ts'
 
 describe.each(dialects)('on %s', (dialect) => {
   test('one correlation id finds the request, its jobs, the call to the platform and the delivery', async () => {
@@ -19,7 +21,7 @@ describe.each(dialects)('on %s', (dialect) => {
 
     // A callback tells that the pass is installed; before that a change is not sent to Google.
     const correlationId = 'order-4711'
-    const found = await vi.waitFor(async () => {
+    const found = await eventually(async () => {
       const response = await fetch(`${url}/v1/passes/${pass.id}`, {
         method: 'PATCH',
         headers: {
@@ -38,7 +40,7 @@ describe.each(dialects)('on %s', (dialect) => {
       const wanted = ['request', 'job ran update-google', 'platform told google', 'webhook attempt']
       expect(messages).toEqual(expect.arrayContaining(wanted))
       return found
-    }, 20_000)
+    })
     expect(found.find(({ msg }) => msg === 'request')).toMatchObject({ method: 'PATCH', route: '/v1/passes/{id}' })
     expect(server.stderr()).not.toContain('planted-path')
     expect(server.stderr()).not.toContain(token)

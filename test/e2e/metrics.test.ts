@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { dialects } from '../support/databases.ts'
+import { eventually } from '../support/eventually.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { issuedPass } from './passes.ts'
-import { run, startServer } from './server.ts'
+import { spawnProgram } from './program.ts'
+import { startServer } from './server.ts'
 
 const docs = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8')
 
@@ -20,7 +22,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const args = [...withMetrics, '--allow-insecure-webhooks', '--rate-limit', '20', '--rate-burst', '20']
     const server = await startServer({ dialect, args })
     await busy(server, receiver.url)
-    const live = await vi.waitFor(async () => {
+    const live = await eventually(async () => {
       const found = await families(server.metricsUrl!)
       // No job gave up: what has no values is named all the same.
       expect(found.filter(({ labels }) => labels === undefined).map(({ name }) => name)).toEqual([
@@ -28,7 +30,7 @@ describe.each(dialects)('on %s', (dialect) => {
         'passes_jobs_quarantined',
       ])
       return found
-    }, 30_000)
+    })
     const shown = live.map(({ name, type, labels = ['kind'] }) => `${name}: ${type}(${labels.join(', ')})`)
     expect(shown.sort()).toEqual([...documented].sort())
   })
@@ -47,14 +49,14 @@ test('a server that only works has metrics too, and its gauges tell of the whole
     args: [...withMetrics, '--role', 'worker'],
   })
   expect(api.metricsUrl).toBeNull()
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const text = await scrape(worker.metricsUrl!)
     expect(text).toContain('passes_job_runs_total{kind="issue-pass",outcome="done"} 1')
     expect(text).toContain('passes_events_total{type="pass.issued"} 1')
     expect(text).toMatch(/passes_build_info\{version="[\d.]+",node="[\d.]+",role="worker"\} 1/)
     expect(text).toMatch(/passes_certificate_remaining_seconds\{certificate="apple_pass"\} 1\d{8}/)
     expect(text).toContain('process_cpu_seconds_total')
-  }, 20_000)
+  })
 })
 
 test('metrics are on a listener of their own, on loopback, and no label holds what a customer brings', async () => {
@@ -79,7 +81,15 @@ test('metrics are on a listener of their own, on loopback, and no label holds wh
 test('a port that is taken ends the start with what to give instead', async () => {
   const server = await startServer({ args: withMetrics })
   const port = new URL(server.metricsUrl!).port
-  const taken = await run(['serve', '--port', '0', '--metrics-port', port, '--database', `${server.database}-other`])
+  const taken = await spawnProgram([
+    'serve',
+    '--port',
+    '0',
+    '--metrics-port',
+    port,
+    '--database',
+    `${server.database}-other`,
+  ])
   expect([taken.exitCode, taken.stderr]).toEqual([1, expect.stringContaining('--metrics-port')])
 })
 

@@ -1,16 +1,15 @@
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Broadcast } from '../../src/core/contract/broadcasts.ts'
 import type { Pass } from '../../src/core/contract/passes.ts'
 import { dialects, temporaryFolder } from '../support/databases.ts'
-import { run, startServer, type TestServer } from './server.ts'
+import { eventually } from '../support/eventually.ts'
+import { run } from './program.ts'
+import { startServer, type TestServer } from './server.ts'
 
 const loyalty = new URL('../../examples/loyalty/template.json', import.meta.url).pathname
-const patient = { timeout: 15_000, interval: 50 }
-
-const slow = { timeout: 120_000 }
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('a notification, one for later and a broadcast reach both phones of a pass', slow, async () => {
+  test('a notification, one for later and a broadcast reach both phones of a pass', async () => {
     const server = await startServer({ dialect })
     const { client } = server
     const project = await client.projects.create({ body: { name: 'Phones' } })
@@ -19,15 +18,15 @@ describe.each(dialects)('on %s', (dialect) => {
     const phone = (...args: string[]) => command(server, ['device', ...args, '--data-dir', folder])
     await phone('install', first!.hostedLinks.apple!, '--platform', 'apple', '--device', 'iphone')
     await phone('install', first!.hostedLinks.google!, '--platform', 'google', '--device', 'android')
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       expect((await client.projects.stats({ params: { id: project.id } })).googleInstallCount).toBe(1)
-    }, patient)
+    })
 
     const params = { id: first!.id }
     const read = (id: string) => client.notifications.get({ params: { ...params, notificationId: id } })
     const options = { google: { header: 'Tonight' } }
     const single = await client.notifications.create({ params, body: { body: 'Gate B12', options } })
-    await vi.waitFor(async () => expect((await read(single.id)).status).toBe('SENT'), patient)
+    await eventually(async () => expect((await read(single.id)).status).toBe('SENT'))
     expect(await phone('open', 'iphone')).toContain('Gate B12')
     expect(await phone('open', 'android')).toContain('Tonight: Gate B12')
 
@@ -35,15 +34,15 @@ describe.each(dialects)('on %s', (dialect) => {
     const body = { body: 'Doors are open', sendAt: sendAt.toISOString(), platforms: ['apple' as const] }
     const scheduled = await client.notifications.create({ params, body })
     expect(scheduled.status).toBe('SCHEDULED')
-    await vi.waitFor(async () => expect((await read(scheduled.id)).status).toBe('SENT'), patient)
+    await eventually(async () => expect((await read(scheduled.id)).status).toBe('SENT'))
     expect(Date.parse((await read(scheduled.id)).updatedAt)).toBeGreaterThanOrEqual(sendAt.getTime())
 
     await breakGoogle(server)
     const created = await client.broadcasts.create({ params: { id: project.id }, body: { body: 'See you' } })
     const named = { params: { id: project.id, broadcastId: (created as Broadcast).id } }
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       expect(await client.broadcasts.stats(named)).toMatchObject({ pending: 0, partial: 1, skipped: 1 })
-    }, patient)
+    })
     expect(await client.broadcasts.get(named)).toMatchObject({ status: 'DISPATCHED', passCount: 2 })
     expect(await phone('open', 'iphone')).toContain('See you')
     const { items } = await client.notifications.list({ params: { id: second!.id } })
@@ -51,7 +50,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-test('the commands send, rehearse, watch, list, show and cancel', slow, async () => {
+test('the commands send, rehearse, watch, list, show and cancel', async () => {
   const server = await startServer()
   const project = await server.client.projects.create({ body: { name: 'Phones' } })
   const [pass] = await createPasses(server, project.id, 3)
@@ -101,11 +100,11 @@ async function createPasses(server: TestServer, projectId: string, howMany: numb
   const { results } = await server.client.passes.createBatch({ body: { passes } })
   return Promise.all(
     results.map(({ pass }) =>
-      vi.waitFor(async () => {
+      eventually(async () => {
         const read = await server.client.passes.get({ params: { id: pass!.id } })
         expect(read.status).toBe('ISSUED')
         return read
-      }, patient),
+      }),
     ),
   )
 }

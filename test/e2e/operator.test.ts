@@ -3,7 +3,8 @@ import { dirname } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { dialects, emptyDatabase } from '../support/databases.ts'
 import { inspect, publishTemplate } from './passes.ts'
-import { run, startServer, type TestServer } from './server.ts'
+import { run } from './program.ts'
+import { startServer, type TestServer } from './server.ts'
 
 /** How long a revocation may take to hold on a running server. */
 const HOLDS_MS = 2_000

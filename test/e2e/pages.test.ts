@@ -123,9 +123,10 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     const { id, link } = await branded(brand)
     const headers = { authorization: `Bearer ${server.token}` }
     for (const address of [link, `${server.url}/v1/passes/${id}/preview?format=html`]) {
+      const { page } = await visit(browser, { extraHTTPHeaders: headers })
+      await page.goto(address)
       for (const width of [320, 390, 1280]) {
-        const { page } = await visit(browser, { viewport: { width, height: 844 }, extraHTTPHeaders: headers })
-        await page.goto(address, { waitUntil: 'networkidle' })
+        await page.setViewportSize({ width, height: 844 })
         const text = (await page.evaluate(BRAND_TEXT)) as BrandText
         await picture(page, `brand-${name}-${width}-${address === link ? 'page' : 'preview'}`)
         expect(text).toMatchObject({ lines: 1, overflow: 'ellipsis', isBesideLogo: true })

@@ -4,8 +4,9 @@ import { parse } from 'csv-parse/sync'
 import { execa } from 'execa'
 import { describe, expect, test } from 'vitest'
 import { Pass } from '../../src/core/contract/passes.ts'
+import { eventually } from '../support/eventually.ts'
 import { environment, publishVersion, type Setup, sharedSetUp } from './bulk-setup.ts'
-import { program, run } from './server.ts'
+import { program, run } from './program.ts'
 
 const setUp = sharedSetUp()
 
@@ -74,6 +75,9 @@ test('filters and sorts reach the server', async () => {
   const setup = await setUp()
   const { templateId, projectId, server } = setup
   const ids = await createPasses(setup, 6)
+  await eventually(async () => {
+    expect((await server.client.passes.list({ query: { status: ['ISSUED'] } })).total).toBe(6)
+  })
   await server.client.passes.void({ params: { id: ids[5]! } })
   const found = async (...args: string[]) => {
     const { value } = await json(setup, 'pass', 'list', '--sort-by', 'externalPassId', '--sort-dir', 'asc', ...args)

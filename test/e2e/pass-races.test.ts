@@ -3,7 +3,7 @@ import { ApiError, type Client } from '../../src/client/client.ts'
 import type { Pass } from '../../src/core/contract/passes.ts'
 import { dialects, type TestDialect } from '../support/databases.ts'
 import { batchOf, inspect, publishTemplate } from './passes.ts'
-import { startServer } from './server.ts'
+import { sharedServers, type TestServer } from './server.ts'
 
 /** The passes that a batch made. */
 async function makePasses(client: Client, count: number): Promise<Pass[]> {
@@ -12,11 +12,14 @@ async function makePasses(client: Client, count: number): Promise<Pass[]> {
   return results.map(({ pass }) => pass!)
 }
 
-/** Two servers on one database, so that nothing in one process can keep requests apart. */
-async function startTwo(dialect: TestDialect) {
-  const first = await startServer({ dialect })
-  const second = await startServer({ database: first.database, token: first.token })
-  return { clients: [first.client, second.client] as const, database: first.database }
+/** Two servers on one database, so that nothing in one process can keep requests apart, for tests in a workspace each. */
+function shareTwo(dialect: TestDialect) {
+  const shared = sharedServers(2, { dialect })
+  return async () => {
+    const [first, second] = (await shared()) as [TestServer, TestServer]
+    const { workspaceId } = await first.client.tokens.current()
+    return { clients: [first.client, second.client] as const, rows: inspect(first.database, workspaceId).rows }
+  }
 }
 
 /** The status of an answer: 200, or that of the refusal. */
@@ -31,8 +34,10 @@ async function statusOf(answer: Promise<unknown>): Promise<number> {
 }
 
 describe.each(dialects)('two servers on one %s database', (dialect) => {
+  const startTwo = shareTwo(dialect)
+
   test('of two updates with one If-Match one is written and the other told so, in 200 races', async () => {
-    const { clients, database } = await startTwo(dialect)
+    const { clients, rows } = await startTwo()
     const [{ id }] = (await makePasses(clients[0], 1)) as [Pass]
     for (let revision = 1; revision <= 200; revision += 1) {
       const answers = clients.map((client, n) => {
@@ -46,12 +51,12 @@ describe.each(dialects)('two servers on one %s database', (dialect) => {
         ...{ revision: revision + 1, label: winner.label },
       })
     }
-    const events = await inspect(database).rows('events')
+    const events = await rows('events')
     expect(events.filter(({ type }) => type === 'pass.updated')).toHaveLength(200)
   })
 
   test('50 updates at the same instant are 50 revisions, each told once', async () => {
-    const { clients, database } = await startTwo(dialect)
+    const { clients, rows } = await startTwo()
     const [{ id }] = (await makePasses(clients[0], 1)) as [Pass]
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, n) =>
@@ -63,14 +68,13 @@ describe.each(dialects)('two servers on one %s database', (dialect) => {
     const pass = await clients[0].passes.get({ params: { id } })
     // None was lost by another that had read before it.
     expect(Object.keys(pass.variables)).toHaveLength(50)
-    const { rows } = inspect(database)
     expect((await rows('events')).filter(({ type }) => type === 'pass.updated')).toHaveLength(50)
     expect(await rows('pass_variables')).toHaveLength(50)
     expect((await rows('pass_identifiers')).filter(({ active }) => Boolean(active))).toHaveLength(1)
   })
 
   test('a void that races an update, and the worker, ends VOID; the update is done before it or refused', async () => {
-    const { clients, database } = await startTwo(dialect)
+    const { clients, rows } = await startTwo()
     const passes = await makePasses(clients[0], 60)
     const outcomes = await Promise.all(
       passes.map(async ({ id }, n) => {
@@ -81,7 +85,6 @@ describe.each(dialects)('two servers on one %s database', (dialect) => {
         return { id, updated: answers[first === update ? 0 : 1], voided: answers[first === update ? 1 : 0] }
       }),
     )
-    const { rows } = inspect(database)
     const [stored, events] = [await rows('passes'), await rows('events')]
     for (const { id, updated, voided } of outcomes) {
       expect(voided).toBe(200)

@@ -1,8 +1,9 @@
-import { expect, onTestFinished, vi } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import type { Pass } from '../../src/core/contract/passes.ts'
 import type { RedemptionPolicy } from '../../src/core/contract/redemption.ts'
 import { openDatabase } from '../../src/storage/database.ts'
+import { eventually } from '../support/eventually.ts'
 
 /** A template with one published version; resolves to its id. */
 export async function publishTemplate(
@@ -25,14 +26,11 @@ export async function issuedPass(client: Client, redemption?: RedemptionPolicy):
   const templateId = await publishTemplate(client, redemption)
   issued += 1
   const { id } = await client.passes.create({ body: { externalPassId: `issued-${issued}`, label: 'Ada', templateId } })
-  return vi.waitFor(
-    async () => {
-      const pass = await client.passes.get({ params: { id } })
-      expect(pass.status).toBe('ISSUED')
-      return pass
-    },
-    { timeout: 20_000 },
-  )
+  return eventually(async () => {
+    const pass = await client.passes.get({ params: { id } })
+    expect(pass.status).toBe('ISSUED')
+    return pass
+  })
 }
 
 /** What a batch asks for: passes with the external ids `prefix-0`, `prefix-1`, … */
@@ -52,13 +50,14 @@ export interface StoredPass {
   issuedEvents: number
 }
 
-/** Looks into the database of a server, behind its back. */
-export function inspect(url: string) {
+/** Looks into the database of a server, behind its back; at the rows of one workspace where several tests share it. */
+export function inspect(url: string, workspaceId?: string) {
   const database = openDatabase(url)
   onTestFinished(() => database.close())
   const { reader, writer } = database
+  const own = workspaceId === undefined ? {} : { workspace_id: workspaceId }
   return {
-    rows: (table: string): Promise<Record<string, unknown>[]> => reader(table),
+    rows: (table: string): Promise<Record<string, unknown>[]> => reader(table).where(own),
     update: (table: string, columns: Record<string, unknown>): Promise<number> => writer(table).update(columns),
     async passes(): Promise<StoredPass[]> {
       const passes = await reader('passes').select('id', 'external_pass_id', 'status')

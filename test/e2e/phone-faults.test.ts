@@ -1,14 +1,12 @@
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { PassJson } from '../../src/cli/device/apple/pass-json.ts'
 import { dialects, emptyDatabase, temporaryFolder } from '../support/databases.ts'
+import { eventually } from '../support/eventually.ts'
 import { inspect } from './passes.ts'
 import { findApns, listenForPushes, newPhone, newPhones, setFaults } from './phone.ts'
 import { type ServerOptions, startServer, type TestServer } from './server.ts'
 
-/** What a phone still needs once everything works again: a lease of 10 s, a backoff, a busy machine. */
-const PATIENCE = { timeout: 45_000, interval: 100 }
 // Several servers one after the other, and leases that must end.
-vi.setConfig({ testTimeout: 150_000 })
 
 const UPDATES = 50
 const BURST = 500
@@ -42,15 +40,15 @@ describe.each(dialects)('on %s', (dialect) => {
       isChanging = false
     }
     await Promise.all([looking(), changing()])
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       await look()
       expect(seen.at(-1)).toBe(`holder ${UPDATES}`)
-    }, PATIENCE)
+    })
     const numbers = seen.map((holder) => Number(/\d+$/.exec(holder)?.[0] ?? 0))
     expect(numbers).toEqual(numbers.toSorted((a, b) => a - b))
     expect(new Set(numbers).size).toBe(numbers.length)
     // What it fetched before it was announced is announced all the same, once.
-    await vi.waitFor(async () => expect(await inspect(server.database).rows('jobs')).toEqual([]), PATIENCE)
+    await eventually(async () => expect(await inspect(server.database).rows('jobs')).toEqual([]))
     await look()
     expect(await phone.fetch(server, since)).toBeUndefined()
     expect(await phone.listChanged(server, tag)).toBeUndefined()
@@ -63,15 +61,15 @@ describe.each(dialects)('on %s', (dialect) => {
     const phones = await newPhones(server, passId, deviceIds)
     await Promise.all(
       phones.map((phone) =>
-        vi.waitFor(async () => expect([200, 201]).toContain(await phone.register(server)), PATIENCE),
+        eventually(async () => expect([200, 201]).toContain(await phone.register(server)), { interval: 100 }),
       ),
     )
     await update('Grace')
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { apple } = await server.client.passes.wallets({ params: { id: passId } })
       expect(new Set(apple.map(({ deviceId }) => deviceId)).size).toBe(BURST)
       expect(apple.filter(({ pushedVersion }) => pushedVersion !== 2)).toEqual([])
-    }, PATIENCE)
+    })
   })
 
   test('a server that is killed between commit and push leaves a phone that ends current', async () => {
@@ -86,7 +84,7 @@ describe.each(dialects)('on %s', (dialect) => {
 
     const server = await fleet.start({ token: api.token })
     const pushes = await listenForPushes(server, phone)
-    await vi.waitFor(() => expect(pushes.count()).toBe(1), PATIENCE)
+    await eventually(() => expect(pushes.count()).toBe(1))
     const changed = await phone.listChanged(server)
     expect(changed?.serialNumbers).toEqual([passId])
     expect(holderOf((await phone.fetch(server))!.content)).toBe('Grace')
@@ -103,13 +101,13 @@ describe.each(dialects)('on %s', (dialect) => {
     const pushes = await listenForPushes(api, phone)
     await setFaults(api, 'apns-hold')
     await update('Grace')
-    await vi.waitFor(() => expect(pushes.count()).toBe(1), PATIENCE)
+    await eventually(() => expect(pushes.count()).toBe(1))
     await worker.kill()
     expect((await api.client.passes.wallets({ params: { id: passId } })).apple[0]?.pushedVersion).toBeNull()
 
     await setFaults(api)
     await fleet.start({ args: ['--role', 'worker'], token: api.token })
-    await vi.waitFor(() => expect(pushes.count()).toBe(2), PATIENCE)
+    await eventually(() => expect(pushes.count()).toBe(2))
     expect(holderOf((await phone.fetch(api))!.content)).toBe('Grace')
     await expectCurrent(api, passId)
   })
@@ -120,21 +118,21 @@ describe.each(dialects)('on %s', (dialect) => {
     for (const phone of phones) await phone.register(server)
     await setFaults(server, 'apns-down')
     for (let n = 1; n <= 20; n += 1) await update(`holder ${n}`)
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { apple } = await server.client.passes.wallets({ params: { id: passId } })
       expect(apple.map(({ state, lastError }) => [state, lastError?.split(':')[0]])).toEqual(
         phones.map(() => ['stale', 'APPLE_APNS_FAILED']),
       )
-    }, PATIENCE)
+    })
     await update('Grace')
     await setFaults(server)
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { apple, walletVersion } = await server.client.passes.wallets({ params: { id: passId } })
       expect(apple.map(({ pushedVersion, lastError }) => [pushedVersion, lastError])).toEqual(
         phones.map(() => [walletVersion, null]),
       )
       expect(await inspect(server.database).rows('jobs')).toEqual([])
-    }, PATIENCE)
+    })
     for (const phone of phones) expect(holderOf((await phone.fetch(server))!.content)).toBe('Grace')
   })
 
@@ -150,23 +148,23 @@ describe.each(dialects)('on %s', (dialect) => {
     await openGoogleLink(second, passId)
     await first.kill()
 
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { control } = await findApns(second)
       expect(control).not.toBe(played.control)
-    }, PATIENCE)
+    })
     const pushes = await listenForPushes(second, phone)
     await update('Grace')
-    await vi.waitFor(() => expect(pushes.count()).toBe(1), PATIENCE)
-    await vi.waitFor(async () => {
+    await eventually(() => expect(pushes.count()).toBe(1))
+    await eventually(async () => {
       const { google, walletVersion } = await second.client.passes.wallets({ params: { id: passId } })
       expect(google?.sentVersion).toBe(walletVersion)
-    }, PATIENCE)
+    })
     await second.stop()
     const third = await fleet.start({ token: first.token })
     await setFaults(third)
     const again = await listenForPushes(third, phone)
     await third.client.passes.void({ params: { id: passId } })
-    await vi.waitFor(() => expect(again.count()).toBe(1), PATIENCE)
+    await eventually(() => expect(again.count()).toBe(1))
   })
 })
 
@@ -187,9 +185,9 @@ async function openPass(server: TestServer, fleet?: Awaited<ReturnType<typeof op
   const { id: passId } = await passes.create({ body: { templateId, externalPassId: 'pass-1', label: 'Ada' } })
   const update = (label: string) => passes.update({ params: { id: passId }, body: { label } })
   if (!fleet) {
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       expect((await passes.get({ params: { id: passId } })).status).toBe('ISSUED')
-    }, PATIENCE)
+    })
   }
   return { server, passId, update }
 }
@@ -216,8 +214,8 @@ async function openGoogleLink(server: TestServer, passId: string): Promise<void>
 }
 
 async function expectCurrent(server: TestServer, passId: string): Promise<void> {
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const { apple, walletVersion } = await server.client.passes.wallets({ params: { id: passId } })
     expect(apple).toMatchObject([{ state: 'current', pushedVersion: walletVersion, lastError: null }])
-  }, PATIENCE)
+  })
 }

@@ -1,14 +1,17 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import type { Pass } from '../../src/core/contract/passes.ts'
 import { dialects, temporaryFolder } from '../support/databases.ts'
-import { run, startServer, type TestServer } from './server.ts'
+import { eventually } from '../support/eventually.ts'
+import { run } from './program.ts'
+import { sharedServer, type TestServer } from './server.ts'
 
 const loyalty = new URL('../../examples/loyalty/template.json', import.meta.url).pathname
 
 describe.each(dialects)('on %s', (dialect) => {
+  const shared = sharedServer({ dialect })
+
   test('a pass lives on two phones: installed, updated, removed, void', async () => {
-    const server = await startServer({ dialect })
+    const server = await shared()
     const { passes, projects } = server.client
     const project = await projects.create({ body: { name: 'Phones' } })
     const pass = await createPass(server, project.id)
@@ -43,7 +46,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   test('a phone that asks is told of what changed once, and fetches only what is new', async () => {
-    const server = await startServer({ dialect })
+    const server = await shared()
     const pass = await createPass(server)
     const { serialNumber, authenticationToken, passTypeIdentifier } = await passJson(server, pass.id)
     const base = `${server.url}/apple/v1`
@@ -109,10 +112,6 @@ async function device(server: TestServer, folder: string, ...args: string[]): Pr
   return stdout
 }
 
-async function until(isDone: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 300; tries += 1) {
-    if (await isDone()) return
-    await sleep(50)
-  }
-  throw new Error('It did not come to pass within 15 seconds')
+function until(isDone: () => Promise<boolean>): Promise<void> {
+  return eventually(async () => expect(await isDone()).toBe(true))
 }

@@ -6,7 +6,8 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { pushTemplate } from '../../src/cli/template-push.ts'
 import { cleanUpAfterAll, temporaryFolder } from '../support/databases.ts'
 import { accessibilityIssues, launchBrowser, screens, skipReason, visit } from './browser.ts'
-import { run, startServer, type TestServer } from './server.ts'
+import { run } from './program.ts'
+import { startServer, type TestServer } from './server.ts'
 
 const templates = ['conference', 'loyalty', 'coupon', 'boarding', 'member']
 const boarding = {

@@ -4,7 +4,8 @@ import { execa } from 'execa'
 import { expect, onTestFinished, test } from 'vitest'
 import { emptyDatabase, temporaryFolder } from '../support/databases.ts'
 import { publishTemplate } from './passes.ts'
-import { program, run, startServer } from './server.ts'
+import { program, run } from './program.ts'
+import { startServer } from './server.ts'
 
 /** Processes that are started below inherit it: what they make would be open to everyone. */
 function forbidNothing(): void {

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { spawn } from '@lydell/node-pty'
 import { onTestFinished } from 'vitest'
 import { TextScreen } from '../support/screen.ts'
-import { program, type TestServer } from './server.ts'
+import { program } from './program.ts'
+import type { TestServer } from './server.ts'
 
 export interface Terminal {
   readonly screen: TextScreen
@@ -10,7 +11,7 @@ export interface Terminal {
   type(text: string): void
   resize(columns: number, rows: number): void
   /** Resolves when the screen shows it; fails with the screen where it does not for so long. */
-  shows(what: string | RegExp, patienceSeconds?: number): Promise<void>
+  shows(what: string | RegExp): Promise<void>
   kill(signal: string): void
   /** Resolves to the exit code. */
   ended: Promise<number>
@@ -55,8 +56,8 @@ export function openTerminal(
       screen.resize(newColumns, newRows)
       child.resize(newColumns, newRows)
     },
-    async shows(what, patienceSeconds = 30) {
-      const patience = AbortSignal.timeout(patienceSeconds * 1000)
+    async shows(what) {
+      const patience = AbortSignal.timeout(120_000)
       const isShown = () => (typeof what === 'string' ? screen.text().includes(what) : what.test(screen.text()))
       while (!isShown()) {
         if (patience.aborted) throw new Error(`The screen never showed ${what}:\n${screen.text()}`)

@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { createSandboxApple, type SandboxApple } from '../../src/wallets/sandbox/certificates.ts'
 import { emptyDatabase, temporaryFolder } from '../support/databases.ts'
-import { run, startServer } from './server.ts'
+import { spawnProgram } from './program.ts'
+import { startServer } from './server.ts'
 
 const names = { passTypeIdentifier: 'pass.com.example', teamIdentifier: 'TEAM000001' }
 const serverKey = 'ab'.repeat(32)
@@ -140,10 +141,10 @@ test('serve refuses a Google key file that is none, exits 1 and names it', async
 })
 
 async function expectRefusal(database: string, args: string[], words: string[]) {
-  const refused = await run(['serve', '--database', database, ...args], undefined, {
+  const refused = await spawnProgram(['serve', '--database', database, ...args], undefined, {
     cwd: temporaryFolder(),
     env: { PASSES_PORT: '0' },
-    timeout: 20_000,
+    timeout: 120_000,
   })
   const { exitCode, stdout, stderr } = refused as { exitCode?: number; stdout: string; stderr: string }
   expect(exitCode, stderr).toBe(1)

@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { cleanUpAfterAll, temporaryFolder } from '../support/databases.ts'
 import { issueWithCodes, ledger, tallyOf } from './door.ts'
+import { run } from './program.ts'
 import { openTerminal, type Terminal, type TerminalOptions } from './pty.ts'
-import { run, startServer, type TestServer } from './server.ts'
+import { startServer, type TestServer } from './server.ts'
 
 const F2 = '\u001BOQ'
 const F3 = '\u001BOR'
@@ -30,7 +31,7 @@ describe('the door console on a real terminal', () => {
   beforeAll(async () => {
     server = await startServer({ cleanUp })
     await issueWithCodes(server.client, codes)
-  }, 120_000)
+  })
 
   /** A console of a machine of its own. */
   async function openConsole(args: string[] = [], options: TerminalOptions = {}): Promise<Terminal> {
@@ -70,20 +71,16 @@ describe('the door console on a real terminal', () => {
     ],
   ]
 
-  test.each(speeds)(
-    'of 500 payloads typed %s none is lost and none merged',
-    async (speed, type) => {
-      const terminal = await openConsole(['--context', speed])
-      await type(terminal)
-      await terminal.shows('✔ 500 accepted', 120)
-      const items = await ledger(server.client, { scanContextKey: [speed] })
-      expect(tallyOf(items.map((item) => item.externalPassId))).toEqual(tallyOf(codes))
-      expect(tallyOf(items.map((item) => item.result))).toEqual({ accepted: 500 })
-      terminal.type(CTRL_C)
-      expect(await terminal.ended).toBe(130)
-    },
-    180_000,
-  )
+  test.each(speeds)('of 500 payloads typed %s none is lost and none merged', async (speed, type) => {
+    const terminal = await openConsole(['--context', speed])
+    await type(terminal)
+    await terminal.shows('✔ 500 accepted')
+    const items = await ledger(server.client, { scanContextKey: [speed] })
+    expect(tallyOf(items.map((item) => item.externalPassId))).toEqual(tallyOf(codes))
+    expect(tallyOf(items.map((item) => item.result))).toEqual({ accepted: 500 })
+    terminal.type(CTRL_C)
+    expect(await terminal.ended).toBe(130)
+  })
 
   test('it says who may come in, and of a pass that was used when and where', async () => {
     const gate = await openConsole(['--context', 'used', '--gate', 'North gate'])

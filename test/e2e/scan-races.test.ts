@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import type { Client } from '../../src/client/client.ts'
 import type { RedemptionPolicy } from '../../src/core/contract/redemption.ts'
 import type { ScanAnswer } from '../../src/core/contract/scan-shapes.ts'
 import { dialects, type TestDialect } from '../support/databases.ts'
 import { inspect, issuedPass } from './passes.ts'
-import { startServer } from './server.ts'
+import { sharedServers } from './server.ts'
 
 const SCANS = 200
 
@@ -12,11 +11,14 @@ const SCANS = 200
 const FEWER = 40
 
 /** On PostgreSQL two servers, so that nothing in one process can keep scans apart; on SQLite one, where all share a file. */
-async function startServers(dialect: TestDialect): Promise<{ clients: Client[]; database: string }> {
-  const first = await startServer({ dialect })
-  if (dialect === 'sqlite') return { clients: [first.client], database: first.database }
-  const second = await startServer({ database: first.database, token: first.token })
-  return { clients: [first.client, second.client], database: first.database }
+function shareServers(dialect: TestDialect) {
+  const shared = sharedServers(dialect === 'sqlite' ? 1 : 2, { dialect })
+  return async () => {
+    const servers = await shared()
+    const clients = servers.map(({ client }) => client)
+    const { workspaceId } = await clients[0]!.tokens.current()
+    return { clients, rows: inspect(servers[0]!.database, workspaceId).rows }
+  }
 }
 
 interface Race {
@@ -67,9 +69,11 @@ const races: Race[] = [
 ]
 
 describe.each(dialects)('on %s', (dialect) => {
+  const startServers = shareServers(dialect)
+
   const title = `of up to ${SCANS} scans at the same instant exactly as many are accepted as the policy allows`
-  test(title, { timeout: 180_000 }, async () => {
-    const { clients, database } = await startServers(dialect)
+  test(title, async () => {
+    const { clients, rows } = await startServers()
     for (const { name, policy, scans, accepted, refusal, isVoidAfter } of races) {
       const pass = await issuedPass(clients[0]!, policy)
       // One moment for all, so that neither a month nor the order of arrival can part them.
@@ -92,12 +96,12 @@ describe.each(dialects)('on %s', (dialect) => {
       }
       const ledger = await clients[0]!.scans.list({ query: { passId: pass.id } })
       expect(ledger.total, name).toBe(scans)
-      const stored = (await inspect(database).rows('accepted_scans')).filter((row) => row.pass_id === pass.id)
+      const stored = (await rows('accepted_scans')).filter((row) => row.pass_id === pass.id)
       expect(stored, name).toHaveLength(accepted)
       const { status } = await clients[0]!.passes.get({ params: { id: pass.id } })
       expect(status, name).toBe(isVoidAfter ? 'VOID' : 'ISSUED')
     }
-    const events = await inspect(database).rows('events')
+    const events = await rows('events')
     expect(events.filter(({ type }) => type === 'pass.scanned')).toHaveLength(
       races.reduce((sum, { scans }) => sum + scans, 0),
     )
@@ -105,7 +109,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   test('of 100 scans at the same instant with one externalRef one has an effect', async () => {
-    const { clients, database } = await startServers(dialect)
+    const { clients, rows } = await startServers()
     const pass = await issuedPass(clients[0]!, { maxUses: 50 })
     const body = { passId: pass.id, externalRef: 'the one' }
     const answers = await Promise.all(
@@ -113,11 +117,11 @@ describe.each(dialects)('on %s', (dialect) => {
     )
     expect(new Set(answers.map(({ scan, result }) => `${scan.id} ${result}`)).size).toBe(1)
     expect(answers.filter(({ idempotentReplay }) => !idempotentReplay)).toHaveLength(1)
-    for (const table of ['scans', 'accepted_scans']) expect(await inspect(database).rows(table)).toHaveLength(1)
+    for (const table of ['scans', 'accepted_scans']) expect(await rows(table)).toHaveLength(1)
   })
 
   test('scans that race the reversal of the only use let nobody in twice', async () => {
-    const { clients, database } = await startServers(dialect)
+    const { clients, rows } = await startServers()
     const pass = await issuedPass(clients[0]!, { maxUses: 1 })
     const scan = (n: number) => clients[n % clients.length]!.scans.create({ body: { passId: pass.id } })
     let current = (await scan(0)).scan.id
@@ -129,6 +133,6 @@ describe.each(dialects)('on %s', (dialect) => {
       expect(letIn.length).toBeLessThanOrEqual(1)
       current = (letIn[0] ?? (await scan(round))).scan.id
     }
-    expect(await inspect(database).rows('accepted_scans')).toHaveLength(1)
+    expect(await rows('accepted_scans')).toHaveLength(1)
   })
 })

@@ -9,7 +9,8 @@ import { openDatabase } from '../../src/storage/database.ts'
 import { dialects, type TestDialect, temporaryFolder } from '../support/databases.ts'
 import { resume } from './bulk-setup.ts'
 import { type HeldProxy, startHeldProxy } from './held-proxy.ts'
-import { program, run, startServer } from './server.ts'
+import { program, run } from './program.ts'
+import { startServer } from './server.ts'
 
 const SCANS = 2_050
 const newestFirst = Array.from({ length: SCANS }, (_, index) => scanId(SCANS - index))

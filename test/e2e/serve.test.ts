@@ -1,12 +1,14 @@
 import { readdirSync, statSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { createClient } from '../../src/client/client.ts'
 import { openDatabase } from '../../src/storage/database.ts'
 import { dialects, emptyDatabase } from '../support/databases.ts'
+import { eventually } from '../support/eventually.ts'
 import { batchOf, inspect, publishTemplate } from './passes.ts'
-import { run, startServer, type TestServer } from './server.ts'
+import { run } from './program.ts'
+import { startServer, type TestServer } from './server.ts'
 
 const STOP_MS = 20_000
 
@@ -16,7 +18,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const templateId = await publishTemplate(server.client)
     const request = await openRequest(server, { externalPassId: 'late', label: 'Ada', templateId })
     const stopped = server.stop()
-    await vi.waitFor(() => expect(fetch(`${server.url}/healthz`)).rejects.toThrow(), 5_000)
+    await eventually(() => expect(fetch(`${server.url}/healthz`)).rejects.toThrow())
     expect(await request.finish()).toMatch(/^HTTP\/1\.1 201 /)
     expect(await stopped).toBe(0)
     const { passes } = inspect(server.database)
@@ -35,7 +37,7 @@ describe.each(dialects)('on %s', (dialect) => {
         acknowledged.push(...answer.results.map((result) => result.externalPassId))
       }
     })
-    await vi.waitFor(() => expect(acknowledged.length).toBeGreaterThan(200), 10_000)
+    await eventually(() => expect(acknowledged.length).toBeGreaterThan(200))
     const stopping = performance.now()
     expect(await server.stop()).toBe(0)
     expect(performance.now() - stopping).toBeLessThan(STOP_MS)
@@ -44,7 +46,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const { database, token } = server
     await startServer({ dialect, database, token })
     const { passes } = inspect(database)
-    await vi.waitFor(async () => expect(unissued(await passes())).toEqual([]), 15_000)
+    await eventually(async () => expect(unissued(await passes())).toEqual([]))
     const stored = new Set((await passes()).map((pass) => pass.externalPassId))
     expect(acknowledged.filter((id) => !stored.has(id))).toEqual([])
   })
@@ -61,7 +63,7 @@ describe.each(dialects)('on %s', (dialect) => {
     )
     expect(created.map((answer) => answer.totalCreated)).toEqual(created.map(() => 50))
     const { passes } = inspect(database)
-    await vi.waitFor(async () => expect(unissued(await passes())).toEqual([]), 15_000)
+    await eventually(async () => expect(unissued(await passes())).toEqual([]))
     expect(await passes()).toHaveLength(800)
     expect(servers.map((server) => server.stderr())).toEqual(['', ''])
   })
@@ -76,7 +78,7 @@ describe.each(dialects)('on %s', (dialect) => {
       ...{ dialect, database: api.database, token: api.token },
       args: ['--role', 'worker', '--public-url', api.url],
     })
-    await vi.waitFor(async () => expect(unissued(await passes())).toEqual([]), 10_000)
+    await eventually(async () => expect(unissued(await passes())).toEqual([]))
     expect(worker.url).toBe('')
     expect(await worker.stop()).toBe(0)
   })
@@ -169,12 +171,12 @@ async function openRequest({ url, token }: TestServer, body: object) {
     'Expect: 100-continue',
   ]
   socket.write(`${head.join('\r\n')}\r\n\r\n`)
-  await vi.waitFor(() => expect(received).toMatch(/^HTTP\/1\.1 100 /), 10_000)
+  await eventually(() => expect(received).toMatch(/^HTTP\/1\.1 100 /))
   return {
     async finish(): Promise<string> {
       received = ''
       socket.write(content)
-      await vi.waitFor(() => expect(received).toContain('\r\n\r\n'), 10_000)
+      await eventually(() => expect(received).toContain('\r\n\r\n'))
       return received
     },
   }

@@ -15,9 +15,7 @@ import {
   type TestDialect,
   temporaryFolder,
 } from '../support/databases.ts'
-
-/** The built program, as a user runs it. */
-export const program = new URL('../../bin/run.js', import.meta.url).pathname
+import { program } from './program.ts'
 
 /** A secret for servers on PostgreSQL, which have no file to keep one beside. */
 const SERVER_KEY = 'e2e-'.repeat(11)
@@ -109,16 +107,30 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
 }
 
 /** One server for tests of a file that leave it running, each in a workspace of its own; started with the first of them. */
-export function sharedServer(): () => Promise<TestServer> {
+export function sharedServer(options: ServerOptions = {}): () => Promise<TestServer> {
+  const shared = sharedServers(1, options)
+  return async () => (await shared())[0]!
+}
+
+/** Several on one database, for tests as of sharedServer(): all see the one workspace of the test. */
+export function sharedServers(count: number, options: ServerOptions = {}): () => Promise<TestServer[]> {
   const cleanUp = cleanUpAfterAll()
-  let starting: Promise<TestServer> | undefined
+  const startAll = async () => {
+    const first = await startServer({ ...options, cleanUp })
+    const { database, token } = first
+    const others = Array.from({ length: count - 1 }, () => startServer({ ...options, database, token, cleanUp }))
+    return [first, ...(await Promise.all(others))]
+  }
+  let starting: Promise<TestServer[]> | undefined
   return async () => {
-    starting ??= startServer({ cleanUp })
-    const server = await starting
-    const token = await createWorkspace(server.database)
-    const client = createClient({ url: server.url, token, attempts: 1 })
-    onTestFinished(() => client.close())
-    return { ...server, token, client }
+    starting ??= startAll()
+    const servers = await starting
+    const token = await createWorkspace(servers[0]!.database)
+    return servers.map((server) => {
+      const client = createClient({ url: server.url, token, attempts: 1 })
+      onTestFinished(() => client.close())
+      return { ...server, token, client }
+    })
   }
 }
 
@@ -131,15 +143,6 @@ export async function createWorkspace(url: string): Promise<string> {
   })
   await database.close()
   return text
-}
-
-/** Runs a command of the built program against a server and waits for its end. */
-export function run(args: string[], server?: Pick<TestServer, 'url' | 'token'>, options: object = {}) {
-  return execa('node', [program, ...args], {
-    env: { ...(server && { PASSES_URL: server.url, PASSES_TOKEN: server.token }), XDG_CONFIG_HOME: '/nonexistent' },
-    reject: false,
-    ...options,
-  })
 }
 
 /** To where the server looks for it. */

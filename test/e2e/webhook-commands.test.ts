@@ -3,7 +3,8 @@ import { beforeAll, expect, test } from 'vitest'
 import { verify } from '../../src/core/rules/signature.ts'
 import { cleanUpAfterAll } from '../support/databases.ts'
 import { startReceiver } from '../support/receiver.ts'
-import { program, run, startServer, type TestServer } from './server.ts'
+import { program, run } from './program.ts'
+import { startServer, type TestServer } from './server.ts'
 
 const unknownId = '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10'
 
@@ -57,9 +58,7 @@ test('a webhook is created, shown, tested and changed', async () => {
   expect(changed).toMatchObject({ exitCode: 0, value: { events: ['pass.voided', 'pass.failed'], description: 'a b' } })
 })
 
-test('a webhook is disabled, enabled and deleted, and says why a test cannot be sent', {
-  timeout: 120_000,
-}, async () => {
+test('a webhook is disabled, enabled and deleted, and says why a test cannot be sent', async () => {
   const { id } = await makeWebhook()
   expect(await json('webhook', 'disable', id)).toMatchObject({ exitCode: 0, value: { status: 'DISABLED' } })
   expect(await json('webhook', 'test', id)).toMatchObject({ exitCode: 1, value: { error: { code: 'CONFLICT' } } })
@@ -129,9 +128,7 @@ test('an endpoint that is not there is a failure with the reason, for people and
   })
 })
 
-test('deliveries are filtered, paged, and shown one by one with attempts and payload', {
-  timeout: 120_000,
-}, async () => {
+test('deliveries are filtered, paged, and shown one by one with attempts and payload', async () => {
   const receiver = await startReceiver()
   const webhook = await makeWebhook(receiver.url)
   const ids: string[] = []

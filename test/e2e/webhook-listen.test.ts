@@ -1,10 +1,12 @@
 import { execa } from 'execa'
-import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { ListenEvent } from '../../src/cli/webhook/listen.ts'
 import { sign, verify } from '../../src/core/rules/signature.ts'
 import { cleanUpAfterAll } from '../support/databases.ts'
+import { eventually } from '../support/eventually.ts'
 import { startReceiver } from '../support/receiver.ts'
-import { program, run, startServer, type TestServer } from './server.ts'
+import { program, run, spawnProgram } from './program.ts'
+import { startServer, type TestServer } from './server.ts'
 
 let server: TestServer
 const cleanUp = cleanUpAfterAll()
@@ -18,7 +20,7 @@ test('events are verified, shown, and passed on byte for byte; the answer of the
   const { webhookId, secret } = listener.first
   const delivered = await sendTest(webhookId)
   expect(delivered).toMatchObject({ status: 'SUCCESS', lastResponseCode: 204 })
-  await vi.waitFor(() => expect(listener.events).toHaveLength(2), 10_000)
+  await eventually(() => expect(listener.events).toHaveLength(2))
   expect(listener.events[1]).toEqual({
     ...{ event: 'delivery', payload: delivered.payload, responseCode: 204 },
     ...{ durationMs: expect.any(Number), error: null },
@@ -39,20 +41,14 @@ test('what is not signed by the server is a problem, goes nowhere and is answere
   expect((await fetch(listener.first.url, { method: 'POST', body: '{}', headers })).status).toBe(400)
   expect((await fetch(listener.first.url, { method: 'POST', body: '{}' })).status).toBe(400)
   expect((await fetch(listener.first.url)).status).toBe(400)
-  await vi.waitFor(
-    () => expect(listener.events.slice(1)).toMatchObject([{ event: 'problem' }, { event: 'problem' }]),
-    10_000,
-  )
+  await eventually(() => expect(listener.events.slice(1)).toMatchObject([{ event: 'problem' }, { event: 'problem' }]))
   expect(application.received).toEqual([])
 })
 
 test('an application that is not there is said, and the server hears 502', async () => {
   const listener = await listen('--forward-to', 'http://127.0.0.1:1/')
   expect(await sendTest(listener.first.webhookId)).toMatchObject({ lastResponseCode: 502 })
-  await vi.waitFor(
-    () => expect(listener.events[1]).toMatchObject({ responseCode: null, error: expect.any(String) }),
-    10_000,
-  )
+  await eventually(() => expect(listener.events[1]).toMatchObject({ responseCode: null, error: expect.any(String) }))
 })
 
 test.each([
@@ -67,15 +63,12 @@ test.each([
 })
 
 test('for people: the secret and how to end it on stderr, an event a line on stdout', async () => {
-  const running = run(['webhook', 'listen', '--event', 'pass.voided'], server)
-  const webhook = await vi.waitFor(
-    async () => {
-      const { items } = await server.client.webhooks.list()
-      expect(items).toHaveLength(1)
-      return items[0]!
-    },
-    { timeout: 30_000 },
-  )
+  const running = spawnProgram(['webhook', 'listen', '--event', 'pass.voided'], server)
+  const webhook = await eventually(async () => {
+    const { items } = await server.client.webhooks.list()
+    expect(items).toHaveLength(1)
+    return items[0]!
+  })
   expect(webhook).toMatchObject({ events: ['pass.voided'], description: expect.stringContaining('webhook listen') })
   const { id } = await sendTest(webhook.id)
   running.kill('SIGTERM')
@@ -124,12 +117,9 @@ async function listen(...flags: string[]) {
 /** Sends a test event and waits for its first attempt. */
 async function sendTest(webhookId: string) {
   const { id } = await server.client.webhooks.test({ params: { id: webhookId } })
-  return vi.waitFor(
-    async () => {
-      const delivery = await server.client.deliveries.get({ params: { id } })
-      expect(delivery.attemptCount).toBe(1)
-      return delivery
-    },
-    { timeout: 20_000 },
-  )
+  return eventually(async () => {
+    const delivery = await server.client.deliveries.get({ params: { id } })
+    expect(delivery.attemptCount).toBe(1)
+    return delivery
+  })
 }

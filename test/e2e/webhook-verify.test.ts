@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { sign } from '../../src/core/rules/signature.ts'
 import { temporaryFolder } from '../support/databases.ts'
-import { run } from './server.ts'
+import { run } from './program.ts'
 
 const secret = 'whsec_3f9a1c5e7b2d4f60'
 const t = 1_767_225_600

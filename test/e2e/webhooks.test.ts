@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { verify } from '../../src/core/rules/signature.ts'
 import { dialects, temporaryFolder } from '../support/databases.ts'
+import { eventually } from '../support/eventually.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { batchOf, publishTemplate } from './passes.ts'
 import { startServer } from './server.ts'
@@ -21,15 +22,15 @@ describe.each(dialects)('on %s', (dialect) => {
     for (let batch = 0; batch < 3; batch += 1) {
       await server.client.passes.createBatch({ body: { passes: batchOf(templateId, `batch-${batch}`, 100) } })
     }
-    await vi.waitFor(() => expect(receiver.received.length).toBeGreaterThan(50), 30_000)
+    await eventually(() => expect(receiver.received.length).toBeGreaterThan(50))
     await server.kill()
     expect(receiver.received.length).toBeLessThan(300)
 
     server = await startServer({ dialect, database, token, args })
     const query = { status: 'SUCCESS' as const, limit: 1 }
-    await vi.waitFor(
+    await eventually(
       async () => expect((await server.client.webhooks.listDeliveries({ params: { id }, query })).total).toBe(300),
-      { timeout: 60_000, interval: 250 },
+      { interval: 250 },
     )
     const bodies = new Map<string, Set<string>>()
     for (const { envelope, body, signature } of receiver.received) {
@@ -55,7 +56,7 @@ describe.each(dialects)('on %s', (dialect) => {
       server = await startServer({ dialect, database, token, args, env })
     }
     await server.client.webhooks.test({ params: { id: webhook.id } })
-    await vi.waitFor(() => expect(receiver.received).toHaveLength(1), 10_000)
+    await eventually(() => expect(receiver.received).toHaveLength(1))
     const { body, signature } = receiver.received[0]!
     expect(verify(body, signature, webhook.secret, { at: new Date() })).toMatchObject({ ok: true })
   })
@@ -77,9 +78,9 @@ test('secrets stand in no log, whatever happens to a delivery', async () => {
   const rotated = await server.client.webhooks.rotateSecret({ params: { id } })
   for (let count = 1; count <= 2; count += 1) {
     await server.client.webhooks.test({ params: { id } })
-    await vi.waitFor(() => expect(receiver.received).toHaveLength(count), 10_000)
+    await eventually(() => expect(receiver.received).toHaveLength(count))
   }
-  await vi.waitFor(() => expect(server.stderr()).toContain('webhook disabled'), 10_000)
+  await eventually(() => expect(server.stderr()).toContain('webhook disabled'))
   await server.stop()
   const file = readFileSync(database.slice('sqlite:'.length)).toString('latin1')
   for (const written of [server.stderr(), file]) {

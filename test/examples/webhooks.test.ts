@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { execa } from 'execa'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { sign } from '../../src/core/rules/signature.ts'
-import { program } from '../e2e/server.ts'
+import { program } from '../e2e/program.ts'
 import { temporaryFolder } from '../support/databases.ts'
 
 /** These run the built package, as its users do. */

@@ -31,7 +31,7 @@ interface Parameter {
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
 
-  test(title, { timeout: 60_000 + 50 * runs }, async () => {
+  test(title, { timeout: 300_000 + 50 * runs }, async () => {
     const workspace = await api.workspace()
     const ids = await someOfEach(workspace)
     const statuses = new Set<number>()

@@ -38,7 +38,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   const title = 'every scan of any history is judged as by reading the whole of it, whatever the policy'
-  test(title, { timeout: 60_000 + 2_000 * runs }, async () => {
+  test(title, { timeout: 300_000 + 2_000 * runs }, async () => {
     await fc.assert(fc.asyncProperty(histories, replay), { numRuns: runs })
   })
 

@@ -1,7 +1,8 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { createStore } from '../../src/storage/store.ts'
+import { eventually } from '../support/eventually.ts'
 import {
   definition,
   insertPasses,
@@ -21,7 +22,7 @@ test('an announcement that waits for its passes on PostgreSQL holds up no other'
   await store.transaction(async (tx) => {
     await tx.passes.findForUpdate(workspaceId, first)
     waiting = store.transaction((announcing) => announcing.registrations.announce(workspaceId, [first]))
-    await vi.waitFor(async () => expect(await locksWaitedFor(other.database)).toHaveLength(1))
+    await eventually(async () => expect(await locksWaitedFor(other.database)).toHaveLength(1))
     await other.transaction((announcing) => announcing.registrations.announce(workspaceId, [second]))
   })
   await waiting

@@ -1,10 +1,11 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/storage/database.ts'
 import { isUnavailable } from '../../src/storage/dialect.ts'
 import { createStore } from '../../src/storage/store.ts'
 import { dialects, emptyDatabase } from '../support/databases.ts'
+import { eventually } from '../support/eventually.ts'
 import { insertTemplate, insertWorkspace, newPass, openTestDatabase, openTestStore, start } from './fixtures.ts'
 
 test('a full SQLite file is unavailable, stays sound, and takes writes again once there is room', async () => {
@@ -65,7 +66,7 @@ test('PostgreSQL whose connection breaks without a word is unavailable, and the 
   const database = openTestDatabase(proxy.url)
   const sleeping = errorOf(database.writer.raw('select pg_sleep(30)'))
   const watcher = openTestDatabase(url)
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const running = watcher.reader('pg_stat_activity').where('query', 'like', 'select pg_sleep%')
     expect(await running.whereRaw('datname = current_database()')).toHaveLength(1)
   })

@@ -1,4 +1,4 @@
-import { run } from '../e2e/server.ts'
+import { spawnProgram } from '../e2e/program.ts'
 import type { Arena } from './arena.ts'
 
 interface Backlog {
@@ -7,7 +7,7 @@ interface Backlog {
 
 /** What stands in the outbox, as `passes jobs list` tells an operator. */
 export async function listJobs(database: string): Promise<Backlog['counts']> {
-  const { stdout, exitCode, stderr } = await run(['jobs', 'list', '--json', '--database', database])
+  const { stdout, exitCode, stderr } = await spawnProgram(['jobs', 'list', '--json', '--database', database])
   if (exitCode !== 0) throw new Error(`jobs list ended with ${exitCode}: ${stderr}`)
   return (JSON.parse(String(stdout)) as Backlog).counts
 }

@@ -1,7 +1,7 @@
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import {
   atStart,
   fingerprint,
@@ -9,6 +9,7 @@ import {
   type JournalHead,
   openJournal,
 } from '../../../src/cli/bulk/journal.ts'
+import { eventually } from '../../support/eventually.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'passes-journal-'))
 afterAll(() => rmSync(root, { recursive: true }))
@@ -162,9 +163,7 @@ test('the lock of a run that crashed is taken over, and that run, should it wake
   utimesSync(`${path}.lock`, longAgo, longAgo)
   await using second = await openJournal(path, head, { restart: false, note: ignore })
   expect(second.start).toEqual(entry(100))
-  await vi.waitFor(() => expect(asleep.append(entry(300))).rejects.toMatchObject({ code: 'JOURNAL_IN_USE' }), {
-    timeout: 10_000,
-  })
+  await eventually(() => expect(asleep.append(entry(300))).rejects.toMatchObject({ code: 'JOURNAL_IN_USE' }))
 })
 
 test('a fingerprint changes with the size, the time and the start of a file', async () => {

@@ -4,6 +4,7 @@ import { pino } from 'pino'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { createDecoder } from '../../../src/server/images/decoder.ts'
 import { temporaryFolder } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
 import { png } from '../pictures.ts'
 
 const log = pino({ level: 'silent' })
@@ -46,7 +47,7 @@ test('a decoder that dies while nobody waits is replaced, and its death is no fa
   const decode = misbehaving()
   const { width: pid } = await decode(FINE)
   process.kill(pid, 'SIGKILL')
-  await vi.waitFor(() => expect(isAlive(pid)).toBe(false))
+  await eventually(() => expect(isAlive(pid)).toBe(false))
   expect((await decode(FINE)).width).not.toBe(pid)
 })
 

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { eventually, gate, openServices } from './fixtures.ts'
+import { eventually } from '../../support/eventually.ts'
+import { gate, openServices } from './fixtures.ts'
 
 test('a worker of which a lane hangs is not running, until the lane goes on', async () => {
   const services = await openServices('sqlite')

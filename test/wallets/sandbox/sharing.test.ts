@@ -1,10 +1,11 @@
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { createClaims } from '../../../src/wallets/sandbox/claims.ts'
 import { serveLocally } from '../../../src/wallets/sandbox/local-server.ts'
 import { type SharedStandIn, shareStandIn } from '../../../src/wallets/sandbox/sharing.ts'
 import { temporaryFolder } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
 
 /** What a process says that plays: which of them it is, and how often it was started. */
 interface Addresses {
@@ -61,12 +62,12 @@ test('when the one that plays ends, another takes over, and all learn where it i
   while (left.size > 0) {
     const [player] = playing
     expect(left.has(player!)).toBe(true)
-    await vi.waitFor(() => {
+    await eventually(() => {
       expect([...left.values()].map((shared) => shared.find())).toEqual([...left].map(() => ({ player })))
-    }, 5_000)
+    })
     await left.get(player!)!.close()
     left.delete(player!)
-    if (left.size > 0) await vi.waitFor(() => expect(playing.size).toBe(1), 5_000)
+    if (left.size > 0) await eventually(() => expect(playing.size).toBe(1))
   }
   expect(playing.size).toBe(0)
 })
@@ -91,7 +92,7 @@ test('one that may not play goes on without, and finds whoever comes later', asy
   const follower = await join(1, { mayPlay: false })
   expect(follower.find()).toBeUndefined()
   await join(2)
-  await vi.waitFor(() => expect(follower.find()).toEqual({ player: 2 }), 5_000)
+  await eventually(() => expect(follower.find()).toEqual({ player: 2 }))
 })
 
 test('whoever cannot begin to play is told at the start, and the next one can', async () => {
