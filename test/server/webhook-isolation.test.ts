@@ -5,9 +5,8 @@ import { giveUp, jobHandlers, laneOptions } from '../../src/server/jobs/handlers
 import { startWorker } from '../../src/server/jobs/worker.ts'
 import { type TestWorkspace, useApi } from '../support/api.ts'
 import { dialects } from '../support/databases.ts'
-import { eventually } from '../support/eventually.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
-import { gate } from './jobs/fixtures.ts'
+import { eventually, gate } from './jobs/fixtures.ts'
 import { makeWebhook, queueTests, readDelivery, sendTest } from './webhook-fixtures.ts'
 
 describe.each(dialects)('on %s', (dialect) => {

@@ -2,9 +2,8 @@ import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { deliverWebhooks } from '../../src/server/jobs/deliver-webhooks.ts'
 import type { Store } from '../../src/storage/store.ts'
 import { type TestWorkspace, useApi } from '../support/api.ts'
-import { eventually } from '../support/eventually.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
-import { gate } from './jobs/fixtures.ts'
+import { eventually, gate } from './jobs/fixtures.ts'
 import { makeWebhook, queueTests, sendTest } from './webhook-fixtures.ts'
 
 /** On SQLite one transaction follows the other. */

@@ -4,10 +4,9 @@ import { erasePass } from '../../src/server/erase-pass.ts'
 import { deliverWebhooks } from '../../src/server/jobs/deliver-webhooks.ts'
 import { type TestWorkspace, useApi } from '../support/api.ts'
 import { dialects } from '../support/databases.ts'
-import { eventually } from '../support/eventually.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { issuedPass } from './fixtures.ts'
-import { gate } from './jobs/fixtures.ts'
+import { eventually, gate } from './jobs/fixtures.ts'
 import { makeWebhook, queueTests, sendTest } from './webhook-fixtures.ts'
 
 describe.each(dialects)('on %s', (dialect) => {

@@ -47,16 +47,7 @@ export function mountPublic(app: H3, { services: { store }, readiness, limitFile
 
   app.get(docsPath, async (event) => send(event, await loadDocs()))
 
-  const description = publicFile({
-    contentType: 'application/json',
-    cacheControl: REVALIDATED,
-    content: JSON.stringify(openApiDocument()),
-  })
-  let compressed: Promise<PublicFile> | undefined
-  app.get('/openapi.json', async (event) => {
-    compressed ??= precompress(description)
-    return send(event, await compressed)
-  })
+  app.get('/openapi.json', async (event) => send(event, await loadDescription()))
 
   app.get('/healthz', () => Response.json({ status: 'ok' }))
 
@@ -75,6 +66,20 @@ async function loadDocs(): Promise<PublicFile> {
   const { 'content-type': contentType = '', 'cache-control': _, ...others } = headers
   docs = publicFile({ contentType, cacheControl: REVALIDATED, content: html, headers: others })
   return docs
+}
+
+let description: Promise<PublicFile> | undefined
+
+/** Made when it is first asked for: that takes as long as a tenth of a start. */
+function loadDescription(): Promise<PublicFile> {
+  description ??= precompress(
+    publicFile({
+      contentType: 'application/json',
+      cacheControl: REVALIDATED,
+      content: JSON.stringify(openApiDocument()),
+    }),
+  )
+  return description
 }
 
 const ownAssets = new Map([tabletScript, pageIcon, docsScript, docsStyle].map((asset) => [asset.path, asset]))

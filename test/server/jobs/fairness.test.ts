@@ -5,8 +5,7 @@ import { createShares } from '../../../src/server/jobs/shares.ts'
 import type { JobHandler } from '../../../src/server/jobs/worker.ts'
 import type { Job, JobKind } from '../../../src/storage/jobs.ts'
 import { dialects } from '../../support/databases.ts'
-import { eventually } from '../../support/eventually.ts'
-import { gate, openServices, type TestServices } from './fixtures.ts'
+import { eventually, gate, openServices, type TestServices } from './fixtures.ts'
 
 describe.each(dialects)('on %s', (dialect) => {
   test('work of one workspace that hangs leaves room for another at once, in every queue that it is in', async () => {

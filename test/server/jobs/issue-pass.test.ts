@@ -8,8 +8,7 @@ import { startScheduler } from '../../../src/server/jobs/scheduler.ts'
 import { createLimits } from '../../../src/server/middleware/rate-limit.ts'
 import { insertPasses, newPass } from '../../storage/fixtures.ts'
 import { dialects } from '../../support/databases.ts'
-import { eventually } from '../../support/eventually.ts'
-import { gate, openServices, type TestServices } from './fixtures.ts'
+import { eventually, gate, openServices, type TestServices } from './fixtures.ts'
 
 const handlers = { 'issue-pass': issuePasses }
 

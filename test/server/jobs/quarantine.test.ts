@@ -10,8 +10,7 @@ import type { Job, JobKind, Queue } from '../../../src/storage/jobs.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import { insertPasses, newPass, openTestDatabase } from '../../storage/fixtures.ts'
 import { dialects } from '../../support/databases.ts'
-import { eventually } from '../../support/eventually.ts'
-import { gate, openServices, type TestServices } from './fixtures.ts'
+import { eventually, gate, openServices, type TestServices } from './fixtures.ts'
 
 const anHour = 3600
 

@@ -4,8 +4,7 @@ import { startScheduler } from '../../../src/server/jobs/scheduler.ts'
 import type { Job } from '../../../src/storage/jobs.ts'
 import { insertPasses, later, newPass } from '../../storage/fixtures.ts'
 import { dialects } from '../../support/databases.ts'
-import { eventually } from '../../support/eventually.ts'
-import { openServices, type TestServices } from './fixtures.ts'
+import { eventually, openServices, type TestServices } from './fixtures.ts'
 
 const lease = { limit: 100, leaseSeconds: 10 }
 

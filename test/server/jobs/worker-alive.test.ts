@@ -1,6 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { eventually } from '../../support/eventually.ts'
-import { gate, openServices } from './fixtures.ts'
+import { eventually, gate, openServices } from './fixtures.ts'
 
 test('a worker of which a lane hangs is not running, until the lane goes on', async () => {
   const services = await openServices('sqlite')

@@ -6,8 +6,7 @@ import type { Job, JobKind, Queue } from '../../../src/storage/jobs.ts'
 import { createStore, type Store } from '../../../src/storage/store.ts'
 import { openTestDatabase } from '../../storage/fixtures.ts'
 import { dialects } from '../../support/databases.ts'
-import { eventually } from '../../support/eventually.ts'
-import { gate, openServices, type TestServices } from './fixtures.ts'
+import { eventually, gate, openServices, type TestServices } from './fixtures.ts'
 
 const anHour = 3600
 
