@@ -34,6 +34,9 @@ async function passCount({ server, projectId }: Setup): Promise<number> {
   return (await server.client.projects.stats({ params: { id: projectId } })).totalPassCount
 }
 
+/** A run that is stopped in its middle need not be long for that. */
+const slowly = ['--concurrency', '2']
+
 test('2,000 rows become 2,000 passes, and the links file joins them to the input in its order', async () => {
   const setup = await setUp()
   const { server, folder, templateId } = setup
@@ -103,7 +106,7 @@ test('failing rows are set aside with their error, mended, and fed back', async 
 test('Ctrl-C in the middle exits 130 and prints the command that goes on, without a pass twice or left out', async () => {
   const setup = await setUp()
   const { folder, templateId } = setup
-  const rows = rowsFor(6_000)
+  const rows = rowsFor(3_000)
   writeFileSync(join(folder, 'all the tickets.csv'), csv(rows))
   const { child } = await startRun(setup, [
     'issue',
@@ -112,21 +115,22 @@ test('Ctrl-C in the middle exits 130 and prints the command that goes on, withou
     templateId,
     '--out',
     'links.csv',
+    ...slowly,
   ])
   child.kill('SIGINT')
   const { exitCode, stderr } = await child
   expect(exitCode).toBe(130)
   const doneBefore = await passCount(setup)
-  expect(doneBefore).toBeLessThan(6_000)
+  expect(doneBefore).toBeLessThan(3_000)
   expect(await resume(setup, stderr)).toMatchObject({ exitCode: 0 })
-  expect(await passCount(setup)).toBe(6_000)
+  expect(await passCount(setup)).toBe(3_000)
   expect(read(join(folder, 'links.csv')).map((link) => link.externalPassId)).toEqual(rows.map(([id]) => id))
 })
 
 test('after SIGKILL in the middle the same command goes on, without a pass or a link twice or left out', async () => {
   const setup = await setUp()
   const { server, folder, templateId } = setup
-  const rows = rowsFor(6_000)
+  const rows = rowsFor(3_000)
   for (let index = 0; index < rows.length; index += 50) rows[index]![3] = 'soon'
   writeFileSync(join(folder, 'file.csv'), csv(rows))
   const args = [
@@ -139,6 +143,7 @@ test('after SIGKILL in the middle the same command goes on, without a pass or a 
     '--failures',
     'failures.csv',
     '--json',
+    ...slowly,
   ]
   const { child } = await startRun(setup, args)
   child.kill('SIGKILL')
@@ -146,11 +151,11 @@ test('after SIGKILL in the middle the same command goes on, without a pass or a 
   const resumed = await run(args, server, { cwd: folder })
   expect(resumed.exitCode).toBe(1)
   const summary = JSON.parse(resumed.stdout)
-  expect(summary).toMatchObject({ complete: true, rows: 6_000, failed: 120 })
+  expect(summary).toMatchObject({ complete: true, rows: 3_000, failed: 60 })
   // What was made by a request whose answer nobody wrote down was there when the row was sent again.
-  expect(summary.created + summary.present).toBe(5_880)
+  expect(summary.created + summary.present).toBe(2_940)
   expect(summary.alreadyDone).toBeGreaterThan(0)
-  expect(await passCount(setup)).toBe(5_880)
+  expect(await passCount(setup)).toBe(2_940)
   const isBroken = (_: unknown, index: number) => index % 50 === 0
   const ids = rows.map(([id]) => id)
   expect(read(join(folder, 'links.csv')).map((link) => link.externalPassId)).toEqual(
@@ -163,8 +168,8 @@ test('a run outlasts a server that is killed and started again', async () => {
   const database = await emptyDatabase('sqlite')
   const setup = await setUp({ database })
   const { server, folder, templateId } = setup
-  writeFileSync(join(folder, 'file.csv'), csv(rowsFor(4_000)))
-  const { child } = await startRun(setup, ['issue', 'file.csv', '--template', templateId, '--json'])
+  writeFileSync(join(folder, 'file.csv'), csv(rowsFor(2_000)))
+  const { child } = await startRun(setup, ['issue', 'file.csv', '--template', templateId, '--json', ...slowly])
   await server.kill()
   const again = execa('node', [program, 'serve', '--port', new URL(server.url).port, '--database', database], {
     env: { PASSES_RATE_LIMIT: '0' },
@@ -178,8 +183,8 @@ test('a run outlasts a server that is killed and started again', async () => {
   const summary = JSON.parse(stdout)
   expect(summary).toMatchObject({ complete: true, failed: 0 })
   // A pass whose answer got lost was there when it was sent again.
-  expect(summary.created + summary.present).toBe(4_000)
-  expect(await passCount(setup)).toBe(4_000)
+  expect(summary.created + summary.present).toBe(2_000)
+  expect(await passCount(setup)).toBe(2_000)
 })
 
 test('a run waits as long as Retry-After says when the server limits it', async () => {
@@ -291,8 +296,8 @@ test('a file that changed under an unfinished run is refused until --restart, an
   const setup = await setUp()
   const { server, folder, templateId } = setup
   const path = join(folder, 'file.csv')
-  writeFileSync(path, csv(rowsFor(4_000)))
-  const { child } = await startRun(setup, ['issue', 'file.csv', '--template', templateId])
+  writeFileSync(path, csv(rowsFor(2_000)))
+  const { child } = await startRun(setup, ['issue', 'file.csv', '--template', templateId, ...slowly])
   child.kill('SIGINT')
   await child
   writeFileSync(path, csv(rowsFor(200)))
