@@ -6,7 +6,7 @@ import { openDatabase } from '../../src/storage/database.ts'
 import { type AppleChain, appleFlags, makeAppleChain, passType, team } from '../support/apple-chain.ts'
 import { type CleanUp, dialects, emptyDatabase, temporaryFolder } from '../support/databases.ts'
 import { run } from './program.ts'
-import { startServer } from './server.ts'
+import { sharedServer, startServer } from './server.ts'
 
 interface Check {
   group: string
@@ -40,8 +40,10 @@ async function doctor(database: string, args: string[] = [], env: Record<string,
 }
 
 describe.each(dialects)('on %s', (dialect) => {
+  const shared = sharedServer({ dialect })
+
   test('a server that is well passes, while it runs and at its public URL', async () => {
-    const server = await startServer({ dialect })
+    const server = await shared()
     const report = await doctor(server.database, ['--public-url', server.url])
     expect(report.failures).toEqual([])
     const titles = ['Database: Migrations', 'Database: Writable', 'Database: Clock', 'Server key: Fingerprint']
@@ -66,8 +68,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   test('a server key that is not the one of the database fails, and nothing of either is shown', async () => {
-    const server = await startServer({ dialect })
-    await server.stop()
+    const server = await shared()
     const foreign = 'foreign-'.repeat(6)
     const report = await doctor(server.database, [], { PASSES_SERVER_KEY: foreign })
     expect(report.failures).toEqual(['Server key: Fingerprint'])
