@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import { onTestFinished, vi } from 'vitest'
+import { onTestFinished } from 'vitest'
 import {
   type JobHandler,
   type LaneOptions,
@@ -92,9 +92,4 @@ export function gate() {
       await opened
     },
   }
-}
-
-/** Waits until what is expected holds: far longer than it takes, on however busy a machine. */
-export function eventually(expectation: () => void | Promise<void>): Promise<void> {
-  return vi.waitFor(expectation, { timeout: 15_000, interval: 10 })
 }
