@@ -58,13 +58,11 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
   test.each(['conference', 'loyalty', 'coupon', 'hostile', 'arabic'])(
     'the page of the %s pass has no accessibility issue, by day and by night, on a phone and a desktop',
     async (name) => {
-      const { page, incidents } = await visit(browser)
-      await page.goto(links[name]!)
-      for (const more of await page.locator('summary').all()) await more.click()
       for (const viewport of Object.values(screens)) {
-        await page.setViewportSize(viewport)
         for (const colorScheme of ['light', 'dark'] as const) {
-          await page.emulateMedia({ colorScheme })
+          const { page, incidents } = await visit(browser, { viewport, colorScheme })
+          await page.goto(links[name]!)
+          for (const more of await page.locator('summary').all()) await more.click()
           expect(await accessibilityIssues(page), `${viewport.width} ${colorScheme}`).toEqual([])
           expect(await page.locator('figure svg').count()).toBeGreaterThan(0)
           expect(incidents).toEqual([])

@@ -65,13 +65,11 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
   test.each(templates)(
     'the file of %s shows both phones, by day and by night, and has no accessibility issue',
     async (name) => {
-      const { page, incidents } = await visit(browser)
-      await open(page, name)
-      for (const more of await page.locator('summary').all()) await more.click()
       for (const viewport of Object.values(screens)) {
-        await page.setViewportSize(viewport)
         for (const colorScheme of ['light', 'dark'] as const) {
-          await page.emulateMedia({ colorScheme })
+          const { page, incidents } = await visit(browser, { viewport, colorScheme })
+          await open(page, name)
+          for (const more of await page.locator('summary').all()) await more.click()
           const issues = (await accessibilityIssues(page)).filter((issue) => !overPictures.test(issue))
           expect(issues, `${viewport.width} ${colorScheme}`).toEqual([])
           expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(viewport.width)
