@@ -17,9 +17,12 @@ export interface ConnectionsOptions {
 /** Requests that may wait behind the one that is answered. Honest clients that pipeline at all send a handful. */
 const MAX_WAITING = 16
 
-/** Connections of one address that are closed for pipelining, in so long; then its new ones are closed as they come. */
+/** Connections of one address that are closed for pipelining, in so long; then its new ones are not served. */
 const MAX_OFFENCES = 5
 const OFFENCES_MS = 10_000
+
+/** Connections that are held so; more are closed as they come. */
+const MAX_HELD = 256
 
 /** How long clients may take. */
 const PATIENCE = {
@@ -31,6 +34,8 @@ const PATIENCE = {
   bodyMs: 10_000,
   /** An answer of which nothing was read for so long is not waited for. */
   unreadMs: 20_000,
+  /** Who would only come again at once is kept waiting: opening connections costs the most of what such a client does. */
+  heldMs: 10_000,
 }
 const CHECK_EVERY_MS = 500
 
@@ -50,6 +55,8 @@ export function createConnections({ maxConnections, isDirect, onRefused, ...opti
   const byAddress = new Map<string, number>()
   /** By address, in the present stretch of time: what was parsed of such a connection has cost its milliseconds already. */
   const offences = new Map<string, number>()
+  /** Connections of such addresses, none of which is read. */
+  const held = new Set<Socket>()
 
   /** Once: Node goes on with what it has parsed of a connection that is closed. */
   function refuse(socket: Socket, reason: string): void {
@@ -113,12 +120,24 @@ export function createConnections({ maxConnections, isDirect, onRefused, ...opti
     }
   }
 
-  /** Half of all for one address: another client always finds room. */
-  function countByAddress(socket: Socket): void {
+  function hold(socket: Socket): void {
+    if (held.size === MAX_HELD) return void socket.destroy()
+    held.add(socket)
+    const letGo = setTimeout(() => socket.destroy(), patience.heldMs)
+    socket.on('error', () => undefined)
+    socket.once('close', () => {
+      clearTimeout(letGo)
+      held.delete(socket)
+    })
+  }
+
+  /** Whether a connection is to be served. Half of all are for one address: another client always finds room. */
+  function admit(socket: Socket): boolean {
     const key = addressKey(socket.remoteAddress ?? 'unknown')
     if ((offences.get(key) ?? 0) >= MAX_OFFENCES) {
-      refuse(socket, 'address of connections that were closed just now')
-      return
+      onRefused('address of connections that were closed just now', key)
+      hold(socket)
+      return false
     }
     const count = (byAddress.get(key) ?? 0) + 1
     byAddress.set(key, count)
@@ -128,16 +147,29 @@ export function createConnections({ maxConnections, isDirect, onRefused, ...opti
       else byAddress.delete(key)
     })
     if (count > Math.ceil(maxConnections / 2)) refuse(socket, 'too many connections of one address')
+    return !socket.destroyed
   }
 
   return {
     oneAtATime,
 
+    /** Those that are held would keep the server from closing. */
+    letGo(): void {
+      for (const socket of held) socket.destroy()
+    },
+
     /** Sets what Node itself can bound. */
     watch(server: Server): void {
       server.maxConnections = maxConnections
       server.on('drop', (dropped) => onRefused('too many connections', dropped?.remoteAddress ?? 'unknown'))
-      if (isDirect) server.on('connection', countByAddress)
+      if (isDirect) {
+        // Before Node makes a parser for it.
+        const listeners = server.listeners('connection')
+        server.removeAllListeners('connection')
+        server.on('connection', (socket) => {
+          if (admit(socket)) for (const listener of listeners) listener.call(server, socket)
+        })
+      }
       server.headersTimeout = patience.headersMs
       server.requestTimeout = patience.requestMs
       // Whatever is read of an answer counts as life. A handler that takes its time, with all sent before, is no fault.

@@ -52,7 +52,10 @@ export async function startListener(
     drain() {
       isDraining = true
     },
-    close: () => close(listener),
+    close: () => {
+      connections.letGo()
+      return close(listener)
+    },
   }
 }
 

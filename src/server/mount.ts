@@ -76,7 +76,7 @@ async function serve(
   let leaveThread: Leave | undefined
   try {
     const bytes = await readBytes(event, route, place.reserve)
-    leaveThread = await services.thread.enterRequest(workspaceId)
+    leaveThread = await services.thread.enterRequest(workspaceId, bytes.length)
     const input = parseInput(event, route, bytes)
     const correlationId = correlationIdOf(event)
     const store = services.store.forRequests(workspaceId)

@@ -2,17 +2,19 @@ import { FairGate } from '../storage/fair-gate.ts'
 
 /**
  * Shares the one thread of this process among workspaces. While it has time to spare, or one workspace alone is at work,
- * nobody waits. While several want more than there is, each has a few requests and batches of jobs in work; the others of
- * its own wait until those are done. What waits for a network must not hold a place here.
+ * nobody waits. While several want more than there is, each has a few requests and batches of jobs in work, and one that
+ * uses more than its part begins the next when no other that uses less is at work, or after a while. What waits for a
+ * network must not hold a place here.
  */
 export interface Thread {
   /**
    * A place for a request of a workspace; leave when its work is done.
+   * @param bytes of its body, which is what its work costs more or less
    * @throws Problem SERVICE_UNAVAILABLE after too long a wait
    */
-  enterRequest(workspaceId: string): Promise<Leave>
+  enterRequest(workspaceId: string, bytes: number): Promise<Leave>
   /** A place for a batch of jobs of a workspace. */
-  enterJobs(workspaceId: string): Promise<Leave>
+  enterJobs(workspaceId: string, count: number): Promise<Leave>
   close(): void
 }
 
@@ -23,48 +25,111 @@ export interface ThreadOptions {
   measure?: () => number
 }
 
-/** How much of the thread's time is used when workspaces begin to wait for each other. */
-const SHORT = 0.75
+/** How much of the thread's time is used when workspaces begin to wait for each other, and for so long at least. */
+const SHORT = 0.6
+const SHORT_MS = 3_000
 
 /** How often that is looked at. */
 const MEASURE_MS = 100
 
+/** What is left after that of the use that was made before: half of it after two seconds. */
+const REMEMBERED = 0.965
+
 /** What each of several workspaces has in work while time is short. */
-const FEW = 2
+const FEW = 8
+
+/** The same for one that uses more than the mean; and after so long it may begin whoever else is at work. */
+const ONE = 1
+const YIELD_MS = 250
 
 /** A workspace that was here so lately counts among those that share. */
 const LATELY_MS = 10_000
 
+/** What costs as much again as a request without a body. */
+const BYTES = 2_048
+const JOBS = 4
+
 const PATIENCE_MS = 10_000
 
+interface Party {
+  seenAt: number
+  inWork: number
+  /** What its work cost of late, in requests without a body. */
+  use: number
+}
+
+/** Requests of workspaces, or their batches of jobs. */
+interface Places {
+  gate: FairGate
+  enteredAt: Map<string, number>
+}
+
 export function createThread({ measure = utilization() }: ThreadOptions = {}): Thread {
-  const lately = new Map<string, number>()
-  let isShort = false
+  /** Those that were here lately, and of them those that have something in work. */
+  const lately = new Map<string, Party>()
+  const working = new Set<Party>()
+  let shortUntil = 0
+  let meanUse = 0
 
-  const places = () =>
-    new FairGate({
+  function shareOf(workspaceId: string, enteredAt: number): number {
+    if (lately.size < 2 || performance.now() > shortUntil) return Number.POSITIVE_INFINITY
+    const { use } = lately.get(workspaceId)!
+    if (use <= meanUse) return FEW
+    const yields = [...working].some((other) => other.use < use / 2)
+    return yields && performance.now() - enteredAt < YIELD_MS ? 0 : ONE
+  }
+
+  function createPlaces(): Places {
+    const enteredAt = new Map<string, number>()
+    const gate = new FairGate({
       places: Number.POSITIVE_INFINITY,
-      shareOf: () => (isShort && lately.size > 1 ? FEW : Number.POSITIVE_INFINITY),
+      shareOf: (workspaceId) => shareOf(workspaceId, enteredAt.get(workspaceId) ?? 0),
     })
-  const requests = places()
-  const jobs = places()
+    return { gate, enteredAt }
+  }
 
-  async function enter(gate: FairGate, workspaceId: string, patienceMs?: number): Promise<Leave> {
-    lately.set(workspaceId, performance.now())
+  const requests = createPlaces()
+  const jobs = createPlaces()
+  const letIn = () => {
+    for (const { gate } of [requests, jobs]) gate.letIn()
+  }
+
+  async function enter({ gate, enteredAt }: Places, workspaceId: string, cost: number, patienceMs?: number) {
+    const party = lately.get(workspaceId) ?? { seenAt: 0, inWork: 0, use: 0 }
+    lately.set(workspaceId, party)
+    party.seenAt = performance.now()
     await gate.enter(workspaceId, patienceMs)
-    return () => gate.leave(workspaceId)
+    enteredAt.set(workspaceId, performance.now())
+    party.inWork += 1
+    party.use += cost
+    working.add(party)
+    return () => {
+      party.inWork -= 1
+      if (party.inWork === 0) working.delete(party)
+      gate.leave(workspaceId)
+      letIn()
+    }
   }
 
   const timer = setInterval(() => {
-    isShort = measure() > SHORT
-    const since = performance.now() - LATELY_MS
-    for (const [workspaceId, at] of lately) if (at < since) lately.delete(workspaceId)
-    for (const gate of [requests, jobs]) gate.letIn()
+    const now = performance.now()
+    if (measure() > SHORT) shortUntil = now + SHORT_MS
+    const since = now - LATELY_MS
+    let total = 0
+    for (const [workspaceId, party] of lately) {
+      party.use *= REMEMBERED
+      total += party.use
+      if (party.seenAt >= since || party.inWork > 0) continue
+      lately.delete(workspaceId)
+      for (const { enteredAt } of [requests, jobs]) enteredAt.delete(workspaceId)
+    }
+    meanUse = total / lately.size
+    letIn()
   }, MEASURE_MS).unref()
 
   return {
-    enterRequest: (workspaceId) => enter(requests, workspaceId, PATIENCE_MS),
-    enterJobs: (workspaceId) => enter(jobs, workspaceId),
+    enterRequest: (workspaceId, bytes) => enter(requests, workspaceId, 1 + bytes / BYTES, PATIENCE_MS),
+    enterJobs: (workspaceId, count) => enter(jobs, workspaceId, 1 + count / JOBS),
     close: () => clearInterval(timer),
   }
 }

@@ -39,17 +39,28 @@ async function received(socket: Socket): Promise<string> {
   return text
 }
 
-test('an address whose connections are closed for pipelining again and again is let in no more for a while', async () => {
-  const { open, refused } = await start((_, response) => response.end())
+test('an address whose connections are closed for pipelining again and again is held without an answer for a while', async () => {
+  let answered = 0
+  const patience = { heldMs: 300 }
+  const { open, refused } = await start(
+    (_, response) => {
+      answered += 1
+      response.end()
+    },
+    { patience },
+  )
   for (let n = 0; n < 5; n += 1) {
     const socket = await open()
     socket.write(get('/').repeat(600))
     await once(socket.resume(), 'close')
   }
   expect(refused).toEqual(Array(5).fill('too many requests at once on one connection'))
+  const before = answered
   const next = await open()
+  const openedAt = performance.now()
   next.write(get('/'))
   expect(await received(next).catch(() => '')).toBe('')
+  expect([answered, performance.now() - openedAt > patience.heldMs / 2]).toEqual([before, true])
   expect(refused.slice(5)).toEqual(['address of connections that were closed just now'])
 })
 

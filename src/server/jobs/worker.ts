@@ -194,7 +194,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
       },
       (leaseSeconds * 1000) / 3,
     )
-    const leave = isLocal ? await thread.enterJobs(jobs[0]!.workspaceId) : undefined
+    const leave = isLocal ? await thread.enterJobs(jobs[0]!.workspaceId, jobs.length) : undefined
     try {
       const kinds = [...new Set(jobs.map((job) => job.kind))]
       await Promise.all(
