@@ -58,6 +58,10 @@ const HUNG_TIMEOUT_MS = 10_000
 /** One less than the threads of libuv, on which SQLite runs: however slow its reads are, writes and logins go on. */
 const SQLITE_READERS = 3
 
+/** How often SQLite's write-ahead log is copied, and the pages (64 MB) past which its writer does it after all. */
+const CHECKPOINT_MS = 1_000
+const MAX_WAL_PAGES = 16_000
+
 /** What a statement of a request may take; lists that take longer are to be narrowed. */
 export const STATEMENT_LIMIT_MS = 2_000
 
@@ -147,12 +151,14 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
     'PRAGMA journal_mode = WAL',
     'PRAGMA synchronous = FULL',
     'PRAGMA foreign_keys = ON',
+    `PRAGMA wal_autocheckpoint = ${MAX_WAL_PAGES}`,
     // What a change replaces leaves no remains on the pages that it writes anyway.
     'PRAGMA secure_delete = FAST',
     ...(maxPages ? [`PRAGMA max_page_count = ${maxPages}`] : []),
   ])
   const reader = connect(SQLITE_READERS, ['PRAGMA query_only = ON'])
   const entry = connect(1, ['PRAGMA query_only = ON'])
+  const checkpoints = keepCheckpointing(connect(1, []))
   const sharedReaders = shareOut(reader, sqliteClient({ statementLimitMs, damage }), SQLITE_READERS)
   // One writer for all, at which the requests of each workspace, its jobs, and upkeep take turns.
   const turns = shareOut(writer, sqliteClient({ damage }), 1)
@@ -167,7 +173,28 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
     forJobs: (party) => ({ reader, writer: turns(`jobs of ${party}`, FOREVER) }),
     close: async () => {
       await Promise.all([reader, entry].map((db) => db.destroy()))
+      await checkpoints.stop()
       await writer.destroy()
+    },
+  }
+}
+
+/**
+ * Copies what the write-ahead log holds into the database now and then. Left to itself SQLite does so in the commit of
+ * whoever makes the log a thousand pages long, which then takes a tenth of a second instead of a few milliseconds.
+ */
+function keepCheckpointing(db: Knex) {
+  let running: Promise<unknown> = Promise.resolve()
+  // What goes wrong with it goes wrong with the next write, too, and is told there.
+  const checkpoint = () => db.raw('PRAGMA wal_checkpoint(PASSIVE)').catch(() => undefined)
+  const timer = setInterval(() => {
+    running = running.then(checkpoint)
+  }, CHECKPOINT_MS).unref()
+  return {
+    async stop() {
+      clearInterval(timer)
+      await running
+      await db.destroy()
     },
   }
 }

@@ -31,7 +31,7 @@ interface Endpoint {
 }
 
 /** Deliveries that one transaction of a fan-out makes, but for a single event that has more endpoints. */
-const MAX_DELIVERIES = 1_000
+const MAX_DELIVERIES = 250
 
 /**
  * What happened. An event is written in the transaction that causes it, with one row and one job that hand it to the worker,
@@ -144,10 +144,10 @@ export class Events {
     })
   }
 
-  /** Always a job of its own: one that waits already may be about to end. What is too many, the sender clears away. */
+  /** A job that is due is enough for an endpoint, however many events there are. What is too many, the sender clears away. */
   private deliverTo(workspaceId: string, webhookIds: string[], correlationId: string | null, at: Date): Promise<void> {
     const job = { workspaceId, kind: 'deliver-webhooks' as const, correlationId }
-    return this.jobs.insert(
+    return this.jobs.insertUnlessDue(
       webhookIds.map((subject) => ({ ...job, subject })),
       at,
     )

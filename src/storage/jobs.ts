@@ -139,6 +139,19 @@ export class Jobs {
     if (hastened.length > 0) await this.hasten(hastened)
   }
 
+  /** As insertOnce, where only a row that is due already is enough: what waits for a later moment is another matter. */
+  async insertUnlessDue(jobs: NewJob[], at: Date): Promise<void> {
+    if (jobs.length === 0) return
+    const subjects = jobs.map(({ subject }) => subject)
+    const waiting = this.db('jobs').where({ kind: jobs[0]!.kind, claim_token: null, failed_at: null, lapses: 0 })
+    const due = waiting.where('run_at', '<=', at.getTime()).whereIn('subject', subjects)
+    const known = new Set<string>(await forShare(this.db, due).pluck('subject'))
+    await this.insert(
+      jobs.filter(({ subject }) => !known.has(subject)),
+      at,
+    )
+  }
+
   /** What waits among many goes on as what a person waits for. */
   private async hasten(jobs: NewJob[]): Promise<void> {
     const kind = jobs[0]!.kind
