@@ -12,82 +12,131 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Who came in, in order, with the way out of each. */
-function come(workspaces: string[], enter = thread.enterRequest) {
-  const inside: { workspace: string; leave: Leave }[] = []
+const LARGE = 100_000
+
+/** Who came in, in order, with the way out of each. Letters in capitals come with much to do. */
+function come(workspaces: string, enter: 'enterRequest' | 'enterJobs' = 'enterRequest') {
+  const inside: { name: string; leave: Leave }[] = []
   const refused: string[] = []
-  for (const workspace of workspaces) {
-    enter(workspace).then(
-      (leave) => inside.push({ workspace, leave }),
-      () => refused.push(workspace),
+  for (const name of workspaces) {
+    const cost = name === name.toUpperCase() ? LARGE : 1
+    thread[enter](name.toLowerCase(), cost).then(
+      (leave) => inside.push({ name, leave }),
+      () => refused.push(name),
     )
   }
-  return { inside, refused, names: () => inside.map(({ workspace }) => workspace) }
+  return {
+    refused,
+    names: () => inside.map(({ name }) => name).join(''),
+    leave: (name: string) =>
+      inside
+        .splice(
+          inside.findIndex((one) => one.name === name),
+          1,
+        )[0]!
+        .leave(),
+  }
 }
 
-async function measured(use: number): Promise<void> {
+async function pass(milliseconds: number, use = used): Promise<void> {
   used = use
-  await vi.advanceTimersByTimeAsync(100)
+  await vi.advanceTimersByTimeAsync(milliseconds)
+}
+
+/** Of `a` and `b`, `a` has done much of late, and the thread has no time to spare. */
+async function aIsHeavy(): Promise<void> {
+  const before = come('Ab')
+  await pass(100, 1)
+  for (const name of ['A', 'b']) before.leave(name)
 }
 
 test('nobody waits while the thread has time to spare', async () => {
-  const { names } = come([...'aaaaaaaab'])
-  await measured(0.5)
-  expect(names()).toEqual([...'aaaaaaaab'])
+  const { names } = come('AAAAAAAAb')
+  await pass(100, 0.5)
+  expect(names()).toBe('AAAAAAAAb')
 })
 
 test('a workspace that is alone does not wait for itself', async () => {
-  await measured(1)
-  const { names } = come([...'aaaaaa'])
-  await measured(1)
-  expect(names()).toEqual([...'aaaaaa'])
+  await pass(100, 1)
+  const { names } = come('AAAAAA')
+  await pass(100)
+  expect(names()).toBe('AAAAAA')
 })
 
-test.each(['enterRequest', 'enterJobs'] as const)('while time is short each has two in work by %s', async (enter) => {
-  come(['b'])
-  await measured(1)
-  const { inside, names } = come([...'aaaab'], thread[enter])
-  await measured(1)
-  expect(names()).toEqual([...'aab'])
-  inside[0]!.leave()
-  await measured(1)
-  expect(names()).toEqual([...'aaba'])
-  await measured(0.2)
-  expect(names()).toEqual([...'aabaa'])
+test.each(['enterRequest', 'enterJobs'] as const)(
+  'while time is short, who does much has one in work by %s, and the others several',
+  async (enter) => {
+    await aIsHeavy()
+    const { names, leave } = come('AAAbbb', enter)
+    await pass(100)
+    expect(names()).toBe('Abbb')
+    for (const name of [...'bbb']) leave(name)
+    leave('A')
+    await pass(0)
+    expect(names()).toBe('A')
+    leave('A')
+    await pass(0)
+    expect(names()).toBe('A')
+  },
+)
+
+test('who does much begins when nobody who does less is at work, or after a quarter of a second', async () => {
+  await aIsHeavy()
+  const light = come('b')
+  await pass(0)
+  const heavy = come('AA')
+  await pass(100)
+  expect(heavy.names()).toBe('')
+  light.leave('b')
+  await pass(0)
+  expect(heavy.names()).toBe('A')
+  come('b')
+  await pass(0)
+  heavy.leave('A')
+  await pass(100)
+  expect(heavy.names()).toBe('')
+  await pass(200)
+  expect(heavy.names()).toBe('A')
+})
+
+test('what was done is forgotten in time, and who has time to spare waits for nobody', async () => {
+  await aIsHeavy()
+  const { names } = come('AAA')
+  await pass(100)
+  expect(names()).toBe('A')
+  await pass(3_300, 0.2)
+  expect(names()).toBe('AAA')
 })
 
 test('jobs of a workspace do not take the places of its requests', async () => {
-  come(['b'])
-  await measured(1)
-  come([...'aaaa'], thread.enterJobs)
-  const { names } = come([...'a'])
-  await measured(1)
-  expect(names()).toEqual(['a'])
+  await aIsHeavy()
+  come('AAAA', 'enterJobs')
+  const { names } = come('A')
+  await pass(100)
+  expect(names()).toBe('A')
 })
 
 test('a request that waits for ten seconds is refused, and gives up its place in the line', async () => {
-  come(['b'])
-  await measured(1)
-  const { inside, refused, names } = come([...'aaa'])
+  await aIsHeavy()
+  const { refused, names, leave } = come('AA')
   for (let second = 0; second < 11; second += 1) {
-    void thread.enterRequest('b').then((leave) => leave())
-    await vi.advanceTimersByTimeAsync(1_000)
+    come('b')
+    await pass(1_000)
   }
-  expect([names(), refused]).toEqual([['a', 'a'], ['a']])
-  for (const { leave } of inside) leave()
-  const later = come(['a'])
-  await measured(1)
-  expect(later.names()).toEqual(['a'])
+  expect([names(), refused]).toEqual(['A', ['A']])
+  leave('A')
+  const later = come('A')
+  await pass(300)
+  expect(later.names()).toBe('A')
 })
 
 test('a workspace that has been away for ten seconds holds nobody back', async () => {
-  come(['b'])
-  used = 1
-  await vi.advanceTimersByTimeAsync(2_000)
-  const { names } = come([...'aaa'])
-  await vi.advanceTimersByTimeAsync(7_900)
-  expect(names()).toEqual([...'aa'])
-  void thread.enterJobs('a')
-  await vi.advanceTimersByTimeAsync(300)
-  expect(names()).toEqual([...'aaa'])
+  await aIsHeavy()
+  await pass(2_000)
+  const { names } = come('AAA')
+  await pass(7_800)
+  expect(names()).toBe('A')
+  void thread.enterJobs('a', 1)
+  await pass(300)
+  expect(names()).toBe('AAA')
 })
