@@ -76,7 +76,8 @@ async function serve(
   let leaveThread: Leave | undefined
   try {
     const bytes = await readBytes(event, route, place.reserve)
-    leaveThread = await services.thread.enterRequest(workspaceId, bytes.length)
+    // An image waits for the process that decodes it, where workspaces take turns of their own.
+    if (!route.rawBody) leaveThread = await services.thread.enterRequest(workspaceId, bytes.length)
     const input = parseInput(event, route, bytes)
     const correlationId = correlationIdOf(event)
     const store = services.store.forRequests(workspaceId)

@@ -135,6 +135,21 @@ describe.each(dialects)('on %s', (dialect) => {
     )
     expect(rest.flat().map(({ subject }) => subject)).toEqual(expect.arrayContaining([held, waiting]))
   })
+
+  test('a job that is due is enough where one is, and one for later or at work is not', async () => {
+    const { store, database } = await openTestStore(dialect)
+    const job = newJob({ kind: 'deliver-webhooks' })
+    const add = (runAt = start) => write(store, (tx) => tx.jobs.insertUnlessDue([{ ...job, runAt }], start))
+    const count = async () => (await database.reader('jobs').where({ subject: job.subject })).length
+    await add(later(300))
+    await add()
+    await add()
+    expect(await count()).toBe(2)
+    // It may be about to end.
+    await claim(store, start, { queue: 'webhooks' })
+    await add()
+    expect(await count()).toBe(3)
+  })
 })
 
 test('a job that waits already, which a change relies on, begins on PostgreSQL only after the change is written', async () => {
