@@ -60,7 +60,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const turn = deliverWebhooks(await claim(), api.services)
     await eventually(() => expect(held.waiting()).toBe(8))
     await queueTests(workspace, id, 5)
-    expect((await waiting()).length).toBeGreaterThan(5)
+    expect(await waiting()).toHaveLength(1)
     vi.advanceTimersByTime(4_000)
     await eventually(async () => expect(await waiting()).toEqual([]))
     held.open()
