@@ -1,3 +1,4 @@
+import { performance as eventLoop } from 'node:perf_hooks'
 import { FairGate } from '../storage/fair-gate.ts'
 
 /**
@@ -135,10 +136,10 @@ export function createThread({ measure = utilization() }: ThreadOptions = {}): T
 }
 
 function utilization(): () => number {
-  let last = performance.eventLoopUtilization()
+  let last = eventLoop.eventLoopUtilization()
   return () => {
-    const now = performance.eventLoopUtilization()
-    const { utilization } = performance.eventLoopUtilization(now, last)
+    const now = eventLoop.eventLoopUtilization()
+    const { utilization } = eventLoop.eventLoopUtilization(now, last)
     last = now
     return utilization
   }
