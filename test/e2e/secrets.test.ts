@@ -57,7 +57,8 @@ test.each(dialects)(
     }
     for (const command of [['webhook', 'list'], ['pass', 'list'], ['scans', 'export', '--out', '-'], ['whoami']]) {
       const { stdout, stderr } = await run([...command, '--json'], { ...server, token })
-      written.push(stdout, stderr)
+      // A list of passes shows their links, and those of one second are the same.
+      written.push(command[0] === 'pass' ? stdout.replaceAll(/"http[^"]+\/l\/[^"]+"/g, 'null') : stdout, stderr)
     }
     const refused = await run(['webhook', 'list'], { url: 'http://127.0.0.1:1', token })
     written.push(refused.stdout, refused.stderr)

@@ -25,6 +25,8 @@ describe('on postgres', () => {
     const { id } = await makeWebhook(workspace, receiver)
     await queueTests(workspace, id, 20)
     const { store } = api.services
+    const job = { workspaceId: workspace.id, kind: 'deliver-webhooks' as const, subject: id, correlationId: null }
+    await store.transaction((tx) => tx.jobs.insert([job], api.now))
     const claimed = { limit: 1, leaseSeconds: 60 }
     // Two servers that claim at once do not see each other.
     const [mine, theirs] = await store.transaction(async (tx) => [
