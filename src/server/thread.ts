@@ -54,6 +54,8 @@ const PATIENCE_MS = 10_000
 
 interface Party {
   seenAt: number
+  /** Pieces of work that wait, or are in work. */
+  present: number
   inWork: number
   /** What its work cost of late, in requests without a body. */
   use: number
@@ -96,15 +98,20 @@ export function createThread({ measure = utilization() }: ThreadOptions = {}): T
   }
 
   async function enter({ gate, enteredAt }: Places, workspaceId: string, cost: number, patienceMs?: number) {
-    const party = lately.get(workspaceId) ?? { seenAt: 0, inWork: 0, use: 0 }
+    const party = lately.get(workspaceId) ?? { seenAt: 0, present: 0, inWork: 0, use: 0 }
     lately.set(workspaceId, party)
     party.seenAt = performance.now()
-    await gate.enter(workspaceId, patienceMs)
+    party.present += 1
+    await gate.enter(workspaceId, patienceMs).catch((error: unknown) => {
+      party.present -= 1
+      throw error
+    })
     enteredAt.set(workspaceId, performance.now())
     party.inWork += 1
     party.use += cost
     working.add(party)
     return () => {
+      party.present -= 1
       party.inWork -= 1
       if (party.inWork === 0) working.delete(party)
       gate.leave(workspaceId)
@@ -120,11 +127,11 @@ export function createThread({ measure = utilization() }: ThreadOptions = {}): T
     for (const [workspaceId, party] of lately) {
       party.use *= REMEMBERED
       total += party.use
-      if (party.seenAt >= since || party.inWork > 0) continue
+      if (party.seenAt >= since || party.present > 0) continue
       lately.delete(workspaceId)
       for (const { enteredAt } of [requests, jobs]) enteredAt.delete(workspaceId)
     }
-    meanUse = total / lately.size
+    meanUse = total / Math.max(1, lately.size)
     letIn()
   }, MEASURE_MS).unref()
 

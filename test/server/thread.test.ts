@@ -140,3 +140,22 @@ test('a workspace that has been away for ten seconds holds nobody back', async (
   await pass(300)
   expect(names()).toBe('AAA')
 })
+
+test('what has waited for long gets its turn while another goes on', async () => {
+  await aIsHeavy()
+  const { names, leave } = come('AAA', 'enterJobs')
+  await pass(100)
+  for (let second = 0; second < 11; second += 1) {
+    come('b')
+    await pass(1_000)
+  }
+  expect(names()).toBe('A')
+  leave('A')
+  await pass(0)
+  leave('A')
+  // The next gives way for a moment, longer after it came than a workspace is remembered that is away.
+  await pass(100)
+  expect(names()).toBe('')
+  await pass(300)
+  expect(names()).toBe('A')
+})
