@@ -8,7 +8,7 @@ import { startServer } from './server.ts'
 
 /** Many more of both by hand. */
 const KILLS = Number(process.env.PASSES_BROADCAST_KILLS ?? 3)
-const PASSES = Number(process.env.PASSES_BROADCAST_PASSES ?? 20_000)
+const PASSES = Number(process.env.PASSES_BROADCAST_PASSES ?? 12_000)
 
 describe.each(dialects)('on %s', (dialect) => {
   test('a broadcast that is stopped or killed in mid fan-out, again and again, ends DISPATCHED with one notification for each pass', {
