@@ -10,7 +10,12 @@ import { openDatabase } from '../../src/storage/database.ts'
 const { reader } = openDatabase(process.argv[2]!)
 const app = new H3().get('/v1/passes/:id', (event) => reader('passes').where({ id: event.context.params!.id }).first())
 const { url } = await listen(toNodeHandler(app) as Parameters<typeof listen>[0], {
-  ...{ hostname: '127.0.0.1', port: { random: true }, isProd: true, isTest: false, showURL: false, qr: false },
+  hostname: '127.0.0.1',
+  port: { random: true },
+  isProd: true,
+  isTest: false,
+  showURL: false,
+  qr: false,
   publicURL: '',
 })
 console.log(JSON.stringify({ url: url.replace(/\/$/, '') }))

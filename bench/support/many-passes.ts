@@ -115,8 +115,14 @@ async function insertTemplates(db: Knex, workspaceId: string): Promise<void> {
   const definition = JSON.stringify({
     variables: [],
     design: {
-      ...{ organizationName: 'Bench', description: 'Bench', colors: {}, images: {}, barcode: { format: 'qr' } },
-      ...{ fields: { header: [], primary: [], secondary: [], auxiliary: [], back: [] }, locations: [], links: [] },
+      organizationName: 'Bench',
+      description: 'Bench',
+      colors: {},
+      images: {},
+      barcode: { format: 'qr' },
+      fields: { header: [], primary: [], secondary: [], auxiliary: [], back: [] },
+      locations: [],
+      links: [],
     },
     expiresAt: null,
   })
@@ -124,12 +130,25 @@ async function insertTemplates(db: Knex, workspaceId: string): Promise<void> {
     const id = templateId(n)
     const times = { created_at: START, updated_at: START }
     await db('templates').insert({
-      ...{ id, workspace_id: workspaceId, name: `Template ${n}`, description: '', pass_type: 'generic' },
-      ...{ latest_version: 1, published_version: 1, published_version_id: id, ...times },
+      id,
+      workspace_id: workspaceId,
+      name: `Template ${n}`,
+      description: '',
+      pass_type: 'generic',
+      latest_version: 1,
+      published_version: 1,
+      published_version_id: id,
+      ...times,
     })
     await db('template_versions').insert({
-      ...{ id, workspace_id: workspaceId, template_id: id, version: 1, stage: 'published', definition },
-      ...{ published_at: START, ...times },
+      id,
+      workspace_id: workspaceId,
+      template_id: id,
+      version: 1,
+      stage: 'published',
+      definition,
+      published_at: START,
+      ...times,
     })
   }
 }

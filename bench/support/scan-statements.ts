@@ -61,8 +61,11 @@ export async function replayScan(
 ): Promise<void> {
   const at = new Date()
   const own: Record<string, Knex.Value> = {
-    ...{ pass: subject.passId, digest: identifierDigest(subject.qrPayload), context: scanContextKey },
-    ...{ scan: newId(at), event: newId(at) },
+    pass: subject.passId,
+    digest: identifierDigest(subject.qrPayload),
+    context: scanContextKey,
+    scan: newId(at),
+    event: newId(at),
   }
   const run = (db: Knex, { sql, values }: Statement) =>
     db.raw(positional(sql), values.map((value) => (isOwn(value) ? own[value.own]! : value)) as Knex.RawBinding[])

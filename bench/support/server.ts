@@ -30,7 +30,10 @@ export async function startServer(database: string, args: string[] = [], seed?: 
   const child = execa('node', [program, 'serve', '--json', ...args], {
     cwd: folder,
     env: {
-      ...{ PASSES_PORT: '0', PASSES_RATE_LIMIT: '0', PASSES_LOG_LEVEL: 'error', PASSES_DATABASE_URL: database },
+      PASSES_PORT: '0',
+      PASSES_RATE_LIMIT: '0',
+      PASSES_LOG_LEVEL: 'error',
+      PASSES_DATABASE_URL: database,
       PASSES_DRAIN_SECONDS: '0',
       ...(database.startsWith('postgres') && { PASSES_SERVER_KEY: 'ab'.repeat(32) }),
     },

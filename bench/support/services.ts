@@ -12,7 +12,8 @@ export function benchServices(database: Database): Services {
   return createServices({
     store: createStore(database),
     keys: { current: Buffer.alloc(32, 7), previous: [] },
-    ...{ publicUrl: 'https://passes.example', linkTtlDays: 400 },
+    publicUrl: 'https://passes.example',
+    linkTtlDays: 400,
     createWallets: () => ({
       all: [
         { platform: 'apple', check: nothing },

@@ -14,8 +14,16 @@ const conversations: [path: RegExp, who: string][] = [
 ]
 
 const shownHeaders = new Set([
-  ...['authorization', 'if-modified-since', 'apns-topic', 'apns-push-type', 'apns-id', 'content-type'],
-  ...['last-modified', 'location', 'cache-control', 'vary'],
+  'authorization',
+  'if-modified-since',
+  'apns-topic',
+  'apns-push-type',
+  'apns-id',
+  'content-type',
+  'last-modified',
+  'location',
+  'cache-control',
+  'vary',
 ])
 
 const MAX_LINES = 24

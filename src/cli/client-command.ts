@@ -40,9 +40,12 @@ export abstract class ClientCommand extends BaseCommand {
       throw new UsageError(noToken, { hint: 'give one with --token or PASSES_TOKEN, or store one with passes login.' })
     }
     const client = createClient({
-      ...{ attempts: 3, onRetry: this.#noteTimeout },
+      attempts: 3,
+      onRetry: this.#noteTimeout,
       ...options,
-      ...{ url: url.value, token: token.value, timeoutSeconds },
+      url: url.value,
+      token: token.value,
+      timeoutSeconds,
     })
     this.#clients.push(client)
     return client

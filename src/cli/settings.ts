@@ -75,7 +75,11 @@ export function resolveConnection(flags: ConnectionFlags, options: ResolveOption
   }
   const timeoutSeconds = secondsOf(pick(flags.timeout, '--timeout', environment.PASSES_TIMEOUT, 'PASSES_TIMEOUT'))
   return {
-    ...{ url: { ...url, value: origin }, token, noToken, profile: { name, path }, timeoutSeconds },
+    url: { ...url, value: origin },
+    token,
+    noToken,
+    profile: { name, path },
+    timeoutSeconds,
     ...(warning && { warning }),
   }
 }

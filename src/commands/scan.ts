@@ -62,7 +62,11 @@ export default class Scan extends ClientCommand {
     const store = openStore(entrance.folder)
     const { projectId, deviceId, context, scanContextKey = null, validityDate = null } = checked
     const door = {
-      ...{ client, store, clock, folder: entrance.folder, isReached: entrance.isReached },
+      client,
+      store,
+      clock,
+      folder: entrance.folder,
+      isReached: entrance.isReached,
       station: { projectId, deviceId, context: context! },
       overrides: { scanContextKey, validityDate },
     }
@@ -127,7 +131,9 @@ export default class Scan extends ClientCommand {
       scanContextKey: '--context',
       validityDate: '--date',
       deviceId: '--device-id',
-      ...{ gate: '--gate', lane: '--lane', location: '--location' },
+      gate: '--gate',
+      lane: '--lane',
+      location: '--location',
     }
     const checked = ScanCreate.safeParse({
       // Any payload: the rest is what is checked.

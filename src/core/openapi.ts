@@ -44,9 +44,18 @@ export function openApiDocument() {
 
 /** Codes that any endpoint may answer. */
 const COMMON: ErrorCode[] = [
-  ...(['UNAUTHORIZED', 'TOKEN_INVALID', 'TOKEN_EXPIRED', 'FORBIDDEN', 'TENANT_SUSPENDED', 'TENANT_EXPIRED'] as const),
-  ...(['VALIDATION_ERROR', 'INVALID_FORMAT', 'RATE_LIMITED', 'TOO_MANY_REQUESTS'] as const),
-  ...(['INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'] as const),
+  'UNAUTHORIZED',
+  'TOKEN_INVALID',
+  'TOKEN_EXPIRED',
+  'FORBIDDEN',
+  'TENANT_SUSPENDED',
+  'TENANT_EXPIRED',
+  'VALIDATION_ERROR',
+  'INVALID_FORMAT',
+  'RATE_LIMITED',
+  'TOO_MANY_REQUESTS',
+  'INTERNAL_ERROR',
+  'SERVICE_UNAVAILABLE',
 ]
 
 function paths() {

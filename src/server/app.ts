@@ -163,7 +163,10 @@ function noteRefusal(security: SecurityLog, problem: Problem, event: H3Event, ad
     correlationId: correlationIdOf(event),
     method: event.req.method,
     route: routeOf(event),
-    ...{ scope, role, reason, limit },
+    scope,
+    role,
+    reason,
+    limit,
     ...facts,
     ...callerOf(event),
   })

@@ -52,7 +52,9 @@ export function createGoogleSync({ api, wallet, store, issuing, clock }: GoogleS
     const retired = earlier.map(({ google }) => google?.object ?? {})
     const object = wallet.objectOf(rendered, at)
     return {
-      ...{ card: rendered.card, kind, objectId: object.id },
+      card: rendered.card,
+      kind,
+      objectId: object.id,
       make: async (calls: GoogleCalls) => {
         await calls.insertClass(kind, wallet.classOf(rendered))
         await calls.upsertObject(kind, object, retired)

@@ -103,18 +103,30 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     const publicUrl = (config.publicUrl ?? url).replace(/\/+$/, '')
 
     const providers = await startProviders({
-      ...{ config, identities, url, clock, log },
+      config,
+      identities,
+      url,
+      clock,
+      log,
       onCall: (call) => countProviderCall(metrics, call),
     })
     closers.push(() => providers.close())
     const outbound = createOutbound({ allowInsecure: config.allowInsecureWebhooks })
     closers.push(() => outbound.close())
     const services = createServices({
-      ...{ store, keys, publicUrl, linkTtlDays: config.linkTtlDays, retention: config.retention },
+      store,
+      keys,
+      publicUrl,
+      linkTtlDays: config.linkTtlDays,
+      retention: config.retention,
       createWallets: (loadImageFiles) => createWallets(identities, { publicUrl, loadImageFiles }),
       push: providers.push,
       googleApi: providers.googleApi,
-      ...{ outbound, stopping: stopping.signal, clock, log, metrics },
+      outbound,
+      stopping: stopping.signal,
+      clock,
+      log,
+      metrics,
     })
     closers.push(async () => services.close())
     await services.webhookSecrets.reseal(store)
@@ -122,7 +134,9 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     const certificates = certificatesOf(identities)
     closers.push(watchCertificates(certificates, { clock, log }).stop)
     const metricsListener = await startMetrics(services, {
-      ...{ config, certificates, version },
+      config,
+      certificates,
+      version,
       isDamaged: () => database.findDamage() !== undefined,
     })
     if (metricsListener) closers.push(metricsListener.close)

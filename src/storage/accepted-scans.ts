@@ -80,7 +80,8 @@ export class AcceptedScans {
       { name: 'previous', ...NEAREST, last: 'max(scanned_at)', where: `${UNDATED} and scanned_at <= ?`, values: [at] },
       { name: 'next', ...NEAREST, first: 'min(scanned_at)', where: `${UNDATED} and scanned_at > ?`, values: [at] },
       ...plan.counted.map(({ key, from, to, notChargedTo, isKeyless }) => ({
-        ...{ name: key, ...COUNTED },
+        name: key,
+        ...COUNTED,
         where: `${isKeyless ? KEYLESS : ''} and scanned_at >= ? and scanned_at < ?${notCharged(notChargedTo)}`,
         values: [from, to, ...notChargedTo],
       })),

@@ -101,8 +101,12 @@ function openPostgres(connectionString: string, options: DatabaseOptions): Datab
     knex({
       client,
       connection: {
-        ...{ connectionString, types, keepAlive: true, keepAliveInitialDelayMillis: 10_000 },
-        ...{ connectionTimeoutMillis: BUSY_TIMEOUT_MS, lock_timeout: BUSY_TIMEOUT_MS },
+        connectionString,
+        types,
+        keepAlive: true,
+        keepAliveInitialDelayMillis: 10_000,
+        connectionTimeoutMillis: BUSY_TIMEOUT_MS,
+        lock_timeout: BUSY_TIMEOUT_MS,
         idle_in_transaction_session_timeout: HUNG_TIMEOUT_MS,
         ...settings,
       } as Knex.PgConnectionConfig,
@@ -119,7 +123,8 @@ function openPostgres(connectionString: string, options: DatabaseOptions): Datab
   const both = (db: Knex) => ({ reader: db, writer: db })
   return {
     dialect: 'postgres',
-    ...{ ...both(background), entry },
+    ...both(background),
+    entry,
     findDamage: () => undefined,
     forRequests: (party) => both(sharedRequests(party, BUSY_TIMEOUT_MS)),
     forJobs: (party) => both(sharedBackground(party, FOREVER)),
@@ -164,7 +169,9 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
   const turns = shareOut(writer, sqliteClient({ damage }), 1)
   return {
     dialect: 'sqlite',
-    ...{ reader, writer: turns('upkeep', FOREVER), entry },
+    reader,
+    writer: turns('upkeep', FOREVER),
+    entry,
     findDamage: () => damage.error,
     forRequests: (party) => ({
       reader: sharedReaders(party, BUSY_TIMEOUT_MS),

@@ -198,11 +198,33 @@ export async function insertSelected(
  * read-only since a failover, serialization, a lock that was not to be had.
  */
 const UNAVAILABLE = new Set([
-  ...['SQLITE_BUSY', 'SQLITE_LOCKED', 'SQLITE_FULL', 'SQLITE_READONLY', 'SQLITE_IOERR'],
-  ...['SQLITE_CORRUPT', 'SQLITE_NOTADB'],
-  ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ENOTFOUND', 'ETIMEDOUT', 'EAI_AGAIN'],
-  ...['57P01', '57P02', '57P03', '53300', '53100', '08000', '08003', '08006', '25P03', '25006'],
-  ...['40001', '40P01', '55P03'],
+  'SQLITE_BUSY',
+  'SQLITE_LOCKED',
+  'SQLITE_FULL',
+  'SQLITE_READONLY',
+  'SQLITE_IOERR',
+  'SQLITE_CORRUPT',
+  'SQLITE_NOTADB',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ENOENT',
+  'ENOTFOUND',
+  'ETIMEDOUT',
+  'EAI_AGAIN',
+  '57P01',
+  '57P02',
+  '57P03',
+  '53300',
+  '53100',
+  '08000',
+  '08003',
+  '08006',
+  '25P03',
+  '25006',
+  '40001',
+  '40P01',
+  '55P03',
 ])
 
 /** A statement that took longer than it may: see `Database.forRequests`. */

@@ -67,7 +67,11 @@ export class Erasure {
         .update({ data: this.db.raw(`'{"id":"' || cast(subject as text) || '"}'`) })
     }
     await this.ofPass('scans', workspaceId, passId).update({
-      ...{ external_pass_id: null, payload_digest: null, context: null, reversal_reason: null, message: 'Erased.' },
+      external_pass_id: null,
+      payload_digest: null,
+      context: null,
+      reversal_reason: null,
+      message: 'Erased.',
     })
     const notifications = this.ofPass('notifications', workspaceId, passId)
     await this.db('jobs')
@@ -84,8 +88,14 @@ export class Erasure {
   private async erasePass(workspaceId: string, passId: string, at: Date): Promise<void> {
     const externalId = erasedExternalId(passId)
     const change = {
-      ...{ label: ERASED_LABEL, label_folded: foldCase(ERASED_LABEL), variables: '{}', error: null, message_id: null },
-      ...{ external_pass_id: externalId, external_folded: foldCase(externalId), erased_at: at.getTime() },
+      label: ERASED_LABEL,
+      label_folded: foldCase(ERASED_LABEL),
+      variables: '{}',
+      error: null,
+      message_id: null,
+      external_pass_id: externalId,
+      external_folded: foldCase(externalId),
+      erased_at: at.getTime(),
       link_generation: this.db.raw('link_generation + 1'),
     }
     await this.one(workspaceId, passId).update(visible(this.db, change, at))
@@ -100,8 +110,12 @@ export class Erasure {
       .whereRaw(idIsChosen(this.db, webhooks))
       .update({ erasures: this.db.raw('erasures + 1') })
     await this.pendingOf(events).update({
-      ...{ status: 'FAILED', due_at: null, resume_at: null, is_redelivery: false },
-      ...{ last_error: ENDED, updated_at: at.getTime() },
+      status: 'FAILED',
+      due_at: null,
+      resume_at: null,
+      is_redelivery: false,
+      last_error: ENDED,
+      updated_at: at.getTime(),
     })
   }
 

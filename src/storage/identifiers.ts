@@ -44,7 +44,9 @@ export class Identifiers {
       where pass_identifiers.workspace_id = ? and digest = ? and active = ? ${inProject}
       order by pass_id limit ?) as part_${isActive}`
     const valuesOf = (isActive: boolean) => [
-      ...[workspaceId, Buffer.from(digest), isActive],
+      workspaceId,
+      Buffer.from(digest),
+      isActive,
       ...(projectId === undefined ? [] : [projectId]),
       MAX_MATCHES,
     ]

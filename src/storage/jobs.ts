@@ -16,8 +16,19 @@ import { findTurn, findTurnAmong, mayRun, type TurnOptions, waitsIn } from './tu
 
 /** Queues of the outbox that are worked off side by side: what is slow or much in one never holds up another. */
 export const lanes = [
-  ...(['urgent', 'urgent-google', 'issuing', 'wallets', 'google', 'events', 'webhooks'] as const),
-  ...(['fan-out', 'bulk', 'bulk-google', 'bulk-issuing', 'bulk-wallets', 'upkeep'] as const),
+  'urgent',
+  'urgent-google',
+  'issuing',
+  'wallets',
+  'google',
+  'events',
+  'webhooks',
+  'fan-out',
+  'bulk',
+  'bulk-google',
+  'bulk-issuing',
+  'bulk-wallets',
+  'upkeep',
 ] as const
 export type Lane = (typeof lanes)[number]
 
@@ -170,10 +181,16 @@ export class Jobs {
     this.onDue(lane)
     const now = constant(this.db, 'bigint', at.getTime())
     const columns = {
-      ...{ id: 'id', workspace_id: 'workspace_id', kind: constant(this.db, 'text', 'send-broadcast'), subject: 'id' },
+      id: 'id',
+      workspace_id: 'workspace_id',
+      kind: constant(this.db, 'text', 'send-broadcast'),
+      subject: 'id',
       correlation_id: constant(this.db, 'text', correlationId),
-      ...{ lane: constant(this.db, 'text', lane), priority: constant(this.db, 'integer', UNUSED) },
-      ...{ run_at: now, attempts: constant(this.db, 'integer', 0), created_at: now },
+      lane: constant(this.db, 'text', lane),
+      priority: constant(this.db, 'integer', UNUSED),
+      run_at: now,
+      attempts: constant(this.db, 'integer', 0),
+      created_at: now,
     }
     const made = this.db('notifications').where({ broadcast_id: broadcastId })
     if (chunk.after !== null) made.where('pass_id', '>', chunk.after)
@@ -253,7 +270,8 @@ export class Jobs {
   /** Gives jobs back that could not begin, or not go on: the run does not count. As retry. */
   async putOff(jobs: Job[], runAt: Date): Promise<number> {
     return this.held(jobs).update({
-      ...{ claim_token: null, run_at: runAt.getTime() },
+      claim_token: null,
+      run_at: runAt.getTime(),
       attempts: this.db.raw('attempts - 1'),
     })
   }
@@ -282,7 +300,8 @@ export class Jobs {
     const rows: (Row & { failed_at: number | null })[] = await this.db('jobs')
       .whereRaw(idIsChosen(this.db, forUpdateSkipLocked(this.db, this.lapsed(at).select('id'))))
       .update({
-        ...{ claim_token: null, lapses: this.db.raw('lapses + 1') },
+        claim_token: null,
+        lapses: this.db.raw('lapses + 1'),
         failed_at: this.db.raw(`case when ${isOver} then cast(? as bigint) end`, [at.getTime()]),
         last_error: this.db.raw(`case when ${isOver} then ? else last_error end`, [QUARANTINE_REASON]),
       })

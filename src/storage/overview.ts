@@ -58,7 +58,10 @@ export class Overviews {
     const deliveries = await this.deliveries(at)
     const usage = await new Usage(this.db).overview()
     const states = lanes.map((lane) => ({
-      ...{ lane, due: 0, later: 0, oldestDueAt: null },
+      lane,
+      due: 0,
+      later: 0,
+      oldestDueAt: null,
       ...waiting.get(lane),
       running: running.get(lane) ?? 0,
     }))

@@ -42,7 +42,8 @@ export async function listPasses(
 ): Promise<ListPage<StoredPass>> {
   const { query, id } = passesWithVariables(db, workspaceId, request.variable ?? [])
   const facts = {
-    ...{ now: at.getTime(), isSwept: await isSwept(db, workspaceId, request, at) },
+    now: at.getTime(),
+    isSwept: await isSwept(db, workspaceId, request, at),
     leaving: await listLeaving(db, workspaceId, request),
   }
   for (const [name, condition] of Object.entries(conditions(db, facts)) as [keyof PassListRequest, Condition][]) {
@@ -71,7 +72,8 @@ function specFor(id: string): ListSpec {
       status: { key: 'passes.status', type: 'text' },
       expiresAt: { key: 'passes.expiry_key' },
       templateName: {
-        ...{ key: 'templates.name', isComputed: true },
+        key: 'templates.name',
+        isComputed: true,
         join: (query) => query.join('templates', 'templates.id', 'passes.template_id'),
       },
       templateVersion: { key: 'passes.template_version', isComputed: true },

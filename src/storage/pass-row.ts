@@ -108,10 +108,28 @@ export function selectPass(db: Knex, query: Knex.QueryBuilder): Knex.QueryBuilde
 }
 
 const COLUMNS = [
-  ...['id', 'workspace_id', 'external_pass_id', 'label', 'status', 'version', 'revision', 'wallet_version'],
-  ...['template_id', 'template_version_id', 'template_version', 'variables', 'redemption', 'expires_at'],
-  ...['scan_code', 'apple_token', 'link_generation', 'modified_at', 'created_at', 'updated_at'],
-  ...['message_id', 'message_count'],
+  'id',
+  'workspace_id',
+  'external_pass_id',
+  'label',
+  'status',
+  'version',
+  'revision',
+  'wallet_version',
+  'template_id',
+  'template_version_id',
+  'template_version',
+  'variables',
+  'redemption',
+  'expires_at',
+  'scan_code',
+  'apple_token',
+  'link_generation',
+  'modified_at',
+  'created_at',
+  'updated_at',
+  'message_id',
+  'message_count',
 ].map((column) => `passes.${column}`)
 
 export function toPass(row: PassRow): StoredPass {

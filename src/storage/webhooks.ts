@@ -47,9 +47,20 @@ interface Row {
 
 /** By name: of a statement that is kept, the columns must stay the same. */
 const COLUMNS: (keyof Row)[] = [
-  ...(['id', 'workspace_id', 'url', 'events', 'description', 'status', 'disabled_reason'] as const),
-  ...(['secret', 'retired_secrets', 'generation', 'failing_since', 'erasures'] as const),
-  ...(['created_at', 'updated_at'] as const),
+  'id',
+  'workspace_id',
+  'url',
+  'events',
+  'description',
+  'status',
+  'disabled_reason',
+  'secret',
+  'retired_secrets',
+  'generation',
+  'failing_since',
+  'erasures',
+  'created_at',
+  'updated_at',
 ]
 
 const SPEC: ListSpec = {

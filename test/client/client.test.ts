@@ -27,7 +27,10 @@ describe('a call', () => {
     ])
     expect(seen.every(({ headers }) => headers.authorization === 'Bearer psk_test')).toBe(true)
     expect(seen.map(({ headers }) => headers['content-type'])).toEqual([
-      ...[undefined, 'application/json', undefined, 'image/png'],
+      undefined,
+      'application/json',
+      undefined,
+      'image/png',
     ])
     expect(seen.map(({ body }) => body)).toEqual(['', '{"name":"é &?"}', '', 'bytes'])
   })

@@ -7,40 +7,48 @@ import { createSandboxGoogle } from '../../src/wallets/sandbox/google-identity.t
 export async function signRequest(folder: string): Promise<void> {
   await makeRequest(folder)
   await openssl(folder, [
-    ...[
-      'req',
-      '-x509',
-      '-newkey',
-      'rsa:2048',
-      '-nodes',
-      '-days',
-      '3650',
-      '-outform',
-      'DER',
-      '-out',
-      'AppleWWDRCAG4.cer',
-    ],
-    ...['-keyout', 'wwdr.key', '-subj', '/CN=Stand-in Worldwide Developer Relations/OU=G4/C=US'],
+    'req',
+    '-x509',
+    '-newkey',
+    'rsa:2048',
+    '-nodes',
+    '-days',
+    '3650',
+    '-outform',
+    'DER',
+    '-out',
+    'AppleWWDRCAG4.cer',
+    '-keyout',
+    'wwdr.key',
+    '-subj',
+    '/CN=Stand-in Worldwide Developer Relations/OU=G4/C=US',
   ])
   // What Apple marks such a certificate with: it pushes, and it signs passes of this type.
   const extensions =
     '1.2.840.113635.100.6.3.2=ASN1:NULL\n1.2.840.113635.100.6.1.16=ASN1:UTF8String:pass.com.example.tickets\n'
   writeFileSync(join(folder, 'extensions.cnf'), extensions)
   await openssl(folder, [
-    ...['x509', '-req', '-in', 'pass.csr', '-CA', 'AppleWWDRCAG4.cer', '-CAform', 'DER', '-CAkey', 'wwdr.key'],
-    ...[
-      '-days',
-      '365',
-      '-outform',
-      'DER',
-      '-out',
-      'pass.cer',
-      '-set_serial',
-      '1815',
-      '-extfile',
-      'extensions.cnf',
-      '-subj',
-    ],
+    'x509',
+    '-req',
+    '-in',
+    'pass.csr',
+    '-CA',
+    'AppleWWDRCAG4.cer',
+    '-CAform',
+    'DER',
+    '-CAkey',
+    'wwdr.key',
+    '-days',
+    '365',
+    '-outform',
+    'DER',
+    '-out',
+    'pass.cer',
+    '-set_serial',
+    '1815',
+    '-extfile',
+    'extensions.cnf',
+    '-subj',
     '/UID=pass.com.example.tickets/CN=Pass Type ID: pass.com.example.tickets/OU=ABCDE12345/O=Example/C=US',
   ])
 }
@@ -48,8 +56,17 @@ export async function signRequest(folder: string): Promise<void> {
 /** What Keychain Access exports: certificate and key in one file, in the format of old. */
 export async function exportCertificates(folder: string): Promise<void> {
   await openssl(folder, [
-    ...['pkcs12', '-export', '-legacy', '-in', 'pass.pem', '-inkey', 'pass.key'],
-    ...['-out', 'Certificates.p12', '-passout', 'pass:PASSPHRASE'],
+    'pkcs12',
+    '-export',
+    '-legacy',
+    '-in',
+    'pass.pem',
+    '-inkey',
+    'pass.key',
+    '-out',
+    'Certificates.p12',
+    '-passout',
+    'pass:PASSPHRASE',
   ])
 }
 

@@ -59,14 +59,21 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
     }
     const start = async () => {
       current = await startServer({
-        ...{ database, token, port, cleanUp },
+        database,
+        token,
+        port,
+        cleanUp,
         args: [...flagsOf(service), ...args],
         env: { ...settingsOf(service), ...here, ...env },
       })
     }
     await start()
     return {
-      ...{ name, role, server, start, url: server().url },
+      name,
+      role,
+      server,
+      start,
+      url: server().url,
       stop: () => server().stop(),
       kill: () => server().kill(),
     }

@@ -25,7 +25,8 @@ describe.each(dialects)('on %s', (dialect) => {
       const response = await fetch(`${url}/v1/passes/${pass.id}`, {
         method: 'PATCH',
         headers: {
-          ...{ authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+          authorization: `Bearer ${token}`,
+          'content-type': 'application/json',
           'x-correlation-id': correlationId,
         },
         body: JSON.stringify({ label: `Ada ${Math.random()}` }),

@@ -14,8 +14,13 @@ describe.each(dialects)('on %s', (dialect) => {
     const server = await startServer({ dialect })
     const made = await ok(['token', 'create', '--name', 'door', '--scope', 'passes:read'], server.database)
     expect(made).toEqual({
-      ...{ id: expect.any(String), token: expect.stringMatching(/^psk_[0-9A-Za-z]{38}$/), name: 'door' },
-      ...{ role: 'member', scopes: ['passes:read'], workspaceId: expect.any(String), expiresAt: expect.any(String) },
+      id: expect.any(String),
+      token: expect.stringMatching(/^psk_[0-9A-Za-z]{38}$/),
+      name: 'door',
+      role: 'member',
+      scopes: ['passes:read'],
+      workspaceId: expect.any(String),
+      expiresAt: expect.any(String),
     })
     // Nothing else was said: a year.
     expect(Math.round((Date.parse(made.expiresAt) - Date.now()) / 86_400_000)).toBe(365)
@@ -44,8 +49,13 @@ describe.each(dialects)('on %s', (dialect) => {
     const { database } = server
     const workspace = await ok(['workspace', 'create', '--name', 'acme'], database)
     expect(workspace).toEqual({
-      ...{ id: expect.any(String), name: 'acme', createdAt: expect.any(String) },
-      ...{ suspendedAt: null, linksClosedAt: null, expiresAt: null, offlineScanning: true },
+      id: expect.any(String),
+      name: 'acme',
+      createdAt: expect.any(String),
+      suspendedAt: null,
+      linksClosedAt: null,
+      expiresAt: null,
+      offlineScanning: true,
     })
     const { token } = await ok(['token', 'create', '--name', 'a', '--workspace', 'acme'], database)
     expect(await statusFor(server, token)).toBe(200)

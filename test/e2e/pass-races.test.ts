@@ -48,7 +48,8 @@ describe.each(dialects)('two servers on one %s database', (dialect) => {
       expect(statuses.toSorted()).toEqual([200, 412])
       const winner = await answers[statuses.indexOf(200)]!
       expect(await clients[revision % 2]!.passes.get({ params: { id } })).toMatchObject({
-        ...{ revision: revision + 1, label: winner.label },
+        revision: revision + 1,
+        label: winner.label,
       })
     }
     const events = await rows('events')

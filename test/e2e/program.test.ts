@@ -24,8 +24,15 @@ test.each([
 
 test('what a run sets of this process is set back, also where the command fails', async () => {
   const state = () => ({
-    ...{ env: { ...process.env }, cwd: process.cwd(), argv: process.argv, exitCode: process.exitCode },
-    ...{ exit: process.exit, stdin: process.stdin, stdout: process.stdout, stderr: process.stderr, console },
+    env: { ...process.env },
+    cwd: process.cwd(),
+    argv: process.argv,
+    exitCode: process.exitCode,
+    exit: process.exit,
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    console,
     listeners: process.eventNames().map((name) => [name, process.listenerCount(name)]),
   })
   await run(['--version'])

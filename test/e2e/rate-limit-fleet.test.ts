@@ -20,9 +20,9 @@ test('two servers together hold a token to its limit within 20 %, balanced or no
   const urls = apis.map(({ url }) => url)
   const [first, second] = urls as [string, string]
   const loads = [
-    ...[{ name: 'balanced', lanes: [first, second, first, second, first, second, first, second] }],
-    ...[{ name: 'all to one', lanes: Array(8).fill(first) }],
-    ...[{ name: 'lopsided', lanes: [...Array(7).fill(first), second] }],
+    { name: 'balanced', lanes: [first, second, first, second, first, second, first, second] },
+    { name: 'all to one', lanes: Array(8).fill(first) },
+    { name: 'lopsided', lanes: [...Array(7).fill(first), second] },
   ]
   for (const { name, lanes } of loads) {
     const token = await newToken(database, name)

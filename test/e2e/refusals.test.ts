@@ -169,9 +169,12 @@ function writeApple(chain: SandboxApple): { args: string[] } {
   }
   return {
     args: [
-      ...['--apple-certificate', write('pass.pem', chain.certificatePem)],
-      ...['--apple-key', write('pass.key', chain.keyPem)],
-      ...['--apple-wwdr', write('wwdr.pem', chain.wwdrPem)],
+      '--apple-certificate',
+      write('pass.pem', chain.certificatePem),
+      '--apple-key',
+      write('pass.key', chain.keyPem),
+      '--apple-wwdr',
+      write('wwdr.pem', chain.wwdrPem),
     ],
   }
 }

@@ -46,7 +46,8 @@ const races: Race[] = [
     name: '3 uses a month',
     scans: SCANS,
     policy: { perPeriod: { unit: 'month', count: 3, timezone: 'Europe/Berlin' } },
-    ...{ accepted: 3, refusal: 'quota_exhausted' },
+    accepted: 3,
+    refusal: 'quota_exhausted',
   },
   { name: 'an interval', scans: FEWER, policy: { minIntervalMinutes: 60 }, accepted: 1, refusal: 'cooldown' },
   {
@@ -58,13 +59,16 @@ const races: Race[] = [
         { end: window.end, maxUses: 1 },
       ],
     },
-    ...{ accepted: 2, refusal: 'quota_exhausted' },
+    accepted: 2,
+    refusal: 'quota_exhausted',
   },
   {
     name: 'a pass that becomes void with its last use',
     scans: FEWER,
     policy: { maxUses: 1, autoVoidOnExhaustion: true },
-    ...{ accepted: 1, refusal: 'revoked', isVoidAfter: true },
+    accepted: 1,
+    refusal: 'revoked',
+    isVoidAfter: true,
   },
 ]
 

@@ -75,7 +75,9 @@ describe.each(dialects)('on %s', (dialect) => {
     const { passes } = inspect(api.database)
     expect((await passes()).map((pass) => pass.status)).toEqual(Array(20).fill('QUEUED'))
     const worker = await startServer({
-      ...{ dialect, database: api.database, token: api.token },
+      dialect,
+      database: api.database,
+      token: api.token,
       args: ['--role', 'worker', '--public-url', api.url],
     })
     await eventually(async () => expect(unissued(await passes())).toEqual([]))

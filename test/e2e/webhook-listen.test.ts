@@ -22,8 +22,11 @@ test('events are verified, shown, and passed on byte for byte; the answer of the
   expect(delivered).toMatchObject({ status: 'SUCCESS', lastResponseCode: 204 })
   await eventually(() => expect(listener.events).toHaveLength(2))
   expect(listener.events[1]).toEqual({
-    ...{ event: 'delivery', payload: delivered.payload, responseCode: 204 },
-    ...{ durationMs: expect.any(Number), error: null },
+    event: 'delivery',
+    payload: delivered.payload,
+    responseCode: 204,
+    durationMs: expect.any(Number),
+    error: null,
   })
   const [forwarded] = application.received
   expect(forwarded!.envelope).toEqual(delivered.payload)

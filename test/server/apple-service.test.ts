@@ -29,7 +29,10 @@ describe.each(dialects)('on %s', (dialect) => {
     }
     const registration = { workspace_id: workspace.id, pass_id: pass.id, push_token: 'push', registered_at: 1 }
     const rows = Array.from({ length: 9_999 }, (_, n) => ({
-      ...{ ...registration, device_id: `device-${n}`, pushed_version: 0, fetched_version: 0 },
+      ...registration,
+      device_id: `device-${n}`,
+      pushed_version: 0,
+      fetched_version: 0,
     }))
     await api.database.writer.batchInsert('apple_registrations', rows, 100)
     const warn = vi.spyOn(api.services.log, 'warn')

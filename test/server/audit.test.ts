@@ -200,9 +200,14 @@ describe.each(dialects)('on %s', (dialect) => {
       const named = Object.values((params ?? {}) as Record<string, string>).at(-1)
       const isMade = answer.status === 201
       expect(entry).toMatchObject({
-        ...{ workspace_id: workspace.id, token_id: tokenId, actor: 'test', action: changes[name]!.action },
-        ...{ target_id: isMade ? made.id : (named ?? null), target_count: made.totalCreated ?? 1 },
-        ...{ correlation_id: correlationId, created_at: api.now.getTime() },
+        workspace_id: workspace.id,
+        token_id: tokenId,
+        actor: 'test',
+        action: changes[name]!.action,
+        target_id: isMade ? made.id : (named ?? null),
+        target_count: made.totalCreated ?? 1,
+        correlation_id: correlationId,
+        created_at: api.now.getTime(),
       })
       expect(JSON.stringify(entries)).not.toContain(SECRET)
     },
@@ -218,7 +223,8 @@ describe.each(dialects)('on %s', (dialect) => {
       const { store } = api.services
       const filters = await resolveSearch(store, { target })
       expect(await listAudit(store, filters, { limit: 20 })).toMatchObject({
-        ...{ total: 1, hasMore: false },
+        total: 1,
+        hasMore: false,
         items: [{ action: 'scan.record', actor: 'test', tokenId, targetId: target, workspaceId: workspace.id }],
       })
     },

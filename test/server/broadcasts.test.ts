@@ -51,8 +51,12 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(answer.status).toBe(201)
     const created = answer.body as Broadcast
     expect(created).toMatchObject({
-      ...{ projectId: params.id, ...body, platforms: ['apple', 'google'], sendAt: null },
-      ...{ status: 'PENDING', passCount: null },
+      projectId: params.id,
+      ...body,
+      platforms: ['apple', 'google'],
+      sendAt: null,
+      status: 'PENDING',
+      passCount: null,
     })
     await api.runJobs()
     const named = { params: { ...params, broadcastId: created.id } }
@@ -65,8 +69,14 @@ describe.each(dialects)('on %s', (dialect) => {
     }
     for (const passId of [voided, queued, ...strangers]) expect(await notifications(passId)).toEqual([])
     expect(await workspace.ok(stats, named)).toEqual({
-      ...{ broadcastId: created.id, status: 'DISPATCHED', fannedOut: 3 },
-      ...{ pending: 0, sent: 1, partial: 0, failed: 0, skipped: 2 },
+      broadcastId: created.id,
+      status: 'DISPATCHED',
+      fannedOut: 3,
+      pending: 0,
+      sent: 1,
+      partial: 0,
+      failed: 0,
+      skipped: 2,
     })
   })
 
@@ -106,9 +116,19 @@ describe.each(dialects)('on %s', (dialect) => {
     const { store } = api.services
     const [version] = await store.templateVersions.listNewestPublished(workspace.id, [templateId])
     const more = Array.from({ length: 2_500 }, (_, n) => ({
-      ...{ id: newId(api.now), externalPassId: `${params.id}-${n}`, label: 'x', templateId, projectId: params.id },
-      ...{ templateVersionId: version!.id, templateVersion: 1, variables: {}, redemption: null, expiresAt: null },
-      ...{ scanCode: 'x', appleToken: 'x', identifierDigest: Buffer.from(`${n}`) },
+      id: newId(api.now),
+      externalPassId: `${params.id}-${n}`,
+      label: 'x',
+      templateId,
+      projectId: params.id,
+      templateVersionId: version!.id,
+      templateVersion: 1,
+      variables: {},
+      redemption: null,
+      expiresAt: null,
+      scanCode: 'x',
+      appleToken: 'x',
+      identifierDigest: Buffer.from(`${n}`),
     }))
     for (let start = 0; start < more.length; start += 100) {
       const some = more.slice(start, start + 100)
@@ -185,7 +205,10 @@ describe.each(dialects)('on %s', (dialect) => {
       (await workspace.ok(create, { params, query: { dryRun: true }, body: { ...text, ...body } })) as BroadcastForecast
     const forecast = { dryRun: true, projectId: params.id, passCount: 4, apple: { passCount: 1 } }
     expect(await dryRun()).toEqual({
-      ...{ ...forecast, platforms: ['apple', 'google'], sendAt: null, google: { passCount: 1, overCap: 2 } },
+      ...forecast,
+      platforms: ['apple', 'google'],
+      sendAt: null,
+      google: { passCount: 1, overCap: 2 },
     })
     expect(await dryRun({ platforms: ['apple'] })).toMatchObject({ google: { passCount: 0, overCap: 0 } })
     expect(await dryRun({ sendAt: later(24 * 3600) })).toMatchObject({ google: { passCount: 1, overCap: 0 } })

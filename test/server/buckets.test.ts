@@ -92,8 +92,12 @@ function asked(load: number[], seconds: number): number {
 /** Servers that exchange their counts in turns, under a load for each; resolves to how many requests pass. */
 function run(load: number[], seconds: number, limits = rate): number {
   const servers = load.map((perSecond, index) => ({
-    ...{ perSecond, buckets: createBuckets(limits), told: {} as Record<string, number> },
-    ...{ heard: load.map(() => 0), sent: 0, nextExchange: (EXCHANGE * index) / load.length },
+    perSecond,
+    buckets: createBuckets(limits),
+    told: {} as Record<string, number>,
+    heard: load.map(() => 0),
+    sent: 0,
+    nextExchange: (EXCHANGE * index) / load.length,
   }))
   for (const { buckets } of servers) buckets.share(servers.length, 0)
   let passed = 0

@@ -16,7 +16,9 @@ async function start(handler: Handler, options: Partial<ConnectionsOptions> = {}
   const port = await choosePort({ host, port: 0 })
   const onRefused = (reason: string) => void refused.push(reason)
   const listener = await startListener(host, port, handler, {
-    ...{ maxConnections: 100, isDirect: true, onRefused },
+    maxConnections: 100,
+    isDirect: true,
+    onRefused,
     ...options,
   })
   onTestFinished(() => listener.close())

@@ -64,7 +64,8 @@ describe.each(dialects)('on %s', (dialect) => {
         const answer = await ask(own, walk, { cursor })
         expect(answer.status, `${walk.name} by ${walk.sortBy}: ${cursor}`).toBe(400)
         expect(answer.body).toMatchObject({
-          ...{ errorCode: 'VALIDATION_ERROR', details: { issues: [{ path: ['cursor'] }] } },
+          errorCode: 'VALIDATION_ERROR',
+          details: { issues: [{ path: ['cursor'] }] },
         })
         forged += 1
       }
@@ -115,7 +116,10 @@ function madeUp({ sortBy = 'createdAt' }: Walk): string[] {
     ...plain.map((parts) => Buffer.from(JSON.stringify(parts)).toString('base64url')),
     ...typed,
     ...typed.map((text) => sealCursor(text, ['workspace'], Buffer.alloc(32))),
-    ...['!', 'null', '😀', 'A'.repeat(512)],
+    '!',
+    'null',
+    '😀',
+    'A'.repeat(512),
   ]
 }
 
@@ -123,6 +127,9 @@ function altered(cursor: string): string[] {
   const places = [0, 23, 24, 40, 60, cursor.length - 1]
   return [
     ...places.map((at) => cursor.slice(0, at) + (cursor[at] === 'A' ? 'B' : 'A') + cursor.slice(at + 1)),
-    ...[cursor.slice(24), cursor.slice(0, 24), cursor.slice(0, -1), `${cursor}A`],
+    cursor.slice(24),
+    cursor.slice(0, 24),
+    cursor.slice(0, -1),
+    `${cursor}A`,
   ]
 }

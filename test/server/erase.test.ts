@@ -23,7 +23,9 @@ describe.each(dialects)('on %s', (dialect) => {
     const design = { ...content.design, barcode: { format: 'qr' as const, message: '{{seat}}' } }
     const { id } = await issuedPass(workspace, {
       definition: { ...content, design },
-      ...{ externalPassId: SAID, label: SAID, variables: { seat: 'xq7zkvjw', own: { deep: [SAID] }, [PLANTED]: SAID } },
+      externalPassId: SAID,
+      label: SAID,
+      variables: { seat: 'xq7zkvjw', own: { deep: [SAID] }, [PLANTED]: SAID },
     })
     const params = { id }
     await api.services.store.transaction((tx) => {

@@ -31,8 +31,12 @@ describe.each(dialects)('on %s', (dialect) => {
     const events = await database.reader('events').select('type', 'subject', 'data', 'correlation_id')
     expect(events).toMatchObject([{ type: 'pass.updated', subject: id, correlation_id: 'c-1' }])
     expect(JSON.parse(events[0].data)).toEqual({
-      ...{ id, externalPassId: before!.externalPassId, templateId: before!.templateId, projectId: null },
-      ...{ templateVersionId: before!.templateVersionId, changedFields: ['manual_requeue'] },
+      id,
+      externalPassId: before!.externalPassId,
+      templateId: before!.templateId,
+      projectId: null,
+      templateVersionId: before!.templateVersionId,
+      changedFields: ['manual_requeue'],
     })
     expect(await store.passes.find(workspaceId, id)).toEqual(before)
   })

@@ -61,8 +61,16 @@ describe.each(dialects)('on %s', (dialect) => {
 /** A few rows of every kind, by the parameter that names one. */
 async function someOfEach(workspace: TestWorkspace): Promise<KnownIds> {
   const ids: KnownIds = {
-    ...{ projectId: [], templateId: [], templateVersionId: [], passId: [], image: [] },
-    ...{ webhookId: [], deliveryId: [], scanId: [], notificationId: [], broadcastId: [] },
+    projectId: [],
+    templateId: [],
+    templateVersionId: [],
+    passId: [],
+    image: [],
+    webhookId: [],
+    deliveryId: [],
+    scanId: [],
+    notificationId: [],
+    broadcastId: [],
   }
   for (let count = 0; count < 3; count += 1) {
     const project = await makeProject(workspace)

@@ -27,8 +27,11 @@ describe.each(dialects)('on %s', (dialect) => {
     const workspace = await api.workspace()
     const nothing = { webhooks: 0, passes: 0, storedBytes: 0, waitingJobs: 0, draftsPerTemplate: 0, scheduledSends: 0 }
     expect(await workspace.ok(contract.workspace.get, {})).toEqual({
-      ...{ id: workspace.id, name: expect.stringMatching(/^workspace \d+$/), expiresAt: null },
-      ...{ limits: defaultLimits, usage: { ...nothing, requestsInFlight: 1 } },
+      id: workspace.id,
+      name: expect.stringMatching(/^workspace \d+$/),
+      expiresAt: null,
+      limits: defaultLimits,
+      usage: { ...nothing, requestsInFlight: 1 },
     })
     const { id } = await issuedPass(workspace, { variables: { seat: 'Ü1' } })
     const url = 'https://hooks.example/passes'

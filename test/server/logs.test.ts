@@ -36,7 +36,9 @@ describe('requests in the log', () => {
     const { id } = created.body as { id: string }
     await workspace.call(contract.passes.get, { params: { id } }, correlation)
     const common = {
-      ...{ correlationId: 'order-4711', ms: expect.any(Number), workspaceId: workspace.id },
+      correlationId: 'order-4711',
+      ms: expect.any(Number),
+      workspaceId: workspace.id,
       address: expect.any(String),
     }
     expect(lines.filter(({ msg }) => msg === 'request')).toEqual([

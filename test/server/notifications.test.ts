@@ -26,7 +26,11 @@ describe.each(dialects)('on %s', (dialect) => {
     const { status, body: created } = await workspace.call(create, { params: { id: pass.id }, body })
     expect(status).toBe(201)
     expect(created).toMatchObject({
-      ...{ passId: pass.id, ...text, options: body.options, sendAt: null, status: 'PENDING' },
+      passId: pass.id,
+      ...text,
+      options: body.options,
+      sendAt: null,
+      status: 'PENDING',
       apple: { status: 'SKIPPED', deviceCount: 0 },
       google: { status: 'PENDING' },
     })

@@ -54,11 +54,20 @@ describe.each(dialects)('on %s', (dialect) => {
     const scan = decided({ passId: pass.id, scannedAt, deviceId: 'gate-1', context: { gate: 'A', note: 'late' } })
     const [result] = await send(workspace, scan)
     expect(result).toEqual({
-      ...{ externalRef: scan.externalRef, conflict: null, idempotentReplay: false },
+      externalRef: scan.externalRef,
+      conflict: null,
+      idempotentReplay: false,
       scan: {
-        ...{ id: expect.any(String), result: 'accepted', reason: 'valid', verified: 'offline' },
-        ...{ passId: pass.id, projectId: null, externalPassId: pass.externalPassId },
-        ...{ scannedAt, recordedAt: api.now.toISOString(), deviceId: 'gate-1' },
+        id: expect.any(String),
+        result: 'accepted',
+        reason: 'valid',
+        verified: 'offline',
+        passId: pass.id,
+        projectId: null,
+        externalPassId: pass.externalPassId,
+        scannedAt,
+        recordedAt: api.now.toISOString(),
+        deviceId: 'gate-1',
         metadata: { gate: 'A', note: 'late' },
       },
     })
@@ -102,7 +111,13 @@ describe.each(dialects)('on %s', (dialect) => {
       expect(await workspace.events(scan.id)).toHaveLength(scan.passId === null ? 0 : 1)
     }
     expect(results.map(({ scan }) => scan.passId)).toEqual([
-      ...[single.id, voided.id, null, null, fresh.id, voided.id, voided.id],
+      single.id,
+      voided.id,
+      null,
+      null,
+      fresh.id,
+      voided.id,
+      voided.id,
     ])
     // Whoever was let in counts, and nobody else.
     expect(await Promise.all([single, voided, fresh].map(({ id }) => accepted(workspace, id)))).toEqual([2, 1, 0])

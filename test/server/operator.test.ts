@@ -25,8 +25,12 @@ describe.each(dialects)('on %s', (dialect) => {
 
     const entries = await database.reader('audit_entries').where({ workspace_id: id, target_id: id }).orderBy('id')
     expect(entries.map(({ action }) => action)).toEqual([
-      ...['workspace.limits', 'workspace.limits', 'workspace.update', 'workspace.update'],
-      ...['workspace.suspend', 'workspace.resume'],
+      'workspace.limits',
+      'workspace.limits',
+      'workspace.update',
+      'workspace.update',
+      'workspace.suspend',
+      'workspace.resume',
     ])
     await expect(setLimits(url, 'nobody', { changes: {}, at: start })).rejects.toThrow('no workspace nobody')
   })

@@ -216,7 +216,8 @@ describe.each(dialects)('on %s', (dialect) => {
     const [pass] = await insertListed(workspace, [
       {
         ...fc.sample(passFacts([{ id: template.id, name: 'Ticket', projectId: null }]), 1)[0]!,
-        ...{ externalPassId: 'x', templateVersion: 2 },
+        externalPassId: 'x',
+        templateVersion: 2,
       },
     ])
     await workspace.ok(contract.templates.delete, { params: { id: template.id } })

@@ -235,7 +235,10 @@ describe.each(dialects)('on %s', (dialect) => {
     const [sample] = fc.sample(passFacts(made), 1)
     const day = '2027-01-01'
     const open = {
-      ...{ ...sample!, status: 'ISSUED' as const, expiresAt: null, scans: [] as string[] },
+      ...sample!,
+      status: 'ISSUED' as const,
+      expiresAt: null,
+      scans: [] as string[],
       redemption: { windows: [{ start: `${day}T10:00Z` }] },
     }
     const passes = [

@@ -39,7 +39,9 @@ describe.each(dialects)('on %s', (dialect) => {
     const second = { templateVersion: 2, latestTemplateVersion: 3, templateVersionId: versions[0]!.id, revision: 2 }
     expect(await changed(workspace, id, { templateVersion: 2 })).toMatchObject({
       ...second,
-      ...{ expiresAt: '2030-02-02T23:59:59.999Z', redemption: null, variables: { seat: 'A1' } },
+      expiresAt: '2030-02-02T23:59:59.999Z',
+      redemption: null,
+      variables: { seat: 'A1' },
     })
     const third = { templateVersion: 3, templateVersionId: versions[1]!.id, revision: 3 }
     const policies = { expiresAt: '2030-03-03T23:59:59.999Z', redemption: { maxUses: 3 } }

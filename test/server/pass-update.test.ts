@@ -132,7 +132,10 @@ describe.each(dialects)('on %s', (dialect) => {
     const answer = await change(workspace, id, { label: 'Grace', variables: { tier: 'Gold', seat: 'C3' } })
     expect([answer.status, answer.headers.get('etag')]).toEqual([200, '"2"'])
     expect(answer.body).toMatchObject({
-      ...{ label: 'Grace', variables: { tier: 'Gold', seat: 'C3' }, revision: 2, status: 'ISSUED' },
+      label: 'Grace',
+      variables: { tier: 'Gold', seat: 'C3' },
+      revision: 2,
+      status: 'ISSUED',
       updatedAt: api.now.toISOString(),
       createdAt: new Date(before.pass.created_at).toISOString(),
     })

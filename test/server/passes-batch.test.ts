@@ -90,7 +90,13 @@ describe.each(dialects)('on %s', (dialect) => {
     ])
     expect(body.results[5]!.pass).toEqual(existing)
     expect(body.results.map(({ externalPassId }) => externalPassId).slice(4, 11)).toEqual([
-      ...['existing', 'existing', 'broken', '', '', '', ''],
+      'existing',
+      'existing',
+      'broken',
+      '',
+      '',
+      '',
+      '',
     ])
     expect(body.results[6]!.error).toMatchObject({
       details: { issues: expect.arrayContaining([{ path: ['more'], message: 'Unknown property' }]) },
@@ -132,7 +138,10 @@ describe.each(dialects)('on %s', (dialect) => {
       },
     })
     expect(results.map(({ pass, error }) => pass?.label ?? error?.code)).toEqual([
-      ...['SYSTEM_VARIABLE_READONLY', 'first', 'first', 'DUPLICATE_PASS'],
+      'SYSTEM_VARIABLE_READONLY',
+      'first',
+      'first',
+      'DUPLICATE_PASS',
     ])
     await api.runJobs()
     expect(await workspace.events(results[1]!.pass!.id)).toHaveLength(1)

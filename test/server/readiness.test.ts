@@ -5,7 +5,10 @@ import { dialects, emptyDatabase, type TestDialect } from '../support/databases.
 
 const state = { isWorking: () => true, isStopping: () => false }
 const allOf = (dialect: TestDialect) => ({
-  ...{ database: true, migrations: true, worker: true, serving: true },
+  database: true,
+  migrations: true,
+  worker: true,
+  serving: true,
   ...(dialect === 'sqlite' && { integrity: true }),
 })
 

@@ -28,7 +28,10 @@ describe.each(dialects)('on %s', (dialect) => {
     const make = async (templateId: string, code: string) =>
       (await makePass(workspace, templateId, { variables: { code } })).id
     ids = {
-      ...{ concert: concert.id, play: play.id, concertTemplate: concertTemplate.id, playTemplate: playTemplate.id },
+      concert: concert.id,
+      play: play.id,
+      concertTemplate: concertTemplate.id,
+      playTemplate: playTemplate.id,
       a: await make(concertTemplate.id, 'a'),
       b: await make(concertTemplate.id, 'b'),
       c: await make(playTemplate.id, 'c'),
@@ -68,8 +71,17 @@ describe.each(dialects)('on %s', (dialect) => {
     const keys = ledger.map(({ scannedAt, id }) => `${scannedAt} ${id}`)
     expect(keys).toEqual([...keys].sort().reverse())
     expect(ledger.map(({ result }) => result)).toEqual([
-      ...['reversal', 'accepted', 'accepted', 'denied', 'denied', 'denied'],
-      ...['accepted', 'denied', 'accepted', 'denied', 'accepted'],
+      'reversal',
+      'accepted',
+      'accepted',
+      'denied',
+      'denied',
+      'denied',
+      'accepted',
+      'denied',
+      'accepted',
+      'denied',
+      'accepted',
     ])
   })
 

@@ -13,8 +13,14 @@ const runs = Number(process.env.PASSES_SCAN_MODEL_RUNS ?? 60)
 
 /** In some of them midnight comes twice or never, and one changes its clocks by half an hour. */
 const zones = [
-  ...['Europe/Berlin', 'America/New_York', 'America/Havana', 'Africa/Cairo', 'Asia/Beirut', 'America/Santiago'],
-  ...['Australia/Lord_Howe', 'Pacific/Auckland'],
+  'Europe/Berlin',
+  'America/New_York',
+  'America/Havana',
+  'Africa/Cairo',
+  'Asia/Beirut',
+  'America/Santiago',
+  'Australia/Lord_Howe',
+  'Pacific/Auckland',
 ]
 
 const NOW = new Date('2026-06-01T12:00:00Z')
@@ -85,7 +91,10 @@ describe.each(dialects)('on %s', (dialect) => {
     if (code === 'valid') reference.accept(answer.scan.id, at, context, date, realTime)
     const inContext = reference.accepted.filter((scan) => scan.context === context)
     expect(answer).toMatchObject({
-      ...{ reasonCode: code, result, priorScanCount: prior, isFirstScan: code === 'valid' && prior === 0 },
+      reasonCode: code,
+      result,
+      priorScanCount: prior,
+      isFirstScan: code === 'valid' && prior === 0,
       pass: {
         acceptedScanCount: reference.accepted.length,
         lastAcceptedScanAt: latest(reference.accepted),

@@ -25,10 +25,19 @@ describe.each(dialects)('on %s', (dialect) => {
     const body = { reason: 'Wrong gate', deviceId: 'd', context: { gate: 'B' } }
     const answer = await reverse(accepted.scan.id, body)
     expect(answer).toMatchObject({
-      ...{ result: 'reversal', reasonCode: null, priorScanCount: 1, isFirstScan: false, idempotentReplay: false },
+      result: 'reversal',
+      reasonCode: null,
+      priorScanCount: 1,
+      isFirstScan: false,
+      idempotentReplay: false,
       scan: {
-        ...{ passId: pass.id, reversesScanId: accepted.scan.id, reason: 'Wrong gate', scanContextKey: 'day 1' },
-        ...{ scannedAt: api.now.toISOString(), deviceId: 'd', context: { gate: 'B' } },
+        passId: pass.id,
+        reversesScanId: accepted.scan.id,
+        reason: 'Wrong gate',
+        scanContextKey: 'day 1',
+        scannedAt: api.now.toISOString(),
+        deviceId: 'd',
+        context: { gate: 'B' },
       },
       pass: { acceptedScanCount: 0, contextAcceptedScanCount: 0, lastAcceptedScanAt: null },
       message: expect.stringContaining('taken back'),

@@ -21,11 +21,16 @@ describe.each(dialects)('on %s', (dialect) => {
     const project = await makeProject(workspace, 'Harbour season')
     const redemption = { maxUses: 3, perPeriod: { unit: 'day', count: 3, timezone: 'Europe/Berlin' } } as const
     const pass = await scannablePass(workspace, {
-      ...{ projectId: project.id, redemption, until: '2026-12-31T00:00:00Z' },
+      projectId: project.id,
+      redemption,
+      until: '2026-12-31T00:00:00Z',
       parts: { photo: 'https://photos.example/{{code}}.jpg' },
     })
     const body = {
-      ...{ qrPayload: pass.code, scanContextKey: '2026-03-01', deviceId: 'gate-7', externalRef: 'first' },
+      qrPayload: pass.code,
+      scanContextKey: '2026-03-01',
+      deviceId: 'gate-7',
+      externalRef: 'first',
       context: { gate: 'A', note: 'VIP' },
     }
     const answer = await scan(workspace, body)
@@ -96,9 +101,16 @@ describe.each(dialects)('on %s', (dialect) => {
       await workspace.ok(scans.list, { query: { passId: pass.id, from: '2026-01-01T00:00Z' } })
     ).items.reverse()
     expect(first).toEqual({
-      ...{ id: expect.any(String), result: 'accepted', reason: 'valid', verified: 'online' },
-      ...{ passId: pass.id, projectId: null, externalPassId: pass.externalPassId },
-      ...{ scannedAt: '2026-03-05T12:00:00.000Z', recordedAt: api.now.toISOString(), deviceId: 'd' },
+      id: expect.any(String),
+      result: 'accepted',
+      reason: 'valid',
+      verified: 'online',
+      passId: pass.id,
+      projectId: null,
+      externalPassId: pass.externalPassId,
+      scannedAt: '2026-03-05T12:00:00.000Z',
+      recordedAt: api.now.toISOString(),
+      deviceId: 'd',
       metadata: { gate: '', sessionId: '7', note: context.note, validateAsOf: '2026-03-05' },
     })
   })

@@ -14,10 +14,24 @@ test('the first token is made when it can be shown, and until one is used the ne
     startServer({
       log: createLogger('silent'),
       config: {
-        ...{ host: '127.0.0.1', port, databaseUrl, role: 'api', isProduction: false, platforms: ['apple'] },
-        ...{ previousServerKeys: [], rateLimit: 0, rateBurst: 0, maxConnections: 1_000, linkTtlDays: 400 },
-        ...{ allowInsecureWebhooks: false, trustedProxies: 0, sandboxFolder: inject('sandboxFolder'), faults: [] },
-        ...{ apple: {}, google: {}, retention: { deliveriesDays: 30, auditDays: 365 } },
+        host: '127.0.0.1',
+        port,
+        databaseUrl,
+        role: 'api',
+        isProduction: false,
+        platforms: ['apple'],
+        previousServerKeys: [],
+        rateLimit: 0,
+        rateBurst: 0,
+        maxConnections: 1_000,
+        linkTtlDays: 400,
+        allowInsecureWebhooks: false,
+        trustedProxies: 0,
+        sandboxFolder: inject('sandboxFolder'),
+        faults: [],
+        apple: {},
+        google: {},
+        retention: { deliveriesDays: 30, auditDays: 365 },
       },
     })
   await expect(start((taken.address() as AddressInfo).port)).rejects.toThrow('it is in use')

@@ -34,8 +34,11 @@ describe.each(dialects)('on %s', (dialect) => {
   /** Accepted scans as the ledger leaves them, without a scan for each. */
   async function accept(workspace: TestWorkspace, passId: string, times: number[]) {
     const rows = times.map((scanned_at) => ({
-      ...{ scan_id: newId(api.now), workspace_id: workspace.id, pass_id: passId },
-      ...{ scan_context_key: '', scanned_at },
+      scan_id: newId(api.now),
+      workspace_id: workspace.id,
+      pass_id: passId,
+      scan_context_key: '',
+      scanned_at,
     }))
     await api.database.writer.transaction((tx) => insertMany(tx, 'accepted_scans', rows))
   }
@@ -58,8 +61,13 @@ describe.each(dialects)('on %s', (dialect) => {
       generatedAt: api.now.toISOString(),
       items: [
         {
-          ...{ passId: pass.id, externalPassId: pass.externalPassId, label: pass.label, templateName: 'Day ticket' },
-          ...{ status: expect.stringMatching(/^(ISSUED|QUEUED)$/), expiresAt: null, redemption: { maxUses: 2 } },
+          passId: pass.id,
+          externalPassId: pass.externalPassId,
+          label: pass.label,
+          templateName: 'Day ticket',
+          status: expect.stringMatching(/^(ISSUED|QUEUED)$/),
+          expiresAt: null,
+          redemption: { maxUses: 2 },
           identifiers: [sha256('NEW-CODE')],
           staleIdentifiers: [sha256('OLD-CODE')],
           acceptedScans: [
@@ -68,7 +76,8 @@ describe.each(dialects)('on %s', (dialect) => {
           ],
         },
       ],
-      ...{ nextCursor: null, hasMore: false },
+      nextCursor: null,
+      hasMore: false,
     })
     expect(answer.text).not.toMatch(/OLD-CODE|NEW-CODE/)
   })
@@ -130,12 +139,16 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(
       await workspace.refused(snapshot, { query: { ...query, projectId: projects[1]!.id, cursor } }),
     ).toMatchObject({
-      ...{ status: 400, errorCode: 'VALIDATION_ERROR', details: { issues: [{ path: ['cursor'] }] } },
+      status: 400,
+      errorCode: 'VALIDATION_ERROR',
+      details: { issues: [{ path: ['cursor'] }] },
     })
     api.advance(0.001)
     for (const stale of [cursor, second.nextCursor!]) {
       expect(await workspace.refused(snapshot, { query: { cursor: stale } })).toMatchObject({
-        ...{ status: 409, errorCode: 'SCANNER_SNAPSHOT_STALE', details: { snapshotId: second.id } },
+        status: 409,
+        errorCode: 'SCANNER_SNAPSHOT_STALE',
+        details: { snapshotId: second.id },
       })
     }
     for (const odd of [
@@ -156,7 +169,9 @@ describe.each(dialects)('on %s', (dialect) => {
     await workspace.ok(contract.projects.delete, { params: { id: project.id } })
     for (let jobs = 0; jobs < 2; jobs += 1) {
       expect(await workspace.refused(snapshot, { query: { cursor: nextCursor! } })).toMatchObject({
-        ...{ status: 404, errorCode: 'NOT_FOUND', details: { projectId: project.id } },
+        status: 404,
+        errorCode: 'NOT_FOUND',
+        details: { projectId: project.id },
       })
       await api.runJobs()
     }

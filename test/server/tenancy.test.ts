@@ -35,8 +35,19 @@ type Name =
   | 'broadcast'
 
 const tables = [
-  ...['projects', 'templates', 'template_versions', 'images', 'passes', 'jobs', 'events', 'tokens'],
-  ...['webhooks', 'webhook_deliveries', 'scans', 'notifications', 'broadcasts'],
+  'projects',
+  'templates',
+  'template_versions',
+  'images',
+  'passes',
+  'jobs',
+  'events',
+  'tokens',
+  'webhooks',
+  'webhook_deliveries',
+  'scans',
+  'notifications',
+  'broadcasts',
 ]
 
 describe.each(dialects)('on %s', (dialect) => {

@@ -156,7 +156,9 @@ describe.each(dialects)('on %s', (dialect) => {
     const { id } = await sendTest(workspace, webhook.id)
     await api.runJobs()
     expect(await readDelivery(workspace, id)).toMatchObject({
-      ...{ status: 'PENDING', attemptCount: 1, lastResponseCode: null },
+      status: 'PENDING',
+      attemptCount: 1,
+      lastResponseCode: null,
       lastError: 'The connection was refused.',
     })
   })

@@ -31,7 +31,10 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(issued).toMatchObject({ type: 'pass.issued' })
     expect(issued!.data).toEqual({
       ...identifiers,
-      ...{ variables: { seat: 'A1' }, redemption: null, expiresAt: null, createdAt: pass.createdAt },
+      variables: { seat: 'A1' },
+      redemption: null,
+      expiresAt: null,
+      createdAt: pass.createdAt,
     })
 
     const headers = { 'x-correlation-id': 'request-7' }

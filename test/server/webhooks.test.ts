@@ -154,8 +154,13 @@ describe.each(dialects)('on %s', (dialect) => {
     const { id } = await create()
     const delivery = await workspace.ok(contract.webhooks.test, { params: { id } })
     expect(delivery).toMatchObject({
-      ...{ webhookId: id, eventType: 'webhook.test', status: 'PENDING', attemptCount: 0 },
-      ...{ lastResponseCode: null, lastError: null, nextAttemptAt: api.now.toISOString() },
+      webhookId: id,
+      eventType: 'webhook.test',
+      status: 'PENDING',
+      attemptCount: 0,
+      lastResponseCode: null,
+      lastError: null,
+      nextAttemptAt: api.now.toISOString(),
     })
     expect(await workspace.ok(contract.deliveries.get, { params: { id: delivery.id } })).toMatchObject({ attempts: [] })
   })

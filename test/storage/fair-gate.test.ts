@@ -66,7 +66,9 @@ test('who waits for too long is refused and told to come back, and its place goe
     const gate = new FairGate({ places: 1, shareOf: () => 1 })
     await gate.enter('a')
     const refused = expect(gate.enter('b', 5_000)).rejects.toMatchObject({
-      ...{ code: 'SERVICE_UNAVAILABLE', status: 503, headers: { 'retry-after': '1' } },
+      code: 'SERVICE_UNAVAILABLE',
+      status: 503,
+      headers: { 'retry-after': '1' },
     })
     await vi.advanceTimersByTimeAsync(5_000)
     await refused

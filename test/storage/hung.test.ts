@@ -82,7 +82,10 @@ test('jobs whose lease ended are released past one that a hung worker keeps lock
   const workspaceId = randomUUID()
   const subjects = [randomUUID(), randomUUID()]
   const jobs = subjects.map((subject) => ({
-    ...{ workspaceId, kind: 'issue-pass' as const, subject, correlationId: null },
+    workspaceId,
+    kind: 'issue-pass' as const,
+    subject,
+    correlationId: null,
   }))
   await store.transaction((tx) => tx.jobs.insert(jobs, start))
   const claimed = await store.transaction((tx) => tx.jobs.claim('issuing', start, { limit: 2, leaseSeconds: 10 }))

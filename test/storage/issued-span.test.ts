@@ -56,8 +56,12 @@ describe.each(dialects)('on %s', (dialect) => {
               const wanted = (change as { expiry: number | null }).expiry
               const moved = wanted === null ? Number.POSITIVE_INFINITY : now + wanted
               const content: PassChange = {
-                ...{ label: 'x', variables: {}, redemption: null, expiresAt: wanted === null ? null : later(moved) },
-                ...{ templateVersionId: version.id, templateVersion: version.version },
+                label: 'x',
+                variables: {},
+                redemption: null,
+                expiresAt: wanted === null ? null : later(moved),
+                templateVersionId: version.id,
+                templateVersion: version.version,
                 identifierDigest: pass.identifierDigest,
                 status: isIssued ? 'ISSUED' : 'QUEUED',
               }

@@ -74,8 +74,14 @@ describe.each(dialects)('on %s', (dialect) => {
     await store.transaction(async (tx) => {
       await tx.scans.insert(workspaceId, scans)
       const uses = scans.map(({ id, scannedAt, validateAsOf }) => ({
-        ...{ scanId: id, passId: passes[0]!.id, projectId: null, templateId: version.templateId },
-        ...{ scanContextKey: null, scannedAt, chargedWindow: null, validityDate: validateAsOf },
+        scanId: id,
+        passId: passes[0]!.id,
+        projectId: null,
+        templateId: version.templateId,
+        scanContextKey: null,
+        scannedAt,
+        chargedWindow: null,
+        validityDate: validateAsOf,
       }))
       await tx.acceptedScans.insert(workspaceId, uses)
     })

@@ -56,8 +56,13 @@ describe.each(dialects)('on %s', (dialect) => {
     const { identifierDigest: _, ...fields } = pass
     expect(await store.passes.find(workspaceId, pass.id)).toMatchObject({
       ...fields,
-      ...{ status: 'QUEUED', version: 1, revision: 1, linkGeneration: 0, latestTemplateVersion: 1 },
-      ...{ createdAt: start, updatedAt: start },
+      status: 'QUEUED',
+      version: 1,
+      revision: 1,
+      linkGeneration: 0,
+      latestTemplateVersion: 1,
+      createdAt: start,
+      updatedAt: start,
     })
   })
 
@@ -121,7 +126,10 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await store.transaction((tx) => tx.passes.expire(later(10), 100))).toHaveLength(1)
     expect(await store.passes.hasExpired(later(10))).toBe(false)
     expect(await store.passes.find(workspaceId, first)).toMatchObject({
-      ...{ status: 'EXPIRED', walletVersion: 2, revision: 1, version: 3 },
+      status: 'EXPIRED',
+      walletVersion: 2,
+      revision: 1,
+      version: 3,
     })
     expect(await store.passes.find(workspaceId, queued)).toMatchObject({ status: 'QUEUED' })
   })

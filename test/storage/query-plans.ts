@@ -20,8 +20,17 @@ const SCANNED_PASSES = 2_000
 
 /** Tables that may grow large. */
 const LARGE = [
-  ...['passes', 'pass_variables', 'pass_windows', 'pass_identifiers', 'projects', 'templates'],
-  ...['webhook_deliveries', 'delivery_keys', 'webhook_attempts', 'accepted_scans', 'scans'],
+  'passes',
+  'pass_variables',
+  'pass_windows',
+  'pass_identifiers',
+  'projects',
+  'templates',
+  'webhook_deliveries',
+  'delivery_keys',
+  'webhook_attempts',
+  'accepted_scans',
+  'scans',
 ]
 
 export type ScanFilters = Omit<Partial<ScanListRequest>, 'cursor' | 'offset'>
@@ -147,8 +156,12 @@ async function addWindowsAndScans(db: Knex, workspaceId: string): Promise<void> 
 
 async function addProjectsAndTemplates(db: Knex, workspaceId: string): Promise<void> {
   const rows = Array.from({ length: ROWS }, (_, n) => ({
-    ...{ id: newId(start), workspace_id: workspaceId, name: `name ${n}`, description: '' },
-    ...{ created_at: n, updated_at: n },
+    id: newId(start),
+    workspace_id: workspaceId,
+    name: `name ${n}`,
+    description: '',
+    created_at: n,
+    updated_at: n,
   }))
   await db.transaction(async (tx) => {
     await insertMany(

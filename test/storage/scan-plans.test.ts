@@ -52,7 +52,10 @@ describe.each(dialects)('on %s', (dialect) => {
   test('a scan reads by keys, and of the history of its pass no more than index ranges', async () => {
     const digest = identifierDigest('code')
     const plan = planRedemption({
-      ...{ status: 'ISSUED' as const, expiresAt: null, realTime: start, scanContextKey: 'context 7' },
+      status: 'ISSUED' as const,
+      expiresAt: null,
+      realTime: start,
+      scanContextKey: 'context 7',
       policy: {
         perPeriod: { unit: 'day', count: 1, timezone: 'Europe/Berlin' },
         windows: [

@@ -195,24 +195,41 @@ function attemptOf(delivery: StoredDelivery) {
 }
 
 const message = {
-  ...{ body: 'Doors open at 7', options: {}, platforms: ['apple', 'google'] as Platform[] },
-  ...{ sendAt: later(3600), idempotencyKey: 'their key' },
+  body: 'Doors open at 7',
+  options: {},
+  platforms: ['apple', 'google'] as Platform[],
+  sendAt: later(3600),
+  idempotencyKey: 'their key',
 }
 
 const theirBroadcast = ({ project, broadcast }: Ids) => ({
-  ...{ ...message, id: broadcast, projectId: project, startedAt: later(1), position: null, fannedOut: 0 },
-  ...{ dispatchedAt: null, createdAt: start, updatedAt: start },
+  ...message,
+  id: broadcast,
+  projectId: project,
+  startedAt: later(1),
+  position: null,
+  fannedOut: 0,
+  dispatchedAt: null,
+  createdAt: start,
+  updatedAt: start,
 })
 
 const change = {
-  ...{ label: 'x', variables: { seat: 'Z9' }, redemption: null, expiresAt: null, status: 'QUEUED' as const },
+  label: 'x',
+  variables: { seat: 'Z9' },
+  redemption: null,
+  expiresAt: null,
+  status: 'QUEUED' as const,
   identifierDigest: Buffer.from('x'),
 }
 
 const digest = identifierDigest('theirs')
 
 const plan = planRedemption({
-  ...{ status: 'ISSUED' as const, expiresAt: null, realTime: start, scanContextKey: 'context 7' },
+  status: 'ISSUED' as const,
+  expiresAt: null,
+  realTime: start,
+  scanContextKey: 'context 7',
   policy: { perPeriod: { unit: 'day', count: 1, timezone: 'UTC' } },
 })
 
@@ -335,11 +352,27 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
 
 async function dump({ reader }: Database): Promise<string[][]> {
   const tables = [
-    ...['tokens', 'projects', 'templates', 'template_versions', 'images', 'jobs', 'events'],
-    ...['passes', 'pass_identifiers', 'pass_variables', 'pass_windows'],
-    ...['notifications', 'broadcasts'],
-    ...['webhooks', 'pending_events', 'webhook_deliveries', 'webhook_attempts'],
-    ...['apple_registrations', 'google_objects', 'scans', 'accepted_scans'],
+    'tokens',
+    'projects',
+    'templates',
+    'template_versions',
+    'images',
+    'jobs',
+    'events',
+    'passes',
+    'pass_identifiers',
+    'pass_variables',
+    'pass_windows',
+    'notifications',
+    'broadcasts',
+    'webhooks',
+    'pending_events',
+    'webhook_deliveries',
+    'webhook_attempts',
+    'apple_registrations',
+    'google_objects',
+    'scans',
+    'accepted_scans',
   ]
   const rows: object[][] = await Promise.all(tables.map((table) => reader(table)))
   return rows.map((some) => some.map((row) => JSON.stringify(row)).sort())

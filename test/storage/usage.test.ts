@@ -80,26 +80,44 @@ async function insertRows(db: Knex, passes: number): Promise<string> {
   const own = { workspace_id: id, ...made }
   await db('workspaces').insert({ id, name: id, created_at: 1, offline_scanning: true })
   await db('templates').insert({
-    ...{ ...own, id: template, name: 'T', description: '', pass_type: 'generic', latest_version: 1 },
+    ...own,
+    id: template,
+    name: 'T',
+    description: '',
+    pass_type: 'generic',
+    latest_version: 1,
   })
   await db('template_versions').insert({
-    ...{ ...own, id: version, template_id: template, version: 1, stage: 'draft', definition: '"ä"' },
+    ...own,
+    id: version,
+    template_id: template,
+    version: 1,
+    stage: 'draft',
+    definition: '"ä"',
   })
   const image = { id: newId(start), content_type: 'image/png', width: 1, height: 1, bytes: 70, created_at: 1 }
   await db('images').insert({ ...image, workspace_id: id, data: Buffer.from('x') })
   for (let n = 0; n < passes; n++) {
     await db('passes').insert({
-      ...{
-        ...own,
-        id: newId(start),
-        external_pass_id: `p${n}`,
-        external_folded: `p${n}`,
-        label: 'x',
-        label_folded: 'x',
-      },
-      ...{ status: 'QUEUED', version: 1, revision: 1, wallet_version: 1, template_version: 1, link_generation: 0 },
-      ...{ template_id: template, template_version_id: version, scan_code: 'x', apple_token: 'x', has_windows: false },
-      ...{ variables: '{"a":"b"}', modified_at: 1 },
+      ...own,
+      id: newId(start),
+      external_pass_id: `p${n}`,
+      external_folded: `p${n}`,
+      label: 'x',
+      label_folded: 'x',
+      status: 'QUEUED',
+      version: 1,
+      revision: 1,
+      wallet_version: 1,
+      template_version: 1,
+      link_generation: 0,
+      template_id: template,
+      template_version_id: version,
+      scan_code: 'x',
+      apple_token: 'x',
+      has_windows: false,
+      variables: '{"a":"b"}',
+      modified_at: 1,
     })
   }
   return id

@@ -98,7 +98,12 @@ export class Api {
     const keys = { current: Buffer.alloc(32, 7), previous: [] }
     this.database = database
     this.services = createServices({
-      ...{ store, keys, publicUrl, linkTtlDays: 400, googleApi, metrics },
+      store,
+      keys,
+      publicUrl,
+      linkTtlDays: 400,
+      googleApi,
+      metrics,
       createWallets: (loadImageFiles) => createWallets(identities, { publicUrl, loadImageFiles }),
       ...webhookServices(options.outbound),
       clock: () => this.now,

@@ -41,13 +41,24 @@ export interface Journal {
 
 export function openJournal(): Journal {
   return {
-    ...{ passes: new Map(), broadcasts: [], unexpected: [], acknowledged: 0, doubtful: 0, unavailable: 0 },
+    passes: new Map(),
+    broadcasts: [],
+    unexpected: [],
+    acknowledged: 0,
+    doubtful: 0,
+    unavailable: 0,
   }
 }
 
 export function newRecord(externalPassId: string, batch: string): PassRecord {
   return {
-    ...{ externalPassId, batch, updates: 0, doubtful: 0, values: new Set([undefined]), voided: 'no' },
-    ...{ scans: [], notifications: [] },
+    externalPassId,
+    batch,
+    updates: 0,
+    doubtful: 0,
+    values: new Set([undefined]),
+    voided: 'no',
+    scans: [],
+    notifications: [],
   }
 }

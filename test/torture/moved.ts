@@ -40,7 +40,9 @@ export async function startMovedServer(arena: Arena): Promise<MovedServer> {
   const { url, token } = started as { url: string; token: string }
   const client = createClient({ url, token, attempts: 1 })
   return {
-    ...{ url, client, database },
+    url,
+    client,
+    database,
     stderr: () => stderr,
     exitCode: () => child.exitCode ?? child.signalCode ?? undefined,
     async tell(order) {

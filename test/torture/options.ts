@@ -48,7 +48,12 @@ export function readOptions(args: string[], scenes: string[]): TortureOptions {
   const unknown = only.find((name) => !scenes.includes(name))
   if (unknown !== undefined) throw new Error(`There is no scene "${unknown}", only ${scenes.join(', ')}`)
   return {
-    ...{ isHelp: values.help ?? false, minutes: Number(minutes), dialects: chosen, only },
-    ...{ seed: values.seed ?? randomBytes(4).toString('hex'), isJson: values.json ?? false, out: values.out },
+    isHelp: values.help ?? false,
+    minutes: Number(minutes),
+    dialects: chosen,
+    only,
+    seed: values.seed ?? randomBytes(4).toString('hex'),
+    isJson: values.json ?? false,
+    out: values.out,
   }
 }

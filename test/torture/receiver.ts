@@ -40,7 +40,9 @@ export async function startTallyReceiver(arena: Arena): Promise<TallyReceiver> {
     const hash = createHash('sha1').update(body).digest('base64')
     const known = deliveries.get(id)
     deliveries.set(id, {
-      ...{ type, subject: String(data.id), times: (known?.times ?? 0) + 1 },
+      type,
+      subject: String(data.id),
+      times: (known?.times ?? 0) + 1,
       isSame: (known?.isSame ?? true) && (hashes.get(id) ?? hash) === hash,
     })
     hashes.set(id, hash)

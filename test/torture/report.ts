@@ -18,7 +18,10 @@ export function rowOf(scene: Scene, database: TestDialect, findings: Findings, r
   const waits = [...longest].map(([what, seconds]) => `${what} ${asTime(seconds)} at most`)
   const peaks = [...most].map(([what, value]) => `${value.toLocaleString('en')} ${what} at most`)
   return {
-    ...{ promise: scene.promise, scene: scene.name, promised: scene.promised, database },
+    promise: scene.promise,
+    scene: scene.name,
+    promised: scene.promised,
+    database,
     done: [...[...done].map(([what, count]) => `${count.toLocaleString('en')} ${what}`), ...waits, ...peaks].join(', '),
     result: evidence !== null ? 'BROKEN' : runs > 0 ? 'HELD' : 'NOT RUN',
     evidence: evidence === null ? null : `${evidence}${more}`,

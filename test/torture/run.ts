@@ -82,7 +82,12 @@ async function runOnce(
   const own = noFindings()
   const random = createRandom(`${options.seed} ${dialect} ${scene.name} ${round}`)
   const { arena, close } = openArena({
-    ...{ dialect, random, databases, findings: own, isLong: round > 1, isOver },
+    dialect,
+    random,
+    databases,
+    findings: own,
+    isLong: round > 1,
+    isOver,
   })
   const running = scene.run(arena).catch((error: Error) => {
     own.broken.push(`the scene could not go on: ${error.stack?.split('\n').slice(0, 4).join(' ') ?? error}`)

@@ -14,6 +14,18 @@ import { updates } from './scenes/updates.ts'
 
 /** One or more for each promise, in their order. */
 export const scenes: Scene[] = [
-  ...[kills, repeats, stale, sigterm, broadcast, creates, scans, updates, offline],
-  ...[postgresRestarted, sqliteFull, sqliteShared, clock, neighbours],
+  kills,
+  repeats,
+  stale,
+  sigterm,
+  broadcast,
+  creates,
+  scans,
+  updates,
+  offline,
+  postgresRestarted,
+  sqliteFull,
+  sqliteShared,
+  clock,
+  neighbours,
 ]

@@ -28,10 +28,19 @@ export function auditTable(width: number | undefined): PageFormat<Entry> {
   return (entries) => `${write(entries)}\n`
 }
 
-const csvColumns: CsvColumn<Entry>[] = [
-  ...(['id', 'at', 'workspaceId', 'tokenId', 'actor', 'action'] as const),
-  ...(['targetKind', 'targetId', 'targetCount', 'correlationId'] as const),
-].map((name) => [name, (entry) => entry[name]])
+const csvNames = [
+  'id',
+  'at',
+  'workspaceId',
+  'tokenId',
+  'actor',
+  'action',
+  'targetKind',
+  'targetId',
+  'targetCount',
+  'correlationId',
+] as const satisfies (keyof Entry)[]
+const csvColumns: CsvColumn<Entry>[] = csvNames.map((name) => [name, (entry) => entry[name]])
 
 export function auditCsv(options: { rawCells: boolean }): PageFormat<Entry> {
   return csvFormat(csvColumns, { header: true, ...options })

@@ -97,8 +97,15 @@ export function createDoor(options: DoorOptions): Door {
   const recent = createRecentScans(options.sameScanMs)
   const undo = createUndo({ client, store, station, clock })
   const state: DoorState = {
-    ...{ connection, lists, overrides: options.overrides, verdict: null, tally: emptyTally },
-    ...{ waiting: 0, pending: store.pending().length, conflicts: 0, notice: null },
+    connection,
+    lists,
+    overrides: options.overrides,
+    verdict: null,
+    tally: emptyTally,
+    waiting: 0,
+    pending: store.pending().length,
+    conflicts: 0,
+    notice: null,
   }
   if (options.isReached) lists.refresh()
   const refresh = setInterval(() => connection.state === 'online' && lists.refresh(), 1_000)

@@ -86,8 +86,12 @@ function lookAt(
   const expiresAt = pass.expiresAt === null ? null : new Date(pass.expiresAt)
   const plan = planRedemption({
     // It may have expired since the list was made.
-    ...{ status: statusAsOf({ status, expiresAt }, at), expiresAt, policy: redemption },
-    ...{ realTime: at, validityDate: validityDate ?? undefined, scanContextKey },
+    status: statusAsOf({ status, expiresAt }, at),
+    expiresAt,
+    policy: redemption,
+    realTime: at,
+    validityDate: validityDate ?? undefined,
+    scanContextKey,
   })
   return { plan, history: historyOf(plan, accepted), isStaleCode }
 }

@@ -40,7 +40,8 @@ export async function exportScans(options: ScanExportOptions): Promise<ExportRes
   const cursor = file?.start?.cursor ?? flags.cursor
   // Awaited here: the file must not be closed before.
   return await exportPages({
-    ...{ stop, note },
+    stop,
+    note,
     pages: (noteBeside) => {
       const client = options.sender(retryNotes(noteBeside))
       return listPages((call) => client.scans.list(call, { signal: stop }), query, { all: true, cursor })

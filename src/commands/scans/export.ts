@@ -57,7 +57,10 @@ export default class ScansExport extends ClientCommand {
       const { exportScans } = await import('../../cli/scan-list/export.ts')
       const client = this.connect(flags)
       const result = await exportScans({
-        ...{ client, flags, format, stop: stop.signal },
+        client,
+        flags,
+        format,
+        stop: stop.signal,
         server: this.connection!.url.value,
         sender: (onRetry) => {
           hasBegun = true

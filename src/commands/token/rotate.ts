@@ -38,8 +38,13 @@ export default class TokenRotate extends BaseCommand {
     })
     const { text, token, previous } = rotated
     const made = {
-      ...{ id: token.id, token: text, name: token.name, role: token.role, scopes: token.scopes },
-      ...{ workspaceId: workspace.id, expiresAt: token.expiresAt?.toISOString() ?? null },
+      id: token.id,
+      token: text,
+      name: token.name,
+      role: token.role,
+      scopes: token.scopes,
+      workspaceId: workspace.id,
+      expiresAt: token.expiresAt?.toISOString() ?? null,
       previous: { id: previous.id, expiresAt: previous.expiresAt!.toISOString() },
     }
     this.log(

@@ -9,8 +9,19 @@ export type ScanResult = z.output<typeof ScanResult>
 
 /** Why, as the one who scans is told (spec 2.7). */
 export const ScanReasonCode = z.enum([
-  ...(['valid', 'stale_identifier', 'already_scanned', 'not_active', 'expired', 'revoked', 'wrong_scope'] as const),
-  ...(['not_valid_context', 'out_of_window', 'quota_exhausted', 'cooldown', 'no_match', 'multiple_matches'] as const),
+  'valid',
+  'stale_identifier',
+  'already_scanned',
+  'not_active',
+  'expired',
+  'revoked',
+  'wrong_scope',
+  'not_valid_context',
+  'out_of_window',
+  'quota_exhausted',
+  'cooldown',
+  'no_match',
+  'multiple_matches',
 ])
 export type ScanReasonCode = z.output<typeof ScanReasonCode>
 
@@ -20,8 +31,18 @@ export type LedgerResult = z.output<typeof LedgerResult>
 
 /** Why, as the ledger shows it (spec 2.8). */
 export const LedgerReason = z.enum([
-  ...(['valid', 'already_used', 'no_match', 'multiple_matches', 'not_active', 'expired', 'revoked'] as const),
-  ...(['wrong_project', 'out_of_window', 'quota_exhausted', 'cooldown', 'unverifiable'] as const),
+  'valid',
+  'already_used',
+  'no_match',
+  'multiple_matches',
+  'not_active',
+  'expired',
+  'revoked',
+  'wrong_project',
+  'out_of_window',
+  'quota_exhausted',
+  'cooldown',
+  'unverifiable',
 ])
 export type LedgerReason = z.output<typeof LedgerReason>
 

@@ -37,8 +37,14 @@ export type ScanReversal = z.output<typeof ScanReversal>
 /** One check of a policy, in the order in which they are made; the first that fails decides. */
 const RedemptionCheck = z.strictObject({
   check: z.enum([
-    ...(['revoked', 'expired', 'not_active', 'not_valid_context', 'out_of_window'] as const),
-    ...(['quota_exhausted', 'cooldown', 'already_scanned'] as const),
+    'revoked',
+    'expired',
+    'not_active',
+    'not_valid_context',
+    'out_of_window',
+    'quota_exhausted',
+    'cooldown',
+    'already_scanned',
   ]),
   outcome: z.enum(['passed', 'failed', 'not_applicable']),
   facts: z.record(z.string(), z.unknown()).meta({ description: 'What the check looked at.' }),

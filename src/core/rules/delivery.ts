@@ -7,8 +7,15 @@ const HOUR = 60 * MINUTE
 
 /** Seconds between an automatic attempt that failed and the next one; after the last the delivery is FAILED. */
 export const RETRY_SECONDS = [
-  ...[5, 5 * MINUTE, 30 * MINUTE],
-  ...[2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR],
+  5,
+  5 * MINUTE,
+  30 * MINUTE,
+  2 * HOUR,
+  5 * HOUR,
+  10 * HOUR,
+  14 * HOUR,
+  20 * HOUR,
+  24 * HOUR,
 ] as const
 
 /** An attempt waits up to this share longer than the table says, so that those of one outage do not come all at once. */

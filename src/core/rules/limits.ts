@@ -1,6 +1,11 @@
 /** What a workspace may have of each thing that costs the others something. */
 export const limitNames = [
-  ...(['webhooks', 'passes', 'storedBytes', 'waitingJobs', 'draftsPerTemplate', 'scheduledSends'] as const),
+  'webhooks',
+  'passes',
+  'storedBytes',
+  'waitingJobs',
+  'draftsPerTemplate',
+  'scheduledSends',
   'requestsInFlight',
 ] as const
 export type LimitName = (typeof limitNames)[number]

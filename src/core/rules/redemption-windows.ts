@@ -34,8 +34,13 @@ export function windowsOf(policy: RedemptionPolicy | null): Window[] {
     const count = seen.get(bounds) ?? 0
     seen.set(bounds, count + 1)
     return {
-      ...{ from, to, key: count === 0 ? bounds : `${bounds}#${count}` },
-      ...{ maxUses: maxUses ?? null, date: start?.slice(0, 10) ?? null, start: start ?? null, end: end ?? null },
+      from,
+      to,
+      key: count === 0 ? bounds : `${bounds}#${count}`,
+      maxUses: maxUses ?? null,
+      date: start?.slice(0, 10) ?? null,
+      start: start ?? null,
+      end: end ?? null,
     }
   })
 }

@@ -5,9 +5,15 @@ import { expiryDate, type Window, windowDates, windowsOf } from './redemption-wi
 
 /** The checks of a policy in their order; the first that fails decides. */
 export const redemptionChecks = [
-  ...(['revoked', 'expired', 'not_active', 'not_valid_context', 'out_of_window'] as const),
-  ...(['quota_exhausted', 'cooldown', 'already_scanned'] as const),
-]
+  'revoked',
+  'expired',
+  'not_active',
+  'not_valid_context',
+  'out_of_window',
+  'quota_exhausted',
+  'cooldown',
+  'already_scanned',
+] as const
 export type RedemptionCheckName = (typeof redemptionChecks)[number]
 
 export type RedemptionVerdict =

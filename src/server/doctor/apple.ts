@@ -84,7 +84,8 @@ export async function checkApple(config: Config, at: Date, options: PushOptions 
         look: ({ credentials }: Files) => tryPush(credentials, at, options),
       },
     ].map(({ name, fix, look }) => ({
-      ...{ name, fix },
+      name,
+      fix,
       look: () => (isWhole(files) ? look(files) : skipped('the files cannot be read')),
     })),
   ])

@@ -97,7 +97,8 @@ function describeCounts(jobs: { kind: string; count: number }[]): string {
 
 function judgeQueue(lanes: { lane: string; due: number; oldestDueAt: Date | null }[], at: Date): Finding {
   const waits = lanes.map(({ lane, due, oldestDueAt }) => ({
-    ...{ lane, due },
+    lane,
+    due,
     seconds: oldestDueAt ? Math.round((at.getTime() - oldestDueAt.getTime()) / 1000) : 0,
   }))
   const late = waits.filter(({ seconds }) => seconds > MAX_WAIT_SECONDS)

@@ -134,7 +134,9 @@ async function settle(
   await tx.jobs.complete(sendings.flatMap(({ job }) => (changes.has(job.subject) ? [job] : [])))
   // Phones that were not reached look as soon as they can be told that the pass changed.
   const updates = stragglers.map(({ kind, subject, correlationId }) => ({
-    ...{ workspaceId, subject, correlationId },
+    workspaceId,
+    subject,
+    correlationId,
     isBulk: kind === 'send-broadcast',
   }))
   await tx.jobs.insertOnce(

@@ -32,7 +32,10 @@ export function registerGauges(
     values: (overview: Overview) => [Partial<Record<Label, string>>, number][],
   ) =>
     new Gauge({
-      ...{ name, help, labelNames, registers },
+      name,
+      help,
+      labelNames,
+      registers,
       async collect() {
         const overview = await look()
         this.reset()
@@ -42,17 +45,17 @@ export function registerGauges(
     })
 
   new Gauge({
-    ...{ name: 'passes_database_up', help: 'Whether the database answered the last look at it.', registers },
+    name: 'passes_database_up',
+    help: 'Whether the database answered the last look at it.',
+    registers,
     async collect() {
       this.set((await look()) ? 1 : 0)
     },
   })
   new Gauge({
-    ...{
-      name: 'passes_database_damaged',
-      help: 'Whether SQLite found its file damaged: nothing is written.',
-      registers,
-    },
+    name: 'passes_database_damaged',
+    help: 'Whether SQLite found its file damaged: nothing is written.',
+    registers,
     collect() {
       this.set(isDamaged() ? 1 : 0)
     },

@@ -47,8 +47,13 @@ export function createBuckets({ perSecond, burst }: Rate): Buckets {
 
   function open(key: string, now: number): Bucket {
     const bucket = buckets.get(key) ?? {
-      ...{ level: capacity, filledAt: now, allowance: Math.max(1, capacity / replicas) },
-      ...{ spent: 0, spentAt: now, knownSince: now, others: new Map() },
+      level: capacity,
+      filledAt: now,
+      allowance: Math.max(1, capacity / replicas),
+      spent: 0,
+      spentAt: now,
+      knownSince: now,
+      others: new Map(),
     }
     buckets.set(key, bucket)
     return bucket

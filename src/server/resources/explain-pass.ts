@@ -24,7 +24,9 @@ export async function explainPass(
     status: effectiveStatus(pass, now),
     expiresAt: pass.expiresAt,
     policy: pass.redemption,
-    ...{ realTime, validityDate, scanContextKey },
+    realTime,
+    validityDate,
+    scanContextKey,
   })
   const history = await store.acceptedScans.findHistory(workspaceId, pass.id, plan)
   const facts: ScanFacts = { realTime, validityDate, matchCount: 1, found: { plan, history } }

@@ -108,7 +108,11 @@ export const passes: Handlers<typeof contract> = {
       const { label: title, externalPassId, templateVersion } = pass
       const subtitle = `${externalPassId}, version ${templateVersion} of ${pass.templateName}`
       const page = await previewPageOf(rendered, {
-        ...{ title, subtitle, wallets, store, at: now },
+        title,
+        subtitle,
+        wallets,
+        store,
+        at: now,
         platform: query.platform,
       })
       return { status: 200, body: Buffer.from(page.html), headers: page.headers }

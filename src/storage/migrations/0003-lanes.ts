@@ -1,7 +1,9 @@
 import type { Knex } from 'knex'
 
 const laneOfKind = {
-  ...{ 'issue-pass': 'issuing', 'update-wallet': 'wallets', 'upsert-google-class': 'wallets' },
+  'issue-pass': 'issuing',
+  'update-wallet': 'wallets',
+  'upsert-google-class': 'wallets',
   'detach-project': 'upkeep',
 }
 

@@ -6,14 +6,16 @@ const WORKSPACE = 1_000_000
 
 /** Rows left by the columns behind the workspace. */
 const rowsLeft = {
-  ...{ id_index: '1', external_pass_id_unique: '1', label_id_index: '1 1', updated_at_id_index: '1 1' },
-  ...{
-    status_id_index: `${WORKSPACE} 1`,
-    template_id_id_index: `${WORKSPACE} 1`,
-    project_id_id_index: `${WORKSPACE} 1`,
-  },
-  ...{ template_version_id_index: `${WORKSPACE} 1`, revision_id_index: `${WORKSPACE} 1` },
-  ...{ expiry_key_id_index: `${WORKSPACE} 1` },
+  id_index: '1',
+  external_pass_id_unique: '1',
+  label_id_index: '1 1',
+  updated_at_id_index: '1 1',
+  status_id_index: `${WORKSPACE} 1`,
+  template_id_id_index: `${WORKSPACE} 1`,
+  project_id_id_index: `${WORKSPACE} 1`,
+  template_version_id_index: `${WORKSPACE} 1`,
+  revision_id_index: `${WORKSPACE} 1`,
+  expiry_key_id_index: `${WORKSPACE} 1`,
 }
 
 /**
@@ -27,7 +29,9 @@ export async function up(db: Knex): Promise<void> {
   await db.raw('analyze settings')
   await db.raw('delete from sqlite_stat1')
   const statistics = Object.entries(rowsLeft).map(([index, left]) => ({
-    ...{ tbl: 'passes', idx: `passes_workspace_id_${index}`, stat: `${TABLE} ${WORKSPACE} ${left}` },
+    tbl: 'passes',
+    idx: `passes_workspace_id_${index}`,
+    stat: `${TABLE} ${WORKSPACE} ${left}`,
   }))
   await db('sqlite_stat1').insert(statistics)
   await db.raw('analyze sqlite_schema')

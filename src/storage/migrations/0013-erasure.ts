@@ -3,9 +3,28 @@ import { isPostgres } from '../dialect.ts'
 
 /** What the ledger tells of an attempt whoever the holder was: it never changes. */
 const verdict = [
-  ...['id', 'workspace_id', 'result', 'reason', 'reason_code', 'verified', 'pass_id', 'project_id', 'template_id'],
-  ...['template_version_id', 'redemption', 'matched_count', 'prior_count', 'scan_context_key', 'scanned_at'],
-  ...['recorded_at', 'device_id', 'external_ref', 'conflict', 'validate_as_of', 'reverses_scan_id', 'token_id'],
+  'id',
+  'workspace_id',
+  'result',
+  'reason',
+  'reason_code',
+  'verified',
+  'pass_id',
+  'project_id',
+  'template_id',
+  'template_version_id',
+  'redemption',
+  'matched_count',
+  'prior_count',
+  'scan_context_key',
+  'scanned_at',
+  'recorded_at',
+  'device_id',
+  'external_ref',
+  'conflict',
+  'validate_as_of',
+  'reverses_scan_id',
+  'token_id',
 ]
 
 /** What may be taken out of it, for good. */

@@ -18,8 +18,13 @@ const api = useApi('sqlite')
 /** Whether a console that knows what the server knows decides as the server does, word for word and moment for moment. */
 async function compare(workspace: TestWorkspace, projectId: string, asked: Partial<Attempt>): Promise<string> {
   const attempt: Attempt = {
-    ...{ payload: null, passId: null, externalRef: newId(api.now), at: api.now, scanContextKey: null },
-    ...{ validityDate: null, ...asked },
+    payload: null,
+    passId: null,
+    externalRef: newId(api.now),
+    at: api.now,
+    scanContextKey: null,
+    validityDate: null,
+    ...asked,
   }
   const client = {
     scanner: { snapshot: (call: object) => workspace.ok(contract.scanner.snapshot, call) },
@@ -44,7 +49,11 @@ async function compare(workspace: TestWorkspace, projectId: string, asked: Parti
   })
   const { result, reasonCode, message, scan, priorScanCount } = online
   expect(outcome).toMatchObject({
-    ...{ result, reasonCode, message, scannedAt: scan.scannedAt, priorScanCount },
+    result,
+    reasonCode,
+    message,
+    scannedAt: scan.scannedAt,
+    priorScanCount,
     candidates: online.candidates.map((candidate) => ({ passId: candidate.id })),
   })
   expect(verdict).toMatchObject({ scannedAt: attempt.at.toISOString(), ...(validityDate && { validityDate }) })

@@ -6,7 +6,12 @@ import { newId } from '../../../src/core/ids.ts'
 function attempt(seconds: number, more: Partial<Attempt> = {}): Attempt {
   const at = new Date(Date.UTC(2026, 2, 1) + seconds * 1000)
   return {
-    ...{ payload: 'ABC', passId: null, externalRef: newId(at), at, scanContextKey: null, validityDate: null },
+    payload: 'ABC',
+    passId: null,
+    externalRef: newId(at),
+    at,
+    scanContextKey: null,
+    validityDate: null,
     ...more,
   }
 }

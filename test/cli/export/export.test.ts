@@ -10,7 +10,9 @@ import type { Page } from '../../../src/core/contract/common.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 
 const head: ExportHead = {
-  ...{ format: 1, server: 'http://a', workspaceId: 'w' },
+  format: 1,
+  server: 'http://a',
+  workspaceId: 'w',
   settings: { format: 'csv', result: 'denied' },
 }
 const columns = [['n', (n: number) => n] as const, ['text', (n: number) => `,"${n}"\né`] as const]
@@ -46,7 +48,8 @@ async function run(path: string, total: number, { pages, size }: Run, options = 
       return true
     },
     stop: stop.signal,
-    ...{ showProgress: false, note: () => undefined },
+    showProgress: false,
+    note: () => undefined,
   })
 }
 

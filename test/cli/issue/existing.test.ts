@@ -59,7 +59,12 @@ describe('over HTTP', () => {
       const action = (dryRun ? planAction : issueAction)({ ...options, existing })
       const notes: string[] = []
       const { summary } = await runFile(action as ReturnType<typeof issueAction>, {
-        ...{ file, server: url, dryRun, restart, rawCells: false, stop: new AbortController().signal },
+        file,
+        server: url,
+        dryRun,
+        restart,
+        rawCells: false,
+        stop: new AbortController().signal,
         out: dryRun ? undefined : join(folder, 'links.csv'),
         failures: join(folder, 'failures.csv'),
         client: as,
@@ -67,7 +72,9 @@ describe('over HTTP', () => {
         note: (message) => notes.push(message),
       })
       return {
-        ...{ summary, counts: summary.counts, notes },
+        summary,
+        counts: summary.counts,
+        notes,
         failures: read('failures.csv').map((row) => [row.externalPassId, row.error]),
       }
     }
@@ -77,7 +84,7 @@ describe('over HTTP', () => {
     }
     const pass = (id: string) => client.passes.get({ params: { id } })
     const plan = (existing?: Existing, more?: { as: typeof client }) => runWith(true, existing, more)
-    return { ...{ workspace, client, url, templateId, folder, ada, grace, joan }, issue, plan, pass }
+    return { workspace, client, url, templateId, folder, ada, grace, joan, issue, plan, pass }
   }
 
   test('a row whose pass is of somebody else, void or of another template fails, and is given no links', async () => {
@@ -85,7 +92,10 @@ describe('over HTTP', () => {
     const { counts, summary, links, failures } = await issue()
     expect(counts).toEqual({ created: 1, present: 1, updated: 0, differs: 1, void: 1, failed: 2, otherTemplate: 1 })
     expect(summary.errors.map(({ line, outcome }) => [line, outcome])).toEqual([
-      ...[[3, 'differs'] as const, [4, 'void'] as const, [5, 'otherTemplate'] as const, [6, 'failed'] as const],
+      [3, 'differs'] as const,
+      [4, 'void'] as const,
+      [5, 'otherTemplate'] as const,
+      [6, 'failed'] as const,
     ])
     expect(links.map(([label]) => label)).toEqual(['Mary', 'Mary'])
     expect(failures).toEqual([

@@ -6,10 +6,18 @@ import type { ScanItem } from '../../../src/core/contract/scan-shapes.ts'
 
 function scan(change: Partial<ScanItem> = {}): ScanItem {
   return {
-    ...{ id: '0198c7a9-4c11-7e20-b1d7-2f3a4b5c6d7e', result: 'denied', reason: 'quota_exhausted', verified: 'offline' },
-    ...{ passId: '0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33', projectId: null, externalPassId: 'T-1' },
-    ...{ scannedAt: '2027-05-31T19:30:00.000Z', recordedAt: '2027-05-31T19:31:00.000Z', deviceId: 'gate-1' },
-    ...{ metadata: {}, ...change },
+    id: '0198c7a9-4c11-7e20-b1d7-2f3a4b5c6d7e',
+    result: 'denied',
+    reason: 'quota_exhausted',
+    verified: 'offline',
+    passId: '0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33',
+    projectId: null,
+    externalPassId: 'T-1',
+    scannedAt: '2027-05-31T19:30:00.000Z',
+    recordedAt: '2027-05-31T19:31:00.000Z',
+    deviceId: 'gate-1',
+    metadata: {},
+    ...change,
   }
 }
 

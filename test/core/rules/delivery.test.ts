@@ -16,15 +16,29 @@ const taken: Outcome = { responseCode: 200, error: null }
 const failed: Outcome = { responseCode: 500, error: 'Answered 500.' }
 
 const fresh: DeliveryProgress = {
-  ...{ status: 'PENDING', dueAt: start, scheduledAttempts: 0, isRedelivery: false, resumeAt: null },
-  ...{ attemptCount: 0, lastResponseCode: null, lastError: null },
+  status: 'PENDING',
+  dueAt: start,
+  scheduledAttempts: 0,
+  isRedelivery: false,
+  resumeAt: null,
+  attemptCount: 0,
+  lastResponseCode: null,
+  lastError: null,
 }
 
 test('the table is the published one: ten attempts in about three days', () => {
   const minutes = 60
   const hours = 60 * minutes
   expect(RETRY_SECONDS).toEqual([
-    ...[5, 5 * minutes, 30 * minutes, 2 * hours, 5 * hours, 10 * hours, 14 * hours, 20 * hours, 24 * hours],
+    5,
+    5 * minutes,
+    30 * minutes,
+    2 * hours,
+    5 * hours,
+    10 * hours,
+    14 * hours,
+    20 * hours,
+    24 * hours,
   ])
 })
 
@@ -38,7 +52,11 @@ test('chance makes an attempt up to a tenth later, and never earlier', () => {
 
 test('an attempt that succeeds ends the delivery', () => {
   expect(afterAttempt(fresh, fresh, { outcome: taken, at: later(1), jitter: 0 })).toMatchObject({
-    ...{ status: 'SUCCESS', dueAt: null, attemptCount: 1, lastResponseCode: 200, lastError: null },
+    status: 'SUCCESS',
+    dueAt: null,
+    attemptCount: 1,
+    lastResponseCode: 200,
+    lastError: null,
   })
 })
 
@@ -48,7 +66,11 @@ test('what was redelivered while an attempt was under way is sent once more', ()
   expect(after).toMatchObject({ status: 'PENDING', dueAt: later(1), isRedelivery: true, resumeAt: later(7) })
   expect(after).toMatchObject({ attemptCount: 1, scheduledAttempts: 1 })
   expect(afterAttempt(after, after, { outcome: failed, at: later(3), jitter: 0 })).toMatchObject({
-    ...{ status: 'PENDING', dueAt: later(7), isRedelivery: false, scheduledAttempts: 1, attemptCount: 2 },
+    status: 'PENDING',
+    dueAt: later(7),
+    isRedelivery: false,
+    scheduledAttempts: 1,
+    attemptCount: 2,
   })
 })
 

@@ -472,7 +472,9 @@ test('windows of one date count each in the period that it starts in', () => {
   const judged = (scans: string[]) => judge({ policy, scans, validityDate: '2026-07-01' }).verdict.reasonCode
   // In UTC the first of them is one of 30 June.
   expect([judged([]), judged(['2026-06-30T22:45Z']), judged(['2026-06-30T22:45Z', '2026-07-01T12:00Z'])]).toEqual([
-    ...['valid', 'valid', 'quota_exhausted'],
+    'valid',
+    'valid',
+    'quota_exhausted',
   ])
 })
 

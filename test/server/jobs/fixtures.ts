@@ -46,14 +46,20 @@ export async function openServices(dialect: TestDialect, check: Wallet['check'] 
   let now = start
   const services: TestServices = {
     ...createServices({
-      ...{ store, metrics, publicUrl: 'https://passes.example', linkTtlDays: 400 },
+      store,
+      metrics,
+      publicUrl: 'https://passes.example',
+      linkTtlDays: 400,
       keys: { current: Buffer.alloc(32, 7), previous: [] },
       createWallets: () => ({ all: [{ platform: 'apple', check }] }),
       ...webhookServices(),
       clock: () => now,
       log: pino({ level: 'silent' }),
     }),
-    ...{ url, database, workspaceId, version },
+    url,
+    database,
+    workspaceId,
+    version,
     advance(seconds) {
       now = later(seconds, now)
     },

@@ -137,7 +137,8 @@ describe.each(dialects)('on %s', (dialect) => {
     expect([first!.state, second!.state]).toEqual(['quarantined', 'quarantined'])
     expect(await store.backlog.counts()).toMatchObject([{ kind: 'issue-pass', failed: 0, quarantined: 2 }])
     expect(await store.overviews.read(clock())).toMatchObject({
-      ...{ setAside: [], quarantined: [{ kind: 'issue-pass', count: 2 }] },
+      setAside: [],
+      quarantined: [{ kind: 'issue-pass', count: 2 }],
     })
 
     expect(await retryJobs(store, { ids: [first!.id] }, clock())).toBe(1)

@@ -58,7 +58,8 @@ describe.each(dialects)('on %s', (dialect) => {
     await api.runJobs()
     expect(await jobsOf(id)).toEqual([])
     expect((await workspace.ok(contract.passes.wallets, { params: { id } })).google).toMatchObject({
-      ...{ state: 'current', lastError: null },
+      state: 'current',
+      lastError: null,
     })
   })
 

@@ -107,7 +107,9 @@ describe.each(dialects)('on %s', (dialect) => {
       const wait = backoff[attempt - 1] ?? 300
       await eventually(async () => expect(await job()).toMatchObject({ last_error: `failure ${attempt}` }))
       expect(await job()).toMatchObject({
-        ...{ attempts: attempt, claim_token: null, failed_at: null },
+        attempts: attempt,
+        claim_token: null,
+        failed_at: null,
         run_at: services.clock().getTime() + wait * 1000,
       })
       services.advance(wait)
@@ -192,7 +194,9 @@ describe.each(dialects)('on %s', (dialect) => {
     }
     services.work({
       handlers: { 'issue-pass': issuing.handler, 'update-wallet': hanging },
-      ...{ batchSize: 1, batches: 3, pollSeconds: anHour },
+      batchSize: 1,
+      batches: 3,
+      pollSeconds: anHour,
     })
     const [first] = await insertJobs(services, 1, 'update-wallet')
     await eventually(() => expect(held.waiting()).toBe(1))
