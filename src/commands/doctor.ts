@@ -8,8 +8,8 @@ export default class Doctor extends BaseCommand {
   static override summary = 'Look for what would keep a server from working, and say what mends it.'
   static override description =
     'Takes the flags and variables of passes serve, so run it where the server runs. It looks at the configuration, the ' +
-    'database, the server key, who may read the files, certificates and keys of the platforms, the public URL, webhooks and jobs, and changes ' +
-    'nothing. Exits 1 when a check failed.'
+    'database, the server key, who may read the files, certificates and keys of the platforms, the public URL, webhooks ' +
+    'and jobs, and changes nothing. Exits 1 when a check failed.'
   static override examples = [
     '<%= config.bin %> doctor',
     {

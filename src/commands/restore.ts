@@ -6,8 +6,8 @@ import { databaseFlags } from '../cli/server-flags.ts'
 export default class Restore extends BaseCommand {
   static override summary = 'Put a backup in the place of a SQLite database.'
   static override description =
-    'Stop the servers first: a database that is open is refused. The backup is checked by its checksum and page by page, brought up to date and put in ' +
-    'place in one step; the database of before is kept beside it. Work that ran since the backup runs again. For ' +
+    'Stop the servers first: a database that is open is refused. The backup is checked by its checksum and page by page, ' +
+    'brought up to date and put in place in one step; the database of before is kept beside it. Work that ran since the backup runs again. For ' +
     'PostgreSQL use pg_restore; docs/backup.md tells both.'
   static override examples = [
     '<%= config.bin %> restore /var/backups/passes-2027-05-31.db',

@@ -8,7 +8,6 @@ import type { Services } from './context.ts'
 import type { Cursors } from './cursors.ts'
 import { countRefusal } from './metrics/count.ts'
 import { createAuthenticate } from './middleware/authenticate.ts'
-import { createBodyRoom } from './middleware/body-room.ts'
 import { correlationIdOf } from './middleware/correlation.ts'
 import { callerOf, createObserve, routeOf } from './middleware/observe.ts'
 import { logProblem, problemResponse, toProblem } from './middleware/problems.ts'
@@ -88,7 +87,6 @@ export function createApp(options: AppOptions): H3 {
     authenticate: createAuthenticate(services.store, services.log),
     limitToken: counted(limits.token, () => rateLimited.inc({ limit: 'token' })),
     limitAddress,
-    bodyRoom: createBodyRoom(),
   })
   app.get(linkPath, async (event) => {
     limitAddress(event)

@@ -21,8 +21,8 @@ const MAX_WAITING = 16
 const MAX_OFFENCES = 5
 const OFFENCES_MS = 10_000
 
-/** Connections that are held so; more are closed as they come. */
-const MAX_HELD = 256
+/** The part of all connections that may be held so; more are closed as they come. */
+const HELD_PART = 0.1
 
 /** How long clients may take. */
 const PATIENCE = {
@@ -121,7 +121,7 @@ export function createConnections({ maxConnections, isDirect, onRefused, ...opti
   }
 
   function hold(socket: Socket): void {
-    if (held.size === MAX_HELD) return void socket.destroy()
+    if (held.size >= maxConnections * HELD_PART) return void socket.destroy()
     held.add(socket)
     const letGo = setTimeout(() => socket.destroy(), patience.heldMs)
     socket.on('error', () => undefined)
@@ -135,7 +135,7 @@ export function createConnections({ maxConnections, isDirect, onRefused, ...opti
   function admit(socket: Socket): boolean {
     const key = addressKey(socket.remoteAddress ?? 'unknown')
     if ((offences.get(key) ?? 0) >= MAX_OFFENCES) {
-      onRefused('address of connections that were closed just now', key)
+      onRefused('address of connections that were closed just now', socket.remoteAddress ?? 'unknown')
       hold(socket)
       return false
     }

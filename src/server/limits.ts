@@ -1,6 +1,6 @@
 import { Problem } from '../core/errors.ts'
 import type { LimitName } from '../core/rules/limits.ts'
-import type { Repositories, Store } from '../storage/store.ts'
+import type { Repositories } from '../storage/store.ts'
 import type { StoredUsage } from '../storage/usage.ts'
 import type { RequestContext } from './context.ts'
 
@@ -63,15 +63,18 @@ const RECOUNTED_MS = 1_000
 const MAX_WORKSPACES = 10_000
 
 /** Notes that so many jobs are about to be queued, or says why they may not be. */
-export type TakeQueue = (context: Asking & Pick<RequestContext, 'now'>, jobs: number) => Promise<Problem | undefined>
+export type TakeQueue = (
+  context: Asking & Pick<RequestContext, 'store' | 'now'>,
+  jobs: number,
+) => Promise<Problem | undefined>
 
 /**
  * Jobs come and go too fast for a counter: they are counted now and then, and what this process adds meanwhile is known.
  * The limit is passed by no more than other processes queue within ten seconds, and by what a broadcast fans out to.
  */
-export function createTakeQueue(store: Store): TakeQueue {
+export function createTakeQueue(): TakeQueue {
   const counts = new Map<string, { jobs: number; at: number }>()
-  return async ({ workspaceId, token, now }, jobs) => {
+  return async ({ store, workspaceId, token, now }, jobs) => {
     const allowed = token.workspace.limits.waitingJobs
     let count = counts.get(workspaceId)
     const isOver = count !== undefined && count.jobs + jobs > allowed

@@ -12,7 +12,7 @@ import type { RequestContext, Services } from './context.ts'
 import type { Cursors, RequestedList } from './cursors.ts'
 import { createTakeQueue, type TakeQueue } from './limits.ts'
 import { type Authenticate, authorize } from './middleware/authenticate.ts'
-import type { BodyRoom } from './middleware/body-room.ts'
+import { type BodyRoom, createBodyRoom } from './middleware/body-room.ts'
 import { correlationIdOf } from './middleware/correlation.ts'
 import { createInFlight, type InFlight } from './middleware/in-flight.ts'
 import { noteCaller } from './middleware/observe.ts'
@@ -37,18 +37,24 @@ export interface MountOptions {
   limitToken: Limit
   /** Slows down whoever guesses tokens. */
   limitAddress: (event: H3Event) => void
+}
+
+/** What bounds the requests of each workspace at this process. */
+interface Bounds {
+  inFlight: InFlight
   bodyRoom: BodyRoom
+  takeQueue: TakeQueue
 }
 
 /** Puts every route of the contract on the app: parse, authorize, call, reply. */
 export function mountContract(app: H3, options: MountOptions): void {
-  const shared = { inFlight: createInFlight(), takeQueue: createTakeQueue(options.services.store) }
+  const bounds: Bounds = { inFlight: createInFlight(), bodyRoom: createBodyRoom(), takeQueue: createTakeQueue() }
   for (const [resource, operations] of Object.entries(contract)) {
     for (const [operation, route] of Object.entries(operations) as [string, Route][]) {
       const handlers = options.handlers[resource as keyof AllHandlers] as unknown as Record<string, Handler<Route>>
       app.on(route.method, toPattern(route.path), (event) => {
         event.context.route = route
-        return serve(event, route, handlers[operation]!, { ...options, ...shared })
+        return serve(event, route, handlers[operation]!, { ...options, ...bounds })
       })
     }
   }
@@ -58,9 +64,9 @@ async function serve(
   event: H3Event,
   route: Route,
   handler: Handler<Route>,
-  options: MountOptions & { inFlight: InFlight; takeQueue: TakeQueue },
+  options: MountOptions & Bounds,
 ): Promise<HTTPResponse> {
-  const { services, inFlight, takeQueue } = options
+  const { services, inFlight, bodyRoom, takeQueue } = options
   const { headers } = event.req
   const now = services.clock()
   const token = await options.authenticate(headers, now).catch((error: unknown) => {
@@ -72,7 +78,7 @@ async function serve(
   authorize(token, route)
   const { workspaceId } = token
   const leave = inFlight.enter(workspaceId, token.workspace.limits.requestsInFlight)
-  const place = options.bodyRoom.enter(workspaceId)
+  const place = bodyRoom.enter(workspaceId)
   let leaveThread: Leave | undefined
   try {
     const bytes = await readBytes(event, route, place.reserve)
@@ -164,7 +170,7 @@ function parseInput(event: H3Event, route: Route, bytes: Buffer): Input {
     if ('value' in parsed) return parsed.value
     for (const issue of parsed.issues) issues.push(asSent(issue))
   }
-  const body = route.rawBody ? bytes : readJson(event, route, bytes)
+  const body = route.rawBody ? bytes : parseBody(event, route, bytes)
   const params = parse(route.params, event.context.params ?? {}, 'parameter')
   const given = queryOf(event, route)
   // A value that came alone is no list to who sent it.
@@ -197,7 +203,7 @@ function readBytes(event: H3Event, route: Route, reserve: Reserve): Promise<Buff
   return readBody(event, maxBodyBytesOf(route), reserve)
 }
 
-function readJson(event: H3Event, route: Route, bytes: Buffer): unknown {
+function parseBody(event: H3Event, route: Route, bytes: Buffer): unknown {
   if (bytes.length === 0) return undefined
   if (!route.body) {
     // Clients that always send JSON say so that they have nothing to say.
@@ -205,8 +211,8 @@ function readJson(event: H3Event, route: Route, bytes: Buffer): unknown {
     throw invalid([{ path: [], message: 'This endpoint takes no body' }])
   }
   requireContentType(event, ['application/json'])
-  requireSaneJson(bytes)
   const text = decodeUtf8(bytes)
+  requireSaneJson(text)
   const value = parseJson(text)
   const lossy = listIssues(findLossyNumbers(text))
   if (lossy.length > 0) throw invalid(lossy)

@@ -1,5 +1,6 @@
 import type { H3Event } from 'h3'
 import { Problem } from '../core/errors.ts'
+import { endOfString } from '../core/rules/json-numbers.ts'
 
 /** Refuses bytes of a body that there is no room for. */
 export type Reserve = (bytes: number) => void
@@ -70,7 +71,7 @@ const MAX_DEPTH = 64
 /** Ten times what the largest honest batch holds. Of as many bytes, small values cost a hundred times what long texts do. */
 const MAX_VALUES = 200_000
 
-const [QUOTE, BACKSLASH, COMMA, COLON] = [...'"\\,:'].map((char) => char.charCodeAt(0))
+const [QUOTE, COMMA, COLON] = [...'",:'].map((char) => char.charCodeAt(0))
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [...'[]{}'].map((char) => char.charCodeAt(0))
 
 /**
@@ -78,30 +79,19 @@ const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [...'[]{}'].map((char
  * is well-formed is not looked at.
  * @throws Problem INVALID_FORMAT
  */
-export function requireSaneJson(json: Buffer): void {
+export function requireSaneJson(json: string): void {
   let [depth, values] = [0, 0]
   for (let at = 0; at < json.length; at += 1) {
-    const byte = json[at]
-    if (byte === QUOTE) {
-      at = endOfString(json, at + 1)
-    } else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
+    const code = json.charCodeAt(at)
+    if (code === QUOTE) {
+      at = endOfString(json, at) - 1
+    } else if (code === OPEN_LIST || code === OPEN_OBJECT) {
       depth += 1
       values += 1
       if (depth > MAX_DEPTH) throw insane(`is nested deeper than ${MAX_DEPTH} levels`)
-    } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth -= 1
-    else if (byte === COMMA || byte === COLON) values += 1
+    } else if (code === CLOSE_LIST || code === CLOSE_OBJECT) depth -= 1
+    else if (code === COMMA || code === COLON) values += 1
     if (values > MAX_VALUES) throw insane(`holds more than ${MAX_VALUES} names and values; send fewer at once`)
-  }
-}
-
-/** Where the quote stands that ends a string; the end of the text where none does. */
-function endOfString(json: Buffer, start: number): number {
-  for (let at = start; ; at += 1) {
-    at = json.indexOf(QUOTE!, at)
-    if (at === -1) return json.length
-    let slashes = 0
-    while (json[at - 1 - slashes] === BACKSLASH && at - 1 - slashes >= start) slashes += 1
-    if (slashes % 2 === 0) return at
   }
 }
 

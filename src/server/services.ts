@@ -1,24 +1,20 @@
-import type { Store } from '../storage/store.ts'
 import type { ApplePush } from '../wallets/apple/push.ts'
 import type { GoogleApi } from '../wallets/google/api.ts'
 import type { LoadImageFiles } from '../wallets/wallet.ts'
-import type { RetentionDays, Services } from './context.ts'
+import type { Services } from './context.ts'
 import { createDefinitions } from './definitions.ts'
 import { createGoogleSync } from './google-sync.ts'
 import { createImages } from './images/images.ts'
 import { createIssuing } from './issuing.ts'
 import { createLinks } from './links.ts'
-import type { Logger } from './log.ts'
-import type { Metrics } from './metrics/metrics.ts'
-import type { Outbound } from './outbound.ts'
 import type { ServerKeys } from './server-key.ts'
 import { createThread } from './thread.ts'
 import type { Wallets } from './wallets.ts'
 import { createWebhookSecrets } from './webhook-secrets.ts'
 
 /** What differs from one server to the next, and in tests and benchmarks. */
-export interface ServicesOptions {
-  store: Store
+export interface ServicesOptions
+  extends Pick<Services, 'store' | 'outbound' | 'retention' | 'stopping' | 'clock' | 'log' | 'metrics'> {
   keys: ServerKeys
   /** Where phones and people reach the server; without a slash at the end. */
   publicUrl: string
@@ -26,12 +22,6 @@ export interface ServicesOptions {
   createWallets: (loadImageFiles: LoadImageFiles) => Wallets
   push?: ApplePush | undefined
   googleApi?: GoogleApi | undefined
-  outbound: Outbound
-  retention: RetentionDays
-  stopping: AbortSignal
-  clock: () => Date
-  log: Logger
-  metrics: Metrics
 }
 
 export interface RunningServices extends Services {
@@ -41,16 +31,16 @@ export interface RunningServices extends Services {
 
 /** Puts together what every part of the server works with: the one place where that is done. */
 export function createServices(options: ServicesOptions): RunningServices {
-  const { store, keys, publicUrl, linkTtlDays, push, googleApi: api } = options
-  const { outbound, retention, stopping, clock, log, metrics } = options
+  const { keys, publicUrl, linkTtlDays, createWallets, push, googleApi: api, ...given } = options
+  const { store, clock, log } = given
   const images = createImages(store, { log })
   const thread = createThread()
-  const wallets = options.createWallets(images.loadFiles)
+  const wallets = createWallets(images.loadFiles)
   const issuing = createIssuing(store, wallets)
   const google = api && wallets.google && createGoogleSync({ api, wallet: wallets.google, store, issuing, clock })
   const platforms = wallets.all.map(({ platform }) => platform)
   return {
-    store,
+    ...given,
     wallets,
     links: createLinks({ keys, publicUrl, platforms, ttlDays: linkTtlDays }),
     issuing,
@@ -60,12 +50,6 @@ export function createServices(options: ServicesOptions): RunningServices {
     ...(push && { push }),
     ...(google && { google }),
     webhookSecrets: createWebhookSecrets(keys),
-    outbound,
-    retention,
-    stopping,
-    clock,
-    log,
-    metrics,
     close() {
       images.close()
       thread.close()

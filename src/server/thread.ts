@@ -3,9 +3,10 @@ import { FairGate } from '../storage/fair-gate.ts'
 
 /**
  * Shares the one thread of this process among workspaces. While it has time to spare, or one workspace alone is at work,
- * nobody waits. While several want more than there is, each has a few requests and batches of jobs in work, and one that
- * uses more than its part begins the next when no other that uses less is at work, or after a while. What waits for a
- * network must not hold a place here.
+ * nobody waits. While several want more than there is, each has a few requests in work. Large ones and batches of jobs,
+ * which keep the thread from everybody, wait for more: of a workspace that uses more than its part each begins when no
+ * other that uses less is at work, or after a while. So whoever sends a thousand passes goes on scanning meanwhile. What
+ * waits for a network must not hold a place here.
  */
 export interface Thread {
   /**
@@ -39,7 +40,7 @@ const REMEMBERED = 0.965
 /** What each of several workspaces has in work while time is short. */
 const FEW = 8
 
-/** The same for one that uses more than the mean; and after so long it may begin whoever else is at work. */
+/** What one that uses more than the mean has in work of large ones; and after so long it may begin whoever else works. */
 const ONE = 1
 const YIELD_MS = 250
 
@@ -49,6 +50,9 @@ const LATELY_MS = 10_000
 /** What costs as much again as a request without a body. */
 const BYTES = 2_048
 const JOBS = 4
+
+/** A scan, and all that a person does, has a smaller body. */
+const LARGE_BYTES = 4_096
 
 const PATIENCE_MS = 10_000
 
@@ -61,7 +65,7 @@ interface Party {
   use: number
 }
 
-/** Requests of workspaces, or their batches of jobs. */
+/** Small requests of workspaces, large ones, or their batches of jobs. */
 interface Places {
   gate: FairGate
   enteredAt: Map<string, number>
@@ -74,27 +78,31 @@ export function createThread({ measure = utilization() }: ThreadOptions = {}): T
   let shortUntil = 0
   let meanUse = 0
 
-  function shareOf(workspaceId: string, enteredAt: number): number {
-    if (lately.size < 2 || performance.now() > shortUntil) return Number.POSITIVE_INFINITY
+  const isShort = () => lately.size > 1 && performance.now() <= shortUntil
+
+  function shareOfLarge(workspaceId: string, enteredAt = 0): number {
     const { use } = lately.get(workspaceId)!
     if (use <= meanUse) return FEW
     const yields = [...working].some((other) => other.use < use / 2)
     return yields && performance.now() - enteredAt < YIELD_MS ? 0 : ONE
   }
 
-  function createPlaces(): Places {
+  function createPlaces(shareOf: typeof shareOfLarge): Places {
     const enteredAt = new Map<string, number>()
     const gate = new FairGate({
       places: Number.POSITIVE_INFINITY,
-      shareOf: (workspaceId) => shareOf(workspaceId, enteredAt.get(workspaceId) ?? 0),
+      shareOf: (workspaceId) =>
+        isShort() ? shareOf(workspaceId, enteredAt.get(workspaceId)) : Number.POSITIVE_INFINITY,
     })
     return { gate, enteredAt }
   }
 
-  const requests = createPlaces()
-  const jobs = createPlaces()
+  const small = createPlaces(() => FEW)
+  const large = createPlaces(shareOfLarge)
+  const jobs = createPlaces(shareOfLarge)
+  const all = [small, large, jobs]
   const letIn = () => {
-    for (const { gate } of [requests, jobs]) gate.letIn()
+    for (const { gate } of all) gate.letIn()
   }
 
   async function enter({ gate, enteredAt }: Places, workspaceId: string, cost: number, patienceMs?: number) {
@@ -129,14 +137,15 @@ export function createThread({ measure = utilization() }: ThreadOptions = {}): T
       total += party.use
       if (party.seenAt >= since || party.present > 0) continue
       lately.delete(workspaceId)
-      for (const { enteredAt } of [requests, jobs]) enteredAt.delete(workspaceId)
+      for (const { enteredAt } of all) enteredAt.delete(workspaceId)
     }
     meanUse = total / Math.max(1, lately.size)
     letIn()
   }, MEASURE_MS).unref()
 
   return {
-    enterRequest: (workspaceId, bytes) => enter(requests, workspaceId, 1 + bytes / BYTES, PATIENCE_MS),
+    enterRequest: (workspaceId, bytes) =>
+      enter(bytes > LARGE_BYTES ? large : small, workspaceId, 1 + bytes / BYTES, PATIENCE_MS),
     enterJobs: (workspaceId, count) => enter(jobs, workspaceId, 1 + count / JOBS),
     close: () => clearInterval(timer),
   }

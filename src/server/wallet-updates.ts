@@ -2,7 +2,8 @@ import type { Repositories } from '../storage/store.ts'
 
 /**
  * Queues the update of wallets that hold these passes, one job a pass and platform however many changes come together.
- * An update of many that no person waits for is bulk. Called in the transaction of the change, which holds the passes' rows; passes that no wallet holds cost nothing more.
+ * An update of many that no person waits for is bulk. Called in the transaction of the change, which holds the passes'
+ * rows; passes that no wallet holds cost nothing more.
  */
 export async function queueWalletUpdates(
   tx: Repositories,

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { MAX_JOB_LAPSES } from '../core/rules/retry.ts'
+import { LAPSES_TO_RUN_ALONE, MAX_JOB_LAPSES } from '../core/rules/retry.ts'
 import type { JobKind } from './jobs.ts'
 import { moment } from './moment.ts'
 
@@ -98,11 +98,11 @@ export class Backlog {
   }
 
   /**
-   * Makes failed jobs due as if they had never been tried, and returns how many. Those whose lease ever lapsed still run
-   * alone, and are quarantined sooner.
+   * Makes failed jobs due as if they had never been tried, and returns how many. Those that were quarantined run alone,
+   * and are quarantined again at their next lapse.
    */
   async requeue(ids: string[], at: Date): Promise<number> {
-    const lapses = this.db.raw('case when lapses > 0 then 1 else 0 end')
+    const lapses = this.db.raw(`case when ${isQuarantined} then ${LAPSES_TO_RUN_ALONE} else lapses end`)
     return this.failed({ ids }).update({ failed_at: null, attempts: 0, lapses, run_at: at.getTime() })
   }
 

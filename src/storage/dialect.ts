@@ -194,8 +194,8 @@ export async function insertSelected(
 }
 
 /**
- * SQLite: busy, locked, full, read-only or damaged file. PostgreSQL: no connection, shutting down, too many, hung in a transaction,
- * read-only since a failover, serialization, a lock that was not to be had.
+ * SQLite: busy, locked, full, read-only or damaged file. PostgreSQL: no connection, shutting down, too many, hung in a
+ * transaction, read-only since a failover, serialization, a lock that was not to be had.
  */
 const UNAVAILABLE = new Set([
   'SQLITE_BUSY',

@@ -39,7 +39,7 @@ export type Lane = (typeof lanes)[number]
  */
 export const queues = [...lanes, 'suspects', 'prime-suspects'] as const
 export type Queue = (typeof queues)[number]
-const suspectQueues = ['suspects', 'prime-suspects'] as const satisfies Queue[]
+const isLane = (queue: Queue): queue is Lane => (lanes as readonly Queue[]).includes(queue)
 
 /** Kinds of work with the lane of each, and the lane of those that come by the hundred and that no person waits for. */
 const kinds = {
@@ -140,27 +140,31 @@ export class Jobs {
    * transaction ends. The caller holds the subject locked, so that two never look at once.
    */
   async insertOnce(jobs: NewJob[], at: Date): Promise<void> {
-    if (jobs.length === 0) return
-    const subjects = jobs.map(({ subject }) => subject)
-    const waiting = this.db('jobs').where({ kind: jobs[0]!.kind, claim_token: null, failed_at: null })
-    const known = new Set<string>(await forShare(this.db, waiting.whereIn('subject', subjects)).pluck('subject'))
-    const missing = jobs.filter(({ subject }) => !known.has(subject))
-    await this.insert(missing, at)
-    const hastened = jobs.filter(({ subject, isBulk }) => !isBulk && known.has(subject))
+    const hastened = (await this.insertMissing(jobs, at)).filter(({ isBulk }) => !isBulk)
     if (hastened.length > 0) await this.hasten(hastened)
   }
 
   /** As insertOnce, where only a row that is due already is enough: what waits for a later moment is another matter. */
   async insertUnlessDue(jobs: NewJob[], at: Date): Promise<void> {
-    if (jobs.length === 0) return
+    await this.insertMissing(jobs, at, (waiting) => waiting.where({ lapses: 0 }).where('run_at', '<=', at.getTime()))
+  }
+
+  /** Returns those, of one kind, for which a row waits already. */
+  private async insertMissing(
+    jobs: NewJob[],
+    at: Date,
+    narrow = (waiting: Knex.QueryBuilder) => waiting,
+  ): Promise<NewJob[]> {
+    if (jobs.length === 0) return []
     const subjects = jobs.map(({ subject }) => subject)
-    const waiting = this.db('jobs').where({ kind: jobs[0]!.kind, claim_token: null, failed_at: null, lapses: 0 })
-    const due = waiting.where('run_at', '<=', at.getTime()).whereIn('subject', subjects)
-    const known = new Set<string>(await forShare(this.db, due).pluck('subject'))
+    const waiting = this.db('jobs').where({ kind: jobs[0]!.kind, claim_token: null, failed_at: null })
+    const found = narrow(waiting).whereIn('subject', subjects)
+    const known = new Set<string>(await forShare(this.db, found).pluck('subject'))
     await this.insert(
       jobs.filter(({ subject }) => !known.has(subject)),
       at,
     )
+    return jobs.filter(({ subject }) => known.has(subject))
   }
 
   /** What waits among many goes on as what a person waits for. */
@@ -306,13 +310,13 @@ export class Jobs {
         last_error: this.db.raw(`case when ${isOver} then ? else last_error end`, [QUARANTINE_REASON]),
       })
       .returning(['id', 'workspace_id', 'kind', 'subject', 'correlation_id', 'failed_at'])
-    if (rows.some((row) => row.failed_at === null)) for (const queue of suspectQueues) this.onDue(queue)
+    if (rows.some((row) => row.failed_at === null)) for (const queue of queues) if (!isLane(queue)) this.onDue(queue)
     return rows.map((row) => ({ ...toJob(row), isQuarantined: row.failed_at !== null }))
   }
 
   /** What waits in a queue, suspects of a lane among it, along the index of moments. */
   private known(queue: Queue) {
-    if (queue === 'suspects' || queue === 'prime-suspects') return this.db('jobs').whereRaw(waitsIn(queue))
+    if (!isLane(queue)) return this.db('jobs').whereRaw(waitsIn(queue))
     return this.db('jobs').where({ lane: queue, claim_token: null, failed_at: null }).whereRaw('created_at > 0')
   }
 

@@ -46,12 +46,15 @@ interface Query {
 }
 
 /**
- * knex's client for SQLite but for five things. It makes a database readable by everyone. It opens a deferred transaction:
- * one that reads first and writes later
- * fails at once with SQLITE_BUSY when another process wrote in between, whatever the timeout; BEGIN IMMEDIATE waits its
- * turn instead. A file that is full may have rolled back by itself: then knex told of a rollback too many instead of the reason,
- * and a commit that failed would have left its transaction open. And it prepares every statement anew: one that has a name
- * is kept with its connection, as pg does. And where statements have a time limit, they are interrupted.
+ * knex's client for SQLite but for this:
+ *
+ * - A database is made readable by its owner alone; knex leaves it to the umask.
+ * - Transactions begin IMMEDIATE. A deferred one that reads first and writes later fails at once with SQLITE_BUSY when
+ *   another process wrote in between, whatever the timeout; an immediate one waits its turn.
+ * - A rollback that failed tells of its reason. A file that is full may have rolled back by itself: knex then told of a
+ *   rollback too many, and a commit that failed would have left its transaction open.
+ * - A statement that has a name is kept with its connection, as pg does; knex prepares each anew.
+ * - Statements with a time limit are interrupted, and damage of the file is noted.
  */
 export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions = {}): typeof Knex.Client {
   const require = createRequire(import.meta.url)

@@ -18,11 +18,13 @@ export interface TurnOptions {
  * takes an index of some rows only where it sees that those are asked for.
  */
 export function waitsIn(queue: Queue): string {
-  const conditions: Partial<Record<Queue, string>> = {
-    suspects: `lapses > 0 and lapses < ${LAPSES_TO_RUN_ALONE}`,
-    'prime-suspects': `lapses > 0 and lapses >= ${LAPSES_TO_RUN_ALONE}`,
-  }
-  return `claim_token is null and failed_at is null and ${conditions[queue] ?? 'lane = :queue and lapses = 0'}`
+  const condition =
+    queue === 'suspects'
+      ? `lapses > 0 and lapses < ${LAPSES_TO_RUN_ALONE}`
+      : queue === 'prime-suspects'
+        ? `lapses > 0 and lapses >= ${LAPSES_TO_RUN_ALONE}`
+        : 'lane = :queue and lapses = 0'
+  return `claim_token is null and failed_at is null and ${condition}`
 }
 
 /**

@@ -8,6 +8,7 @@ import { migrate } from '../../src/storage/migrate.ts'
 import { createStore } from '../../src/storage/store.ts'
 import { insertWorkspace, openTestDatabase, start } from '../storage/fixtures.ts'
 import { emptyDatabase } from '../support/databases.ts'
+import { errorOf } from '../support/error-of.ts'
 
 const PAGE = 4096
 
@@ -67,13 +68,4 @@ function overwrite(file: string, page: number, content: Buffer): Buffer {
   } finally {
     closeSync(descriptor)
   }
-}
-
-async function errorOf(attempt: PromiseLike<unknown>): Promise<unknown> {
-  try {
-    await attempt
-  } catch (error) {
-    return error
-  }
-  throw new Error('It was expected to fail')
 }

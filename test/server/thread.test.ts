@@ -108,6 +108,14 @@ test('what was done is forgotten in time, and who has time to spare waits for no
   expect(names()).toBe('AAA')
 })
 
+test('what is small does not wait for what is large, of a workspace that does much, either', async () => {
+  await aIsHeavy()
+  come('bbAA')
+  const { names } = come('aaaaaaaaaa')
+  await pass(100)
+  expect(names()).toBe('aaaaaaaa')
+})
+
 test('jobs of a workspace do not take the places of its requests', async () => {
   await aIsHeavy()
   come('AAAA', 'enterJobs')

@@ -4,6 +4,7 @@ import type { Database } from '../../src/storage/database.ts'
 import { isUnavailable } from '../../src/storage/dialect.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { createStore, type Repositories } from '../../src/storage/store.ts'
+import { errorOf } from '../support/error-of.ts'
 import {
   insertPasses,
   insertTemplate,
@@ -101,13 +102,4 @@ test('jobs whose lease ended are released past one that a hung worker keeps lock
 async function show(database: Database, setting: string): Promise<unknown> {
   const { rows } = await database.writer.raw(`show ${setting}`)
   return rows[0][setting]
-}
-
-async function errorOf(attempt: PromiseLike<unknown>): Promise<unknown> {
-  try {
-    await attempt
-  } catch (error) {
-    return error
-  }
-  throw new Error('It was expected to fail')
 }

@@ -4,6 +4,7 @@ import { isTooSlow, isUnavailable } from '../../src/storage/dialect.ts'
 import { pendingMigrations } from '../../src/storage/migrate.ts'
 import { createStore } from '../../src/storage/store.ts'
 import { dialects, type TestDialect } from '../support/databases.ts'
+import { errorOf } from '../support/error-of.ts'
 import { openTestDatabase, openTestStore } from './fixtures.ts'
 
 /** A statement that takes as long as it is let. */
@@ -63,12 +64,3 @@ test('a transaction of a request on PostgreSQL may wait for a lock for longer th
   expect(await limit(reader)).toBe('2s')
   expect([await limit(database.reader), await limit(database.entry)]).toEqual(['0', '0'])
 })
-
-async function errorOf(attempt: PromiseLike<unknown>): Promise<unknown> {
-  try {
-    await attempt
-  } catch (error) {
-    return error
-  }
-  throw new Error('It was expected to fail')
-}

@@ -5,6 +5,7 @@ import { openDatabase } from '../../src/storage/database.ts'
 import { isUnavailable } from '../../src/storage/dialect.ts'
 import { createStore } from '../../src/storage/store.ts'
 import { dialects, emptyDatabase } from '../support/databases.ts'
+import { errorOf } from '../support/error-of.ts'
 import { eventually } from '../support/eventually.ts'
 import { insertTemplate, insertWorkspace, newPass, openTestDatabase, openTestStore, start } from './fixtures.ts'
 
@@ -110,15 +111,6 @@ test.each(dialects)('on %s the message of an error shows the statement and none 
   expect(String(error)).toMatch(/insert into .passes/)
   for (const secret of ['Secret Holder', pass.appleToken, pass.scanCode]) expect(String(error)).not.toContain(secret)
 })
-
-async function errorOf(attempt: PromiseLike<unknown>): Promise<unknown> {
-  try {
-    await attempt
-  } catch (error) {
-    return error
-  }
-  throw new Error('It was expected to fail')
-}
 
 /** A way to PostgreSQL that can be cut. */
 async function openProxy(url: string) {

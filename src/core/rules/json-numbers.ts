@@ -59,10 +59,14 @@ function* numbersIn(json: string): Generator<{ text: string; path: () => (string
   }
 }
 
-/** Behind the quote that ends the string; one after an odd number of backslashes belongs to it. */
-function endOfString(json: string, start: number): number {
+/**
+ * The place behind the quote that ends the string which begins at a quote; one after an odd number of backslashes belongs
+ * to it. The end of the text where it does not end.
+ */
+export function endOfString(json: string, start: number): number {
   for (let quote = start; ; ) {
     quote = json.indexOf('"', quote + 1)
+    if (quote === -1) return json.length
     let backslashes = 0
     while (json[quote - 1 - backslashes] === '\\') backslashes += 1
     if (backslashes % 2 === 0) return quote + 1

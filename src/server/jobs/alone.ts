@@ -11,7 +11,7 @@ export interface Alone {
   enterAlone(): Promise<Leave>
 }
 
-/** Rendering that takes a process down does it within this. */
+/** What takes longer, or waits for a network, has others beside it again. */
 const PATIENCE_MS = 2_000
 
 export function createAlone(): Alone {

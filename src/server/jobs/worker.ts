@@ -194,8 +194,9 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
       },
       (leaseSeconds * 1000) / 3,
     )
-    const leave = isLocal ? await thread.enterJobs(jobs[0]!.workspaceId, jobs.length) : undefined
+    let leave: Leave | undefined
     try {
+      if (isLocal) leave = await thread.enterJobs(jobs[0]!.workspaceId, jobs.length)
       const kinds = [...new Set(jobs.map((job) => job.kind))]
       await Promise.all(
         kinds.map((kind) =>
