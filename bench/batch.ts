@@ -80,7 +80,9 @@ function batchesOf(templateId: string, round: number) {
   const count = BATCHES * BATCH_SIZE
   const passes = attendees({ seed: round, first: round * count, count }).map(
     ({ externalPassId, label, ...columns }) => ({
-      ...{ externalPassId, label, templateId },
+      externalPassId,
+      label,
+      templateId,
       variables: Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== '')),
     }),
   )

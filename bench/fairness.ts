@@ -153,9 +153,18 @@ async function queuePasses(database: Database, { workspaceId }: Tenant, template
 function newPass(externalPassId: string, version: { id: string; templateId: string; version: number }) {
   const id = newId(new Date())
   return {
-    ...{ id, externalPassId, label: 'Ada Lovelace', variables: { name: 'Ada Lovelace' } },
-    ...{ templateId: version.templateId, templateVersionId: version.id, templateVersion: version.version },
-    ...{ projectId: null, redemption: null, expiresAt: null, scanCode: id, appleToken: id },
+    id,
+    externalPassId,
+    label: 'Ada Lovelace',
+    variables: { name: 'Ada Lovelace' },
+    templateId: version.templateId,
+    templateVersionId: version.id,
+    templateVersion: version.version,
+    projectId: null,
+    redemption: null,
+    expiresAt: null,
+    scanCode: id,
+    appleToken: id,
     identifierDigest: Buffer.from(id.replaceAll('-', '').padEnd(64, '0'), 'hex'),
   }
 }

@@ -59,7 +59,9 @@ async function makePasses(client: Awaited<ReturnType<typeof startServer>>['clien
   const ids: string[] = []
   for (let start = 0; start < PASSES; start += 100) {
     const passes = Array.from({ length: 100 }, (_, n) => ({
-      ...{ externalPassId: `pass-${start + n}`, label: `Guest ${start + n}`, templateId },
+      externalPassId: `pass-${start + n}`,
+      label: `Guest ${start + n}`,
+      templateId,
       variables: { seat: `A${n}`, gate: 'North', tier: 'Gold', email: `guest${n}@example.com` },
     }))
     const { results } = await client.passes.createBatch({ body: { passes } })

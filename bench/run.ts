@@ -10,20 +10,18 @@ import { execa } from 'execa'
 import { type Figure, parseFigures } from './support/figures.ts'
 
 const benches = [
-  ...[
-    'pkpass',
-    'batch',
-    'issue-csv',
-    'list',
-    'read',
-    'update',
-    'notify',
-    'webhooks',
-    'fairness',
-    'scan',
-    'scans-export',
-    'version',
-  ],
+  'pkpass',
+  'batch',
+  'issue-csv',
+  'list',
+  'read',
+  'update',
+  'notify',
+  'webhooks',
+  'fairness',
+  'scan',
+  'scans-export',
+  'version',
 ]
 const chosen = process.argv.length > 2 ? process.argv.slice(2) : benches
 const unknown = chosen.find((name) => !benches.includes(name))

@@ -55,7 +55,10 @@ async function openSide(url: string, rows: number): Promise<Side> {
   const server = await startServer(url, [], async ({ writer }, workspaceId) => {
     await insertPasses(writer, workspaceId, PASSES)
     const identifiers = Array.from({ length: PASSES }, (_, n) => ({
-      ...{ workspace_id: workspaceId, digest: identifierDigest(codeOf(n + 1)), pass_id: passId(n + 1), active: true },
+      workspace_id: workspaceId,
+      digest: identifierDigest(codeOf(n + 1)),
+      pass_id: passId(n + 1),
+      active: true,
     }))
     await writer.transaction((tx) => insertMany(tx, 'pass_identifiers', identifiers))
     await insertScans(writer, workspaceId, rows, PASSES)

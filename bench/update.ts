@@ -75,8 +75,13 @@ function identityOf({ certificatePem, keyPem, wwdrPem, passTypeIdentifier, teamI
 async function install({ database, workspaceId }: BenchApp): Promise<void> {
   await insertPasses(database.writer, workspaceId, PASSES)
   const rows = apns.tokens.map((token, n) => ({
-    ...{ workspace_id: workspaceId, pass_id: passId(n + 1), device_id: `device-${n}`, push_token: token },
-    ...{ registered_at: Date.now(), pushed_version: 0, fetched_version: 0 },
+    workspace_id: workspaceId,
+    pass_id: passId(n + 1),
+    device_id: `device-${n}`,
+    push_token: token,
+    registered_at: Date.now(),
+    pushed_version: 0,
+    fetched_version: 0,
   }))
   await database.writer.transaction((tx) => insertMany(tx, 'apple_registrations', rows))
 }
@@ -115,7 +120,10 @@ async function drain({ database, services: parts, workspaceId }: BenchApp): Prom
   const services = { ...parts, push }
   await db('passes').update({ wallet_version: db.raw('wallet_version + 1') })
   const jobs = apns.tokens.map((_, n) => ({
-    ...{ workspaceId, kind: 'update-wallet' as const, subject: passId(n + 1), correlationId: null },
+    workspaceId,
+    kind: 'update-wallet' as const,
+    subject: passId(n + 1),
+    correlationId: null,
   }))
   await services.store.transaction((tx) => tx.jobs.insert(jobs, new Date()))
   const startedAt = performance.now()

@@ -112,6 +112,10 @@ test('the environment is read in server/config.ts and cli only', () => {
   expect(reads.filter((file) => file !== 'server/config.ts' && roomOf(file) !== 'cli')).toEqual([])
 })
 
+test('no literal is spread only to keep its parts on one line', () => {
+  expect(files.filter((file) => /\.\.\.\{|\.\.\.\(\[[^\]]*\] as const\)/.test(read(file)))).toEqual([])
+})
+
 test('no file is named utils, and none is longer than 350 lines', () => {
   expect(files.filter((file) => /(^|[/-])(utils?|helpers?|misc)[./-]/.test(file))).toEqual([])
   expect(files.filter((file) => read(file).trimEnd().split('\n').length > 350)).toEqual([])
