@@ -1,3 +1,5 @@
+import { FairGate } from '../../storage/fair-gate.ts'
+
 /** Runs one piece of work at a time; those who wait take turns, however much one of them brought. */
 export interface FairQueue {
   /**
@@ -25,23 +27,9 @@ export interface FairQueueOptions {
 }
 
 export function createFairQueue({ maxOfOwner, max }: FairQueueOptions): FairQueue {
-  /** Whose turn it is next stands first. */
-  const waiting = new Map<string, (() => Promise<void>)[]>()
+  const gate = new FairGate({ places: 1, shareOf: () => 1 })
   const counts = new Map<string, number>()
   let total = 0
-  let isRunning = false
-
-  async function pump(): Promise<void> {
-    if (isRunning) return
-    isRunning = true
-    for (let [first] = waiting; first; [first] = waiting) {
-      const [owner, [work, ...rest]] = first
-      waiting.delete(owner)
-      if (rest.length > 0) waiting.set(owner, rest)
-      await work!()
-    }
-    isRunning = false
-  }
 
   function count(owner: string, change: 1 | -1): void {
     const left = (counts.get(owner) ?? 0) + change
@@ -51,18 +39,18 @@ export function createFairQueue({ maxOfOwner, max }: FairQueueOptions): FairQueu
   }
 
   return {
-    run(owner, work) {
+    async run(owner, work) {
       const isOwners = (counts.get(owner) ?? 0) >= maxOfOwner
-      if (isOwners || total >= max) return Promise.reject(new QueueFull(isOwners))
+      if (isOwners || total >= max) throw new QueueFull(isOwners)
       count(owner, 1)
-      return new Promise((resolve, reject) => {
-        const task = () =>
-          work()
-            .finally(() => count(owner, -1))
-            .then(resolve, reject)
-        waiting.set(owner, [...(waiting.get(owner) ?? []), task])
-        void pump()
-      })
+      // It waits for as long as it takes, so that it is never refused here.
+      await gate.enter(owner)
+      try {
+        return await work()
+      } finally {
+        gate.leave(owner)
+        count(owner, -1)
+      }
     },
   }
 }
