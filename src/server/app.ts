@@ -12,7 +12,7 @@ import { correlationIdOf } from './middleware/correlation.ts'
 import { callerOf, createObserve, routeOf } from './middleware/observe.ts'
 import { logProblem, problemResponse, toProblem } from './middleware/problems.ts'
 import { PUBLIC_ANSWER_MS } from './middleware/public-gate.ts'
-import type { AddressLimit, Limit, Limits } from './middleware/rate-limit.ts'
+import { type AddressLimit, type Limit, type Limits, refuseSlowly } from './middleware/rate-limit.ts'
 import { mountContract } from './mount.ts'
 import { mountGoogleCallbacks } from './pages/google-callbacks.ts'
 import { pageResponse } from './pages/html.ts'
@@ -85,7 +85,7 @@ export function createApp(options: AppOptions): H3 {
     handlers,
     cursors,
     authenticate: createAuthenticate(services.store, services.log),
-    limitToken: counted(limits.token, () => rateLimited.inc({ limit: 'token' })),
+    limitToken: refuseSlowly(counted(limits.token, () => rateLimited.inc({ limit: 'token' }))),
     limitAddress,
   })
   app.get(linkPath, async (event) => {

@@ -16,9 +16,8 @@ import { type BodyRoom, createBodyRoom } from './middleware/body-room.ts'
 import { correlationIdOf } from './middleware/correlation.ts'
 import { createInFlight, type InFlight } from './middleware/in-flight.ts'
 import { noteCaller } from './middleware/observe.ts'
-import type { Limit } from './middleware/rate-limit.ts'
 import { decodeUtf8, type Reserve, readBody, requireContentType, requireSaneJson } from './request-body.ts'
-import type { Leave } from './thread.ts'
+import { isLarge, type Leave } from './thread.ts'
 
 export type Handler<R extends Route> = (input: RouteInput<R>, context: RequestContext) => Promise<RouteReply<R>>
 
@@ -34,7 +33,7 @@ export interface MountOptions {
   handlers: AllHandlers
   authenticate: Authenticate
   cursors: Cursors
-  limitToken: Limit
+  limitToken: (tokenId: string) => Promise<void>
   /** Slows down whoever guesses tokens. */
   limitAddress: (event: H3Event) => void
 }
@@ -74,7 +73,7 @@ async function serve(
     throw error
   })
   noteCaller(event, token)
-  options.limitToken(token.id)
+  await options.limitToken(token.id)
   authorize(token, route)
   const { workspaceId } = token
   const leave = inFlight.enter(workspaceId, token.workspace.limits.requestsInFlight)
@@ -86,7 +85,7 @@ async function serve(
     if (!route.rawBody) leaveThread = await services.thread.enterRequest(workspaceId, bytes.length)
     const input = parseInput(event, route, bytes)
     const correlationId = correlationIdOf(event)
-    const store = services.store.forRequests(workspaceId)
+    const store = services.store.forRequests(workspaceId, isLarge(bytes.length))
     const context = { ...services, store, workspaceId, token, correlationId, now, headers, inFlight, takeQueue }
     const list = { workspaceId, route, params: input.params }
     const reply = await handler(withPlainCursor(input, list, options.cursors) as RouteInput<Route>, context).catch(

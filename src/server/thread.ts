@@ -54,6 +54,8 @@ const JOBS = 4
 /** A scan, and all that a person does, has a smaller body. */
 const LARGE_BYTES = 4_096
 
+export const isLarge = (bytes: number) => bytes > LARGE_BYTES
+
 const PATIENCE_MS = 10_000
 
 interface Party {
@@ -145,7 +147,7 @@ export function createThread({ measure = utilization() }: ThreadOptions = {}): T
 
   return {
     enterRequest: (workspaceId, bytes) =>
-      enter(bytes > LARGE_BYTES ? large : small, workspaceId, 1 + bytes / BYTES, PATIENCE_MS),
+      enter(isLarge(bytes) ? large : small, workspaceId, 1 + bytes / BYTES, PATIENCE_MS),
     enterJobs: (workspaceId, count) => enter(jobs, workspaceId, 1 + count / JOBS),
     close: () => clearInterval(timer),
   }

@@ -21,9 +21,10 @@ export interface Database extends Connections {
   dialect: Dialect
   /**
    * Those of the requests of one party, a workspace or whoever comes without a token. A statement outside a transaction has
-   * a time limit (see isTooSlow); a party has no more than its share of the connections, and waits for a while for it.
+   * a time limit (see isTooSlow); a party has no more than its share of the connections, and waits for a while for it. At
+   * the writer of SQLite what is large, such as a batch, goes behind what is not, with the jobs of its party.
    */
-  forRequests(party: string): Connections
+  forRequests(party: string, isLarge?: boolean): Connections
   /** Those of jobs, of one party: within its share, with no time limit, and however long they wait for their turn. */
   forJobs(party: string): Connections
   /** One connection that only authentication and health use, so that both answer however busy the others are. */
@@ -166,18 +167,18 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
   const checkpoints = keepCheckpointing(connect(1, []))
   const sharedReaders = shareOut(reader, sqliteClient({ statementLimitMs, damage }), SQLITE_READERS)
   // One writer for all, at which the requests of each workspace, its jobs, and upkeep take turns.
-  const turns = shareOut(writer, sqliteClient({ damage }), 1)
+  const turns = shareOut(writer, sqliteClient({ damage }), 1, weightAtWriter)
   return {
     dialect: 'sqlite',
     reader,
-    writer: turns('upkeep', FOREVER),
+    writer: turns(UPKEEP, FOREVER),
     entry,
     findDamage: () => damage.error,
-    forRequests: (party) => ({
+    forRequests: (party, isLarge = false) => ({
       reader: sharedReaders(party, BUSY_TIMEOUT_MS),
-      writer: turns(party, BUSY_TIMEOUT_MS),
+      writer: turns(isLarge ? bulkOf(party) : party, BUSY_TIMEOUT_MS),
     }),
-    forJobs: (party) => ({ reader, writer: turns(`jobs of ${party}`, FOREVER) }),
+    forJobs: (party) => ({ reader, writer: turns(bulkOf(party), FOREVER) }),
     close: async () => {
       await Promise.all([reader, entry].map((db) => db.destroy()))
       await checkpoints.stop()
@@ -209,15 +210,25 @@ function keepCheckpointing(db: Knex) {
 /** Parties that are remembered: making the connections of one anew costs a fraction of a millisecond. */
 const MAX_PARTIES = 1_000
 
+/** Parties at the writer of SQLite for which nobody stands at a door: their time there counts for more. */
+const UPKEEP = 'upkeep'
+const bulkOf = (party: string) => `bulk of ${party}`
+const weightAtWriter = (party: string) => (party === UPKEEP || party.startsWith(bulkOf('')) ? 1 : 2)
+
 /** What nobody waits for does not give up. */
 const FOREVER = undefined
 
-/** @param patienceMs how long the party waits for its turn before it is refused; always the same for one */
+/** @param patienceMs how long the party waits for its turn before it is refused */
 type ConnectionsOf = (party: string, patienceMs: number | undefined) => Knex
 
 /** Gives parties their share of the connections of a pool: half of it each, as many as want. */
-function shareOut(db: Knex, client: typeof Knex.Client, places: number): ConnectionsOf {
-  const gate = new FairGate({ places, shareOf: () => Math.ceil(places / 2) })
+function shareOut(
+  db: Knex,
+  client: typeof Knex.Client,
+  places: number,
+  weightOf: (party: string) => number = () => 1,
+): ConnectionsOf {
+  const gate = new FairGate({ places, shareOf: () => Math.ceil(places / 2), weightOf })
   const made = new Map<string, Knex>()
   const poolOf = (party: string, patienceMs: number | undefined) => ({
     acquire: () => ({
@@ -236,12 +247,13 @@ function shareOut(db: Knex, client: typeof Knex.Client, places: number): Connect
     destroy: async () => undefined,
   })
   return (party, patienceMs) => {
-    const known = made.get(party)
+    const name = `${party} ${patienceMs}`
+    const known = made.get(name)
     if (known) return known
     const [oldest] = made.keys()
     if (made.size >= MAX_PARTIES && oldest !== undefined) made.delete(oldest)
     const connections = knex({ client, connectionPool: poolOf(party, patienceMs), useNullAsDefault: true, ...common })
-    made.set(party, connections)
+    made.set(name, connections)
     return connections
   }
 }

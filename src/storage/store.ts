@@ -71,9 +71,9 @@ export interface Store extends Repositories {
   transaction<T>(work: (tx: Repositories) => Promise<T>): Promise<T>
   /**
    * The same for the requests of a party, which is a workspace, or PUBLIC: within its share of the connections, and with a
-   * time limit for each statement outside a transaction.
+   * time limit for each statement outside a transaction. Those that are large write behind those that are not.
    */
-  forRequests(party: string): Store
+  forRequests(party: string, isLarge?: boolean): Store
   /** The same for jobs: those of a workspace, or what hands out those of a queue. No time limit, and no end to the wait. */
   forJobs(party: string): Store
 }
@@ -92,7 +92,7 @@ export function createStore(database: Database, listener: StoreListener = {}): S
     return store
   }
   const parties = {
-    forRequests: (party: string) => on(database.forRequests(party)),
+    forRequests: (party: string, isLarge?: boolean) => on(database.forRequests(party, isLarge)),
     forJobs: (party: string) => on(database.forJobs(party)),
   }
   return { ...storeOn(database, listener), tokens: new Tokens(database.entry), ...parties }

@@ -47,17 +47,40 @@ test('no party has more than its share, nor all together more than the places, a
   )
 })
 
-test('a place goes to who has the fewest, and of those to who had no turn for the longest', async () => {
-  const gate = new FairGate({ places: 2, shareOf: () => 2 })
-  const order: string[] = []
-  const enter = (party: string) => void gate.enter(party).then(() => order.push(party))
-  for (const party of ['a', 'a', 'a', 'a', 'b', 'b', 'c']) enter(party)
-  await settled()
-  for (const party of ['a', 'b', 'a', 'c']) {
-    gate.leave(party)
-    await settled()
+test('a place goes to who has the fewest, and of those to who was inside for the shortest time', async () => {
+  vi.useFakeTimers()
+  try {
+    const { order, enter, stay } = watched(new FairGate({ places: 2, shareOf: () => 2 }))
+    for (const party of ['a', 'a', 'a', 'a', 'b', 'b', 'c']) enter(party)
+    for (const party of ['a', 'b', 'a', 'c']) await stay(party, 10)
+    // Both of a stayed for 10 and 30 ms, b for 10.
+    expect(order).toEqual(['a', 'a', 'b', 'c', 'b', 'a'])
+  } finally {
+    vi.useRealTimers()
   }
-  expect(order).toEqual(['a', 'a', 'b', 'c', 'a', 'b'])
+})
+
+test('at one place, who stays short comes in as often as it wants beside who stays long, and weights count', async () => {
+  vi.useFakeTimers()
+  try {
+    const weights: Record<string, number> = { weighty: 2 }
+    const gate = new FairGate({ places: 1, shareOf: () => 1, weightOf: (party) => weights[party] ?? 1 })
+    const { order, enter, stay } = watched(gate)
+    const stays: Record<string, number> = { long: 60, short: 10, weighty: 20 }
+    for (const party of ['long', 'short', 'weighty']) for (let n = 0; n < 20; n += 1) enter(party)
+    await vi.advanceTimersByTimeAsync(0)
+    for (let n = 0; n < 26; n += 1) await stay(order.at(-1)!, stays[order.at(-1)!]!)
+    const turns = (name: string) => order.slice(0, 26).filter((party) => party === name).length
+    expect(turns('long')).toBeLessThanOrEqual(3)
+    expect(Math.abs(turns('short') - turns('weighty'))).toBeLessThanOrEqual(2)
+    // Who was away does not come back with turns that it saved up.
+    for (let n = 0; n < 10; n += 1) enter('new')
+    const before = order.length
+    for (let n = 0; n < 6; n += 1) await stay(order.at(-1)!, 10)
+    expect(order.slice(before).filter((party) => party === 'new').length).toBeLessThanOrEqual(3)
+  } finally {
+    vi.useRealTimers()
+  }
 })
 
 test('who waits for too long is refused and told to come back, and its place goes to others', async () => {
@@ -81,5 +104,19 @@ test('who waits for too long is refused and told to come back, and its place goe
     vi.useRealTimers()
   }
 })
+
+/** A gate of which is noted who came in, and where who is inside stays for a time of the fake clock. */
+function watched(gate: FairGate) {
+  const order: string[] = []
+  return {
+    order,
+    enter: (party: string) => void gate.enter(party).then(() => order.push(party)),
+    async stay(party: string, ms: number) {
+      await vi.advanceTimersByTimeAsync(ms)
+      gate.leave(party)
+      await vi.advanceTimersByTimeAsync(0)
+    },
+  }
+}
 
 const settled = () => new Promise((resolve) => setImmediate(resolve))

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Problem } from '../../core/errors.ts'
 import { type Buckets, createBuckets, type Rate } from './buckets.ts'
 import { createPublicGate, type PublicGate } from './public-gate.ts'
@@ -48,6 +49,21 @@ export function createLimits(rate: Rate): Limits {
   }
   const buckets = createBuckets(rate)
   return { token: createLimit(buckets, 'token'), byAddress, publicGate: createPublicGate(), buckets }
+}
+
+/** A refusal costs nearly what an answer costs: whoever does not wait when told to has to, a little. */
+const REFUSED_AFTER_MS = 500
+
+/** The same limit, which keeps a refusal back for a while. */
+export function refuseSlowly(limit: Limit): (key: string) => Promise<void> {
+  return async (key) => {
+    try {
+      limit(key)
+    } catch (refusal) {
+      await sleep(REFUSED_AFTER_MS)
+      throw refusal
+    }
+  }
 }
 
 /** The time of the limits, in seconds: it never goes back, however the clock is set. */
