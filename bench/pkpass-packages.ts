@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import sharp from 'sharp'
 import { Definition, type ImageRole } from '../src/core/contract/definition.ts'
-import { renderCard } from '../src/core/rules/card.ts'
+import { renderCard } from '../src/core/rules/display/card.ts'
 import { makeFiles } from '../src/server/images/make-files.ts'
 import { parseAppleIdentity } from '../src/wallets/apple/identity.ts'
 import { createAppleWallet } from '../src/wallets/apple/wallet.ts'
-import { createSandboxApple } from '../src/wallets/sandbox/certificates.ts'
+import { createSandboxApple } from '../src/wallets/sandbox/apple/certificates.ts'
 import type { WalletPass } from '../src/wallets/wallet.ts'
 
 type Pictures = Partial<Record<ImageRole, [width: number, height: number]>>

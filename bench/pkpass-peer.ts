@@ -1,5 +1,5 @@
 import { PKPass } from 'passkit-generator'
-import type { SandboxApple } from '../src/wallets/sandbox/certificates.ts'
+import type { SandboxApple } from '../src/wallets/sandbox/apple/certificates.ts'
 
 /** passkit-generator with the same certificates; each builder makes the package that an archive of ours holds. */
 export function createPeer(chain: SandboxApple) {

@@ -4,9 +4,9 @@
  * bench/scan.ts, after npm run build. PASSES_BENCH_ROWS takes another number for the million. Exits 1 where HTTP comes to
  * less than half of the bare rate, or the long ledger to less than half of the short.
  */
-import { identifierDigest } from '../src/core/rules/scan-code.ts'
-import { type Database, openDatabase } from '../src/storage/database.ts'
-import { insertMany } from '../src/storage/dialect.ts'
+import { identifierDigest } from '../src/core/rules/crypto/scan-code.ts'
+import { type Database, openDatabase } from '../src/storage/db/database.ts'
+import { insertMany } from '../src/storage/db/dialect.ts'
 import { onEachDatabase } from './support/databases.ts'
 import { figure } from './support/figures.ts'
 import { insertPasses, passId } from './support/many-passes.ts'

@@ -12,9 +12,9 @@ import { writeStep } from './protocols/writing.ts'
 // First of all: what loads behind it is recorded.
 const recording = startRecording()
 const { createClient } = await import('../src/client/client.ts')
-const { pushTemplate } = await import('../src/cli/template-push.ts')
+const { pushTemplate } = await import('../src/cli/template/template-push.ts')
 const { deviceFor, passIdsOf, phoneOf } = await import('../src/cli/device/phones.ts')
-const { startServer } = await import('../src/server/serve.ts')
+const { startServer } = await import('../src/server/boot/serve.ts')
 const { default: pino } = await import('pino')
 
 const folder = mkdtempSync(join(tmpdir(), 'passes-protocols-'))

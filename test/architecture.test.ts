@@ -107,9 +107,9 @@ test.each(Object.keys(packages))('%s is used in its own rooms only', (name) => {
   expect(wrong.map(show)).toEqual([])
 })
 
-test('the environment is read in server/config.ts and cli only', () => {
+test('the environment is read in server/boot/config.ts and cli only', () => {
   const reads = files.filter((file) => /\bprocess\.env\b|\bprocess\[/.test(read(file)))
-  expect(reads.filter((file) => file !== 'server/config.ts' && roomOf(file) !== 'cli')).toEqual([])
+  expect(reads.filter((file) => file !== 'server/boot/config.ts' && roomOf(file) !== 'cli')).toEqual([])
 })
 
 test('no literal is spread only to keep its parts on one line', () => {
@@ -123,8 +123,8 @@ test('no file is named utils, and none is longer than 350 lines', () => {
 
 /** Files that are no secret, lie in a private folder, or are written to through a descriptor. */
 const writers = [
-  'cli/console/door-list.ts',
-  'cli/console/log-files.ts',
+  'cli/console/offline/door-list.ts',
+  'cli/console/offline/log-files.ts',
   'cli/demo/pkpass.ts',
   'cli/demo/story.ts',
   'commands/template/preview.ts',
@@ -144,10 +144,16 @@ test('file names are kebab-case', () => {
 test('this test sees static, type, dynamic and required imports', () => {
   expect(imports).toEqual(
     expect.arrayContaining([
-      { file: 'commands/serve.ts', target: 'cli/base-command.ts', isLocal: true, isTypeOnly: false, isDynamic: false },
-      { file: 'commands/serve.ts', target: 'server/serve.ts', isLocal: true, isTypeOnly: true, isDynamic: false },
-      { file: 'commands/serve.ts', target: 'server/serve.ts', isLocal: true, isTypeOnly: false, isDynamic: true },
-      expect.objectContaining({ file: 'storage/sqlite-client.ts', target: 'knex/lib/dialects/sqlite3/index.js' }),
+      {
+        file: 'commands/serve.ts',
+        target: 'cli/command/base-command.ts',
+        isLocal: true,
+        isTypeOnly: false,
+        isDynamic: false,
+      },
+      { file: 'commands/serve.ts', target: 'server/boot/serve.ts', isLocal: true, isTypeOnly: true, isDynamic: false },
+      { file: 'commands/serve.ts', target: 'server/boot/serve.ts', isLocal: true, isTypeOnly: false, isDynamic: true },
+      expect.objectContaining({ file: 'storage/db/sqlite-client.ts', target: 'knex/lib/dialects/sqlite3/index.js' }),
     ]),
   )
 })

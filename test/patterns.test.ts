@@ -6,9 +6,9 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { Definition } from '../src/core/contract/definition.ts'
 import { openApiDocument } from '../src/core/openapi.ts'
-import { findLossyNumbers } from '../src/core/rules/json-numbers.ts'
-import { fill, literalPart } from '../src/core/rules/placeholder.ts'
-import { compileVariables, formatPatterns, variablesSchema } from '../src/core/rules/variables.ts'
+import { findLossyNumbers } from '../src/core/rules/lists/json-numbers.ts'
+import { fill, literalPart } from '../src/core/rules/template/placeholder.ts'
+import { compileVariables, formatPatterns, variablesSchema } from '../src/core/rules/template/variables.ts'
 
 interface Verdict {
   status: 'safe' | 'vulnerable' | 'unknown'

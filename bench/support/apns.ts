@@ -1,6 +1,6 @@
 /** The sandbox's APNs as a process of its own: prints where it is and the tokens of so many phones as one line of JSON. */
-import { startSandboxApns } from '../../src/wallets/sandbox/apns-server.ts'
-import { createSandboxApple } from '../../src/wallets/sandbox/certificates.ts'
+import { startSandboxApns } from '../../src/wallets/sandbox/apple/apns-server.ts'
+import { createSandboxApple } from '../../src/wallets/sandbox/apple/certificates.ts'
 import { createFaults } from '../../src/wallets/sandbox/faults.ts'
 
 export interface BenchApns {

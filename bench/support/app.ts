@@ -1,10 +1,10 @@
-import { createApp } from '../../src/server/app.ts'
 import type { Services } from '../../src/server/context.ts'
-import { createCursors } from '../../src/server/cursors.ts'
-import { createLimits } from '../../src/server/middleware/rate-limit.ts'
-import { createToken } from '../../src/server/tokens.ts'
-import { type Database, openDatabase } from '../../src/storage/database.ts'
-import { migrate } from '../../src/storage/migrate.ts'
+import { createApp } from '../../src/server/http/app.ts'
+import { createCursors } from '../../src/server/http/cursors.ts'
+import { createLimits } from '../../src/server/http/middleware/rate-limit.ts'
+import { createToken } from '../../src/server/operator/tokens.ts'
+import { type Database, openDatabase } from '../../src/storage/db/database.ts'
+import { migrate } from '../../src/storage/db/migrate.ts'
 import { benchServices } from './services.ts'
 
 export interface BenchApp {

@@ -5,7 +5,7 @@
 import { H3 } from 'h3'
 import { toNodeHandler } from 'h3/node'
 import { listen } from 'listhen'
-import { openDatabase } from '../../src/storage/database.ts'
+import { openDatabase } from '../../src/storage/db/database.ts'
 
 const { reader } = openDatabase(process.argv[2]!)
 const app = new H3().get('/v1/passes/:id', (event) => reader('passes').where({ id: event.context.params!.id }).first())

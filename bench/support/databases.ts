@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openDatabase } from '../../src/storage/database.ts'
+import { openDatabase } from '../../src/storage/db/database.ts'
 import { startPostgres } from '../../test/support/postgres.ts'
 
 /** Makes an empty database and returns its address. */

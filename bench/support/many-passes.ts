@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { isPostgres } from '../../src/storage/dialect.ts'
+import { isPostgres } from '../../src/storage/db/dialect.ts'
 
 /** Fills a workspace with any number of passes by SQL alone: a million in a minute or two. */
 

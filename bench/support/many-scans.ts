@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { isPostgres } from '../../src/storage/dialect.ts'
+import { isPostgres } from '../../src/storage/db/dialect.ts'
 import { type Sql, START, sqlFor, templateId, timedId } from './many-passes.ts'
 
 /** Fills the ledger of a workspace with any number of scans by SQL alone. */

@@ -1,4 +1,4 @@
-import type { Database } from '../../src/storage/database.ts'
+import type { Database } from '../../src/storage/db/database.ts'
 import { createStore } from '../../src/storage/store.ts'
 import { insertPasses } from './many-passes.ts'
 

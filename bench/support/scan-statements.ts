@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
 import { newId } from '../../src/core/ids.ts'
-import { identifierDigest } from '../../src/core/rules/scan-code.ts'
-import { createDefinitions } from '../../src/server/definitions.ts'
-import { recordScan } from '../../src/server/resources/record-scan.ts'
-import type { Database } from '../../src/storage/database.ts'
+import { identifierDigest } from '../../src/core/rules/crypto/scan-code.ts'
+import { recordScan } from '../../src/server/api/scans/record-scan.ts'
+import { createDefinitions } from '../../src/server/wallet-sync/definitions.ts'
+import type { Database } from '../../src/storage/db/database.ts'
 import { createStore } from '../../src/storage/store.ts'
 
 /** The statements of one scan, and the same again for another pass. */

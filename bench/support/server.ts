@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { type Client, createClient } from '../../src/client/client.ts'
-import { createToken } from '../../src/server/tokens.ts'
-import { type Database, openDatabase } from '../../src/storage/database.ts'
-import { migrate } from '../../src/storage/migrate.ts'
+import { createToken } from '../../src/server/operator/tokens.ts'
+import { type Database, openDatabase } from '../../src/storage/db/database.ts'
+import { migrate } from '../../src/storage/db/migrate.ts'
 import { createStore } from '../../src/storage/store.ts'
 
 const program = new URL('../../bin/run.js', import.meta.url).pathname

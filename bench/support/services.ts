@@ -1,9 +1,9 @@
 import { pino } from 'pino'
+import { createServices } from '../../src/server/boot/services.ts'
 import type { Services } from '../../src/server/context.ts'
 import { createMetrics } from '../../src/server/metrics/metrics.ts'
-import { createOutbound } from '../../src/server/outbound.ts'
-import { createServices } from '../../src/server/services.ts'
-import type { Database } from '../../src/storage/database.ts'
+import { createOutbound } from '../../src/server/webhooks/outbound.ts'
+import type { Database } from '../../src/storage/db/database.ts'
 import { createStore } from '../../src/storage/store.ts'
 
 /** What the parts of a server work with, on a database of a benchmark, with wallets that take everything. */

@@ -1,5 +1,5 @@
 import type { EventData, eventTypes } from '../core/events.ts'
-import { type RefusalReason, type SignatureVerdict, verify as verifySignature } from '../core/rules/signature.ts'
+import { type RefusalReason, type SignatureVerdict, verify as verifySignature } from '../core/rules/crypto/signature.ts'
 
 /** What receivers of webhooks need, without any dependency: the `./webhooks` export of the package. */
 

@@ -1,9 +1,9 @@
 import { Args, Flags } from '@oclif/core'
-import { requireSqliteFile } from '../cli/backup-database.ts'
-import { BaseCommand } from '../cli/base-command.ts'
-import { count } from '../cli/output.ts'
-import { startProgress } from '../cli/progress.ts'
-import { databaseFlags } from '../cli/server-flags.ts'
+import { BaseCommand } from '../cli/command/base-command.ts'
+import { count } from '../cli/command/output.ts'
+import { startProgress } from '../cli/command/progress.ts'
+import { requireSqliteFile } from '../cli/operator/backup-database.ts'
+import { databaseFlags } from '../cli/settings/server-flags.ts'
 
 const MEGABYTE = 1_000_000
 
@@ -25,14 +25,14 @@ export default class Backup extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(Backup)
-    const { sqliteFile } = await import('../storage/database.ts')
+    const { sqliteFile } = await import('../storage/db/database.ts')
     const database = requireSqliteFile(
       flags.database,
       sqliteFile(flags.database),
       `pg_dump --format=custom --file=${args.file} "$PASSES_DATABASE_URL"`,
     )
-    const { backUp } = await import('../server/backup.ts')
-    const { serverKeyFile } = await import('../server/config.ts')
+    const { backUp } = await import('../server/operator/backup.ts')
+    const { serverKeyFile } = await import('../server/boot/config.ts')
     const made = await this.#withProgress((onProgress) =>
       backUp(database, args.file, { force: flags.force, onProgress }),
     )

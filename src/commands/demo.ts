@@ -2,9 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Flags } from '@oclif/core'
-import { BaseCommand, terminalWidth } from '../cli/base-command.ts'
-import { duration } from '../cli/output.ts'
-import { colorDepth } from '../cli/settings.ts'
+import { BaseCommand, terminalWidth } from '../cli/command/base-command.ts'
+import { duration } from '../cli/command/output.ts'
+import { colorDepth } from '../cli/settings/settings.ts'
 
 export default class Demo extends BaseCommand {
   static override summary = 'Show the whole story against a throw-away server.'

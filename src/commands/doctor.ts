@@ -1,8 +1,8 @@
-import { BaseCommand } from '../cli/base-command.ts'
-import { showChecks, summarizeChecks } from '../cli/doctor.ts'
-import { serverConfig } from '../cli/server-config.ts'
-import { serveFlags } from '../cli/server-flags.ts'
-import { canColor } from '../cli/settings.ts'
+import { BaseCommand } from '../cli/command/base-command.ts'
+import { showChecks, summarizeChecks } from '../cli/operator/doctor.ts'
+import { serverConfig } from '../cli/settings/server-config.ts'
+import { serveFlags } from '../cli/settings/server-flags.ts'
+import { canColor } from '../cli/settings/settings.ts'
 
 export default class Doctor extends BaseCommand {
   static override summary = 'Look for what would keep a server from working, and say what mends it.'
@@ -22,7 +22,7 @@ export default class Doctor extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(Doctor)
-    const { diagnose } = await import('../server/doctor/doctor.ts')
+    const { diagnose } = await import('../server/operator/doctor/doctor.ts')
     const checks = await diagnose({ config: serverConfig(flags) })
     this.log(showChecks(checks, { color: canColor(process.stdout) && !flags['no-color'] }))
     const summary = summarizeChecks(checks)

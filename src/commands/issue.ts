@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core'
+import { idOf } from '../cli/arguments/id-argument.ts'
 import { BulkCommand, bulkArgs, bulkFlags } from '../cli/bulk/bulk-command.ts'
-import { UsageError } from '../cli/errors.ts'
-import { idOf } from '../cli/id-argument.ts'
+import { UsageError } from '../cli/command/errors.ts'
 import { existingFlag } from '../cli/issue/existing-flag.ts'
 
 export default class Issue extends BulkCommand {

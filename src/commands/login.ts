@@ -1,10 +1,10 @@
 import { Flags } from '@oclif/core'
-import { ClientCommand } from '../cli/client-command.ts'
-import { UsageError } from '../cli/errors.ts'
-import { details } from '../cli/output.ts'
-import { writeProfile } from '../cli/profile.ts'
-import { askSecret, canAsk, readStdin } from '../cli/prompt.ts'
-import { overridingVariables, resolveConnection, type Setting } from '../cli/settings.ts'
+import { ClientCommand } from '../cli/command/client-command.ts'
+import { UsageError } from '../cli/command/errors.ts'
+import { details } from '../cli/command/output.ts'
+import { askSecret, canAsk, readStdin } from '../cli/command/prompt.ts'
+import { writeProfile } from '../cli/settings/profile.ts'
+import { overridingVariables, resolveConnection, type Setting } from '../cli/settings/settings.ts'
 
 export default class Login extends ClientCommand {
   static override summary = 'Check a token with its server and store both as a profile.'

@@ -1,5 +1,5 @@
-import { BaseCommand } from '../cli/base-command.ts'
-import { databaseFlags } from '../cli/server-flags.ts'
+import { BaseCommand } from '../cli/command/base-command.ts'
+import { databaseFlags } from '../cli/settings/server-flags.ts'
 
 export default class Migrate extends BaseCommand {
   static override summary = 'Bring the database up to date.'
@@ -13,9 +13,9 @@ export default class Migrate extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(Migrate)
-    const { openDatabase } = await import('../storage/database.ts')
-    const { onDatabase } = await import('../server/database-error.ts')
-    const { migrate } = await import('../storage/migrate.ts')
+    const { openDatabase } = await import('../storage/db/database.ts')
+    const { onDatabase } = await import('../server/boot/database-error.ts')
+    const { migrate } = await import('../storage/db/migrate.ts')
     const database = openDatabase(flags.database)
     try {
       const applied = await onDatabase(flags.database, () => migrate(database))

@@ -1,7 +1,7 @@
-import { ClientCommand } from '../cli/client-command.ts'
+import { getPassId, passArgs, passFlags } from '../cli/arguments/pass-argument.ts'
+import { ClientCommand } from '../cli/command/client-command.ts'
 import { messageBody, messageFlags } from '../cli/notify/message-flags.ts'
 import { showNotification } from '../cli/notify/show.ts'
-import { getPassId, passArgs, passFlags } from '../cli/pass-argument.ts'
 
 export default class Notify extends ClientCommand {
   static override summary = 'Send a notification to the phones that hold a pass, now or later.'

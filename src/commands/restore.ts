@@ -1,7 +1,7 @@
 import { Args, Flags } from '@oclif/core'
-import { requireSqliteFile } from '../cli/backup-database.ts'
-import { BaseCommand } from '../cli/base-command.ts'
-import { databaseFlags } from '../cli/server-flags.ts'
+import { BaseCommand } from '../cli/command/base-command.ts'
+import { requireSqliteFile } from '../cli/operator/backup-database.ts'
+import { databaseFlags } from '../cli/settings/server-flags.ts'
 
 export default class Restore extends BaseCommand {
   static override summary = 'Put a backup in the place of a SQLite database.'
@@ -25,13 +25,13 @@ export default class Restore extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(Restore)
-    const { sqliteFile } = await import('../storage/database.ts')
+    const { sqliteFile } = await import('../storage/db/database.ts')
     const database = requireSqliteFile(
       flags.database,
       sqliteFile(flags.database),
       `pg_restore --clean --if-exists --dbname="$PASSES_DATABASE_URL" ${args.file}`,
     )
-    const { restore } = await import('../server/backup.ts')
+    const { restore } = await import('../server/operator/backup.ts')
     const restored = await restore(args.file, database, {
       force: flags.force,
       unverified: flags.unverified,

@@ -1,8 +1,8 @@
-import { BaseCommand } from '../cli/base-command.ts'
-import { details } from '../cli/output.ts'
-import { serverConfig } from '../cli/server-config.ts'
-import { parsePlatforms, serveFlags } from '../cli/server-flags.ts'
-import type { RunningServer } from '../server/serve.ts'
+import { BaseCommand } from '../cli/command/base-command.ts'
+import { details } from '../cli/command/output.ts'
+import { serverConfig } from '../cli/settings/server-config.ts'
+import { parsePlatforms, serveFlags } from '../cli/settings/server-flags.ts'
+import type { RunningServer } from '../server/boot/serve.ts'
 
 /** Past the drain: enough for the slowest webhook, and with it less than the 20 s that a stop may take. */
 const FINISH_SECONDS = 17
@@ -25,9 +25,9 @@ export default class Serve extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(Serve)
-    const { startServer } = await import('../server/serve.ts')
-    const { withoutPassword } = await import('../server/database-error.ts')
-    const { createLogger } = await import('../server/log.ts')
+    const { startServer } = await import('../server/boot/serve.ts')
+    const { withoutPassword } = await import('../server/boot/database-error.ts')
+    const { createLogger } = await import('../server/boot/log.ts')
     const log = createLogger(flags['log-level'])
     const server = await startServer({
       log,

@@ -1,6 +1,6 @@
 import { Flags } from '@oclif/core'
 import { BulkCommand, bulkArgs, bulkFlags } from '../cli/bulk/bulk-command.ts'
-import { templateVersionFlag } from '../cli/template-version-flag.ts'
+import { templateVersionFlag } from '../cli/template/template-version-flag.ts'
 
 export default class Update extends BulkCommand {
   static override summary = 'Update the pass of each row of a CSV file.'

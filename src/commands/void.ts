@@ -1,6 +1,6 @@
 import { Flags } from '@oclif/core'
 import { BulkCommand, bulkArgs, bulkFlags } from '../cli/bulk/bulk-command.ts'
-import { confirm } from '../cli/prompt.ts'
+import { confirm } from '../cli/command/prompt.ts'
 
 export default class Void extends BulkCommand {
   static override summary = 'Void the pass of each row of a CSV file, for good.'

@@ -1,5 +1,5 @@
-import { ClientCommand } from '../cli/client-command.ts'
-import { details } from '../cli/output.ts'
+import { ClientCommand } from '../cli/command/client-command.ts'
+import { details } from '../cli/command/output.ts'
 
 export default class Whoami extends ClientCommand {
   static override summary = 'Show which server and token are used, where they come from, and what the token may do.'

@@ -1,8 +1,8 @@
-import { type LinkKind, type LinkVerdict, linkExpiry, signLink, verifyLink } from '../core/rules/link.ts'
-import { deriveKey } from '../core/rules/server-key.ts'
-import type { StoredPass } from '../storage/pass-row.ts'
+import { type LinkKind, type LinkVerdict, linkExpiry, signLink, verifyLink } from '../core/rules/crypto/link.ts'
+import { deriveKey } from '../core/rules/crypto/server-key.ts'
+import type { StoredPass } from '../storage/passes/pass-row.ts'
 import type { Platform } from '../wallets/wallet.ts'
-import type { ServerKeys } from './server-key.ts'
+import type { ServerKeys } from './boot/server-key.ts'
 
 /** Hosted add-to-wallet links: made on read without a write, checked without a read. */
 export interface Links {

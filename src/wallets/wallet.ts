@@ -1,4 +1,4 @@
-import type { Card } from '../core/rules/card.ts'
+import type { Card } from '../core/rules/display/card.ts'
 
 export const platforms = ['apple', 'google'] as const
 export type Platform = (typeof platforms)[number]

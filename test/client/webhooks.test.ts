@@ -1,6 +1,6 @@
 import { expect, expectTypeOf, test } from 'vitest'
 import { verify, WebhookVerificationError } from '../../src/client/webhooks.ts'
-import { sign } from '../../src/core/rules/signature.ts'
+import { sign } from '../../src/core/rules/crypto/signature.ts'
 
 const secret = 'whsec_receiver'
 const now = 1_767_225_600

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { PassUpdate } from '../../src/core/contract/passes.ts'
 import { parseAs } from '../../src/core/issues.ts'
-import { oddValues } from '../server/json-values.ts'
+import { oddValues } from '../server/http/json-values.ts'
 import { allRoutes } from '../support/conformance.ts'
 
 test.each<[z.ZodType, unknown, string]>([

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { verify } from '../../src/core/rules/signature.ts'
+import { verify } from '../../src/core/rules/crypto/signature.ts'
 import { dialects, temporaryFolder } from '../support/databases.ts'
 import { eventually } from '../support/eventually.ts'
 import { startReceiver } from '../support/receiver.ts'
-import { batchOf, publishTemplate } from './passes.ts'
-import { startServer } from './server.ts'
+import { batchOf, publishTemplate } from './support/passes.ts'
+import { startServer } from './support/server.ts'
 
 const args = ['--allow-insecure-webhooks']
 const events = ['pass.issued' as const]

@@ -10,9 +10,9 @@ import { attendees } from '../../examples/generator/attendees.ts'
 import { brokenRows } from '../../examples/generator/broken-attendees.ts'
 import { codePointLength } from '../../src/core/contract/common.ts'
 import { Definition, PassType } from '../../src/core/contract/definition.ts'
-import { checkDefinition } from '../../src/core/rules/definition.ts'
-import { resolvePolicies } from '../../src/core/rules/resolve.ts'
-import { compileVariables } from '../../src/core/rules/variables.ts'
+import { checkDefinition } from '../../src/core/rules/template/definition.ts'
+import { resolvePolicies } from '../../src/core/rules/template/resolve.ts'
+import { compileVariables } from '../../src/core/rules/template/variables.ts'
 
 const root = join(import.meta.dirname, '../..')
 const folder = (example: string) => join(root, 'examples', example)

@@ -2,8 +2,8 @@ import { chmodSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { sign } from '../../src/core/rules/signature.ts'
-import { program } from '../e2e/program.ts'
+import { sign } from '../../src/core/rules/crypto/signature.ts'
+import { program } from '../e2e/support/program.ts'
 import { temporaryFolder } from '../support/databases.ts'
 
 /** These run the built package, as its users do. */

@@ -2,8 +2,8 @@ import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import * as files from '../../src/files/private-file.ts'
-import { openDatabase } from '../../src/storage/database.ts'
-import { migrate } from '../../src/storage/migrate.ts'
+import { openDatabase } from '../../src/storage/db/database.ts'
+import { migrate } from '../../src/storage/db/migrate.ts'
 import { temporaryFolder } from '../support/databases.ts'
 
 beforeAll(() => {

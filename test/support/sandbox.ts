@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
-import type { Config } from '../../src/server/config.ts'
-import { loadSandboxApple, loadSandboxGoogle } from '../../src/server/sandbox.ts'
-import { createSandboxApple, type SandboxApple } from '../../src/wallets/sandbox/certificates.ts'
-import { createSandboxGoogle } from '../../src/wallets/sandbox/google-identity.ts'
+import type { Config } from '../../src/server/boot/config.ts'
+import { loadSandboxApple, loadSandboxGoogle } from '../../src/server/boot/sandbox.ts'
+import { createSandboxApple, type SandboxApple } from '../../src/wallets/sandbox/apple/certificates.ts'
+import { createSandboxGoogle } from '../../src/wallets/sandbox/google/google-identity.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -1,4 +1,4 @@
-import { createOutbound, type OutboundOptions } from '../../src/server/outbound.ts'
+import { createOutbound, type OutboundOptions } from '../../src/server/webhooks/outbound.ts'
 
 /** What the server needs to send webhooks and to forget them. By default it asks no name server and knows no host. */
 export function webhookServices(options: Partial<OutboundOptions> = {}) {

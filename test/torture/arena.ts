@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type ServerOptions, startServer, type TestServer } from '../e2e/server.ts'
+import { type ServerOptions, startServer, type TestServer } from '../e2e/support/server.ts'
 import type { TestDialect } from '../support/databases.ts'
 import { temporaryFolder } from '../support/databases.ts'
 import { freePort } from '../support/ports.ts'

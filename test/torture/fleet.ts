@@ -1,4 +1,4 @@
-import type { ServerOptions, TestServer } from '../e2e/server.ts'
+import type { ServerOptions, TestServer } from '../e2e/support/server.ts'
 import type { Arena } from './arena.ts'
 
 /** Some servers on one empty database, so that nothing in one process can keep requests apart. */

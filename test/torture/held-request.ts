@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
-import type { TestServer } from '../e2e/server.ts'
+import type { TestServer } from '../e2e/support/server.ts'
 
 /** A request that the server has begun to read, as it said itself with 100 Continue, and that waits for its body. */
 export interface HeldRequest {

@@ -1,6 +1,6 @@
 import type { Client } from '../../src/client/client.ts'
 import type { RedemptionPolicy } from '../../src/core/contract/redemption.ts'
-import { publishTemplate } from '../e2e/passes.ts'
+import { publishTemplate } from '../e2e/support/passes.ts'
 import type { Arena } from './arena.ts'
 
 let made = 0

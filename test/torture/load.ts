@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError, type Client, ConnectionError } from '../../src/client/client.ts'
-import { publishTemplate } from '../e2e/passes.ts'
-import type { TestServer } from '../e2e/server.ts'
+import { publishTemplate } from '../e2e/support/passes.ts'
+import type { TestServer } from '../e2e/support/server.ts'
 import type { Arena } from './arena.ts'
 import { type Journal, type Keyed, newRecord, type PassRecord } from './journal.ts'
 

@@ -1,7 +1,7 @@
 import { findSaveJwt } from '../../src/cli/device/hosted-link.ts'
-import { batchOf, publishTemplate } from '../e2e/passes.ts'
-import { listenForPushes, newPhone, type TestPhone } from '../e2e/phone.ts'
-import type { TestServer } from '../e2e/server.ts'
+import { batchOf, publishTemplate } from '../e2e/support/passes.ts'
+import { listenForPushes, newPhone, type TestPhone } from '../e2e/support/phone.ts'
+import type { TestServer } from '../e2e/support/server.ts'
 import type { Arena } from './arena.ts'
 
 /** An issued pass that an iPhone holds, and maybe an Android phone. */

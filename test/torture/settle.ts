@@ -1,4 +1,4 @@
-import { spawnProgram } from '../e2e/program.ts'
+import { spawnProgram } from '../e2e/support/program.ts'
 import type { Arena } from './arena.ts'
 
 interface Backlog {

@@ -1,6 +1,6 @@
 import { pipeline, Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
-import { CliError } from '../errors.ts'
+import { CliError } from '../command/errors.ts'
 import { type Dialect, detectDialect, firstLineEnds } from './dialect.ts'
 import { unescapeCell } from './spreadsheet-cells.ts'
 

@@ -1,5 +1,5 @@
 import { stringify } from 'csv-stringify/sync'
-import { CliError } from '../errors.ts'
+import { CliError } from '../command/errors.ts'
 import { escapeCell } from './spreadsheet-cells.ts'
 
 /** How a CSV file is written; what is written from it is written the same way. */

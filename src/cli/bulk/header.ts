@@ -1,4 +1,4 @@
-import { CliError } from '../errors.ts'
+import { CliError } from '../command/errors.ts'
 
 export interface HeaderColumn {
   name: string

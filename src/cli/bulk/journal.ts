@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { type FileHandle, open, readFile, stat } from 'node:fs/promises'
 import { openPrivate } from '../../files/private-file.ts'
-import { CliError } from '../errors.ts'
-import { withName } from '../named-file.ts'
+import { withName } from '../arguments/named-file.ts'
+import { CliError } from '../command/errors.ts'
 import { type JournalLock, lockJournal } from './journal-lock.ts'
 import { writeAt } from './output-file.ts'
 

@@ -1,4 +1,4 @@
-import { count, details, duration, printable } from '../output.ts'
+import { count, details, duration, printable } from '../command/output.ts'
 import { type FailedRow, isFailure, type PlacedRow } from './results.ts'
 import type { Outcome } from './row-action.ts'
 

@@ -1,5 +1,5 @@
-import type { CardField } from '../../core/rules/card.ts'
-import { pad, printable, textWidth, wrapText } from '../output.ts'
+import type { CardField } from '../../core/rules/display/card.ts'
+import { pad, printable, textWidth, wrapText } from '../command/output.ts'
 
 export type Style = 'label' | 'value' | 'strong' | 'symbol'
 

@@ -1,5 +1,5 @@
-import type { Card } from '../../core/rules/card.ts'
-import { cardColors } from '../../core/rules/colors.ts'
+import type { Card } from '../../core/rules/display/card.ts'
+import { cardColors } from '../../core/rules/display/colors.ts'
 import type { Line, Style } from './layout.ts'
 
 /** Bits of colour that a terminal takes: 1 is none. */

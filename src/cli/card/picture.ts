@@ -1,5 +1,5 @@
-import type { Card } from '../../core/rules/card.ts'
-import { details } from '../output.ts'
+import type { Card } from '../../core/rules/display/card.ts'
+import { details } from '../command/output.ts'
 import { blankLine, centredLine, fieldLines, type Line, textLine } from './layout.ts'
 import { type ColorDepth, paint } from './paint.ts'
 import { halfBlocks, symbolModules } from './symbol.ts'

@@ -2,9 +2,9 @@ import type { Client } from '../../client/client.ts'
 import type { PassStatus } from '../../core/contract/pass-status.ts'
 import type { Pass, passes as routes } from '../../core/contract/passes.ts'
 import type { RouteCall } from '../../core/route.ts'
+import { projectQuery } from '../arguments/list.ts'
 import type { CheckedRow } from '../bulk/row-action.ts'
-import { CliError, UsageError } from '../errors.ts'
-import { projectQuery } from '../list.ts'
+import { CliError, UsageError } from '../command/errors.ts'
 
 export interface UpgradeScope {
   templateId: string | undefined

@@ -1,4 +1,4 @@
-import { count, details, duration, printable } from '../output.ts'
+import { count, details, duration, printable } from '../command/output.ts'
 
 export interface UpgradeSummary {
   dryRun: boolean

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { environmentWith } from '../settings.ts'
-import { faceOf } from './face.ts'
+import { environmentWith } from '../settings/settings.ts'
 import type { Outcome } from './outcome.ts'
+import { faceOf } from './screen/face.ts'
 
 /** Tells ears what became of a scan. */
 export type Bell = (outcome: Outcome) => void

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError } from '../../client/errors.ts'
 import { ask } from './ask.ts'
-import { type UploadOptions, uploadPending } from './uploader.ts'
+import { type UploadOptions, uploadPending } from './offline/uploader.ts'
 
 /** Whether the server is asked, or the console goes on by itself. */
 export interface Connection {

@@ -1,8 +1,8 @@
 import type { Client } from '../../client/client.ts'
 import { ask } from './ask.ts'
 import type { Connection } from './connection.ts'
-import type { ListKeeper } from './list-keeper.ts'
-import { candidateOf } from './offline.ts'
+import type { ListKeeper } from './offline/list-keeper.ts'
+import { candidateOf } from './offline/offline.ts'
 import { type Candidate, failureMessage } from './outcome.ts'
 
 const LIMIT = 20

@@ -3,10 +3,10 @@ import type { ScanAnswer } from '../../core/contract/scan-shapes.ts'
 import { ScanCreate } from '../../core/contract/scans.ts'
 import { ask } from './ask.ts'
 import type { Connection } from './connection.ts'
-import type { ListKeeper } from './list-keeper.ts'
-import { judgeOffline } from './offline.ts'
+import type { ListKeeper } from './offline/list-keeper.ts'
+import { judgeOffline } from './offline/offline.ts'
+import type { DoorStore } from './offline/store.ts'
 import { type Attempt, failedOutcome, failureMessage, type Outcome, outcomeOfAnswer, type Station } from './outcome.ts'
-import type { DoorStore } from './store.ts'
 
 export interface JudgeOptions {
   client: Client

@@ -3,9 +3,9 @@ import { render } from 'ink'
 import type { Bell } from './bell.ts'
 import { createControls } from './controls.ts'
 import { createDoor, type DoorOptions } from './door.ts'
-import type { Place } from './door-folder.ts'
 import { createInputReader } from './input.ts'
-import { Screen } from './screen.tsx'
+import type { Place } from './offline/door-folder.ts'
+import { Screen } from './screen/screen.tsx'
 
 export interface ConsoleOptions extends Omit<DoorOptions, 'onOutcome' | 'onChange' | 'sameScanMs'> {
   place: Place

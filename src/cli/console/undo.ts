@@ -1,9 +1,9 @@
 import type { Client } from '../../client/client.ts'
 import { newId } from '../../core/ids.ts'
 import { ask } from './ask.ts'
+import type { DoorStore } from './offline/store.ts'
 import { failedOutcome, failureMessage, type Outcome, outcomeOfAnswer, type Station } from './outcome.ts'
-import type { DoorStore } from './store.ts'
-import type { Tally } from './tally.ts'
+import type { Tally } from './screen/tally.ts'
 
 export interface Undo {
   /** The newest accepted scan that was not taken back. */

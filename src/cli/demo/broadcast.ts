@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Broadcast, BroadcastStats } from '../../core/contract/broadcasts.ts'
+import { CliError } from '../command/errors.ts'
 import { deviceFor, phoneOf } from '../device/phones.ts'
-import { CliError } from '../errors.ts'
 import { type DemoServer, runCommand } from './program.ts'
 
 const TEXT = 'Doors open at 8:30, keynote at 10.'

@@ -1,10 +1,10 @@
 import { EventEmitter, once } from 'node:events'
 import { join } from 'node:path'
+import { CliError } from '../command/errors.ts'
 import type { PassChange } from '../device/phone.ts'
 import { deviceFor, phoneOf } from '../device/phones.ts'
 import type { DeviceFile } from '../device/store.ts'
 import { type WatchEvent, watch } from '../device/watch.ts'
-import { CliError } from '../errors.ts'
 
 const PATIENCE_MS = 30_000
 

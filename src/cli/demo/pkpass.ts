@@ -2,10 +2,10 @@ import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { CliError } from '../command/errors.ts'
 import { openPackage } from '../device/apple/package.ts'
 import type { PassJson } from '../device/apple/pass-json.ts'
 import { unzip } from '../device/apple/zip.ts'
-import { CliError } from '../errors.ts'
 
 const run = promisify(execFile)
 

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { CliError } from '../errors.ts'
-import { environmentWithoutSettings } from '../settings.ts'
+import { CliError } from '../command/errors.ts'
+import { environmentWithoutSettings } from '../settings/settings.ts'
 
 /** The program itself as a child process, as a user would call it. */
 

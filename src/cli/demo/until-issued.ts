@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient } from '../../client/client.ts'
-import { CliError } from '../errors.ts'
-import { duration } from '../output.ts'
+import { CliError } from '../command/errors.ts'
+import { duration } from '../command/output.ts'
 import type { DemoServer } from './program.ts'
 
 const PATIENCE_SECONDS = 60

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient } from '../../client/client.ts'
 import { verify, type WebhookEvent } from '../../client/webhooks.ts'
-import { SIGNATURE_HEADER } from '../../core/rules/signature.ts'
-import { CliError } from '../errors.ts'
-import { duration } from '../output.ts'
+import { SIGNATURE_HEADER } from '../../core/rules/crypto/signature.ts'
+import { CliError } from '../command/errors.ts'
+import { duration } from '../command/output.ts'
 import { type Received, startReceiver } from '../webhook/receiver.ts'
 import type { DemoServer } from './program.ts'
 

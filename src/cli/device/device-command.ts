@@ -1,7 +1,7 @@
 import { Args, Flags } from '@oclif/core'
-import { BaseCommand, terminalWidth } from '../base-command.ts'
 import type { PictureOptions } from '../card/picture.ts'
-import { colorDepth, devicesFolder } from '../settings.ts'
+import { BaseCommand, terminalWidth } from '../command/base-command.ts'
+import { colorDepth, devicesFolder } from '../settings/settings.ts'
 
 /** A command around virtual phones; it needs no access token, as phones have none. */
 export abstract class DeviceCommand extends BaseCommand {

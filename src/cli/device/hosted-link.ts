@@ -1,4 +1,4 @@
-import { CliError } from '../errors.ts'
+import { CliError } from '../command/errors.ts'
 import { type Answer, call } from './http.ts'
 
 const userAgents = {

@@ -1,5 +1,5 @@
 import { request } from 'undici'
-import { CliError } from '../errors.ts'
+import { CliError } from '../command/errors.ts'
 
 export interface Call {
   method?: 'GET' | 'POST' | 'DELETE'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { UsageError } from '../errors.ts'
+import { UsageError } from '../command/errors.ts'
 import { createApplePhone } from './apple/phone.ts'
 import { createGooglePhone } from './google/phone.ts'
 import type { Phone } from './phone.ts'

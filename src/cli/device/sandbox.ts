@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CliError } from '../errors.ts'
+import { CliError } from '../command/errors.ts'
 import { call } from './http.ts'
 
 /** What a server says at /sandbox of the stand-ins that phones talk to. */

@@ -1,5 +1,5 @@
 import { drawCard, type PictureOptions } from '../card/picture.ts'
-import { printable } from '../output.ts'
+import { printable } from '../command/output.ts'
 import { appleFace } from './apple/face.ts'
 import type { Face } from './face.ts'
 import { googleFace } from './google/face.ts'

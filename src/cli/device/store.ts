@@ -2,7 +2,7 @@ import { closeSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { makePrivateFolder, openPrivateSync, replacePrivateSync } from '../../files/private-file.ts'
-import { CliError, UsageError } from '../errors.ts'
+import { CliError, UsageError } from '../command/errors.ts'
 import { Device } from './state.ts'
 
 /** The file of one virtual phone. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CliError } from '../errors.ts'
+import { CliError } from '../command/errors.ts'
 import { listen } from './http.ts'
 import type { PassChange, Phone, PushSource } from './phone.ts'
 

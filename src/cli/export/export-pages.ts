@@ -1,6 +1,6 @@
 import type { Page } from '../../core/contract/common.ts'
-import type { PageFormat } from '../page-format.ts'
-import { type Progress, startProgress } from '../progress.ts'
+import type { PageFormat } from '../command/page-format.ts'
+import { type Progress, startProgress } from '../command/progress.ts'
 
 export interface ExportOptions<T> {
   /** Lists what is exported; what it has to say meanwhile stands beside the progress. */

@@ -1,6 +1,6 @@
 import { readFile, rm } from 'node:fs/promises'
 import { replacePrivateSync } from '../../files/private-file.ts'
-import { CliError } from '../errors.ts'
+import { CliError } from '../command/errors.ts'
 
 /** What an export is of. Only an export of the very same goes on in a file that is half written. */
 export interface ExportHead {

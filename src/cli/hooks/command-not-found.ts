@@ -1,8 +1,8 @@
 import type { Hook } from '@oclif/core'
-import { UsageError } from '../errors.ts'
-import { describeFailure, failureJson, formatFailure } from '../failure.ts'
-import { canColor } from '../settings.ts'
-import { suggestCommand } from '../suggest.ts'
+import { UsageError } from '../command/errors.ts'
+import { describeFailure, failureJson, formatFailure } from '../command/failure.ts'
+import { suggestCommand } from '../command/suggest.ts'
+import { canColor } from '../settings/settings.ts'
 
 /** A command that does not exist is wrong usage: said with the one that was likely meant, and exit code 2. */
 const commandNotFound: Hook.CommandNotFound = async function ({ id, config }) {

@@ -1,6 +1,6 @@
 import type { Client } from '../../client/client.ts'
 import type { Pass, PassCreate } from '../../core/contract/passes.ts'
-import { CliError } from '../errors.ts'
+import { CliError } from '../command/errors.ts'
 import { changeTo, describeDifferences, type Standing, standingOf } from './compare.ts'
 import type { Existing } from './outcomes.ts'
 

@@ -1,4 +1,4 @@
-import { idArg } from '../id-argument.ts'
+import { idArg } from '../arguments/id-argument.ts'
 
 export const projectArg = { project: idArg('project') }
 export const broadcastArgs = {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Flags } from '@oclif/core'
 import { type MessageCreate, Platform } from '../../core/contract/notifications.ts'
-import { parseMoment } from '../moment.ts'
+import { parseMoment } from '../arguments/moment.ts'
 
 /** Flags of what is sent, to whom and when. */
 export const messageFlags = {

@@ -1,6 +1,6 @@
 import type { Broadcast, BroadcastForecast, BroadcastStats } from '../../core/contract/broadcasts.ts'
 import type { Notification } from '../../core/contract/notifications.ts'
-import { count, details } from '../output.ts'
+import { count, details } from '../command/output.ts'
 
 export function showNotification(notification: Notification): string {
   const { apple, google } = notification

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '../../client/client.ts'
 import type { Broadcast, BroadcastStats } from '../../core/contract/broadcasts.ts'
-import { InterruptedError } from '../errors.ts'
-import { onInterrupt } from '../interrupt.ts'
-import { canAnimate } from '../settings.ts'
+import { InterruptedError } from '../command/errors.ts'
+import { onInterrupt } from '../command/interrupt.ts'
+import { canAnimate } from '../settings/settings.ts'
 import { describeStats } from './show.ts'
 
 const EVERY_MS = 500

@@ -2,8 +2,8 @@ import { Flags, type Interfaces } from '@oclif/core'
 import { PassStatus } from '../../core/contract/pass-status.ts'
 import { passes } from '../../core/contract/passes.ts'
 import type { RouteCall } from '../../core/route.ts'
-import { filterFlag, projectFilter, projectQuery } from '../list.ts'
-import { pastFlag } from '../moment.ts'
+import { filterFlag, projectFilter, projectQuery } from '../arguments/list.ts'
+import { pastFlag } from '../arguments/moment.ts'
 
 type Query = NonNullable<RouteCall<typeof passes.list>['query']>
 

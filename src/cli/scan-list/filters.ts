@@ -2,8 +2,8 @@ import { Flags, type Interfaces } from '@oclif/core'
 import { LedgerReason, ScanResult } from '../../core/contract/scan-shapes.ts'
 import type { scans } from '../../core/contract/scans.ts'
 import type { RouteCall } from '../../core/route.ts'
-import { filterFlag } from '../list.ts'
-import { pastFlag } from '../moment.ts'
+import { filterFlag } from '../arguments/list.ts'
+import { pastFlag } from '../arguments/moment.ts'
 
 type Query = NonNullable<RouteCall<typeof scans.list>['query']>
 

@@ -1,5 +1,5 @@
 import type { Client } from '../../client/client.ts'
-import { getPassId } from '../pass-argument.ts'
+import { getPassId } from '../arguments/pass-argument.ts'
 
 /** The ids of the passes that --pass names; undefined where it names none. */
 export async function passIdsOf(

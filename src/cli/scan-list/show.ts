@@ -1,6 +1,6 @@
 import type { ScanStats, ScanStatsByProject } from '../../core/contract/scan-list.ts'
 import type { ScanItem } from '../../core/contract/scan-shapes.ts'
-import { type Column, count, details, table } from '../output.ts'
+import { type Column, count, details, table } from '../command/output.ts'
 
 export function showScan(scan: ScanItem): string {
   const { conflict, validateAsOf, ...context } = scan.metadata

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '../../client/client.ts'
 import type { Delivery, DeliveryDetail } from '../../core/contract/deliveries.ts'
-import { CliError } from '../errors.ts'
+import { CliError } from '../command/errors.ts'
 
 /** An attempt may take 15 s, and a worker that is busy a moment more. */
 const PATIENCE_MS = 20_000

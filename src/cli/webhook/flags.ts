@@ -1,6 +1,6 @@
 import { Flags } from '@oclif/core'
 import { subscribableEvents } from '../../core/events.ts'
-import { idArg } from '../id-argument.ts'
+import { idArg } from '../arguments/id-argument.ts'
 
 export const webhookArgs = { id: idArg('webhook') }
 

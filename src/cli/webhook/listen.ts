@@ -5,8 +5,8 @@ import { ApiError } from '../../client/errors.ts'
 import type { Envelope } from '../../core/contract/deliveries.ts'
 import type { WebhookWithSecret } from '../../core/contract/webhooks.ts'
 import type { subscribableEvents } from '../../core/events.ts'
-import { SIGNATURE_HEADER, verify } from '../../core/rules/signature.ts'
-import { CliError } from '../errors.ts'
+import { SIGNATURE_HEADER, verify } from '../../core/rules/crypto/signature.ts'
+import { CliError } from '../command/errors.ts'
 import { type Received, startReceiver } from './receiver.ts'
 
 export type ListenEvent =

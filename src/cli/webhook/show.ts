@@ -1,6 +1,6 @@
 import type { Attempt, Delivery, DeliveryDetail } from '../../core/contract/deliveries.ts'
 import type { Webhook } from '../../core/contract/webhooks.ts'
-import { type Column, details, table } from '../output.ts'
+import { type Column, details, table } from '../command/output.ts'
 
 /** How webhooks and their deliveries look to people. */
 

@@ -1,11 +1,11 @@
 import { Flags } from '@oclif/core'
-import { BaseCommand, terminalWidth } from '../../cli/base-command.ts'
+import { filterFlag, listFlags, listPages, moreHint } from '../../cli/arguments/list.ts'
+import { pastFlag } from '../../cli/arguments/moment.ts'
 import { rawCellsFlag } from '../../cli/bulk/spreadsheet-cells.ts'
-import { filterFlag, listFlags, listPages, moreHint } from '../../cli/list.ts'
-import { pastFlag } from '../../cli/moment.ts'
-import { count } from '../../cli/output.ts'
-import { databaseFlags } from '../../cli/server-flags.ts'
-import { writeOut } from '../../cli/write-out.ts'
+import { BaseCommand, terminalWidth } from '../../cli/command/base-command.ts'
+import { count } from '../../cli/command/output.ts'
+import { writeOut } from '../../cli/command/write-out.ts'
+import { databaseFlags } from '../../cli/settings/server-flags.ts'
 
 export default class AuditList extends BaseCommand {
   static override summary = 'Show who did what to which row, newest first.'
@@ -42,10 +42,10 @@ export default class AuditList extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(AuditList)
-    const { withStore } = await import('../../server/operator.ts')
-    const { listAudit, resolveSearch } = await import('../../server/list-audit.ts')
+    const { withStore } = await import('../../server/operator/operator.ts')
+    const { listAudit, resolveSearch } = await import('../../server/api/admin/list-audit.ts')
     const { auditCsv, auditTable } = await import('../../cli/audit/formats.ts')
-    const { jsonLines } = await import('../../cli/page-format.ts')
+    const { jsonLines } = await import('../../cli/command/page-format.ts')
     const { workspace, actor: actors, action: actions, target } = flags
     const since = flags.since === undefined ? undefined : new Date(flags.since)
     const until = flags.until === undefined ? undefined : new Date(flags.until)

@@ -1,4 +1,4 @@
-import { ClientCommand } from '../../cli/client-command.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
 import { broadcastArgs } from '../../cli/notify/broadcast-argument.ts'
 import { showBroadcast } from '../../cli/notify/show.ts'
 

@@ -1,8 +1,8 @@
-import { terminalWidth } from '../../cli/base-command.ts'
-import { ClientCommand } from '../../cli/client-command.ts'
-import { listFlags, listPage, moreHint } from '../../cli/list.ts'
+import { listFlags, listPage, moreHint } from '../../cli/arguments/list.ts'
+import { terminalWidth } from '../../cli/command/base-command.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
+import { count, table } from '../../cli/command/output.ts'
 import { projectArg } from '../../cli/notify/broadcast-argument.ts'
-import { count, table } from '../../cli/output.ts'
 import type { Broadcast } from '../../core/contract/broadcasts.ts'
 
 export default class BroadcastList extends ClientCommand {

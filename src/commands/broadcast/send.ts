@@ -1,11 +1,11 @@
 import { Flags } from '@oclif/core'
-import { ClientCommand } from '../../cli/client-command.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
+import { count } from '../../cli/command/output.ts'
+import { confirm } from '../../cli/command/prompt.ts'
 import { projectArg } from '../../cli/notify/broadcast-argument.ts'
 import { messageBody, messageFlags } from '../../cli/notify/message-flags.ts'
 import { showBroadcast, showForecast } from '../../cli/notify/show.ts'
 import { watchBroadcast } from '../../cli/notify/watch-broadcast.ts'
-import { count } from '../../cli/output.ts'
-import { confirm } from '../../cli/prompt.ts'
 import type { Broadcast, BroadcastForecast } from '../../core/contract/broadcasts.ts'
 
 export default class BroadcastSend extends ClientCommand {

@@ -1,8 +1,8 @@
 import { Args, Flags } from '@oclif/core'
+import { UsageError } from '../../cli/command/errors.ts'
 import { DeviceCommand } from '../../cli/device/device-command.ts'
 import { deviceFor, devicePlatforms, phoneOf } from '../../cli/device/phones.ts'
 import { drawDevice } from '../../cli/device/show.ts'
-import { UsageError } from '../../cli/errors.ts'
 
 export default class DeviceInstall extends DeviceCommand {
   static override summary = 'Install a pass on a virtual phone through its hosted link.'

@@ -1,8 +1,8 @@
-import { terminalWidth } from '../../cli/base-command.ts'
+import { terminalWidth } from '../../cli/command/base-command.ts'
+import { table } from '../../cli/command/output.ts'
 import { DeviceCommand } from '../../cli/device/device-command.ts'
 import { passIdsOf } from '../../cli/device/phones.ts'
 import { listDevices } from '../../cli/device/store.ts'
-import { table } from '../../cli/output.ts'
 
 export default class DeviceList extends DeviceCommand {
   static override summary = 'List virtual phones.'

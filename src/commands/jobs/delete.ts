@@ -1,5 +1,5 @@
-import { BaseCommand } from '../../cli/base-command.ts'
-import { failedJobArgs, failedJobFlags, namedJobs } from '../../cli/failed-jobs.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { failedJobArgs, failedJobFlags, namedJobs } from '../../cli/operator/failed-jobs.ts'
 
 export default class JobsDelete extends BaseCommand {
   static override summary = 'Delete jobs that gave up or are quarantined.'
@@ -15,7 +15,7 @@ export default class JobsDelete extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(JobsDelete)
-    const { deleteJobs, withFailedJobs } = await import('../../server/failed-jobs.ts')
+    const { deleteJobs, withFailedJobs } = await import('../../server/operator/failed-jobs.ts')
     const deleted = await withFailedJobs(flags.database, namedJobs(args.id, flags), (store, filter) =>
       deleteJobs(store, filter, new Date()),
     )

@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core'
-import { BaseCommand, terminalWidth } from '../../cli/base-command.ts'
-import { table } from '../../cli/output.ts'
-import { databaseFlags } from '../../cli/server-flags.ts'
+import { BaseCommand, terminalWidth } from '../../cli/command/base-command.ts'
+import { table } from '../../cli/command/output.ts'
+import { databaseFlags } from '../../cli/settings/server-flags.ts'
 
 export default class JobsList extends BaseCommand {
   static override summary = 'Show what waits in the outbox, what gave up, and what is quarantined.'
@@ -17,7 +17,7 @@ export default class JobsList extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(JobsList)
-    const { getWorkspace, withStore } = await import('../../server/operator.ts')
+    const { getWorkspace, withStore } = await import('../../server/operator/operator.ts')
     const { counts, failed } = await withStore(flags.database, async (store) => {
       const workspaceId = flags.workspace && (await getWorkspace(store, flags.workspace)).id
       const filter = { ...(workspaceId && { workspaceId }) }

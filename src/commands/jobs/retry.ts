@@ -1,5 +1,5 @@
-import { BaseCommand } from '../../cli/base-command.ts'
-import { failedJobArgs, failedJobFlags, namedJobs } from '../../cli/failed-jobs.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { failedJobArgs, failedJobFlags, namedJobs } from '../../cli/operator/failed-jobs.ts'
 
 export default class JobsRetry extends BaseCommand {
   static override summary = 'Run jobs again that gave up or are quarantined.'
@@ -16,7 +16,7 @@ export default class JobsRetry extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(JobsRetry)
-    const { retryJobs, withFailedJobs } = await import('../../server/failed-jobs.ts')
+    const { retryJobs, withFailedJobs } = await import('../../server/operator/failed-jobs.ts')
     const retried = await withFailedJobs(flags.database, namedJobs(args.id, flags), (store, filter) =>
       retryJobs(store, filter, new Date()),
     )

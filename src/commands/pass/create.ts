@@ -1,9 +1,9 @@
 import { Flags } from '@oclif/core'
-import { ClientCommand } from '../../cli/client-command.ts'
-import { idOf } from '../../cli/id-argument.ts'
+import { idOf } from '../../cli/arguments/id-argument.ts'
+import { splitVariable, variableFlag } from '../../cli/arguments/variables.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
 import { existingFlag } from '../../cli/issue/existing-flag.ts'
-import { showPass } from '../../cli/show.ts'
-import { splitVariable, variableFlag } from '../../cli/variables.ts'
+import { showPass } from '../../cli/records/show.ts'
 
 const says = {
   created: 'Created.',

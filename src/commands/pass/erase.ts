@@ -1,10 +1,10 @@
 import { Flags } from '@oclif/core'
-import { BaseCommand } from '../../cli/base-command.ts'
-import { count } from '../../cli/output.ts'
-import { passArgs, passFlags } from '../../cli/pass-argument.ts'
-import { confirm } from '../../cli/prompt.ts'
-import { databaseFlags } from '../../cli/server-flags.ts'
-import type { Holdings } from '../../storage/erasure.ts'
+import { passArgs, passFlags } from '../../cli/arguments/pass-argument.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { count } from '../../cli/command/output.ts'
+import { confirm } from '../../cli/command/prompt.ts'
+import { databaseFlags } from '../../cli/settings/server-flags.ts'
+import type { Holdings } from '../../storage/operations/erasure.ts'
 
 export default class PassErase extends BaseCommand {
   static override summary = 'Erase what is kept about the holder of a pass, for good.'
@@ -28,8 +28,8 @@ export default class PassErase extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(PassErase)
-    const { getWorkspace, withStore } = await import('../../server/operator.ts')
-    const { erasePass, getPassToErase } = await import('../../server/erase-pass.ts')
+    const { getWorkspace, withStore } = await import('../../server/operator/operator.ts')
+    const { erasePass, getPassToErase } = await import('../../server/operator/erase-pass.ts')
     return withStore(flags.database, async (store, database) => {
       const workspace = await getWorkspace(store, flags.workspace)
       const pass = await getPassToErase(store, workspace.id, { id: args.id, isExternal: flags.external })

@@ -1,10 +1,10 @@
 import { Flags } from '@oclif/core'
-import { terminalWidth } from '../../cli/base-command.ts'
-import { ClientCommand } from '../../cli/client-command.ts'
-import { showExplanation } from '../../cli/explanation.ts'
-import { pastFlag } from '../../cli/moment.ts'
-import { getPassId, passArgs, passFlags } from '../../cli/pass-argument.ts'
-import { canColor } from '../../cli/settings.ts'
+import { pastFlag } from '../../cli/arguments/moment.ts'
+import { getPassId, passArgs, passFlags } from '../../cli/arguments/pass-argument.ts'
+import { terminalWidth } from '../../cli/command/base-command.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
+import { showExplanation } from '../../cli/records/explanation.ts'
+import { canColor } from '../../cli/settings/settings.ts'
 
 export default class PassExplain extends ClientCommand {
   static override summary = 'Explain whether a pass would be let in at a moment, and why.'

@@ -1,6 +1,6 @@
-import { ClientCommand } from '../../cli/client-command.ts'
-import { getPass, passArgs, passFlags } from '../../cli/pass-argument.ts'
-import { showPass } from '../../cli/show.ts'
+import { getPass, passArgs, passFlags } from '../../cli/arguments/pass-argument.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
+import { showPass } from '../../cli/records/show.ts'
 
 export default class PassGet extends ClientCommand {
   static override summary = 'Show a pass with its links.'

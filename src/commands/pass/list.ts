@@ -1,11 +1,11 @@
 import { Flags } from '@oclif/core'
-import { terminalWidth } from '../../cli/base-command.ts'
+import { listFlags, listPages, moreHint } from '../../cli/arguments/list.ts'
 import { rawCellsFlag } from '../../cli/bulk/spreadsheet-cells.ts'
-import { ClientCommand } from '../../cli/client-command.ts'
-import { listFlags, listPages, moreHint } from '../../cli/list.ts'
-import { count } from '../../cli/output.ts'
+import { terminalWidth } from '../../cli/command/base-command.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
+import { count } from '../../cli/command/output.ts'
+import { writeOut } from '../../cli/command/write-out.ts'
 import { passFilterFlags, passQuery } from '../../cli/pass-list/filters.ts'
-import { writeOut } from '../../cli/write-out.ts'
 
 export default class PassList extends ClientCommand {
   static override summary = 'List passes, newest first.'
@@ -50,7 +50,7 @@ export default class PassList extends ClientCommand {
   }
 
   async #format({ csv, 'raw-cells': rawCells }: { csv: boolean; 'raw-cells': boolean }) {
-    if (this.jsonEnabled()) return (await import('../../cli/page-format.ts')).jsonLines
+    if (this.jsonEnabled()) return (await import('../../cli/command/page-format.ts')).jsonLines
     const { passesCsv, tableFormat } = await import('../../cli/pass-list/formats.ts')
     return csv ? passesCsv({ rawCells }) : tableFormat(terminalWidth())
   }

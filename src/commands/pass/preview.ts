@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core'
-import { ClientCommand } from '../../cli/client-command.ts'
-import { UsageError } from '../../cli/errors.ts'
-import { getPassId, passArgs, passFlags } from '../../cli/pass-argument.ts'
+import { getPassId, passArgs, passFlags } from '../../cli/arguments/pass-argument.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
+import { UsageError } from '../../cli/command/errors.ts'
 import { writePrivate } from '../../files/private-file.ts'
 
 export default class PassPreview extends ClientCommand {

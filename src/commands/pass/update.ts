@@ -1,10 +1,10 @@
 import { Flags } from '@oclif/core'
-import { ClientCommand } from '../../cli/client-command.ts'
-import { UsageError } from '../../cli/errors.ts'
-import { getPassId, passArgs, passFlags } from '../../cli/pass-argument.ts'
-import { showPass } from '../../cli/show.ts'
-import { templateVersionFlag } from '../../cli/template-version-flag.ts'
-import { splitVariable, variableFlag } from '../../cli/variables.ts'
+import { getPassId, passArgs, passFlags } from '../../cli/arguments/pass-argument.ts'
+import { splitVariable, variableFlag } from '../../cli/arguments/variables.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
+import { UsageError } from '../../cli/command/errors.ts'
+import { showPass } from '../../cli/records/show.ts'
+import { templateVersionFlag } from '../../cli/template/template-version-flag.ts'
 import type { PassUpdate as Body } from '../../core/contract/passes.ts'
 
 export default class PassUpdate extends ClientCommand {

@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core'
-import { ClientCommand } from '../../cli/client-command.ts'
-import { getPassId, passArgs, passFlags } from '../../cli/pass-argument.ts'
-import { confirm } from '../../cli/prompt.ts'
+import { getPassId, passArgs, passFlags } from '../../cli/arguments/pass-argument.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
+import { confirm } from '../../cli/command/prompt.ts'
 
 export default class PassVoid extends ClientCommand {
   static override summary = 'Void a pass, for good.'

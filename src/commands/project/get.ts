@@ -1,6 +1,6 @@
-import { ClientCommand } from '../../cli/client-command.ts'
-import { idArg } from '../../cli/id-argument.ts'
-import { showProject } from '../../cli/show.ts'
+import { idArg } from '../../cli/arguments/id-argument.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
+import { showProject } from '../../cli/records/show.ts'
 
 export default class ProjectGet extends ClientCommand {
   static override summary = 'Show a project.'

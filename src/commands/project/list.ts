@@ -1,7 +1,7 @@
-import { terminalWidth } from '../../cli/base-command.ts'
-import { ClientCommand } from '../../cli/client-command.ts'
-import { listFlags, listPage, moreHint } from '../../cli/list.ts'
-import { table } from '../../cli/output.ts'
+import { listFlags, listPage, moreHint } from '../../cli/arguments/list.ts'
+import { terminalWidth } from '../../cli/command/base-command.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
+import { table } from '../../cli/command/output.ts'
 
 export default class ProjectList extends ClientCommand {
   static override summary = 'List projects, newest first.'

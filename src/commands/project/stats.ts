@@ -1,6 +1,6 @@
-import { ClientCommand } from '../../cli/client-command.ts'
-import { idArg } from '../../cli/id-argument.ts'
-import { count, details } from '../../cli/output.ts'
+import { idArg } from '../../cli/arguments/id-argument.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
+import { count, details } from '../../cli/command/output.ts'
 
 export default class ProjectStats extends ClientCommand {
   static override summary = 'Count what a project holds.'

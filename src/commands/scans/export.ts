@@ -1,11 +1,11 @@
 import { resolve } from 'node:path'
 import { Flags } from '@oclif/core'
 import { rawCellsFlag } from '../../cli/bulk/spreadsheet-cells.ts'
-import { ClientCommand } from '../../cli/client-command.ts'
-import { InterruptedError, UsageError } from '../../cli/errors.ts'
-import { onInterrupt } from '../../cli/interrupt.ts'
-import { count } from '../../cli/output.ts'
-import { commandLine } from '../../cli/program.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
+import { InterruptedError, UsageError } from '../../cli/command/errors.ts'
+import { onInterrupt } from '../../cli/command/interrupt.ts'
+import { count } from '../../cli/command/output.ts'
+import { commandLine } from '../../cli/command/program.ts'
 import { scanFilterFlags } from '../../cli/scan-list/filters.ts'
 
 export default class ScansExport extends ClientCommand {

@@ -1,5 +1,5 @@
-import { ClientCommand } from '../../cli/client-command.ts'
-import { idArg } from '../../cli/id-argument.ts'
+import { idArg } from '../../cli/arguments/id-argument.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
 import { showScan } from '../../cli/scan-list/show.ts'
 
 export default class ScansGet extends ClientCommand {

@@ -1,10 +1,10 @@
-import { terminalWidth } from '../../cli/base-command.ts'
-import { ClientCommand } from '../../cli/client-command.ts'
-import { listFlags, listPages, moreHint } from '../../cli/list.ts'
-import { count } from '../../cli/output.ts'
+import { listFlags, listPages, moreHint } from '../../cli/arguments/list.ts'
+import { terminalWidth } from '../../cli/command/base-command.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
+import { count } from '../../cli/command/output.ts'
+import { writeOut } from '../../cli/command/write-out.ts'
 import { scanFilterFlags, scanQuery } from '../../cli/scan-list/filters.ts'
 import { passIdsOf } from '../../cli/scan-list/passes.ts'
-import { writeOut } from '../../cli/write-out.ts'
 
 export default class ScansList extends ClientCommand {
   static override summary = 'List the ledger of scans, newest first.'
@@ -41,7 +41,7 @@ export default class ScansList extends ClientCommand {
   }
 
   async #format() {
-    if (this.jsonEnabled()) return (await import('../../cli/page-format.ts')).jsonLines
+    if (this.jsonEnabled()) return (await import('../../cli/command/page-format.ts')).jsonLines
     return (await import('../../cli/scan-list/formats.ts')).scansTable(terminalWidth())
   }
 }

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { Flags } from '@oclif/core'
-import { ClientCommand } from '../../cli/client-command.ts'
-import { idArg } from '../../cli/id-argument.ts'
-import { confirm } from '../../cli/prompt.ts'
+import { idArg } from '../../cli/arguments/id-argument.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
+import { confirm } from '../../cli/command/prompt.ts'
 
 export default class ScansReverse extends ClientCommand {
   static override summary = 'Take an accepted scan back.'

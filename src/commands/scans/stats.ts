@@ -1,6 +1,6 @@
 import { Flags } from '@oclif/core'
-import { terminalWidth } from '../../cli/base-command.ts'
-import { ClientCommand } from '../../cli/client-command.ts'
+import { terminalWidth } from '../../cli/command/base-command.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
 import { ledgerFlags, ledgerQuery } from '../../cli/scan-list/filters.ts'
 import { showStats, showStatsByProject } from '../../cli/scan-list/show.ts'
 

@@ -1,7 +1,7 @@
-import { terminalWidth } from '../../cli/base-command.ts'
-import { ClientCommand } from '../../cli/client-command.ts'
-import { listFlags, listPage, moreHint, projectFilter, projectQuery } from '../../cli/list.ts'
-import { table } from '../../cli/output.ts'
+import { listFlags, listPage, moreHint, projectFilter, projectQuery } from '../../cli/arguments/list.ts'
+import { terminalWidth } from '../../cli/command/base-command.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
+import { table } from '../../cli/command/output.ts'
 
 export default class TemplateList extends ClientCommand {
   static override summary = 'List templates, newest first.'

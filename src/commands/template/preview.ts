@@ -1,11 +1,11 @@
 import { writeFile } from 'node:fs/promises'
 import { Flags } from '@oclif/core'
-import { terminalWidth } from '../../cli/base-command.ts'
+import { idArg } from '../../cli/arguments/id-argument.ts'
 import type { CardJson } from '../../cli/card/picture.ts'
-import { ClientCommand } from '../../cli/client-command.ts'
-import { idArg } from '../../cli/id-argument.ts'
-import { colorDepth } from '../../cli/settings.ts'
-import { getVersion } from '../../cli/template-version.ts'
+import { terminalWidth } from '../../cli/command/base-command.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
+import { colorDepth } from '../../cli/settings/settings.ts'
+import { getVersion } from '../../cli/template/template-version.ts'
 
 export default class TemplatePreview extends ClientCommand {
   static override summary = 'Draw a sample pass of a template.'

@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core'
-import { ClientCommand } from '../../cli/client-command.ts'
-import { idArg } from '../../cli/id-argument.ts'
-import { getVersion } from '../../cli/template-version.ts'
+import { idArg } from '../../cli/arguments/id-argument.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
+import { getVersion } from '../../cli/template/template-version.ts'
 
 export default class TemplatePublish extends ClientCommand {
   static override summary = 'Publish a draft version, once and for good.'

@@ -1,9 +1,9 @@
 import { Args, Flags } from '@oclif/core'
-import { ClientCommand } from '../../cli/client-command.ts'
-import { idOf } from '../../cli/id-argument.ts'
-import { details } from '../../cli/output.ts'
-import { programName } from '../../cli/program.ts'
-import { pushTemplate } from '../../cli/template-push.ts'
+import { idOf } from '../../cli/arguments/id-argument.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
+import { details } from '../../cli/command/output.ts'
+import { programName } from '../../cli/command/program.ts'
+import { pushTemplate } from '../../cli/template/template-push.ts'
 
 export default class TemplatePush extends ClientCommand {
   static override summary =

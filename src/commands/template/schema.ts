@@ -1,5 +1,5 @@
-import { ClientCommand } from '../../cli/client-command.ts'
-import { idArg } from '../../cli/id-argument.ts'
+import { idArg } from '../../cli/arguments/id-argument.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
 
 export default class TemplateSchema extends ClientCommand {
   static override summary = 'Print the JSON Schema of the variables that a template takes.'

@@ -1,7 +1,7 @@
-import { terminalWidth } from '../../cli/base-command.ts'
-import { ClientCommand } from '../../cli/client-command.ts'
-import { idArg } from '../../cli/id-argument.ts'
-import { table } from '../../cli/output.ts'
+import { idArg } from '../../cli/arguments/id-argument.ts'
+import { terminalWidth } from '../../cli/command/base-command.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
+import { table } from '../../cli/command/output.ts'
 
 export default class TemplateVersions extends ClientCommand {
   static override summary = 'List the versions of a template, newest first.'

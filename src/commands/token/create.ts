@@ -1,8 +1,8 @@
 import { Flags } from '@oclif/core'
-import { BaseCommand } from '../../cli/base-command.ts'
-import { lifetimeFlag, parseLifetime } from '../../cli/moment.ts'
-import { details } from '../../cli/output.ts'
-import { databaseFlags } from '../../cli/server-flags.ts'
+import { lifetimeFlag, parseLifetime } from '../../cli/arguments/moment.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { details } from '../../cli/command/output.ts'
+import { databaseFlags } from '../../cli/settings/server-flags.ts'
 import { scopes } from '../../core/route.ts'
 
 export default class TokenCreate extends BaseCommand {
@@ -30,8 +30,8 @@ export default class TokenCreate extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(TokenCreate)
-    const { auditOperator, getOrCreateWorkspace, withNewStore } = await import('../../server/operator.ts')
-    const { createToken } = await import('../../server/tokens.ts')
+    const { auditOperator, getOrCreateWorkspace, withNewStore } = await import('../../server/operator/operator.ts')
+    const { createToken } = await import('../../server/operator/tokens.ts')
     const now = new Date()
     const expiresAt = parseLifetime(flags['expires-in'], now)
     return withNewStore(flags.database, async (store) => {

@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core'
-import { BaseCommand, terminalWidth } from '../../cli/base-command.ts'
-import { table } from '../../cli/output.ts'
-import { databaseFlags } from '../../cli/server-flags.ts'
+import { BaseCommand, terminalWidth } from '../../cli/command/base-command.ts'
+import { table } from '../../cli/command/output.ts'
+import { databaseFlags } from '../../cli/settings/server-flags.ts'
 
 export default class TokenList extends BaseCommand {
   static override summary = 'List the tokens of a workspace, and when each ends.'
@@ -13,7 +13,7 @@ export default class TokenList extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(TokenList)
-    const { getWorkspace, withStore } = await import('../../server/operator.ts')
+    const { getWorkspace, withStore } = await import('../../server/operator/operator.ts')
     const tokens = await withStore(flags.database, async (store) =>
       store.tokens.list((await getWorkspace(store, flags.workspace)).id),
     )

@@ -1,7 +1,7 @@
 import { Args, Flags } from '@oclif/core'
-import { BaseCommand } from '../../cli/base-command.ts'
-import { confirm } from '../../cli/prompt.ts'
-import { databaseFlags } from '../../cli/server-flags.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { confirm } from '../../cli/command/prompt.ts'
+import { databaseFlags } from '../../cli/settings/server-flags.ts'
 
 export default class TokenRevoke extends BaseCommand {
   static override summary = 'Revoke an access token.'
@@ -19,7 +19,7 @@ export default class TokenRevoke extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(TokenRevoke)
-    const { auditOperator, getWorkspace, OperatorError, withStore } = await import('../../server/operator.ts')
+    const { auditOperator, getWorkspace, OperatorError, withStore } = await import('../../server/operator/operator.ts')
     return withStore(flags.database, async (store) => {
       const workspace = await getWorkspace(store, flags.workspace)
       await confirm(`Revoke ${args.id} in ${workspace.name}?`, { yes: flags.yes ?? false, noInput: flags['no-input'] })

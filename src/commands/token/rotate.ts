@@ -1,8 +1,8 @@
 import { Args, Flags } from '@oclif/core'
-import { BaseCommand } from '../../cli/base-command.ts'
-import { lifetimeFlag, parseDuration, parseLifetime } from '../../cli/moment.ts'
-import { details } from '../../cli/output.ts'
-import { databaseFlags } from '../../cli/server-flags.ts'
+import { lifetimeFlag, parseDuration, parseLifetime } from '../../cli/arguments/moment.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { details } from '../../cli/command/output.ts'
+import { databaseFlags } from '../../cli/settings/server-flags.ts'
 
 export default class TokenRotate extends BaseCommand {
   static override summary = 'Make the token that follows another, which ends soon after.'
@@ -23,8 +23,8 @@ export default class TokenRotate extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(TokenRotate)
-    const { getWorkspace, OperatorError, withStore } = await import('../../server/operator.ts')
-    const { rotateToken } = await import('../../server/tokens.ts')
+    const { getWorkspace, OperatorError, withStore } = await import('../../server/operator/operator.ts')
+    const { rotateToken } = await import('../../server/operator/tokens.ts')
     const at = new Date()
     const overlapSeconds = parseDuration(flags.overlap, '--overlap')
     const options = { overlapSeconds, expiresAt: parseLifetime(flags['expires-in'], at), at }

@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import { ClientCommand } from '../../cli/client-command.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
 import { eventFlag } from '../../cli/webhook/flags.ts'
 import { showWebhook } from '../../cli/webhook/show.ts'
 import { subscribableEvents } from '../../core/events.ts'

@@ -1,6 +1,6 @@
 import { Flags } from '@oclif/core'
-import { ClientCommand } from '../../cli/client-command.ts'
-import { confirm } from '../../cli/prompt.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
+import { confirm } from '../../cli/command/prompt.ts'
 import { webhookArgs } from '../../cli/webhook/flags.ts'
 
 export default class WebhookDelete extends ClientCommand {

@@ -1,4 +1,4 @@
-import { ClientCommand } from '../../cli/client-command.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
 import { webhookArgs } from '../../cli/webhook/flags.ts'
 import { showWebhook } from '../../cli/webhook/show.ts'
 

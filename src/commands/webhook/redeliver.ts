@@ -1,5 +1,5 @@
-import { ClientCommand } from '../../cli/client-command.ts'
-import { idArg } from '../../cli/id-argument.ts'
+import { idArg } from '../../cli/arguments/id-argument.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
 import { awaitAttempt, requireSuccess } from '../../cli/webhook/attempt.ts'
 import { showDelivery } from '../../cli/webhook/show.ts'
 

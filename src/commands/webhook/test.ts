@@ -1,4 +1,4 @@
-import { ClientCommand } from '../../cli/client-command.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
 import { awaitAttempt, requireSuccess } from '../../cli/webhook/attempt.ts'
 import { webhookArgs } from '../../cli/webhook/flags.ts'
 import { showDelivery } from '../../cli/webhook/show.ts'

@@ -1,11 +1,11 @@
 import { Flags } from '@oclif/core'
-import { BaseCommand } from '../../cli/base-command.ts'
-import { CliError, UsageError } from '../../cli/errors.ts'
-import { readNamed } from '../../cli/named-file.ts'
-import { duration } from '../../cli/output.ts'
-import { readStdinBytes } from '../../cli/prompt.ts'
-import { webhookSecret } from '../../cli/settings.ts'
-import { TOLERANCE_SECONDS, verify } from '../../core/rules/signature.ts'
+import { readNamed } from '../../cli/arguments/named-file.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { CliError, UsageError } from '../../cli/command/errors.ts'
+import { duration } from '../../cli/command/output.ts'
+import { readStdinBytes } from '../../cli/command/prompt.ts'
+import { webhookSecret } from '../../cli/settings/settings.ts'
+import { TOLERANCE_SECONDS, verify } from '../../core/rules/crypto/signature.ts'
 
 export default class WebhookVerify extends BaseCommand {
   static override summary = 'Check the signature of a delivery, and say why it does not hold.'

@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core'
-import { BaseCommand } from '../../cli/base-command.ts'
-import { parseEnd } from '../../cli/moment.ts'
-import { databaseFlags } from '../../cli/server-flags.ts'
+import { parseEnd } from '../../cli/arguments/moment.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { databaseFlags } from '../../cli/settings/server-flags.ts'
 
 export default class WorkspaceCreate extends BaseCommand {
   static override summary = 'Make a workspace.'
@@ -18,7 +18,7 @@ export default class WorkspaceCreate extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(WorkspaceCreate)
-    const { insertWorkspace, OperatorError, withNewStore } = await import('../../server/operator.ts')
+    const { insertWorkspace, OperatorError, withNewStore } = await import('../../server/operator/operator.ts')
     const now = new Date()
     const options = { expiresAt: flags.expires === undefined ? null : parseEnd(flags.expires, now) }
     const workspace = await withNewStore(flags.database, (store) => insertWorkspace(store, flags.name, now, options))

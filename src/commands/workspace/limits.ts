@@ -1,9 +1,9 @@
 import { Args, Flags } from '@oclif/core'
-import { BaseCommand, terminalWidth } from '../../cli/base-command.ts'
-import { UsageError } from '../../cli/errors.ts'
-import { count, table } from '../../cli/output.ts'
-import { databaseFlags } from '../../cli/server-flags.ts'
-import { defaultLimits, type LimitName, limitNames, MAX_LIMIT } from '../../core/rules/limits.ts'
+import { BaseCommand, terminalWidth } from '../../cli/command/base-command.ts'
+import { UsageError } from '../../cli/command/errors.ts'
+import { count, table } from '../../cli/command/output.ts'
+import { databaseFlags } from '../../cli/settings/server-flags.ts'
+import { defaultLimits, type LimitName, limitNames, MAX_LIMIT } from '../../core/rules/pass/limits.ts'
 
 const summaries: Record<LimitName, string> = {
   webhooks: 'Webhook endpoints.',
@@ -47,7 +47,7 @@ export default class WorkspaceLimits extends BaseCommand {
         return typeof text === 'string' ? [[name, parseLimit(text, name)]] : []
       }),
     )
-    const { setLimits } = await import('../../server/operator.ts')
+    const { setLimits } = await import('../../server/operator/operator.ts')
     const found = await setLimits(flags.database, args.workspace, { changes, at: new Date() })
     const usage: Partial<Record<LimitName, number>> = found.usage
     this.log(

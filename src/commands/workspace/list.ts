@@ -1,6 +1,6 @@
-import { BaseCommand, terminalWidth } from '../../cli/base-command.ts'
-import { table } from '../../cli/output.ts'
-import { databaseFlags } from '../../cli/server-flags.ts'
+import { BaseCommand, terminalWidth } from '../../cli/command/base-command.ts'
+import { table } from '../../cli/command/output.ts'
+import { databaseFlags } from '../../cli/settings/server-flags.ts'
 
 export default class WorkspaceList extends BaseCommand {
   static override summary = 'List the workspaces of the server.'
@@ -9,7 +9,7 @@ export default class WorkspaceList extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(WorkspaceList)
-    const { withStore } = await import('../../server/operator.ts')
+    const { withStore } = await import('../../server/operator/operator.ts')
     const workspaces = await withStore(flags.database, (store) => store.workspaces.list())
     this.log(
       table(

@@ -1,6 +1,6 @@
 import { Args } from '@oclif/core'
-import { BaseCommand } from '../../cli/base-command.ts'
-import { databaseFlags } from '../../cli/server-flags.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { databaseFlags } from '../../cli/settings/server-flags.ts'
 
 export default class WorkspaceOfflineScanning extends BaseCommand {
   static override summary = 'Allow or forbid scanning offline in a workspace.'
@@ -19,7 +19,7 @@ export default class WorkspaceOfflineScanning extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(WorkspaceOfflineScanning)
-    const { setOfflineScanning } = await import('../../server/operator.ts')
+    const { setOfflineScanning } = await import('../../server/operator/operator.ts')
     const workspace = await setOfflineScanning(flags.database, args.workspace, {
       allowed: args.state === 'on',
       at: new Date(),

@@ -1,6 +1,6 @@
 import { Args } from '@oclif/core'
-import { BaseCommand } from '../../cli/base-command.ts'
-import { databaseFlags } from '../../cli/server-flags.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { databaseFlags } from '../../cli/settings/server-flags.ts'
 
 export default class WorkspaceResume extends BaseCommand {
   static override summary = 'Resume a suspended workspace.'
@@ -14,7 +14,7 @@ export default class WorkspaceResume extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(WorkspaceResume)
-    const { setSuspended } = await import('../../server/operator.ts')
+    const { setSuspended } = await import('../../server/operator/operator.ts')
     const workspace = await setSuspended(flags.database, args.workspace, { isSuspended: false, at: new Date() })
     this.log(`Resumed ${workspace.name}.`)
     return workspace

@@ -1,7 +1,7 @@
 import { Args, Flags } from '@oclif/core'
-import { BaseCommand } from '../../cli/base-command.ts'
-import { confirm } from '../../cli/prompt.ts'
-import { databaseFlags } from '../../cli/server-flags.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { confirm } from '../../cli/command/prompt.ts'
+import { databaseFlags } from '../../cli/settings/server-flags.ts'
 
 export default class WorkspaceSuspend extends BaseCommand {
   static override summary = 'Suspend a workspace.'
@@ -23,7 +23,7 @@ export default class WorkspaceSuspend extends BaseCommand {
   async run() {
     const { args, flags } = await this.parse(WorkspaceSuspend)
     await confirm(`Suspend ${args.workspace}?`, { yes: flags.yes ?? false, noInput: flags['no-input'] })
-    const { setSuspended } = await import('../../server/operator.ts')
+    const { setSuspended } = await import('../../server/operator/operator.ts')
     const options = { isSuspended: true, closesLinks: flags.links ?? false, at: new Date() }
     const workspace = await setSuspended(flags.database, args.workspace, options)
     this.log(`Suspended ${workspace.name}${workspace.linksClosedAt ? ' and closed its links' : ''}.`)

@@ -1,7 +1,7 @@
 import { Args, Flags } from '@oclif/core'
-import { BaseCommand } from '../../cli/base-command.ts'
-import { parseEnd } from '../../cli/moment.ts'
-import { databaseFlags } from '../../cli/server-flags.ts'
+import { parseEnd } from '../../cli/arguments/moment.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { databaseFlags } from '../../cli/settings/server-flags.ts'
 
 export default class WorkspaceUpdate extends BaseCommand {
   static override summary = 'Say when a workspace ends.'
@@ -25,7 +25,7 @@ export default class WorkspaceUpdate extends BaseCommand {
     const { args, flags } = await this.parse(WorkspaceUpdate)
     const at = new Date()
     const expiresAt = parseEnd(flags.expires, at)
-    const { setExpiry } = await import('../../server/operator.ts')
+    const { setExpiry } = await import('../../server/operator/operator.ts')
     const workspace = await setExpiry(flags.database, args.workspace, { expiresAt, at })
     this.log(expiresAt ? `${workspace.name} ends at ${expiresAt.toISOString()}.` : `${workspace.name} never ends.`)
     return workspace

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { lonePlaceholder } from '../rules/placeholder.ts'
-import { isTimeZone } from '../rules/time-zones.ts'
+import { isTimeZone } from '../rules/redemption/time-zones.ts'
+import { lonePlaceholder } from '../rules/template/placeholder.ts'
 import { Timestamp } from './common.ts'
 
 const Timezone = z.string().refine(isTimeZone, 'Must be an IANA timezone identifier, UTC or GMT')

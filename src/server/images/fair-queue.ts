@@ -1,4 +1,4 @@
-import { FairGate } from '../../storage/fair-gate.ts'
+import { FairGate } from '../../storage/db/fair-gate.ts'
 
 /** Runs one piece of work at a time; those who wait take turns, however much one of them brought. */
 export interface FairQueue {

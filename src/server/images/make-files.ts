@@ -1,5 +1,5 @@
 import sharp from 'sharp'
-import { MAX_PIXELS } from '../../core/rules/image.ts'
+import { MAX_PIXELS } from '../../core/rules/template/image.ts'
 import type { ImageFile, ImageSize } from '../../wallets/wallet.ts'
 
 /** A picture that was decoded: its sizes in pixels, as stored, and the files that were made of it. */

@@ -1,4 +1,4 @@
-import type { Leave } from '../thread.ts'
+import type { Leave } from '../http/thread.ts'
 
 /**
  * Keeps jobs that may stop the process away from others, so that nothing else lapses with them. Either any number of batches

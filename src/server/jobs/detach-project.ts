@@ -1,4 +1,4 @@
-import type { Job } from '../../storage/jobs.ts'
+import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Services } from '../context.ts'
 import { workInChunks } from './chunks.ts'
 

@@ -1,5 +1,5 @@
 import type { Services } from '../context.ts'
-import { queueWalletUpdates } from '../wallet-updates.ts'
+import { queueWalletUpdates } from '../wallet-sync/wallet-updates.ts'
 
 /** Passes of one transaction, and transactions of one run: what is left is taken up a second later. */
 const CHUNK = 500

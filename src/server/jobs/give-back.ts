@@ -1,7 +1,7 @@
-import { jobBackoffSeconds, MAX_JOB_ATTEMPTS } from '../../core/rules/retry.ts'
-import type { Job } from '../../storage/jobs.ts'
+import { jobBackoffSeconds, MAX_JOB_ATTEMPTS } from '../../core/rules/sending/retry.ts'
+import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Repositories } from '../../storage/store.ts'
-import { GoogleApiError } from '../../wallets/google/api-error.ts'
+import { GoogleApiError } from '../../wallets/google/api/api-error.ts'
 
 /**
  * What becomes of a job that threw: it runs again later, longer each time and no sooner than the platform wants; after the

@@ -1,7 +1,7 @@
-import type { Job } from '../../storage/jobs.ts'
-import type { DroppedRegistration } from '../../storage/registrations.ts'
+import type { Job } from '../../storage/jobs/jobs.ts'
+import type { DroppedRegistration } from '../../storage/passes/registrations.ts'
 import type { PushResult } from '../../wallets/apple/push.ts'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../boot/log.ts'
 
 export interface PlatformCall {
   provider: 'apns' | 'google'

@@ -1,4 +1,4 @@
-import { QUARANTINE_REASON } from '../../core/rules/retry.ts'
+import { QUARANTINE_REASON } from '../../core/rules/sending/retry.ts'
 import type { Services } from '../context.ts'
 import { giveUp } from './handlers.ts'
 

@@ -1,6 +1,6 @@
 import { type Logger as CronLogger, schedule } from 'node-cron'
+import type { Logger } from '../boot/log.ts'
 import type { Services } from '../context.ts'
-import type { Logger } from '../log.ts'
 import { expirePasses } from './expire-passes.ts'
 import { createLease } from './lease.ts'
 import { releaseJobs } from './release-jobs.ts'

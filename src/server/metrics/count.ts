@@ -1,6 +1,6 @@
 import type { Problem } from '../../core/errors.ts'
-import { limitNames } from '../../core/rules/limits.ts'
-import type { News } from '../../storage/news.ts'
+import { limitNames } from '../../core/rules/pass/limits.ts'
+import type { News } from '../../storage/operations/news.ts'
 import type { ProviderCall } from '../../wallets/wallet.ts'
 import type { Metrics } from './metrics.ts'
 

@@ -1,8 +1,8 @@
 import { Gauge } from 'prom-client'
-import type { Overview } from '../../storage/overview.ts'
+import type { Overview } from '../../storage/operations/overview.ts'
 import type { Store } from '../../storage/store.ts'
-import { type Certificate, secondsLeft } from '../certificates.ts'
-import type { Logger } from '../log.ts'
+import { type Certificate, secondsLeft } from '../boot/certificates.ts'
+import type { Logger } from '../boot/log.ts'
 import type { Metrics } from './metrics.ts'
 
 /** Scrapers that come within so long share one look at the database. */

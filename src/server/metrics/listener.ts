@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { collectDefaultMetrics, type Registry } from 'prom-client'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../boot/log.ts'
 
 export interface MetricsListener {
   /** The address of the metrics, path included. */

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
-import { limitNames } from '../../core/rules/limits.ts'
+import { limitNames } from '../../core/rules/pass/limits.ts'
 
 /**
  * What this process counts, on a registry of its own. docs/metrics.md says what each means. Labels take values of short

@@ -1,7 +1,7 @@
-import type { Certificate } from '../certificates.ts'
-import type { Config } from '../config.ts'
+import type { Certificate } from '../boot/certificates.ts'
+import type { Config } from '../boot/config.ts'
+import { ListenError } from '../boot/listen-error.ts'
 import type { Services } from '../context.ts'
-import { ListenError } from '../listen-error.ts'
 import { registerGauges } from './gauges.ts'
 import { type MetricsListener, startMetricsListener } from './listener.ts'
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { HTTPResponse } from 'h3'
-import { acceptedEncodings } from '../compress.ts'
+import { acceptedEncodings } from '../http/compress.ts'
 
 /** A file that anybody may ask for: one buffer for each way to send it, however many are sent at once. */
 export interface PublicFile {

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { isPostgres, NEVER } from '../dialect.ts'
+import { isPostgres, NEVER } from '../db/dialect.ts'
 
 /** Moments are milliseconds since 1970, so that SQL never asks the database for the time. */
 

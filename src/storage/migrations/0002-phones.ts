@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { isPostgres } from '../dialect.ts'
+import { isPostgres } from '../db/dialect.ts'
 
 /** What phones hold, and how far each has come. */
 export async function up(db: Knex): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { isPostgres } from '../dialect.ts'
+import { isPostgres } from '../db/dialect.ts'
 
 /** The ledger of scans: every attempt and every reversal, for good. */
 export async function up(db: Knex): Promise<void> {

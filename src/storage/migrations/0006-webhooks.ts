@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { isPostgres } from '../dialect.ts'
+import { isPostgres } from '../db/dialect.ts'
 
 /** Endpoints of customers, and what is on its way to them. */
 export async function up(db: Knex): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { isPostgres } from '../dialect.ts'
+import { isPostgres } from '../db/dialect.ts'
 
 /** What the ledger tells of an attempt whoever the holder was: it never changes. */
 const verdict = [

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { isPostgres } from '../dialect.ts'
+import { isPostgres } from '../db/dialect.ts'
 
 /**
  * What deliveries are listed by and never changes, apart from what every attempt changes: PostgreSQL writes all indexes of a

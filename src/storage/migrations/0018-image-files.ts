@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { isPostgres } from '../dialect.ts'
+import { isPostgres } from '../db/dialect.ts'
 
 /** The files that passes need of an image, made when it is uploaded; of older ones when a pass first needs them. */
 export async function up(db: Knex): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { isPostgres } from '../dialect.ts'
+import { isPostgres } from '../db/dialect.ts'
 
 /** What is counted in bytes: the column of each table that a customer fills, and its size in SQL. */
 const counted = [

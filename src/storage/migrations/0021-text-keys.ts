@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { isPostgres } from '../dialect.ts'
+import { isPostgres } from '../db/dialect.ts'
 
 const columns = { projects: 'name', templates: 'name', passes: 'label' }
 

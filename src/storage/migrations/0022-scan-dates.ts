@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { RedemptionPolicy } from '../../core/contract/redemption.ts'
-import { expiryDate } from '../../core/rules/redemption-windows.ts'
-import { isPostgres } from '../dialect.ts'
+import { expiryDate } from '../../core/rules/redemption/redemption-windows.ts'
+import { isPostgres } from '../db/dialect.ts'
 
 /** Dates that scans and lists go by, and what the clocks of devices said where that cannot be. */
 export async function up(db: Knex): Promise<void> {

@@ -1,7 +1,7 @@
 import { crc32, deflateSync } from 'node:zlib'
 import type { ImageRole } from '../../core/contract/definition.ts'
 import { Problem } from '../../core/errors.ts'
-import { ImageFault } from '../../core/rules/image.ts'
+import { ImageFault } from '../../core/rules/template/image.ts'
 import type { ImageSize, LoadImageFiles } from '../wallet.ts'
 import { type PackageFile, packageFile } from './package-file.ts'
 

@@ -1,7 +1,7 @@
 import { Timestamp } from '../../core/contract/common.ts'
 import type { BarcodeFormat, FieldGroup } from '../../core/contract/definition.ts'
 import { fieldGroups, PassType } from '../../core/contract/definition.ts'
-import type { Card, CardField } from '../../core/rules/card.ts'
+import type { Card, CardField } from '../../core/rules/display/card.ts'
 import type { WalletPass } from '../wallet.ts'
 import { type JsonObject, mergeOver } from './overrides.ts'
 

@@ -1,4 +1,4 @@
-import type { Card, CardField } from '../../core/rules/card.ts'
+import type { Card, CardField } from '../../core/rules/display/card.ts'
 import { kindOf } from './resource.ts'
 import { firstText } from './values.ts'
 

@@ -1,5 +1,5 @@
 import type { BarcodeFormat, GoogleKind } from '../../core/contract/definition.ts'
-import type { Card } from '../../core/rules/card.ts'
+import type { Card } from '../../core/rules/display/card.ts'
 import type { WalletPass } from '../wallet.ts'
 import { textModules, titleField } from './fields.ts'
 import { applyOverrides } from './overrides.ts'

@@ -1,5 +1,5 @@
 import type { GoogleKind, PassType } from '../../core/contract/definition.ts'
-import type { Card } from '../../core/rules/card.ts'
+import type { Card } from '../../core/rules/display/card.ts'
 
 /** A class or an object as Google's REST interface takes it: plain JSON. */
 export type GoogleResource = { id: string } & Record<string, unknown>

@@ -1,5 +1,5 @@
 import type { ImageRole } from '../../core/contract/definition.ts'
-import type { Card } from '../../core/rules/card.ts'
+import type { Card } from '../../core/rules/display/card.ts'
 import type { GoogleIssuer } from './resource.ts'
 
 // Values carry no language of their own, and Google wants one; readers see the text whatever it says.

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { openCsv } from '../../../src/cli/bulk/csv.ts'
 import { type Dialect, formatRows } from '../../../src/cli/bulk/dialect.ts'
 import { escapeCell, unescapeCell } from '../../../src/cli/bulk/spreadsheet-cells.ts'
-import { csvFormat, jsonLines } from '../../../src/cli/page-format.ts'
+import { csvFormat, jsonLines } from '../../../src/cli/command/page-format.ts'
 
 test.each([
   '=1+1',

@@ -3,7 +3,7 @@ import bwip from 'bwip-js/node'
 import { expect, test } from 'vitest'
 import { type CardJson, drawCard } from '../../../src/cli/card/picture.ts'
 import { halfBlocks, symbolModules } from '../../../src/cli/card/symbol.ts'
-import { textWidth } from '../../../src/cli/output.ts'
+import { textWidth } from '../../../src/cli/command/output.ts'
 
 const card: CardJson = {
   passType: 'eventTicket',

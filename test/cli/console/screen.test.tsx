@@ -1,12 +1,12 @@
 import { stripVTControlCharacters } from 'node:util'
 import { render } from 'ink-testing-library'
 import { expect, test, vi } from 'vitest'
+import { textWidth } from '../../../src/cli/command/output.ts'
 import type { DoorState } from '../../../src/cli/console/door.ts'
 import type { Outcome } from '../../../src/cli/console/outcome.ts'
-import type { Panel } from '../../../src/cli/console/panel.ts'
-import { Screen } from '../../../src/cli/console/screen.tsx'
-import { screenLines, type View } from '../../../src/cli/console/screen-lines.ts'
-import { textWidth } from '../../../src/cli/output.ts'
+import type { Panel } from '../../../src/cli/console/screen/panel.ts'
+import { Screen } from '../../../src/cli/console/screen/screen.tsx'
+import { screenLines, type View } from '../../../src/cli/console/screen/screen-lines.ts'
 
 // ink draws nothing but a last frame where it sees a CI server, and looks when it is loaded.
 vi.hoisted(() => vi.stubEnv('CI', 'false'))

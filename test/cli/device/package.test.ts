@@ -8,7 +8,7 @@ import { createSigner } from '../../../src/wallets/apple/cms.ts'
 import { parseAppleIdentity } from '../../../src/wallets/apple/identity.ts'
 import { packageFile } from '../../../src/wallets/apple/package-file.ts'
 import { zip } from '../../../src/wallets/apple/zip.ts'
-import { createSandboxApple, type SandboxApple } from '../../../src/wallets/sandbox/certificates.ts'
+import { createSandboxApple, type SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
 import { flipped, passTypeIdentifier, teamIdentifier, testPass } from '../../wallets/apple/fixtures.ts'
 import { createChain, ticket, walletOf } from './service.ts'
 

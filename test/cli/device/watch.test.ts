@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { deviceFor, phoneOf } from '../../../src/cli/device/phones.ts'
 import type { AppleDevice } from '../../../src/cli/device/state.ts'
 import { type WatchEvent, watch } from '../../../src/cli/device/watch.ts'
-import type { SandboxApple } from '../../../src/wallets/sandbox/certificates.ts'
+import type { SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { createChain, serial, startService } from './service.ts'
 

@@ -2,10 +2,10 @@ import { appendFileSync, existsSync, readFileSync, rmSync, truncateSync, writeFi
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { csvFormat } from '../../../src/cli/command/page-format.ts'
 import { openExportFile } from '../../../src/cli/export/export-file.ts'
 import { exportPages } from '../../../src/cli/export/export-pages.ts'
 import type { ExportHead } from '../../../src/cli/export/journal.ts'
-import { csvFormat } from '../../../src/cli/page-format.ts'
 import type { Page } from '../../../src/core/contract/common.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 

@@ -1,6 +1,6 @@
 import { parse } from 'csv-parse/sync'
 import { expect, test } from 'vitest'
-import { textWidth } from '../../../src/cli/output.ts'
+import { textWidth } from '../../../src/cli/command/output.ts'
 import { scansFormat, scansTable } from '../../../src/cli/scan-list/formats.ts'
 import type { ScanItem } from '../../../src/core/contract/scan-shapes.ts'
 

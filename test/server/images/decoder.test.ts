@@ -5,7 +5,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { createDecoder } from '../../../src/server/images/decoder.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
-import { png } from '../pictures.ts'
+import { png } from '../api/templates/pictures.ts'
 
 const log = pino({ level: 'silent' })
 const sizes = [{ width: 10, height: 10, scale: 1 as const }]

@@ -6,8 +6,8 @@ import type { Image } from '../../../src/core/contract/images.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
 import { chunk, header, pixels, png as pngOf, withScans, zeros } from '../../support/image-parts.ts'
+import { jpeg, png } from '../api/templates/pictures.ts'
 import { definition, issuedPass } from '../fixtures.ts'
-import { jpeg, png } from '../pictures.ts'
 
 const { create } = contract.images
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { laneOptions } from '../../../src/server/jobs/handlers.ts'
 import { createShares } from '../../../src/server/jobs/shares.ts'
 import type { JobHandler } from '../../../src/server/jobs/worker.ts'
-import type { Job, JobKind } from '../../../src/storage/jobs.ts'
+import type { Job, JobKind } from '../../../src/storage/jobs/jobs.ts'
 import { dialects } from '../../support/databases.ts'
 import { eventually, gate, openServices, type TestServices } from './fixtures.ts'
 

@@ -1,5 +1,6 @@
 import { pino } from 'pino'
 import { onTestFinished } from 'vitest'
+import { createServices, type RunningServices } from '../../../src/server/boot/services.ts'
 import {
   type JobHandler,
   type LaneOptions,
@@ -9,9 +10,8 @@ import {
 } from '../../../src/server/jobs/worker.ts'
 import { countNews } from '../../../src/server/metrics/count.ts'
 import { createMetrics } from '../../../src/server/metrics/metrics.ts'
-import { createServices, type RunningServices } from '../../../src/server/services.ts'
-import type { Database } from '../../../src/storage/database.ts'
-import { type JobKind, jobKinds, type Lane, lanes, type Queue } from '../../../src/storage/jobs.ts'
+import type { Database } from '../../../src/storage/db/database.ts'
+import { type JobKind, jobKinds, type Lane, lanes, type Queue } from '../../../src/storage/jobs/jobs.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import type { Wallet } from '../../../src/wallets/wallet.ts'
 import { insertTemplate, insertWorkspace, later, openTestStore, start } from '../../storage/fixtures.ts'

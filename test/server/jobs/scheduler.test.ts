@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { expirePasses } from '../../../src/server/jobs/expire-passes.ts'
 import { startScheduler } from '../../../src/server/jobs/scheduler.ts'
-import type { Job } from '../../../src/storage/jobs.ts'
+import type { Job } from '../../../src/storage/jobs/jobs.ts'
 import { insertPasses, later, newPass } from '../../storage/fixtures.ts'
 import { dialects } from '../../support/databases.ts'
 import { eventually, openServices, type TestServices } from './fixtures.ts'

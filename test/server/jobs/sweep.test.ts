@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import type { RetentionDays } from '../../../src/server/context.ts'
 import { sweep } from '../../../src/server/jobs/sweep.ts'
-import type { Target } from '../../../src/storage/deliveries.ts'
-import type { StoredDelivery } from '../../../src/storage/delivery-row.ts'
+import type { Target } from '../../../src/storage/webhooks/deliveries.ts'
+import type { StoredDelivery } from '../../../src/storage/webhooks/delivery-row.ts'
+import { explainPostgres, explainSqlite, type Statement } from '../../storage/db/query-plans.ts'
 import { insertPasses, newPass } from '../../storage/fixtures.ts'
-import { explainPostgres, explainSqlite, type Statement } from '../../storage/query-plans.ts'
 import { dialects } from '../../support/databases.ts'
 import { openServices, type TestServices } from './fixtures.ts'
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { insertProject } from '../../../bench/support/project.ts'
 import { walk } from '../../../src/client/client.ts'
-import { openDatabase } from '../../../src/storage/database.ts'
-import type { TestServer } from '../../e2e/server.ts'
+import { openDatabase } from '../../../src/storage/db/database.ts'
+import type { TestServer } from '../../e2e/support/server.ts'
 import type { Arena, Scene } from '../arena.ts'
 import { settle } from '../settle.ts'
 

@@ -1,5 +1,5 @@
-import { publishTemplate } from '../../e2e/passes.ts'
-import type { TestServer } from '../../e2e/server.ts'
+import { publishTemplate } from '../../e2e/support/passes.ts'
+import type { TestServer } from '../../e2e/support/server.ts'
 import type { Arena, Scene } from '../arena.ts'
 import { startFleet } from '../fleet.ts'
 import { issuedPass } from '../issued.ts'

@@ -1,6 +1,6 @@
 import { walk } from '../../../src/client/client.ts'
 import type { ScanItem } from '../../../src/core/contract/scan-shapes.ts'
-import type { TestServer } from '../../e2e/server.ts'
+import type { TestServer } from '../../e2e/support/server.ts'
 import type { Arena, Scene } from '../arena.ts'
 import { startFleet } from '../fleet.ts'
 import { issuedPass } from '../issued.ts'

@@ -5,9 +5,9 @@ import { execa } from 'execa'
 import sharp from 'sharp'
 import { onTestFinished } from 'vitest'
 import { Definition, type DefinitionInput, type PassType } from '../../../src/core/contract/definition.ts'
-import { renderCard } from '../../../src/core/rules/card.ts'
+import { renderCard } from '../../../src/core/rules/display/card.ts'
 import { type AppleIdentity, parseAppleIdentity } from '../../../src/wallets/apple/identity.ts'
-import { createSandboxApple, type SandboxApple } from '../../../src/wallets/sandbox/certificates.ts'
+import { createSandboxApple, type SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
 import type { WalletPass } from '../../../src/wallets/wallet.ts'
 
 export const at = new Date('2026-07-01T12:34:56.789Z')

@@ -5,7 +5,7 @@ import { execa } from 'execa'
 import { beforeAll, expect, test } from 'vitest'
 import { Problem } from '../../../src/core/errors.ts'
 import { type AppleCredentials, assertSound, parseAppleIdentity } from '../../../src/wallets/apple/identity.ts'
-import { createSandboxApple } from '../../../src/wallets/sandbox/certificates.ts'
+import { createSandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
 import { CredentialError } from '../../../src/wallets/wallet.ts'
 import {
   at,

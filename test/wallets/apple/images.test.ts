@@ -1,6 +1,6 @@
 import sharp from 'sharp'
 import { expect, test } from 'vitest'
-import { ImageFault } from '../../../src/core/rules/image.ts'
+import { ImageFault } from '../../../src/core/rules/template/image.ts'
 import { makeFiles } from '../../../src/server/images/make-files.ts'
 import { createImageSets } from '../../../src/wallets/apple/images.ts'
 import type { ImageSize } from '../../../src/wallets/wallet.ts'

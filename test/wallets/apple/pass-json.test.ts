@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { PassType } from '../../../src/core/contract/definition.ts'
-import type { Card } from '../../../src/core/rules/card.ts'
+import type { Card } from '../../../src/core/rules/display/card.ts'
 import { buildPassJson } from '../../../src/wallets/apple/pass-json.ts'
 import { PassJson } from '../../../src/wallets/apple/pass-json-schema.ts'
 import { passTypeIdentifier, type TestPass, teamIdentifier, testPass, webServiceUrl } from './fixtures.ts'

@@ -1,5 +1,5 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
-import { type CallbackFacts, verifyCallback } from '../../../src/wallets/google/callback.ts'
+import { type CallbackFacts, verifyCallback } from '../../../src/wallets/google/callbacks/callback.ts'
 import type { SigningKey } from '../../../src/wallets/google/signing-key.ts'
 import { at } from './samples.ts'
 

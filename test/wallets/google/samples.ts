@@ -5,7 +5,7 @@ import {
   type GoogleKind,
   type PassType,
 } from '../../../src/core/contract/definition.ts'
-import { type Card, renderCard } from '../../../src/core/rules/card.ts'
+import { type Card, renderCard } from '../../../src/core/rules/display/card.ts'
 import type { GoogleIdentity } from '../../../src/wallets/google/identity.ts'
 import type { WalletPass } from '../../../src/wallets/wallet.ts'
 

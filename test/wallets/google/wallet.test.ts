@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Card } from '../../../src/core/rules/card.ts'
+import type { Card } from '../../../src/core/rules/display/card.ts'
 import { kindOf } from '../../../src/wallets/google/resource.ts'
 import { createGoogleWallet } from '../../../src/wallets/google/wallet.ts'
 import { allKinds, at, googleOf, identity, pass, publicUrl } from './samples.ts'

@@ -1,6 +1,6 @@
 import { Notification, Provider } from 'apn'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
-import { createSandboxApple, type SandboxApple } from '../../../src/wallets/sandbox/certificates.ts'
+import { createSandboxApple, type SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
 import { type Apns, startApns, topic } from './apns-support.ts'
 
 let chain: SandboxApple

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest'
-import { startSandboxApns } from '../../../src/wallets/sandbox/apns-server.ts'
-import type { SandboxApple } from '../../../src/wallets/sandbox/certificates.ts'
+import { startSandboxApns } from '../../../src/wallets/sandbox/apple/apns-server.ts'
+import type { SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
 import { createFaults, type Fault } from '../../../src/wallets/sandbox/faults.ts'
 import { at } from './support.ts'
 

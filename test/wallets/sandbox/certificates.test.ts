@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { execa } from 'execa'
 import { beforeAll, expect, test } from 'vitest'
 import { parseAppleIdentity } from '../../../src/wallets/apple/identity.ts'
-import { createSandboxApple, type SandboxApple } from '../../../src/wallets/sandbox/certificates.ts'
+import { createSandboxApple, type SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
 import { temporaryFolder } from '../apple/fixtures.ts'
 
 const at = new Date('2026-07-01T12:00:00Z')

@@ -1,8 +1,8 @@
 import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { createRootKeys } from '../../../src/wallets/google/callback-keys.ts'
-import { createCallbackVerifier } from '../../../src/wallets/google/callback-verifier.ts'
+import { createRootKeys } from '../../../src/wallets/google/callbacks/callback-keys.ts'
+import { createCallbackVerifier } from '../../../src/wallets/google/callbacks/callback-verifier.ts'
 import { temporaryFolder } from '../apple/fixtures.ts'
 import {
   authorized,

@@ -1,7 +1,7 @@
 import type { BarcodeFormat } from '../../../core/contract/definition.ts'
 import { PassType } from '../../../core/contract/definition.ts'
-import type { CardField } from '../../../core/rules/card.ts'
-import { parseRgb } from '../../../core/rules/colors.ts'
+import type { CardField } from '../../../core/rules/display/card.ts'
+import { parseRgb } from '../../../core/rules/display/colors.ts'
 import { type Face, notShown } from '../face.ts'
 import { type PassField, type PassJson, styleOf } from './pass-json.ts'
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { CliError } from '../../errors.ts'
+import { CliError } from '../../command/errors.ts'
 import { SignatureError, verifySignature } from './cms.ts'
 import { PassJson } from './pass-json.ts'
 import { unzip, ZipError } from './zip.ts'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
-import { CliError } from '../../errors.ts'
+import { CliError } from '../../command/errors.ts'
 import { downloadPass } from '../hosted-link.ts'
 import { call } from '../http.ts'
 import type { CheckResult, PassChange, Phone } from '../phone.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CliError } from '../../errors.ts'
+import { CliError } from '../../command/errors.ts'
 import { type Answer, call } from '../http.ts'
 import type { AppleAccount } from '../state.ts'
 import type { PassJson } from './pass-json.ts'

@@ -1,5 +1,5 @@
 import type { PassType } from '../../../core/contract/definition.ts'
-import { readGoogleView } from '../../../core/rules/google-view.ts'
+import { readGoogleView } from '../../../core/rules/display/google-view.ts'
 import { type Face, notShown } from '../face.ts'
 import type { GooglePass } from '../state.ts'
 import { messagesOf } from './messages.ts'

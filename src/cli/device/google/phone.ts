@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CliError } from '../../errors.ts'
+import { CliError } from '../../command/errors.ts'
 import { findSaveJwt } from '../hosted-link.ts'
 import { type Answer, call } from '../http.ts'
 import type { CheckResult, PassChange, Phone } from '../phone.ts'

@@ -1,0 +1,62 @@
+import { Flags } from '@oclif/core'
+import type { Page } from '../../core/contract/common.ts'
+import { count } from '../command/output.ts'
+
+/** Flags of every command that lists. */
+export const listFlags = {
+  limit: Flags.integer({ summary: 'How many to show, 1 to 100 (20).', min: 1, max: 100, exclusive: ['all'] }),
+  cursor: Flags.string({ summary: 'Go on from the nextCursor of an earlier page.', exclusive: ['all'] }),
+  all: Flags.boolean({ summary: 'Show every one, page after page.' }),
+}
+
+/** A filter whose values are alternatives. */
+export function filterFlag(summary: string) {
+  return Flags.string({ summary: `${summary} Repeatable.`, multiple: true, multipleNonGreedy: true })
+}
+
+export const projectFilter = filterFlag('Only those of this project; none for those without one.')
+
+/** The interface calls the absence of a project null. */
+export function projectQuery(projects: string[] | undefined): { projectId?: string[] } {
+  return projects ? { projectId: projects.map((project) => (project === 'none' ? 'null' : project)) } : {}
+}
+
+interface ListFlags {
+  limit?: number | undefined
+  cursor?: string | undefined
+  all: boolean
+}
+
+type List<T, Q> = (call: { query: Q & { limit?: number; cursor?: string } }) => Promise<Page<T>>
+
+/** One page, or with --all every page behind it: no more than one is held at a time. */
+export async function* listPages<T, Q extends object>(
+  list: List<T, Q>,
+  query: Q,
+  flags: ListFlags,
+): AsyncGenerator<Page<T>> {
+  const limit = flags.all ? 100 : flags.limit
+  let { cursor } = flags
+  do {
+    const page = await list({ query: { ...query, ...(limit && { limit }), ...(cursor && { cursor }) } })
+    yield page
+    cursor = page.nextCursor ?? undefined
+  } while (flags.all && cursor)
+}
+
+/** One page, or all of them as one. */
+export async function listPage<T, Q extends object>(list: List<T, Q>, query: Q, flags: ListFlags): Promise<Page<T>> {
+  const items: T[] = []
+  for await (const page of listPages(list, query, flags)) {
+    if (!flags.all) return page
+    for (const item of page.items) items.push(item)
+  }
+  return { items, total: items.length, limit: items.length, offset: 0, nextCursor: null, hasMore: false }
+}
+
+/** What stands beneath a page that is not the whole list; undefined beneath the last. */
+export function moreHint(page: Page<unknown>): string | undefined {
+  if (!page.hasMore) return undefined
+  const shown = page.offset + page.items.length
+  return `${count(shown)} of ${count(page.total)} shown. --all shows every one; --cursor ${page.nextCursor} goes on.`
+}

@@ -1,0 +1,84 @@
+import { Flags } from '@oclif/core'
+import { CalendarDate, Timestamp } from '../../core/contract/common.ts'
+import { UsageError } from '../command/errors.ts'
+
+const unitSeconds = { s: 1, m: 60, h: 3600, d: 86_400 }
+
+/**
+ * A moment as people give it: an ISO 8601 date-time with an offset, or how long from now, such as `in 2h` or `in 1d 12h`.
+ * @throws UsageError
+ */
+export function parseMoment(text: string, now: Date): Date {
+  return findMoment(text, now) ?? refuse(text, 'a time from now: "in 2h"')
+}
+
+/**
+ * The same where mostly the past is meant: `12h` is twelve hours ago.
+ * @throws UsageError
+ */
+export function parsePast(text: string, now: Date): Date {
+  const [, span] = /^\s*(\d+[smhd])(?:\s+ago)?\s*$/i.exec(text) ?? []
+  const past = span === undefined ? findMoment(text, now) : shift(now, -secondsOf(span))
+  return past ?? refuse(text, 'how long ago: 12h')
+}
+
+/** A flag for a moment of the past; it comes as ISO 8601. */
+export function pastFlag(summary: string) {
+  return Flags.string({ summary, parse: async (text) => parsePast(text, new Date()).toISOString() })
+}
+
+/**
+ * When something ends: a date, which is the first moment of that day in UTC, a date-time, `in 30d`, or `never`, which is null.
+ * @throws UsageError
+ */
+export function parseEnd(text: string, now: Date): Date | null {
+  if (text === 'never') return null
+  const date = CalendarDate.safeParse(text)
+  return date.success ? new Date(`${date.data}T00:00:00Z`) : parseMoment(text, now)
+}
+
+/** A flag for how long a token lives. */
+export const lifetimeFlag = Flags.string({
+  summary: 'When it ends: 3s, 15m, 12h, 30d or never; in a year when left out.',
+})
+
+/**
+ * The end of a token by its flag: null for never, undefined where it was left out.
+ * @throws UsageError
+ */
+export function parseLifetime(text: string | undefined, now: Date): Date | null | undefined {
+  if (text === undefined) return undefined
+  return text === 'never' ? null : shift(now, parseDuration(text, '--expires-in'))
+}
+
+/** 3s, 15m, 12h or 30d in seconds. */
+export function parseDuration(text: string, flag: string): number {
+  if (/^[1-9]\d{0,5}[smhd]$/.test(text)) return secondsOf(text)
+  throw new UsageError(`${flag} takes a duration such as 3s, 15m, 12h or 30d, and holds "${text}"`)
+}
+
+function findMoment(text: string, now: Date): Date | undefined {
+  const [, spans] = /^\s*in\s+((?:\d+\s*[smhd]\s*)+)$/i.exec(text) ?? []
+  if (spans !== undefined) return shift(now, secondsOf(spans))
+  const timestamp = Timestamp.safeParse(text)
+  return timestamp.success ? new Date(timestamp.data) : undefined
+}
+
+function secondsOf(spans: string): number {
+  return [...spans.matchAll(/(\d+)\s*([smhd])/gi)].reduce(
+    (sum, [, amount, unit]) => sum + Number(amount) * unitSeconds[unit!.toLowerCase() as keyof typeof unitSeconds],
+    0,
+  )
+}
+
+/** Undefined beyond the end of time. */
+function shift(at: Date, seconds: number): Date | undefined {
+  const shifted = new Date(at.getTime() + seconds * 1000)
+  return Number.isNaN(shifted.getTime()) ? undefined : shifted
+}
+
+function refuse(text: string, relative: string): never {
+  throw new UsageError(`${text} is no time`, {
+    hint: `give an ISO 8601 date-time with Z or an offset, such as 2027-05-31T19:30:00+02:00, or ${relative}.`,
+  })
+}

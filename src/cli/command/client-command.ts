@@ -1,0 +1,67 @@
+import { Flags } from '@oclif/core'
+import { type Client, type ClientOptions, createClient, TimeoutError } from '../../client/client.ts'
+import { DEFAULT_TIMEOUT_SECONDS } from '../../client/errors.ts'
+import { type Connection, type ConnectionFlags, defaultUrl, resolveConnection } from '../settings/settings.ts'
+import { BaseCommand } from './base-command.ts'
+import { UsageError } from './errors.ts'
+import { describeFailure, type Failure } from './failure.ts'
+
+/** A command that calls a server. */
+export abstract class ClientCommand extends BaseCommand {
+  static override baseFlags = {
+    ...BaseCommand.baseFlags,
+    url: Flags.string({
+      summary: `Address of the server (PASSES_URL; ${defaultUrl} where nothing else is said).`,
+      helpGroup: 'CONNECTION',
+    }),
+    token: Flags.string({ summary: 'Access token (PASSES_TOKEN).', helpGroup: 'CONNECTION' }),
+    profile: Flags.string({
+      summary: 'Stored profile to take what flags and environment leave open (PASSES_PROFILE; default).',
+      helpGroup: 'CONNECTION',
+    }),
+    timeout: Flags.string({
+      summary: `Seconds without a sign of the server before it is given up (PASSES_TIMEOUT; ${DEFAULT_TIMEOUT_SECONDS}).`,
+      helpGroup: 'CONNECTION',
+    }),
+  }
+
+  /** Known once `connect` was called; errors name where the address and the token came from. */
+  protected connection: Connection | undefined
+  readonly #clients: Client[] = []
+
+  /** A client for the server and token that flags, environment and profile say. */
+  protected connect(flags: ConnectionFlags, options: Omit<ClientOptions, 'url' | 'token'> = {}): Client {
+    if (!this.connection) {
+      this.connection = resolveConnection(flags)
+      if (this.connection.warning) this.note(this.connection.warning)
+    }
+    const { url, token, noToken, timeoutSeconds } = this.connection
+    if (!token) {
+      throw new UsageError(noToken, { hint: 'give one with --token or PASSES_TOKEN, or store one with passes login.' })
+    }
+    const client = createClient({
+      attempts: 3,
+      onRetry: this.#noteTimeout,
+      ...options,
+      url: url.value,
+      token: token.value,
+      timeoutSeconds,
+    })
+    this.#clients.push(client)
+    return client
+  }
+
+  /** Silence is long: whoever waits through it a second time is told so. Other reasons to try again are over at once. */
+  readonly #noteTimeout: ClientOptions['onRetry'] = ({ error }) => {
+    if (error instanceof TimeoutError) this.note(`${error.message}; trying again`)
+  }
+
+  protected override describe(error: unknown): Failure {
+    return describeFailure(error, { connection: this.connection, flags: this.flagNames })
+  }
+
+  protected override async finally(error: Error | undefined): Promise<void> {
+    await Promise.all(this.#clients.map((client) => client.close()))
+    await super.finally(error)
+  }
+}

@@ -1,0 +1,52 @@
+import { type Issue, issueDetails } from '../../core/errors.ts'
+
+export interface CliErrorOptions {
+  /** A short name for scripts, shown in the JSON form. */
+  code?: string
+  /** 1 by default: it failed. */
+  exitCode?: number
+  /** What to do next, in a sentence. */
+  hint?: string
+  details?: Record<string, unknown>
+  cause?: unknown
+}
+
+/** Something that the person at the keyboard can mend; shown without a stack. */
+export class CliError extends Error {
+  override readonly name: string = 'CliError'
+  readonly code: string
+  readonly exitCode: number
+  readonly hint: string | undefined
+  readonly details: Record<string, unknown>
+
+  constructor(message: string, options: CliErrorOptions = {}) {
+    super(message, { cause: options.cause })
+    this.code = options.code ?? 'FAILED'
+    this.exitCode = options.exitCode ?? 1
+    this.hint = options.hint
+    this.details = options.details ?? {}
+  }
+}
+
+/** The command was called in a way that cannot work: exit code 2. */
+export class UsageError extends CliError {
+  override readonly name = 'UsageError'
+
+  constructor(message: string, options: Pick<CliErrorOptions, 'hint' | 'details'> = {}) {
+    super(message, { ...options, code: 'USAGE', exitCode: 2 })
+  }
+}
+
+/** Ctrl-C: exit code 130. */
+export class InterruptedError extends CliError {
+  override readonly name = 'InterruptedError'
+
+  constructor(message: string, options: Pick<CliErrorOptions, 'hint' | 'details'> = {}) {
+    super(message, { ...options, code: 'INTERRUPTED', exitCode: 130 })
+  }
+}
+
+/** A document that does not fit its schema, with every problem listed as the server would list it. */
+export function invalidDocument(message: string, issues: Issue[]): CliError {
+  return new CliError(message, { code: 'VALIDATION_ERROR', details: issueDetails(issues) })
+}

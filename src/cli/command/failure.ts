@@ -1,0 +1,202 @@
+import { stripVTControlCharacters, styleText } from 'node:util'
+import { Errors } from '@oclif/core'
+import { ApiError, ConnectionError, ForeignServerError, TimeoutError } from '../../client/errors.ts'
+import { type Issue, Problem } from '../../core/errors.ts'
+import type { Connection } from '../settings/settings.ts'
+import { CliError } from './errors.ts'
+import { printable } from './output.ts'
+import { editDistance } from './suggest.ts'
+
+/** What every error becomes on its way out: for people as lines, for scripts as JSON. */
+export interface Failure {
+  code: string
+  message: string
+  correlationId: string | null
+  details: Record<string, unknown>
+  exitCode: number
+  /** Why it failed, a sentence each. */
+  reasons: string[]
+  /** What to do next. */
+  hint?: string | undefined
+}
+
+export interface FailureContext {
+  /** That of a client command. */
+  connection?: Connection | undefined
+  /** Names of the flags that the command takes. */
+  flags?: readonly string[]
+}
+
+/** What failed, why and what to do next. */
+export function describeFailure(error: unknown, { connection, flags = [] }: FailureContext = {}): Failure {
+  if (error instanceof ApiError) return describeApiError(error, connection, flags)
+  if (error instanceof ConnectionError) return describeConnectionError(error, connection)
+  if (error instanceof CliError || error instanceof Problem) {
+    return {
+      ...plain(error.code, tidyUsage(error.message)),
+      details: error.details,
+      reasons: issueLines(error.details),
+      ...(error instanceof CliError && { exitCode: error.exitCode, hint: error.hint }),
+    }
+  }
+  if (error instanceof Errors.CLIError) {
+    const hint = 'flags' in error ? likelyFlag(error.flags as string[], flags) : undefined
+    return { ...plain('USAGE', tidyUsage(error.message)), exitCode: error.oclif.exit ?? 2, hint: hint ?? SEE_HELP }
+  }
+  if (error instanceof Error && setupErrors.has(error.name)) {
+    return { ...plain('SETUP', error.message), hint: 'fix' in error ? `${error.fix}.` : undefined }
+  }
+  if (isSystemError(error)) return plain(error.code, systemMessage(error))
+  return describeBug(error)
+}
+
+/** Errors of the server's own rooms, which are not loaded here: each says by itself what to do. */
+const setupErrors = new Set([
+  'CredentialError',
+  'ServerKeyError',
+  'DatabaseError',
+  'DatabaseUrlError',
+  'ListenError',
+  'OperatorError',
+  'FaultError',
+])
+
+/** The lines for people, without the last line break. */
+export function formatFailure(failure: Failure, options: { color: boolean }): string {
+  const [first, ...more] = failure.message.split('\n')
+  // Whoever pressed Ctrl-C knows that nothing went wrong.
+  const label = failure.code === 'INTERRUPTED' ? '' : `${options.color ? styleText('red', 'Error:') : 'Error:'} `
+  return [
+    `${label}${printable(first ?? '')}`,
+    ...[...more, ...failure.reasons].map((line) => `  ${printable(line)}`),
+    ...(failure.hint ? [`  Next: ${failure.hint}`] : []),
+    ...(failure.correlationId ? [`  Correlation id: ${printable(failure.correlationId)}`] : []),
+  ].join('\n')
+}
+
+export function failureJson({ code, message, correlationId, details }: Failure) {
+  return { error: { code, message, correlationId, details } }
+}
+
+const SEE_HELP = 'the same with --help says how it is called.'
+
+/** Without what oclif says around it, and without the values of flags: one may be a secret. */
+function tidyUsage(message: string): string {
+  return stripVTControlCharacters(message)
+    .replace(/^Parsing (--\S+) \n\t/, '$1: ')
+    .replace(/^The following errors? occurred:\s+/, '')
+    .replaceAll(/^(\s*--[\w-]+)=.* cannot also be/gm, '$1 cannot also be')
+    .replace(/\nSee more help with --help$/, '')
+}
+
+/** The flag that was likely meant by the first that there is not. */
+function likelyFlag([typed = '']: readonly string[], flags: readonly string[]): string | undefined {
+  const near = flags
+    .map((name) => ({ name: `--${name}`, distance: editDistance(typed, `--${name}`) }))
+    .filter(({ distance }) => distance <= 2)
+    .toSorted((a, b) => a.distance - b.distance)
+  return near[0] && `did you mean ${near[0].name}?`
+}
+
+function plain(code: string, message: string): Failure {
+  return { code, message, correlationId: null, details: {}, exitCode: 1, reasons: [] }
+}
+
+function describeApiError(error: ApiError, connection: Connection | undefined, flags: readonly string[]): Failure {
+  const { method, path } = error.request
+  const server = connection?.url.value ?? 'The server'
+  const reasons = [`${server} answered ${method} ${path} with ${error.status} ${error.code}.`]
+  if (error.status === 401 && connection?.token) reasons.push(`The token came from ${connection.token.source}.`)
+  const issues = issueLines(error.details, method === 'GET' ? flags : [])
+  // The message of a single issue is that issue, with the path that the interface gives it.
+  const message = issues[issueLines(error.details).indexOf(error.message)] ?? error.message
+  return {
+    ...plain(error.code, message),
+    correlationId: error.correlationId || null,
+    details: error.details,
+    reasons: [...reasons, ...issues.filter((issue) => issue !== message)],
+    hint: hintFor(error),
+  }
+}
+
+function hintFor(error: ApiError): string | undefined {
+  if (error.status === 401) {
+    return 'give a valid token with --token, PASSES_TOKEN or passes login; passes token create makes one on the server.'
+  }
+  if (error.code === 'TENANT_SUSPENDED') return 'who runs the server lifts it: passes workspace resume NAME.'
+  if (error.code === 'TENANT_EXPIRED') return 'who runs the server has to give the workspace more time.'
+  if (error.status === 403) return 'passes whoami shows what the token may do; passes token create makes another one.'
+  if (error.code === 'TEMPLATE_NOT_FOUND') {
+    return 'passes template list shows the templates; one without a published version needs passes template publish.'
+  }
+  if (error.code === 'PRECONDITION_FAILED') return 'passes pass get shows the revision as it is now.'
+  if (error.retryAfterSeconds !== undefined) return `try again in ${error.retryAfterSeconds} s.`
+  if (error.status >= 500) {
+    const what = error.correlationId ? 'give the correlation id to' : 'tell'
+    return `try again; if it stays, ${what} who runs the server.`
+  }
+  return undefined
+}
+
+function describeConnectionError(error: ConnectionError, connection: Connection | undefined): Failure {
+  return {
+    ...plain('CONNECTION_FAILED', error.message),
+    reasons: connection ? [`The address came from ${connection.url.source}.`] : [],
+    hint: connectionHint(error),
+  }
+}
+
+function connectionHint(error: ConnectionError): string {
+  if (error instanceof ForeignServerError) {
+    return 'correct --url (PASSES_URL), or log in to the network that answers in its place.'
+  }
+  if (error instanceof TimeoutError) {
+    const first = error.request.method === 'GET' ? '' : 'see whether it was done all the same, then '
+    return `${first}try again; --timeout SECONDS (PASSES_TIMEOUT) waits longer, passes doctor looks at the server.`
+  }
+  return 'start a server with passes serve, or give the address of a running one with --url or PASSES_URL.'
+}
+
+/** Files that are not there, ports that are taken. */
+function isSystemError(error: unknown): error is Error & { code: string; path?: string } {
+  return error instanceof Error && 'syscall' in error && 'code' in error && typeof error.code === 'string'
+}
+
+/** The system's own words, but for the mistakes with files that everybody makes. */
+function systemMessage({ code, path, message }: { code: string; path?: string; message: string }): string {
+  if (code === 'ENOENT') return `There is no ${path ?? 'such file'}`
+  if (code === 'EISDIR') return `${path ?? 'A folder'} ${path ? 'is a folder, where' : 'stands where'} a file is needed`
+  if (path && code === 'ENOTDIR') return `${path} leads through a file, where a folder is needed`
+  if (path && ['EACCES', 'EPERM'].includes(code)) return `${path} may not be read or written by this user`
+  if (path && code === 'EROFS') return `${path} lies where nothing may be written`
+  if (code === 'ENOSPC') return `${path ? `${path} cannot be written: there` : 'There'} is no space left`
+  return message
+}
+
+function describeBug(error: unknown): Failure {
+  const message = error instanceof Error ? error.message : String(error)
+  const stack = error instanceof Error ? (error.stack ?? '').split('\n').slice(1) : []
+  return {
+    ...plain('UNEXPECTED', message || 'Something unforeseen'),
+    reasons:
+      stack.length > 0 ? ['This looks like a mistake in passes itself:', ...stack.map((line) => line.trim())] : [],
+  }
+}
+
+/** One a line; what a flag of the command said is called by its name. */
+function issueLines(details: Record<string, unknown>, flags: readonly string[] = []): string[] {
+  if (!Array.isArray(details.issues)) return []
+  const lines = (details.issues as Issue[]).map(({ path, message }) => {
+    const flag = flagOf(path, flags)
+    const where = flag ? `--${flag}` : path.join('.')
+    return where ? `${where}: ${message}` : message
+  })
+  return details.omittedIssues === undefined ? lines : [...lines, `and ${details.omittedIssues} more`]
+}
+
+/** createdFrom comes from --created-from, and templateId from --template. */
+function flagOf([parameter, ...rest]: Issue['path'], flags: readonly string[]): string | undefined {
+  if (typeof parameter !== 'string' || rest.some((part) => typeof part !== 'number')) return undefined
+  const name = parameter.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+  return [name, name.replace(/-id$/, '')].find((candidate) => flags.includes(candidate))
+}

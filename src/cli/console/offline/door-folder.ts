@@ -1,0 +1,86 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import type { Client } from '../../../client/client.ts'
+import { makePrivateFolder, replacePrivateSync } from '../../../files/private-file.ts'
+import { CliError } from '../../command/errors.ts'
+import { ask } from '../ask.ts'
+
+/** Where somebody stands: learned from the server once, remembered for a start without it. */
+const Place = z.strictObject({ workspaceId: z.string(), workspaceName: z.string(), projectName: z.string().nullable() })
+export type Place = z.output<typeof Place>
+
+export interface Entrance {
+  place: Place
+  /** Whether the server answered. */
+  isReached: boolean
+  /** One for each server, workspace and project. */
+  folder: string
+}
+
+export interface EntranceOptions {
+  client: Client
+  url: string
+  token: string
+  projectId: string | undefined
+  /** Holds the doors of this machine. */
+  folder: string
+}
+
+/**
+ * Finds out which door this is.
+ * @throws ApiError where the server refuses the token or the project; CliError where it does not answer and this machine
+ * has not been at that door before.
+ */
+export async function enter(options: EntranceOptions): Promise<Entrance> {
+  const { client, url, token, projectId, folder } = options
+  makePrivateFolder(folder)
+  // The digest of a token says nothing about it.
+  const memory = join(folder, `${digest(url, token, projectId ?? '')}.json`)
+  const learned = await ask(async (callOptions) => {
+    const { workspaceId, workspaceName } = await client.tokens.current({}, callOptions)
+    return { workspaceId, workspaceName, projectName: await projectName(client, projectId) }
+  })
+  if (learned.kind === 'refusal') throw learned.error
+  const place = learned.kind === 'answer' ? learned.value : remembered(memory)
+  if (!place) {
+    throw new CliError(`No answer from ${url}, and this machine has no list of that door to go on with`, {
+      code: 'CONNECTION_FAILED',
+      hint: 'start the console once while the server is there; from then on it works without it.',
+    })
+  }
+  if (learned.kind === 'answer') remember(memory, place)
+  return {
+    place,
+    isReached: learned.kind === 'answer',
+    folder: join(folder, digest(url, place.workspaceId, projectId ?? '')),
+  }
+}
+
+/** Null where there is none, or the token may scan but not look at projects. */
+async function projectName(client: Client, id: string | undefined): Promise<string | null> {
+  if (id === undefined) return null
+  const reply = await ask((callOptions) => client.projects.get({ params: { id } }, callOptions))
+  if (reply.kind === 'answer') return reply.value.name
+  if (reply.kind === 'refusal' && reply.error.status !== 403) throw reply.error
+  return null
+}
+
+function digest(...parts: string[]): string {
+  return createHash('sha256').update(parts.join('\n')).digest('hex').slice(0, 32)
+}
+
+function remembered(path: string): Place | undefined {
+  try {
+    return Place.safeParse(JSON.parse(readFileSync(path, 'utf8'))).data
+  } catch (error) {
+    // Never written, or not to its end.
+    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+function remember(path: string, place: Place): void {
+  replacePrivateSync(path, `${JSON.stringify(place)}\n`)
+}

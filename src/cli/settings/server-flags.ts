@@ -1,0 +1,210 @@
+import { Flags } from '@oclif/core'
+import { UsageError } from '../command/errors.ts'
+
+/** The database of a server: every operator command takes it. */
+export const databaseFlags = {
+  database: Flags.string({
+    summary: 'sqlite:FILE or postgres://user:password@host/name.',
+    env: 'PASSES_DATABASE_URL',
+    default: 'sqlite:./passes.db',
+    helpGroup: 'DATABASE',
+  }),
+}
+
+/** Whether arguments hold the address of a database with a password, which the list of processes then shows. */
+export function databasePasswordIn(argv: readonly string[]): boolean {
+  const given = argv.flatMap((argument, n) => {
+    if (argument === '--database') return argv[n + 1] ?? []
+    return argument.startsWith('--database=') ? argument.slice('--database='.length) : []
+  })
+  return given.some((address) => /^postgres(ql)?:\/\/([^/?#@]*:[^/?#@]+@|.*[?&]password=[^&])/.test(address))
+}
+
+const platforms = ['apple', 'google'] as const
+
+/** Every setting of the server; each is a flag and a PASSES_* variable. */
+export const serveFlags = {
+  ...databaseFlags,
+  host: Flags.string({ summary: 'Address to listen on.', env: 'PASSES_HOST', default: '127.0.0.1' }),
+  port: Flags.integer({
+    summary: 'Port to listen on; 0 takes any free one.',
+    env: 'PASSES_PORT',
+    default: 3000,
+    min: 0,
+    max: 65_535,
+  }),
+  'public-url': Flags.url({
+    summary: 'Address that phones and browsers reach the server by; the listening address by default.',
+    env: 'PASSES_PUBLIC_URL',
+  }),
+  role: Flags.option({ options: ['all', 'api', 'worker'] as const })({
+    summary: 'Answer requests, do background work, or both.',
+    env: 'PASSES_ROLE',
+    default: 'all' as const,
+  }),
+  'drain-seconds': Flags.integer({
+    summary: 'After SIGTERM /readyz says 503, and requests are still answered, for so long before the port is closed.',
+    env: 'PASSES_DRAIN_SECONDS',
+    default: 2,
+    min: 0,
+    max: 60,
+  }),
+  production: Flags.boolean({
+    summary: 'Refuse to start with a sandboxed platform.',
+    env: 'PASSES_PRODUCTION',
+  }),
+  platforms: Flags.string({
+    summary: 'Wallet platforms to issue for: apple, google or both. One without credentials runs in the sandbox.',
+    env: 'PASSES_PLATFORMS',
+    default: 'apple,google',
+    helpGroup: 'WALLETS',
+  }),
+  'apple-certificate': Flags.string({
+    summary: 'Pass Type ID certificate: a PEM or DER file, or the PEM itself.',
+    env: 'PASSES_APPLE_CERTIFICATE',
+    helpGroup: 'WALLETS',
+  }),
+  'apple-key': Flags.string({
+    summary: 'Its private key: a PEM file, or the PEM itself.',
+    env: 'PASSES_APPLE_KEY',
+    helpGroup: 'WALLETS',
+  }),
+  'apple-key-passphrase': Flags.string({
+    summary: 'Passphrase of the key.',
+    env: 'PASSES_APPLE_KEY_PASSPHRASE',
+    helpGroup: 'WALLETS',
+  }),
+  'apple-wwdr': Flags.string({
+    summary: "Apple's intermediate certificate (WWDR G4).",
+    env: 'PASSES_APPLE_WWDR',
+    helpGroup: 'WALLETS',
+  }),
+  'apple-pass-type': Flags.string({
+    summary: 'Pass type identifier, checked against the certificate.',
+    env: 'PASSES_APPLE_PASS_TYPE',
+    helpGroup: 'WALLETS',
+  }),
+  'apple-team': Flags.string({
+    summary: 'Team identifier, checked against the certificate.',
+    env: 'PASSES_APPLE_TEAM',
+    helpGroup: 'WALLETS',
+  }),
+  'google-key': Flags.string({
+    summary: 'Service account key: a JSON file, or the JSON itself.',
+    env: 'PASSES_GOOGLE_KEY',
+    helpGroup: 'WALLETS',
+  }),
+  'google-issuer-id': Flags.string({
+    summary: 'Google Wallet issuer id.',
+    env: 'PASSES_GOOGLE_ISSUER_ID',
+    helpGroup: 'WALLETS',
+  }),
+  'sandbox-dir': Flags.string({
+    summary: 'Folder of the sandbox, which servers of one machine may share; beside a SQLite file by default.',
+    env: 'PASSES_SANDBOX_DIR',
+    helpGroup: 'WALLETS',
+  }),
+  fault: Flags.string({
+    summary: 'Make a sandboxed platform fail: apns-410, apns-slow, google-500, google-quota … Repeatable.',
+    env: 'PASSES_FAULT',
+    multiple: true,
+    multipleNonGreedy: true,
+    default: [],
+    helpGroup: 'WALLETS',
+  }),
+  'server-key': Flags.string({
+    summary: 'Secret of 32 bytes or more, hex or base64url. Made beside a SQLite file; needed with PostgreSQL.',
+    env: 'PASSES_SERVER_KEY',
+    helpGroup: 'SECURITY',
+  }),
+  'previous-server-keys': Flags.string({
+    summary: 'Keys of before a rotation, separated by commas.',
+    env: 'PASSES_PREVIOUS_SERVER_KEYS',
+    default: '',
+    helpGroup: 'SECURITY',
+  }),
+  'rate-limit': Flags.integer({
+    summary: 'Requests a second for each token; 0 turns the limit off.',
+    env: 'PASSES_RATE_LIMIT',
+    default: 100,
+    min: 0,
+    helpGroup: 'LIMITS',
+  }),
+  'rate-burst': Flags.integer({
+    summary: 'Requests that a rested token may send at once; at least one.',
+    env: 'PASSES_RATE_BURST',
+    default: 200,
+    min: 0,
+    helpGroup: 'LIMITS',
+  }),
+  'max-connections': Flags.integer({
+    summary: 'Connections at once; more are closed as they come. Without trusted proxies one address has half of them.',
+    env: 'PASSES_MAX_CONNECTIONS',
+    default: 5_000,
+    min: 10,
+    max: 1_000_000,
+    helpGroup: 'LIMITS',
+  }),
+  'link-ttl': Flags.integer({
+    summary: 'Days that hosted links of a pass without an expiry live.',
+    env: 'PASSES_LINK_TTL',
+    default: 400,
+    min: 1,
+    helpGroup: 'LIMITS',
+  }),
+  'retain-deliveries': Flags.integer({
+    summary: 'Days to keep webhook deliveries that ended, with their attempts and events; 0 keeps them for good.',
+    env: 'PASSES_RETAIN_DELIVERIES',
+    default: 30,
+    min: 0,
+    max: 36_500,
+    helpGroup: 'LIMITS',
+  }),
+  'retain-audit': Flags.integer({
+    summary: 'Days to keep the audit log; 0 keeps it for good.',
+    env: 'PASSES_RETAIN_AUDIT',
+    default: 365,
+    min: 0,
+    max: 36_500,
+    helpGroup: 'LIMITS',
+  }),
+  'trusted-proxies': Flags.integer({
+    summary: 'Proxies in front of the server whose X-Forwarded-For is believed.',
+    env: 'PASSES_TRUSTED_PROXIES',
+    default: 0,
+    min: 0,
+    helpGroup: 'SECURITY',
+  }),
+  'allow-insecure-webhooks': Flags.boolean({
+    summary: 'For development: send webhooks over plain http too, and to hosts of the own network.',
+    env: 'PASSES_ALLOW_INSECURE_WEBHOOKS',
+    helpGroup: 'SECURITY',
+  }),
+  'metrics-port': Flags.integer({
+    summary: 'Port to serve Prometheus metrics on; off where it is not given, 0 takes any free one.',
+    env: 'PASSES_METRICS_PORT',
+    min: 0,
+    max: 65_535,
+    helpGroup: 'OBSERVING',
+  }),
+  'metrics-host': Flags.string({
+    summary: 'Address to serve metrics on. Anyone who reaches it may read them.',
+    env: 'PASSES_METRICS_HOST',
+    default: '127.0.0.1',
+    helpGroup: 'OBSERVING',
+  }),
+  'log-level': Flags.option({ options: ['debug', 'info', 'warn', 'error', 'silent'] as const })({
+    summary: 'What is logged on stderr, as JSON: at info whatever changes something, at debug reads and jobs too.',
+    env: 'PASSES_LOG_LEVEL',
+    default: 'info' as const,
+    helpGroup: 'OBSERVING',
+  }),
+}
+
+/** `apple,google` as a list. */
+export function parsePlatforms(text: string): ('apple' | 'google')[] {
+  const names = text.split(',').map((name) => name.trim())
+  const unknown = names.find((name) => !platforms.some((platform) => platform === name))
+  if (unknown !== undefined) throw new UsageError(`--platforms takes apple, google or both, and holds "${unknown}"`)
+  return platforms.filter((platform) => names.includes(platform))
+}

@@ -1,0 +1,105 @@
+import type {
+  BarcodeFormat,
+  Definition,
+  FieldGroup,
+  GoogleKind,
+  ImageRole,
+  PassType,
+} from '../../contract/definition.ts'
+import { fieldGroups } from '../../contract/definition.ts'
+import { fill, fillDeep, type Scope } from '../template/placeholder.ts'
+import { requireFits } from '../template/rendered-size.ts'
+
+/** What a pass shows, free of any platform: every placeholder filled, every text well-formed. */
+export interface Card {
+  passType: PassType
+  organizationName: string
+  description: string
+  logoText: string | null
+  colors: { background: string | null; foreground: string | null; label: string | null }
+  /** Image ids by role; a role without one is left out. */
+  images: Partial<Record<ImageRole, string>>
+  fields: Record<FieldGroup, CardField[]>
+  barcode: { format: BarcodeFormat; message: string; altText: string | null }
+  locations: { latitude: number; longitude: number; relevantText?: string }[]
+  /** As the definition's text came out; a platform leaves out what is no ISO 8601 date-time. */
+  relevantDate: string | null
+  links: { label: string; url: string }[]
+  expiresAt: Date | null
+  /** True once the pass is void: it is still served, and shown as no longer valid. */
+  voided: boolean
+  apple: Record<string, unknown>
+  google: { kind?: GoogleKind; class?: Record<string, unknown>; object?: Record<string, unknown> }
+}
+
+export interface CardField {
+  key: string
+  label: string
+  value: string
+  /** Holds %@, where the new value goes. */
+  changeMessage?: string
+}
+
+export interface CardFacts {
+  passType: PassType
+  definition: Definition
+  scope: Scope
+  expiresAt: Date | null
+  voided: boolean
+}
+
+/**
+ * Renders a definition for one pass: whatever the values hold comes out as text.
+ * @throws Problem PASS_ISSUING_FAILED where it would come out too large, before any of it is made
+ */
+export function renderCard({ passType, definition, scope, expiresAt, voided }: CardFacts): Card {
+  requireFits(definition, scope)
+  const { design } = definition
+  const filled = (template: string) => fill(template, scope)
+  const optional = (template: string | undefined) => (template === undefined ? null : filled(template))
+  const fields = Object.fromEntries(
+    fieldGroups.map((group) => [
+      group,
+      design.fields[group].map((field) => ({
+        key: field.key,
+        label: filled(field.label),
+        value: filled(field.value),
+        ...(field.changeMessage !== undefined && { changeMessage: filled(field.changeMessage) }),
+      })),
+    ]),
+  ) as Record<FieldGroup, CardField[]>
+  return {
+    passType,
+    organizationName: filled(design.organizationName),
+    description: filled(design.description),
+    logoText: optional(design.logoText),
+    colors: {
+      background: design.colors.background ?? null,
+      foreground: design.colors.foreground ?? null,
+      label: design.colors.label ?? null,
+    },
+    images: { ...design.images },
+    fields,
+    barcode: {
+      format: design.barcode.format,
+      message: barcodeMessage(definition, scope),
+      altText: optional(design.barcode.altText),
+    },
+    locations: design.locations.map((location) => ({
+      latitude: location.latitude,
+      longitude: location.longitude,
+      ...(location.relevantText !== undefined && { relevantText: filled(location.relevantText) }),
+    })),
+    relevantDate: optional(design.relevantDate),
+    links: design.links.map((link) => ({ label: filled(link.label), url: filled(link.url) })),
+    expiresAt,
+    voided,
+    apple: fillDeep(definition.apple ?? {}, scope),
+    google: fillDeep(definition.google ?? {}, scope),
+  }
+}
+
+/** What a scanner reads off the pass: the definition's message, or the scan code where it gives none. */
+export function barcodeMessage(definition: Definition, scope: Scope): string {
+  return fill(definition.design.barcode.message ?? '{{pass.scanCode}}', scope)
+}

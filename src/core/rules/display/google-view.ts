@@ -1,0 +1,113 @@
+import { z } from 'zod'
+import type { BarcodeFormat } from '../../contract/definition.ts'
+import type { Card, CardField } from './card.ts'
+
+/** What Google Wallet shows of an object and its class, read off the JSON as Google would read it. */
+export interface GoogleView {
+  /** Who issued it: the line at the top of the card. */
+  name: string
+  title: string | null
+  subtitle: string | null
+  background: string | null
+  /** The rows on the front of the card, which the class names. */
+  rows: CardField[][]
+  /** What stands in the details alone. */
+  details: CardField[]
+  links: Card['links']
+  barcode: Card['barcode']
+  /** ACTIVE, or why the pass is over: EXPIRED, INACTIVE, … */
+  state: string
+}
+
+const Localized = z
+  .object({ defaultValue: z.object({ value: z.string() }) })
+  .transform((text) => text.defaultValue.value)
+const text = z.union([z.string(), Localized]).optional().catch(undefined)
+const TextModule = z.object({
+  id: z.string().default(''),
+  header: z.string().default(''),
+  body: z.string().default(''),
+})
+const Visible = z.object({
+  cardTitle: text,
+  issuerName: text,
+  eventName: text,
+  programName: text,
+  title: text,
+  provider: text,
+  merchantName: text,
+  header: text,
+  subheader: text,
+  state: z.string().default('active'),
+  hexBackgroundColor: z
+    .string()
+    .regex(/^#[0-9a-f]{6}$/i)
+    .nullable()
+    .catch(null),
+  barcode: z
+    .object({ type: z.string(), value: z.string(), alternateText: z.string().optional() })
+    .optional()
+    .catch(undefined),
+  textModulesData: z.array(TextModule).catch([]),
+  linksModuleData: z
+    .object({ uris: z.array(z.object({ uri: z.string(), description: z.string().default('Link') })) })
+    .catch({ uris: [] }),
+  ticketLeg: z.object({ originName: text, destinationName: text }).optional().catch(undefined),
+  classTemplateInfo: z.unknown().optional(),
+})
+
+/** Reads a class and an object of it; whatever has another shape is not shown. */
+export function readGoogleView(ofClass: unknown, object: unknown): GoogleView {
+  const own = Visible.parse(object)
+  const common = Visible.parse(ofClass)
+  const modules = new Map(own.textModulesData.map((module) => [module.id, toField(module)]))
+  const rows = templateRows(common.classTemplateInfo)
+  const onFront = new Set(rows.flat())
+  return {
+    name: own.cardTitle ?? common.issuerName ?? common.provider ?? common.merchantName ?? '',
+    title: own.header ?? common.eventName ?? common.programName ?? common.title ?? journey(own.ticketLeg) ?? null,
+    subtitle: own.subheader ?? null,
+    background: own.hexBackgroundColor ?? common.hexBackgroundColor,
+    rows: rows.map((ids) => ids.flatMap((id) => modules.get(id) ?? [])),
+    details: own.textModulesData.filter(({ id }) => !onFront.has(id)).map(toField),
+    links: own.linksModuleData.uris.map(({ uri, description }) => ({ label: description, url: uri })),
+    barcode: {
+      format: formats.get(own.barcode?.type ?? '') ?? 'qr',
+      message: own.barcode?.value ?? '',
+      altText: own.barcode?.alternateText ?? null,
+    },
+    state: own.state.toUpperCase(),
+  }
+}
+
+function journey(leg: z.output<typeof Visible>['ticketLeg']): string | undefined {
+  return leg?.originName && leg.destinationName ? `${leg.originName} → ${leg.destinationName}` : undefined
+}
+
+const formats = new Map<string, BarcodeFormat>([
+  ['QR_CODE', 'qr'],
+  ['PDF_417', 'pdf417'],
+  ['AZTEC', 'aztec'],
+  ['CODE_128', 'code128'],
+])
+
+const TEXT_MODULE = /^object\.textModulesData\['([^']+)'\]$/
+
+/** The ids of the text modules in each row: whatever stands in the template, in the order in which it stands there. */
+function templateRows(info: unknown): string[][] {
+  const rows = z
+    .object({ cardTemplateOverride: z.object({ cardRowTemplateInfos: z.array(z.unknown()) }) })
+    .safeParse(info).data?.cardTemplateOverride.cardRowTemplateInfos
+  return (rows ?? []).map((row) => fieldPaths(row).flatMap((path) => TEXT_MODULE.exec(path)?.[1] ?? []))
+}
+
+function fieldPaths(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, inner]) =>
+    key === 'fieldPath' && typeof inner === 'string' ? [inner] : fieldPaths(inner),
+  )
+}
+
+function toField({ id, header, body }: z.output<typeof TextModule>): CardField {
+  return { key: id, label: header, value: body }
+}

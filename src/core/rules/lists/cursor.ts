@@ -1,0 +1,142 @@
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import { formatUuid, parseUuid } from '../../ids.ts'
+
+/**
+ * The position of a walk through a list: behind the last row of a page, by the key of that row and not by the row, which
+ * may be gone by then. It belongs to the list, sort and filters that it was made under, and carries the total of the first
+ * page so that a walk counts once. 39 bytes and the key, as base64url:
+ *
+ *     0..8   fingerprint of list, sort and filters    16..22  rows before the next page
+ *     9..15  total                                    23..38  id
+ *     39..   the key: text in UTF-8, or a number of 8 bytes
+ */
+export interface Cursor {
+  total: number
+  /** Rows before the next page. */
+  offset: number
+  id: string
+  /** The sort key of the last row; null where the id alone, or the offset, is the position. */
+  key: string | number | null
+}
+
+/** What the keys of a sort are. */
+export type KeyType = 'text' | 'integer' | 'none'
+
+const WALK_BYTES = 9
+const HEAD_BYTES = 39
+const NUMBER_BYTES = 8
+
+/** As much of a key as a cursor holds: then it has at most 504 characters with its seal, and the interface takes 512. */
+export const MAX_KEY_BYTES = 320
+
+/** So many characters of any text fit. */
+export const MAX_KEY_CHARACTERS = MAX_KEY_BYTES / 4
+
+/** What lists sort a text by that may change: the text itself where a cursor holds it, else its beginning. */
+export function beginningOf(text: string): string {
+  if (Buffer.byteLength(text) <= MAX_KEY_BYTES) return text
+  return [...text].slice(0, MAX_KEY_CHARACTERS).join('')
+}
+
+/** Whatever identifies the walk: list, sort, direction, filters. Arrays must come in a settled order. */
+export function fingerprint(walk: unknown): Buffer {
+  return createHash('sha256').update(JSON.stringify(walk)).digest().subarray(0, WALK_BYTES)
+}
+
+/** A text that is too long is cut; see isCut. */
+export function encodeCursor({ total, offset, id, key }: Cursor, walk: Buffer): string {
+  const head = Buffer.alloc(HEAD_BYTES)
+  walk.copy(head)
+  writeCount(head, total, 9)
+  writeCount(head, offset, 16)
+  parseUuid(id).copy(head, 23)
+  return Buffer.concat([head, keyBytes(key)]).toString('base64url')
+}
+
+/** Undefined for what is no cursor, or one of another list, sort or filter. */
+export function decodeCursor(text: string, walk: Buffer, type: KeyType): Cursor | undefined {
+  const bytes = Buffer.from(text, 'base64url')
+  if (bytes.length < HEAD_BYTES || !bytes.subarray(0, WALK_BYTES).equals(walk)) return undefined
+  const total = readCount(bytes, 9)
+  const offset = readCount(bytes, 16)
+  const key = readKey(bytes.subarray(HEAD_BYTES), type)
+  if (!Number.isSafeInteger(total) || !Number.isSafeInteger(offset) || key === undefined) return undefined
+  return { total, offset, id: formatUuid(bytes.subarray(23, HEAD_BYTES)), key }
+}
+
+/** Whether a key may be the beginning of a longer one. */
+export function isCut(key: Cursor['key']): key is string {
+  return typeof key === 'string' && Buffer.byteLength(key) > MAX_KEY_BYTES - 4
+}
+
+const TAG_BYTES = 18
+const TAG_LENGTH = 24
+
+/** A cursor that nobody else can make, good in one scope (such as a workspace and a list) only. 24 characters longer. */
+export function sealCursor(cursor: string, scope: readonly string[], key: Uint8Array): string {
+  return tagOf(cursor, scope, key).toString('base64url') + cursor
+}
+
+/**
+ * What was sealed, or undefined for anything that was not, or in another scope.
+ * @param keys the subkeys for cursors that are accepted: the current one first, then those before the last rotation
+ */
+export function unsealCursor(
+  sealed: string,
+  scope: readonly string[],
+  keys: readonly Uint8Array[],
+): string | undefined {
+  const tag = Buffer.from(sealed.slice(0, TAG_LENGTH), 'base64url')
+  const cursor = sealed.slice(TAG_LENGTH)
+  if (tag.length !== TAG_BYTES) return undefined
+  return keys.some((key) => timingSafeEqual(tag, tagOf(cursor, scope, key))) ? cursor : undefined
+}
+
+function tagOf(cursor: string, scope: readonly string[], key: Uint8Array): Buffer {
+  return createHmac('sha256', key)
+    .update(JSON.stringify([...scope, cursor]))
+    .digest()
+    .subarray(0, TAG_BYTES)
+}
+
+function keyBytes(key: Cursor['key']): Buffer {
+  if (typeof key === 'string') return cut(key)
+  const bytes = Buffer.alloc(key === null ? 0 : NUMBER_BYTES)
+  if (key !== null) bytes.writeDoubleBE(key)
+  return bytes
+}
+
+/** Whole characters, as many as fit. */
+function cut(key: string): Buffer {
+  const bytes = Buffer.from(key)
+  if (bytes.length <= MAX_KEY_BYTES) return bytes
+  let end = MAX_KEY_BYTES
+  while ((bytes[end]! & 0b1100_0000) === 0b1000_0000) end -= 1
+  return bytes.subarray(0, end)
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+function readKey(bytes: Buffer, type: KeyType): Cursor['key'] | undefined {
+  if (type === 'none') return bytes.length === 0 ? null : undefined
+  if (type === 'integer') {
+    const key = bytes.length === NUMBER_BYTES ? bytes.readDoubleBE() : Number.NaN
+    return Number.isSafeInteger(key) ? key : undefined
+  }
+  try {
+    const key = utf8.decode(bytes)
+    return key.includes('\0') ? undefined : key
+  } catch {
+    return undefined
+  }
+}
+
+/** Seven bytes: one more than what `writeUIntBE` writes, and enough for any safe integer. */
+function writeCount(bytes: Buffer, count: number, at: number): void {
+  bytes.writeUInt8(Math.floor(count / 2 ** 48), at)
+  bytes.writeUIntBE(count % 2 ** 48, at + 1, 6)
+}
+
+function readCount(bytes: Buffer, at: number): number {
+  return bytes.readUInt8(at) * 2 ** 48 + bytes.readUIntBE(at + 1, 6)
+}

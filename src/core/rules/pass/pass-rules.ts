@@ -1,0 +1,31 @@
+import type { Definition } from '../../contract/definition.ts'
+import { type Issue, Problem } from '../../errors.ts'
+import { bytesIn, compileSizes, toValueIssues } from '../template/rendered-size.ts'
+import { buildScope, type PassFacts, type Resolved, resolvePolicies } from '../template/resolve.ts'
+import { compileVariables, MAX_VARIABLES_BYTES, variablesTooLarge } from '../template/variables.ts'
+
+/** What a pass enforces, or everything that keeps its values from being taken, with the paths of a request. */
+export type CheckPass = (facts: PassFacts) => Resolved | { issues: Issue[] }
+
+/** Compiles all rules that a version has for the values of a pass: the one check of create, update and `passes issue`. */
+export function compilePass(definition: Definition): CheckPass {
+  const checkVariables = compileVariables(definition)
+  const findOversizes = compileSizes(definition)
+  return (facts) => {
+    if (variablesTooLarge(facts.variables)) {
+      const message = `Must have at most ${MAX_VARIABLES_BYTES / 1024} KiB as JSON`
+      return { issues: [{ path: ['variables'], message }] }
+    }
+    const issues = checkVariables(facts.variables)
+    if (issues.length > 0) return { issues }
+    // Before anything is filled: what is made of the values must be bounded first.
+    const tooLarge = toValueIssues(findOversizes(bytesIn(buildScope(definition.variables, facts))))
+    return tooLarge.length > 0 ? { issues: tooLarge } : resolvePolicies(definition, facts)
+  }
+}
+
+/** SYSTEM_VARIABLE_READONLY for the first name that only the system may write. */
+export function systemVariableProblem(names: readonly string[]): Problem | undefined {
+  const variable = names.find((name) => name.includes('.'))
+  return variable === undefined ? undefined : new Problem('SYSTEM_VARIABLE_READONLY', { details: { variable } })
+}

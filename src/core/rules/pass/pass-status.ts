@@ -1,0 +1,17 @@
+import type { PassStatus } from '../../contract/pass-status.ts'
+
+/** The status that a reader sees: an issued pass is expired from expiresAt on, whether or not a sweep has said so. */
+export function effectiveStatus(pass: { status: PassStatus; expiresAt: Date | null }, at: Date): PassStatus {
+  return pass.status === 'ISSUED' && pass.expiresAt !== null && at >= pass.expiresAt ? 'EXPIRED' : pass.status
+}
+
+/** The status that a reader saw at a moment of before: a pass that expired since was still issued then. */
+export function statusAsOf(pass: { status: PassStatus; expiresAt: Date | null }, at: Date): PassStatus {
+  const wasIssued = pass.status === 'EXPIRED' && pass.expiresAt !== null && at < pass.expiresAt
+  return wasIssued ? 'ISSUED' : effectiveStatus(pass, at)
+}
+
+/** While installable, a pass has hosted links (spec 2.1). */
+export function isInstallable(status: PassStatus): boolean {
+  return status === 'QUEUED' || status === 'ISSUING' || status === 'ISSUED'
+}

@@ -1,0 +1,213 @@
+import type { PassStatus } from '../../contract/pass-status.ts'
+import type { RedemptionPolicy } from '../../contract/redemption.ts'
+import { limitsUses, type PlacedAttempt, type RedemptionHistory, type RedemptionPlan } from './redemption-plan.ts'
+import { expiryDate, type Window, windowDates, windowsOf } from './redemption-windows.ts'
+
+/** The checks of a policy in their order; the first that fails decides. */
+export const redemptionChecks = [
+  'revoked',
+  'expired',
+  'not_active',
+  'not_valid_context',
+  'out_of_window',
+  'quota_exhausted',
+  'cooldown',
+  'already_scanned',
+] as const
+export type RedemptionCheckName = (typeof redemptionChecks)[number]
+
+export type RedemptionVerdict =
+  | ({ result: 'accepted'; reasonCode: 'valid' } & RedemptionCharge)
+  | { result: 'denied' | 'duplicate'; reasonCode: RedemptionCheckName }
+
+/** What an attempt uses up where somebody lets it in. */
+export interface RedemptionCharge {
+  /** The window that the use is charged to. */
+  window: Window | null
+  /** This is the last use, and the policy makes the pass void with it. */
+  exhausts: boolean
+}
+
+/**
+ * The place in time that an attempt takes: of the windows of a validity date the first that has uses left, else the last
+ * of them, which says why not.
+ */
+export function choosePlace({ places }: RedemptionPlan, history: RedemptionHistory): PlacedAttempt {
+  const free = places.find((place) => place.windows.some((window) => hasUsesLeft(window, place, history)))
+  return free ?? places.at(-1)!
+}
+
+/** Second half of a judgement: the verdict over one attempt at its place in time. */
+export function evaluateRedemption(attempt: PlacedAttempt, history: RedemptionHistory): RedemptionVerdict {
+  const failed = redemptionChecks.find((name) => checks[name](attempt, history)?.isFailed)
+  if (failed) return { result: failed === 'already_scanned' ? 'duplicate' : 'denied', reasonCode: failed }
+  return { result: 'accepted', reasonCode: 'valid', ...chargeOf(attempt, history) }
+}
+
+/** Whatever the verdict: a device may have let somebody in whom the policy would not. */
+export function chargeOf(attempt: PlacedAttempt, history: RedemptionHistory): RedemptionCharge {
+  const window = attempt.windows.find((candidate) => hasUsesLeft(candidate, attempt, history)) ?? null
+  return { window, exhausts: isExhaustedBy(window, attempt, history) }
+}
+
+export interface ExplainedCheck {
+  check: RedemptionCheckName
+  outcome: 'passed' | 'failed' | 'not_applicable'
+  /** What the check looked at, as JSON shows it. */
+  facts: Record<string, unknown>
+}
+
+/** Every check with the facts it used, also those behind the one that decides. */
+export function explainRedemption(attempt: PlacedAttempt, history: RedemptionHistory): ExplainedCheck[] {
+  return redemptionChecks.map((check) => {
+    const finding = checks[check](attempt, history)
+    if (!finding) return { check, outcome: 'not_applicable', facts: {} }
+    return { check, outcome: finding.isFailed ? 'failed' : 'passed', facts: finding.facts }
+  })
+}
+
+/**
+ * Whether a pass is past its expiry: by the clock from the moment itself, as of a date only where the date of the expiry
+ * lies before it.
+ */
+export function isPastExpiry({ expiresAt, policy, validityDate, asOf }: PlacedAttempt): boolean {
+  if (expiresAt === null) return false
+  return validityDate === undefined ? asOf >= expiresAt : expiryDate(expiresAt, policy) < validityDate
+}
+
+interface Finding {
+  isFailed: boolean
+  facts: Record<string, unknown>
+}
+
+/** Undefined where the policy has nothing to check. */
+type Check = (attempt: PlacedAttempt, history: RedemptionHistory) => Finding | undefined
+
+const UNISSUED: PassStatus[] = ['QUEUED', 'ISSUING', 'FAILED']
+
+const checks: Record<RedemptionCheckName, Check> = {
+  revoked: ({ status }) => ({ isFailed: status === 'VOID', facts: { status } }),
+
+  expired: (attempt, { firstAt }) => {
+    const { status, expiresAt, asOf, policy } = attempt
+    const endsAt = activationEnd(policy, firstAt)
+    return {
+      isFailed: status === 'EXPIRED' || isPastExpiry(attempt) || (endsAt !== null && asOf >= endsAt),
+      facts: { status, expiresAt, ...(policy?.activation && { firstAcceptedAt: firstAt, activationEndsAt: endsAt }) },
+    }
+  },
+
+  not_active: ({ status }) => ({ isFailed: UNISSUED.includes(status), facts: { status } }),
+
+  not_valid_context: ({ validityDate, policy, selected }) => {
+    if (validityDate === undefined || !policy?.windows) return undefined
+    return { isFailed: !selected, facts: { validityDate, windowDates: windowDates(policy) } }
+  },
+
+  out_of_window: ({ policy, windows, at }) => {
+    if (!policy?.windows) return undefined
+    const { previous, next } = neighbours(policy, at)
+    const facts = { windows: windows.map(shown), ...(windows.length === 0 && { previous, next }) }
+    return { isFailed: windows.length === 0, facts }
+  },
+
+  quota_exhausted: ({ policy, windows, period }, history) => {
+    const maxUses = policy?.maxUses ?? null
+    const limited = windows.filter((window) => window.maxUses !== null)
+    if (maxUses === null && limited.length === 0 && !period) return undefined
+    const inPeriod = period && usesOf(period.key, history)
+    const isUsedUp = [
+      maxUses !== null && history.total >= maxUses,
+      windows.length > 0 && windows.every((window) => isFull(window, history)),
+      inPeriod !== null && inPeriod >= policy!.perPeriod!.count,
+    ]
+    const facts = {
+      ...(maxUses !== null && { maxUses, uses: history.total }),
+      ...(limited.length > 0 && {
+        windows: limited.map((window) => ({ ...shown(window), uses: usesOf(window.key, history) })),
+      }),
+      ...(period && {
+        perPeriod: { ...policy!.perPeriod, from: new Date(period.from), to: new Date(period.to), uses: inPeriod },
+      }),
+    }
+    return { isFailed: isUsedUp.includes(true), facts }
+  },
+
+  cooldown: ({ policy, at, validityDate }, { previousAt, nextAt }) => {
+    const minutes = policy?.minIntervalMinutes
+    // As of a date no time of day counts, neither of this attempt nor of those it would stand beside.
+    if (minutes === undefined || validityDate !== undefined) return undefined
+    const isNear = (other: Date | null) =>
+      other !== null && Math.abs(at.getTime() - other.getTime()) < minutes * MINUTE_MS
+    const allowedAt = previousAt && new Date(previousAt.getTime() + minutes * MINUTE_MS)
+    return {
+      isFailed: isNear(previousAt) || isNear(nextAt),
+      facts: { minIntervalMinutes: minutes, previousAt, nextAt, allowedAt },
+    }
+  },
+
+  already_scanned: (attempt, history) => {
+    const { policy, windows, areWindowsContexts } = attempt
+    if (limitsUses(policy)) return undefined
+    if (areWindowsContexts) {
+      const isUsed = windows.length > 0 && !windows.some((window) => hasUsesLeft(window, attempt, history))
+      const { inContext, firstAt } = windowUses(windows, history)
+      return { isFailed: isUsed, facts: { acceptedInContext: inContext, firstAt, windows: windows.map(shown) } }
+    }
+    const { inContext, contextFirstAt } = history
+    return { isFailed: inContext > 0, facts: { acceptedInContext: inContext, firstAt: contextFirstAt } }
+  },
+}
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+
+function activationEnd(policy: RedemptionPolicy | null, firstAt: Date | null): Date | null {
+  if (!policy?.activation || !firstAt) return null
+  return new Date(firstAt.getTime() + policy.activation.validForHours * HOUR_MS)
+}
+
+function usesOf(key: string, { counts }: RedemptionHistory): number {
+  return counts.get(key)?.count ?? 0
+}
+
+/** What was used of some windows, and when first. */
+export function windowUses(
+  windows: Window[],
+  { counts }: RedemptionHistory,
+): { inContext: number; firstAt: Date | null } {
+  const uses = windows.flatMap(({ key }) => counts.get(key) ?? [])
+  const firstAt = uses.reduce<Date | null>(
+    (first, use) => (use.firstAt && (!first || use.firstAt < first) ? use.firstAt : first),
+    null,
+  )
+  return { inContext: uses.reduce((sum, { count }) => sum + count, 0), firstAt }
+}
+
+/** A window that is a context of its own is used once. */
+function hasUsesLeft(window: Window, { areWindowsContexts }: PlacedAttempt, history: RedemptionHistory): boolean {
+  return areWindowsContexts ? usesOf(window.key, history) === 0 : !isFull(window, history)
+}
+
+function isFull({ key, maxUses }: Window, history: RedemptionHistory): boolean {
+  return maxUses !== null && usesOf(key, history) >= maxUses
+}
+
+function isExhaustedBy(charged: Window | null, attempt: PlacedAttempt, history: RedemptionHistory): boolean {
+  const { policy, exhaustible } = attempt
+  if (!policy?.autoVoidOnExhaustion) return false
+  if (policy.maxUses !== undefined && history.total + 1 >= policy.maxUses) return true
+  const usesAfter = ({ key }: Window) => usesOf(key, history) + (key === charged?.key ? 1 : 0)
+  return exhaustible.length > 0 && exhaustible.every((window) => usesAfter(window) >= window.maxUses!)
+}
+
+function neighbours(policy: RedemptionPolicy, at: Date) {
+  const all = windowsOf(policy)
+  const [next] = all.filter(({ from }) => from > at.getTime()).sort((a, b) => a.from - b.from)
+  const [previous] = all.filter(({ to }) => to <= at.getTime()).sort((a, b) => b.to - a.to)
+  return { previous: previous ? shown(previous) : null, next: next ? shown(next) : null }
+}
+
+function shown({ start, end, maxUses }: Window) {
+  return { start, end, maxUses }
+}

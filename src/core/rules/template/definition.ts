@@ -1,0 +1,147 @@
+import { type Definition, fieldGroups, type VariableFormat } from '../../contract/definition.ts'
+import { type Issue, listIssues } from '../../errors.ts'
+import {
+  literalPart,
+  placeholdersDeep,
+  placeholdersIn,
+  type Scope,
+  type SystemVariable,
+  stringsDeep,
+  systemVariables,
+} from './placeholder.ts'
+import { checkSizes } from './rendered-size.ts'
+import { resolveExpiry, resolveRedemption } from './resolve.ts'
+import { policyTexts } from './variable-uses.ts'
+import { checkDeclarations } from './variables.ts'
+
+/** Everything that keeps a definition from being published, each with its path (paths start below `definition`). */
+export function checkDefinition(definition: Definition): Issue[] {
+  return listIssues(findProblems(definition))
+}
+
+function* findProblems(definition: Definition): Generator<Issue> {
+  yield* checkDeclarations(definition)
+  yield* checkFieldKeys(definition)
+  yield* checkPlaceholders(definition)
+  yield* checkPolicies(definition)
+  yield* checkPolicyTexts(definition)
+  yield* checkSizes(definition)
+}
+
+const SYSTEM_SAMPLES: Record<SystemVariable, string> = {
+  'pass.id': '0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
+  'pass.externalPassId': 'SAMPLE-1',
+  'pass.label': 'Ada Lovelace',
+  'pass.scanCode': 'SAMPLESAMPLESAMPLESAMPLE22',
+  'pass.expiresAt': '2030-01-31T23:59:59.999Z',
+  'template.name': 'Sample template',
+  'project.name': 'Sample project',
+}
+
+const SAMPLES: Record<VariableFormat, string> = {
+  text: 'Text',
+  date: '2030-01-31',
+  'date-time': '2030-01-31T18:00:00Z',
+  number: '1',
+  url: 'https://example.com/',
+  email: 'ada@example.com',
+}
+
+/** Values that a definition can be tried with: its examples, else its defaults, else text that fits the format. */
+export function sampleScope({ variables }: Definition): Scope {
+  return new Map([
+    ...Object.entries(SYSTEM_SAMPLES),
+    ...variables.map((variable) => {
+      const fallback = variable.default ?? SAMPLES[variable.format ?? 'text'].slice(0, variable.maxLength)
+      return [variable.name, variable.example ?? fallback] as const
+    }),
+  ])
+}
+
+function checkFieldKeys({ design }: Definition): Issue[] {
+  const issues: Issue[] = []
+  const seen = new Set<string>()
+  for (const group of fieldGroups) {
+    design.fields[group].forEach((field, index) => {
+      if (seen.has(field.key)) {
+        issues.push({
+          path: ['design', 'fields', group, index, 'key'],
+          message: `The key ${field.key} stands twice; a key is unique in the whole pass`,
+        })
+      }
+      seen.add(field.key)
+    })
+  }
+  return issues
+}
+
+function* checkPlaceholders(definition: Definition): Generator<Issue> {
+  const known = new Set<string>([...systemVariables, ...definition.variables.map((variable) => variable.name)])
+  const { variables: _, ...rendered } = definition
+  for (const { name, path } of placeholdersDeep(rendered)) {
+    if (!known.has(name)) {
+      yield { path, message: `Unknown placeholder {{${name}}}: ${KNOWN_PLACEHOLDERS}` }
+    }
+    const circular: SystemVariable = 'pass.expiresAt'
+    if (name === circular && path[0] === 'expiresAt') {
+      yield { path, message: `{{${circular}}} cannot stand in the expiry itself` }
+    }
+  }
+  for (const { text, path } of stringsDeep(rendered)) {
+    // Most likely a typing error, which would show on the pass.
+    if (/\{\{|\}\}/.test(literalPart(text)))
+      yield { path, message: 'Holds {{ or }} that are no placeholder; write {{name}}' }
+  }
+}
+
+const KNOWN_PLACEHOLDERS = `declare the variable, or use one of ${systemVariables.join(', ')}`
+
+/**
+ * Nothing may be taken at publish of which no pass, and no reader of the variables schema, could tell what it takes. What the
+ * system's own variables come to is not a matter of the schema.
+ */
+function* checkPolicyTexts(definition: Definition): Generator<Issue> {
+  const declared = new Set(definition.variables.map(({ name }) => name))
+  for (const { path, text, uses } of policyTexts(definition)) {
+    if (path[0] === 'expiresAt' && text.includes('pass.expiresAt')) continue
+    if (placeholdersIn(text).includes('pass.expiresAt') && definition.expiresAt === null) {
+      yield { path, message: 'The definition has no expiry that {{pass.expiresAt}} could stand for' }
+    } else if (
+      uses === undefined &&
+      placeholdersIn(text).every((name) => declared.has(name) || name === 'pass.expiresAt')
+    ) {
+      yield { path, message: describeTexts(path) }
+    }
+  }
+}
+
+function describeTexts(path: Issue['path']): string {
+  const key = String(path.at(-1))
+  if (key === 'timezone')
+    return 'A timezone takes the placeholder of one variable: of several nobody could tell what each must be'
+  return !['start', 'end', 'expiresAt'].includes(key)
+    ? 'Must be a whole number or the placeholder of a variable'
+    : 'Cannot be read as a date-time: let placeholders stand for the whole, or for its date, time and offset, such as ' +
+        '{{date}}T{{time}}Z'
+}
+
+/** Expiry and policy: what depends on no placeholder must come out right for every pass. */
+function checkPolicies({ expiresAt, redemption }: Definition): Issue[] {
+  const expiry = expiresAt?.includes('{{') ? undefined : resolveExpiry(expiresAt, new Map())
+  const policy = resolveRedemption({ redemption: withoutPlaceholders(redemption) }, new Map())
+  return [expiry, policy].flatMap((result) => (result && 'issues' in result ? result.issues : []))
+}
+
+/** The policy with each leaf that holds a placeholder replaced by a value that any bound accepts, or left open. */
+function withoutPlaceholders<T>(value: T, key = ''): T {
+  if (typeof value === 'string') {
+    if (!value.includes('{{')) return value
+    if (key === 'timezone') return 'UTC' as T
+    return (key === 'start' || key === 'end' ? undefined : 1) as T
+  }
+  if (Array.isArray(value)) return value.map((item) => withoutPlaceholders(item)) as T
+  if (value !== null && typeof value === 'object') {
+    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, withoutPlaceholders(item, name)])) as T
+  }
+  return value
+}

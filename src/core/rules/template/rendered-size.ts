@@ -1,0 +1,158 @@
+import type { Definition, VariableDefinition } from '../../contract/definition.ts'
+import { type Issue, issueDetails, MAX_ISSUES, Problem } from '../../errors.ts'
+import { literalPart, placeholdersIn, type Scope, type SystemVariable, stringsDeep } from './placeholder.ts'
+
+/** The bytes (UTF-8) that a text with placeholders may come out at. One without is bounded by the contract. */
+export const MAX_TEXT_BYTES = 8 * 1024
+/** The bytes that all that a definition renders may come out at: the card, overrides, expiry and policy. */
+export const MAX_CARD_BYTES = 256 * 1024
+
+/** What a variable without maxLength counts as when a definition is published. */
+const ASSUMED_BYTES = 1024
+
+/** The longest values of the system's own variables; the contract bounds names and labels. */
+const SYSTEM_BYTES: Record<SystemVariable, number> = {
+  'pass.id': 36,
+  'pass.externalPassId': 255,
+  'pass.label': 255,
+  'pass.scanCode': 26,
+  'pass.expiresAt': 24,
+  'template.name': 255,
+  'project.name': 255,
+}
+
+/** A text, or the whole card, that comes out larger than it may. */
+export interface Oversize {
+  /** Below the definition; empty for the whole card. */
+  path: (string | number)[]
+  bytes: number
+  max: number
+  /** The placeholder that makes most of it, and how often it stands there; undefined where there is none. */
+  cause: { name: string; count: number } | undefined
+}
+
+/** What comes out too large, by the bytes that the value of each placeholder has. */
+export type FindOversizes = (bytesOf: (name: string) => number) => Oversize[]
+
+interface Size {
+  path: Oversize['path']
+  max: number
+  /** Without the placeholders. */
+  fixedBytes: number
+  counts: Map<string, number>
+}
+
+/**
+ * Reads a definition once, so that each pass costs an addition for each placeholder: sizes are computed, and no text is
+ * made to be measured.
+ */
+export function compileSizes(rendered: Partial<Definition>): FindOversizes {
+  const { variables: _, ...content } = rendered
+  const card: Size = {
+    path: [],
+    max: MAX_CARD_BYTES,
+    fixedBytes: bytesOfText(JSON.stringify(content)),
+    counts: new Map(),
+  }
+  const sizes = [card]
+  for (const { text, path } of stringsDeep(content)) {
+    if (!text.includes('{{')) continue
+    const size: Size = { path, max: MAX_TEXT_BYTES, fixedBytes: bytesOfText(literalPart(text)), counts: new Map() }
+    card.fixedBytes -= bytesOfText(text) - size.fixedBytes
+    for (const name of placeholdersIn(text)) {
+      for (const { counts } of [card, size]) counts.set(name, (counts.get(name) ?? 0) + 1)
+    }
+    if (size.counts.size > 0) sizes.push(size)
+  }
+  return (bytesOf) => {
+    const known = new Map([...card.counts.keys()].map((name) => [name, bytesOf(name)]))
+    const found: Oversize[] = []
+    for (const size of sizes) {
+      const oversize = measure(size, known)
+      if (oversize) found.push(oversize)
+      if (found.length === MAX_ISSUES) break
+    }
+    return found
+  }
+}
+
+function measure({ path, max, fixedBytes, counts }: Size, known: Map<string, number>): Oversize | undefined {
+  let bytes = fixedBytes
+  for (const [name, count] of counts) bytes += count * known.get(name)!
+  if (bytes <= max) return undefined
+  const [cause] = [...counts].toSorted(([a, m], [b, n]) => n * known.get(b)! - m * known.get(a)!)
+  return { path, bytes, max, cause: cause && { name: cause[0], count: cause[1] } }
+}
+
+/** The bytes of each value of a pass. */
+export function bytesIn(scope: Scope): (name: string) => number {
+  // Before it is resolved, the expiry is as long as any.
+  return (name) => bytesOfText(scope.get(name) ?? '') || (name === 'pass.expiresAt' ? SYSTEM_BYTES[name] : 0)
+}
+
+/** What of a definition comes out too large with the longest values that it allows. */
+export function checkSizes(definition: Definition): Issue[] {
+  const declared = new Map(definition.variables.map((variable) => [variable.name, variable]))
+  const longest = new Map<string, number>([
+    ...Object.entries(SYSTEM_BYTES),
+    ...definition.variables.map((variable) => [variable.name, longestBytes(variable)] as const),
+  ])
+  return compileSizes(definition)((name) => longest.get(name) ?? 0).map(({ path, bytes, max, cause }) => {
+    const what = path.length > 0 ? 'Can come out' : 'The whole card can come out'
+    return { path, message: `${what} at ${bytes} bytes, and at most ${max} are taken: ${advice(declared, cause)}` }
+  })
+}
+
+function longestBytes({ maxLength = ASSUMED_BYTES, default: fallback = '', example = '' }: VariableDefinition): number {
+  return Math.max(maxLength, bytesOfText(fallback), bytesOfText(example))
+}
+
+function advice(declared: Map<string, VariableDefinition>, cause: Oversize['cause']): string {
+  if (!cause) return 'shorten what stands there'
+  const { name, count } = cause
+  const times = count > 1 ? `, which stands there ${count} times` : ''
+  const variable = declared.get(name)
+  if (!variable) return `use {{${name}}} less often${times}`
+  return variable.maxLength === undefined
+    ? `set maxLength of the variable ${name}${times} and counts as ${longestBytes(variable)} bytes each without one`
+    : `set a smaller maxLength of the variable ${name}${times} at up to ${variable.maxLength} characters each`
+}
+
+/** What is wrong with the values of a pass: each issue stands at the value that makes most of what is too large. */
+export function toValueIssues(oversizes: Oversize[]): Issue[] {
+  return oversizes.map(({ path, bytes, max, cause }) => ({
+    path: cause ? pathOfValue(cause.name) : [],
+    message: `Makes ${placeOf(path)} come out at ${bytes} bytes, and at most ${max} are taken: shorten it`,
+  }))
+}
+
+function pathOfValue(name: string): string[] {
+  if (name === 'pass.label') return ['label']
+  if (name === 'pass.externalPassId') return ['externalPassId']
+  return name.includes('.') ? [] : ['variables', name]
+}
+
+function placeOf(path: Oversize['path']): string {
+  return path.length > 0 ? path.join('.') : 'the whole card'
+}
+
+/**
+ * Refuses to render what is too large: a pass may be older than the bounds.
+ * @throws Problem PASS_ISSUING_FAILED
+ */
+export function requireFits(rendered: Partial<Definition>, scope: Scope): void {
+  const oversizes = compileSizes(rendered)(bytesIn(scope))
+  const [first] = oversizes
+  if (!first) return
+  const made = first.cause ? ` (most of it is ${first.cause.name})` : ''
+  throw new Problem('PASS_ISSUING_FAILED', {
+    message:
+      `The pass is too large: ${placeOf(first.path)} comes out at ${first.bytes} bytes, and at most ${first.max} are ` +
+      `taken${made}. Shorten the values, or publish a version that shows less of them.`,
+    details: issueDetails(toValueIssues(oversizes)),
+  })
+}
+
+function bytesOfText(text: string): number {
+  return Buffer.byteLength(text)
+}

@@ -1,0 +1,147 @@
+import { z } from 'zod'
+import { codePointLength, timestampPattern } from '../../contract/common.ts'
+import type { VariableDefinition, VariableFormat } from '../../contract/definition.ts'
+import type { Issue } from '../../errors.ts'
+import { type Policies, usesOf, type VariableUse } from './variable-uses.ts'
+
+/** The variables of a pass: declared ones are strings, others any JSON value (decisions on templates and variables). */
+export type Variables = Record<string, unknown>
+
+const MAX_VARIABLES = 200
+export const MAX_VARIABLES_BYTES = 64 * 1024
+
+/** One pattern for each format, both published in the JSON Schema and used by the server. */
+export const formatPatterns: Record<Exclude<VariableFormat, 'text'>, { pattern: string; example: string }> = {
+  date: { pattern: z.regexes.date.source, example: '2027-05-31' },
+  'date-time': { pattern: timestampPattern, example: '2027-05-31T19:30:00Z' },
+  number: { pattern: '^-?(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?$', example: '12.50' },
+  url: { pattern: '^https?://[^\\s/?#][^\\s]*$', example: 'https://example.com/' },
+  email: { pattern: z.regexes.email.source, example: 'ada@example.com' },
+}
+
+const SYSTEM_NAME = '^[^.]*$'
+
+/** What the variables of a version are judged by: their declarations, and what expiry and policy make of them. */
+export type VariableRules = Policies & { variables: readonly VariableDefinition[] }
+
+/** The JSON Schema (draft 2020-12) of the variables that a template version takes. */
+export function variablesSchema(definition: VariableRules) {
+  const rules = rulesOf(definition)
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    type: 'object' as const,
+    properties: Object.fromEntries(
+      rules.map(({ variable, shapes }) => {
+        const [first, ...others] = shapes.map(({ rule }) => ('values' in rule ? { enum: rule.values } : rule))
+        return [
+          variable.name,
+          {
+            type: 'string' as const,
+            title: variable.label,
+            ...(variable.maxLength !== undefined && { maxLength: variable.maxLength }),
+            ...first,
+            ...(others.length > 0 && { allOf: others }),
+            ...(variable.default !== undefined && { default: variable.default }),
+            ...(variable.example !== undefined && { examples: [variable.example] }),
+          },
+        ]
+      }),
+    ),
+    required: rules.filter(({ isRequired }) => isRequired).map(({ variable }) => variable.name),
+    additionalProperties: true,
+    maxProperties: MAX_VARIABLES,
+    propertyNames: { pattern: SYSTEM_NAME },
+  }
+}
+
+export type CheckVariables = (variables: Variables) => Issue[]
+
+/** Compiles the check that agrees exactly with `variablesSchema`; issues carry paths below `variables`. */
+export function compileVariables(definition: VariableRules): CheckVariables {
+  const checks = rulesOf(definition).map((rule) => ({ ...rule, check: compileValue(rule) }))
+  return (variables) => {
+    const issues: Issue[] = []
+    if (Object.keys(variables).length > MAX_VARIABLES) {
+      issues.push({ path: ['variables'], message: `Must have at most ${MAX_VARIABLES} keys` })
+    }
+    for (const { variable, isRequired, check } of checks) {
+      const path = ['variables', variable.name]
+      if (!Object.hasOwn(variables, variable.name)) {
+        if (isRequired) issues.push({ path, message: `Is required (${variable.label})` })
+        continue
+      }
+      const message = check(variables[variable.name])
+      if (message) issues.push({ path, message })
+    }
+    return issues
+  }
+}
+
+export function variablesTooLarge(variables: Variables): boolean {
+  return Buffer.byteLength(JSON.stringify(variables)) > MAX_VARIABLES_BYTES
+}
+
+/** What is wrong with the declarations themselves: names given twice, defaults and examples that break their own rule. */
+export function checkDeclarations(definition: VariableRules): Issue[] {
+  const issues: Issue[] = []
+  const seen = new Set<string>()
+  rulesOf(definition).forEach((rule, index) => {
+    const { variable } = rule
+    if (seen.has(variable.name)) {
+      issues.push({ path: ['variables', index, 'name'], message: `The variable ${variable.name} is declared twice` })
+    }
+    seen.add(variable.name)
+    const check = compileValue(rule)
+    for (const key of ['default', 'example'] as const) {
+      const message = variable[key] === undefined ? undefined : check(variable[key])
+      if (message) issues.push({ path: ['variables', index, key], message })
+    }
+  })
+  return issues
+}
+
+interface VariableRule {
+  variable: VariableDefinition
+  isRequired: boolean
+  /** What the text must look like, by its format and its uses. */
+  shapes: Pick<VariableUse, 'rule' | 'wanted'>[]
+}
+
+/** The one source of the published schema and of the server's own check. */
+function rulesOf({ variables, ...policies }: VariableRules): VariableRule[] {
+  const usesByName = usesOf(policies)
+  return variables.map((variable) => {
+    const uses = usesByName.get(variable.name) ?? []
+    const shapes = [...formatOf(variable), ...uses].map((shape) => [JSON.stringify(shape.rule), shape] as const)
+    return {
+      variable,
+      isRequired: variable.default === undefined && (variable.required || uses.some(({ isNeeded }) => isNeeded)),
+      shapes: [...new Map(shapes).values()],
+    }
+  })
+}
+
+function formatOf({ format = 'text' }: VariableDefinition): VariableRule['shapes'] {
+  if (format === 'text') return []
+  const { pattern, example } = formatPatterns[format]
+  return [{ rule: { pattern }, wanted: `of the format ${format}, such as ${example}` }]
+}
+
+function compileValue({ variable: { maxLength = Number.POSITIVE_INFINITY }, shapes }: VariableRule) {
+  const checks = shapes.map(({ rule, wanted }) => ({ isTaken: compileRule(rule), wanted }))
+  return (value: unknown): string | undefined => {
+    if (typeof value !== 'string') return 'Must be a string: a declared variable is rendered as text'
+    if (codePointLength(value) > maxLength) return `Must have at most ${maxLength} characters`
+    const failed = checks.find(({ isTaken }) => !isTaken(value))
+    return failed && `Must be ${failed.wanted}`
+  }
+}
+
+function compileRule(rule: VariableUse['rule']): (value: string) => boolean {
+  if ('values' in rule) {
+    const values = new Set(rule.values)
+    return (value) => values.has(value)
+  }
+  const regex = new RegExp(rule.pattern, 'u')
+  return (value) => regex.test(value)
+}

@@ -1,0 +1,72 @@
+import { actionsNamed, auditActions, targetKind } from '../../../core/audit.ts'
+import type { Page } from '../../../core/contract/common.ts'
+import { Uuid } from '../../../core/ids.ts'
+import type { AuditEntry, AuditFilters } from '../../../storage/operations/audit-log.ts'
+import type { Repositories, Store } from '../../../storage/store.ts'
+import { getWorkspace, OperatorError } from '../../operator/operator.ts'
+import { toPage } from '../page.ts'
+
+/** What an operator looks for: names or ids. */
+export interface AuditSearch {
+  workspace?: string | undefined
+  /** Tokens by id or name, or `operator`. */
+  actors?: string[] | undefined
+  /** Actions, or kinds of rows. */
+  actions?: string[] | undefined
+  target?: string | undefined
+  since?: Date | undefined
+  until?: Date | undefined
+}
+
+const OPERATOR = 'operator'
+
+/** @throws OperatorError for a name that nothing has */
+export async function resolveSearch(store: Store, search: AuditSearch): Promise<AuditFilters> {
+  const { workspace, actors, actions, target, since, until } = search
+  return {
+    ...(workspace !== undefined && { workspaceId: (await getWorkspace(store, workspace)).id }),
+    ...(actors && { tokenIds: (await Promise.all(actors.map((actor) => tokensNamed(store, actor)))).flat() }),
+    ...(actions && { actions: [...new Set(actions.flatMap(getActions))] }),
+    ...(target !== undefined && { targetId: getUuid(target) }),
+    since,
+    until,
+  }
+}
+
+/** One page of the log, newest first. Who recorded a scan stands behind what was done to it later. */
+export async function listAudit(
+  store: Pick<Repositories, 'auditLog'>,
+  filters: AuditFilters,
+  page: { limit: number; cursor?: string | undefined },
+): Promise<Page<AuditEntry>> {
+  const { rows, ...rest } = await store.auditLog.list({ ...filters, ...page })
+  const { targetId, ...others } = filters
+  const isWholeStory = Object.values(others).every((filter) => filter === undefined)
+  if (targetId === undefined || !isWholeStory || rest.hasMore) return toPage({ rows, ...rest })
+  const scan = await store.auditLog.findScan(targetId)
+  return toPage({ rows: scan ? [...rows, scan] : rows, ...rest, total: rest.total + (scan ? 1 : 0) })
+}
+
+async function tokensNamed({ tokens }: Store, actor: string): Promise<(string | null)[]> {
+  if (actor === OPERATOR) return [null]
+  const uuid = Uuid.safeParse(actor)
+  if (uuid.success) return [uuid.data]
+  const ids = await tokens.listIdsByName(actor)
+  if (ids.length > 0) return ids
+  throw new OperatorError(
+    `There is no token ${actor}; passes token list shows them, and operator stands for operators.`,
+  )
+}
+
+function getActions(name: string) {
+  const actions = actionsNamed(name)
+  if (actions.length > 0) return actions
+  const kinds = [...new Set(auditActions.map(targetKind))].join(', ')
+  throw new OperatorError(`There is no action ${name}. Give one such as pass.void, or a kind for all of it: ${kinds}.`)
+}
+
+function getUuid(id: string): string {
+  const uuid = Uuid.safeParse(id)
+  if (uuid.success) return uuid.data
+  throw new OperatorError(`${id} is no id: the log names rows by their ids.`)
+}

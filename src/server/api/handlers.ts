@@ -1,0 +1,31 @@
+import type { AllHandlers } from '../http/mount.ts'
+import { tokens } from './admin/tokens.ts'
+import { workspace } from './admin/workspace.ts'
+import { broadcasts } from './messages/broadcasts.ts'
+import { notifications } from './messages/notifications.ts'
+import { passes } from './passes/passes.ts'
+import { scanner } from './scans/scanner.ts'
+import { scans } from './scans/scans.ts'
+import { images } from './templates/images.ts'
+import { projects } from './templates/projects.ts'
+import { templateVersions } from './templates/template-versions.ts'
+import { templates } from './templates/templates.ts'
+import { deliveries } from './webhooks/deliveries.ts'
+import { webhooks } from './webhooks/webhooks.ts'
+
+/** Every operation of the contract with its handler. */
+export const handlers: AllHandlers = {
+  projects,
+  templates,
+  templateVersions,
+  images,
+  passes,
+  notifications,
+  broadcasts,
+  webhooks,
+  deliveries,
+  scans,
+  scanner,
+  tokens,
+  workspace,
+}

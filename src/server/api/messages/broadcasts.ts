@@ -1,0 +1,161 @@
+import type {
+  Broadcast,
+  BroadcastForecast,
+  BroadcastStatus,
+  broadcasts as contract,
+} from '../../../core/contract/broadcasts.ts'
+import type { MessageCreate } from '../../../core/contract/notifications.ts'
+import { Problem } from '../../../core/errors.ts'
+import { newId } from '../../../core/ids.ts'
+import type { StoredBroadcast } from '../../../storage/messages/broadcasts.ts'
+import type { Repositories } from '../../../storage/store.ts'
+import type { RequestContext } from '../../context.ts'
+import type { Handlers } from '../../http/mount.ts'
+import { audit } from '../audit.ts'
+import { requireUnderLimit } from '../limits.ts'
+import { toPage } from '../page.ts'
+import { parseMessage } from './message.ts'
+
+export const broadcasts: Handlers<typeof contract> = {
+  create: async ({ params, query, body }, context) => {
+    const known = await findKnown(context.store, body, context.workspaceId)
+    if (known) return { status: 200, body: toBroadcast(known, context.now) }
+    if (query.dryRun) return { status: 200, body: await forecast(params.id, body, context) }
+    const refusal = await context.takeQueue(context, 1)
+    if (refusal) throw refusal
+    const { broadcast, isNew } = await create(params.id, body, context)
+    return { status: isNew ? 201 : 200, body: toBroadcast(broadcast, context.now) }
+  },
+
+  list: async ({ params, query }, { store, workspaceId, now }) => {
+    await requireProject(store, workspaceId, params.id)
+    const page = toPage(await store.broadcasts.list(workspaceId, params.id, query))
+    return { status: 200, body: { ...page, items: page.items.map((item) => toBroadcast(item, now)) } }
+  },
+
+  get: async ({ params }, context) => {
+    return { status: 200, body: toBroadcast(await get(params.id, params.broadcastId, context), context.now) }
+  },
+
+  stats: async ({ params }, context) => {
+    const broadcast = await get(params.id, params.broadcastId, context)
+    const counts = await context.store.broadcasts.countByStatus(context.workspaceId, broadcast.id)
+    const status = statusOf(broadcast, context.now)
+    return { status: 200, body: { broadcastId: broadcast.id, status, ...counts } }
+  },
+
+  cancel: async ({ params }, context) => {
+    const { store, workspaceId, now } = context
+    const { id: projectId, broadcastId } = params
+    await requireProject(store, workspaceId, projectId)
+    await store.transaction(async (tx) => {
+      if (await tx.broadcasts.deleteScheduled(workspaceId, projectId, broadcastId, now)) {
+        await tx.jobs.deleteWaiting('fan-out-broadcast', broadcastId)
+        await audit(tx, context, 'broadcast.cancel', broadcastId)
+        return
+      }
+      if (!(await tx.broadcasts.find(workspaceId, projectId, broadcastId))) missing(broadcastId)
+      throw new Problem('PASS_NOTIFICATION_BROADCAST_ALREADY_DISPATCHED', { details: { broadcastId } })
+    })
+    return { status: 204, body: undefined }
+  },
+}
+
+interface Created {
+  broadcast: StoredBroadcast
+  isNew: boolean
+}
+
+/** One effect for one idempotency key, however many requests hold it at once. */
+async function create(projectId: string, body: MessageCreate, context: RequestContext): Promise<Created> {
+  const { store, workspaceId } = context
+  const created = await store.transaction((tx) => insert(tx, projectId, body, context))
+  if (created) return { broadcast: created, isNew: true }
+  const known = await findKnown(store, body, workspaceId)
+  // The one that took the key may have been cancelled since.
+  return known ? { broadcast: known, isNew: false } : create(projectId, body, context)
+}
+
+async function insert(
+  tx: Repositories,
+  projectId: string,
+  body: MessageCreate,
+  context: RequestContext,
+): Promise<StoredBroadcast | undefined> {
+  const { workspaceId, now, correlationId, wallets } = context
+  if (!(await tx.projects.findForUpdate(workspaceId, projectId))) throw noProject(projectId)
+  const id = newId(now)
+  const message = parseMessage(body, wallets, now)
+  if (message.sendAt && !(await findKnown(tx, body, workspaceId))) {
+    await requireUnderLimit(tx, context, 'scheduledSends', () => tx.usage.countScheduled(workspaceId, now))
+  }
+  if (!(await tx.broadcasts.insert(workspaceId, { id, projectId, ...message }, now))) return undefined
+  const job = { workspaceId, kind: 'fan-out-broadcast' as const, subject: id, correlationId }
+  await tx.jobs.insert([{ ...job, runAt: message.sendAt ?? now }], now)
+  await audit(tx, context, 'broadcast.create', id)
+  return tx.broadcasts.find(workspaceId, projectId, id)
+}
+
+function findKnown({ broadcasts }: Pick<Repositories, 'broadcasts'>, body: MessageCreate, workspaceId: string) {
+  return body.idempotencyKey === undefined ? undefined : broadcasts.findByKey(workspaceId, body.idempotencyKey)
+}
+
+async function forecast(projectId: string, body: MessageCreate, context: RequestContext): Promise<BroadcastForecast> {
+  const { store, workspaceId, wallets, now } = context
+  await requireProject(store, workspaceId, projectId)
+  const { platforms, sendAt } = parseMessage(body, wallets, now)
+  const { passCount, apple, google, overCap } = await store.broadcasts.forecast(workspaceId, projectId, sendAt ?? now)
+  const isTargeted = { apple: platforms.includes('apple'), google: platforms.includes('google') }
+  return {
+    dryRun: true,
+    projectId,
+    platforms,
+    sendAt: sendAt?.toISOString() ?? null,
+    passCount,
+    apple: { passCount: isTargeted.apple ? apple : 0 },
+    google: { passCount: isTargeted.google ? google : 0, overCap: isTargeted.google ? overCap : 0 },
+  }
+}
+
+async function get(projectId: string, broadcastId: string, context: RequestContext): Promise<StoredBroadcast> {
+  await requireProject(context.store, context.workspaceId, projectId)
+  return (await context.store.broadcasts.find(context.workspaceId, projectId, broadcastId)) ?? missing(broadcastId)
+}
+
+async function requireProject(
+  { projects }: Pick<Repositories, 'projects'>,
+  workspaceId: string,
+  projectId: string,
+): Promise<void> {
+  if (!(await projects.find(workspaceId, projectId))) throw noProject(projectId)
+}
+
+function noProject(projectId: string): Problem {
+  return new Problem('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
+}
+
+function missing(broadcastId: string): never {
+  throw new Problem('PASS_NOTIFICATION_BROADCAST_NOT_FOUND', { details: { broadcastId } })
+}
+
+/** The shape of spec 2.6, as it is at the moment of the request. */
+function toBroadcast(broadcast: StoredBroadcast, now: Date): Broadcast {
+  return {
+    id: broadcast.id,
+    projectId: broadcast.projectId,
+    body: broadcast.body,
+    platforms: broadcast.platforms,
+    options: broadcast.options,
+    sendAt: broadcast.sendAt?.toISOString() ?? null,
+    status: statusOf(broadcast, now),
+    passCount: broadcast.dispatchedAt === null ? null : broadcast.fannedOut,
+    createdAt: broadcast.createdAt.toISOString(),
+    updatedAt: broadcast.updatedAt.toISOString(),
+  }
+}
+
+/** Spec 3.3: from sendAt on a broadcast is no longer scheduled. */
+function statusOf({ sendAt, startedAt, dispatchedAt }: StoredBroadcast, now: Date): BroadcastStatus {
+  if (dispatchedAt !== null) return 'DISPATCHED'
+  return startedAt === null && sendAt !== null && sendAt > now ? 'SCHEDULED' : 'PENDING'
+}

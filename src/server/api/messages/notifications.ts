@@ -1,0 +1,147 @@
+import type { notifications as contract, MessageCreate, Notification } from '../../../core/contract/notifications.ts'
+import { Problem } from '../../../core/errors.ts'
+import { newId } from '../../../core/ids.ts'
+import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
+import { capDelaySeconds } from '../../../core/rules/sending/google-cap.ts'
+import { notificationStatus } from '../../../core/rules/sending/notification-status.ts'
+import type { StoredNotification } from '../../../storage/messages/notification-row.ts'
+import type { Repositories } from '../../../storage/store.ts'
+import type { RequestContext } from '../../context.ts'
+import type { Handlers } from '../../http/mount.ts'
+import { audit } from '../audit.ts'
+import { requireUnderLimit } from '../limits.ts'
+import { toPage } from '../page.ts'
+import { parseMessage } from './message.ts'
+
+export const notifications: Handlers<typeof contract> = {
+  create: async ({ params, body }, context) => {
+    const { notification, isNew } = await create(params.id, body, context)
+    return { status: isNew ? 201 : 200, body: toNotification(notification, context.now) }
+  },
+
+  list: async ({ params, query }, { store, workspaceId, now }) => {
+    await requirePass(store, workspaceId, params.id)
+    const page = toPage(await store.notifications.list(workspaceId, params.id, query))
+    return { status: 200, body: { ...page, items: page.items.map((item) => toNotification(item, now)) } }
+  },
+
+  get: async ({ params }, { store, workspaceId, now }) => {
+    await requirePass(store, workspaceId, params.id)
+    const notification = await store.notifications.find(workspaceId, params.id, params.notificationId)
+    return { status: 200, body: toNotification(notification ?? missing(params.notificationId), now) }
+  },
+
+  cancel: async ({ params }, context) => {
+    const { store, workspaceId, now } = context
+    const { id: passId, notificationId } = params
+    await requirePass(store, workspaceId, passId)
+    await store.transaction(async (tx) => {
+      if (await tx.notifications.deleteScheduled(workspaceId, passId, notificationId, now)) {
+        await tx.jobs.deleteWaiting('send-notification', notificationId)
+        await audit(tx, context, 'notification.cancel', notificationId)
+        return
+      }
+      if (!(await tx.notifications.find(workspaceId, passId, notificationId))) missing(notificationId)
+      throw new Problem('PASS_NOTIFICATION_ALREADY_SENT', { details: { notificationId } })
+    })
+    return { status: 204, body: undefined }
+  },
+}
+
+interface Created {
+  notification: StoredNotification
+  isNew: boolean
+}
+
+/** One effect for one idempotency key, however many requests hold it at once. */
+async function create(passId: string, body: MessageCreate, context: RequestContext): Promise<Created> {
+  const { store, workspaceId } = context
+  const known = await findKnown(store, body, workspaceId)
+  if (known) return { notification: known, isNew: false }
+  const refusal = await context.takeQueue(context, 1)
+  if (refusal) throw refusal
+  const created = await store.transaction((tx) => insert(tx, passId, body, context))
+  // Another request took the key in the meantime, and may even have been cancelled since.
+  return created ?? create(passId, body, context)
+}
+
+async function insert(
+  tx: Repositories,
+  passId: string,
+  body: MessageCreate,
+  context: RequestContext,
+): Promise<Created | undefined> {
+  const { workspaceId, now, correlationId, wallets } = context
+  const pass = await tx.passes.findForUpdate(workspaceId, passId)
+  const known = await findKnown(tx, body, workspaceId)
+  if (known) return { notification: known, isNew: false }
+  if (!pass) throw new Problem('PASS_NOT_FOUND', { details: { passId } })
+  const status = effectiveStatus(pass, now)
+  if (status !== 'ISSUED') throw new Problem('PASS_NOT_ISSUED', { details: { passId, status } })
+  const message = parseMessage(body, wallets, now)
+  if (message.platforms.includes('google')) {
+    await requirePlace(tx, workspaceId, passId, message.sendAt ?? now)
+  }
+  if (message.sendAt) {
+    await requireUnderLimit(tx, context, 'scheduledSends', () => tx.usage.countScheduled(workspaceId, now))
+  }
+  const id = newId(now)
+  if (!(await tx.notifications.insert(workspaceId, { id, passId, ...message }, now))) return undefined
+  const job = { workspaceId, kind: 'send-notification' as const, subject: id, correlationId }
+  await tx.jobs.insert([{ ...job, runAt: message.sendAt ?? now }], now)
+  await audit(tx, context, 'notification.create', id)
+  return { notification: (await tx.notifications.find(workspaceId, passId, id))!, isNew: true }
+}
+
+function findKnown({ notifications }: Pick<Repositories, 'notifications'>, body: MessageCreate, workspaceId: string) {
+  return body.idempotencyKey === undefined ? undefined : notifications.findByKey(workspaceId, body.idempotencyKey)
+}
+
+/** @throws Problem PASS_NOTIFICATION_RATE_LIMITED */
+async function requirePlace(tx: Repositories, workspaceId: string, passId: string, dueAt: Date): Promise<void> {
+  const places = await tx.notifications.listPlaces(workspaceId, [passId], dueAt)
+  const seconds = capDelaySeconds(
+    places.map((place) => place.dueAt),
+    dueAt,
+  )
+  if (seconds === 0) return
+  throw new Problem('PASS_NOTIFICATION_RATE_LIMITED', {
+    message: `The pass has its 3 google notifications of 24 hours; this one would fit ${seconds} s later.`,
+    details: { passId, retryAfterSeconds: seconds },
+    headers: { 'retry-after': String(seconds) },
+  })
+}
+
+async function requirePass(
+  { passes }: Pick<Repositories, 'passes'>,
+  workspaceId: string,
+  passId: string,
+): Promise<void> {
+  if (!(await passes.find(workspaceId, passId))) throw new Problem('PASS_NOT_FOUND', { details: { passId } })
+}
+
+function missing(notificationId: string): never {
+  throw new Problem('PASS_NOTIFICATION_NOT_FOUND', { details: { notificationId } })
+}
+
+/** The shape of spec 2.5, as it is at the moment of the request. */
+function toNotification(notification: StoredNotification, now: Date): Notification {
+  const { apple, google, broadcastId } = notification
+  return {
+    id: notification.id,
+    passId: notification.passId,
+    ...(broadcastId !== null && { broadcastId }),
+    body: notification.body,
+    options: notification.options,
+    sendAt: notification.sendAt?.toISOString() ?? null,
+    status: notificationStatus({ ...notification, apple: apple.status, google: google.status }, now),
+    apple: {
+      status: apple.status,
+      ...(apple.error !== null && { error: apple.error }),
+      deviceCount: apple.deviceCount,
+    },
+    google: { status: google.status, ...(google.error !== null && { error: google.error }) },
+    createdAt: notification.createdAt.toISOString(),
+    updatedAt: notification.updatedAt.toISOString(),
+  }
+}

@@ -1,0 +1,163 @@
+import { randomBytes } from 'node:crypto'
+import { PassCreate } from '../../../core/contract/passes.ts'
+import { invalid, Problem } from '../../../core/errors.ts'
+import { newId } from '../../../core/ids.ts'
+import { parseAs } from '../../../core/issues.ts'
+import { identifierDigest, newScanCode } from '../../../core/rules/crypto/scan-code.ts'
+import { barcodeMessage } from '../../../core/rules/display/card.ts'
+import { type CheckPass, compilePass, systemVariableProblem } from '../../../core/rules/pass/pass-rules.ts'
+import { buildScope } from '../../../core/rules/template/resolve.ts'
+import type { NewPass, StoredPass } from '../../../storage/passes/pass-row.ts'
+import type { PublishedVersion } from '../../../storage/templates/template-versions.ts'
+import type { RequestContext } from '../../context.ts'
+import { audit } from '../audit.ts'
+import { bytesOf, openRoom } from '../limits.ts'
+
+export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPassId: string; problem: Problem }
+
+/**
+ * Creates passes in one transaction with their jobs, each item for itself: one result an item, in order. An
+ * externalPassId that is there already answers the existing pass, whatever else the item holds.
+ */
+export async function createPasses(items: unknown[], context: RequestContext): Promise<CreateResult[]> {
+  const parsed = items.map(parseItem)
+  const requests = parsed.filter((item): item is PassCreate => !('problem' in item))
+  const existing = await findExisting(requests, context)
+  const plans = await planPasses(
+    requests.filter((request) => !existing.has(request.externalPassId)),
+    context,
+  )
+  const planned = [...plans.values()].filter((plan): plan is NewPass => !(plan instanceof Problem))
+  const { inserted, refused } = await insertPasses(planned, context)
+  // After the commit: what was inserted here, and what a racing request inserted first.
+  const created = await findExisting(planned, context)
+
+  return parsed.map((item) => {
+    if ('problem' in item) return item
+    const { externalPassId } = item
+    const plan = plans.get(item)
+    if (plan instanceof Problem) return { externalPassId, problem: plan }
+    const pass = existing.get(externalPassId) ?? created.get(externalPassId)
+    const refusal = refused.get(externalPassId)
+    // A racing request may have made it while this one found no room.
+    if (!pass && refusal) return { externalPassId, problem: refusal }
+    if (!pass) throw new Error(`The pass ${externalPassId} was written and cannot be read`)
+    if (pass.templateId !== item.templateId) {
+      return { externalPassId, problem: new Problem('DUPLICATE_PASS', { details: { passId: pass.id } }) }
+    }
+    // Without a plan it only repeats an item before it.
+    return { pass, isNew: plan !== undefined && inserted.has(pass.id) }
+  })
+}
+
+interface Inserted {
+  /** Ids of those that are new. */
+  inserted: Set<string>
+  /** By externalPassId, those that the limits of the workspace have no room for. */
+  refused: Map<string, Problem>
+}
+
+async function insertPasses(passes: NewPass[], context: RequestContext): Promise<Inserted> {
+  const { store, workspaceId, now, correlationId } = context
+  const refused = new Map<string, Problem>()
+  if (passes.length === 0) return { inserted: new Set(), refused }
+  const full = await context.takeQueue(context, passes.length)
+  if (full) return { inserted: new Set(), refused: new Map(passes.map((pass) => [pass.externalPassId, full])) }
+  const inserted = await store.transaction(async (tx) => {
+    const takeRoom = await openRoom(tx, context)
+    const fitting = passes.filter(({ externalPassId, variables }) => {
+      const problem = takeRoom({ passes: 1, storedBytes: bytesOf(variables) })
+      if (problem) refused.set(externalPassId, problem)
+      return !problem
+    })
+    const ids = await tx.passes.insert(workspaceId, fitting, now)
+    const job = { workspaceId, kind: 'issue-pass' as const, correlationId, isBulk: passes.length > 1 }
+    const jobs = [...ids].map((subject) => ({ ...job, subject }))
+    if (jobs.length > 0) await tx.jobs.insert(jobs, now)
+    const [only, ...others] = ids
+    // One entry however many: the correlation id leads from a batch to its passes.
+    if (only !== undefined) await audit(tx, context, 'pass.create', others.length > 0 ? null : only, ids.size)
+    return ids
+  })
+  return { inserted, refused }
+}
+
+/** An item that is no PassCreate fails alone, with every problem listed. */
+function parseItem(item: unknown): PassCreate | { externalPassId: string; problem: Problem } {
+  const parsed = parseAs(PassCreate, item)
+  if ('value' in parsed) return parsed.value
+  const given = (item as { externalPassId?: unknown } | null)?.externalPassId
+  return {
+    externalPassId: typeof given === 'string' ? given : '',
+    problem: invalid(parsed.issues),
+  }
+}
+
+async function findExisting(passes: { externalPassId: string }[], { store, workspaceId }: RequestContext) {
+  const ids = [...new Set(passes.map((pass) => pass.externalPassId))]
+  const found = ids.length > 0 ? await store.passes.listByExternalIds(workspaceId, ids) : []
+  return new Map(found.map((pass) => [pass.externalPassId, pass]))
+}
+
+/**
+ * What to insert for each request, or why it is refused. As in single creates one after another, the first sound request
+ * of an externalPassId makes the pass; later ones have no plan and answer with it.
+ */
+async function planPasses(
+  requests: PassCreate[],
+  context: RequestContext,
+): Promise<Map<PassCreate, NewPass | Problem>> {
+  const templateIds = [...new Set(requests.map((request) => request.templateId))]
+  const versions =
+    templateIds.length > 0
+      ? await context.store.templateVersions.listNewestPublished(context.workspaceId, templateIds)
+      : []
+  const rules = new Map(
+    versions.map((version) => [version.templateId, { version, checkPass: compilePass(version.definition) }]),
+  )
+  const plans = new Map<PassCreate, NewPass | Problem>()
+  const taken = new Set<string>()
+  for (const request of requests) {
+    if (taken.has(request.externalPassId)) continue
+    const plan = planPass(request, rules.get(request.templateId), context.now)
+    plans.set(request, plan)
+    if (!(plan instanceof Problem)) taken.add(request.externalPassId)
+  }
+  return plans
+}
+
+function planPass(
+  request: PassCreate,
+  rules: { version: PublishedVersion; checkPass: CheckPass } | undefined,
+  now: Date,
+): NewPass | Problem {
+  if (!rules) {
+    return new Problem('TEMPLATE_NOT_FOUND', {
+      message: 'There is no such template, or it has no published version.',
+      details: { templateId: request.templateId },
+    })
+  }
+  const { version, checkPass } = rules
+  const { definition } = version
+  const refusal = systemVariableProblem(Object.keys(request.variables))
+  if (refusal) return refusal
+  const facts = { ...request, id: newId(now), scanCode: newScanCode(), ...pickNames(version) }
+  const resolved = checkPass(facts)
+  if ('issues' in resolved) return invalid(resolved.issues)
+  const scope = buildScope(definition.variables, facts, resolved.expiresAt)
+  return {
+    ...request,
+    ...resolved,
+    id: facts.id,
+    scanCode: facts.scanCode,
+    templateVersionId: version.id,
+    templateVersion: version.version,
+    projectId: version.projectId,
+    appleToken: randomBytes(24).toString('hex'),
+    identifierDigest: identifierDigest(barcodeMessage(definition, scope)),
+  }
+}
+
+function pickNames({ templateName, projectName }: PublishedVersion) {
+  return { templateName, projectName }
+}

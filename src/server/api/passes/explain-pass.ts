@@ -1,0 +1,51 @@
+import type { RedemptionExplanation } from '../../../core/contract/scans.ts'
+import { Problem } from '../../../core/errors.ts'
+import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
+import { explainRedemption } from '../../../core/rules/redemption/redemption.ts'
+import { planRedemption } from '../../../core/rules/redemption/redemption-plan.ts'
+import {
+  decideScan,
+  decidingUse,
+  decisionMessage,
+  type ScanFacts,
+} from '../../../core/rules/redemption/scan-decision.ts'
+import type { RequestContext } from '../../context.ts'
+import { placeOfUse } from '../scans/judge-scan.ts'
+
+/**
+ * Whether a scan at a moment would be accepted, with every check and what it looked at. Records nothing.
+ * @throws Problem PASS_NOT_FOUND
+ */
+export async function explainPass(
+  passId: string,
+  question: { at?: string | undefined; validityDate?: string | undefined; scanContextKey?: string | undefined },
+  { store, workspaceId, now }: RequestContext,
+): Promise<RedemptionExplanation> {
+  const pass = await store.passes.find(workspaceId, passId)
+  if (!pass) throw new Problem('PASS_NOT_FOUND', { details: { passId } })
+  const { at, validityDate, scanContextKey = null } = question
+  const realTime = at === undefined ? now : new Date(at)
+  const plan = planRedemption({
+    status: effectiveStatus(pass, now),
+    expiresAt: pass.expiresAt,
+    policy: pass.redemption,
+    realTime,
+    validityDate,
+    scanContextKey,
+  })
+  const history = await store.acceptedScans.findHistory(workspaceId, pass.id, plan)
+  const facts: ScanFacts = { realTime, validityDate, matchCount: 1, found: { plan, history } }
+  const decision = decideScan(facts)
+  const { result, reasonCode, attempt } = decision
+  return {
+    passId: pass.id,
+    at: decision.at.toISOString(),
+    scanContextKey,
+    result,
+    reasonCode,
+    message: decisionMessage(decision, facts, await placeOfUse(store, pass, decidingUse(decision, facts))),
+    redemption: pass.redemption,
+    acceptedScanCount: history.total,
+    checks: explainRedemption(attempt!, history),
+  }
+}

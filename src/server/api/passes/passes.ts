@@ -1,0 +1,173 @@
+import { foldWindow } from '../../../core/contract/list.ts'
+import { createdWindow } from '../../../core/contract/pass-list.ts'
+import type { passes as contract, Pass } from '../../../core/contract/passes.ts'
+import { MAX_ISSUES, Problem } from '../../../core/errors.ts'
+import { effectiveStatus, isInstallable } from '../../../core/rules/pass/pass-status.ts'
+import type { StoredPass } from '../../../storage/passes/pass-row.ts'
+import type { RequestContext } from '../../context.ts'
+import type { Handlers } from '../../http/mount.ts'
+import { countRefusal } from '../../metrics/count.ts'
+import { previewOf, previewPageOf } from '../../pages/card/preview.ts'
+import { renderOr } from '../../wallet-sync/issuing.ts'
+import { audit } from '../audit.ts'
+import { toPage } from '../page.ts'
+import { type CreateResult, createPasses } from './create-passes.ts'
+import { toPassWallets } from './pass-wallets.ts'
+import { updatePass } from './update-pass.ts'
+import { voidPass } from './void-pass.ts'
+
+export const passes: Handlers<typeof contract> = {
+  create: async ({ body }, context) => {
+    const [result] = (await createPasses([body], context)) as [CreateResult]
+    if ('problem' in result) throw result.problem
+    return { status: result.isNew ? 201 : 200, body: toPass(result.pass, context), headers: etag(result.pass) }
+  },
+
+  createBatch: async ({ body }, context) => {
+    const results = await createPasses(body.passes, context)
+    const problems = results.flatMap((result) => ('problem' in result ? [result.problem] : []))
+    for (const problem of problems) countRefusal(context.metrics, problem)
+    const failed = problems.length
+    const errors = toItemErrors(problems)
+    return {
+      status: 200,
+      body: {
+        totalRequested: results.length,
+        totalCreated: results.length - failed,
+        totalFailed: failed,
+        results: results.map((result) =>
+          'problem' in result
+            ? { externalPassId: result.externalPassId, success: false, error: errors.get(result.problem)! }
+            : {
+                externalPassId: result.pass.externalPassId,
+                success: true,
+                created: result.isNew,
+                pass: toPass(result.pass, context),
+              },
+        ),
+      },
+    }
+  },
+
+  get: async ({ params }, context) => {
+    const pass = (await context.store.passes.find(context.workspaceId, params.id)) ?? missing(params.id)
+    return { status: 200, body: toPass(pass, context), headers: etag(pass) }
+  },
+
+  list: async ({ query }, context) => {
+    const request = foldWindow(query, createdWindow, 'created')
+    const page = toPage(await context.store.passes.list(context.workspaceId, request, context.now))
+    return { status: 200, body: { ...page, items: page.items.map((pass) => toPass(pass, context)) } }
+  },
+
+  update: async ({ params, query, headers, body }, context) => {
+    const options = { ifMatch: headers['if-match'], dryRun: query.dryRun }
+    const pass = await context.store.transaction((tx) => updatePass(tx, params.id, body, options, context))
+    return { status: 200, body: toPass(pass, context), ...(!query.dryRun && { headers: etag(pass) }) }
+  },
+
+  void: ({ params, body }, context) => {
+    const { store, workspaceId, now, correlationId } = context
+    return store.transaction(async (tx) => {
+      const pass = (await tx.passes.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
+      if (pass.status === 'VOID') throw new Problem('PASS_ALREADY_VOIDED', { details: { passId: pass.id } })
+      await voidPass(tx, workspaceId, pass, { reason: body.reason ?? null, at: now, correlationId })
+      await audit(tx, context, 'pass.void', pass.id)
+      return { status: 200, body: { id: pass.id, status: 'VOID' } }
+    })
+  },
+
+  revokeLinks: ({ params }, context) => {
+    const { store, workspaceId, now, wallets } = context
+    return store.transaction(async (tx) => {
+      const pass = (await tx.passes.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
+      await tx.passes.raiseLinkGeneration(workspaceId, pass.id, now)
+      await audit(tx, context, 'pass.revoke-links', pass.id)
+      // The smart link and one for each platform, while there are any.
+      const revokedCount = isInstallable(effectiveStatus(pass, now)) ? 1 + wallets.all.length : 0
+      return { status: 200, body: { id: pass.id, revokedAt: now.toISOString(), revokedCount } }
+    })
+  },
+
+  wallets: async ({ params }, { store, workspaceId }) => {
+    const pass = (await store.passes.find(workspaceId, params.id)) ?? missing(params.id)
+    const registrations = await store.registrations.list(workspaceId, [pass.id])
+    const [object] = await store.googleObjects.list(workspaceId, [pass.id])
+    return { status: 200, body: toPassWallets(pass, registrations, object) }
+  },
+
+  preview: async ({ params, query }, { store, workspaceId, wallets, issuing, now }) => {
+    const pass = (await store.passes.find(workspaceId, params.id)) ?? missing(params.id)
+    const rendered = await renderOr(() => issuing.render(pass))
+    if (query.format === 'pkpass') {
+      if (!wallets.apple) throw new Problem('CONFLICT', { message: 'This server does not issue for apple.' })
+      const file = await wallets.apple.buildPackage(rendered, now)
+      return { status: 200, body: file, headers: { 'content-type': 'application/vnd.apple.pkpass' } }
+    }
+    if (query.format === 'html') {
+      const { label: title, externalPassId, templateVersion } = pass
+      const subtitle = `${externalPassId}, version ${templateVersion} of ${pass.templateName}`
+      const page = await previewPageOf(rendered, {
+        title,
+        subtitle,
+        wallets,
+        store,
+        at: now,
+        platform: query.platform,
+      })
+      return { status: 200, body: Buffer.from(page.html), headers: page.headers }
+    }
+    return { status: 200, body: previewOf(rendered, wallets, now, query.platform) }
+  },
+}
+
+function missing(passId: string): never {
+  throw new Problem('PASS_NOT_FOUND', { details: { passId } })
+}
+
+const NO_LINKS = { apple: null, google: null, smart: null }
+
+/** The shape of spec 2.1, as it is at the moment of the request. */
+function toPass(pass: StoredPass, { links, now }: Pick<RequestContext, 'links' | 'now'>): Pass {
+  const status = effectiveStatus(pass, now)
+  return {
+    id: pass.id,
+    externalPassId: pass.externalPassId,
+    label: pass.label,
+    status,
+    version: pass.version,
+    templateVersionId: pass.templateVersionId,
+    templateId: pass.templateId,
+    projectId: pass.projectId,
+    variables: pass.variables,
+    redemption: pass.redemption,
+    expiresAt: pass.expiresAt?.toISOString() ?? null,
+    createdAt: pass.createdAt.toISOString(),
+    updatedAt: pass.updatedAt.toISOString(),
+    revision: pass.revision,
+    templateVersion: pass.templateVersion,
+    latestTemplateVersion: pass.latestTemplateVersion,
+    hostedLinks: isInstallable(status) ? links.build(pass, now) : NO_LINKS,
+  }
+}
+
+function etag(pass: StoredPass): Record<string, string> {
+  return { etag: `"${pass.revision}"` }
+}
+
+/** The errors of items, in order. However many fail, they share the number of issues that one answer lists. */
+function toItemErrors(problems: Problem[]) {
+  let left = MAX_ISSUES
+  return new Map(
+    problems.map((problem) => {
+      const { code, message, details } = problem
+      if (!Array.isArray(details.issues)) {
+        return [problem, { code, message, ...(Object.keys(details).length > 0 && { details }) }]
+      }
+      const issues = details.issues.slice(0, left)
+      left -= issues.length
+      const omittedIssues = Number(details.omittedIssues ?? 0) + details.issues.length - issues.length
+      return [problem, { code, message, details: { ...details, issues, ...(omittedIssues > 0 && { omittedIssues }) } }]
+    }),
+  )
+}

@@ -1,0 +1,154 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { PassUpdate } from '../../../core/contract/passes.ts'
+import { invalid, Problem } from '../../../core/errors.ts'
+import { identifierDigest } from '../../../core/rules/crypto/scan-code.ts'
+import { barcodeMessage } from '../../../core/rules/display/card.ts'
+import { compilePass, systemVariableProblem } from '../../../core/rules/pass/pass-rules.ts'
+import { changedFields, mergeVariables, statusAfterUpdate } from '../../../core/rules/pass/update.ts'
+import { buildScope } from '../../../core/rules/template/resolve.ts'
+import type { StoredPass } from '../../../storage/passes/pass-row.ts'
+import type { PassChange } from '../../../storage/passes/passes.ts'
+import type { Repositories } from '../../../storage/store.ts'
+import type { PublishedVersion } from '../../../storage/templates/template-versions.ts'
+import type { RequestContext } from '../../context.ts'
+import { queueWalletUpdates } from '../../wallet-sync/wallet-updates.ts'
+import { audit } from '../audit.ts'
+import { bytesOf, requireBytes } from '../limits.ts'
+
+export interface UpdateOptions {
+  ifMatch: number[] | '*' | undefined
+  dryRun: boolean
+}
+
+/**
+ * Changes a pass by every rule of spec 4.2, in the given transaction, and returns it as it then stands.
+ * @throws Problem PASS_NOT_FOUND, PRECONDITION_FAILED, PASS_ALREADY_VOIDED, TEMPLATE_NOT_FOUND,
+ * TEMPLATE_VERSION_NOT_NEWER, SYSTEM_VARIABLE_READONLY, VALIDATION_ERROR, CONFLICT
+ */
+export async function updatePass(
+  tx: Repositories,
+  passId: string,
+  body: PassUpdate,
+  options: UpdateOptions,
+  context: RequestContext,
+): Promise<StoredPass> {
+  const { workspaceId, now } = context
+  const pass = await tx.passes.findForUpdate(workspaceId, passId)
+  if (!pass) throw new Problem('PASS_NOT_FOUND', { details: { passId } })
+  checkPrecondition(pass, options.ifMatch)
+  if (pass.status === 'VOID') throw new Problem('PASS_ALREADY_VOIDED', { details: { passId } })
+
+  const version = await targetVersion(tx, pass, body.templateVersion, workspaceId)
+  const fields = changedFields({
+    label: body.label !== undefined,
+    variables: Object.keys(body.variables ?? {}).length > 0,
+    version: version.id !== pass.templateVersionId,
+  })
+  if (fields.length === 0) return pass
+  const change = planChange(pass, body, version, now)
+  const isNew = isChange(pass, change)
+  const isRetried = pass.status === 'FAILED'
+  const updated = { ...pass, ...change, ...((isNew || isRetried) && counted(pass, isNew, now)) }
+  await requireBytes(tx, context, bytesOf(change.variables) - bytesOf(pass.variables))
+  if (options.dryRun) return updated
+
+  if (isNew) {
+    await tx.passes.update(workspaceId, passId, change, now)
+    await queueWalletUpdates(tx, workspaceId, [passId], { at: now, correlationId: context.correlationId })
+  } else if (isRetried) {
+    await tx.passes.setQueuedAgain(workspaceId, [passId], now)
+  }
+  if (isRetried) {
+    const { correlationId } = context
+    await tx.jobs.insert([{ workspaceId, kind: 'issue-pass', subject: passId, correlationId }], now)
+  }
+  await tx.events.insert(
+    workspaceId,
+    [
+      {
+        type: 'pass.updated',
+        subject: passId,
+        correlationId: context.correlationId,
+        data: {
+          id: pass.id,
+          externalPassId: pass.externalPassId,
+          templateId: pass.templateId,
+          templateVersionId: version.id,
+          projectId: pass.projectId,
+          changedFields: fields,
+        },
+      },
+    ],
+    now,
+  )
+  await audit(tx, context, 'pass.update', passId)
+  return (await tx.passes.find(workspaceId, passId)) ?? updated
+}
+
+function checkPrecondition(pass: StoredPass, ifMatch: UpdateOptions['ifMatch']): void {
+  if (ifMatch === undefined || ifMatch === '*' || ifMatch.includes(pass.revision)) return
+  throw new Problem('PRECONDITION_FAILED', { details: { revision: pass.revision } })
+}
+
+/** The version that the pass will render: its own, or a newer published one of its template. */
+async function targetVersion(
+  tx: Repositories,
+  pass: StoredPass,
+  wanted: PassUpdate['templateVersion'],
+  workspaceId: string,
+): Promise<PublishedVersion> {
+  const number = wanted === 'latest' ? pass.latestTemplateVersion : (wanted ?? pass.templateVersion)
+  if (number !== null && number < pass.templateVersion) {
+    throw new Problem('TEMPLATE_VERSION_NOT_NEWER', { details: { templateVersion: pass.templateVersion } })
+  }
+  const isOwn = number === pass.templateVersion
+  const newest = pass.latestTemplateVersion
+  if (!isOwn && (number === null || newest === null || number > newest)) throw noVersion(wanted)
+  const version = isOwn
+    ? (await tx.templateVersions.listByIds(workspaceId, [pass.templateVersionId]))[0]
+    : await tx.templateVersions.findPublished(workspaceId, pass.templateId, number)
+  if (!version) throw noVersion(wanted)
+  return version
+}
+
+function noVersion(wanted: PassUpdate['templateVersion']): Problem {
+  return new Problem('TEMPLATE_NOT_FOUND', {
+    message: 'The template has no such published version, or was deleted.',
+    details: { templateVersion: wanted },
+  })
+}
+
+/** @throws Problem for values that the version does not take */
+function planChange(pass: StoredPass, body: PassUpdate, version: PublishedVersion, now: Date): PassChange {
+  const variables = mergeVariables(pass.variables, body.variables ?? {})
+  // Only what the request gives can try to write one.
+  const refusal = systemVariableProblem(Object.keys(body.variables ?? {}))
+  if (refusal) throw refusal
+  const facts = { ...pass, label: body.label ?? pass.label, variables }
+  const resolved = compilePass(version.definition)(facts)
+  if ('issues' in resolved) throw invalid(resolved.issues)
+  const scope = buildScope(version.definition.variables, facts, resolved.expiresAt)
+  return {
+    ...resolved,
+    label: facts.label,
+    variables,
+    templateVersionId: version.id,
+    templateVersion: version.version,
+    status: statusAfterUpdate(pass.status, resolved.expiresAt, now),
+    identifierDigest: identifierDigest(barcodeMessage(version.definition, scope)),
+  }
+}
+
+/** Identical values leave the row as it is; numbers such as -0 are compared as what JSON stores of them. */
+function isChange(pass: StoredPass, { label, variables, templateVersionId }: PassChange): boolean {
+  return (
+    label !== pass.label ||
+    templateVersionId !== pass.templateVersionId ||
+    !isDeepStrictEqual(JSON.parse(JSON.stringify(variables)), pass.variables)
+  )
+}
+
+/** The counters after a stored change, as a dry run shows them. */
+function counted(pass: StoredPass, isNew: boolean, now: Date) {
+  return { revision: pass.revision + (isNew ? 1 : 0), version: pass.version + 1, updatedAt: now }
+}

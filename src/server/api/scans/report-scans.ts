@@ -1,0 +1,111 @@
+import type { LedgerReason, ScanItem } from '../../../core/contract/scan-shapes.ts'
+import type { OfflineScan } from '../../../core/contract/scanner.ts'
+import { ledgerReason } from '../../../core/rules/redemption/scan-reasons.ts'
+import type { StoredScan } from '../../../storage/scans/scan-row.ts'
+import type { RequestContext } from '../../context.ts'
+import { findMatches, type Judgement, judgeScan } from './judge-scan.ts'
+import { toScanItem } from './scan-shapes.ts'
+import { toStoredScan, writeScan } from './write-scan.ts'
+
+export interface ReportedScan {
+  externalRef: string
+  scan: ScanItem
+  conflict: LedgerReason | null
+  idempotentReplay: boolean
+}
+
+/** A report whose externalRef is new, and what became known of it before it is judged. */
+interface Received {
+  report: OfflineScan
+  matches: string[]
+  /** When it was made: what the device said, or the nearer bound of what can be. */
+  realTime: Date
+  /** What the device said, where that cannot be. */
+  deviceTime: Date | null
+}
+
+/**
+ * Stores what a device decided as it was acted on, and notes where the server would have decided otherwise. Each scan is
+ * judged as of its own time by the ledger as it stands, the earlier before the later, and in a transaction of its own: a
+ * long report holds nobody up, and one that is sent again goes on where it broke off.
+ */
+export async function reportScans(reported: OfflineScan[], context: RequestContext): Promise<ReportedScan[]> {
+  const { store, workspaceId } = context
+  const refs = [...new Set(reported.map(({ externalRef }) => externalRef))]
+  const known = await store.scans.listByExternalRefs(workspaceId, refs)
+  const stored = new Map(known.map((scan) => [scan.externalRef!, { scan, isNew: false }]))
+  const received = await receive(
+    reported.filter(({ externalRef }) => !stored.has(externalRef)),
+    context,
+  )
+  const results = new Map<OfflineScan, ReportedScan>()
+  for (const { report, ...facts } of received.toSorted(byTime)) {
+    const { scan, isNew } = stored.get(report.externalRef) ?? (await recordReport({ report, ...facts }, context))
+    stored.set(report.externalRef, { scan, isNew: false })
+    results.set(report, toReported(scan, { isNew }))
+  }
+  return reported.map(
+    (report) => results.get(report) ?? toReported(stored.get(report.externalRef)!.scan, { isNew: false }),
+  )
+}
+
+const MAX_AHEAD_MS = 24 * 3_600_000
+
+/** Finds the passes that are named, and brings each time between the making of its pass and a day from now. */
+async function receive(reports: OfflineScan[], context: RequestContext): Promise<Received[]> {
+  const { store, workspaceId, now } = context
+  const named = []
+  for (const report of reports) named.push({ report, matches: await findMatches(store, workspaceId, report) })
+  const ids = named.flatMap(({ matches }) => (matches.length === 1 ? matches : []))
+  const passes = ids.length === 0 ? [] : await store.passes.listByIds(workspaceId, [...new Set(ids)])
+  const madeAt = new Map(passes.map(({ id, createdAt }) => [id, createdAt.getTime()]))
+  return named.map(({ report, matches }) => {
+    const said = Date.parse(report.scannedAt)
+    const earliest = (matches.length === 1 ? madeAt.get(matches[0]!) : undefined) ?? said
+    const time = Math.max(earliest, Math.min(said, now.getTime() + MAX_AHEAD_MS))
+    return { report, matches, realTime: new Date(time), deviceTime: time === said ? null : new Date(said) }
+  })
+}
+
+/** One order for everyone, so that a report comes to the same whatever the order of its items. */
+function byTime(a: Received, b: Received): number {
+  return (
+    a.realTime.getTime() - b.realTime.getTime() ||
+    Date.parse(a.report.scannedAt) - Date.parse(b.report.scannedAt) ||
+    (a.report.externalRef < b.report.externalRef ? -1 : 1)
+  )
+}
+
+async function recordReport(
+  { report, matches, realTime, deviceTime }: Received,
+  context: RequestContext,
+): Promise<{ scan: StoredScan; isNew: boolean }> {
+  const { store, workspaceId } = context
+  const attempt = { ...report, realTime, matches }
+  const recorded = await store.transaction(async (tx) => {
+    const judgement = await judgeScan(tx, workspaceId, attempt, realTime)
+    const decided = decidedOffline(report, judgement, deviceTime)
+    const scan = { ...toStoredScan(report, judgement, context), ...decided }
+    return (await writeScan(tx, scan, judgement, context)) ? scan : undefined
+  })
+  if (recorded) return { scan: recorded, isNew: true }
+  const [scan] = await store.scans.listByExternalRefs(workspaceId, [report.externalRef])
+  return { scan: scan!, isNew: false }
+}
+
+/** What the device decided stands, whatever the server thinks of it. A clock that was out of reach is a conflict by itself. */
+function decidedOffline(
+  { result, reason }: OfflineScan,
+  judgement: Judgement,
+  deviceTime: Date | null,
+): Partial<StoredScan> {
+  const expected = ledgerReason(judgement.reasonCode)
+  const decision = { result, reason, deviceTime, verified: 'offline' as const }
+  if (expected === reason) return { ...decision, conflict: deviceTime && expected }
+  const message = result === 'accepted' ? 'Let in offline.' : 'Turned away offline.'
+  return { ...decision, conflict: expected, reasonCode: null, message }
+}
+
+function toReported(scan: StoredScan, { isNew }: { isNew: boolean }): ReportedScan {
+  return { externalRef: scan.externalRef!, scan: toScanItem(scan), conflict: scan.conflict, idempotentReplay: !isNew }
+}

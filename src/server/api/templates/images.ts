@@ -1,0 +1,41 @@
+import type { images as contract } from '../../../core/contract/images.ts'
+import { Problem } from '../../../core/errors.ts'
+import { contentId } from '../../../core/ids.ts'
+import { ImageFault } from '../../../core/rules/template/image.ts'
+import type { StoredImageFile } from '../../../storage/templates/images.ts'
+import type { Handlers } from '../../http/mount.ts'
+import { audit } from '../audit.ts'
+import { requireBytes } from '../limits.ts'
+
+export const images: Handlers<typeof contract> = {
+  create: async ({ body }, context) => {
+    const { store, images, workspaceId, now } = context
+    const id = contentId(workspaceId, body)
+    const known = await store.images.find(workspaceId, id)
+    // What was accepted once is not decoded again.
+    if (known) return { status: 200, body: known }
+    const { files, ...facts } = await images.accept(workspaceId, body).catch((error: unknown) => {
+      throw error instanceof ImageFault ? refusal(error) : error
+    })
+    const image = { id, bytes: body.length, ...facts }
+    const isNew = await store.transaction(async (tx) => {
+      const known = await tx.images.listKnown(workspaceId, [image.id])
+      if (!known.has(image.id)) await requireBytes(tx, context, storedBytes(image.bytes, files))
+      const inserted = await tx.images.insert(workspaceId, { ...image, data: body }, now)
+      if (!inserted) return false
+      await tx.images.insertFiles(workspaceId, id, files)
+      await audit(tx, context, 'image.create', id)
+      return true
+    })
+    return { status: isNew ? 201 : 200, body: image }
+  },
+}
+
+/** What an upload fills: itself, and the files that are made of it. */
+function storedBytes(bytes: number, files: StoredImageFile[]): number {
+  return files.reduce((sum, { data }) => sum + data.length, bytes)
+}
+
+function refusal(fault: ImageFault): Problem {
+  return new Problem('INVALID_INPUT', { message: `The image ${fault.message}.`, cause: fault })
+}

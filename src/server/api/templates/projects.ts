@@ -1,0 +1,60 @@
+import type { projects as contract } from '../../../core/contract/projects.ts'
+import { Problem } from '../../../core/errors.ts'
+import type { Handlers } from '../../http/mount.ts'
+import { audit } from '../audit.ts'
+import { toPage } from '../page.ts'
+
+export const projects: Handlers<typeof contract> = {
+  list: async ({ query }, { store, workspaceId }) => ({
+    status: 200,
+    body: toPage(await store.projects.list(workspaceId, query)),
+  }),
+
+  create: ({ body }, context) =>
+    context.store.transaction(async (tx) => {
+      const project = await tx.projects.insert(context.workspaceId, body, context.now)
+      await audit(tx, context, 'project.create', project.id)
+      return { status: 201, body: project }
+    }),
+
+  get: async ({ params }, { store, workspaceId }) => ({
+    status: 200,
+    body: (await store.projects.find(workspaceId, params.id)) ?? missing(params.id),
+  }),
+
+  update: async ({ params, body }, context) => {
+    if (Object.keys(body).length === 0) {
+      throw new Problem('MISSING_REQUIRED_FIELD', { message: 'Give at least one of name, description and color.' })
+    }
+    return context.store.transaction(async (tx) => {
+      const project = await tx.projects.update(context.workspaceId, params.id, body, context.now)
+      if (!project) return missing(params.id)
+      await audit(tx, context, 'project.update', project.id)
+      return { status: 200, body: project }
+    })
+  },
+
+  delete: ({ params }, context) => {
+    const { store, workspaceId, now, correlationId } = context
+    return store.transaction(async (tx) => {
+      if (!(await tx.projects.delete(workspaceId, params.id))) return missing(params.id)
+      const cancelled = await tx.broadcasts.deleteAllScheduled(workspaceId, params.id, now)
+      await tx.jobs.deleteWaiting('fan-out-broadcast', ...cancelled)
+      await tx.jobs.insert([{ workspaceId, kind: 'detach-project', subject: params.id, correlationId }], now)
+      await audit(tx, context, 'project.delete', params.id)
+      return { status: 204, body: undefined }
+    })
+  },
+
+  stats: async ({ params }, { store, workspaceId, now }) => {
+    if (!(await store.projects.find(workspaceId, params.id))) return missing(params.id)
+    return {
+      status: 200,
+      body: { projectId: params.id, ...(await store.projects.counts(workspaceId, params.id, now)) },
+    }
+  },
+}
+
+function missing(projectId: string): never {
+  throw new Problem('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
+}

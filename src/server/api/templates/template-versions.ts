@@ -1,0 +1,130 @@
+import type { Definition, PassType } from '../../../core/contract/definition.ts'
+import type { templateVersions as contract } from '../../../core/contract/template-versions.ts'
+import { below, invalid, listIssues, Problem } from '../../../core/errors.ts'
+import { checkDefinition } from '../../../core/rules/template/definition.ts'
+import type { Repositories } from '../../../storage/store.ts'
+import type { VersionDetail } from '../../../storage/templates/template-versions.ts'
+import type { RequestContext } from '../../context.ts'
+import type { Handlers } from '../../http/mount.ts'
+import { previewOf, previewPageOf, samplePass } from '../../pages/card/preview.ts'
+import { renderOr } from '../../wallet-sync/issuing.ts'
+import { audit } from '../audit.ts'
+import { bytesOf, requireBytes } from '../limits.ts'
+
+export const templateVersions: Handlers<typeof contract> = {
+  list: async ({ query }, { store, workspaceId }) => {
+    if (!(await store.templates.find(workspaceId, query.templateId))) {
+      throw new Problem('TEMPLATE_NOT_FOUND', {
+        message: 'There is no such template.',
+        details: { templateId: query.templateId },
+      })
+    }
+    return { status: 200, body: await store.templateVersions.list(workspaceId, query.templateId) }
+  },
+
+  get: async ({ params }, { store, workspaceId }) => ({
+    status: 200,
+    body: (await store.templateVersions.find(workspaceId, params.id)) ?? missing(params.id),
+  }),
+
+  update: ({ params, body }, context) => {
+    const { store, workspaceId, now } = context
+    return store.transaction(async (tx) => {
+      const draft = await getDraft(tx, workspaceId, params.id)
+      await requireBytes(tx, context, bytesOf(body.definition) - bytesOf(draft.definition))
+      await tx.templateVersions.setDefinition(workspaceId, draft.id, body.definition, now)
+      await audit(tx, context, 'template-version.update', draft.id)
+      return { status: 200, body: { ...draft, definition: body.definition, updatedAt: now.toISOString() } }
+    })
+  },
+
+  delete: ({ params }, context) => {
+    const { store, workspaceId } = context
+    return store.transaction(async (tx) => {
+      const draft = await getDraft(tx, workspaceId, params.id)
+      await tx.templateVersions.delete(workspaceId, draft.id)
+      await audit(tx, context, 'template-version.delete', draft.id)
+      return { status: 204, body: undefined }
+    })
+  },
+
+  publish: async ({ params }, context) => {
+    const { store, workspaceId, now, correlationId } = context
+    const checked = (await store.templateVersions.find(workspaceId, params.id)) ?? missing(params.id)
+    const template = (await store.templates.find(workspaceId, checked.templateId)) ?? missing(params.id)
+    if (checked.stage === 'draft') await checkPublishable(checked.definition, template.passType, context)
+    return store.transaction(async (tx) => {
+      // The template's row first, in the order of every other writer.
+      const current = await tx.templates.findForUpdate(workspaceId, checked.templateId)
+      const draft = await getDraft(tx, workspaceId, params.id)
+      if (draft.updatedAt !== checked.updatedAt || current?.passType !== template.passType) {
+        throw new Problem('CONFLICT', { message: 'The draft changed while it was published; try again.' })
+      }
+      await tx.templateVersions.setPublished(workspaceId, draft.id, now)
+      await tx.templates.setPublished(workspaceId, draft.templateId, draft, now)
+      if (context.google) {
+        await tx.jobs.insert([{ workspaceId, kind: 'upsert-google-class', subject: draft.id, correlationId }], now)
+      }
+      await audit(tx, context, 'template-version.publish', draft.id)
+      const published = { stage: 'published' as const, publishedAt: now.toISOString(), updatedAt: now.toISOString() }
+      return { status: 200, body: { ...draft, ...published } }
+    })
+  },
+
+  preview: async ({ params, query }, { store, workspaceId, wallets, now }) => {
+    const version = (await store.templateVersions.find(workspaceId, params.id)) ?? missing(params.id)
+    const template = (await store.templates.find(workspaceId, version.templateId)) ?? missing(params.id)
+    const sample = await renderOr(() => samplePass(version.definition, template.passType))
+    if (query.format === 'html') {
+      const subtitle = `Version ${version.version}, ${version.stage}, with sample values`
+      const page = await previewPageOf(sample, { title: template.name, subtitle, wallets, store, at: now })
+      return { status: 200, body: Buffer.from(page.html), headers: page.headers }
+    }
+    return { status: 200, body: { card: { ...sample.card }, ...previewOf(sample, wallets, now) } }
+  },
+}
+
+/** @throws Problem VALIDATION_ERROR with everything that is wrong with the definition, for itself and each platform */
+async function checkPublishable(definition: Definition, passType: PassType, context: RequestContext): Promise<void> {
+  const issues = checkDefinition(definition)
+  const images = Object.entries(definition.design.images)
+  const known = await context.store.images.listKnown(
+    context.workspaceId,
+    images.map(([, id]) => id),
+  )
+  for (const [role, id] of images) {
+    if (!known.has(id))
+      issues.push({ path: ['design', 'images', role], message: 'There is no such image; upload it first' })
+  }
+  if (issues.length === 0) issues.push(...(await platformIssues(definition, passType, context)))
+  if (issues.length > 0) throw invalid(listIssues(below('definition', issues)))
+}
+
+/** A sample pass is built for each platform: what a platform refuses shows here and not at the door. */
+async function platformIssues(definition: Definition, passType: PassType, { wallets, now }: RequestContext) {
+  const sample = samplePass(definition, passType)
+  const results = await Promise.all(
+    wallets.all.map(async ({ platform, check }) => {
+      try {
+        await check(sample, now)
+        return []
+      } catch (error) {
+        if (!(error instanceof Problem) || error.code !== 'PASS_ISSUING_FAILED') throw error
+        return [{ path: [platform], message: error.message }]
+      }
+    }),
+  )
+  return results.flat()
+}
+
+async function getDraft(tx: Repositories, workspaceId: string, id: string): Promise<VersionDetail> {
+  const version = (await tx.templateVersions.findForUpdate(workspaceId, id)) ?? missing(id)
+  if (version.stage !== 'draft') {
+    throw new Problem('CONFLICT', { message: 'The version is published and never changes; make a new one.' })
+  }
+  return version
+}
+
+function missing(templateVersionId: string): never {
+  throw new Problem('TEMPLATE_NOT_FOUND', { message: 'There is no such version.', details: { templateVersionId } })
+}

@@ -1,0 +1,98 @@
+import type { templates as contract } from '../../../core/contract/templates.ts'
+import { Problem } from '../../../core/errors.ts'
+import { variablesSchema } from '../../../core/rules/template/variables.ts'
+import type { Repositories } from '../../../storage/store.ts'
+import type { Handlers } from '../../http/mount.ts'
+import { audit } from '../audit.ts'
+import { bytesOf, requireBytes, requireUnderLimit } from '../limits.ts'
+import { toPage } from '../page.ts'
+
+export const templates: Handlers<typeof contract> = {
+  list: async ({ query }, { store, workspaceId }) => ({
+    status: 200,
+    body: toPage(await store.templates.list(workspaceId, query)),
+  }),
+
+  create: ({ body }, context) => {
+    const { store, workspaceId, now } = context
+    return store.transaction(async (tx) => {
+      await requireProject(tx, workspaceId, body.projectId)
+      const template = await tx.templates.insert(workspaceId, body, now)
+      await audit(tx, context, 'template.create', template.id)
+      return { status: 201, body: template }
+    })
+  },
+
+  get: async ({ params }, { store, workspaceId }) => ({
+    status: 200,
+    body: (await store.templates.find(workspaceId, params.id)) ?? missing(params.id),
+  }),
+
+  update: async ({ params, body }, context) => {
+    const { store, workspaceId, now } = context
+    if (Object.keys(body).length === 0) {
+      throw new Problem('MISSING_REQUIRED_FIELD', {
+        message: 'Give at least one of name, description, passType, projectId.',
+      })
+    }
+    return store.transaction(async (tx) => {
+      // The project first, in the order of whoever deletes it.
+      await requireProject(tx, workspaceId, body.projectId ?? null)
+      const template = (await tx.templates.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
+      if (body.passType && body.passType !== template.passType && template.latestPublishedVersion !== null) {
+        throw new Problem('TEMPLATE_PASS_TYPE_LOCKED', { details: { passType: template.passType } })
+      }
+      const updated = await tx.templates.update(workspaceId, params.id, body, now)
+      await audit(tx, context, 'template.update', params.id)
+      return { status: 200, body: updated ?? missing(params.id) }
+    })
+  },
+
+  delete: ({ params }, context) => {
+    const { store, workspaceId, now } = context
+    return store.transaction(async (tx) => {
+      if (!(await tx.templates.delete(workspaceId, params.id, now))) return missing(params.id)
+      await audit(tx, context, 'template.delete', params.id)
+      return { status: 204, body: undefined }
+    })
+  },
+
+  createVersion: ({ params, body }, context) => {
+    const { store, workspaceId, now } = context
+    return store.transaction(async (tx) => {
+      const number = (await tx.templates.takeVersionNumber(workspaceId, params.id)) ?? missing(params.id)
+      const definition = body.definition ?? (await tx.templateVersions.findNewest(workspaceId, params.id))?.definition
+      if (!definition) {
+        throw new Problem('MISSING_REQUIRED_FIELD', {
+          message: 'Give a definition: the template has no version to copy.',
+          details: { field: 'definition' },
+        })
+      }
+      await requireUnderLimit(tx, context, 'draftsPerTemplate', () => tx.usage.countDrafts(workspaceId, params.id))
+      await requireBytes(tx, context, bytesOf(definition))
+      const version = await tx.templateVersions.insert(workspaceId, params.id, number, definition, now)
+      await audit(tx, context, 'template-version.create', version.id)
+      return { status: 201, body: version }
+    })
+  },
+
+  variablesSchema: async ({ params }, { store, workspaceId }) => {
+    const [version] = await store.templateVersions.listNewestPublished(workspaceId, [params.id])
+    if (!version) {
+      throw new Problem('TEMPLATE_NOT_FOUND', {
+        message: 'There is no such template, or it has no published version.',
+        details: { templateId: params.id },
+      })
+    }
+    return { status: 200, body: { schema: variablesSchema(version.definition) } }
+  },
+}
+
+async function requireProject(tx: Repositories, workspaceId: string, projectId: string | null): Promise<void> {
+  if (projectId === null || (await tx.projects.findForUpdate(workspaceId, projectId))) return
+  throw new Problem('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
+}
+
+function missing(templateId: string): never {
+  throw new Problem('TEMPLATE_NOT_FOUND', { message: 'There is no such template.', details: { templateId } })
+}

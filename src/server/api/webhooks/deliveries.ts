@@ -1,0 +1,58 @@
+import type { deliveries as contract, Delivery } from '../../../core/contract/deliveries.ts'
+import { Problem } from '../../../core/errors.ts'
+import type { StoredDelivery } from '../../../storage/webhooks/delivery-row.ts'
+import type { Handlers } from '../../http/mount.ts'
+import { audit } from '../audit.ts'
+import { toPage } from '../page.ts'
+
+export const deliveries: Handlers<typeof contract> = {
+  list: async ({ query }, { store, workspaceId }) => {
+    const page = await store.deliveries.list(workspaceId, query)
+    return { status: 200, body: toPage({ ...page, rows: page.rows.map(showDelivery) }) }
+  },
+
+  get: async ({ params }, { store, workspaceId }) => {
+    const delivery = (await store.deliveries.find(workspaceId, params.id)) ?? missing(params.id)
+    const [attempts, payload] = await Promise.all([
+      store.deliveries.listAttempts(workspaceId, params.id),
+      store.deliveries.findPayload(workspaceId, params.id),
+    ])
+    return { status: 200, body: { ...showDelivery(delivery), attempts, payload: JSON.parse(payload!) } }
+  },
+
+  redeliver: ({ params }, context) => {
+    const { store, workspaceId, now, correlationId } = context
+    return store.transaction(async (tx) => {
+      const { webhookId } = (await tx.deliveries.find(workspaceId, params.id)) ?? missing(params.id)
+      // The endpoint first, as everyone locks it before its deliveries.
+      const webhook = await tx.webhooks.findForUpdate(workspaceId, webhookId)
+      if (webhook?.status !== 'ENABLED') {
+        const message = webhook ? 'The webhook is disabled; enable it first.' : 'The webhook was deleted.'
+        throw new Problem('CONFLICT', { message, details: { webhookId } })
+      }
+      const queued = (await tx.deliveries.redeliver(workspaceId, params.id, webhook, now)) ?? missing(params.id)
+      await tx.jobs.insert([{ workspaceId, kind: 'deliver-webhooks', subject: webhookId, correlationId }], now)
+      await audit(tx, context, 'delivery.redeliver', queued.id)
+      return { status: 202, body: showDelivery(queued) }
+    })
+  },
+}
+
+export function showDelivery(delivery: StoredDelivery): Delivery {
+  return {
+    id: delivery.id,
+    webhookId: delivery.webhookId,
+    eventType: delivery.eventType,
+    status: delivery.status,
+    attemptCount: delivery.attemptCount,
+    lastResponseCode: delivery.lastResponseCode,
+    lastError: delivery.lastError,
+    nextAttemptAt: delivery.dueAt?.toISOString() ?? null,
+    createdAt: delivery.createdAt.toISOString(),
+    updatedAt: delivery.updatedAt.toISOString(),
+  }
+}
+
+function missing(deliveryId: string): never {
+  throw new Problem('NOT_FOUND', { message: 'There is no such delivery.', details: { deliveryId } })
+}

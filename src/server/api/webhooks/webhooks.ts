@@ -1,0 +1,157 @@
+import type { webhooks as contract, Webhook } from '../../../core/contract/webhooks.ts'
+import { invalid, Problem } from '../../../core/errors.ts'
+import { newId } from '../../../core/ids.ts'
+import type { RetiredSecret, StoredWebhook } from '../../../storage/webhooks/webhooks.ts'
+import type { Handlers } from '../../http/mount.ts'
+import type { Outbound } from '../../webhooks/outbound.ts'
+import { disableWebhook, endDeliveries } from '../../webhooks/webhook-health.ts'
+import { audit } from '../audit.ts'
+import { requireUnderLimit } from '../limits.ts'
+import { toPage } from '../page.ts'
+import { showDelivery } from './deliveries.ts'
+
+/** So long a secret that was rotated out still signs. */
+const OVERLAP_MS = 24 * 3_600_000
+
+/** Each secret is a signature more in every delivery's header. */
+const MAX_RETIRED_SECRETS = 10
+
+export const webhooks: Handlers<typeof contract> = {
+  list: async ({ query }, { store, workspaceId }) => {
+    const page = await store.webhooks.list(workspaceId, query)
+    return { status: 200, body: toPage({ ...page, rows: page.rows.map(showWebhook) }) }
+  },
+
+  create: async ({ body }, context) => {
+    const { store, webhookSecrets, outbound, workspaceId, now } = context
+    requireAllowed(body.url, outbound)
+    const id = newId(now)
+    const { secret, sealed } = webhookSecrets.make(id)
+    const fields = { ...body, secret: sealed }
+    const webhook = await store.transaction(async (tx) => {
+      await requireUnderLimit(tx, context, 'webhooks', () => tx.usage.countWebhooks(workspaceId))
+      await audit(tx, context, 'webhook.create', id)
+      return tx.webhooks.insert(workspaceId, id, fields, now)
+    })
+    return { status: 201, body: { ...showWebhook(webhook), secret } }
+  },
+
+  get: async ({ params }, { store, workspaceId }) => ({
+    status: 200,
+    body: showWebhook((await store.webhooks.find(workspaceId, params.id)) ?? missing(params.id)),
+  }),
+
+  update: async ({ params, body }, context) => {
+    const { store, outbound, workspaceId, now } = context
+    if (Object.keys(body).length === 0) {
+      throw new Problem('MISSING_REQUIRED_FIELD', { message: 'Give at least one of url, events and description.' })
+    }
+    if (body.url !== undefined) requireAllowed(body.url, outbound)
+    return store.transaction(async (tx) => {
+      const webhook = (await tx.webhooks.update(workspaceId, params.id, body, now)) ?? missing(params.id)
+      await audit(tx, context, 'webhook.update', webhook.id)
+      return { status: 200, body: showWebhook(webhook) }
+    })
+  },
+
+  delete: ({ params }, context) => {
+    const { store, workspaceId, now, correlationId } = context
+    return store.transaction(async (tx) => {
+      const webhook = (await tx.webhooks.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
+      await tx.webhooks.delete(workspaceId, params.id)
+      await endDeliveries(tx, webhook, { before: webhook.generation + 1, at: now, correlationId })
+      await audit(tx, context, 'webhook.delete', webhook.id)
+      return { status: 204, body: undefined }
+    })
+  },
+
+  enable: ({ params }, context) => {
+    const { store, workspaceId, now } = context
+    return store.transaction(async (tx) => {
+      const webhook = (await tx.webhooks.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
+      if (webhook.status === 'ENABLED') return { status: 200, body: showWebhook(webhook) }
+      await audit(tx, context, 'webhook.enable', webhook.id)
+      return { status: 200, body: showWebhook((await tx.webhooks.setEnabled(workspaceId, params.id, now))!) }
+    })
+  },
+
+  disable: ({ params }, context) => {
+    const { store, workspaceId, now, correlationId } = context
+    return store.transaction(async (tx) => {
+      const webhook = (await tx.webhooks.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
+      if (webhook.status === 'DISABLED') return { status: 200, body: showWebhook(webhook) }
+      await audit(tx, context, 'webhook.disable', webhook.id)
+      const reason = { reason: 'An owner disabled it.', at: now, correlationId }
+      return { status: 200, body: showWebhook(await disableWebhook(tx, webhook, reason)) }
+    })
+  },
+
+  test: ({ params }, context) => {
+    const { store, workspaceId, now, correlationId } = context
+    return store.transaction(async (tx) => {
+      const webhook = (await tx.webhooks.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
+      if (webhook.status === 'DISABLED') {
+        const details = { webhookId: webhook.id }
+        throw new Problem('CONFLICT', { message: 'The webhook is disabled; enable it first.', details })
+      }
+      const data = { webhookId: webhook.id }
+      const event = { type: 'webhook.test' as const, subject: webhook.id, data, correlationId }
+      await audit(tx, context, 'webhook.test', webhook.id)
+      return { status: 202, body: showDelivery(await tx.events.insertFor(workspaceId, webhook, event, now)) }
+    })
+  },
+
+  rotateSecret: async ({ params }, context) => {
+    const { store, webhookSecrets, workspaceId, now } = context
+    const { secret, sealed } = webhookSecrets.make(params.id)
+    return store.transaction(async (tx) => {
+      const webhook = (await tx.webhooks.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
+      const retired = { secret: webhook.secret, until: new Date(now.getTime() + OVERLAP_MS) }
+      const secrets = { secret: sealed, retiredSecrets: [retired, ...stillSigning(webhook, now)] }
+      const rotated = (await tx.webhooks.setSecrets(workspaceId, webhook.id, secrets, now))!
+      await audit(tx, context, 'webhook.rotate-secret', webhook.id)
+      return { status: 200, body: { ...showWebhook(rotated), secret } }
+    })
+  },
+
+  listDeliveries: async ({ params, query }, { store, workspaceId }) => {
+    if (!(await store.webhooks.find(workspaceId, params.id))) missing(params.id)
+    const page = await store.deliveries.list(workspaceId, { ...query, webhookId: [params.id] })
+    return { status: 200, body: toPage({ ...page, rows: page.rows.map(showDelivery) }) }
+  },
+}
+
+/** @throws Problem TOO_MANY_REQUESTS where one more would be too many */
+function stillSigning({ id, retiredSecrets }: StoredWebhook, now: Date): RetiredSecret[] {
+  const living = retiredSecrets.filter(({ until }) => now < until)
+  const oldest = living.at(-1)
+  if (!oldest || living.length < MAX_RETIRED_SECRETS) return living
+  const seconds = Math.ceil((oldest.until.getTime() - now.getTime()) / 1000)
+  throw new Problem('TOO_MANY_REQUESTS', {
+    message: `${MAX_RETIRED_SECRETS} earlier secrets of this webhook still sign for 24 hours each; rotate again when the oldest has ended.`,
+    details: { webhookId: id, allowed: MAX_RETIRED_SECRETS, oldestEndsAt: oldest.until.toISOString() },
+    headers: { 'retry-after': String(seconds) },
+  })
+}
+
+function showWebhook(webhook: StoredWebhook): Webhook {
+  return {
+    id: webhook.id,
+    url: webhook.url,
+    events: webhook.events,
+    description: webhook.description,
+    status: webhook.status,
+    disabledReason: webhook.disabledReason,
+    createdAt: webhook.createdAt,
+    updatedAt: webhook.updatedAt,
+  }
+}
+
+function requireAllowed(url: string, outbound: Outbound): void {
+  const message = outbound.refusal(url)
+  if (message !== undefined) throw invalid([{ path: ['url'], message }])
+}
+
+function missing(webhookId: string): never {
+  throw new Problem('WEBHOOK_NOT_FOUND', { details: { webhookId } })
+}

@@ -1,0 +1,80 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { sqliteFile } from '../../storage/db/database.ts'
+import { CredentialError, type Platform } from '../../wallets/wallet.ts'
+import type { RetentionDays } from '../context.ts'
+
+export type ServerRole = 'all' | 'api' | 'worker'
+
+/** A credential: the path of a file, or its content, which starts with -----BEGIN or {. */
+export type Secret = string
+
+/** Every setting of the server, as flags and environment gave them. */
+export interface Config {
+  host: string
+  /** 0 takes any free port. */
+  port: number
+  /** Where metrics are served, if anywhere; port 0 takes any free one. */
+  metrics?: { host: string; port: number } | undefined
+  databaseUrl: string
+  /** The address that phones and browsers reach the server by; the listening address by default. */
+  publicUrl?: string | undefined
+  role: ServerRole
+  /** Refuses to start with a sandboxed platform. */
+  isProduction: boolean
+  platforms: Platform[]
+  serverKey?: string | undefined
+  previousServerKeys: string[]
+  /** Requests a second for each token; 0 turns the limit off. */
+  rateLimit: number
+  rateBurst: number
+  /** Connections that are open at once. */
+  maxConnections: number
+  /** Days that hosted links of a pass without an expiry live. */
+  linkTtlDays: number
+  retention: RetentionDays
+  /** For development: webhooks over plain http, and to hosts of the own network. */
+  allowInsecureWebhooks: boolean
+  /** Proxies in front of the server whose X-Forwarded-For is believed. */
+  trustedProxies: number
+  /** Where sandbox credentials are kept; beside a SQLite file by default. */
+  sandboxFolder?: string | undefined
+  /** What the stand-ins of the sandbox are to do wrong. */
+  faults: string[]
+  apple: {
+    certificate?: Secret | undefined
+    key?: Secret | undefined
+    keyPassphrase?: string | undefined
+    wwdr?: Secret | undefined
+    passTypeIdentifier?: string | undefined
+    teamIdentifier?: string | undefined
+  }
+  google: {
+    serviceAccount?: Secret | undefined
+    issuerId?: string | undefined
+  }
+}
+
+/** The file of the server key beside a SQLite database; undefined where the key must be given. */
+export function serverKeyFile(config: Pick<Config, 'databaseUrl'>): string | undefined {
+  const file = sqliteFile(config.databaseUrl)
+  return file && `${resolve(file)}.key`
+}
+
+export function sandboxFolder(config: Pick<Config, 'databaseUrl' | 'sandboxFolder'>): string {
+  if (config.sandboxFolder) return resolve(config.sandboxFolder)
+  const file = sqliteFile(config.databaseUrl)
+  return file ? `${resolve(file)}.sandbox` : join(process.cwd(), 'passes.sandbox')
+}
+
+/**
+ * The content of a credential and what to call it in an error.
+ * @throws CredentialError
+ */
+export function readSecret(secret: Secret, flag: string): { source: string; pem: Buffer } {
+  if (/^\s*(-----BEGIN|\{)/.test(secret)) return { source: flag, pem: Buffer.from(secret) }
+  if (!existsSync(secret)) {
+    throw new CredentialError(`${flag}: there is no file ${secret} (looked in ${dirname(resolve(secret))})`)
+  }
+  return { source: secret, pem: readFileSync(secret) }
+}

@@ -1,0 +1,177 @@
+import { createPublicKey } from 'node:crypto'
+import { join } from 'node:path'
+import { type ApplePush, createApplePush } from '../../wallets/apple/push.ts'
+import { createGoogleApi, type GoogleApi } from '../../wallets/google/api/api.ts'
+import { createRootKeys } from '../../wallets/google/callbacks/callback-keys.ts'
+import { type CallbackVerifier, createCallbackVerifier } from '../../wallets/google/callbacks/callback-verifier.ts'
+import { startSandboxApns } from '../../wallets/sandbox/apple/apns-server.ts'
+import type { SandboxDirectory } from '../../wallets/sandbox/directory.ts'
+import { createFaults, type Faults, parseFaults } from '../../wallets/sandbox/faults.ts'
+import { startSandboxGoogle } from '../../wallets/sandbox/google/google-server.ts'
+import { type StandIn, shareStandIn } from '../../wallets/sandbox/sharing.ts'
+import type { ProviderCall } from '../../wallets/wallet.ts'
+import { type Config, sandboxFolder } from './config.ts'
+import type { Logger } from './log.ts'
+import { loadSandboxApple } from './sandbox.ts'
+import type { Identities } from './wallets.ts'
+
+/** The connections to Apple and Google, or to their local stand-ins: only addresses, keys and trust roots differ. */
+export interface Providers {
+  push?: ApplePush
+  googleApi?: GoogleApi
+  callbacks?: CallbackVerifier
+  /** Where virtual phones find the stand-ins at this moment; null where every platform is real. */
+  readonly sandbox: SandboxDirectory | null
+  close(): Promise<void>
+}
+
+export interface ProvidersOptions {
+  config: Config
+  identities: Identities
+  /** Where this process listens, for callbacks of the stand-in; empty for one that only works. */
+  url: string
+  clock: () => Date
+  log: Logger
+  onCall?: ((call: ProviderCall) => void) | undefined
+}
+
+/**
+ * Of processes that share a sandbox folder one plays each platform, and another takes over when it ends. One that only
+ * works never plays: the stand-in for Google could not call it back.
+ */
+export async function startProviders(options: ProvidersOptions): Promise<Providers> {
+  const { identities, config } = options
+  const faults = createFaults(parseFaults(config.faults))
+  const apple = identities.apple && (await startApple(options, faults))
+  const google = identities.google && (await startGoogle(options, faults))
+  const isSandboxed = identities.sandboxed.length > 0
+  return {
+    ...(apple && { push: apple.push }),
+    ...(google && { googleApi: google.api, callbacks: google.callbacks }),
+    get sandbox() {
+      return isSandboxed ? { apple: apple?.sandbox() ?? null, google: google?.sandbox() ?? null } : null
+    },
+    async close() {
+      await apple?.close()
+      await google?.close()
+    },
+  }
+}
+
+async function startApple(options: ProvidersOptions, faults: Faults) {
+  const { config, identities, clock, onCall } = options
+  const identity = identities.apple!
+  if (!identities.sandboxed.includes('apple')) {
+    const push = createApplePush({ identity, onCall })
+    return { push, sandbox: () => null, close: () => push.close() }
+  }
+  const { rootPem, wwdrPem, serverCertificatePem, serverKeyPem } = await loadSandboxApple(config, clock())
+  const standIn = await share(options, 'apple', async () => {
+    const { close, address, port, control } = await startSandboxApns({
+      serverCertificate: serverCertificatePem,
+      serverKey: serverKeyPem,
+      clientRoot: rootPem + wwdrPem,
+      faults,
+      stateFile: join(sandboxFolder(config), 'device-tokens'),
+      clock,
+    })
+    return { addresses: { address, port, control }, close }
+  })
+  const push = createMovingPush(standIn.find, (server) =>
+    createApplePush({ identity, server: { ...server, ca: rootPem }, onCall }),
+  )
+  return {
+    push,
+    sandbox() {
+      const found = standIn.find()
+      return found ? { control: found.control, rootPem } : null
+    },
+    async close() {
+      await push.close()
+      await standIn.close()
+    },
+  }
+}
+
+async function startGoogle(options: ProvidersOptions, faults: Faults) {
+  const { config, identities, url, clock, onCall } = options
+  const identity = identities.google!
+  const { issuerId, clientEmail } = identity
+  if (!identities.sandboxed.includes('google')) {
+    const callbacks = createCallbackVerifier(issuerId, createRootKeys({ clock }))
+    return { api: createGoogleApi({ identity, onCall }), callbacks, sandbox: () => null, close: async () => undefined }
+  }
+  const standIn = await share(options, 'google', async () => {
+    const { close, ...addresses } = await startSandboxGoogle({
+      clientEmail,
+      publicKey: createPublicKey(identity.privateKey),
+      issuerId,
+      callbackUrl: `${url}/google/callbacks`,
+      faults,
+      stateFile: join(sandboxFolder(config), 'google-wallet'),
+      clock,
+    })
+    return { addresses, close }
+  })
+  const endpoints = {
+    get api() {
+      return standIn.find()?.apiUrl ?? NOWHERE
+    },
+    get token() {
+      return standIn.find()?.tokenUrl ?? NOWHERE
+    },
+  }
+  const rootKeys = createRootKeys({
+    get url() {
+      return standIn.find()?.keysUrl ?? NOWHERE
+    },
+    clock,
+  })
+  return {
+    api: createGoogleApi({ identity, endpoints, onCall }),
+    callbacks: createCallbackVerifier(issuerId, rootKeys),
+    sandbox() {
+      const found = standIn.find()
+      return found ? { url: found.url } : null
+    },
+    close: () => standIn.close(),
+  }
+}
+
+/** Asked while nobody plays a platform: nobody listens there, as when the real one is down. */
+const NOWHERE = 'http://127.0.0.1:9'
+
+function share<Addresses extends object>(
+  { config, url, log }: ProvidersOptions,
+  name: string,
+  start: () => Promise<StandIn<Addresses>>,
+) {
+  return shareStandIn({
+    folder: sandboxFolder(config),
+    name,
+    start: url === '' ? undefined : start,
+    onError: (error) => log.error({ err: error, platform: name }, 'could not take over a stand-in of the sandbox'),
+  })
+}
+
+type PushServer = Pick<Awaited<ReturnType<typeof startSandboxApns>>, 'address' | 'port'>
+
+/** Pushes to wherever APNs is at the moment. */
+function createMovingPush(find: () => PushServer | undefined, create: (server: PushServer) => ApplePush): ApplePush {
+  let latest: { port: number; push: ApplePush } | undefined
+  return {
+    async send(pushTokens) {
+      const server = find()
+      if (!server) {
+        return pushTokens.map((pushToken) => ({ pushToken, outcome: 'failed', reason: 'Nobody plays APNs.' }))
+      }
+      if (latest?.port !== server.port) {
+        const former = latest
+        latest = { port: server.port, push: create(server) }
+        await former?.push.close()
+      }
+      return latest.push.send(pushTokens)
+    },
+    close: async () => latest?.push.close(),
+  }
+}

@@ -1,0 +1,40 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Database } from '../../storage/db/database.ts'
+import { pendingMigrations } from '../../storage/db/migrate.ts'
+
+/** Whether the server can do its work, and what keeps it from it. */
+export type Readiness = () => Promise<Record<string, boolean>>
+
+export interface ReadinessOptions {
+  database: Database
+  /** Whether jobs are worked off here; absent for a server that only answers. */
+  isWorking?: (() => boolean) | undefined
+  /** Whether the server is about to stop: it still answers, and is to be sent nothing more. */
+  isStopping: () => boolean
+}
+
+/** A proxy that asks must hear in time that the database says nothing. */
+const PATIENCE_MS = 2_000
+
+export function createReadiness({ database, isWorking, isStopping }: ReadinessOptions): Readiness {
+  return async () => {
+    const pending = await Promise.race([countPending(database), sleep(PATIENCE_MS, undefined, { ref: false })])
+    return {
+      database: pending !== undefined,
+      migrations: pending === 0,
+      // PostgreSQL looks after its own pages.
+      ...(database.dialect === 'sqlite' && { integrity: database.findDamage() === undefined }),
+      ...(isWorking && { worker: isWorking() }),
+      serving: !isStopping(),
+    }
+  }
+}
+
+/** Migrations that are missing; undefined where the database cannot be read. One that a newer program made is no fault. */
+async function countPending(database: Database): Promise<number | undefined> {
+  try {
+    return (await pendingMigrations(database)).length
+  } catch {
+    return undefined
+  }
+}

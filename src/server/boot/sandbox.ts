@@ -1,0 +1,132 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { makePrivateFolder, writePrivate } from '../../files/private-file.ts'
+import { type AppleIdentity, parseAppleIdentity } from '../../wallets/apple/identity.ts'
+import { type GoogleIdentity, parseGoogleIdentity } from '../../wallets/google/identity.ts'
+import { createSandboxGoogle } from '../../wallets/sandbox/google/google-identity.ts'
+import { CredentialError } from '../../wallets/wallet.ts'
+import { type Config, sandboxFolder } from './config.ts'
+
+/** Sandbox credentials: made on first start, kept beside the database, readable by their owner only. */
+
+const APPLE = { passTypeIdentifier: 'pass.test.passes.sandbox', teamIdentifier: 'SANDBOX001' }
+
+/** Who signs in the sandbox, and what the stand-in for APNs shows and trusts. */
+export interface AppleSandbox {
+  identity: AppleIdentity
+  rootPem: string
+  wwdrPem: string
+  serverCertificatePem: string
+  serverKeyPem: string
+}
+
+export function loadSandboxApple(config: Config, at: Date): Promise<AppleSandbox> {
+  return loadOrCreate(
+    join(sandboxFolder(config), 'apple'),
+    async () => {
+      // Loaded on the first start only: nothing else of a server needs what makes certificates.
+      const { createSandboxApple } = await import('../../wallets/sandbox/apple/certificates.ts')
+      const made = await createSandboxApple({ ...APPLE, at })
+      return {
+        'root.pem': made.rootPem,
+        'wwdr.pem': made.wwdrPem,
+        'pass.pem': made.certificatePem,
+        'pass.key': made.keyPem,
+        'apns.pem': made.serverCertificatePem,
+        'apns.key': made.serverKeyPem,
+      }
+    },
+    async (folder) => {
+      const read = async (name: string) => ({ source: join(folder, name), pem: await readFile(join(folder, name)) })
+      const identity = parseAppleIdentity(
+        { certificate: await read('pass.pem'), key: await read('pass.key'), wwdr: await read('wwdr.pem'), ...APPLE },
+        at,
+      )
+      const text = async (name: string) => (await read(name)).pem.toString()
+      const sandbox = {
+        identity,
+        rootPem: await text('root.pem'),
+        wwdrPem: await text('wwdr.pem'),
+        serverCertificatePem: await text('apns.pem'),
+        serverKeyPem: await text('apns.key'),
+      }
+      if (!isChainSound(sandbox, at)) throw new CredentialError(`The certificates in ${folder} are not sound.`)
+      return sandbox
+    },
+  )
+}
+
+export function loadSandboxGoogle(config: Config): Promise<GoogleIdentity> {
+  return loadOrCreate(
+    join(sandboxFolder(config), 'google'),
+    async () => {
+      const made = await createSandboxGoogle()
+      return { 'service-account.json': made.serviceAccountJson, 'issuer-id': made.issuerId }
+    },
+    async (folder) => {
+      const source = join(folder, 'service-account.json')
+      const issuerId = await readFile(join(folder, 'issuer-id'), 'utf8')
+      return parseGoogleIdentity({ source, json: await readFile(source, 'utf8') }, issuerId.trim())
+    },
+  )
+}
+
+/** Root and push server; who signs was checked when it was read. */
+function isChainSound({ rootPem, wwdrPem, serverCertificatePem, serverKeyPem }: AppleSandbox, at: Date): boolean {
+  try {
+    const [root, wwdr, server] = [rootPem, wwdrPem, serverCertificatePem].map((pem) => new X509Certificate(pem))
+    return (
+      [root!, server!].every(({ validFrom, validTo }) => at >= new Date(validFrom) && at <= new Date(validTo)) &&
+      [wwdr!, server!].every((certificate) => certificate.verify(root!.publicKey)) &&
+      server!.checkPrivateKey(createPrivateKey(serverKeyPem))
+    )
+  } catch {
+    // What cannot be read is not sound.
+    return false
+  }
+}
+
+/**
+ * Reads the folder, which is made where it is not there. Where something in it is missing, broken or expired the next one
+ * stands in its place (`apple`, `apple-2`, `apple-3`): each appears whole or not at all, and of servers that start
+ * together the first one's stands.
+ */
+async function loadOrCreate<T>(
+  base: string,
+  make: () => Promise<Record<string, string>>,
+  read: (folder: string) => Promise<T>,
+): Promise<T> {
+  for (let number = 1; ; number += 1) {
+    const folder = number === 1 ? base : `${base}-${number}`
+    const isThere = await exists(folder)
+    if (!isThere) await create(folder, make)
+    try {
+      return await read(folder)
+    } catch (error) {
+      if (!isThere || !isUnsound(error)) throw error
+    }
+  }
+}
+
+function isUnsound(error: unknown): boolean {
+  return error instanceof CredentialError || (error as NodeJS.ErrnoException).code === 'ENOENT'
+}
+
+async function create(folder: string, make: () => Promise<Record<string, string>>): Promise<void> {
+  makePrivateFolder(dirname(folder))
+  const draft = await mkdtemp(`${folder}.draft-`)
+  try {
+    for (const [name, content] of Object.entries(await make())) {
+      await writePrivate(join(draft, name), content)
+    }
+    await rename(draft, folder)
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true })
+    if (!(await exists(folder))) throw error
+  }
+}
+
+async function exists(folder: string): Promise<boolean> {
+  return (await stat(folder).catch(() => undefined)) !== undefined
+}

@@ -1,0 +1,179 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { toNodeHandler } from 'h3/node'
+import { openDatabase } from '../../storage/db/database.ts'
+import { migrate, unknownMigrations } from '../../storage/db/migrate.ts'
+import type { Queue } from '../../storage/jobs/jobs.ts'
+import { createStore } from '../../storage/store.ts'
+import type { Platform } from '../../wallets/wallet.ts'
+import { createApp } from '../http/app.ts'
+import { createCursors } from '../http/cursors.ts'
+import { createLimits } from '../http/middleware/rate-limit.ts'
+import { createSecurityLog } from '../http/security-log.ts'
+import { giveUp, jobHandlers, laneOptions } from '../jobs/handlers.ts'
+import { startScheduler } from '../jobs/scheduler.ts'
+import { startWorker } from '../jobs/worker.ts'
+import { countNews, countProviderCall } from '../metrics/count.ts'
+import { createMetrics } from '../metrics/metrics.ts'
+import { startMetrics } from '../metrics/start.ts'
+import { createFirstToken, endingTokens } from '../operator/tokens.ts'
+import { createOutbound } from '../webhooks/outbound.ts'
+import { certificatesOf, watchCertificates } from './certificates.ts'
+import type { Config } from './config.ts'
+import { assertSound, onDatabase } from './database-error.ts'
+import { choosePort, type Listener, startListener, urlHost } from './listener.ts'
+import type { Logger } from './log.ts'
+import { startProviders } from './providers.ts'
+import { createReadiness } from './readiness.ts'
+import { startReplicas } from './replicas.ts'
+import { loadServerKeys } from './server-key.ts'
+import { createServices } from './services.ts'
+import { createWallets, loadIdentities } from './wallets.ts'
+
+export interface RunningServer {
+  /** The listening address; empty for a server that only works. */
+  url: string
+  publicUrl: string
+  /** Where metrics are served. */
+  metricsUrl: string | undefined
+  /** Platforms that run against local stand-ins. */
+  sandboxed: Platform[]
+  /** An owner token of the workspace `default`, when the database was empty. */
+  firstToken: string | undefined
+  /** When that token ends. */
+  firstTokenEnds: Date | undefined
+  /** No token of the database was ever used: perhaps nobody has one. */
+  lacksToken: boolean
+  /**
+   * No new claims, and no new connections; what is in flight finishes. Before that, requests are still answered for a
+   * while, in which /readyz tells proxies to send no more.
+   */
+  close(options?: { drainSeconds: number }): Promise<void>
+  /** Gives back the jobs that are still in flight, where close takes too long and the process is ended. */
+  abandon(): Promise<void>
+}
+
+export interface ServeOptions {
+  config: Config
+  log: Logger
+  /** Of the program, as metrics tell it. */
+  version?: string
+  clock?: () => Date
+}
+
+/**
+ * Migrates the database, checks credentials, and serves.
+ * @throws CredentialError, ServerKeyError, DatabaseError, DatabaseUrlError, ListenError: each says what to do
+ */
+export async function startServer(options: ServeOptions): Promise<RunningServer> {
+  const { config, log, clock = () => new Date(), version = 'unknown' } = options
+  await assertSound(config.databaseUrl)
+  const database = openDatabase(config.databaseUrl)
+  const metrics = createMetrics()
+  let wake: (queue: Queue) => void = () => undefined
+  const store = createStore(database, {
+    onDue: (queue) => wake(queue),
+    onNews: (news) => countNews(metrics, news),
+  })
+  const closers: (() => Promise<void>)[] = [() => database.close()]
+  const stopping = new AbortController()
+  const workers: (() => Promise<void>)[] = []
+  let abandon: RunningServer['abandon'] = async () => undefined
+  let listener: Listener | undefined
+  const close = async ({ drainSeconds } = { drainSeconds: 0 }) => {
+    stopping.abort()
+    const worked = Promise.all(workers.map((stop) => stop()))
+    if (listener && drainSeconds > 0) {
+      listener.drain()
+      await sleep(drainSeconds * 1000)
+    }
+    await listener?.close()
+    await worked
+    for (const closer of closers.splice(0).reverse()) await closer()
+  }
+  try {
+    const migrations = await onDatabase(config.databaseUrl, async () => {
+      await migrate(database)
+      return unknownMigrations(database.reader)
+    })
+    if (migrations.length > 0) log.warn({ migrations }, 'a newer program made this database: restart with it soon')
+    const keys = await loadServerKeys(config, store)
+    const identities = await loadIdentities(config, clock())
+    const port = config.role === 'worker' ? 0 : await choosePort(config)
+    const url = config.role === 'worker' ? '' : `http://${urlHost(config.host)}:${port}`
+    const publicUrl = (config.publicUrl ?? url).replace(/\/+$/, '')
+
+    const providers = await startProviders({
+      config,
+      identities,
+      url,
+      clock,
+      log,
+      onCall: (call) => countProviderCall(metrics, call),
+    })
+    closers.push(() => providers.close())
+    const outbound = createOutbound({ allowInsecure: config.allowInsecureWebhooks })
+    closers.push(() => outbound.close())
+    const services = createServices({
+      store,
+      keys,
+      publicUrl,
+      linkTtlDays: config.linkTtlDays,
+      retention: config.retention,
+      createWallets: (loadImageFiles) => createWallets(identities, { publicUrl, loadImageFiles }),
+      push: providers.push,
+      googleApi: providers.googleApi,
+      outbound,
+      stopping: stopping.signal,
+      clock,
+      log,
+      metrics,
+    })
+    closers.push(async () => services.close())
+    await services.webhookSecrets.reseal(store)
+
+    const certificates = certificatesOf(identities)
+    closers.push(watchCertificates(certificates, { clock, log }).stop)
+    const metricsListener = await startMetrics(services, {
+      config,
+      certificates,
+      version,
+      isDamaged: () => database.findDamage() !== undefined,
+    })
+    if (metricsListener) closers.push(metricsListener.close)
+
+    let isWorking: (() => boolean) | undefined
+    if (config.role !== 'api') {
+      const worker = startWorker(services, { handlers: jobHandlers, giveUp, lanes: laneOptions })
+      const scheduler = startScheduler(services)
+      wake = worker.wake
+      isWorking = worker.isRunning
+      workers.push(worker.stop, scheduler.stop)
+      abandon = worker.abandon
+    }
+    if (config.role !== 'worker') {
+      const readiness = createReadiness({ database, isWorking, isStopping: () => stopping.signal.aborted })
+      const limits = createLimits({ perSecond: config.rateLimit, burst: config.rateBurst })
+      if (limits.buckets) closers.push(startReplicas(services, limits.buckets).stop)
+      const security = createSecurityLog(log)
+      const { trustedProxies, maxConnections } = config
+      const cursors = createCursors(keys)
+      const app = createApp({ services, providers, readiness, cursors, limits, trustedProxies, security })
+      listener = await startListener(config.host, port, toNodeHandler(app), {
+        maxConnections,
+        isDirect: trustedProxies === 0,
+        onRefused: (reason, address) => security.note('connection refused', { address, reason }),
+      })
+    }
+    // Shown only once, so made only when nothing is left that could fail.
+    const first = await createFirstToken(store, clock())
+    const lacksToken = !first && (await store.tokens.isUnused())
+    const ending = await endingTokens(store, clock())
+    if (ending.length > 0) log.warn({ tokens: ending }, 'tokens end within 30 days: passes token rotate')
+    const { sandboxed } = identities
+    const started = { url, publicUrl, metricsUrl: metricsListener?.url, sandboxed, lacksToken, close, abandon }
+    return { ...started, firstToken: first?.text, firstTokenEnds: first?.token.expiresAt ?? undefined }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}

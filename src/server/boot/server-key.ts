@@ -1,0 +1,93 @@
+import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { link, readFile, rm } from 'node:fs/promises'
+import { fingerprint, newServerKey, parseServerKey, ServerKeyError } from '../../core/rules/crypto/server-key.ts'
+import { writePrivate } from '../../files/private-file.ts'
+import { openDatabase } from '../../storage/db/database.ts'
+import { createStore, type Store } from '../../storage/store.ts'
+import { type Config, serverKeyFile } from './config.ts'
+
+export interface ServerKeys {
+  current: Buffer
+  /** Keys of before a rotation: what they protect is still accepted. */
+  previous: Buffer[]
+}
+
+const FINGERPRINT = 'server-key-fingerprint'
+
+/**
+ * The key as configured, else the file beside the SQLite database, made on first start. The database remembers a
+ * fingerprint of the key, so that a server with another key refuses to start rather than break links and secrets.
+ * @throws ServerKeyError
+ */
+export async function loadServerKeys(config: Config, store: Store): Promise<ServerKeys> {
+  const current = parseServerKey((await findServerKey(config)) ?? (await createKeyFile(config)))
+  const previous = config.previousServerKeys.map(parseServerKey)
+  const known = await store.transaction((tx) => tx.settings.insert(FINGERPRINT, fingerprint(current)))
+  const keys = { current, previous }
+  assertKeyOf(known, keys)
+  if (known !== fingerprint(current))
+    await store.transaction((tx) => tx.settings.update(FINGERPRINT, fingerprint(current)))
+  return keys
+}
+
+/** How the key beside a SQLite database stands to the one that its data was made with. */
+export type KeyState = 'matches' | 'missing' | 'differs' | 'unused'
+
+/** @param draft a copy of what is to stand at `database`, up to date */
+export async function keyStateOf(draft: string, database: string): Promise<KeyState> {
+  const opened = openDatabase(`sqlite:${draft}`)
+  try {
+    const known = await findFingerprint(createStore(opened))
+    if (known === undefined) return 'unused'
+    const file = serverKeyFile({ databaseUrl: `sqlite:${database}` })!
+    if (!existsSync(file)) return 'missing'
+    return fingerprint(parseServerKey(await readFile(file, 'utf8'))) === known ? 'matches' : 'differs'
+  } finally {
+    await opened.close()
+  }
+}
+
+/**
+ * The key as configured, or what the file beside SQLite holds; undefined where the first start will make that file.
+ * @throws ServerKeyError
+ */
+export async function findServerKey(config: Config): Promise<string | undefined> {
+  if (config.serverKey !== undefined) return config.serverKey
+  const file = serverKeyFile(config)
+  if (!file) {
+    throw new ServerKeyError(
+      'PostgreSQL needs the server key in PASSES_SERVER_KEY. Make one with: openssl rand -hex 32',
+    )
+  }
+  return existsSync(file) ? readFile(file, 'utf8') : undefined
+}
+
+/** The fingerprint of the key that a database was made with; undefined for one that no server has used yet. */
+export function findFingerprint(store: Store): Promise<string | undefined> {
+  return store.settings.find(FINGERPRINT)
+}
+
+/** @throws ServerKeyError where the database was made with neither of the keys */
+export function assertKeyOf(known: string, { current, previous }: ServerKeys): void {
+  if ([current, ...previous].some((key) => fingerprint(key) === known)) return
+  throw new ServerKeyError(
+    'The server key is not the one this database was made with. Give the right one (PASSES_SERVER_KEY), or, to rotate ' +
+      'it, name the old one in PASSES_PREVIOUS_SERVER_KEYS.',
+  )
+}
+
+async function createKeyFile(config: Config): Promise<string> {
+  const file = serverKeyFile(config)!
+  const draft = `${file}.${randomUUID()}`
+  await writePrivate(draft, `${newServerKey()}\n`)
+  try {
+    // A link appears whole or fails: of servers that start together one makes the key and the others read it.
+    await link(draft, file)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    await rm(draft)
+  }
+  return readFile(file, 'utf8')
+}

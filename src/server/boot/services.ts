@@ -1,0 +1,58 @@
+import type { ApplePush } from '../../wallets/apple/push.ts'
+import type { GoogleApi } from '../../wallets/google/api/api.ts'
+import type { LoadImageFiles } from '../../wallets/wallet.ts'
+import type { Services } from '../context.ts'
+import { createThread } from '../http/thread.ts'
+import { createImages } from '../images/images.ts'
+import { createLinks } from '../links.ts'
+import { createDefinitions } from '../wallet-sync/definitions.ts'
+import { createGoogleSync } from '../wallet-sync/google-sync.ts'
+import { createIssuing } from '../wallet-sync/issuing.ts'
+import { createWebhookSecrets } from '../webhooks/webhook-secrets.ts'
+import type { ServerKeys } from './server-key.ts'
+import type { Wallets } from './wallets.ts'
+
+/** What differs from one server to the next, and in tests and benchmarks. */
+export interface ServicesOptions
+  extends Pick<Services, 'store' | 'outbound' | 'retention' | 'stopping' | 'clock' | 'log' | 'metrics'> {
+  keys: ServerKeys
+  /** Where phones and people reach the server; without a slash at the end. */
+  publicUrl: string
+  linkTtlDays: number
+  createWallets: (loadImageFiles: LoadImageFiles) => Wallets
+  push?: ApplePush | undefined
+  googleApi?: GoogleApi | undefined
+}
+
+export interface RunningServices extends Services {
+  /** Ends what runs beside this thread: the process that decodes images, and the watch over the thread. */
+  close(): void
+}
+
+/** Puts together what every part of the server works with: the one place where that is done. */
+export function createServices(options: ServicesOptions): RunningServices {
+  const { keys, publicUrl, linkTtlDays, createWallets, push, googleApi: api, ...given } = options
+  const { store, clock, log } = given
+  const images = createImages(store, { log })
+  const thread = createThread()
+  const wallets = createWallets(images.loadFiles)
+  const issuing = createIssuing(store, wallets)
+  const google = api && wallets.google && createGoogleSync({ api, wallet: wallets.google, store, issuing, clock })
+  const platforms = wallets.all.map(({ platform }) => platform)
+  return {
+    ...given,
+    wallets,
+    links: createLinks({ keys, publicUrl, platforms, ttlDays: linkTtlDays }),
+    issuing,
+    definitions: createDefinitions(store),
+    images,
+    thread,
+    ...(push && { push }),
+    ...(google && { google }),
+    webhookSecrets: createWebhookSecrets(keys),
+    close() {
+      images.close()
+      thread.close()
+    },
+  }
+}

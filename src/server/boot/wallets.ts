@@ -1,0 +1,111 @@
+import { type AppleCredentials, type AppleIdentity, parseAppleIdentity } from '../../wallets/apple/identity.ts'
+import { type AppleWallet, createAppleWallet } from '../../wallets/apple/wallet.ts'
+import { type GoogleIdentity, parseGoogleIdentity } from '../../wallets/google/identity.ts'
+import { createGoogleWallet, type GoogleWallet } from '../../wallets/google/wallet.ts'
+import { CredentialError, type LoadImageFiles, type Platform, type Wallet } from '../../wallets/wallet.ts'
+import { type Config, readSecret } from './config.ts'
+import { loadSandboxApple, loadSandboxGoogle } from './sandbox.ts'
+
+/** The configured platforms. */
+export interface Wallets {
+  apple?: AppleWallet
+  google?: GoogleWallet
+  all: Wallet[]
+}
+
+/** Who signs, for each configured platform, and which of them are stand-ins. */
+export interface Identities {
+  apple?: AppleIdentity
+  google?: GoogleIdentity
+  sandboxed: Platform[]
+}
+
+/**
+ * Reads or makes the credentials of the configured platforms and checks them.
+ * @throws CredentialError
+ */
+export async function loadIdentities(config: Config, at: Date): Promise<Identities> {
+  const sandboxed = sandboxedPlatforms(config)
+  const has = (platform: Platform) => config.platforms.includes(platform)
+  return {
+    ...(has('apple') && { apple: await loadApple(config, sandboxed.includes('apple'), at) }),
+    ...(has('google') && { google: await loadGoogle(config, sandboxed.includes('google')) }),
+    sandboxed,
+  }
+}
+
+/**
+ * The configured platforms that have no credentials.
+ * @throws CredentialError in production, where there must be none
+ */
+export function sandboxedPlatforms(config: Config): Platform[] {
+  const sandboxed = config.platforms.filter((platform) => !hasCredentials(config, platform))
+  if (config.isProduction && sandboxed.length > 0) {
+    throw new CredentialError(
+      `--production refuses the sandbox: no credentials for ${sandboxed.join(' and ')}. Give them, or leave the platform ` +
+        'out with --platforms.',
+    )
+  }
+  return sandboxed
+}
+
+export function createWallets(
+  identities: Identities,
+  options: { publicUrl: string; loadImageFiles: LoadImageFiles },
+): Wallets {
+  const { publicUrl, loadImageFiles } = options
+  const apple =
+    identities.apple &&
+    createAppleWallet({ identity: identities.apple, webServiceUrl: `${publicUrl}/apple`, loadImageFiles })
+  const google = identities.google && createGoogleWallet({ identity: identities.google, publicUrl })
+  return {
+    ...(apple && { apple }),
+    ...(google && { google }),
+    all: [apple, google].filter((wallet) => wallet !== undefined),
+  }
+}
+
+export function hasCredentials({ apple, google }: Config, platform: Platform): boolean {
+  return platform === 'apple'
+    ? [apple.certificate, apple.key, apple.wwdr].some((value) => value !== undefined)
+    : google.serviceAccount !== undefined
+}
+
+async function loadApple(config: Config, isSandboxed: boolean, at: Date): Promise<AppleIdentity> {
+  if (isSandboxed) return (await loadSandboxApple(config, at)).identity
+  return parseAppleIdentity(readAppleCredentials(config), at)
+}
+
+/**
+ * What stands in the files, not looked at yet.
+ * @throws CredentialError
+ */
+export function readAppleCredentials({ apple }: Pick<Config, 'apple'>): AppleCredentials {
+  const { certificate, key, keyPassphrase, wwdr, passTypeIdentifier, teamIdentifier } = apple
+  return {
+    certificate: readSecret(required(certificate, '--apple-certificate'), '--apple-certificate'),
+    key: {
+      ...readSecret(required(key, '--apple-key'), '--apple-key'),
+      ...(keyPassphrase !== undefined && { passphrase: keyPassphrase }),
+    },
+    wwdr: readSecret(required(wwdr, '--apple-wwdr'), '--apple-wwdr'),
+    ...(passTypeIdentifier !== undefined && { passTypeIdentifier }),
+    ...(teamIdentifier !== undefined && { teamIdentifier }),
+  }
+}
+
+async function loadGoogle(config: Config, isSandboxed: boolean): Promise<GoogleIdentity> {
+  return isSandboxed ? loadSandboxGoogle(config) : readGoogleIdentity(config)
+}
+
+/** @throws CredentialError */
+export function readGoogleIdentity({ google }: Pick<Config, 'google'>): GoogleIdentity {
+  const { source, pem } = readSecret(required(google.serviceAccount, '--google-key'), '--google-key')
+  return parseGoogleIdentity({ source, json: pem.toString() }, required(google.issuerId, '--google-issuer-id'))
+}
+
+function required(value: string | undefined, flag: string): string {
+  if (value === undefined)
+    throw new CredentialError(`${flag} is missing: it belongs to the other credentials of its platform.`)
+  return value
+}

@@ -1,0 +1,233 @@
+import { H3, type H3Event, onDispose } from 'h3'
+import { invalid, Problem } from '../../core/errors.ts'
+import type { Route } from '../../core/route.ts'
+import { PUBLIC } from '../../storage/store.ts'
+import { handlers } from '../api/handlers.ts'
+import type { Providers } from '../boot/providers.ts'
+import type { Readiness } from '../boot/readiness.ts'
+import type { Services } from '../context.ts'
+import { mountAppleService } from '../inbound/apple-service.ts'
+import { mountGoogleCallbacks } from '../inbound/google-callbacks.ts'
+import { countRefusal } from '../metrics/count.ts'
+import { pageResponse } from '../pages/html.ts'
+import { linkProblemPage } from '../pages/link-problem-page.ts'
+import { openLink } from '../pages/links.ts'
+import { mountPublic } from '../pages/public.ts'
+import { addressKey, clientAddress } from './client-address.ts'
+import type { Cursors } from './cursors.ts'
+import { createAuthenticate } from './middleware/authenticate.ts'
+import { correlationIdOf } from './middleware/correlation.ts'
+import { callerOf, createObserve, routeOf } from './middleware/observe.ts'
+import { logProblem, problemResponse, toProblem } from './middleware/problems.ts'
+import { PUBLIC_ANSWER_MS } from './middleware/public-gate.ts'
+import { type AddressLimit, type Limit, type Limits, refuseSlowly } from './middleware/rate-limit.ts'
+import { mountContract } from './mount.ts'
+import { createSecurityLog, type SecurityLog, securityEventOf } from './security-log.ts'
+
+export interface AppOptions {
+  services: Services
+  /** What the stand-ins and callbacks need; none of it in tests of the interface alone. */
+  providers?: Pick<Providers, 'callbacks' | 'sandbox'>
+  readiness: Readiness
+  cursors: Cursors
+  limits: Limits
+  trustedProxies: number
+  /** One of its own by default. */
+  security?: SecurityLog
+}
+
+const linkPath = '/l/:token'
+
+/** Tells virtual phones where the stand-ins are. */
+const sandboxPath = '/sandbox'
+
+/** The whole HTTP side of the server. */
+export function createApp(options: AppOptions): H3 {
+  const { services, providers, readiness, cursors, limits, trustedProxies } = options
+  const { security = createSecurityLog(services.log) } = options
+  const addressOf = (event: H3Event) => clientAddress(event, trustedProxies)
+  const observe = createObserve(services, addressOf)
+  const publicServices = { ...services, store: services.store.forRequests(PUBLIC) }
+  const app = new H3({
+    silent: true,
+    onRequest: (event) => {
+      observe.onRequest(event)
+      requireOneHost(event)
+    },
+    onError: (error, event) => {
+      const problem = toProblem(error)
+      noteRefusal(security, problem, event, addressOf(event))
+      return answerProblem(problem, event, services)
+    },
+    onResponse: (response, event) => {
+      if (!response.headers.has('x-correlation-id')) {
+        response.headers.set('x-correlation-id', correlationIdOf(event))
+      }
+      response.headers.set('x-content-type-options', 'nosniff')
+      observe.onResponse(response, event)
+    },
+  })
+  const { rateLimited } = services.metrics
+  const limitBy = (name: AddressLimit) => {
+    const limit = counted(limits.byAddress[name], () => rateLimited.inc({ limit: 'address' }))
+    return (event: H3Event, cost?: number) => limit(addressKey(addressOf(event)), cost)
+  }
+  const limitAddress = limitBy('address')
+  const limitFiles = limitBy('files')
+
+  app.use(
+    limitPublic({ health: limitBy('health'), wallets: limitBy('wallets'), files: limitFiles }, (event) =>
+      limits.publicGate.enter(addressKey(addressOf(event))),
+    ),
+  )
+  mountContract(app, {
+    services,
+    handlers,
+    cursors,
+    authenticate: createAuthenticate(services.store, services.log),
+    limitToken: refuseSlowly(counted(limits.token, () => rateLimited.inc({ limit: 'token' }))),
+    limitAddress,
+  })
+  app.get(linkPath, async (event) => {
+    limitAddress(event)
+    return openLink(event, publicServices)
+  })
+  mountPublic(app, { services: publicServices, readiness, limitFiles })
+  // Phones come in bursts: only what is refused counts against an address.
+  mountAppleService(app, publicServices, limitAddress)
+  if (providers?.callbacks) mountGoogleCallbacks(app, publicServices, providers.callbacks, limitAddress)
+  if (providers?.sandbox) app.get(sandboxPath, () => Response.json(providers.sandbox))
+  answerHead(app)
+  refuseOtherMethods(app)
+  // The router would take /v1/passes/ for /v1/passes: a path whose last part is empty names nothing.
+  app.use((event) => {
+    if (event.url.pathname.length > 1 && event.url.pathname.endsWith('/')) throw noRoute()
+  })
+  app.all('/**', (event) => {
+    limitAddress(event)
+    throw noRoute()
+  })
+  return app
+}
+
+/**
+ * Two hosts mean two things to two servers on the way: Node keeps the first and drops the others (RFC 9112, 3.2). That
+ * HTTP/1.1 names one at all is seen to by Node.
+ */
+function requireOneHost(event: H3Event): void {
+  const names = event.runtime?.node?.req.rawHeaders.filter((_, index) => index % 2 === 0) ?? []
+  if (names.filter((name) => name.toLowerCase() === 'host').length > 1) {
+    throw invalid([{ path: ['host'], message: 'Must be sent once' }])
+  }
+}
+
+/**
+ * What stands before everything that is not of the contract, and so needs no token: a limit for each address, and so
+ * much at once that it takes nothing from who has one. A new route is limited because it is there.
+ */
+function limitPublic(
+  limits: Record<'health' | 'wallets' | 'files', (event: H3Event) => void>,
+  enter: (event: H3Event) => Promise<() => void>,
+): (event: H3Event, next: () => unknown) => unknown {
+  return async (event, next) => {
+    const { pathname } = event.url
+    if (pathname.startsWith('/v1/')) return next()
+    // A balancer that hears nothing takes the server for dead.
+    if (pathname === '/healthz' || pathname === '/readyz') {
+      limits.health(event)
+      return next()
+    }
+    if (/^\/(apple|google)\//.test(pathname)) limits.wallets(event)
+    else limits.files(event)
+    const leave = await enter(event)
+    const deadline = setTimeout(() => event.runtime?.node?.res?.destroy(), PUBLIC_ANSWER_MS).unref()
+    onDispose(event, () => {
+      clearTimeout(deadline)
+      leave()
+    })
+    return next()
+  }
+}
+
+/** Tells the operator of who was turned away, and from where. */
+function noteRefusal(security: SecurityLog, problem: Problem, event: H3Event, address: string): void {
+  const what = securityEventOf(problem)
+  if (!what) return
+  const { security: _, ...facts } = problem.forLog
+  const { scope, role, reason, limit } = problem.details
+  security.note(what, {
+    address,
+    code: problem.code,
+    correlationId: correlationIdOf(event),
+    method: event.req.method,
+    route: routeOf(event),
+    scope,
+    role,
+    reason,
+    limit,
+    ...facts,
+    ...callerOf(event),
+  })
+}
+
+/** Tells of each refusal. */
+function counted(limit: Limit, onRefusal: () => void): Limit {
+  return (key, cost) => {
+    try {
+      limit(key, cost)
+    } catch (error) {
+      onRefusal()
+      throw error
+    }
+  }
+}
+
+function noRoute(): Problem {
+  return new Problem('NOT_FOUND', { message: 'There is no such route; see /openapi.json.' })
+}
+
+/** HEAD is answered wherever GET is (RFC 9110, 9.1): balancers and mail readers ask so. Node leaves the body out. */
+function answerHead(app: H3): void {
+  const reading = app['~routes'].filter(({ method }) => method === 'GET')
+  for (const { route, handler } of reading) app.head(route!, handler)
+}
+
+/** A path that exists, asked with a method that it does not take (a bare 404 in h3). */
+function refuseOtherMethods(app: H3): void {
+  const allowed = new Map<string, string[]>()
+  for (const { route, method } of app['~routes']) allowed.set(route!, [...(allowed.get(route!) ?? []), method!])
+  for (const [path, methods] of allowed) {
+    const allow = methods.join(', ')
+    app.all(path, () => {
+      throw new Problem('NOT_FOUND', { status: 405, message: `This route takes ${allow} only.`, headers: { allow } })
+    })
+  }
+}
+
+function answerProblem(problem: Problem, event: H3Event, { log, metrics }: Services): Response {
+  countRefusal(metrics, problem)
+  const correlationId = correlationIdOf(event)
+  logProblem(log, problem, {
+    correlationId,
+    method: event.req.method,
+    path: event.url.pathname.replace(/^\/l\/.*/, '/l/…'),
+  })
+  if (!isOpenedLink(event)) {
+    const route = event.context.route as Route | undefined
+    return problemResponse(problem, correlationId, { withoutCode: route?.errorsWithoutCode ?? false })
+  }
+  const response = wantsJson(event)
+    ? problemResponse(problem, correlationId, { withoutCode: false })
+    : pageResponse(linkProblemPage(problem, correlationId), { status: problem.status, headers: problem.headers })
+  response.headers.set('vary', 'Accept')
+  return response
+}
+
+/** Whoever opens a link in a browser reads a page whatever goes wrong. */
+function isOpenedLink({ req, url }: H3Event): boolean {
+  return ['GET', 'HEAD'].includes(req.method) && url.pathname.startsWith('/l/')
+}
+
+function wantsJson({ req }: H3Event): boolean {
+  return (req.headers.get('accept') ?? '').toLowerCase().includes('application/json')
+}

@@ -1,0 +1,38 @@
+import { invalid } from '../../core/errors.ts'
+import type { Route } from '../../core/route.ts'
+import { deriveKey } from '../../core/rules/crypto/server-key.ts'
+import { sealCursor, unsealCursor } from '../../core/rules/lists/cursor.ts'
+import type { ServerKeys } from '../boot/server-key.ts'
+
+/**
+ * Cursors as clients hold them: sealed, so that nobody can make one up, and good for the workspace and the list only that
+ * they were answered in. Handlers and storage never see the seal.
+ */
+export interface Cursors {
+  /** The cursor of a request without its seal. @throws Problem VALIDATION_ERROR */
+  unseal(cursor: string, list: RequestedList): string
+  seal(cursor: string, list: RequestedList): string
+}
+
+export interface RequestedList {
+  workspaceId: string
+  route: Route
+  /** Of the path: whose rows the list shows. */
+  params: unknown
+}
+
+export function createCursors({ current, previous }: ServerKeys): Cursors {
+  const keys = [current, ...previous].map((key) => deriveKey(key, 'cursors'))
+  return {
+    seal: (cursor, list) => sealCursor(cursor, scopeOf(list), keys[0]!),
+    unseal(cursor, list) {
+      const text = unsealCursor(cursor, scopeOf(list), keys)
+      if (text !== undefined) return text
+      throw invalid([{ path: ['cursor'], message: 'Is not a valid cursor of this list; start without one' }])
+    },
+  }
+}
+
+function scopeOf({ workspaceId, route, params }: RequestedList): string[] {
+  return [workspaceId, route.path, JSON.stringify(params ?? {})]
+}

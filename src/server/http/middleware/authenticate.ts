@@ -1,0 +1,92 @@
+import { Problem } from '../../../core/errors.ts'
+import type { Route } from '../../../core/route.ts'
+import { isWellFormedToken, tokenDigest } from '../../../core/rules/crypto/token.ts'
+import type { Store } from '../../../storage/store.ts'
+import type { TokenWithWorkspace } from '../../../storage/workspaces/tokens.ts'
+import type { Logger } from '../../boot/log.ts'
+
+export type Authenticate = (headers: Headers, at: Date) => Promise<TokenWithWorkspace>
+
+/** A revocation holds everywhere within two seconds, so nothing is remembered for longer than one. */
+const CACHE_MS = 1_000
+const MAX_CACHED = 10_000
+const LAST_USED_MS = 60_000
+
+/** Finds the token of a request (spec 5), without a database read for one that is malformed. */
+export function createAuthenticate(store: Store, log: Logger): Authenticate {
+  const cache = new Map<string, { token: TokenWithWorkspace; readAt: number }>()
+  const lastUsed = new Map<string, number>()
+
+  async function find(digest: string, at: Date): Promise<TokenWithWorkspace | undefined> {
+    const cached = cache.get(digest)
+    const age = cached ? at.getTime() - cached.readAt : Number.NaN
+    // A clock that went back must not keep an entry alive.
+    if (cached && age >= 0 && age < CACHE_MS) return cached.token
+    const token = await store.tokens.findByDigest(digest)
+    // Made-up tokens must not push out those that are used.
+    if (!token) return undefined
+    if (cache.size >= MAX_CACHED) cache.clear()
+    cache.set(digest, { token, readAt: at.getTime() })
+    return token
+  }
+
+  function noteUse(token: TokenWithWorkspace, at: Date): void {
+    const previous = lastUsed.get(token.id) ?? token.lastUsedAt?.getTime() ?? 0
+    if (Math.abs(at.getTime() - previous) < LAST_USED_MS) return
+    if (lastUsed.size >= MAX_CACHED) lastUsed.clear()
+    lastUsed.set(token.id, at.getTime())
+    store
+      .transaction((tx) => tx.tokens.setLastUsed(token.workspaceId, token.id, at))
+      .catch((error) => log.warn({ err: error, tokenId: token.id }, 'could not note the use of a token'))
+  }
+
+  return async (headers, at) => {
+    const text = credentialIn(headers)
+    if (!isWellFormedToken(text)) throw new Problem('TOKEN_INVALID', { forLog: { reason: 'malformed' } })
+    const digest = tokenDigest(text)
+    const token = await find(digest, at)
+    // Tells guesses of one token from guesses of many, and is no help in finding one.
+    if (!token) throw new Problem('TOKEN_INVALID', { forLog: { reason: 'unknown', digest: digest.slice(0, 8) } })
+    const whose = { tokenId: token.id, workspaceId: token.workspaceId }
+    if (token.revokedAt) throw new Problem('TOKEN_INVALID', { forLog: { reason: 'revoked', ...whose } })
+    if (token.expiresAt && at >= token.expiresAt) throw new Problem('TOKEN_EXPIRED', { forLog: whose })
+    if (token.workspace.suspendedAt) throw new Problem('TENANT_SUSPENDED', { forLog: whose })
+    if (token.workspace.expiresAt && at >= token.workspace.expiresAt) {
+      throw new Problem('TENANT_EXPIRED', { forLog: whose })
+    }
+    noteUse(token, at)
+    return token
+  }
+}
+
+/** @throws Problem FORBIDDEN, whose details name what is missing */
+export function authorize(token: TokenWithWorkspace, route: Pick<Route, 'scope' | 'role'>): void {
+  if (route.scope && !token.scopes.includes(route.scope)) {
+    throw new Problem('FORBIDDEN', {
+      message: `The token lacks the scope ${route.scope}.`,
+      details: { scope: route.scope },
+    })
+  }
+  if (route.role === 'owner' && token.role !== 'owner') {
+    throw new Problem('FORBIDDEN', { message: 'Only the token of an owner may do this.', details: { role: 'owner' } })
+  }
+}
+
+function credentialIn(headers: Headers): string {
+  const authorization = headers.get('authorization')
+  const bearer = /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1]
+  const apiKey = headers.get('x-api-key')?.trim()
+  if (authorization !== null && bearer === undefined) {
+    throw new Problem('TOKEN_INVALID', { message: 'The Authorization header must be: Bearer <token>.' })
+  }
+  if (bearer !== undefined && apiKey && bearer !== apiKey) {
+    throw new Problem('TOKEN_INVALID', { message: 'Authorization and X-API-Key hold different tokens; send one.' })
+  }
+  const text = bearer ?? apiKey
+  if (!text) {
+    throw new Problem('UNAUTHORIZED', {
+      message: 'Send the access token as Authorization: Bearer <token> or X-API-Key.',
+    })
+  }
+  return text
+}

@@ -1,0 +1,76 @@
+import type { H3Event } from 'h3'
+import type { Services } from '../../context.ts'
+import { correlationIdOf } from './correlation.ts'
+
+/** What is noted of a request on its way. */
+interface Observed {
+  startedAt?: number
+  /** Whose token it carries. */
+  caller?: { tokenId: string; workspaceId: string }
+}
+
+const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+const readingMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/** The route of last resort: whatever has no other. */
+const UNKNOWN = '/**'
+
+/**
+ * Counts each answer, and logs it: at info what may have changed something, at debug what only read or was turned away
+ * (the security log tells of that, and bounds what it tells). Neither ever holds a path, a query or a body, which carry
+ * ids and link tokens; the template of the route says enough.
+ */
+export function createObserve(
+  { metrics, log }: Pick<Services, 'metrics' | 'log'>,
+  addressOf: (event: H3Event) => string,
+) {
+  return {
+    onRequest(event: H3Event): void {
+      observed(event).startedAt = performance.now()
+    },
+    onResponse({ status }: Response, event: H3Event): void {
+      const { startedAt = performance.now(), caller } = observed(event)
+      const milliseconds = performance.now() - startedAt
+      const route = routeOf(event)
+      const method = methods.has(event.req.method) ? event.req.method : 'other'
+      metrics.requests.inc({ method, route, status })
+      metrics.requestSeconds.observe({ method, route }, milliseconds / 1000)
+      const isTurnedAway = status === 429 || (status >= 400 && !caller)
+      const level = readingMethods.has(method) || isTurnedAway ? 'debug' : 'info'
+      if (!log.isLevelEnabled(level)) return
+      const ms = Math.round(milliseconds * 10) / 10
+      const address = addressOf(event)
+      log[level]({ correlationId: correlationIdOf(event), method, route, status, ms, address, ...caller }, 'request')
+    },
+  }
+}
+
+/** The template of the route that a request matched, as the interface description writes it. */
+export function routeOf(event: H3Event): string {
+  return templateOf(event.context.matchedRoute?.route ?? UNKNOWN)
+}
+
+const templates = new Map<string, string>()
+
+/** {id}, not :id. */
+function templateOf(pattern: string): string {
+  const known = templates.get(pattern)
+  if (known) return known
+  const template = pattern === UNKNOWN ? 'unknown' : pattern.replaceAll(/:(\w+)/g, '{$1}')
+  templates.set(pattern, template)
+  return template
+}
+
+/** Notes who asks, for the log. */
+export function noteCaller(event: H3Event, { id, workspaceId }: { id: string; workspaceId: string }): void {
+  observed(event).caller = { tokenId: id, workspaceId }
+}
+
+/** Whose token a request carries, once it was found. */
+export function callerOf(event: H3Event): Observed['caller'] {
+  return observed(event).caller
+}
+
+function observed(event: H3Event): Observed {
+  return event.context as Observed
+}

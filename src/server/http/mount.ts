@@ -1,0 +1,231 @@
+import { type H3, type H3Event, HTTPResponse } from 'h3'
+import type { z } from 'zod'
+import { contract } from '../../core/contract/contract.ts'
+import { type Issue, invalid, listIssues, Problem } from '../../core/errors.ts'
+import { parseAs } from '../../core/issues.ts'
+import { maxBodyBytesOf, type Route, type RouteInput, type RouteReply } from '../../core/route.ts'
+import { findLossyNumbers } from '../../core/rules/lists/json-numbers.ts'
+import { STATEMENT_LIMIT_MS } from '../../storage/db/database.ts'
+import { isTooSlow } from '../../storage/db/dialect.ts'
+import { createTakeQueue, type TakeQueue } from '../api/limits.ts'
+import type { RequestContext, Services } from '../context.ts'
+import { acceptsGzip, compress } from './compress.ts'
+import type { Cursors, RequestedList } from './cursors.ts'
+import { type Authenticate, authorize } from './middleware/authenticate.ts'
+import { type BodyRoom, createBodyRoom } from './middleware/body-room.ts'
+import { correlationIdOf } from './middleware/correlation.ts'
+import { createInFlight, type InFlight } from './middleware/in-flight.ts'
+import { noteCaller } from './middleware/observe.ts'
+import { decodeUtf8, type Reserve, readBody, requireContentType, requireSaneJson } from './request-body.ts'
+import { isLarge, type Leave } from './thread.ts'
+
+export type Handler<R extends Route> = (input: RouteInput<R>, context: RequestContext) => Promise<RouteReply<R>>
+
+/** One handler for each operation of a resource: a missing one, or one of the wrong shape, does not compile. */
+export type Handlers<Operations extends Record<string, Route>> = {
+  [Operation in keyof Operations]: Handler<Operations[Operation]>
+}
+
+export type AllHandlers = { [Resource in keyof typeof contract]: Handlers<(typeof contract)[Resource]> }
+
+export interface MountOptions {
+  services: Services
+  handlers: AllHandlers
+  authenticate: Authenticate
+  cursors: Cursors
+  limitToken: (tokenId: string) => Promise<void>
+  /** Slows down whoever guesses tokens. */
+  limitAddress: (event: H3Event) => void
+}
+
+/** What bounds the requests of each workspace at this process. */
+interface Bounds {
+  inFlight: InFlight
+  bodyRoom: BodyRoom
+  takeQueue: TakeQueue
+}
+
+/** Puts every route of the contract on the app: parse, authorize, call, reply. */
+export function mountContract(app: H3, options: MountOptions): void {
+  const bounds: Bounds = { inFlight: createInFlight(), bodyRoom: createBodyRoom(), takeQueue: createTakeQueue() }
+  for (const [resource, operations] of Object.entries(contract)) {
+    for (const [operation, route] of Object.entries(operations) as [string, Route][]) {
+      const handlers = options.handlers[resource as keyof AllHandlers] as unknown as Record<string, Handler<Route>>
+      app.on(route.method, toPattern(route.path), (event) => {
+        event.context.route = route
+        return serve(event, route, handlers[operation]!, { ...options, ...bounds })
+      })
+    }
+  }
+}
+
+async function serve(
+  event: H3Event,
+  route: Route,
+  handler: Handler<Route>,
+  options: MountOptions & Bounds,
+): Promise<HTTPResponse> {
+  const { services, inFlight, bodyRoom, takeQueue } = options
+  const { headers } = event.req
+  const now = services.clock()
+  const token = await options.authenticate(headers, now).catch((error: unknown) => {
+    options.limitAddress(event)
+    throw error
+  })
+  noteCaller(event, token)
+  await options.limitToken(token.id)
+  authorize(token, route)
+  const { workspaceId } = token
+  const leave = inFlight.enter(workspaceId, token.workspace.limits.requestsInFlight)
+  const place = bodyRoom.enter(workspaceId)
+  let leaveThread: Leave | undefined
+  try {
+    const bytes = await readBytes(event, route, place.reserve)
+    // An image waits for the process that decodes it, where workspaces take turns of their own.
+    if (!route.rawBody) leaveThread = await services.thread.enterRequest(workspaceId, bytes.length)
+    const input = parseInput(event, route, bytes)
+    const correlationId = correlationIdOf(event)
+    const store = services.store.forRequests(workspaceId, isLarge(bytes.length))
+    const context = { ...services, store, workspaceId, token, correlationId, now, headers, inFlight, takeQueue }
+    const list = { workspaceId, route, params: input.params }
+    const reply = await handler(withPlainCursor(input, list, options.cursors) as RouteInput<Route>, context).catch(
+      (error: unknown) => {
+        throw isTooSlow(error) ? tooSlow(input.query, error) : error
+      },
+    )
+    return await toResponse(withSealedCursor(reply as Reply, list, options.cursors), route, headers)
+  } finally {
+    leaveThread?.()
+    place.leave()
+    leave()
+  }
+}
+
+/** Parameters that narrow nothing. */
+const NO_FILTERS = new Set(['limit', 'cursor', 'offset', 'sortBy', 'sortDir', 'groupBy'])
+
+function tooSlow(query: unknown, cause: unknown): Problem {
+  const filters = Object.keys(query ?? {}).filter((name) => !NO_FILTERS.has(name))
+  const narrow =
+    filters.length > 0
+      ? `Narrow it: give fewer or longer values of ${filters.join(', ')}, or add another filter.`
+      : 'Add filters to narrow it.'
+  return new Problem('SERVICE_UNAVAILABLE', {
+    message: `This took the database longer than ${STATEMENT_LIMIT_MS / 1000} seconds. ${narrow}`,
+    details: { filters },
+    headers: { 'retry-after': '10' },
+    cause,
+  })
+}
+
+type Input = Record<'params' | 'query' | 'headers' | 'body', unknown>
+
+function withPlainCursor(input: Input, list: RequestedList, cursors: Cursors): Input {
+  const query = input.query as { cursor?: string } | undefined
+  if (query?.cursor === undefined) return input
+  return { ...input, query: { ...query, cursor: cursors.unseal(query.cursor, list) } }
+}
+
+function withSealedCursor(reply: Reply, list: RequestedList, cursors: Cursors): Reply {
+  const page = reply.body as { nextCursor?: string | null } | undefined
+  if (!page?.nextCursor) return reply
+  return { ...reply, body: { ...page, nextCursor: cursors.seal(page.nextCursor, list) } }
+}
+
+interface Reply {
+  status: number
+  body: unknown
+  headers?: Record<string, string>
+}
+
+/** h3's own kind of answer goes out as it is; a body inside a Response becomes a stream first. */
+async function toResponse(reply: Reply, route: Route, asked: Headers): Promise<HTTPResponse> {
+  if (reply.body === undefined) return new HTTPResponse(null, reply)
+  if (reply.body instanceof Uint8Array) {
+    const headers = { 'cache-control': 'no-store', ...reply.headers }
+    return new HTTPResponse(new Uint8Array(reply.body), { status: reply.status, headers })
+  }
+  const json = JSON.stringify(reply.body)
+  const headers = { 'content-type': 'application/json', 'cache-control': 'no-store', ...reply.headers }
+  if (!route.compressed) return new HTTPResponse(json, { status: reply.status, headers })
+  const isCompressed = acceptsGzip(asked)
+  return new HTTPResponse(isCompressed ? await compress(json) : json, {
+    status: reply.status,
+    headers: { ...headers, vary: 'Accept-Encoding', ...(isCompressed && { 'content-encoding': 'gzip' }) },
+  })
+}
+
+/** @throws Problem VALIDATION_ERROR with every problem of path, query and body at once */
+function parseInput(event: H3Event, route: Route, bytes: Buffer): Input {
+  const issues: Issue[] = []
+  const parse = (
+    schema: z.ZodType | undefined,
+    value: unknown,
+    unknownKey: string,
+    asSent = (issue: Issue): Issue => issue,
+  ): unknown => {
+    if (!schema) return undefined
+    const parsed = parseAs(schema, value, unknownKey)
+    if ('value' in parsed) return parsed.value
+    for (const issue of parsed.issues) issues.push(asSent(issue))
+  }
+  const body = route.rawBody ? bytes : parseBody(event, route, bytes)
+  const params = parse(route.params, event.context.params ?? {}, 'parameter')
+  const given = queryOf(event, route)
+  // A value that came alone is no list to who sent it.
+  const query = parse(route.query, given, 'parameter', ({ path: [name, ...place], message }) => ({
+    path: [name!, ...(Array.isArray(given[name!]) ? place : [])],
+    message,
+  }))
+  const headers = route.headers && parse(route.headers, Object.fromEntries(event.req.headers), 'header')
+  const parsed = route.rawBody ? body : parse(route.body, body, 'property')
+  if (issues.length > 0) throw invalid(issues)
+  return { params, query, headers, body: parsed }
+}
+
+/** Parameters by name; several of one name as a list. A route without a query schema takes none. */
+function queryOf(event: H3Event, route: Route): Record<string, string | string[]> {
+  if (event.url.search === '') return {}
+  const query: Record<string, string | string[]> = Object.create(null)
+  for (const name of new Set(event.url.searchParams.keys())) {
+    const values = event.url.searchParams.getAll(name)
+    query[name] = values.length > 1 ? values : values[0]!
+  }
+  const [unexpected] = Object.keys(query)
+  if (!route.query && unexpected !== undefined) throw invalid([{ path: [unexpected], message: 'Unknown parameter' }])
+  return { ...query }
+}
+
+/** Before it takes a turn at the thread: clients send as slowly as they like. */
+function readBytes(event: H3Event, route: Route, reserve: Reserve): Promise<Buffer> {
+  if (route.rawBody) requireContentType(event, route.rawBody.contentTypes)
+  return readBody(event, maxBodyBytesOf(route), reserve)
+}
+
+function parseBody(event: H3Event, route: Route, bytes: Buffer): unknown {
+  if (bytes.length === 0) return undefined
+  if (!route.body) {
+    // Clients that always send JSON say so that they have nothing to say.
+    if (/^\s*\{\s*\}\s*$/.test(decodeUtf8(bytes))) return undefined
+    throw invalid([{ path: [], message: 'This endpoint takes no body' }])
+  }
+  requireContentType(event, ['application/json'])
+  const text = decodeUtf8(bytes)
+  requireSaneJson(text)
+  const value = parseJson(text)
+  const lossy = listIssues(findLossyNumbers(text))
+  if (lossy.length > 0) throw invalid(lossy)
+  return value
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new Problem('INVALID_FORMAT', { message: `The body is not well-formed JSON: ${(error as Error).message}` })
+  }
+}
+
+function toPattern(path: string): string {
+  return path.replaceAll(/\{(\w+)\}/g, ':$1')
+}

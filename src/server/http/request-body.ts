@@ -1,0 +1,135 @@
+import type { H3Event } from 'h3'
+import { Problem } from '../../core/errors.ts'
+import { endOfString } from '../../core/rules/lists/json-numbers.ts'
+
+/** Refuses bytes of a body that there is no room for. */
+export type Reserve = (bytes: number) => void
+
+/**
+ * The bytes of a body, none where there is no body.
+ * @param reserve told of the bytes before they are read: of all that are announced, then of each chunk beyond that
+ * @throws Problem INVALID_INPUT (413) for more than maxBytes, INVALID_FORMAT for a body that ends before it is whole
+ */
+export async function readBody(event: H3Event, maxBytes: number, reserve: Reserve = () => undefined): Promise<Buffer> {
+  const { body } = event.req
+  if (!body) return Buffer.alloc(0)
+  let reserved = Number(event.req.headers.get('content-length') ?? 0)
+  if (reserved > maxBytes) throw tooLarge()
+  if (reserved > 0) reserve(reserved)
+  const chunks: Uint8Array[] = []
+  let size = 0
+  const reader = body.getReader()
+  try {
+    for (;;) {
+      const { done, value } = await reader.read().catch(refuseBroken)
+      if (done) return Buffer.concat(chunks, size)
+      size += value.length
+      if (size > maxBytes) throw tooLarge()
+      if (size > reserved) {
+        reserve(size - reserved)
+        reserved = size
+      }
+      chunks.push(value)
+    }
+  } catch (error) {
+    reader.cancel().catch(() => undefined)
+    throw error
+  }
+}
+
+/** Nobody reads the rest of the body, so that no other request can follow it on the connection. */
+function tooLarge(): Problem {
+  return new Problem('INVALID_INPUT', {
+    status: 413,
+    message: 'The body is too large.',
+    headers: { connection: 'close' },
+  })
+}
+
+/** The client went away, or was too slow. */
+function refuseBroken(cause: unknown): never {
+  throw new Problem('INVALID_FORMAT', { message: 'The body ended before it was whole.', cause })
+}
+
+/**
+ * What the bytes of a body say. Bytes that are no UTF-8 are refused rather than stored as replacement characters.
+ * @throws Problem INVALID_FORMAT
+ */
+export function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch (cause) {
+    throw new Problem('INVALID_FORMAT', {
+      message: 'The body is not UTF-8: encode it as UTF-8 and send it again.',
+      cause,
+    })
+  }
+}
+
+/** Deeper nesting has no use, and overflows the stack of whoever walks it. */
+const MAX_DEPTH = 64
+/** Ten times what the largest honest batch holds. Of as many bytes, small values cost a hundred times what long texts do. */
+const MAX_VALUES = 200_000
+
+const [QUOTE, COMMA, COLON] = [...'",:'].map((char) => char.charCodeAt(0))
+const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [...'[]{}'].map((char) => char.charCodeAt(0))
+
+/**
+ * Looks at the brackets and commas of JSON before it is parsed, which would take seconds for 8 MiB of nothing else. That it
+ * is well-formed is not looked at.
+ * @throws Problem INVALID_FORMAT
+ */
+export function requireSaneJson(json: string): void {
+  let [depth, values] = [0, 0]
+  for (let at = 0; at < json.length; at += 1) {
+    const code = json.charCodeAt(at)
+    if (code === QUOTE) {
+      at = endOfString(json, at) - 1
+    } else if (code === OPEN_LIST || code === OPEN_OBJECT) {
+      depth += 1
+      values += 1
+      if (depth > MAX_DEPTH) throw insane(`is nested deeper than ${MAX_DEPTH} levels`)
+    } else if (code === CLOSE_LIST || code === CLOSE_OBJECT) depth -= 1
+    else if (code === COMMA || code === COLON) values += 1
+    if (values > MAX_VALUES) throw insane(`holds more than ${MAX_VALUES} names and values; send fewer at once`)
+  }
+}
+
+function insane(what: string): Problem {
+  return new Problem('INVALID_FORMAT', { message: `The body ${what}.` })
+}
+
+/** @throws Problem INVALID_INPUT (415) for another type, a charset other than UTF-8, or a body that is compressed */
+export function requireContentType({ req }: H3Event, accepted: readonly string[]): void {
+  const [type = '', ...parameters] = (req.headers.get('content-type') ?? '').split(';').map((part) => part.trim())
+  if (!accepted.includes(type.toLowerCase())) {
+    throw unsupported(`The body must be ${accepted.join(' or ')}, and says it is ${type || 'nothing'}.`)
+  }
+  const charset = parameters.map((parameter) => /^charset="?([^"]*)"?$/i.exec(parameter)?.[1]).find(Boolean)
+  if (charset !== undefined && !/^utf-?8$/i.test(charset)) {
+    throw unsupported(`The body must be in UTF-8, and says it is in ${charset}.`)
+  }
+  const coding = req.headers.get('content-encoding')?.trim() ?? ''
+  if (coding !== '' && coding.toLowerCase() !== 'identity') {
+    throw unsupported(`The body must be sent as it is, without Content-Encoding, and says it is ${coding}.`, {
+      'accept-encoding': 'identity',
+    })
+  }
+}
+
+function unsupported(message: string, headers: Record<string, string> = {}): Problem {
+  return new Problem('INVALID_INPUT', { status: 415, message, headers })
+}
+
+/**
+ * What a body of a service outside the contract says; undefined for whatever is no JSON.
+ * @throws Problem INVALID_INPUT (413)
+ */
+export async function readJson(event: H3Event, maxBytes: number): Promise<unknown> {
+  const bytes = await readBody(event, maxBytes)
+  try {
+    return JSON.parse(decodeUtf8(bytes))
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,152 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { H3, H3Event } from 'h3'
+import { z } from 'zod'
+import { text } from '../../core/contract/common.ts'
+import { Problem } from '../../core/errors.ts'
+import { Uuid } from '../../core/ids.ts'
+import type { StoredPass } from '../../storage/passes/pass-row.ts'
+import type { Services } from '../context.ts'
+import { correlationIdOf } from '../http/middleware/correlation.ts'
+import { readJson } from '../http/request-body.ts'
+import { renderOr } from '../wallet-sync/issuing.ts'
+import { queueWalletUpdates } from '../wallet-sync/wallet-updates.ts'
+import { parseTag, walletTag } from './tag.ts'
+
+/** Slows down whoever guesses; called with every request that is refused. */
+export type LimitRefused = (event: H3Event) => void
+
+const Registration = z.object({ pushToken: z.string().regex(/^[0-9A-Za-z]{1,200}$/) })
+const Log = z.object({ logs: z.array(z.string()).max(100) })
+const DeviceId = text(1, 255)
+
+const MAX_BODY_BYTES = 64 * 1024
+/** Anybody may send logs: a request says no more than this. */
+const MAX_LOGS = 5
+const MAX_LOG_LENGTH = 300
+
+/** Far more than a pass that is shared among friends, or shown to a crowd, has: its update reads all of them. */
+const MAX_DEVICES = 10_000
+
+/**
+ * The PassKit web service, which phones call: register and unregister a device for a pass, ask which passes changed,
+ * fetch one, complain. A void or expired pass is still served, so that phones show that it is over.
+ */
+export function mountAppleService(app: H3, services: Services, limitRefused: LimitRefused): void {
+  const { store, wallets, issuing, clock, log } = services
+  if (!wallets.apple) return
+  const { apple } = wallets
+  const toldFull = new Set<string>()
+
+  app.post('/apple/v1/devices/:device/registrations/:type/:serial', async (event) => {
+    const pass = await authenticatePass(event, services, limitRefused)
+    const deviceId = deviceIdOf(event)
+    const { pushToken } = await bodyOf(event, Registration)
+    if (await store.registrations.isFull(pass.workspaceId, pass.id, deviceId, MAX_DEVICES)) refuseDevice(event, pass)
+    const at = clock()
+    const isNew = await store.transaction(async (tx) => {
+      const isInserted = await tx.registrations.insert(pass.workspaceId, { passId: pass.id, deviceId, pushToken }, at)
+      // The pass may have changed between its download and this moment: the phone learns it by a push.
+      const isChanged = isInserted && (await tx.passes.lockWalletVersion(pass.workspaceId, pass.id))! > 1
+      if (isChanged)
+        await queueWalletUpdates(tx, pass.workspaceId, [pass.id], { at, correlationId: correlationIdOf(event) })
+      return isInserted
+    })
+    return new Response(null, { status: isNew ? 201 : 200 })
+  })
+
+  app.delete('/apple/v1/devices/:device/registrations/:type/:serial', async (event) => {
+    const pass = await authenticatePass(event, services, limitRefused)
+    await store.transaction((tx) => tx.registrations.delete(pass.workspaceId, pass.id, deviceIdOf(event)))
+    return new Response(null, { status: 200 })
+  })
+
+  app.get('/apple/v1/devices/:device/registrations/:type', async (event) => {
+    const deviceId = deviceIdOf(event)
+    const since = parseTag(event.url.searchParams.get('passesUpdatedSince'))
+    const isKnown = await store.registrations.isKnownDevice(deviceId)
+    const isOurs = typeOf(event) === apple.passTypeIdentifier
+    if (!isOurs || !isKnown) limitRefused(event)
+    if (!isOurs || (!isKnown && since !== null)) return new Response(null, { status: 404 })
+    const { serialNumbers, tag } = await store.registrations.listChanged(deviceId, since)
+    if (serialNumbers.length === 0) return new Response(null, { status: 204 })
+    await store.transaction((tx) => tx.registrations.setListed(deviceId, serialNumbers, clock()))
+    return Response.json({ serialNumbers, lastUpdated: walletTag(tag) })
+  })
+
+  app.get('/apple/v1/passes/:type/:serial', async (event) => {
+    const pass = await authenticatePass(event, services, limitRefused)
+    const since = Date.parse(event.req.headers.get('if-modified-since') ?? '')
+    const isCurrent = pass.modifiedAt.getTime() <= since
+    const { workspaceId, id, walletVersion } = pass
+    const response = isCurrent ? new Response(null, { status: 304 }) : await packageOf(pass)
+    await store.transaction((tx) => tx.registrations.setFetched(workspaceId, id, walletVersion, clock()))
+    response.headers.set('last-modified', pass.modifiedAt.toUTCString())
+    return response
+  })
+
+  app.post('/apple/v1/log', async (event) => {
+    limitRefused(event)
+    const { logs } = await bodyOf(event, Log)
+    for (const message of logs.slice(0, MAX_LOGS))
+      log.warn({ message: message.slice(0, MAX_LOG_LENGTH) }, 'a phone complains')
+    return new Response(null, { status: 200 })
+  })
+
+  function refuseDevice(event: H3Event, { id, workspaceId }: StoredPass): never {
+    if (!toldFull.has(id)) log.warn({ passId: id, workspaceId }, `a pass has ${MAX_DEVICES} devices, and takes no more`)
+    toldFull.add(id)
+    limitRefused(event)
+    throw new Problem('FORBIDDEN', { message: 'Too many devices hold this pass.' })
+  }
+
+  async function packageOf(pass: StoredPass): Promise<Response> {
+    const file = await apple.buildPackage(await renderOr(() => issuing.render(pass)), clock())
+    return new Response(new Uint8Array(file), {
+      headers: { 'content-type': 'application/vnd.apple.pkpass', 'cache-control': 'no-store' },
+    })
+  }
+}
+
+/** @throws Problem UNAUTHORIZED for a wrong type, serial number or token: which of them is nobody's business */
+async function authenticatePass(event: H3Event, services: Services, limitRefused: LimitRefused): Promise<StoredPass> {
+  const [, token] = /^ApplePass ([\x21-\x7e]{1,255})$/.exec(event.req.headers.get('authorization') ?? '') ?? []
+  const serialNumber = Uuid.safeParse(event.context.params?.serial).data
+  const isOurs = typeOf(event) === services.wallets.apple?.passTypeIdentifier
+  const pass =
+    token && serialNumber && isOurs ? await services.store.passes.findBySerialNumber(serialNumber) : undefined
+  if (pass && token && isEqual(token, pass.appleToken)) return pass
+  limitRefused(event)
+  throw new Problem('UNAUTHORIZED', {
+    message: 'Send the authentication token of the pass as Authorization: ApplePass.',
+  })
+}
+
+function isEqual(given: string, expected: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(expected)]
+  return a.length === b.length && timingSafeEqual(a, b)
+}
+
+async function bodyOf<T extends z.ZodType>(event: H3Event, schema: T): Promise<z.output<T>> {
+  const result = schema.safeParse(await readJson(event, MAX_BODY_BYTES))
+  if (!result.success) throw new Problem('VALIDATION_ERROR')
+  return result.data
+}
+
+function deviceIdOf(event: H3Event): string {
+  const result = DeviceId.safeParse(decoded(event.context.params?.device))
+  if (!result.success) throw new Problem('VALIDATION_ERROR')
+  return result.data
+}
+
+function typeOf(event: H3Event): string {
+  return decoded(event.context.params?.type)
+}
+
+/** @throws Problem VALIDATION_ERROR */
+function decoded(part = ''): string {
+  try {
+    return decodeURIComponent(part)
+  } catch (cause) {
+    throw new Problem('VALIDATION_ERROR', { cause })
+  }
+}

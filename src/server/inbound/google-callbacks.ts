@@ -1,0 +1,40 @@
+import type { H3 } from 'h3'
+import { Problem } from '../../core/errors.ts'
+import { Uuid } from '../../core/ids.ts'
+import type { CallbackVerifier } from '../../wallets/google/callbacks/callback-verifier.ts'
+import type { Services } from '../context.ts'
+import { readJson } from '../http/request-body.ts'
+import type { LimitRefused } from './apple-service.ts'
+
+const MAX_BODY_BYTES = 64 * 1024
+
+/**
+ * Takes in what Google says of saved and deleted passes: 200 after it is written, also when it was before; 4xx for what
+ * Google did not sign; 5xx for our own fault, so that it comes again.
+ */
+export function mountGoogleCallbacks(
+  app: H3,
+  { store, clock }: Services,
+  verifier: CallbackVerifier,
+  limitRefused: LimitRefused,
+): void {
+  app.post('/google/callbacks', async (event) => {
+    const body = await readJson(event, MAX_BODY_BYTES)
+    const at = clock()
+    const verdict = await verifier.verify(body, at)
+    if (!verdict.ok) {
+      limitRefused(event)
+      throw new Problem('VALIDATION_ERROR', {
+        message: `Not a signed Google Wallet callback: ${verdict.reason}.`,
+        forLog: { security: 'forged callback', reason: verdict.reason },
+      })
+    }
+    const { objectId, eventType, nonce } = verdict.message
+    const passId = Uuid.safeParse(objectId.slice(objectId.indexOf('.') + 1)).data
+    await store.transaction(async (tx) => {
+      const isNew = await tx.googleObjects.takeCallback(nonce, at)
+      if (isNew && passId) await tx.googleObjects.addHolders(passId, eventType === 'save' ? 1 : -1, at)
+    })
+    return new Response(null, { status: 200 })
+  })
+}

@@ -1,0 +1,28 @@
+import type { Job } from '../../storage/jobs/jobs.ts'
+import type { Repositories } from '../../storage/store.ts'
+import type { Services } from '../context.ts'
+import { workInChunks } from '../jobs/chunks.ts'
+
+/** Makes a notification for each pass that is issued at the moment when the broadcast starts. */
+export async function fanOutBroadcasts(jobs: Job[], services: Services): Promise<void> {
+  for (const job of jobs) await workInChunks(job, services, (tx) => fanOutChunk(tx, job, services.clock()))
+}
+
+/** Remembers with each chunk how far it came; true when it was the last. */
+async function fanOutChunk(tx: Repositories, job: Job, at: Date): Promise<boolean> {
+  const { workspaceId, subject, correlationId } = job
+  const broadcast = await tx.broadcasts.findForUpdate(workspaceId, subject)
+  if (broadcast?.startedAt === null) {
+    await tx.broadcasts.setStarted(workspaceId, subject, at)
+    return false
+  }
+  // It may have been cancelled in time.
+  if (broadcast) {
+    const chunk = await tx.broadcasts.findChunk(workspaceId, broadcast)
+    const made = await tx.broadcasts.fanOut(workspaceId, broadcast, chunk, at)
+    if (made > 0) await tx.jobs.insertFanOut(subject, chunk, correlationId, at)
+    if (chunk.upTo !== null) return false
+  }
+  await tx.jobs.complete([job])
+  return true
+}

@@ -1,0 +1,187 @@
+import { randomUUID } from 'node:crypto'
+import { statSync } from 'node:fs'
+import { link, open, rename, rm, stat } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { openPrivate, syncFolder } from '../../files/private-file.ts'
+import { openDatabase } from '../../storage/db/database.ts'
+import { migrate } from '../../storage/db/migrate.ts'
+import {
+  copyInto,
+  findFault,
+  holdsData,
+  moveLogs,
+  settle,
+  sizeOf,
+  skipWalletTags,
+} from '../../storage/db/sqlite-file.ts'
+import { createStore } from '../../storage/store.ts'
+import { operator } from '../api/audit.ts'
+import { type KeyState, keyStateOf } from '../boot/server-key.ts'
+import { seal, unseal } from './backup-file.ts'
+import { OperatorError } from './operator.ts'
+
+export interface Backup {
+  file: string
+  bytes: number
+}
+
+export interface BackupOptions {
+  /** Replaces a file of that name. */
+  force: boolean
+  onProgress: (bytes: number, total: number) => void
+}
+
+export interface Restored {
+  database: string
+  /** Where the database of before is kept; null where there was none. */
+  replaced: string | null
+  /** Migrations that the backup lacked. */
+  applied: string[]
+  /** Whether the key beside the database is the one that the backup was made with. */
+  key: KeyState
+  /** Whether the backup had a checksum, which then was right. */
+  verified: boolean
+}
+
+export interface RestoreOptions {
+  /** Replaces a database that holds data. */
+  force: boolean
+  /** Takes a backup without a checksum; one whose checksum is wrong is never taken. */
+  unverified: boolean
+  at: Date
+}
+
+const PROGRESS_MS = 200
+
+/**
+ * Copies a SQLite database while servers work on it: whatever was acknowledged before it began is in the copy. The copy
+ * has its name only once it is whole, checked and on the disk.
+ * @throws OperatorError
+ */
+export async function backUp(database: string, file: string, { force, onProgress }: BackupOptions): Promise<Backup> {
+  const target = resolve(file)
+  if (!(await exists(database))) throw new OperatorError(`There is no database ${database}.`)
+  if (!force && (await exists(target))) throw new OperatorError(isTaken(target))
+  const draft = `${target}.${randomUUID()}.part`
+  await (await openPrivate(draft, 'wx')).close()
+  try {
+    const total = await sizeOf(database)
+    const watching = setInterval(() => onProgress(Math.min(statSync(draft).size, total), total), PROGRESS_MS)
+    await copyInto(database, draft).finally(() => clearInterval(watching))
+    const fault = await findFault(draft)
+    if (fault) throw new OperatorError(`The copy ${fault}. Is the disk sound, and the database?`)
+    await seal(draft)
+    if (force) {
+      await rename(draft, target)
+      syncFolder(dirname(target))
+    } else await appear(draft, target, isTaken(target))
+    return { file: target, bytes: (await stat(target)).size }
+  } finally {
+    await rm(draft, { force: true })
+  }
+}
+
+/**
+ * Puts a backup in the place of a SQLite database. The new database has its name in one step, checked and on the disk;
+ * the one of before is kept beside it.
+ * @throws OperatorError where the backup is none, or the database is in use or would be lost
+ */
+export async function restore(
+  file: string,
+  database: string,
+  { force, unverified, at }: RestoreOptions,
+): Promise<Restored> {
+  const source = resolve(file)
+  const target = resolve(database)
+  if (!(await exists(source))) throw new OperatorError(`There is no file ${source}.`)
+  if (source === target) throw new OperatorError(`${source} is the database itself.`)
+  const isThere = await checkTarget(target, force)
+  const draft = `${target}.${randomUUID()}.part`
+  try {
+    const state = await unseal(source, draft)
+    const fault = typeof state === 'object' ? state.fault : await findFault(draft)
+    if (fault) throw new OperatorError(`${source} ${fault}. Nothing was changed.`)
+    if (state === 'without checksum' && !unverified) {
+      throw new OperatorError(
+        `${source} has no checksum: an older program made it, or it is a copy of a database and no backup. Its pages are ` +
+          'sound, but nobody can tell whether they are what was backed up; --unverified restores it all the same.',
+      )
+    }
+    const applied = await prepare(draft, at)
+    const key = await keyStateOf(draft, target)
+    const replaced = isThere
+      ? await replace(target, draft, at)
+      : await appear(draft, target, `${target} was made meanwhile, by another restore or a server.`)
+    return { database: target, replaced, applied, key, verified: state === 'sealed' }
+  } finally {
+    await rm(draft, { force: true })
+  }
+}
+
+/** Resolves to whether a database stands there. */
+async function checkTarget(target: string, force: boolean): Promise<boolean> {
+  if (!(await exists(target))) return false
+  if (!(await settle(target))) {
+    throw new OperatorError(`${target} is open: stop the servers that use it, then restore.`)
+  }
+  if (!force && (await holdsData(target))) {
+    throw new OperatorError(`${target} holds data; --force replaces it, and keeps it beside the new one.`)
+  }
+  return true
+}
+
+function isTaken(target: string): string {
+  return `${target} is there already; --force replaces it.`
+}
+
+/** Brings the copy up to date, notes the restore in it, and puts all of it on the disk. */
+async function prepare(draft: string, at: Date): Promise<string[]> {
+  const opened = openDatabase(`sqlite:${draft}`)
+  let applied: string[]
+  try {
+    applied = await migrate(opened)
+    const entry = { action: 'database.restore' as const, actor: operator('restore'), targetId: null }
+    await createStore(opened).transaction((tx) => tx.auditLog.insert(null, { ...entry, correlationId: null }, at))
+  } finally {
+    await opened.close()
+  }
+  await skipWalletTags(draft)
+  await settle(draft)
+  const handle = await open(draft, 'r+')
+  await handle.sync()
+  await handle.close()
+  return applied
+}
+
+/** Resolves to where the database of before is kept. */
+async function replace(target: string, draft: string, at: Date): Promise<string> {
+  const aside = `${target}.replaced-${at.toISOString().replaceAll(/[:.]/g, '-')}`
+  // A second name for the old one: at no moment is there none, or half of one.
+  await link(target, aside)
+  moveLogs(target, aside)
+  await rename(draft, target)
+  syncFolder(dirname(target))
+  return aside
+}
+
+/** Gives a file its name in one step where nothing has it, whoever else tries. Its maker removes the draft. */
+async function appear(draft: string, target: string, refusal: string): Promise<null> {
+  try {
+    await link(draft, target)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw new OperatorError(refusal)
+    throw error
+  }
+  syncFolder(dirname(target))
+  return null
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
+    throw error
+  }
+}

@@ -1,0 +1,105 @@
+import { existsSync } from 'node:fs'
+import { type Database, openDatabase, sqliteFile } from '../../../storage/db/database.ts'
+import { pendingMigrations } from '../../../storage/db/migrate.ts'
+import { assertReadable, assertWritable, findDamage, findDatabaseTime } from '../../../storage/operations/health.ts'
+import type { Config } from '../../boot/config.ts'
+import { missingDatabase, onDatabase } from '../../boot/database-error.ts'
+import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
+
+/** The clock of another machine at a moment of ours. */
+export interface OtherTime {
+  /** Whose clock it is. */
+  source: string
+  time: Date
+  at: Date
+}
+
+export interface DatabaseOptions {
+  config: Pick<Config, 'databaseUrl'>
+  database: Database | undefined
+  clock: () => Date
+  /** As an HTTP server told it, where one answered. */
+  httpTime: OtherTime | undefined
+}
+
+/** Leases of jobs are 10 s: servers whose clocks differ by more than half of that take jobs from each other. */
+const MAX_SKEW_SECONDS = 5
+
+/** Opening would make a SQLite file that is not there. */
+export function openExisting({ databaseUrl }: Pick<Config, 'databaseUrl'>): Database | undefined {
+  const file = sqliteFile(databaseUrl)
+  return file !== undefined && !existsSync(file) ? undefined : openDatabase(databaseUrl)
+}
+
+/** Resolves also to whether the database can be asked for more. */
+export async function checkDatabase(options: DatabaseOptions): Promise<{ checks: Check[]; isCurrent: boolean }> {
+  const { config, database } = options
+  let isReadable = false
+  let isCurrent = false
+  const onReadable = (look: (readable: Database) => Promise<Finding>) => async () =>
+    database && isReadable ? look(database) : skipped('the database cannot be read')
+
+  const checks = await examine('Database', [
+    {
+      name: 'Reachable',
+      fix: 'start the database, or correct --database (PASSES_DATABASE_URL)',
+      async look() {
+        if (!database) throw missingDatabase(config.databaseUrl)
+        await onDatabase(config.databaseUrl, () => assertReadable(database))
+        isReadable = true
+        return passed(database.dialect === 'sqlite' ? `SQLite, ${sqliteFile(config.databaseUrl)}` : 'PostgreSQL')
+      },
+    },
+    {
+      name: 'Migrations',
+      fix: 'passes migrate',
+      look: onReadable(async (readable) => {
+        const pending = await pendingMigrations(readable)
+        isCurrent = pending.length === 0
+        if (isCurrent) return passed('current')
+        return failed(`${pending.length} pending: ${pending.join(', ')}`, 'passes migrate')
+      }),
+    },
+    {
+      name: 'Writable',
+      fix: 'see to the free space, and that this user may write the file and its folder',
+      look: onReadable(async (readable) => {
+        if (!isCurrent) return skipped('migrations are pending')
+        await assertWritable(readable)
+        return passed('a row was written and taken back')
+      }),
+    },
+    {
+      name: 'Integrity',
+      fix: 'restore the last backup',
+      look: onReadable(async (readable) => {
+        const damage = await findDamage(readable)
+        if (!damage) return skipped('PostgreSQL looks after its own pages')
+        return damage.length === 0
+          ? passed('quick_check found nothing')
+          : failed(damage.join('; '), 'restore the last backup')
+      }),
+    },
+    {
+      name: 'Clock',
+      fix: 'set the clock of this machine by NTP, as timedatectl set-ntp true does',
+      look: async () => compareClocks((await databaseTime(options, isReadable)) ?? options.httpTime),
+    },
+  ])
+  return { checks, isCurrent }
+}
+
+async function databaseTime({ database, clock }: DatabaseOptions, isReadable: boolean): Promise<OtherTime | undefined> {
+  if (!database || !isReadable) return undefined
+  const before = clock()
+  const time = await findDatabaseTime(database)
+  return time && { source: 'PostgreSQL', time, at: new Date((before.getTime() + clock().getTime()) / 2) }
+}
+
+function compareClocks(other: OtherTime | undefined): Finding {
+  if (!other) return skipped('nothing to compare it with: neither PostgreSQL nor a public URL that answers')
+  const seconds = (other.at.getTime() - other.time.getTime()) / 1000
+  const difference = `${Math.abs(seconds).toFixed(1)} s ${seconds < 0 ? 'behind' : 'ahead of'} ${other.source}`
+  if (Math.abs(seconds) <= MAX_SKEW_SECONDS) return passed(difference)
+  return failed(`This machine is ${difference}.`, 'set the clock by NTP, as timedatectl set-ntp true does')
+}

@@ -1,0 +1,40 @@
+import type { Config } from '../../boot/config.ts'
+import { checkApple, type PushOptions } from './apple.ts'
+import type { Check } from './check.ts'
+import { checkConfiguration } from './configuration.ts'
+import { checkDatabase, openExisting } from './database.ts'
+import { checkFiles } from './files.ts'
+import { checkGoogle, type GoogleOptions } from './google.ts'
+import { checkPublicUrl } from './public-url.ts'
+import { checkServerKey } from './server-key.ts'
+import { checkWork } from './work.ts'
+
+export interface DoctorOptions {
+  config: Config
+  clock?: () => Date
+  /** Where the platforms are; their own addresses by default. */
+  apns?: PushOptions
+  google?: GoogleOptions
+}
+
+/** Looks at everything that a server needs, with the configuration that it would start with, and changes nothing. */
+export async function diagnose({ config, clock = () => new Date(), apns, google }: DoctorOptions): Promise<Check[]> {
+  const database = openExisting(config)
+  try {
+    const publicUrl = await checkPublicUrl(config, clock)
+    const { checks, isCurrent } = await checkDatabase({ config, database, clock, httpTime: publicUrl.time })
+    const usable = isCurrent ? database : undefined
+    return [
+      ...(await checkConfiguration(config)),
+      ...checks,
+      ...(await checkServerKey(config, usable)),
+      ...(await checkFiles(config)),
+      ...(await checkApple(config, clock(), apns)),
+      ...(await checkGoogle(config, google)),
+      ...publicUrl.checks,
+      ...(await checkWork(usable, clock())),
+    ]
+  } finally {
+    await database?.close()
+  }
+}

@@ -1,0 +1,110 @@
+import { MAX_JOB_LAPSES } from '../../../core/rules/sending/retry.ts'
+import type { Database } from '../../../storage/db/database.ts'
+import { createStore } from '../../../storage/store.ts'
+import { endingTokens } from '../tokens.ts'
+import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
+
+/** Whatever is due runs within a second; what waits for so long waits for a worker. */
+const MAX_WAIT_SECONDS = 60
+
+/** Endpoints that are named. */
+const MAX_NAMED = 5
+
+/**
+ * Whether what is to be done gets done.
+ * @param database one that can be asked
+ */
+export function checkWork(database: Database | undefined, at: Date): Promise<Check[]> {
+  const store = database && createStore(database)
+  const overviews = store?.overviews
+  const unknown = 'the database cannot be asked'
+  return examine('Work', [
+    {
+      name: 'Jobs',
+      fix: 'passes serve --role worker',
+      look: async () => (overviews ? judgeQueue((await overviews.read(at)).lanes, at) : skipped(unknown)),
+    },
+    {
+      name: 'Jobs set aside',
+      fix: 'passes jobs list',
+      async look() {
+        if (!overviews) return skipped(unknown)
+        const { setAside } = await overviews.read(at)
+        if (setAside.length === 0) return passed('none')
+        const fix = 'passes jobs list shows why; passes jobs retry --all runs them again'
+        return failed(`Gave up: ${describeCounts(setAside)}.`, fix)
+      },
+    },
+    {
+      name: 'Jobs in quarantine',
+      fix: 'passes jobs list',
+      async look() {
+        if (!overviews) return skipped(unknown)
+        const { quarantined } = await overviews.read(at)
+        if (quarantined.length === 0) return passed('none')
+        return failed(
+          `Workers stopped or hung ${MAX_JOB_LAPSES} times while they ran: ${describeCounts(quarantined)}.`,
+          'passes jobs list names them; passes jobs retry ID runs one again, alone, and passes jobs delete ID removes it',
+        )
+      },
+    },
+    {
+      name: 'Webhooks',
+      fix: 'passes webhook list',
+      async look() {
+        if (!overviews) return skipped(unknown)
+        const { sound, failing, disabled } = (await overviews.read(at)).webhooks
+        const named = await overviews.listFailingWebhooks(MAX_NAMED)
+        const counts = `${sound} sound, ${failing} failing, ${disabled} disabled`
+        if (named.length === 0) return passed(counts)
+        const names = named.map(
+          ({ id, workspaceName, status, failingSince }) =>
+            `${id} of ${workspaceName} (${status === 'DISABLED' ? 'disabled, ' : ''}failing since ${failingSince.toISOString()})`,
+        )
+        const first = named[0]!
+        const next =
+          first.status === 'DISABLED' ? `passes webhook enable ${first.id}` : `passes webhook test ${first.id}`
+        return failed(
+          `${counts}: ${names.join('; ')}.`,
+          `passes webhook deliveries --webhook ${first.id} shows why; then ${next}`,
+        )
+      },
+    },
+    {
+      name: 'Tokens',
+      fix: 'passes token list',
+      async look() {
+        if (!store) return skipped(unknown)
+        const ending = await endingTokens(store, at)
+        if (ending.length === 0) return passed('none ends within 30 days')
+        const names = ending.map(
+          ({ id, name, workspaceName, expiresAt }) =>
+            `${name} (${id}) of ${workspaceName} ends at ${expiresAt.toISOString()}`,
+        )
+        const first = ending[0]!
+        return failed(
+          `${names.join('; ')}.`,
+          `passes token rotate ${first.id} --workspace ${first.workspaceName}; passes token revoke where nobody uses it`,
+        )
+      },
+    },
+  ])
+}
+
+function describeCounts(jobs: { kind: string; count: number }[]): string {
+  return jobs.map(({ kind, count }) => `${count} ${kind}`).join(', ')
+}
+
+function judgeQueue(lanes: { lane: string; due: number; oldestDueAt: Date | null }[], at: Date): Finding {
+  const waits = lanes.map(({ lane, due, oldestDueAt }) => ({
+    lane,
+    due,
+    seconds: oldestDueAt ? Math.round((at.getTime() - oldestDueAt.getTime()) / 1000) : 0,
+  }))
+  const late = waits.filter(({ seconds }) => seconds > MAX_WAIT_SECONDS)
+  if (late.length > 0) {
+    const what = late.map(({ lane, due, seconds }) => `${due} in ${lane}, the oldest for ${seconds} s`).join('; ')
+    return failed(`Due and not run: ${what}.`, 'start a worker, or more of them: passes serve --role worker')
+  }
+  return passed(`${waits.reduce((sum, { due }) => sum + due, 0)} due, none for long`)
+}

@@ -1,0 +1,99 @@
+import type { AuditAction } from '../../core/audit.ts'
+import type { FailedJob, FailedJobFilter } from '../../storage/jobs/backlog.ts'
+import type { JobKind } from '../../storage/jobs/jobs.ts'
+import type { Repositories, Store } from '../../storage/store.ts'
+import { auditOperator, getWorkspace, OperatorError, withStore } from './operator.ts'
+
+const CHUNK = 200
+const walletUpdates: JobKind[] = ['update-wallet', 'update-google']
+
+/**
+ * Runs jobs again that gave up or are quarantined, as an operator asks. A pass that failed with its job is QUEUED again; a
+ * wallet update that is run again fires pass.updated with the one entry manual_requeue.
+ * @returns how many are due now
+ */
+export function retryJobs(store: Store, filter: FailedJobFilter, at: Date): Promise<number> {
+  return forFailedJobs(store, filter, 'job.retry', at, async (tx, workspaceId, jobs) => {
+    const requeued = await tx.backlog.requeue(idsOf(jobs), at)
+    await reviveSubjects(tx, workspaceId, jobs, at)
+    return requeued
+  })
+}
+
+/** Removes jobs for good that gave up or are quarantined, and returns how many. What they were about stays as it is. */
+export function deleteJobs(store: Store, filter: FailedJobFilter, at: Date): Promise<number> {
+  return forFailedJobs(store, filter, 'job.delete', at, (tx, _, jobs) => tx.backlog.delete(idsOf(jobs)))
+}
+
+/**
+ * Does something with the jobs that an operator names: by an id, of a workspace, or all there are.
+ * @param work returns how many jobs there were
+ * @throws OperatorError where the job of the id is not one that was set aside
+ */
+export function withFailedJobs(
+  databaseUrl: string,
+  { id, workspace }: { id: string | undefined; workspace: string | undefined },
+  work: (store: Store, filter: FailedJobFilter) => Promise<number>,
+): Promise<number> {
+  return withStore(databaseUrl, async (store) => {
+    const workspaceId = workspace && (await getWorkspace(store, workspace)).id
+    const ids = id === undefined ? undefined : /^[0-9a-f-]{36}$/i.test(id) ? [id.toLowerCase()] : []
+    const count = await work(store, { ...(workspaceId && { workspaceId }), ids })
+    if (ids && count === 0) {
+      throw new OperatorError(`No job ${id} gave up or is quarantined; passes jobs list shows those that did.`)
+    }
+    return count
+  })
+}
+
+/** Does the work for each workspace with such jobs, some hundred in a transaction, until none is left. */
+async function forFailedJobs(
+  store: Store,
+  filter: FailedJobFilter,
+  action: AuditAction,
+  at: Date,
+  work: (tx: Repositories, workspaceId: string, jobs: FailedJob[]) => Promise<number>,
+): Promise<number> {
+  let count = 0
+  for (;;) {
+    const found = await store.transaction(async (tx) => {
+      const failed = await tx.backlog.listFailed(filter, CHUNK)
+      for (const workspaceId of new Set(failed.map((job) => job.workspaceId))) {
+        const ours = failed.filter((job) => job.workspaceId === workspaceId)
+        count += await work(tx, workspaceId, ours)
+        const targetId = ours.length === 1 ? ours[0]!.id : null
+        await auditOperator(tx, workspaceId, { action, targetId, targetCount: ours.length }, at)
+      }
+      return failed.length
+    })
+    if (found < CHUNK) return count
+  }
+}
+
+function idsOf(jobs: FailedJob[]): string[] {
+  return jobs.map(({ id }) => id)
+}
+
+async function reviveSubjects(tx: Repositories, workspaceId: string, jobs: FailedJob[], at: Date): Promise<void> {
+  const issued = jobs.filter((job) => job.kind === 'issue-pass').map((job) => job.subject)
+  await tx.passes.setQueuedAgain(workspaceId, issued, at)
+  const updates = new Map(jobs.filter((job) => walletUpdates.includes(job.kind)).map((job) => [job.subject, job]))
+  const passes = await tx.passes.listByIds(workspaceId, [...updates.keys()])
+  await tx.events.insert(
+    workspaceId,
+    passes.map(({ id, externalPassId, templateId, templateVersionId, projectId }) => ({
+      type: 'pass.updated' as const,
+      subject: id,
+      data: {
+        id,
+        externalPassId,
+        templateId,
+        templateVersionId,
+        projectId,
+        changedFields: ['manual_requeue' as const],
+      },
+      correlationId: updates.get(id)?.correlationId ?? null,
+    })),
+    at,
+  )
+}

@@ -1,0 +1,175 @@
+import { existsSync } from 'node:fs'
+import type { AuditAction } from '../../core/audit.ts'
+import type { LimitName, WorkspaceLimits } from '../../core/rules/pass/limits.ts'
+import { type Database, openDatabase, sqliteFile } from '../../storage/db/database.ts'
+import { migrate, pendingMigrations } from '../../storage/db/migrate.ts'
+import { createStore, type Repositories, type Store } from '../../storage/store.ts'
+import type { WorkspaceUsage } from '../../storage/workspaces/usage.ts'
+import type { Workspace } from '../../storage/workspaces/workspaces.ts'
+import { operator } from '../api/audit.ts'
+import { missingDatabase, onDatabase } from '../boot/database-error.ts'
+
+/** What an operator asked for cannot be done: says why and what to do. */
+export class OperatorError extends Error {
+  override readonly name = 'OperatorError'
+}
+
+type Work<T> = (store: Store, database: Database) => Promise<T>
+
+/**
+ * Works straight on a database, as operator commands do.
+ * @throws OperatorError when an older program made the database, DatabaseError, DatabaseUrlError
+ */
+export async function withStore<T>(databaseUrl: string, work: Work<T>): Promise<T> {
+  const file = sqliteFile(databaseUrl)
+  if (file && !existsSync(file)) throw missingDatabase(databaseUrl)
+  return withNewStore(databaseUrl, work)
+}
+
+/** The same for commands that a server may not have gone before: a database that is not there is made. */
+export function withNewStore<T>(databaseUrl: string, work: Work<T>): Promise<T> {
+  return onDatabase(databaseUrl, () => workOn(openDatabase(databaseUrl), work))
+}
+
+/** An empty database is migrated first. */
+async function workOn<T>(database: Database, work: Work<T>): Promise<T> {
+  try {
+    const pending = await pendingMigrations(database)
+    if (pending.length > 0) {
+      if (!(await isEmpty(database))) {
+        throw new OperatorError(`The database lacks the migrations ${pending.join(', ')}: run passes migrate first.`)
+      }
+      await migrate(database)
+    }
+    return await work(createStore(database), database)
+  } finally {
+    await database.close()
+  }
+}
+
+/** @throws OperatorError */
+export async function getWorkspace(store: Store, nameOrId: string): Promise<Workspace> {
+  const workspace = await store.workspaces.findByNameOrId(nameOrId)
+  if (!workspace) throw new OperatorError(`There is no workspace ${nameOrId}; passes workspace list shows them.`)
+  return workspace
+}
+
+/** The workspace `default` is made where it is asked for and missing, as the first start of a server would. */
+export async function getOrCreateWorkspace(store: Store, nameOrId: string, at: Date): Promise<Workspace> {
+  if (nameOrId !== 'default') return getWorkspace(store, nameOrId)
+  const made = await insertWorkspace(store, nameOrId, at)
+  return made ?? getWorkspace(store, nameOrId)
+}
+
+/** A new workspace; undefined where the name is taken. */
+export function insertWorkspace(
+  store: Store,
+  name: string,
+  at: Date,
+  options: { expiresAt?: Date | null } = {},
+): Promise<Workspace | undefined> {
+  return store.transaction(async (tx) => {
+    const workspace = await tx.workspaces.insert(name, at, options)
+    if (workspace) await auditOperator(tx, workspace.id, { action: 'workspace.create', targetId: workspace.id }, at)
+    return workspace
+  })
+}
+
+/** Notes what an operator's command did, in the transaction that does it; commands are called as their actions are. */
+export function auditOperator(
+  tx: Repositories,
+  workspaceId: string,
+  { action, targetId, targetCount = 1 }: { action: AuditAction; targetId: string | null; targetCount?: number },
+  at: Date,
+): Promise<void> {
+  const actor = operator(commands[action] ?? action.replace('.', ' '))
+  return tx.auditLog.insert(workspaceId, { action, actor, targetId, targetCount, correlationId: null }, at)
+}
+
+/** Those that are not called as what they do. */
+const commands: Partial<Record<AuditAction, string>> = {
+  'job.retry': 'jobs retry',
+  'job.delete': 'jobs delete',
+  'database.restore': 'restore',
+}
+
+/** Suspends a workspace, with its hosted links or without, or resumes both, and returns it as it then stands. */
+export function setSuspended(
+  databaseUrl: string,
+  nameOrId: string,
+  { isSuspended, closesLinks = false, at }: { isSuspended: boolean; closesLinks?: boolean; at: Date },
+): Promise<Workspace> {
+  const suspendedAt = isSuspended ? at : null
+  return withStore(databaseUrl, async (store) => {
+    const workspace = await getWorkspace(store, nameOrId)
+    await store.transaction(async (tx) => {
+      await tx.workspaces.setSuspended(workspace.id, suspendedAt, { closesLinks })
+      const action = suspendedAt ? 'workspace.suspend' : 'workspace.resume'
+      await auditOperator(tx, workspace.id, { action, targetId: workspace.id }, at)
+    })
+    return { ...workspace, suspendedAt, linksClosedAt: closesLinks ? suspendedAt : null }
+  })
+}
+
+/** Says when a workspace ends (null: never), and returns it as it then stands. */
+export function setExpiry(
+  databaseUrl: string,
+  nameOrId: string,
+  { expiresAt, at }: { expiresAt: Date | null; at: Date },
+): Promise<Workspace> {
+  return withStore(databaseUrl, async (store) => {
+    const workspace = await getWorkspace(store, nameOrId)
+    await store.transaction(async (tx) => {
+      await tx.workspaces.setExpiry(workspace.id, expiresAt)
+      await auditOperator(tx, workspace.id, { action: 'workspace.update', targetId: workspace.id }, at)
+    })
+    return { ...workspace, expiresAt }
+  })
+}
+
+/** What a workspace may have and has. */
+export interface LimitsAndUsage {
+  id: string
+  name: string
+  limits: WorkspaceLimits
+  /** But for the requests in flight, which each server counts for itself. */
+  usage: WorkspaceUsage
+}
+
+/** Changes limits of a workspace (null: back to the default), if any, and returns all with what is used of them. */
+export function setLimits(
+  databaseUrl: string,
+  nameOrId: string,
+  { changes, at }: { changes: Partial<Record<LimitName, number | null>>; at: Date },
+): Promise<LimitsAndUsage> {
+  return withStore(databaseUrl, async (store) => {
+    const { id, name } = await getWorkspace(store, nameOrId)
+    if (Object.keys(changes).length > 0) {
+      await store.transaction(async (tx) => {
+        await tx.limits.set(id, changes)
+        await auditOperator(tx, id, { action: 'workspace.limits', targetId: id }, at)
+      })
+    }
+    return { id, name, limits: await store.limits.find(id), usage: await store.usage.read(id, at) }
+  })
+}
+
+/** Allows or forbids scanning offline in a workspace, and returns it as it then stands. */
+export function setOfflineScanning(
+  databaseUrl: string,
+  nameOrId: string,
+  { allowed, at }: { allowed: boolean; at: Date },
+): Promise<Workspace> {
+  return withStore(databaseUrl, async (store) => {
+    const workspace = await getWorkspace(store, nameOrId)
+    await store.transaction(async (tx) => {
+      await tx.workspaces.setOfflineScanning(workspace.id, allowed)
+      await auditOperator(tx, workspace.id, { action: 'workspace.offline-scanning', targetId: workspace.id }, at)
+    })
+    return { ...workspace, offlineScanning: allowed }
+  })
+}
+
+async function isEmpty(database: Parameters<typeof migrate>[0]): Promise<boolean> {
+  return !(await database.reader.schema.hasTable('migrations'))
+}

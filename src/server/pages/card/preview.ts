@@ -1,0 +1,68 @@
+import type { Definition, PassType } from '../../../core/contract/definition.ts'
+import { type Card, renderCard } from '../../../core/rules/display/card.ts'
+import { readGoogleView } from '../../../core/rules/display/google-view.ts'
+import { sampleScope } from '../../../core/rules/template/definition.ts'
+import { resolveExpiry } from '../../../core/rules/template/resolve.ts'
+import type { Repositories } from '../../../storage/store.ts'
+import type { Platform, WalletPass } from '../../../wallets/wallet.ts'
+import type { Wallets } from '../../boot/wallets.ts'
+import type { Page } from '../html.ts'
+import { appleCard } from './apple-card.ts'
+import { previewPage } from './preview-page.ts'
+
+/** What each configured platform would be given of a pass; null for one that is not configured or not asked for. */
+export function previewOf(pass: WalletPass, { apple, google }: Wallets, at: Date, platform?: Platform) {
+  const isAsked = (name: Platform) => platform === undefined || platform === name
+  return {
+    apple: apple && isAsked('apple') ? apple.passJson(pass) : null,
+    google: google && isAsked('google') ? { class: google.classOf(pass), object: google.objectOf(pass, at) } : null,
+  }
+}
+
+export interface PreviewPageOptions {
+  title: string
+  subtitle: string
+  wallets: Wallets
+  store: Pick<Repositories, 'images'>
+  at: Date
+  platform?: Platform | undefined
+}
+
+/** The same as a page: the pass as the phones of each platform draw what they would be given. */
+export async function previewPageOf(pass: WalletPass, options: PreviewPageOptions): Promise<Page> {
+  const { title, subtitle, wallets, store, at, platform } = options
+  const { apple, google } = previewOf(pass, wallets, at, platform)
+  const { images } = pass.card
+  const pictures = await loadPictures(images, store)
+  return previewPage(
+    {
+      title,
+      subtitle,
+      apple: apple && appleCard(pass.card, apple),
+      google: google && readGoogleView(google.class, google.object),
+      images,
+      at,
+    },
+    { imageUrl: (id) => pictures.get(id) },
+  )
+}
+
+/** The images of a card as data: a page that holds them can be kept and sent around. */
+async function loadPictures(images: Card['images'], store: Pick<Repositories, 'images'>): Promise<Map<string, string>> {
+  const found = await Promise.all([...new Set(Object.values(images))].map((id) => store.images.findPublic(id)))
+  return new Map(
+    found
+      .filter((image) => image !== undefined)
+      .map(({ id, contentType, data }) => [id, `data:${contentType};base64,${Buffer.from(data).toString('base64')}`]),
+  )
+}
+
+/** A pass that nobody holds, for trying a definition. */
+export function samplePass(definition: Definition, passType: PassType): WalletPass {
+  const nil = '00000000-0000-0000-0000-000000000000'
+  const scope = sampleScope(definition)
+  const expiry = resolveExpiry(definition.expiresAt, scope)
+  const expiresAt = 'value' in expiry ? expiry.value : null
+  const card = renderCard({ definition, passType, scope, expiresAt, voided: false })
+  return { id: nil, templateId: nil, authenticationToken: nil, card, templateCard: card }
+}

@@ -1,0 +1,44 @@
+import type { Job } from '../../storage/jobs/jobs.ts'
+import type { Repositories } from '../../storage/store.ts'
+import type { Services } from '../context.ts'
+import type { SetAsideJob } from '../jobs/worker.ts'
+import { recordFailure } from './issuing.ts'
+
+/** QUEUED to ISSUING to ISSUED or FAILED, many at once. */
+export async function issuePasses(jobs: Job[], services: Services): Promise<void> {
+  for (const workspaceId of new Set(jobs.map((job) => job.workspaceId))) {
+    await issueInWorkspace(
+      workspaceId,
+      jobs.filter((job) => job.workspaceId === workspaceId),
+      services,
+    )
+  }
+}
+
+/** A pass that could not be issued in all that time is FAILED; an update or a retry queues it again. */
+export async function failPass(tx: Repositories, job: SetAsideJob, message: string, at: Date): Promise<void> {
+  const pass = await tx.passes.findForUpdate(job.workspaceId, job.subject)
+  if (pass?.status !== 'QUEUED' && pass?.status !== 'ISSUING') return
+  const error = { code: 'PASS_ISSUING_FAILED' as const, message }
+  await recordFailure(tx, pass, error, { at, correlationId: job.correlationId })
+}
+
+async function issueInWorkspace(workspaceId: string, jobs: Job[], { store, issuing, clock }: Services): Promise<void> {
+  const passIds = jobs.map((job) => job.subject)
+  await store.transaction((tx) => tx.passes.setIssuing(workspaceId, passIds, clock()))
+  const outcomes = await issuing.prepare(workspaceId, passIds, clock())
+  await store.transaction(async (tx) => {
+    const at = clock()
+    const done = await tx.jobs.complete(jobs)
+    const correlationIds = new Map(done.map((job) => [job.subject, job.correlationId]))
+    const ours = outcomes.filter(({ pass }) => correlationIds.has(pass.id))
+    const correlationIdOf = (passId: string) => correlationIds.get(passId) ?? null
+    const changed = await issuing.write(tx, workspaceId, ours, { at, correlationIdOf })
+    if (changed.length === 0) return
+    const again = changed.map((subject) => ({ workspaceId, kind: 'issue-pass' as const, subject }))
+    await tx.jobs.insert(
+      again.map((job) => ({ ...job, correlationId: correlationIdOf(job.subject) })),
+      at,
+    )
+  })
+}

@@ -1,0 +1,179 @@
+import { Problem } from '../../core/errors.ts'
+import { type Card, renderCard } from '../../core/rules/display/card.ts'
+import { distinctText } from '../../core/rules/sending/message.ts'
+import { buildScope } from '../../core/rules/template/resolve.ts'
+import type { PassError, StoredPass } from '../../storage/passes/pass-row.ts'
+import type { Repositories, Store } from '../../storage/store.ts'
+import type { PublishedVersion } from '../../storage/templates/template-versions.ts'
+import type { WalletPass } from '../../wallets/wallet.ts'
+import type { Wallets } from '../boot/wallets.ts'
+
+/** A pass that was rendered for every configured platform, or the reason why that cannot work. */
+export interface Outcome {
+  pass: StoredPass
+  error?: PassError
+}
+
+/** Issuing is two steps, so that nothing but SQL happens inside a transaction. */
+export interface Issuing {
+  /** Renders passes for every configured platform; those that are gone or issued already are left out. */
+  prepare(workspaceId: string, passIds: string[], at: Date): Promise<Outcome[]>
+  /**
+   * Writes the outcomes with their events, and returns the ids of passes that changed since they were rendered: they
+   * are still to be issued.
+   */
+  write(tx: Repositories, workspaceId: string, outcomes: Outcome[], cause: Cause): Promise<string[]>
+  /** What platforms are given of a pass, as it stands. */
+  render(pass: StoredPass): Promise<WalletPass>
+}
+
+export interface Cause {
+  at: Date
+  /** The correlation id of whatever asked for the pass, by pass id. */
+  correlationIdOf: (passId: string) => string | null
+}
+
+export function createIssuing(store: Store, wallets: Wallets): Issuing {
+  return {
+    async prepare(workspaceId, passIds, at) {
+      const passes = (await store.passes.listByIds(workspaceId, passIds)).filter(isUnissued)
+      const versions = await versionsOf(workspaceId, passes)
+      return Promise.all(passes.map((pass) => check(pass, versions.get(pass.templateVersionId)!, wallets, at)))
+    },
+
+    async write(tx, workspaceId, outcomes, { at, correlationIdOf }) {
+      const revisions = await tx.passes.lockUnissued(
+        workspaceId,
+        outcomes.map(({ pass }) => pass.id),
+      )
+      const current = outcomes.filter(({ pass }) => revisions.get(pass.id) === pass.revision)
+      const issued = current.filter(({ error }) => !error).map(({ pass }) => pass)
+      await tx.passes.setIssued(
+        workspaceId,
+        issued.map((pass) => pass.id),
+        at,
+      )
+      await tx.events.insert(
+        workspaceId,
+        issued.map((pass) => ({
+          type: 'pass.issued',
+          subject: pass.id,
+          data: issuedData(pass),
+          correlationId: correlationIdOf(pass.id),
+        })),
+        at,
+      )
+      for (const { pass, error } of current) {
+        if (error) await recordFailure(tx, pass, error, { at, correlationId: correlationIdOf(pass.id) })
+      }
+      return outcomes
+        .map(({ pass }) => pass)
+        .filter((pass) => (revisions.get(pass.id) ?? pass.revision) !== pass.revision)
+        .map((pass) => pass.id)
+    },
+
+    async render(pass) {
+      const versions = await versionsOf(pass.workspaceId, [pass])
+      const rendered = toWalletPass(pass, versions.get(pass.templateVersionId)!)
+      if (!pass.message) return rendered
+      const body = await store.notifications.findBody(pass.workspaceId, pass.message.notificationId)
+      return { ...rendered, message: body && distinctText(body, pass.message.number) }
+    },
+  }
+
+  async function versionsOf(workspaceId: string, passes: StoredPass[]): Promise<Map<string, PublishedVersion>> {
+    const ids = [...new Set(passes.map((pass) => pass.templateVersionId))]
+    const versions = await store.templateVersions.listByIds(workspaceId, ids)
+    return new Map(versions.map((version) => [version.id, version]))
+  }
+}
+
+/**
+ * What is rendered for somebody who asked, or the refusal of a pass that cannot be: its definition and its values are at
+ * fault, so that the answer is no error of the server.
+ * @throws Problem CONFLICT, or what `refuse` makes of the reason
+ */
+export async function renderOr<T>(render: () => T | Promise<T>, refuse = toConflict): Promise<T> {
+  try {
+    return await render()
+  } catch (cause) {
+    throw cause instanceof Problem && cause.code === 'PASS_ISSUING_FAILED' ? refuse(cause) : cause
+  }
+}
+
+function toConflict(cause: Problem): Problem {
+  const { message, details } = cause
+  return new Problem('CONFLICT', { message, details, cause })
+}
+
+/** FAILED with its event, in the transaction of whoever found it out. */
+export async function recordFailure(
+  tx: Repositories,
+  pass: StoredPass,
+  error: PassError,
+  { at, correlationId }: { at: Date; correlationId: string | null },
+): Promise<void> {
+  await tx.passes.setFailed(pass.workspaceId, pass.id, error, at)
+  const data = { ...identifiers(pass), error }
+  await tx.events.insert(pass.workspaceId, [{ type: 'pass.failed', subject: pass.id, data, correlationId }], at)
+}
+
+async function check(pass: StoredPass, version: PublishedVersion, wallets: Wallets, at: Date): Promise<Outcome> {
+  try {
+    const walletPass = toWalletPass(pass, version)
+    for (const wallet of wallets.all) await wallet.check(walletPass, at)
+    return { pass }
+  } catch (error) {
+    // Anything but a refusal for good may be gone on the next try; the job's retry decides.
+    if (!(error instanceof Problem) || 'retry-after' in error.headers) throw error
+    return { pass, error: { code: error.code, message: error.message } }
+  }
+}
+
+/** The pass as its pinned version renders it. */
+function toWalletPass(pass: StoredPass, version: Pick<PublishedVersion, 'definition' | 'passType'>): WalletPass {
+  const { definition, passType } = version
+  return {
+    id: pass.id,
+    templateId: pass.templateId,
+    authenticationToken: pass.appleToken,
+    card: renderCard({
+      definition,
+      passType,
+      scope: buildScope(definition.variables, pass, pass.expiresAt),
+      expiresAt: pass.expiresAt,
+      voided: pass.status === 'VOID',
+    }),
+    templateCard: renderTemplateCard({ ...version, templateName: pass.templateName, projectName: pass.projectName }),
+  }
+}
+
+/** The card of a version without any value of a holder: defaults, and what all its passes have in common. */
+export function renderTemplateCard(
+  version: Pick<PublishedVersion, 'definition' | 'passType' | 'templateName' | 'projectName'>,
+): Card {
+  const { definition, passType, templateName, projectName } = version
+  const scope = new Map([['template.name', templateName]])
+  if (projectName !== null) scope.set('project.name', projectName)
+  for (const { name, default: fallback } of definition.variables) if (fallback !== undefined) scope.set(name, fallback)
+  return renderCard({ definition, passType, scope, expiresAt: null, voided: false })
+}
+
+function isUnissued(pass: StoredPass): boolean {
+  return pass.status === 'QUEUED' || pass.status === 'ISSUING'
+}
+
+function identifiers(pass: StoredPass) {
+  const { id, externalPassId, templateId, templateVersionId, projectId } = pass
+  return { id, externalPassId, templateId, templateVersionId, projectId }
+}
+
+function issuedData(pass: StoredPass) {
+  return {
+    ...identifiers(pass),
+    variables: pass.variables,
+    redemption: pass.redemption,
+    expiresAt: pass.expiresAt?.toISOString() ?? null,
+    createdAt: pass.createdAt.toISOString(),
+  }
+}

@@ -1,0 +1,35 @@
+import type { Job } from '../../storage/jobs/jobs.ts'
+import type { Services } from '../context.ts'
+import { giveBack, isHeldBack } from '../jobs/give-back.ts'
+import { logPlatformCall } from '../jobs/log-platform-call.ts'
+import type { GoogleSync } from './google-sync.ts'
+
+/** Sends Google the objects of changed passes as they now stand. What Google has already is not sent again. */
+export async function updateGoogleObjects(jobs: Job[], services: Services): Promise<void> {
+  await Promise.all(jobs.map((job) => updateObject(job, services)))
+}
+
+async function updateObject(job: Job, services: Services): Promise<void> {
+  const { store, google, clock } = services
+  try {
+    if (google) await sendIfBehind(job, services, google)
+    await store.transaction((tx) => tx.jobs.complete([job]))
+  } catch (error) {
+    await store.transaction(async (tx) => {
+      if ((await tx.jobs.lockHeld([job])).length === 0) return
+      await giveBack(tx, job, error, clock())
+      if (isHeldBack(error)) return
+      const message = `GOOGLE_API_FAILED: ${error instanceof Error ? error.message : String(error)}`
+      await tx.googleObjects.setError(job.workspaceId, job.subject, message)
+    })
+  }
+}
+
+async function sendIfBehind(job: Job, { store, log }: Services, google: GoogleSync): Promise<void> {
+  const { workspaceId, subject } = job
+  const [object] = await store.googleObjects.list(workspaceId, [subject])
+  const pass = object && (await store.passes.find(workspaceId, subject))
+  if (!pass || object.sentVersion >= pass.walletVersion) return
+  await google.update(pass)
+  logPlatformCall(log, job, { provider: 'google', passId: pass.id, outcome: 'sent' })
+}

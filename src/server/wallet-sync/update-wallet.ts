@@ -1,0 +1,88 @@
+import type { Job } from '../../storage/jobs/jobs.ts'
+import type { Behind } from '../../storage/passes/registrations.ts'
+import type { PushResult } from '../../wallets/apple/push.ts'
+import type { Services } from '../context.ts'
+import { giveBack } from '../jobs/give-back.ts'
+import { logDropped, logPlatformCall } from '../jobs/log-platform-call.ts'
+
+/**
+ * Tells the phones of Apple that hold a pass that it changed; they fetch it by themselves. What fails is tried again; what
+ * is done already is not done twice.
+ */
+export async function updateWallets(jobs: Job[], services: Services): Promise<void> {
+  const workspaceIds = [...new Set(jobs.map((job) => job.workspaceId))]
+  await Promise.all(
+    workspaceIds.map((workspaceId) =>
+      updateInWorkspace(
+        workspaceId,
+        jobs.filter((job) => job.workspaceId === workspaceId),
+        services,
+      ),
+    ),
+  )
+}
+
+async function updateInWorkspace(workspaceId: string, jobs: Job[], services: Services): Promise<void> {
+  const { store, push, clock, log } = services
+  const passIds = [...new Set(jobs.map((job) => job.subject))]
+  // Announced before the push, so that a phone that asks at once is told.
+  await store.transaction((tx) => tx.registrations.announce(workspaceId, passIds))
+  const behind = push ? await store.registrations.listBehind(workspaceId, passIds) : []
+  // One push says "look" for every pass that the phone holds.
+  const tokens = [...new Set(behind.map(({ pushToken }) => pushToken))]
+  const results = push && tokens.length > 0 ? await push.send(tokens) : []
+  logPushes(jobs, sorted(behind, results), services)
+
+  const dropped = await store.transaction(async (tx) => {
+    const at = clock()
+    const ours = await tx.jobs.lockHeld(jobs)
+    const held = new Set(ours.map((job) => job.subject))
+    const { sent, failed, gone } = sorted(
+      behind.filter(({ passId }) => held.has(passId)),
+      results,
+    )
+    const dropped = await tx.registrations.deleteByTokens(gone)
+    await tx.registrations.setPushed(
+      workspaceId,
+      sent.map(({ passId, deviceId, walletVersion }) => ({ passId, deviceId, version: walletVersion })),
+      at,
+    )
+    const errors = new Map<string, string>()
+    for (const [error, registrations] of failed) {
+      await tx.registrations.setErrors(workspaceId, registrations, error)
+      for (const { passId } of registrations) errors.set(passId, error)
+    }
+    await tx.jobs.complete(ours.filter((job) => !errors.has(job.subject)))
+    for (const job of ours) {
+      const error = errors.get(job.subject)
+      if (error !== undefined) await giveBack(tx, job, new Error(error), at)
+    }
+    return dropped
+  })
+  logDropped(log, dropped, results)
+}
+
+function logPushes(jobs: Job[], { sent, failed }: ReturnType<typeof sorted>, { log }: Services): void {
+  const outcomes = new Map<string, 'sent' | 'failed'>(sent.map(({ passId }) => [passId, 'sent']))
+  for (const { passId } of [...failed.values()].flat()) outcomes.set(passId, 'failed')
+  for (const job of jobs) {
+    const outcome = outcomes.get(job.subject)
+    if (outcome) logPlatformCall(log, job, { provider: 'apns', passId: job.subject, outcome })
+  }
+}
+
+/** Registrations by what became of the push to their device; failed ones by the error, since most share one. */
+function sorted(registrations: Behind[], results: PushResult[]) {
+  const outcomes = new Map(results.map((result) => [result.pushToken, result]))
+  const sent: Behind[] = []
+  const failed = new Map<string, Behind[]>()
+  for (const registration of registrations) {
+    const { outcome = 'failed', reason = 'no answer' } = outcomes.get(registration.pushToken) ?? {}
+    if (outcome === 'sent') sent.push(registration)
+    if (outcome !== 'failed') continue
+    const error = `APPLE_APNS_FAILED: ${reason}`
+    failed.set(error, [...(failed.get(error) ?? []), registration])
+  }
+  const gone = results.filter(({ outcome }) => outcome === 'gone').map(({ pushToken }) => pushToken)
+  return { sent, failed, gone }
+}

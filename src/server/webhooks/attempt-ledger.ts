@@ -1,0 +1,98 @@
+import type { MadeAttempt } from '../../storage/webhooks/deliveries.ts'
+import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
+import type { Services } from '../context.ts'
+import { noteHealth } from './webhook-health.ts'
+import type { Hold } from './webhook-hold.ts'
+
+/** So many are written at once, without waiting for more. */
+const FULL = 400
+
+/** So long attempts that succeeded wait for more of them: a transaction costs hardly more for many than for one. */
+const LINGER_MS = 30
+
+/** Attempts on their way into the database. */
+export interface AttemptLedger {
+  add(attempt: MadeAttempt): void
+  /** Attempts that are not written yet. */
+  size(): number
+  /** Waits until all are written, or could not be. */
+  settled(): Promise<void>
+}
+
+export interface LedgerListener {
+  /** With the endpoint as it is now; undefined where another sender holds it, and nothing was written. */
+  onWritten(webhook: StoredWebhook | undefined, attempts: MadeAttempt[]): void
+  onFailure(error: unknown): void
+}
+
+/**
+ * Writes attempts in groups, one at a time. One that failed does not wait for more, since it may be why the endpoint is to be
+ * spared.
+ */
+export function createAttemptLedger(
+  { workspaceId, id }: StoredWebhook,
+  hold: Hold,
+  { store, clock, log }: Services,
+  { onWritten, onFailure }: LedgerListener,
+): AttemptLedger {
+  let unwritten: MadeAttempt[] = []
+  let writing: Promise<void> | undefined
+  let lingering: NodeJS.Timeout | undefined
+  let size = 0
+  let isUrgent = false
+
+  async function writeGroups(): Promise<void> {
+    try {
+      while (unwritten.length > 0 && (isUrgent || unwritten.length >= FULL)) {
+        const attempts = unwritten
+        unwritten = []
+        isUrgent = false
+        const webhook = await write(attempts)
+        size -= attempts.length
+        onWritten(webhook, attempts)
+      }
+      if (unwritten.length > 0) linger()
+    } catch (error) {
+      onFailure(error)
+    } finally {
+      writing = undefined
+    }
+  }
+
+  function write(attempts: MadeAttempt[]): Promise<StoredWebhook | undefined> {
+    return store.transaction(async (tx) => {
+      const current = await tx.webhooks.renewHold(workspaceId, id, hold.sender, hold.until())
+      if (!current) return undefined
+      await tx.deliveries.record(workspaceId, attempts, clock())
+      const noted = await noteHealth(tx, current, attempts, clock())
+      if (noted.status !== current.status) log.warn({ webhookId: id, reason: noted.disabledReason }, 'webhook disabled')
+      return noted
+    })
+  }
+
+  function linger(): void {
+    lingering ??= setTimeout(flush, LINGER_MS)
+  }
+
+  /** Writes what there is, behind what is being written. */
+  async function flush(): Promise<void> {
+    clearTimeout(lingering)
+    lingering = undefined
+    isUrgent = true
+    if (unwritten.length > 0) writing ??= writeGroups()
+    await writing
+  }
+
+  return {
+    add(attempt) {
+      unwritten.push(attempt)
+      size += 1
+      if (attempt.outcome.error !== null) flush()
+      else if (writing) return
+      else if (unwritten.length >= FULL) flush()
+      else linger()
+    },
+    size: () => size,
+    settled: flush,
+  }
+}

@@ -1,0 +1,17 @@
+import type { Job } from '../../storage/jobs/jobs.ts'
+import type { Services } from '../context.ts'
+import { workInChunks } from '../jobs/chunks.ts'
+
+/** Makes the deliveries of what happened in a workspace, a bounded number in each transaction. */
+export async function fanOutEvents(jobs: Job[], services: Services): Promise<void> {
+  for (const job of jobs) {
+    const { workspaceId, kind, subject } = job
+    await workInChunks(job, services, async (tx) => {
+      // First the jobs that wait, then what is pending: an event that comes in between has a job that stays.
+      await tx.jobs.deleteWaiting(kind, subject)
+      if (await tx.events.fanOut(workspaceId, services.clock())) return false
+      await tx.jobs.complete([job])
+      return true
+    })
+  }
+}

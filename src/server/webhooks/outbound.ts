@@ -1,0 +1,134 @@
+import { Resolver } from 'node:dns/promises'
+import { isIP, type LookupFunction } from 'node:net'
+import { Agent } from 'undici'
+import type { Outcome } from '../../core/rules/sending/delivery.ts'
+import { exchange, LateAnswerError } from './outbound-exchange.ts'
+import { isPublicAddress } from './public-address.ts'
+
+/** Requests to addresses that customers name: never to a host that only this server can reach. */
+export interface Outbound {
+  /** What is wrong with an address as it is written; undefined where it may be used. Names are judged when they are sent to. */
+  refusal(url: string): string | undefined
+  /** Sends once. Never throws: whatever goes wrong is the outcome. */
+  post(url: string, body: string, headers: Record<string, string>): Promise<Outcome>
+  close(): Promise<void>
+}
+
+export interface OutboundOptions {
+  /** For development: plain http and hosts of the own network too. */
+  allowInsecure: boolean
+  /** Every address of a name; DNS by default. */
+  resolve?: (hostname: string) => Promise<string[]>
+  /** Which addresses names may stand for; those of the public internet by default. */
+  isPublic?: (address: string) => boolean
+  timeoutMs?: number
+}
+
+const TIMEOUT_MS = 15_000
+const CONNECT_TIMEOUT_MS = 3_000
+
+/** So much of an answer is read; what it says is of no interest, but a connection that is read out can be used again. */
+const MAX_ANSWER_BYTES = 64 * 1024
+
+const NOT_PUBLIC = 'The address is not public.'
+
+export function createOutbound(options: OutboundOptions): Outbound {
+  const { allowInsecure, timeoutMs = TIMEOUT_MS } = options
+  const agent = new Agent({
+    connect: {
+      timeout: CONNECT_TIMEOUT_MS,
+      // Checked and connected to in one step: a name cannot change in between.
+      ...(!allowInsecure && { lookup: guardedLookup(options) }),
+    },
+  })
+  return {
+    refusal(text) {
+      const judged = judge(text, allowInsecure)
+      return typeof judged === 'string' ? judged : undefined
+    },
+    async post(text, body, headers) {
+      const url = judge(text, allowInsecure)
+      if (typeof url === 'string') return { responseCode: null, error: url }
+      const sent = { 'content-type': 'application/json', 'user-agent': 'passes-webhooks', ...headers }
+      try {
+        const request = { url, body, headers: sent }
+        return outcomeOf(await exchange(agent, request, { timeoutMs, maxAnswerBytes: MAX_ANSWER_BYTES }))
+      } catch (error) {
+        const isLate = error instanceof LateAnswerError
+        return { responseCode: null, error: isLate ? `No answer within ${timeoutMs / 1000} s.` : describe(error) }
+      }
+    },
+    close: () => agent.destroy(),
+  }
+}
+
+function outcomeOf(statusCode: number): Outcome {
+  const isTaken = statusCode >= 200 && statusCode < 300
+  return { responseCode: statusCode, error: isTaken ? null : `Answered ${statusCode}.` }
+}
+
+/**
+ * The address, or what is wrong with it. Literals never reach a lookup, so they are judged here, in the form that URL gives
+ * them: decimal and octal are read.
+ */
+function judge(text: string, allowInsecure: boolean): URL | string {
+  if (!URL.canParse(text)) return 'Must be a valid address.'
+  const url = new URL(text)
+  const { protocol, hostname, username, password, hash } = url
+  if (username !== '' || password !== '') return 'Must hold no credentials.'
+  if (hash !== '') return 'Must hold no fragment.'
+  if (allowInsecure) return /^https?:$/.test(protocol) ? url : 'Must start with https: or http:.'
+  if (protocol !== 'https:') return 'Must start with https:.'
+  const literal = hostname.replace(/^\[(.*)\]$/, '$1')
+  if (isIP(literal) !== 0) return isPublicAddress(literal) ? url : NOT_PUBLIC
+  return /(^|\.)localhost\.?$/.test(hostname) ? NOT_PUBLIC : url
+}
+
+/** An address that was resolved and must not be connected to. */
+class ForbiddenAddressError extends Error {
+  override readonly name = 'ForbiddenAddressError'
+}
+
+/** One address that is not public is enough to refuse the name: whichever is chosen must be sound. */
+function guardedLookup({ resolve = resolveName, isPublic = isPublicAddress }: OutboundOptions): LookupFunction {
+  const check = async (hostname: string) => {
+    const addresses = await resolve(hostname)
+    if (!addresses.every(isPublic)) throw new ForbiddenAddressError(NOT_PUBLIC)
+    return addresses.map((address) => ({ address, family: isIP(address) }))
+  }
+  return (hostname, options, callback) => {
+    check(hostname).then(
+      (found) => (options.all ? callback(null, found) : callback(null, found[0]!.address, found[0]!.family)),
+      (error: NodeJS.ErrnoException) => callback(error, []),
+    )
+  }
+}
+
+/**
+ * Asks DNS itself: the lookup of the operating system takes a thread of the few that the database shares, for as long as a
+ * name server keeps silent.
+ */
+async function resolveName(hostname: string): Promise<string[]> {
+  const resolver = new Resolver({ timeout: CONNECT_TIMEOUT_MS, tries: 1 })
+  const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)])
+  const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+  if (addresses.length > 0) return addresses
+  throw (answers[0] as PromiseRejectedResult).reason
+}
+
+const problems: Record<string, string> = {
+  ECONNREFUSED: 'The connection was refused.',
+  ECONNRESET: 'The connection was reset.',
+  UND_ERR_SOCKET: 'The connection was closed before an answer came.',
+  UND_ERR_CONNECT_TIMEOUT: `No connection within ${CONNECT_TIMEOUT_MS / 1000} s.`,
+  ENOTFOUND: 'There is no such host.',
+  ENODATA: 'The host has no address.',
+}
+
+/** In words that show neither addresses of the own network nor anything that the endpoint sent. */
+function describe(error: unknown): string {
+  if (error instanceof ForbiddenAddressError) return error.message
+  const { code, cause } = error as { code?: unknown; cause?: unknown }
+  if (typeof code === 'string') return problems[code] ?? `The request failed: ${code}.`
+  return cause instanceof Error ? describe(cause) : 'The request failed.'
+}

@@ -1,0 +1,161 @@
+import type { KeyObject } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { SIGNATURE_HEADER, sign } from '../../core/rules/crypto/signature.ts'
+import type { DueDelivery, MadeAttempt } from '../../storage/webhooks/deliveries.ts'
+import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
+import type { Services } from '../context.ts'
+import { createAttemptLedger } from './attempt-ledger.ts'
+import type { Hold } from './webhook-hold.ts'
+
+/** Requests in flight to one endpoint. */
+const MAX_IN_FLIGHT = 8
+
+/** An endpoint that fails gets one at a time until it answers: many dead ones must not use up what the living need. */
+const MAX_IN_FLIGHT_FAILING = 1
+
+/** Deliveries read at once. With fewer left than this, the next are read while these are sent. */
+const PAGE = 400
+
+/** Attempts that were made and are not written yet: what is sent again after a crash. */
+const MAX_UNWRITTEN = 800
+
+/** An endpoint may be disabled or moved at any time: before a send it is looked at again when it was last seen so long ago. */
+const FRESH_MS = 50
+
+/** After so long nothing more is begun, and others take their turn. */
+const TURN_MS = 10_000
+
+/** While requests are in flight, deliveries that came meanwhile are looked for so often. */
+const POLL_MS = 500
+
+/** Sends what is due for an endpoint until nothing is, its turn is over, the server stops, or the hold is lost. */
+export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Services): Promise<void> {
+  const { store, webhookSecrets, clock, stopping } = services
+  const underWay = new Set<string>()
+  const flights = new Set<Promise<void>>()
+  const queue: DueDelivery[] = []
+  const turnEnd = performance.now() + TURN_MS
+  let endpoint: StoredWebhook | undefined
+  let keys: KeyObject[] = []
+  let seenAt = 0
+  let reading: Promise<void> | undefined
+  let mayBeMore = true
+  let onChange: (() => void) | undefined
+  let failure: { error: unknown } | undefined
+  const onFailure = (error: unknown) => {
+    failure ??= { error }
+  }
+  const ledger = createAttemptLedger(webhook, hold, services, {
+    onFailure,
+    onWritten(current, attempts) {
+      see(current)
+      for (const { delivery } of attempts) underWay.delete(delivery.id)
+      onChange?.()
+    },
+  })
+
+  const mayGoOn = () =>
+    !failure &&
+    !stopping.aborted &&
+    !hold.lost.aborted &&
+    endpoint?.status === 'ENABLED' &&
+    endpoint.generation === webhook.generation
+
+  function see(current: StoredWebhook | undefined): void {
+    // What is expensive about secrets is to open them.
+    if (current && current.secret !== endpoint?.secret) keys = webhookSecrets.livingKeys(current, clock())
+    if (current?.erasures !== endpoint?.erasures) for (const { id } of queue.splice(0)) underWay.delete(id)
+    endpoint = current
+    seenAt = performance.now()
+  }
+
+  async function read(): Promise<void> {
+    const options = { at: clock(), limit: PAGE, underWay: [...underWay] }
+    const due = await store.deliveries.listDue(webhook.workspaceId, webhook, options)
+    for (const { id } of due) underWay.add(id)
+    queue.push(...due)
+    mayBeMore = due.length === PAGE
+  }
+
+  async function fly(delivery: DueDelivery): Promise<void> {
+    try {
+      const made = await attempt(endpoint!, delivery, keys, services)
+      if (!hold.lost.aborted) ledger.add(made)
+    } catch (error) {
+      onFailure(error)
+    }
+  }
+
+  function start(delivery: DueDelivery): void {
+    const flight = fly(delivery).then(() => {
+      flights.delete(flight)
+      onChange?.()
+    })
+    flights.add(flight)
+  }
+
+  /** Until a request has ended, or attempts are written. */
+  const change = () =>
+    new Promise<void>((resolve) => {
+      onChange = resolve
+    })
+
+  see(webhook)
+  while (mayGoOn()) {
+    const now = performance.now()
+    if (now >= turnEnd) break
+    const isLow = queue.length === 0 || (queue.length < PAGE && mayBeMore)
+    if (isLow) {
+      reading ??= read()
+        .catch(onFailure)
+        .finally(() => {
+          reading = undefined
+        })
+    }
+    if (queue.length === 0) {
+      await reading
+      if (queue.length > 0) continue
+      if (flights.size === 0) break
+      await Promise.race([Promise.all(flights), sleep(POLL_MS)])
+      continue
+    }
+    const limit = endpoint?.failingSince ? MAX_IN_FLIGHT_FAILING : MAX_IN_FLIGHT
+    if (flights.size >= limit || ledger.size() >= MAX_UNWRITTEN) await change()
+    else if (now - seenAt < FRESH_MS) start(queue.shift()!)
+    else see(await store.webhooks.find(webhook.workspaceId, webhook.id))
+  }
+  await Promise.all([...flights, reading])
+  await ledger.settled()
+  if (failure) throw (failure as { error: unknown }).error
+}
+
+/** One request with a signature of its own. */
+async function attempt(
+  webhook: StoredWebhook,
+  delivery: DueDelivery,
+  keys: KeyObject[],
+  services: Services,
+): Promise<MadeAttempt> {
+  const { outbound, clock, metrics } = services
+  const { id, payload, progress } = delivery
+  const startedAt = clock()
+  const began = performance.now()
+  const signature = sign(payload, keys, startedAt)
+  const outcome = await outbound.post(webhook.url, payload, { [SIGNATURE_HEADER]: signature })
+  const milliseconds = performance.now() - began
+  metrics.webhookSeconds.observe(milliseconds / 1000)
+  const durationMs = Math.round(milliseconds)
+  const made = { delivery: { id, progress }, outcome, startedAt, at: clock(), durationMs, jitter: Math.random() }
+  logAttempt(webhook, payload, made, services)
+  return made
+}
+
+/** Where it went is the customer's affair: an address may hold a secret. */
+function logAttempt({ id, workspaceId }: StoredWebhook, payload: string, made: MadeAttempt, { log }: Services): void {
+  const { delivery, outcome, durationMs } = made
+  const level = outcome.error === null ? 'debug' : 'info'
+  if (!log.isLevelEnabled(level)) return
+  const { correlationId, type } = JSON.parse(payload) as { correlationId: string | null; type: string }
+  const facts = { correlationId, deliveryId: delivery.id, type, webhookId: id, workspaceId }
+  log[level]({ ...facts, ...outcome, ms: durationMs }, 'webhook attempt')
+}

@@ -1,0 +1,47 @@
+import { healthAfter } from '../../core/rules/sending/delivery.ts'
+import type { Repositories } from '../../storage/store.ts'
+import type { MadeAttempt } from '../../storage/webhooks/deliveries.ts'
+import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
+
+/** Deliveries that are ended in one transaction; a job ends the rest. */
+export const END_CHUNK = 1_000
+
+/** Disables an endpoint: what waits for it ends as FAILED. */
+export async function disableWebhook(
+  tx: Repositories,
+  webhook: StoredWebhook,
+  { reason, at, correlationId }: { reason: string; at: Date; correlationId: string | null },
+): Promise<StoredWebhook> {
+  const { workspaceId, id } = webhook
+  const disabled = (await tx.webhooks.setDisabled(workspaceId, id, reason, at))!
+  await endDeliveries(tx, disabled, { before: disabled.generation, at, correlationId })
+  return disabled
+}
+
+/** Ends what waits for generations of an endpoint before the given one. */
+export async function endDeliveries(
+  tx: Repositories,
+  { workspaceId, id }: StoredWebhook,
+  { before, at, correlationId }: { before: number; at: Date; correlationId: string | null },
+): Promise<void> {
+  await tx.deliveries.end(workspaceId, id, { before, at, limit: END_CHUNK })
+  if (!(await tx.deliveries.hasStale(workspaceId, id, before))) return
+  await tx.jobs.insert([{ workspaceId, kind: 'deliver-webhooks', subject: id, correlationId }], at)
+}
+
+/** Notes how an endpoint fares, and disables one that is gone or has failed for too long; returns it as it then is. */
+export async function noteHealth(
+  tx: Repositories,
+  webhook: StoredWebhook,
+  attempts: MadeAttempt[],
+  at: Date,
+): Promise<StoredWebhook> {
+  const { failingSince, disabledReason } = healthAfter(webhook.failingSince, attempts)
+  if (failingSince?.getTime() !== webhook.failingSince?.getTime()) {
+    await tx.webhooks.setFailingSince(webhook.workspaceId, webhook.id, failingSince)
+  }
+  if (webhook.status === 'ENABLED' && disabledReason !== undefined) {
+    return disableWebhook(tx, webhook, { reason: disabledReason, at, correlationId: null })
+  }
+  return { ...webhook, failingSince }
+}

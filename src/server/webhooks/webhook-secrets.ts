@@ -1,0 +1,51 @@
+import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
+import { isSealedUnder, seal, unseal } from '../../core/rules/crypto/seal.ts'
+import type { Store } from '../../storage/store.ts'
+import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
+import type { ServerKeys } from '../boot/server-key.ts'
+
+/** Signing secrets: shown once, kept encrypted. */
+export interface WebhookSecrets {
+  /** A new secret, as it is shown and as it is stored for the webhook. */
+  make(webhookId: string): { secret: string; sealed: string }
+  /**
+   * The keys that sign at a moment, that of the newest secret first.
+   * @throws SealError
+   */
+  livingKeys(webhook: StoredWebhook, at: Date): KeyObject[]
+  /** Encrypts whatever is not under the current key anew, so that previous keys can be taken out of use. */
+  reseal(store: Store): Promise<void>
+}
+
+const SECRET_BYTES = 32
+
+export function createWebhookSecrets({ current, previous }: ServerKeys): WebhookSecrets {
+  const keys = [current, ...previous]
+  const renewed = (sealed: string, id: string) =>
+    isSealedUnder(sealed, current) ? sealed : seal(unseal(sealed, id, keys), id, current)
+  return {
+    make(webhookId) {
+      const secret = `whsec_${randomBytes(SECRET_BYTES).toString('base64url')}`
+      return { secret, sealed: seal(secret, webhookId, current) }
+    },
+    livingKeys({ id, secret, retiredSecrets }, at) {
+      const living = retiredSecrets.filter(({ until }) => at < until)
+      return [secret, ...living.map((retired) => retired.secret)].map((sealed) =>
+        createSecretKey(unseal(sealed, id, keys), 'utf8'),
+      )
+    },
+    async reseal(store) {
+      const stale = (await store.webhooks.listSecrets()).filter(({ secrets: { secret, retiredSecrets } }) =>
+        [secret, ...retiredSecrets.map((retired) => retired.secret)].some((sealed) => !isSealedUnder(sealed, current)),
+      )
+      for (const { id, secrets } of stale) {
+        await store.transaction((tx) =>
+          tx.webhooks.replaceSecrets(id, secrets, {
+            secret: renewed(secrets.secret, id),
+            retiredSecrets: secrets.retiredSecrets.map(({ secret, until }) => ({ secret: renewed(secret, id), until })),
+          }),
+        )
+      }
+    },
+  }
+}

@@ -1,0 +1,243 @@
+import type { Knex } from 'knex'
+import { idBound } from '../../core/ids.ts'
+import { MAX_KEY_BYTES, MAX_KEY_CHARACTERS } from '../../core/rules/lists/cursor.ts'
+
+/** Every difference between SQLite and PostgreSQL that queries see stands in this file. */
+
+/** Later than any moment: what a pass that never expires sorts as. */
+export const NEVER = Number.MAX_SAFE_INTEGER
+
+export function isPostgres(db: Knex): boolean {
+  return db.client.dialect === 'postgresql'
+}
+
+/**
+ * Locks the rows of a select until the transaction ends; of a query with joins, those of one table. On SQLite the
+ * transaction itself is the lock.
+ */
+export function forUpdate<Q extends Knex.QueryBuilder>(db: Knex, query: Q, ...tables: string[]): Q {
+  return (isPostgres(db) ? query.forUpdate(...tables) : query) as Q
+}
+
+/** Keeps the rows of a select as they are until the transaction ends; others may do the same at once. */
+export function forShare<Q extends Knex.QueryBuilder>(db: Knex, query: Q): Q {
+  return (isPostgres(db) ? query.forShare() : query) as Q
+}
+
+/** As forUpdate, passing over rows that another worker holds. */
+export function forUpdateSkipLocked<Q extends Knex.QueryBuilder>(db: Knex, query: Q): Q {
+  return (isPostgres(db) ? query.forUpdate().skipLocked() : query) as Q
+}
+
+/**
+ * A column for bounds that filter and never lead the way: SQLite, which knows no distribution of values, would read and
+ * sort all rows within them. PostgreSQL knows, and decides for itself.
+ */
+export function boundColumn(db: Knex, column: string): string {
+  return isPostgres(db) ? column : `+${column}`
+}
+
+/**
+ * Joins passes to a query that names their ids, read one by one in its order. Left to choose, a planner that misjudges how
+ * many it names walks all passes instead.
+ */
+export function joinPasses(db: Knex, query: Knex.QueryBuilder, id: string): Knex.QueryBuilder {
+  if (!isPostgres(db)) return query.joinRaw('cross join passes').whereRaw(`passes.id = ${id}`)
+  // offset 0 keeps the inner query as it stands.
+  return query.joinRaw(`cross join lateral (select * from passes where passes.id = ${id} offset 0) as passes`)
+}
+
+/**
+ * What `beginningOf` makes of a text, as lists by names and labels sort by it. SQLite compares pairs along an index of
+ * columns only, so there it is a column, made from the other.
+ */
+export function beginningColumn(db: Knex, column: string): string {
+  if (!isPostgres(db)) return `${column}_beginning`
+  const isWhole = `octet_length(${column}) <= ${MAX_KEY_BYTES}`
+  return `(case when ${isWhole} then ${column} else substr(${column}, 1, ${MAX_KEY_CHARACTERS}) end)`
+}
+
+/** Texts of statements that are always the same, by dialect and name. */
+const texts = new Map<string, string>()
+
+/**
+ * Runs a statement whose text is always the same: built once for each database, parsed and planned once for each
+ * connection. Only for what finds rows by their keys: the plan does not look at values.
+ * @param build makes the statement, with any values in the places of the bindings
+ */
+export async function runPrepared<Row>(
+  db: Knex,
+  name: string,
+  bindings: Knex.RawBinding[],
+  build: () => Knex.QueryBuilder | Knex.Raw,
+): Promise<Row[]> {
+  const key = `${db.client.dialect} ${name}`
+  const text = texts.get(key) ?? build().toSQL().sql
+  texts.set(key, text)
+  const result = await db.raw(text, bindings).options({ name })
+  return rowsOf(db, result)
+}
+
+/** What a raw statement of each database answers. */
+export function rowsOf<Row>(db: Knex, result: unknown): Row[] {
+  return (isPostgres(db) ? (result as { rows: Row[] }).rows : result) as Row[]
+}
+
+/** Shorter terms have no trigram: they are answered by a scan of what other filters leave. */
+const MIN_INDEXED_TERM = 3
+
+export type FoldedColumn = 'label_folded' | 'external_folded'
+
+/** A condition on `passes`: one of the columns holds the case-folded term. Answered from the trigram index. */
+export function containsTerm(db: Knex, columns: readonly FoldedColumn[], term: string): Knex.Raw {
+  if (isPostgres(db)) {
+    const pattern = `%${term.replaceAll(/[\\%_]/g, '\\$&')}%`
+    return db.raw(
+      anyOf(columns, (column) => `passes.${column} like ?`),
+      columns.map(() => pattern),
+    )
+  }
+  if ([...term].length < MIN_INDEXED_TERM) {
+    return db.raw(
+      anyOf(columns, (column) => `instr(passes.${column}, ?) > 0`),
+      columns.map(() => term),
+    )
+  }
+  const phrase = `{${columns.join(' ')}} : "${term.replaceAll('"', '""')}"`
+  return db.raw('passes.row_number in (select rowid from pass_search where pass_search match ?)', [phrase])
+}
+
+function anyOf(columns: readonly string[], condition: (column: string) => string): string {
+  return `(${columns.map(condition).join(' or ')})`
+}
+
+/**
+ * The condition that the id is among the chosen ones. PostgreSQL may run a locking subselect behind `in` more than once,
+ * and plans it as a scan; as an array it is run once.
+ */
+export function idIsChosen(db: Knex, chosen: Knex.QueryBuilder): Knex.Raw {
+  return db.raw(isPostgres(db) ? 'id = any(array(?))' : 'id in (?)', [chosen as never])
+}
+
+/** Deletes what the query selects and returns the ids. knex knows `returning` behind a delete for PostgreSQL only. */
+export async function deleteReturningIds(db: Knex, query: Knex.QueryBuilder): Promise<string[]> {
+  const { sql, bindings } = query.delete().toSQL()
+  const result = await db.raw(`${sql} returning id`, bindings as Knex.RawBinding[])
+  const rows: { id: string }[] = isPostgres(db) ? result.rows : result
+  return rows.map((row) => row.id)
+}
+
+/** So many rows of 30 columns fit into what one statement of either database takes. */
+const ROWS_PER_INSERT = 400
+
+/**
+ * Inserts any number of rows, all with the same columns, in as few statements as the database takes. A single row, which is
+ * most of what requests write, goes by a statement that is kept.
+ * @param ending what follows the values, such as what to do about a conflict
+ */
+export async function insertMany<Returned = never>(
+  db: Knex,
+  table: string,
+  rows: object[],
+  ending = '',
+): Promise<Returned[]> {
+  const returned: Returned[] = []
+  for (let start = 0; start < rows.length; start += ROWS_PER_INSERT) {
+    const chunk = rows.slice(start, start + ROWS_PER_INSERT)
+    const columns = Object.keys(chunk[0]!)
+    const values = chunk.flatMap((row) => columns.map((column) => (row as Record<string, Knex.Value>)[column] ?? null))
+    const tuple = `(${columns.map(() => '?').join(', ')})`
+    const names = columns.map((column) => `"${column}"`).join(', ')
+    const text = `insert into ${table} (${names}) values ${chunk.map(() => tuple).join(', ')} ${ending}`
+    if (chunk.length > 1) returned.push(...rowsOf<Returned>(db, await db.raw(text, values)))
+    else returned.push(...(await runPrepared<Returned>(db, `insert-${table}`, values, () => db.raw(text, values))))
+  }
+  return returned
+}
+
+/** A value among selected columns: PostgreSQL would take it for text, and SQLite knows no such types. */
+export function constant(
+  db: Knex,
+  type: 'uuid' | 'text' | 'integer' | 'bigint',
+  value: string | number | null,
+): Knex.Raw {
+  return isPostgres(db) ? db.raw(`cast(? as ${type})`, [value]) : db.raw('?', [value])
+}
+
+/** An id of version 7 for each row of a select, as `newId` makes them; within the millisecond their order is by chance. */
+export function idsMadeAt(db: Knex, at: Date): Knex.Raw {
+  const time = idBound(at.getTime()).slice(0, 13)
+  // What follows the version in a random UUID of version 4: its variant and 74 random bits.
+  if (isPostgres(db)) return db.raw('cast(? || substr(cast(gen_random_uuid() as text), 16) as uuid)', [`${time}-7`])
+  return db.raw(
+    `? || substr(lower(hex(randomblob(2))), 2) || '-' || substr('89ab', 1 + (random() & 3), 1)
+      || substr(lower(hex(randomblob(2))), 2) || '-' || lower(hex(randomblob(6)))`,
+    [`${time}-7`],
+  )
+}
+
+/** Inserts a row for each that the query finds, without reading any of them, and returns how many. */
+export async function insertSelected(
+  db: Knex,
+  table: string,
+  columns: Record<string, string | Knex.Raw>,
+  query: Knex.QueryBuilder,
+): Promise<number> {
+  const values = Object.values(columns).map((column) => (typeof column === 'string' ? db.ref(column) : column))
+  const { sql, bindings } = query.select(values).toSQL()
+  const names = Object.keys(columns)
+  const into = `insert into ?? (${names.map(() => '??').join(', ')})`
+  const result = await db.raw(`${into} ${sql}`, [table, ...names, ...(bindings as Knex.RawBinding[])])
+  if (isPostgres(db)) return result.rowCount
+  const [{ n }] = await db.raw('select changes() as n')
+  return n
+}
+
+/**
+ * SQLite: busy, locked, full, read-only or damaged file. PostgreSQL: no connection, shutting down, too many, hung in a
+ * transaction, read-only since a failover, serialization, a lock that was not to be had.
+ */
+const UNAVAILABLE = new Set([
+  'SQLITE_BUSY',
+  'SQLITE_LOCKED',
+  'SQLITE_FULL',
+  'SQLITE_READONLY',
+  'SQLITE_IOERR',
+  'SQLITE_CORRUPT',
+  'SQLITE_NOTADB',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ENOENT',
+  'ENOTFOUND',
+  'ETIMEDOUT',
+  'EAI_AGAIN',
+  '57P01',
+  '57P02',
+  '57P03',
+  '53300',
+  '53100',
+  '08000',
+  '08003',
+  '08006',
+  '25P03',
+  '25006',
+  '40001',
+  '40P01',
+  '55P03',
+])
+
+/** A statement that took longer than it may: see `Database.forRequests`. */
+export function isTooSlow(error: unknown): boolean {
+  const { code } = (error ?? {}) as { code?: unknown }
+  return code === 'SQLITE_INTERRUPT' || code === '57014'
+}
+
+/** True where the database cannot serve for the moment and the same request may work later. */
+export function isUnavailable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  if (error.name === 'KnexTimeoutError') return true
+  const { code } = error as { code?: unknown }
+  if (isTooSlow(error) || (typeof code === 'string' && UNAVAILABLE.has(code))) return true
+  return error.cause !== undefined && isUnavailable(error.cause)
+}

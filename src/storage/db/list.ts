@@ -1,0 +1,166 @@
+import type { Knex } from 'knex'
+import { invalid } from '../../core/errors.ts'
+import {
+  type Cursor,
+  decodeCursor,
+  encodeCursor,
+  fingerprint,
+  isCut,
+  type KeyType,
+} from '../../core/rules/lists/cursor.ts'
+import { beginningColumn } from './dialect.ts'
+
+/** What every list endpoint takes (spec 4.1); whatever else stands in the query are its filters. */
+export interface ListRequest {
+  limit: number
+  cursor?: string | undefined
+  offset?: number | undefined
+  sortBy: string
+  sortDir: 'asc' | 'desc'
+}
+
+/** A request for a list whose order is fixed. */
+export type PageRequest = Omit<ListRequest, 'sortBy' | 'sortDir'>
+
+export const NEWEST_FIRST = { sortBy: 'createdAt', sortDir: 'desc' } as const
+
+export interface Sort {
+  /** The key in SQL: never null, indexed behind the workspace and before the id. */
+  key: string
+  /**
+   * What the key is, where it is neither a number nor the id itself. Text that may change, and is too long for a cursor,
+   * sorts by its beginning: so a walk goes on exactly although its last row was renamed or deleted.
+   */
+  type?: 'text' | 'beginning'
+  /** The key comes from other tables, or is said to: its cursors go on at an offset. */
+  isComputed?: true
+  /** Joins what the key comes from. */
+  join?: (query: Knex.QueryBuilder) => Knex.QueryBuilder
+}
+
+export interface ListSpec {
+  /** The table, whose name also tells the cursors of this list from those of others. */
+  name: string
+  /** The id in SQL, which breaks ties; a sort by the id itself names it as its key. */
+  id: string
+  sorts: Record<string, Sort>
+}
+
+export interface ListPage<Row> {
+  rows: Row[]
+  total: number
+  limit: number
+  offset: number
+  nextCursor: string | null
+  hasMore: boolean
+}
+
+/**
+ * One page of a filtered query that selects nothing yet. Keyset pagination: a page costs the same wherever it stands. The
+ * page is found first, so that nothing is joined to rows that it leaves out and no join can mislead the planner.
+ * @param select adds the columns to a query of the page's rows, and joins that neither drop nor multiply them
+ * @throws Problem VALIDATION_ERROR for a cursor that is malformed or of another walk
+ */
+export async function listPage<Row extends { id: string }>(
+  db: Knex,
+  filtered: Knex.QueryBuilder,
+  spec: ListSpec,
+  request: ListRequest,
+  select: (query: Knex.QueryBuilder) => Knex.QueryBuilder,
+): Promise<ListPage<Row>> {
+  const { limit, cursor: cursorText, offset: givenOffset, sortBy, sortDir, ...filters } = request
+  if (cursorText !== undefined && givenOffset) {
+    throw invalid([{ path: ['offset'], message: 'Give either a cursor or an offset' }])
+  }
+  const walk = fingerprint([spec.name, sortBy, sortDir, Object.entries(filters).sort(byName).map(settled)])
+  const sort = sortOf(db, spec.sorts[sortBy]!)
+  const keyType = keyTypeOf(sort, spec)
+  const cursor = cursorText === undefined ? undefined : readCursor(cursorText, walk, keyType)
+  const offset = cursor?.offset ?? givenOffset ?? 0
+
+  const page = filtered
+    .clone()
+    .select({ page_id: db.raw(spec.id), sort_key: db.raw(sort.key) })
+    .orderByRaw(orderOf(sort, spec.id, sortDir))
+    .limit(limit + 1)
+  sort.join?.(page)
+  if (cursor && !sort.isComputed) {
+    goOnBehind(page, sort, spec.id, sortDir, await wholeKey(db, spec, sort, cursor), cursor.id)
+  } else if (offset > 0) {
+    page.offset(offset)
+  }
+
+  const rows: (Row & { sort_key: string | number })[] = await select(
+    db.from(page.as('page')).join(spec.name, `${spec.name}.id`, 'page.page_id'),
+  )
+    .select('page.sort_key')
+    .orderBy(['page.sort_key', 'page.page_id'].map((column) => ({ column, order: sortDir })))
+  const total = cursor?.total ?? (await countRows(filtered))
+  const hasMore = rows.length > limit
+  const shown = rows.slice(0, limit)
+  const last = shown.at(-1)
+  const nextCursor =
+    hasMore && last
+      ? encodeCursor(
+          { total, offset: offset + shown.length, id: last.id, key: keyType === 'none' ? null : last.sort_key },
+          walk,
+        )
+      : null
+  return { rows: shown, total, limit, offset, nextCursor, hasMore }
+}
+
+async function countRows(filtered: Knex.QueryBuilder): Promise<number> {
+  const row = await filtered.clone().count({ n: '*' }).first()
+  return Number(row.n)
+}
+
+function orderOf({ key }: Sort, id: string, direction: 'asc' | 'desc'): string {
+  return key === id ? `${id} ${direction}` : `${key} ${direction}, ${id} ${direction}`
+}
+
+function sortOf(db: Knex, sort: Sort): Sort {
+  return sort.type === 'beginning' ? { ...sort, key: beginningColumn(db, sort.key) } : sort
+}
+
+function keyTypeOf({ key, type, isComputed }: Sort, spec: ListSpec): KeyType {
+  if (isComputed || key === spec.id) return 'none'
+  return type === undefined ? 'integer' : 'text'
+}
+
+function goOnBehind(
+  query: Knex.QueryBuilder,
+  sort: Sort,
+  id: string,
+  direction: 'asc' | 'desc',
+  key: Cursor['key'],
+  lastId: string,
+): void {
+  const comparison = direction === 'asc' ? '>' : '<'
+  if (key === null) query.whereRaw(`${id} ${comparison} ?`, [lastId])
+  else query.whereRaw(`(${sort.key}, ${id}) ${comparison} (?, ?)`, [key, lastId])
+}
+
+function readCursor(text: string, walk: Buffer, type: KeyType): Cursor {
+  const cursor = decodeCursor(text, walk, type)
+  if (cursor) return cursor
+  throw invalid([{ path: ['cursor'], message: 'Is not a cursor of this list, sort and filters; start without one' }])
+}
+
+/** The key that a cursor could not hold whole, from its row. Only keys that do not change are so long. */
+async function wholeKey(db: Knex, { name }: ListSpec, { key, type }: Sort, cursor: Cursor): Promise<Cursor['key']> {
+  if (type !== 'text' || !isCut(cursor.key)) return cursor.key
+  const row: { whole: string } | undefined = await db(name)
+    .where(`${name}.id`, cursor.id)
+    .first({ whole: db.raw(key) })
+  // That of a pass that was erased meanwhile is another one.
+  return row?.whole.startsWith(cursor.key) ? row.whole : cursor.key
+}
+
+/** Values of one filter are alternatives: neither their order nor a repetition makes another walk. */
+function settled([name, value]: [string, unknown]): [string, unknown] {
+  return [name, Array.isArray(value) ? [...new Set(value.map((one) => JSON.stringify(one)))].sort() : value]
+}
+
+function byName([a]: [string, unknown], [b]: [string, unknown]): number {
+  return a < b ? -1 : 1
+}

@@ -1,0 +1,97 @@
+import type { Knex } from 'knex'
+import * as start from '../migrations/0001-start.ts'
+import * as phones from '../migrations/0002-phones.ts'
+import * as lanes from '../migrations/0003-lanes.ts'
+import * as notifications from '../migrations/0004-notifications.ts'
+import * as scans from '../migrations/0005-scans.ts'
+import * as webhooks from '../migrations/0006-webhooks.ts'
+import * as offline from '../migrations/0007-offline.ts'
+import * as statistics from '../migrations/0008-statistics.ts'
+import * as failedJobs from '../migrations/0010-failed-jobs.ts'
+import * as fleet from '../migrations/0011-fleet.ts'
+import * as audit from '../migrations/0012-audit.ts'
+import * as erasure from '../migrations/0013-erasure.ts'
+import * as detaching from '../migrations/0014-detaching.ts'
+import * as holders from '../migrations/0015-holders.ts'
+import * as deliveryKeys from '../migrations/0016-delivery-keys.ts'
+import * as turns from '../migrations/0017-turns.ts'
+import * as imageFiles from '../migrations/0018-image-files.ts'
+import * as limits from '../migrations/0019-limits.ts'
+import * as endings from '../migrations/0020-endings.ts'
+import * as textKeys from '../migrations/0021-text-keys.ts'
+import * as scanDates from '../migrations/0022-scan-dates.ts'
+import * as eventFanOut from '../migrations/0023-event-fan-out.ts'
+import type { Database } from './database.ts'
+import { isPostgres } from './dialect.ts'
+
+interface Migration {
+  up(db: Knex): Promise<void>
+}
+
+/** In order; one that was released never changes. */
+const migrations: Record<string, Migration> = {
+  '0001-start': start,
+  '0002-phones': phones,
+  '0003-lanes': lanes,
+  '0004-notifications': notifications,
+  '0005-scans': scans,
+  '0006-webhooks': webhooks,
+  '0007-offline': offline,
+  '0008-statistics': statistics,
+  '0010-failed-jobs': failedJobs,
+  '0011-fleet': fleet,
+  '0012-audit': audit,
+  '0013-erasure': erasure,
+  '0014-detaching': detaching,
+  '0015-holders': holders,
+  '0016-delivery-keys': deliveryKeys,
+  '0017-turns': turns,
+  '0018-image-files': imageFiles,
+  '0019-limits': limits,
+  '0020-endings': endings,
+  '0021-text-keys': textKeys,
+  '0022-scan-dates': scanDates,
+  '0023-event-fan-out': eventFanOut,
+}
+
+/** Any number that no other program uses for an advisory lock on the same database. */
+const MIGRATION_LOCK = 7_277_437
+
+/**
+ * Brings the database up to date and returns the names of the migrations that ran. Everything happens in one
+ * transaction, so that servers that start together wait for each other and a killed one leaves nothing half done (the
+ * lock table of knex's own migrator would stay locked).
+ */
+export function migrate({ writer }: Database): Promise<string[]> {
+  return writer.transaction(async (tx) => {
+    if (isPostgres(tx)) {
+      // However long the migration of another takes.
+      await tx.raw('set local lock_timeout = 0')
+      await tx.raw('select pg_advisory_xact_lock(?)', [MIGRATION_LOCK])
+    }
+    await tx.raw('create table if not exists migrations (name text primary key)')
+    const pending = await missing(tx)
+    for (const name of pending) {
+      await migrations[name]!.up(tx)
+      await tx('migrations').insert({ name })
+    }
+    return pending
+  })
+}
+
+/** Names of the migrations that the database still lacks. */
+export async function pendingMigrations({ entry }: Database): Promise<string[]> {
+  const started = await entry.schema.hasTable('migrations')
+  return started ? missing(entry) : Object.keys(migrations)
+}
+
+/** Names of migrations that ran on the database and are not known here: a newer program made it. */
+export async function unknownMigrations(db: Knex): Promise<string[]> {
+  const applied: string[] = await db('migrations').orderBy('name').pluck('name')
+  return applied.filter((name) => !(name in migrations))
+}
+
+async function missing(db: Knex): Promise<string[]> {
+  const applied = new Set<string>(await db('migrations').pluck('name'))
+  return Object.keys(migrations).filter((name) => !applied.has(name))
+}

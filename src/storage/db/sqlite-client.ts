@@ -1,0 +1,190 @@
+import { closeSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { Knex } from 'knex'
+import { openPrivateSync } from '../../files/private-file.ts'
+
+/** A connection of the sqlite3 package, with what is kept beside it. */
+interface Connection {
+  prepare(sql: string, done: (error: Error | null) => void): Statement
+  interrupt(): void
+  statements?: Map<string, Statement>
+  /** Set where it is to be thrown away; the pool then makes another. */
+  __knex__disposed?: unknown
+}
+
+interface Statement {
+  all(bindings: unknown[], done: Done): void
+  finalize(): void
+}
+
+/** What a transaction of knex is made of, as far as it ends differently here. */
+interface TransactionParts {
+  trxClient: { query(connection: Connection, sql: string): Promise<unknown> }
+  _completed: boolean
+  _resolver(value: unknown): void
+  _rejecter(error: unknown): void
+}
+
+export interface SqliteClientOptions {
+  /** What a read may take; no limit where it is left out. */
+  statementLimitMs?: number
+  /** Where damage of the file is noted, and looked up before each transaction. */
+  damage?: Damage
+}
+
+/** What the connections of a file know of its damage. */
+export interface Damage {
+  /** What SQLite said first; undefined while nothing is known. */
+  error: Error | undefined
+  notice(error: unknown): void
+}
+
+type Done = (error: Error | null, rows?: unknown[]) => void
+
+interface Query {
+  options?: { name?: string }
+}
+
+/**
+ * knex's client for SQLite but for this:
+ *
+ * - A database is made readable by its owner alone; knex leaves it to the umask.
+ * - Transactions begin IMMEDIATE. A deferred one that reads first and writes later fails at once with SQLITE_BUSY when
+ *   another process wrote in between, whatever the timeout; an immediate one waits its turn.
+ * - A rollback that failed tells of its reason. A file that is full may have rolled back by itself: knex then told of a
+ *   rollback too many, and a commit that failed would have left its transaction open.
+ * - A statement that has a name is kept with its connection, as pg does; knex prepares each anew.
+ * - Statements with a time limit are interrupted, and damage of the file is noted.
+ */
+export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions = {}): typeof Knex.Client {
+  const require = createRequire(import.meta.url)
+  const Client = require('knex/lib/dialects/sqlite3/index.js')
+  const Transaction = require('knex/lib/dialects/sqlite3/execution/sqlite-transaction.js')
+  class ImmediateTransaction extends Transaction {
+    begin(connection: unknown) {
+      // What is written into a damaged file damages more, or is lost with it.
+      if (damage?.error) return Promise.reject(damage.error)
+      return this.query(connection, 'BEGIN IMMEDIATE;')
+    }
+
+    async commit(connection: Connection, value: unknown) {
+      const parts = this as unknown as TransactionParts
+      try {
+        await parts.trxClient.query(connection, 'COMMIT;')
+      } catch (error) {
+        await this.rollback(connection, error)
+        return
+      }
+      parts._completed = true
+      parts._resolver(value)
+    }
+
+    async rollback(connection: Connection, reason: unknown) {
+      const parts = this as unknown as TransactionParts
+      try {
+        await parts.trxClient.query(connection, 'ROLLBACK;')
+      } catch (error) {
+        // Whether anything is still open there, nobody can tell.
+        connection.__knex__disposed = error
+      }
+      parts._completed = true
+      parts._rejecter(reason)
+    }
+  }
+  const create = (...args: unknown[]) => Reflect.construct(ImmediateTransaction, args)
+  return class SqliteClient extends Client {
+    transaction(...args: unknown[]) {
+      return create(this, ...args)
+    }
+
+    acquireRawConnection() {
+      createPrivate((this as unknown as { connectionSettings: { filename: string } }).connectionSettings.filename)
+      return super.acquireRawConnection()
+    }
+
+    _query(connection: Connection, query: Query) {
+      const name = query.options?.name
+      const run = super._query(name === undefined ? connection : preparing(connection, name), query)
+      const limited = statementLimitMs === undefined ? run : interruptAfter(statementLimitMs, connection, run)
+      return damage ? noticing(damage, limited) : limited
+    }
+
+    /** A pool of ours has the shape that knex wants. */
+    wrapNativePool(pool: unknown) {
+      return pool
+    }
+
+    destroyRawConnection(connection: Connection) {
+      // SQLite does not close a connection that still has statements.
+      for (const statement of connection.statements?.values() ?? []) statement.finalize()
+      return super.destroyRawConnection(connection)
+    }
+  } as unknown as typeof Knex.Client
+}
+
+/** A database that is not there yet; the files beside it get their mode from it. */
+function createPrivate(file: string): void {
+  try {
+    closeSync(openPrivateSync(file, 'wx'))
+  } catch {
+    // It is there; or it cannot be made, which SQLite will say.
+  }
+}
+
+async function noticing<T>(damage: Damage, run: Promise<T>): Promise<T> {
+  try {
+    return await run
+  } catch (error) {
+    if (isDamaged(error)) damage.notice(error)
+    throw error
+  }
+}
+
+/** The file is no sound database: what it answers, and what is written into it, may be wrong. */
+export function isDamaged(error: unknown): boolean {
+  const { code } = (error ?? {}) as { code?: unknown }
+  return code === 'SQLITE_CORRUPT' || code === 'SQLITE_NOTADB'
+}
+
+const INTERRUPT_AGAIN_MS = 20
+
+/**
+ * Ends a statement that runs for too long, with SQLITE_INTERRUPT. One that still waits for a thread has not begun, and then
+ * there is nothing to interrupt: so again and again, until it has ended. The next statement of the connection cannot be hit:
+ * it begins after this one has ended, and SQLite forgets an interrupt with the last statement that ran.
+ */
+async function interruptAfter<T>(limitMs: number, connection: Connection, run: Promise<T>): Promise<T> {
+  let timer = setTimeout(function interrupt() {
+    connection.interrupt()
+    timer = setTimeout(interrupt, INTERRUPT_AGAIN_MS)
+  }, limitMs)
+  try {
+    return await run
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** What stands in for a connection while it runs a statement that has a name. */
+function preparing(connection: Connection, name: string) {
+  connection.statements ??= new Map()
+  const { statements } = connection
+  return {
+    all(sql: string, bindings: unknown[], done: Done): void {
+      const run = (statement: Statement) => statement.all(bindings, done)
+      const kept = statements.get(name)
+      if (kept) {
+        run(kept)
+        return
+      }
+      const statement = connection.prepare(sql, (error) => {
+        if (error) {
+          done(error)
+          return
+        }
+        statements.set(name, statement)
+        run(statement)
+      })
+    },
+  }
+}

@@ -1,0 +1,120 @@
+import type { Knex } from 'knex'
+import { LAPSES_TO_RUN_ALONE, MAX_JOB_LAPSES } from '../../core/rules/sending/retry.ts'
+import { moment } from '../db/moment.ts'
+import type { JobKind } from './jobs.ts'
+
+/** How many jobs of one kind there are in each state. */
+export interface BacklogCounts {
+  kind: JobKind
+  /** Due or due later. */
+  waiting: number
+  running: number
+  /** Gave up after their last try; they wait for an operator. */
+  failed: number
+  /** Set aside since their worker stopped or hung each time; they wait for an operator too. */
+  quarantined: number
+  /** The earliest moment at which one that waits was to run; null where none waits. */
+  oldestRunAt: Date | null
+}
+
+export interface FailedJob {
+  id: string
+  state: 'failed' | 'quarantined'
+  workspaceId: string
+  kind: JobKind
+  subject: string
+  correlationId: string | null
+  attempts: number
+  error: string
+  failedAt: Date
+}
+
+export interface FailedJobFilter {
+  /** Those of one workspace; of all where it is left out, as operators see. */
+  workspaceId?: string | undefined
+  ids?: string[] | undefined
+}
+
+interface Row {
+  id: string
+  workspace_id: string
+  kind: JobKind
+  subject: string
+  correlation_id: string | null
+  attempts: number
+  last_error: string
+  failed_at: number
+  lapses: number
+}
+
+/** Of jobs that were set aside, those that are quarantined. */
+export const isQuarantined = `lapses >= ${MAX_JOB_LAPSES}`
+
+/** The outbox as an operator looks at it. */
+export class Backlog {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  async counts(): Promise<BacklogCounts[]> {
+    const waits = 'claim_token is null and failed_at is null'
+    const rows = await this.db('jobs')
+      .groupBy('kind')
+      .orderBy('kind')
+      .select(
+        'kind',
+        this.db.raw(`sum(case when ${waits} then 1 else 0 end) as waiting`),
+        this.db.raw('count(claim_token) as running'),
+        this.db.raw(`sum(case when failed_at is not null and not ${isQuarantined} then 1 else 0 end) as failed`),
+        this.db.raw(`sum(case when failed_at is not null and ${isQuarantined} then 1 else 0 end) as quarantined`),
+        this.db.raw(`min(case when ${waits} then run_at end) as oldest_run_at`),
+      )
+    return rows.map((row) => ({
+      kind: row.kind,
+      waiting: Number(row.waiting),
+      running: Number(row.running),
+      failed: Number(row.failed),
+      quarantined: Number(row.quarantined),
+      oldestRunAt: moment(row.oldest_run_at),
+    }))
+  }
+
+  /** Newest failure first. */
+  async listFailed(filter: FailedJobFilter, limit: number): Promise<FailedJob[]> {
+    const rows: Row[] = await this.failed(filter).orderBy('failed_at', 'desc').orderBy('id', 'desc').limit(limit)
+    return rows.map((row) => ({
+      id: row.id,
+      state: row.lapses >= MAX_JOB_LAPSES ? 'quarantined' : 'failed',
+      workspaceId: row.workspace_id,
+      kind: row.kind,
+      subject: row.subject,
+      correlationId: row.correlation_id,
+      attempts: row.attempts,
+      error: row.last_error,
+      failedAt: new Date(row.failed_at),
+    }))
+  }
+
+  /**
+   * Makes failed jobs due as if they had never been tried, and returns how many. Those that were quarantined run alone,
+   * and are quarantined again at their next lapse.
+   */
+  async requeue(ids: string[], at: Date): Promise<number> {
+    const lapses = this.db.raw(`case when ${isQuarantined} then ${LAPSES_TO_RUN_ALONE} else lapses end`)
+    return this.failed({ ids }).update({ failed_at: null, attempts: 0, lapses, run_at: at.getTime() })
+  }
+
+  /** Removes failed jobs for good, and returns how many. */
+  async delete(ids: string[]): Promise<number> {
+    return this.failed({ ids }).delete()
+  }
+
+  private failed({ workspaceId, ids }: FailedJobFilter) {
+    const query = this.db('jobs').whereNotNull('failed_at')
+    if (workspaceId !== undefined) query.where('workspace_id', workspaceId)
+    if (ids !== undefined) query.whereIn('id', ids)
+    return query
+  }
+}

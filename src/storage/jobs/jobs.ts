@@ -1,0 +1,350 @@
+import { randomUUID } from 'node:crypto'
+import type { Knex } from 'knex'
+import { newId } from '../../core/ids.ts'
+import { MAX_JOB_LAPSES, QUARANTINE_REASON } from '../../core/rules/sending/retry.ts'
+import {
+  constant,
+  deleteReturningIds,
+  forShare,
+  forUpdateSkipLocked,
+  idIsChosen,
+  insertMany,
+  insertSelected,
+} from '../db/dialect.ts'
+import type { FanOutChunk } from '../messages/broadcasts.ts'
+import { findTurn, findTurnAmong, mayRun, type TurnOptions, waitsIn } from './turns.ts'
+
+/** Queues of the outbox that are worked off side by side: what is slow or much in one never holds up another. */
+export const lanes = [
+  'urgent',
+  'urgent-google',
+  'issuing',
+  'wallets',
+  'google',
+  'events',
+  'webhooks',
+  'fan-out',
+  'bulk',
+  'bulk-google',
+  'bulk-issuing',
+  'bulk-wallets',
+  'upkeep',
+] as const
+export type Lane = (typeof lanes)[number]
+
+/**
+ * Where jobs are claimed from: the lanes, and beside them two for the jobs of every lane whose lease ended under a worker.
+ * One of those may be what stops workers. `suspects` lapsed once, and are kept apart from those that never did;
+ * `prime-suspects` lapsed more often, and are run with nothing beside them.
+ */
+export const queues = [...lanes, 'suspects', 'prime-suspects'] as const
+export type Queue = (typeof queues)[number]
+const isLane = (queue: Queue): queue is Lane => (lanes as readonly Queue[]).includes(queue)
+
+/** Kinds of work with the lane of each, and the lane of those that come by the hundred and that no person waits for. */
+const kinds = {
+  'send-notification': { lane: 'urgent' },
+  'message-google': { lane: 'urgent-google' },
+  'issue-pass': { lane: 'issuing', bulkLane: 'bulk-issuing' },
+  'update-wallet': { lane: 'wallets', bulkLane: 'bulk-wallets' },
+  'update-google': { lane: 'google', bulkLane: 'bulk-google' },
+  'upsert-google-class': { lane: 'google' },
+  'fan-out-broadcast': { lane: 'fan-out' },
+  'send-broadcast': { lane: 'bulk' },
+  'message-google-broadcast': { lane: 'bulk-google' },
+  'fan-out-events': { lane: 'events' },
+  'deliver-webhooks': { lane: 'webhooks' },
+  'detach-project': { lane: 'upkeep' },
+} as const satisfies Record<string, { lane: Lane; bulkLane?: Lane }>
+export type JobKind = keyof typeof kinds
+export const jobKinds = Object.keys(kinds) as JobKind[]
+
+/** A job that this worker holds until its lease ends; whatever it writes must present the claim token. */
+export interface Job {
+  id: string
+  workspaceId: string
+  kind: JobKind
+  /** The row that the job is about. */
+  subject: string
+  correlationId: string | null
+  /** Runs so far, this one included. */
+  attempts: number
+  claimToken: string
+}
+
+export interface NewJob {
+  workspaceId: string
+  kind: JobKind
+  subject: string
+  correlationId: string | null
+  runAt?: Date
+  /** One of many that no person waits for. */
+  isBulk?: boolean
+}
+
+/** A job that was taken from a worker that died, hangs, or was cut off. */
+export interface RescuedJob extends Pick<Job, 'id' | 'workspaceId' | 'kind' | 'subject' | 'correlationId'> {
+  /** It was taken so often that it is not run again. */
+  isQuarantined: boolean
+}
+
+export interface ClaimOptions {
+  limit: number
+  leaseSeconds: number
+  /** Whose jobs; by default those of the first workspace with something due. */
+  workspaceId?: string
+}
+
+interface Row {
+  id: string
+  workspace_id: string
+  kind: JobKind
+  subject: string
+  correlation_id: string | null
+  attempts: number
+  claim_token: string
+}
+
+/**
+ * The outbox: whatever must happen later is a row written in the same transaction as its cause. A claim moves run_at to
+ * the end of the lease; release makes jobs whose lease ended due again. Workspaces take turns: a claim takes jobs of one.
+ */
+export class Jobs {
+  private readonly db: Knex
+  private readonly onDue: (queue: Queue) => void
+
+  constructor(db: Knex, onDue: (queue: Queue) => void) {
+    this.db = db
+    this.onDue = onDue
+  }
+
+  async insert(jobs: NewJob[], at: Date): Promise<void> {
+    for (const lane of new Set(jobs.map(laneOf))) this.onDue(lane)
+    const rows = jobs.map((job) => ({
+      id: newId(at),
+      workspace_id: job.workspaceId,
+      kind: job.kind,
+      subject: job.subject,
+      correlation_id: job.correlationId,
+      lane: laneOf(job),
+      priority: UNUSED,
+      run_at: (job.runAt ?? at).getTime(),
+      attempts: 0,
+      created_at: at.getTime(),
+    }))
+    await insertMany(this.db, 'jobs', rows)
+  }
+
+  /**
+   * As insert, for work that one run does once for all: a row that waits already is enough, and does not begin before the
+   * transaction ends. The caller holds the subject locked, so that two never look at once.
+   */
+  async insertOnce(jobs: NewJob[], at: Date): Promise<void> {
+    const hastened = (await this.insertMissing(jobs, at)).filter(({ isBulk }) => !isBulk)
+    if (hastened.length > 0) await this.hasten(hastened)
+  }
+
+  /** As insertOnce, where only a row that is due already is enough: what waits for a later moment is another matter. */
+  async insertUnlessDue(jobs: NewJob[], at: Date): Promise<void> {
+    await this.insertMissing(jobs, at, (waiting) => waiting.where({ lapses: 0 }).where('run_at', '<=', at.getTime()))
+  }
+
+  /** Returns those, of one kind, for which a row waits already. */
+  private async insertMissing(
+    jobs: NewJob[],
+    at: Date,
+    narrow = (waiting: Knex.QueryBuilder) => waiting,
+  ): Promise<NewJob[]> {
+    if (jobs.length === 0) return []
+    const subjects = jobs.map(({ subject }) => subject)
+    const waiting = this.db('jobs').where({ kind: jobs[0]!.kind, claim_token: null, failed_at: null })
+    const found = narrow(waiting).whereIn('subject', subjects)
+    const known = new Set<string>(await forShare(this.db, found).pluck('subject'))
+    await this.insert(
+      jobs.filter(({ subject }) => !known.has(subject)),
+      at,
+    )
+    return jobs.filter(({ subject }) => known.has(subject))
+  }
+
+  /** What waits among many goes on as what a person waits for. */
+  private async hasten(jobs: NewJob[]): Promise<void> {
+    const kind = jobs[0]!.kind
+    const lane = laneOf({ kind })
+    const subjects = jobs.map(({ subject }) => subject)
+    await this.db('jobs')
+      .whereIn('subject', subjects)
+      .where({ kind, lane: laneOf({ kind, isBulk: true }), claim_token: null, failed_at: null })
+      .update({ lane })
+    this.onDue(lane)
+  }
+
+  /** A job for each notification that a broadcast made for passes behind one id up to another; it takes the same id. */
+  async insertFanOut(broadcastId: string, chunk: FanOutChunk, correlationId: string | null, at: Date): Promise<void> {
+    const { lane } = kinds['send-broadcast']
+    this.onDue(lane)
+    const now = constant(this.db, 'bigint', at.getTime())
+    const columns = {
+      id: 'id',
+      workspace_id: 'workspace_id',
+      kind: constant(this.db, 'text', 'send-broadcast'),
+      subject: 'id',
+      correlation_id: constant(this.db, 'text', correlationId),
+      lane: constant(this.db, 'text', lane),
+      priority: constant(this.db, 'integer', UNUSED),
+      run_at: now,
+      attempts: constant(this.db, 'integer', 0),
+      created_at: now,
+    }
+    const made = this.db('notifications').where({ broadcast_id: broadcastId })
+    if (chunk.after !== null) made.where('pass_id', '>', chunk.after)
+    if (chunk.upTo !== null) made.where('pass_id', '<=', chunk.upTo)
+    await insertSelected(this.db, 'jobs', columns, made)
+  }
+
+  /** When the next job of a queue that is not due yet will be. */
+  async nextRunAt(queue: Queue, at: Date): Promise<Date | undefined> {
+    const row: { run_at: number } | undefined = await this.known(queue)
+      .where('run_at', '>', at.getTime())
+      .orderBy('run_at')
+      .first('run_at')
+    return row && new Date(row.run_at)
+  }
+
+  /** The workspace whose turn it is in a queue: the next that has a job which may run. */
+  async findTurn(queue: Queue, at: Date, options: TurnOptions = {}): Promise<string | undefined> {
+    const due = await this.listDueWorkspaces(queue, at)
+    if (due.length === 0) return undefined
+    return due.length < FEW ? findTurnAmong(this.db, due, queue, at, options) : findTurn(this.db, queue, at, options)
+  }
+
+  /** The workspaces of jobs that are due, may they run or not, one entry a job: all of them where they are few. */
+  private listDueWorkspaces(queue: Queue, at: Date): Promise<string[]> {
+    const due = this.known(queue).where('run_at', '<=', at.getTime())
+    return due.orderBy('run_at').limit(FEW).pluck('workspace_id')
+  }
+
+  /** Takes up to `limit` due jobs of one workspace, the oldest first, and holds them until the lease ends. */
+  async claim(queue: Queue, at: Date, { limit, leaseSeconds, ...options }: ClaimOptions): Promise<Job[]> {
+    const workspaceId = options.workspaceId ?? (await this.findTurn(queue, at))
+    if (workspaceId === undefined) return []
+    const first = this.db('jobs')
+      .whereRaw(`${waitsIn(queue)} and ${mayRun}`, { queue, at: at.getTime() })
+      .where({ workspace_id: workspaceId })
+      .orderBy('run_at')
+      .limit(limit)
+    const chosen = forUpdateSkipLocked(this.db, first.select('id'))
+    const rows: Row[] = await this.db('jobs')
+      .whereRaw(idIsChosen(this.db, chosen))
+      .update({
+        claim_token: randomUUID(),
+        run_at: at.getTime() + leaseSeconds * 1000,
+        attempts: this.db.raw('attempts + 1'),
+      })
+      .returning(['id', 'workspace_id', 'kind', 'subject', 'correlation_id', 'attempts', 'claim_token'])
+    return rows.map((row) => ({ ...toJob(row), attempts: row.attempts, claimToken: row.claim_token }))
+  }
+
+  /** Moves the end of the lease; jobs that were lost meanwhile stay lost. */
+  async renew(jobs: Job[], until: Date): Promise<void> {
+    await this.held(jobs).update({ run_at: until.getTime() })
+  }
+
+  /** Those that are still ours, until the transaction ends: what became of any other must not be written. */
+  async lockHeld(jobs: Job[]): Promise<Job[]> {
+    // Written as it is: that locks a row on either database.
+    const rows: Row[] = await this.held(jobs)
+      .update({ claim_token: jobs[0]?.claimToken ?? null })
+      .returning('id')
+    const held = new Set(rows.map(({ id }) => id))
+    return jobs.filter(({ id }) => held.has(id))
+  }
+
+  /** Removes jobs that are done, and returns those that were still ours: only their effects may be written. */
+  async complete(jobs: Job[]): Promise<Job[]> {
+    const done = new Set(await deleteReturningIds(this.db, this.held(jobs)))
+    return jobs.filter((job) => done.has(job.id))
+  }
+
+  /** Gives jobs back to run later, and returns how many of them were still ours. */
+  async retry(jobs: Job[], runAt: Date, error: string): Promise<number> {
+    return this.held(jobs).update({ claim_token: null, run_at: runAt.getTime(), last_error: error })
+  }
+
+  /** Gives jobs back that could not begin, or not go on: the run does not count. As retry. */
+  async putOff(jobs: Job[], runAt: Date): Promise<number> {
+    return this.held(jobs).update({
+      claim_token: null,
+      run_at: runAt.getTime(),
+      attempts: this.db.raw('attempts - 1'),
+    })
+  }
+
+  /** Sets jobs aside for an operator to look at; false when they were no longer ours. */
+  async fail(jobs: Job[], at: Date, error: string): Promise<boolean> {
+    const count = await this.held(jobs).update({ claim_token: null, failed_at: at.getTime(), last_error: error })
+    return count > 0
+  }
+
+  /** Removes jobs of a kind and subjects that wait: what they are about is gone, or the caller looks at it himself. */
+  async deleteWaiting(kind: JobKind, ...subjects: string[]): Promise<void> {
+    await this.db('jobs').whereIn('subject', subjects).where({ kind, claim_token: null, failed_at: null }).delete()
+  }
+
+  async hasLapsed(at: Date): Promise<boolean> {
+    return (await this.lapsed(at).first('id')) !== undefined
+  }
+
+  /**
+   * Takes jobs whose lease ended from their worker, which died, hangs, or was cut off; whatever it keeps locked has to wait.
+   * They are due again, as suspects. One that was taken too often is set aside.
+   */
+  async release(at: Date): Promise<RescuedJob[]> {
+    const isOver = `lapses + 1 >= ${MAX_JOB_LAPSES}`
+    const rows: (Row & { failed_at: number | null })[] = await this.db('jobs')
+      .whereRaw(idIsChosen(this.db, forUpdateSkipLocked(this.db, this.lapsed(at).select('id'))))
+      .update({
+        claim_token: null,
+        lapses: this.db.raw('lapses + 1'),
+        failed_at: this.db.raw(`case when ${isOver} then cast(? as bigint) end`, [at.getTime()]),
+        last_error: this.db.raw(`case when ${isOver} then ? else last_error end`, [QUARANTINE_REASON]),
+      })
+      .returning(['id', 'workspace_id', 'kind', 'subject', 'correlation_id', 'failed_at'])
+    if (rows.some((row) => row.failed_at === null)) for (const queue of queues) if (!isLane(queue)) this.onDue(queue)
+    return rows.map((row) => ({ ...toJob(row), isQuarantined: row.failed_at !== null }))
+  }
+
+  /** What waits in a queue, suspects of a lane among it, along the index of moments. */
+  private known(queue: Queue) {
+    if (!isLane(queue)) return this.db('jobs').whereRaw(waitsIn(queue))
+    return this.db('jobs').where({ lane: queue, claim_token: null, failed_at: null }).whereRaw('created_at > 0')
+  }
+
+  private lapsed(at: Date) {
+    return this.db('jobs').whereNotNull('claim_token').where('run_at', '<=', at.getTime())
+  }
+
+  /** Jobs of one claim share its token. */
+  private held(jobs: Job[]) {
+    const ids = jobs.map(({ id }) => id)
+    return this.db('jobs')
+      .whereIn('id', ids)
+      .where({ claim_token: jobs[0]?.claimToken ?? null })
+  }
+}
+
+/** So many due jobs are looked through one by one; with more the way leads from workspace to workspace. */
+const FEW = 100
+
+/** Programs before the migration 0017 read `priority`, and wrote it. */
+const UNUSED = 0
+
+function laneOf({ kind, isBulk = false }: Pick<NewJob, 'kind' | 'isBulk'>): Lane {
+  const lanesOfKind: { lane: Lane; bulkLane?: Lane } = kinds[kind]
+  return (isBulk && lanesOfKind.bulkLane) || lanesOfKind.lane
+}
+
+function toJob(row: Pick<Row, 'id' | 'workspace_id' | 'kind' | 'subject' | 'correlation_id'>) {
+  const { id, kind, subject } = row
+  return { id, kind, subject, workspaceId: row.workspace_id, correlationId: row.correlation_id }
+}

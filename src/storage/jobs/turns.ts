@@ -1,0 +1,99 @@
+import type { Knex } from 'knex'
+import { LAPSES_TO_RUN_ALONE } from '../../core/rules/sending/retry.ts'
+import { isPostgres, rowsOf } from '../db/dialect.ts'
+import type { Queue } from './jobs.ts'
+
+/** Where a look around the workspaces begins, and which of them it passes over. */
+export interface TurnOptions {
+  /** The workspace that had the last turn: the look begins behind it and goes round once. */
+  after?: string | undefined
+  /** Workspaces that have enough for now. */
+  except?: string[]
+}
+
+// Conditions on other rows are values of subqueries: of `exists` planners make joins, which read every job that is due.
+
+/**
+ * The condition that a job waits in a queue, whatever its time, with the binding `queue`. All else is written out: SQLite
+ * takes an index of some rows only where it sees that those are asked for.
+ */
+export function waitsIn(queue: Queue): string {
+  const condition =
+    queue === 'suspects'
+      ? `lapses > 0 and lapses < ${LAPSES_TO_RUN_ALONE}`
+      : queue === 'prime-suspects'
+        ? `lapses > 0 and lapses >= ${LAPSES_TO_RUN_ALONE}`
+        : 'lane = :queue and lapses = 0'
+  return `claim_token is null and failed_at is null and ${condition}`
+}
+
+/**
+ * The condition that a job which waits may run at the moment `at`: it is due, and no job of the same kind is at work on its
+ * subject, since newer must not overtake older.
+ */
+export const mayRun = `run_at <= :at and (select 1 from jobs running where running.subject = jobs.subject
+  and running.kind = jobs.kind and running.claim_token is not null limit 1) is null`
+
+/**
+ * The next workspace that has a job which may run, in the order of their ids. Steps from workspace to workspace along the
+ * index, so that a look costs what the workspaces with waiting jobs cost that it passes, however many jobs those have. Jobs
+ * of suspended and of expired workspaces wait.
+ */
+export async function findTurn(
+  db: Knex,
+  queue: Queue,
+  at: Date,
+  { after, except = [] }: TurnOptions,
+): Promise<string | undefined> {
+  const next = (condition: string) =>
+    `select workspace_id from jobs where ${waitsIn(queue)} ${condition} order by workspace_id limit 1`
+  const look = (first: string) => {
+    const following = `select (${next('and workspace_id > turns.workspace_id')}) from turns where turns.workspace_id is not null`
+    const turns = `select (${first}) union all ${following}`
+    return firstOf(db, turns, { queue, at, except, bindings: { after: after ?? null } })
+  }
+  if (after === undefined) return look(next(''))
+  return (await look(next('and workspace_id > :after'))) ?? look(next(''))
+}
+
+/** As findTurn, where it is known which workspaces have anything due. */
+export async function findTurnAmong(
+  db: Knex,
+  workspaceIds: string[],
+  queue: Queue,
+  at: Date,
+  { after = '', except = [] }: TurnOptions,
+): Promise<string | undefined> {
+  const known = [...new Set(workspaceIds)].filter((id) => !except.includes(id)).sort()
+  const ring = [...known.filter((id) => id > after), ...known.filter((id) => id <= after)]
+  if (ring.length === 0) return undefined
+  const turns = ring.map((_, n) => (isPostgres(db) ? `select cast(:turn${n} as uuid)` : `select :turn${n}`))
+  return firstOf(db, turns.join(' union all '), { queue, at, except: [], bindings: named('turn', ring) })
+}
+
+/** Of the workspaces that a select yields one by one, the first that may have its turn; null is none. */
+async function firstOf(
+  db: Knex,
+  turns: string,
+  { queue, at, except, bindings }: { queue: Queue; at: Date; except: string[]; bindings: Record<string, Knex.Value> },
+): Promise<string | undefined> {
+  const excepted = named('except', except)
+  const isExcepted = `workspace_id in (${Object.keys(excepted).map((name) => `:${name}`)})`
+  const text = `with recursive turns(workspace_id) as (${turns})
+    select workspace_id from turns where workspace_id is not null
+      ${except.length > 0 ? `and not ${isExcepted}` : ''}
+      and (select 1 from workspaces where id = turns.workspace_id
+        and (suspended_at is not null or expires_at <= :at)) is null
+      and (select 1 from jobs where ${waitsIn(queue)} and workspace_id = turns.workspace_id and ${mayRun}
+        order by run_at limit 1) = 1
+    limit 1`
+  const [row] = rowsOf<{ workspace_id: string }>(
+    db,
+    await db.raw(text, { queue, at: at.getTime(), ...excepted, ...bindings }),
+  )
+  return row?.workspace_id
+}
+
+function named(name: string, values: string[]): Record<string, string> {
+  return Object.fromEntries(values.map((value, n) => [`${name}${n}`, value]))
+}

@@ -1,0 +1,231 @@
+import type { Knex } from 'knex'
+import type { BroadcastStats } from '../../core/contract/broadcasts.ts'
+import type { DeliveryState, MessageOptions, Platform } from '../../core/contract/notifications.ts'
+import { deliveryStatus } from '../../core/rules/sending/notification-status.ts'
+import { constant, deleteReturningIds, forUpdate, idsMadeAt, insertSelected } from '../db/dialect.ts'
+import { type ListPage, type ListSpec, listPage, NEWEST_FIRST, type PageRequest } from '../db/list.ts'
+import { moment } from '../db/moment.ts'
+import type { Tell } from '../operations/news.ts'
+import { whereIssuedAt } from '../passes/issued-span.ts'
+import { type Forecast, forecastBroadcast } from './broadcast-forecast.ts'
+
+/** Passes behind the first id (null: from the start) up to the last (null: to the end). */
+export interface FanOutChunk {
+  after: string | null
+  upTo: string | null
+}
+
+export interface StoredBroadcast {
+  id: string
+  projectId: string
+  body: string
+  options: MessageOptions
+  platforms: Platform[]
+  sendAt: Date | null
+  /** The moment whose issued passes are the targets; null before. */
+  startedAt: Date | null
+  /** The last pass that the fan-out has dealt with. */
+  position: string | null
+  /** Notifications made so far. */
+  fannedOut: number
+  dispatchedAt: Date | null
+  createdAt: Date
+  updatedAt: Date
+}
+
+export interface NewBroadcast
+  extends Pick<StoredBroadcast, 'id' | 'projectId' | 'body' | 'options' | 'platforms' | 'sendAt'> {
+  idempotencyKey: string | null
+}
+
+interface Row {
+  id: string
+  project_id: string
+  body: string
+  options: string
+  platforms: string
+  send_at: number | null
+  started_at: number | null
+  position: string | null
+  fanned_out: number
+  dispatched_at: number | null
+  created_at: number
+  updated_at: number
+}
+
+/** Passes that one chunk looks at. */
+const CHUNK = 1_000
+
+const SPEC: ListSpec = { name: 'broadcasts', id: 'broadcasts.id', sorts: { createdAt: { key: 'broadcasts.id' } } }
+
+export class Broadcasts {
+  private readonly db: Knex
+  private readonly tell: Tell
+
+  constructor(db: Knex, tell: Tell) {
+    this.db = db
+    this.tell = tell
+  }
+
+  /** False when the idempotency key is taken, by a row of before or of a racing request. */
+  async insert(workspaceId: string, broadcast: NewBroadcast, at: Date): Promise<boolean> {
+    const inserted = await this.db('broadcasts')
+      .insert({
+        id: broadcast.id,
+        workspace_id: workspaceId,
+        project_id: broadcast.projectId,
+        body: broadcast.body,
+        options: JSON.stringify(broadcast.options),
+        platforms: JSON.stringify(broadcast.platforms),
+        idempotency_key: broadcast.idempotencyKey,
+        send_at: broadcast.sendAt?.getTime() ?? null,
+        fanned_out: 0,
+        created_at: at.getTime(),
+        updated_at: at.getTime(),
+      })
+      .onConflict(this.db.raw('(workspace_id, idempotency_key) where idempotency_key is not null') as never)
+      .ignore()
+      .returning('id')
+    return inserted.length > 0
+  }
+
+  async find(workspaceId: string, projectId: string, id: string): Promise<StoredBroadcast | undefined> {
+    return toBroadcast(await this.rows(workspaceId).where({ project_id: projectId, id }).first())
+  }
+
+  async findByKey(workspaceId: string, idempotencyKey: string): Promise<StoredBroadcast | undefined> {
+    return toBroadcast(await this.rows(workspaceId).where({ idempotency_key: idempotencyKey }).first())
+  }
+
+  /** Nobody else fans out or cancels the broadcast until the transaction ends. */
+  async findForUpdate(workspaceId: string, id: string): Promise<StoredBroadcast | undefined> {
+    return toBroadcast(await forUpdate(this.db, this.rows(workspaceId).where({ id })).first())
+  }
+
+  /** One page of a project's broadcasts, newest first. */
+  async list(workspaceId: string, projectId: string, request: PageRequest): Promise<ListPage<StoredBroadcast>> {
+    const filtered = this.rows(workspaceId).where('broadcasts.project_id', projectId)
+    const walk = { ...request, ...NEWEST_FIRST, projectId }
+    const page = await listPage<Row>(this.db, filtered, SPEC, walk, (query) => query.select('broadcasts.*'))
+    return { ...page, rows: page.rows.map((row) => toBroadcast(row)!) }
+  }
+
+  /** True when it was still scheduled at that moment and now is gone. */
+  async deleteScheduled(workspaceId: string, projectId: string, id: string, at: Date): Promise<boolean> {
+    return (await deleteReturningIds(this.db, this.scheduled(workspaceId, projectId, at).where({ id }))).length > 0
+  }
+
+  /** Deletes whatever a project has scheduled at that moment, and returns the ids. */
+  deleteAllScheduled(workspaceId: string, projectId: string, at: Date): Promise<string[]> {
+    return deleteReturningIds(this.db, this.scheduled(workspaceId, projectId, at))
+  }
+
+  async setStarted(workspaceId: string, id: string, at: Date): Promise<void> {
+    const now = at.getTime()
+    await this.rows(workspaceId).where({ id }).update({ started_at: now, updated_at: now })
+  }
+
+  /** What comes next of the fan-out. The caller holds the broadcast. */
+  async findChunk(workspaceId: string, { projectId, position }: StoredBroadcast): Promise<FanOutChunk> {
+    const last: { id: string } | undefined = await this.passesOf(workspaceId, projectId, position)
+      .orderBy('passes.id')
+      .offset(CHUNK - 1)
+      .first('passes.id')
+    return { after: position, upTo: last?.id ?? null }
+  }
+
+  /**
+   * Makes a notification for each pass of the chunk that was issued when the broadcast started, remembers how far it
+   * came, and returns how many it made. The caller holds the broadcast.
+   */
+  async fanOut(workspaceId: string, broadcast: StoredBroadcast, chunk: FanOutChunk, at: Date): Promise<number> {
+    const { id, projectId, platforms, startedAt } = broadcast
+    const now = at.getTime()
+    const stateOf = (platform: Platform) => (platforms.includes(platform) ? 'PENDING' : 'SKIPPED')
+    const columns = {
+      id: idsMadeAt(this.db, at),
+      workspace_id: 'passes.workspace_id',
+      pass_id: 'passes.id',
+      broadcast_id: constant(this.db, 'uuid', id),
+      google_due_at: constant(this.db, 'bigint', platforms.includes('google') ? startedAt!.getTime() : null),
+      apple_status: constant(this.db, 'text', stateOf('apple')),
+      device_count: constant(this.db, 'integer', 0),
+      google_status: constant(this.db, 'text', stateOf('google')),
+      created_at: constant(this.db, 'bigint', now),
+      updated_at: constant(this.db, 'bigint', now),
+    }
+    const passes = this.passesOf(workspaceId, projectId, chunk.after)
+    if (chunk.upTo !== null) passes.where('passes.id', '<=', chunk.upTo)
+    const made = await insertSelected(this.db, 'notifications', columns, whereIssuedAt(passes, startedAt!))
+    await this.rows(workspaceId)
+      .where({ id })
+      .update({
+        ...(chunk.upTo === null ? { dispatched_at: now } : { position: chunk.upTo }),
+        fanned_out: this.db.raw('fanned_out + ?', [made]),
+        updated_at: now,
+      })
+    if (chunk.upTo === null) this.tell({ what: 'broadcast' })
+    return made
+  }
+
+  /** How many notifications stand how. */
+  async countByStatus(workspaceId: string, id: string): Promise<Omit<BroadcastStats, 'broadcastId' | 'status'>> {
+    const rows: { apple_status: DeliveryState; google_status: DeliveryState; n: number }[] = await this.db(
+      'notifications',
+    )
+      .where({ workspace_id: workspaceId, broadcast_id: id })
+      .groupBy('apple_status', 'google_status')
+      .select('apple_status', 'google_status', { n: this.db.raw('count(*)') })
+    const counts = { fannedOut: 0, pending: 0, sent: 0, partial: 0, failed: 0, skipped: 0 }
+    for (const { apple_status, google_status, n } of rows) {
+      counts.fannedOut += Number(n)
+      counts[countNames[deliveryStatus(apple_status, google_status)]] += Number(n)
+    }
+    return counts
+  }
+
+  /** Whom a broadcast would reach that is dispatched at the moment, as things stand. */
+  forecast(workspaceId: string, projectId: string, at: Date): Promise<Forecast> {
+    return forecastBroadcast(this.db, whereIssuedAt(this.passesOf(workspaceId, projectId, null), at), at)
+  }
+
+  private rows(workspaceId: string) {
+    return this.db('broadcasts').where('broadcasts.workspace_id', workspaceId)
+  }
+
+  private scheduled(workspaceId: string, projectId: string, at: Date) {
+    return this.rows(workspaceId).where({ project_id: projectId, started_at: null }).where('send_at', '>', at.getTime())
+  }
+
+  private passesOf(workspaceId: string, projectId: string, after: string | null) {
+    const query = this.db('passes').where({ 'passes.workspace_id': workspaceId, 'passes.project_id': projectId })
+    return after === null ? query : query.where('passes.id', '>', after)
+  }
+}
+
+const countNames = {
+  PENDING: 'pending',
+  SENT: 'sent',
+  PARTIAL: 'partial',
+  FAILED: 'failed',
+  SKIPPED: 'skipped',
+} as const
+
+function toBroadcast(row: Row | undefined): StoredBroadcast | undefined {
+  return (
+    row && {
+      id: row.id,
+      projectId: row.project_id,
+      body: row.body,
+      options: JSON.parse(row.options),
+      platforms: JSON.parse(row.platforms),
+      sendAt: moment(row.send_at),
+      startedAt: moment(row.started_at),
+      position: row.position,
+      fannedOut: row.fanned_out,
+      dispatchedAt: moment(row.dispatched_at),
+      createdAt: new Date(row.created_at),
+      updatedAt: new Date(row.updated_at),
+    }
+  )
+}

@@ -1,0 +1,186 @@
+import type { Knex } from 'knex'
+import type { MessageOptions, Platform } from '../../core/contract/notifications.ts'
+import { CAP_WINDOW_MS } from '../../core/rules/sending/google-cap.ts'
+import { deleteReturningIds, forUpdate, NEVER } from '../db/dialect.ts'
+import { type ListPage, type ListSpec, listPage, NEWEST_FIRST, type PageRequest } from '../db/list.ts'
+import type { Tell } from '../operations/news.ts'
+import {
+  type NotificationRow,
+  type StoredNotification,
+  selectNotification,
+  toNotification,
+} from './notification-row.ts'
+
+export interface NewNotification {
+  id: string
+  passId: string
+  body: string
+  options: MessageOptions
+  platforms: readonly Platform[]
+  /** Null for one that is sent at once. */
+  sendAt: Date | null
+  idempotencyKey: string | null
+}
+
+/** What delivery writes; what is left out stays as it is. */
+export interface NotificationChange {
+  started_at?: number
+  google_due_at?: null
+  apple_status?: StoredNotification['apple']['status']
+  apple_error?: string | null
+  device_count?: number
+  google_status?: StoredNotification['google']['status']
+  google_error?: string | null
+}
+
+const SPEC: ListSpec = {
+  name: 'notifications',
+  id: 'notifications.id',
+  sorts: { createdAt: { key: 'notifications.id' } },
+}
+
+/** Places of one pass that one look takes in: with 3 a day, those of most of a year. */
+const MAX_PLACES = 1_000
+
+export class Notifications {
+  private readonly db: Knex
+  private readonly tell: Tell
+
+  constructor(db: Knex, tell: Tell) {
+    this.db = db
+    this.tell = tell
+  }
+
+  /** False when the idempotency key is taken, by a row of before or of a racing request. */
+  async insert(workspaceId: string, notification: NewNotification, at: Date): Promise<boolean> {
+    const { platforms, sendAt } = notification
+    const stateOf = (platform: Platform) => (platforms.includes(platform) ? 'PENDING' : 'SKIPPED')
+    const inserted = await this.db('notifications')
+      .insert({
+        id: notification.id,
+        workspace_id: workspaceId,
+        pass_id: notification.passId,
+        body: notification.body,
+        options: JSON.stringify(notification.options),
+        idempotency_key: notification.idempotencyKey,
+        send_at: sendAt?.getTime() ?? null,
+        google_due_at: platforms.includes('google') ? (sendAt ?? at).getTime() : null,
+        apple_status: stateOf('apple'),
+        device_count: 0,
+        google_status: stateOf('google'),
+        created_at: at.getTime(),
+        updated_at: at.getTime(),
+      })
+      .onConflict(this.db.raw('(workspace_id, idempotency_key) where idempotency_key is not null') as never)
+      .ignore()
+      .returning('id')
+    return inserted.length > 0
+  }
+
+  async find(workspaceId: string, passId: string, id: string): Promise<StoredNotification | undefined> {
+    return this.first(workspaceId, { 'notifications.pass_id': passId, 'notifications.id': id })
+  }
+
+  async findByKey(workspaceId: string, idempotencyKey: string): Promise<StoredNotification | undefined> {
+    return this.first(workspaceId, { 'notifications.idempotency_key': idempotencyKey })
+  }
+
+  /** The text that the back field of a pass shows. */
+  async findBody(workspaceId: string, id: string): Promise<string | undefined> {
+    return (await this.first(workspaceId, { 'notifications.id': id }))?.body
+  }
+
+  /** One page of a pass's notifications, newest first. */
+  async list(workspaceId: string, passId: string, request: PageRequest): Promise<ListPage<StoredNotification>> {
+    const filtered = this.ofPasses(workspaceId, [passId])
+    const walk = { ...request, ...NEWEST_FIRST, passId }
+    const select = (query: Knex.QueryBuilder) => selectNotification(this.db, query)
+    const page = await listPage<NotificationRow>(this.db, filtered, SPEC, walk, select)
+    return { ...page, rows: page.rows.map(toNotification) }
+  }
+
+  /** True when it was still scheduled at that moment and now is gone. */
+  async deleteScheduled(workspaceId: string, passId: string, id: string, at: Date): Promise<boolean> {
+    const scheduled = this.ofPasses(workspaceId, [passId])
+      .where({ id, started_at: null })
+      .where('send_at', '>', at.getTime())
+    return (await deleteReturningIds(this.db, scheduled)).length > 0
+  }
+
+  /** Those that are there, oldest first, held until the transaction ends. */
+  async lock(workspaceId: string, ids: string[]): Promise<StoredNotification[]> {
+    const query = this.db('notifications')
+      .where('notifications.workspace_id', workspaceId)
+      .whereIn('notifications.id', ids)
+      .orderBy('notifications.id')
+    const rows: NotificationRow[] = await forUpdate(this.db, selectNotification(this.db, query), 'notifications')
+    return rows.map(toNotification)
+  }
+
+  async listByIds(workspaceId: string, ids: string[]): Promise<StoredNotification[]> {
+    const query = this.db('notifications').where('notifications.workspace_id', workspaceId)
+    const rows: NotificationRow[] = await selectNotification(this.db, query.whereIn('notifications.id', ids))
+    return rows.map(toNotification)
+  }
+
+  /**
+   * When notifications of each pass take a place under the google cap, from a day before one moment until a day after
+   * another. Those that a broadcast made take theirs for certain once their delivery has begun.
+   */
+  async listPlaces(workspaceId: string, passIds: string[], first: Date, last?: Date): Promise<Place[]> {
+    const rows: { id: string; pass_id: string; google_due_at: number; is_certain: boolean | number }[] =
+      await this.ofPasses(workspaceId, passIds)
+        .where('google_due_at', '>', first.getTime() - CAP_WINDOW_MS)
+        .where('google_due_at', '<', last ? last.getTime() + CAP_WINDOW_MS : NEVER)
+        .orderBy(['pass_id', 'google_due_at'])
+        .limit(MAX_PLACES * passIds.length)
+        .select('id', 'pass_id', 'google_due_at', {
+          is_certain: this.db.raw('started_at is not null or broadcast_id is null'),
+        })
+    return rows.map((row) => ({
+      id: row.id,
+      passId: row.pass_id,
+      dueAt: new Date(row.google_due_at),
+      isCertain: Boolean(row.is_certain),
+    }))
+  }
+
+  /** Writes what became of each; of those that share a change in one statement. */
+  async update(workspaceId: string, changes: Map<string, NotificationChange>, at: Date): Promise<void> {
+    const idsByChange = new Map<string, string[]>()
+    for (const [id, change] of changes) {
+      const key = JSON.stringify(change)
+      idsByChange.set(key, [...(idsByChange.get(key) ?? []), id])
+    }
+    for (const [change, ids] of idsByChange) {
+      await this.db('notifications')
+        .where({ workspace_id: workspaceId })
+        .whereIn('id', ids)
+        .update({ ...JSON.parse(change), updated_at: at.getTime() })
+    }
+    for (const change of changes.values()) this.tellEnd(change)
+  }
+
+  private tellEnd({ apple_status: apple, google_status: google }: NotificationChange): void {
+    if (apple && apple !== 'PENDING') this.tell({ what: 'notification', platform: 'apple', status: apple })
+    if (google && google !== 'PENDING') this.tell({ what: 'notification', platform: 'google', status: google })
+  }
+
+  private async first(workspaceId: string, where: object): Promise<StoredNotification | undefined> {
+    const query = this.db('notifications').where('notifications.workspace_id', workspaceId).where(where)
+    const row: NotificationRow | undefined = await selectNotification(this.db, query).first()
+    return row && toNotification(row)
+  }
+
+  private ofPasses(workspaceId: string, passIds: string[]) {
+    const query = this.db('notifications').where('notifications.workspace_id', workspaceId)
+    return passIds.length === 1 ? query.where('notifications.pass_id', passIds[0]) : query.whereIn('pass_id', passIds)
+  }
+}
+
+export interface Place {
+  id: string
+  passId: string
+  dueAt: Date
+  isCertain: boolean
+}

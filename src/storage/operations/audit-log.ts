@@ -1,0 +1,150 @@
+import type { Knex } from 'knex'
+import { type Actor, type AuditAction, targetKind } from '../../core/audit.ts'
+import { idBound, newId } from '../../core/ids.ts'
+import { boundColumn, insertMany } from '../db/dialect.ts'
+import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
+
+/** Something that somebody did. Never what was written: no values, secrets or personal data. */
+export interface NewAuditEntry {
+  action: AuditAction
+  actor: Actor
+  /** The row it was done to; null where there are several. */
+  targetId: string | null
+  /** How many rows; 1 by default. */
+  targetCount?: number
+  correlationId: string | null
+}
+
+export interface AuditEntry {
+  id: string
+  at: string
+  workspaceId: string | null
+  /** Null for an operator. */
+  tokenId: string | null
+  actor: string
+  action: AuditAction
+  targetKind: string
+  targetId: string | null
+  targetCount: number
+  correlationId: string | null
+}
+
+/** Several values of one filter are alternatives; different filters must all hold. */
+export interface AuditFilters {
+  workspaceId?: string | undefined
+  /** Null stands for operators. */
+  tokenIds?: (string | null)[] | undefined
+  actions?: AuditAction[] | undefined
+  targetId?: string | undefined
+  /** Inclusive. */
+  since?: Date | undefined
+  until?: Date | undefined
+}
+
+export type AuditRequest = AuditFilters & Pick<ListRequest, 'limit' | 'cursor'>
+
+interface Row {
+  id: string
+  workspace_id: string | null
+  token_id: string | null
+  actor: string
+  action: AuditAction
+  target_id: string | null
+  target_count: number
+  correlation_id: string | null
+  created_at: number
+}
+
+const SPEC: ListSpec = {
+  name: 'audit_entries',
+  id: 'audit_entries.id',
+  // Ids ascend with the time.
+  sorts: { createdAt: { key: 'audit_entries.id' } },
+}
+
+/** Who did what to which row, when: written in the transaction that does it. */
+export class AuditLog {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  /** @param workspaceId null for what concerns the whole database */
+  async insert(workspaceId: string | null, entry: NewAuditEntry, at: Date): Promise<void> {
+    const row: Row = {
+      id: newId(at),
+      workspace_id: workspaceId,
+      token_id: entry.actor.tokenId,
+      actor: entry.actor.name,
+      action: entry.action,
+      target_id: entry.targetId,
+      target_count: entry.targetCount ?? 1,
+      correlation_id: entry.correlationId,
+      created_at: at.getTime(),
+    }
+    await insertMany(this.db, 'audit_entries', [row])
+  }
+
+  /** Newest first, of every workspace unless one is named. */
+  async list(request: AuditRequest): Promise<ListPage<AuditEntry>> {
+    const { workspaceId, tokenIds, actions, targetId, since, until } = request
+    const query = this.db('audit_entries')
+    const where = (column: string, values: readonly (string | null)[]) => {
+      if (values.length === 1) query.where(`audit_entries.${column}`, values[0]!)
+      // Several lead to no order: the log is read from its end, past those of others.
+      else whereAny(this.db, query, `audit_entries.${column}`, values)
+    }
+    if (workspaceId !== undefined) where('workspace_id', [workspaceId])
+    if (targetId !== undefined) where('target_id', [targetId])
+    if (tokenIds) where('token_id', tokenIds)
+    if (actions) where('action', actions)
+    if (since) query.where('audit_entries.id', '>=', idBound(since.getTime()))
+    if (until) query.where('audit_entries.id', '<', idBound(until.getTime() + 1))
+    const walk = { ...request, sortBy: 'createdAt', sortDir: 'desc' as const }
+    const page = await listPage<Row>(this.db, query, SPEC, walk, (rows) => rows.select('audit_entries.*'))
+    return { ...page, rows: page.rows.map(toEntry) }
+  }
+
+  /** Who recorded a scan, as the ledger says; undefined where there is no such scan, or it is of before the log. */
+  async findScan(scanId: string): Promise<AuditEntry | undefined> {
+    const row: ScanEntryRow | undefined = await this.db('scans')
+      .join('tokens', 'tokens.id', 'scans.token_id')
+      .where('scans.id', scanId)
+      .first('scans.id', 'scans.workspace_id', 'scans.token_id', 'scans.recorded_at', 'scans.reverses_scan_id', {
+        actor: 'tokens.name',
+      })
+    if (!row) return undefined
+    const action = row.reverses_scan_id === null ? ('scan.record' as const) : ('scan.reverse' as const)
+    const target = { target_id: row.id, target_count: 1, correlation_id: null, created_at: row.recorded_at }
+    return toEntry({ ...row, ...target, action })
+  }
+}
+
+type ScanEntryRow = Pick<Row, 'id' | 'workspace_id' | 'token_id' | 'actor'> & {
+  recorded_at: number
+  reverses_scan_id: string | null
+}
+
+function whereAny(db: Knex, query: Knex.QueryBuilder, column: string, values: readonly (string | null)[]): void {
+  const known = values.filter((value) => value !== null)
+  query.where((either) => {
+    either.whereIn(db.raw(boundColumn(db, column)) as never, known)
+    if (known.length < values.length) either.orWhereNull(column)
+  })
+}
+
+function toEntry(row: Row): AuditEntry {
+  return {
+    id: row.id,
+    at: new Date(row.created_at).toISOString(),
+    workspaceId: row.workspace_id,
+    tokenId: row.token_id,
+    actor: row.actor,
+    action: row.action,
+    targetKind: targetKind(row.action),
+    targetId: row.target_id,
+    targetCount: row.target_count,
+    correlationId: row.correlation_id,
+  }
+}

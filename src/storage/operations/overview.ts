@@ -1,0 +1,150 @@
+import type { Knex } from 'knex'
+import { moment } from '../db/moment.ts'
+import { isQuarantined } from '../jobs/backlog.ts'
+import { type JobKind, type Lane, lanes } from '../jobs/jobs.ts'
+import { Usage, type UsageOverview } from '../workspaces/usage.ts'
+
+/** How one lane of the outbox stands. */
+export interface LaneOverview {
+  lane: Lane
+  /** Could run now. */
+  due: number
+  /** Wait for a moment to come. */
+  later: number
+  running: number
+  /** When the oldest of those that are due was to run; null where none is. */
+  oldestDueAt: Date | null
+}
+
+/** An endpoint whose last attempt failed. */
+export interface FailingWebhook {
+  id: string
+  workspaceName: string
+  status: 'ENABLED' | 'DISABLED'
+  failingSince: Date
+}
+
+/** The state of the whole installation in numbers, all workspaces together. */
+export interface Overview {
+  /** The moment that due and later are told apart by. */
+  at: Date
+  /** Every lane, also where nothing waits. */
+  lanes: LaneOverview[]
+  /** Jobs that gave up, where there are any. */
+  setAside: { kind: JobKind; count: number }[]
+  /** Jobs that are quarantined, where there are any. */
+  quarantined: { kind: JobKind; count: number }[]
+  webhooks: { sound: number; failing: number; disabled: number }
+  /** Waiting for an attempt. */
+  deliveries: { due: number; later: number }
+  /** What is limited for each workspace. */
+  usage: UsageOverview[]
+}
+
+/** What those who watch over the installation look at; counted along indexes, since they look every few seconds. */
+export class Overviews {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  async read(at: Date): Promise<Overview> {
+    // One after the other: whoever watches must not take the connections of those who work.
+    const waiting = await this.waiting(at)
+    const running = await this.running()
+    const { setAside, quarantined } = await this.failed()
+    const webhooks = await this.webhooks()
+    const deliveries = await this.deliveries(at)
+    const usage = await new Usage(this.db).overview()
+    const states = lanes.map((lane) => ({
+      lane,
+      due: 0,
+      later: 0,
+      oldestDueAt: null,
+      ...waiting.get(lane),
+      running: running.get(lane) ?? 0,
+    }))
+    return { at, lanes: states, setAside, quarantined, webhooks, deliveries, usage }
+  }
+
+  /** Those that have failed for longest first. */
+  async listFailingWebhooks(limit: number): Promise<FailingWebhook[]> {
+    const rows = await this.db('webhooks')
+      .join('workspaces', 'workspaces.id', 'webhooks.workspace_id')
+      .whereNotNull('webhooks.failing_since')
+      .orderBy('webhooks.failing_since')
+      .limit(limit)
+      .select('webhooks.id', 'workspaces.name', 'webhooks.status', 'webhooks.failing_since')
+    return rows.map((row) => ({
+      id: row.id,
+      workspaceName: row.name,
+      status: row.status,
+      failingSince: new Date(row.failing_since),
+    }))
+  }
+
+  private async waiting(at: Date): Promise<Map<Lane, Pick<LaneOverview, 'due' | 'later' | 'oldestDueAt'>>> {
+    const rows: { lane: Lane; jobs: number; due: number; oldest: number }[] = await this.db('jobs')
+      .where({ claim_token: null, failed_at: null })
+      // As the index says.
+      .whereRaw('created_at > 0')
+      .groupBy('lane')
+      .select(
+        'lane',
+        this.db.raw('count(*) as jobs'),
+        this.db.raw('sum(case when run_at <= ? then 1 else 0 end) as due', [at.getTime()]),
+        this.db.raw('min(run_at) as oldest'),
+      )
+    return new Map(
+      rows.map(({ lane, jobs, due, oldest }) => {
+        const oldestDueAt = oldest <= at.getTime() ? moment(oldest) : null
+        return [lane, { due: Number(due), later: Number(jobs) - Number(due), oldestDueAt }]
+      }),
+    )
+  }
+
+  private async running(): Promise<Map<Lane, number>> {
+    const rows: { lane: Lane; jobs: number }[] = await this.db('jobs')
+      .whereNotNull('claim_token')
+      .groupBy('lane')
+      .select('lane', this.db.raw('count(*) as jobs'))
+    return new Map(rows.map(({ lane, jobs }) => [lane, Number(jobs)]))
+  }
+
+  private async failed(): Promise<Pick<Overview, 'setAside' | 'quarantined'>> {
+    const rows: { kind: JobKind; jobs: number; quarantined: number }[] = await this.db('jobs')
+      .whereNotNull('failed_at')
+      .groupBy('kind')
+      .select('kind', this.db.raw('count(*) as jobs'))
+      .select(this.db.raw(`sum(case when ${isQuarantined} then 1 else 0 end) as quarantined`))
+    const counts = (count: (row: (typeof rows)[number]) => number) =>
+      rows.map((row) => ({ kind: row.kind, count: count(row) })).filter((row) => row.count > 0)
+    return {
+      setAside: counts(({ jobs, quarantined }) => Number(jobs) - Number(quarantined)),
+      quarantined: counts(({ quarantined }) => Number(quarantined)),
+    }
+  }
+
+  /** There are few endpoints beside what is sent to them. */
+  private async webhooks(): Promise<Overview['webhooks']> {
+    const rows: { status: string; webhooks: number; failing: number }[] = await this.db('webhooks')
+      .groupBy('status')
+      .select('status', this.db.raw('count(*) as webhooks'), this.db.raw('count(failing_since) as failing'))
+    const enabled = rows.find(({ status }) => status === 'ENABLED')
+    const disabled = rows.find(({ status }) => status === 'DISABLED')
+    const failing = Number(enabled?.failing ?? 0)
+    return { sound: Number(enabled?.webhooks ?? 0) - failing, failing, disabled: Number(disabled?.webhooks ?? 0) }
+  }
+
+  private async deliveries(at: Date): Promise<Overview['deliveries']> {
+    const row: { waiting: number; due: number | null } = await this.db('webhook_deliveries')
+      .whereRaw(`status = 'PENDING'`)
+      .first(
+        this.db.raw('count(*) as waiting'),
+        this.db.raw('sum(case when due_at <= ? then 1 else 0 end) as due', [at.getTime()]),
+      )
+    const due = Number(row.due ?? 0)
+    return { due, later: Number(row.waiting) - due }
+  }
+}

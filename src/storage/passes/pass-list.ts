@@ -1,0 +1,215 @@
+import type { Knex } from 'knex'
+import type { PassStatus } from '../../core/contract/pass-status.ts'
+import { idBound } from '../../core/ids.ts'
+import { beginningOf, MAX_KEY_CHARACTERS } from '../../core/rules/lists/cursor.ts'
+import { foldCase, indexedText } from '../../core/rules/lists/search.ts'
+import { beginningColumn, boundColumn, containsTerm, joinPasses } from '../db/dialect.ts'
+import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
+import { type PassRow, type StoredPass, selectPass, toPass } from './pass-row.ts'
+
+export type LabelMatch = 'exact' | 'prefix' | 'contains'
+
+export interface NumericFilter {
+  comparison: '=' | '>=' | '<='
+  value: number
+}
+
+/** Filters of spec 4.14. Several values of one filter are alternatives; different filters must all hold. */
+export interface PassListRequest extends ListRequest {
+  status?: PassStatus[] | undefined
+  externalPassId?: string[] | undefined
+  search?: string[] | undefined
+  /** Ids, or the word null for passes without a project. */
+  projectId?: string[] | undefined
+  templateId?: string[] | undefined
+  variable?: { name: string; value: string }[] | undefined
+  /** Dates as YYYY-MM-DD. */
+  validOn?: string[] | undefined
+  redeemed?: boolean[] | undefined
+  redeemedContext?: string[] | undefined
+  label?: string[] | undefined
+  labelMatch?: LabelMatch[] | undefined
+  revision?: NumericFilter[] | undefined
+  templateVersion?: NumericFilter[] | undefined
+  created?: { from?: Date; to?: Date } | undefined
+}
+
+export async function listPasses(
+  db: Knex,
+  workspaceId: string,
+  request: PassListRequest,
+  at: Date,
+): Promise<ListPage<StoredPass>> {
+  const { query, id } = passesWithVariables(db, workspaceId, request.variable ?? [])
+  const facts = {
+    now: at.getTime(),
+    isSwept: await isSwept(db, workspaceId, request, at),
+    leaving: await listLeaving(db, workspaceId, request),
+  }
+  for (const [name, condition] of Object.entries(conditions(db, facts)) as [keyof PassListRequest, Condition][]) {
+    const values = request[name] as unknown[] | undefined
+    if (!values) continue
+    query.where((or) => {
+      for (const value of new Set(values)) or.orWhere((and) => condition(and, value as never, request))
+    })
+  }
+  if (request.created?.from) query.where(id, '>=', idBound(request.created.from.getTime()))
+  if (request.created?.to) query.where(id, '<', idBound(request.created.to.getTime() + 1))
+  const page = await listPage<PassRow>(db, query, specFor(id), request, (rows) => selectPass(db, rows))
+  return { ...page, rows: page.rows.map(toPass) }
+}
+
+/** Ids ascend with the time of creation: their order is the order of createdAt, with its tiebreak. */
+function specFor(id: string): ListSpec {
+  return {
+    name: 'passes',
+    id,
+    sorts: {
+      createdAt: { key: id },
+      updatedAt: { key: 'passes.updated_at' },
+      label: { key: 'passes.label', type: 'beginning' },
+      externalPassId: { key: 'passes.external_pass_id', type: 'text' },
+      status: { key: 'passes.status', type: 'text' },
+      expiresAt: { key: 'passes.expiry_key' },
+      templateName: {
+        key: 'templates.name',
+        isComputed: true,
+        join: (query) => query.join('templates', 'templates.id', 'passes.template_id'),
+      },
+      templateVersion: { key: 'passes.template_version', isComputed: true },
+      revision: { key: 'passes.revision', isComputed: true },
+    },
+  }
+}
+
+/**
+ * The passes of a workspace that hold all the variables. Those that hold the first one lead the query: for each of its
+ * values they stand in the order of their ids, so that neither a rare nor a common one reads more than a page.
+ */
+function passesWithVariables(db: Knex, workspaceId: string, pairs: { name: string; value: string }[]) {
+  const valuesByName = new Map<string, Set<string>>()
+  for (const { name, value } of pairs) {
+    const key = indexedText(name)
+    valuesByName.set(key, (valuesByName.get(key) ?? new Set()).add(indexedText(value)))
+  }
+  const holding = (name: string) => db('pass_variables').where({ workspace_id: workspaceId, name }).select('pass_id')
+  const [leader, ...others] = valuesByName
+  if (!leader) return { query: db('passes').where('passes.workspace_id', workspaceId), id: 'passes.id' }
+  const [name, values] = leader
+  // A pass holds one value of a name: none stands in two of these.
+  const holders = db.unionAll([...values].map((value) => holding(name).where({ value }))).as('holders')
+  const query = joinPasses(db, db.from(holders), 'holders.pass_id').where('passes.workspace_id', workspaceId)
+  for (const [name, values] of others) query.whereIn('holders.pass_id', holding(name).whereIn('value', [...values]))
+  return { query, id: 'holders.pass_id' }
+}
+
+interface Facts {
+  now: number
+  /** Nothing in the workspace is past its expiry and still stored as ISSUED. */
+  isSwept: boolean
+  /** Deleted projects whose passes are still stored as theirs. */
+  leaving: string[]
+}
+
+/** Asked where it makes a difference: then EXPIRED is one stored status, and an index answers it. */
+async function isSwept(db: Knex, workspaceId: string, request: PassListRequest, at: Date): Promise<boolean> {
+  if (!request.status?.includes('EXPIRED')) return false
+  const unswept = db('passes').where({ workspace_id: workspaceId, status: 'ISSUED' })
+  return (await unswept.where('expires_at', '<=', at.getTime()).first('id')) === undefined
+}
+
+/** Asked where passes without a project are wanted. There is next to never any: then an index alone answers the filter. */
+async function listLeaving(db: Knex, workspaceId: string, request: PassListRequest): Promise<string[]> {
+  if (!request.projectId?.includes('null')) return []
+  return db('jobs').where('workspace_id', workspaceId).whereRaw("kind = 'detach-project'").pluck('subject')
+}
+
+type Condition<T = never> = (where: Knex.QueryBuilder, value: T, request: PassListRequest) => void
+
+function conditions(db: Knex, facts: Facts) {
+  const compare =
+    (column: string): Condition<NumericFilter> =>
+    (where, { comparison, value }) =>
+      where.whereRaw(`${comparison === '=' ? column : boundColumn(db, column)} ${comparison} ?`, [value])
+  return {
+    status: (where, status: PassStatus) => whereStatus(db, where, status, facts),
+    externalPassId: (where, value: string) => where.where('passes.external_pass_id', value),
+    search: (where, text: string) => {
+      const term = foldCase(text)
+      where.whereRaw(containsTerm(db, ['label_folded', 'external_folded'], term))
+      for (const status of STATUSES)
+        if (status.toLowerCase().includes(term)) where.orWhere((or) => whereStatus(db, or, status, facts))
+    },
+    projectId: (where, value: string) => {
+      if (value !== 'null') {
+        const project = db('projects').where('id', value).select(db.raw('1')).limit(1)
+        return where.where('passes.project_id', value).whereExists(project)
+      }
+      where.whereNull('passes.project_id')
+      if (facts.leaving.length > 0) where.orWhereIn('passes.project_id', facts.leaving)
+    },
+    templateId: (where, value: string) => where.where('passes.template_id', value),
+    validOn: (where, date: string) => {
+      const started = db('pass_windows')
+        .where('start_date', date)
+        .whereRaw('pass_windows.workspace_id = passes.workspace_id and pass_windows.pass_id = passes.id')
+      where
+        .whereRaw('(passes.expiry_date is null or passes.expiry_date >= ?)', [date])
+        .where((either) => either.where('passes.has_windows', false).orWhereExists(started.select(db.raw('1'))))
+    },
+    redeemed: (where, isRedeemed: boolean, { redeemedContext }) => {
+      const scans = db('accepted_scans')
+        .whereRaw('accepted_scans.workspace_id = passes.workspace_id and accepted_scans.pass_id = passes.id')
+        .select(db.raw('1'))
+      if (redeemedContext) scans.whereIn('scan_context_key', redeemedContext)
+      // SQLite 3.51 makes an inner join of a plain EXISTS, and then an OFFSET counts its rows: a limit keeps it a test.
+      return isRedeemed ? where.whereExists(scans.limit(1)) : where.whereNotExists(scans)
+    },
+    label: (where, text: string, { labelMatch = ['exact'] }) => {
+      for (const match of new Set(labelMatch)) where.orWhere((or) => whereLabel(db, or, text, match))
+    },
+    revision: compare('passes.revision'),
+    templateVersion: compare('passes.template_version'),
+  } satisfies Partial<Record<keyof PassListRequest, Condition<never>>>
+}
+
+const STATUSES: PassStatus[] = ['QUEUED', 'ISSUING', 'ISSUED', 'VOID', 'FAILED', 'EXPIRED']
+
+/** By the status that a reader sees: issued passes past their expiry are expired, whether or not a sweep has said so. */
+function whereStatus(db: Knex, where: Knex.QueryBuilder, status: PassStatus, { now, isSwept }: Facts): void {
+  where.where('passes.status', status)
+  if (status === 'ISSUED') where.whereRaw(`${boundColumn(db, 'passes.expiry_key')} > ?`, [now])
+  if (status === 'EXPIRED' && !isSwept) {
+    where.orWhere((or) => or.where('passes.status', 'ISSUED').where('passes.expires_at', '<=', now))
+  }
+}
+
+function whereLabel(db: Knex, where: Knex.QueryBuilder, text: string, match: LabelMatch): void {
+  // By the key of the sort, which is indexed, and where that is not the whole label, by the label itself.
+  const key = beginningColumn(db, 'passes.label')
+  const beginning = [...text].slice(0, MAX_KEY_CHARACTERS).join('')
+  if (match === 'contains') where.whereRaw(containsTerm(db, ['label_folded'], foldCase(text)))
+  else if (match === 'exact') where.whereRaw(`${key} = ?`, [beginningOf(text)]).where('passes.label', text)
+  else {
+    whereBegins(where, key, beginning)
+    if (beginning !== text) whereBegins(where, 'passes.label', text)
+  }
+}
+
+function whereBegins(where: Knex.QueryBuilder, key: string, text: string): void {
+  where.whereRaw(`${key} >= ?`, [text])
+  const end = afterPrefix(text)
+  if (end !== undefined) where.whereRaw(`${key} < ?`, [end])
+}
+
+/** The least text, by code point, that is greater than every text with the prefix. */
+function afterPrefix(prefix: string): string | undefined {
+  const points = [...prefix].map((char) => char.codePointAt(0)!)
+  while (points.length > 0) {
+    const last = points.pop()!
+    if (last === 0x10ffff) continue
+    // Surrogates are no characters: behind the last code point before them comes the first one after them.
+    return String.fromCodePoint(...points, last === 0xd7ff ? 0xe000 : last + 1)
+  }
+  return undefined
+}

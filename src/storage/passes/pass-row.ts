@@ -1,0 +1,206 @@
+import type { Knex } from 'knex'
+import type { PassStatus } from '../../core/contract/pass-status.ts'
+import type { RedemptionPolicy } from '../../core/contract/redemption.ts'
+import type { ErrorCode } from '../../core/errors.ts'
+import { foldCase } from '../../core/rules/lists/search.ts'
+import { expiryDate } from '../../core/rules/redemption/redemption-windows.ts'
+import type { Variables } from '../../core/rules/template/variables.ts'
+import { moment } from '../db/moment.ts'
+
+/** A pass as it is stored. Its status is the stored one: an ISSUED pass past expiresAt reads as EXPIRED. */
+export interface StoredPass {
+  id: string
+  workspaceId: string
+  externalPassId: string
+  label: string
+  status: PassStatus
+  version: number
+  revision: number
+  walletVersion: number
+  templateId: string
+  templateVersionId: string
+  templateVersion: number
+  /** Null when the template was deleted. */
+  latestTemplateVersion: number | null
+  templateName: string
+  /** Null also when the project was deleted. */
+  projectId: string | null
+  projectName: string | null
+  variables: Variables
+  redemption: RedemptionPolicy | null
+  expiresAt: Date | null
+  scanCode: string
+  appleToken: string
+  linkGeneration: number
+  /** The notification in the back field, and the how manyeth it is; null before the first. */
+  message: { notificationId: string; number: number } | null
+  /** Last-Modified of what phones show, in whole seconds. */
+  modifiedAt: Date
+  createdAt: Date
+  updatedAt: Date
+}
+
+/** What the caller of insert decides; counters and status start where a new pass starts. */
+export type NewPass = Pick<
+  StoredPass,
+  | 'id'
+  | 'externalPassId'
+  | 'label'
+  | 'templateId'
+  | 'templateVersionId'
+  | 'templateVersion'
+  | 'projectId'
+  | 'variables'
+  | 'redemption'
+  | 'expiresAt'
+  | 'scanCode'
+  | 'appleToken'
+> & {
+  /** SHA-256 of what a scanner reads off the pass. */
+  identifierDigest: Uint8Array
+}
+
+export interface PassError {
+  code: ErrorCode
+  message: string
+}
+
+export interface PassRow {
+  id: string
+  workspace_id: string
+  external_pass_id: string
+  label: string
+  status: PassStatus
+  version: number
+  revision: number
+  wallet_version: number
+  template_id: string
+  template_version_id: string
+  template_version: number
+  latest_template_version: number | null
+  template_name: string
+  project_id: string | null
+  project_name: string | null
+  variables: string
+  redemption: string | null
+  expires_at: number | null
+  scan_code: string
+  apple_token: string
+  link_generation: number
+  message_id: string | null
+  message_count: number
+  modified_at: number
+  created_at: number
+  updated_at: number
+}
+
+/** Joins what a pass is shown with and selects the columns of `PassRow`; `passes` must be in the query. */
+export function selectPass(db: Knex, query: Knex.QueryBuilder): Knex.QueryBuilder {
+  return query
+    .leftJoin('templates', 'templates.id', 'passes.template_id')
+    .leftJoin('projects', 'projects.id', 'passes.project_id')
+    .select(...COLUMNS, {
+      template_name: 'templates.name',
+      project_id: 'projects.id',
+      project_name: 'projects.name',
+      latest_template_version: db.raw('case when templates.deleted_at is null then templates.published_version end'),
+    })
+}
+
+const COLUMNS = [
+  'id',
+  'workspace_id',
+  'external_pass_id',
+  'label',
+  'status',
+  'version',
+  'revision',
+  'wallet_version',
+  'template_id',
+  'template_version_id',
+  'template_version',
+  'variables',
+  'redemption',
+  'expires_at',
+  'scan_code',
+  'apple_token',
+  'link_generation',
+  'modified_at',
+  'created_at',
+  'updated_at',
+  'message_id',
+  'message_count',
+].map((column) => `passes.${column}`)
+
+export function toPass(row: PassRow): StoredPass {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    externalPassId: row.external_pass_id,
+    label: row.label,
+    status: row.status,
+    version: row.version,
+    revision: row.revision,
+    walletVersion: row.wallet_version,
+    templateId: row.template_id,
+    templateVersionId: row.template_version_id,
+    templateVersion: row.template_version,
+    latestTemplateVersion: row.latest_template_version,
+    templateName: row.template_name,
+    projectId: row.project_id,
+    projectName: row.project_name,
+    variables: JSON.parse(row.variables),
+    redemption: row.redemption === null ? null : JSON.parse(row.redemption),
+    expiresAt: moment(row.expires_at),
+    scanCode: row.scan_code,
+    appleToken: row.apple_token,
+    linkGeneration: row.link_generation,
+    message: row.message_id === null ? null : { notificationId: row.message_id, number: row.message_count },
+    modifiedAt: new Date(row.modified_at),
+    createdAt: new Date(row.created_at),
+    updatedAt: new Date(row.updated_at),
+  }
+}
+
+/** The columns of a new pass: QUEUED, with every counter at its start. */
+export function toNewRow(workspaceId: string, pass: NewPass, at: Date) {
+  return {
+    id: pass.id,
+    workspace_id: workspaceId,
+    external_pass_id: pass.externalPassId,
+    external_folded: foldCase(pass.externalPassId),
+    status: 'QUEUED',
+    version: 1,
+    revision: 1,
+    wallet_version: 1,
+    template_id: pass.templateId,
+    project_id: pass.projectId,
+    scan_code: pass.scanCode,
+    apple_token: pass.appleToken,
+    link_generation: 0,
+    modified_at: at.getTime() - (at.getTime() % 1000),
+    created_at: at.getTime(),
+    updated_at: at.getTime(),
+    ...toContentColumns(pass),
+  }
+}
+
+/** What an update may change, and the columns made from it. */
+export type PassContent = Pick<
+  StoredPass,
+  'label' | 'variables' | 'redemption' | 'expiresAt' | 'templateVersionId' | 'templateVersion'
+>
+
+export function toContentColumns(content: PassContent) {
+  return {
+    label: content.label,
+    label_folded: foldCase(content.label),
+    template_version_id: content.templateVersionId,
+    template_version: content.templateVersion,
+    variables: JSON.stringify(content.variables),
+    redemption: content.redemption && JSON.stringify(content.redemption),
+    has_windows: (content.redemption?.windows?.length ?? 0) > 0,
+    expires_at: content.expiresAt?.getTime() ?? null,
+    expiry_date: content.expiresAt && expiryDate(content.expiresAt, content.redemption),
+  }
+}

@@ -1,0 +1,226 @@
+import type { Knex } from 'knex'
+import type { PassStatus } from '../../core/contract/pass-status.ts'
+import { effectiveStatus } from '../../core/rules/pass/pass-status.ts'
+import { forShare, forUpdate, forUpdateSkipLocked, idIsChosen, runPrepared } from '../db/dialect.ts'
+import type { ListPage } from '../db/list.ts'
+import { moment } from '../db/moment.ts'
+import { endedSpan, issuedSpan, movedSpan } from './issued-span.ts'
+import { counted, lockPasses, visible } from './pass-change.ts'
+import { activateIdentifier, insertIndex, replaceIndex } from './pass-index.ts'
+import { listPasses, type PassListRequest } from './pass-list.ts'
+import {
+  type NewPass,
+  type PassContent,
+  type PassError,
+  type PassRow,
+  type StoredPass,
+  selectPass,
+  toContentColumns,
+  toNewRow,
+  toPass,
+} from './pass-row.ts'
+
+/** An update of what a pass shows: one new revision. */
+export interface PassChange extends PassContent {
+  status: PassStatus
+  /** SHA-256 of what a scanner reads off the pass from now on. */
+  identifierDigest: Uint8Array
+}
+
+const UNISSUED: PassStatus[] = ['QUEUED', 'ISSUING']
+
+export class Passes {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  async find(workspaceId: string, id: string): Promise<StoredPass | undefined> {
+    const [row] = await runPrepared<PassRow>(this.db, 'find-pass', [workspaceId, id], () =>
+      this.select(workspaceId).where('passes.id', id),
+    )
+    return row && toPass(row)
+  }
+
+  /** As find, and nobody else changes the pass until the transaction ends. */
+  async findForUpdate(workspaceId: string, id: string): Promise<StoredPass | undefined> {
+    const [row] = await runPrepared<PassRow>(this.db, 'find-pass-for-update', [workspaceId, id], () =>
+      forUpdate(this.db, this.select('').where('passes.id', ''), 'passes'),
+    )
+    return row && toPass(row)
+  }
+
+  /** What wallets are to show, which stays so until the transaction ends: any number of phones may register at once. */
+  async lockWalletVersion(workspaceId: string, id: string): Promise<number | undefined> {
+    const row = await forShare(this.db, this.row(workspaceId, id).select('wallet_version')).first()
+    return row?.wallet_version
+  }
+
+  /**
+   * The one read without a workspace, for phones: a serial number says nothing without the pass's own token, which the
+   * caller must compare.
+   */
+  async findBySerialNumber(id: string): Promise<StoredPass | undefined> {
+    const row: PassRow | undefined = await selectPass(this.db, this.db('passes').where('passes.id', id)).first()
+    return row && toPass(row)
+  }
+
+  async listByIds(workspaceId: string, ids: string[]): Promise<StoredPass[]> {
+    return (await this.select(workspaceId).whereIn('passes.id', ids)).map(toPass)
+  }
+
+  async listByExternalIds(workspaceId: string, externalPassIds: string[]): Promise<StoredPass[]> {
+    return (await this.select(workspaceId).whereIn('passes.external_pass_id', externalPassIds)).map(toPass)
+  }
+
+  /** One page of the passes that the filters of spec 4.14 leave. */
+  list(workspaceId: string, request: PassListRequest, at: Date): Promise<ListPage<StoredPass>> {
+    return listPasses(this.db, workspaceId, request, at)
+  }
+
+  /**
+   * Inserts passes as QUEUED with their index rows, and returns the ids of those that are new: an externalPassId that
+   * is taken, by a row of before or of a racing request, is passed over.
+   */
+  async insert(workspaceId: string, passes: NewPass[], at: Date): Promise<Set<string>> {
+    if (passes.length === 0) return new Set()
+    const rows: { id: string }[] = await this.db('passes')
+      // One order for everyone, so that two batches that hold the same passes never wait for each other.
+      .insert(passes.toSorted(byExternalId).map((pass) => toNewRow(workspaceId, pass, at)))
+      .onConflict(['workspace_id', 'external_pass_id'])
+      .ignore()
+      .returning('id')
+    const inserted = new Set(rows.map((row) => row.id))
+    const fresh = passes.filter((pass) => inserted.has(pass.id))
+    await insertIndex(this.db, workspaceId, fresh)
+    return inserted
+  }
+
+  /** Writes one new revision; wallets that hold the pass will show it. */
+  async update(workspaceId: string, id: string, change: PassChange, at: Date): Promise<void> {
+    const { identifierDigest, status, ...content } = change
+    const updated = await this.row(workspaceId, id).update({
+      // What kept an older revision from being issued is history.
+      ...visible(this.db, { ...toContentColumns(content), status, error: null }, at),
+      revision: this.db.raw('revision + 1'),
+      ...movedSpan(this.db, content.expiresAt, at),
+    })
+    if (updated === 0) return
+    await replaceIndex(this.db, workspaceId, { id, ...content })
+    await activateIdentifier(this.db, workspaceId, id, identifierDigest)
+  }
+
+  async setVoid(workspaceId: string, id: string, at: Date): Promise<void> {
+    const change = visible(this.db, { status: 'VOID', voided_at: at.getTime(), ...endedSpan(this.db, at) }, at)
+    await this.row(workspaceId, id).update(change)
+  }
+
+  /** Kills every hosted link that was made so far. */
+  async raiseLinkGeneration(workspaceId: string, id: string, at: Date): Promise<void> {
+    await this.row(workspaceId, id).update(
+      counted(this.db, { link_generation: this.db.raw('link_generation + 1') }, at),
+    )
+  }
+
+  /** FAILED passes become QUEUED: something about them changed, or an operator asked. */
+  async setQueuedAgain(workspaceId: string, ids: string[], at: Date): Promise<void> {
+    await this.transition(workspaceId, ids, ['FAILED'], { status: 'QUEUED', error: null }, at)
+  }
+
+  /** QUEUED passes become ISSUING: a worker took them. */
+  async setIssuing(workspaceId: string, ids: string[], at: Date): Promise<void> {
+    await this.transition(workspaceId, ids, ['QUEUED'], { status: 'ISSUING' }, at)
+  }
+
+  /** ISSUING passes become QUEUED again: their worker died. */
+  async setQueued(workspaceId: string, ids: string[], at: Date): Promise<void> {
+    await this.transition(workspaceId, ids, ['ISSUING'], { status: 'QUEUED' }, at)
+  }
+
+  /** Revisions of the passes that are still to be issued, held until the transaction ends. */
+  async lockUnissued(workspaceId: string, ids: string[]): Promise<Map<string, number>> {
+    const rows: { id: string; revision: number }[] = await lockPasses(this.db, workspaceId)
+      .whereIn('id', ids)
+      .whereIn('status', UNISSUED)
+      .select('id', 'revision')
+    return new Map(rows.map((row) => [row.id, row.revision]))
+  }
+
+  async setIssued(workspaceId: string, ids: string[], at: Date): Promise<void> {
+    await this.transition(workspaceId, ids, UNISSUED, { status: 'ISSUED', error: null, ...issuedSpan(this.db, at) }, at)
+  }
+
+  async setFailed(workspaceId: string, id: string, error: PassError, at: Date): Promise<void> {
+    await this.transition(workspaceId, [id], UNISSUED, { status: 'FAILED', error: JSON.stringify(error) }, at)
+  }
+
+  /** Those of the passes that are issued, held until the transaction ends. */
+  async lockIssued(workspaceId: string, ids: string[], at: Date): Promise<Set<string>> {
+    const rows: Pick<PassRow, 'id' | 'status' | 'expires_at'>[] = await lockPasses(this.db, workspaceId)
+      .whereIn('id', ids)
+      .select('id', 'status', 'expires_at')
+    const issued = rows.filter((row) => effectiveStatus({ ...row, expiresAt: moment(row.expires_at) }, at) === 'ISSUED')
+    return new Set(issued.map((row) => row.id))
+  }
+
+  /** Puts one of the notifications in the back field of each pass that it is for: phones will show it. */
+  async setMessages(workspaceId: string, ids: string[], notificationIds: string[], at: Date): Promise<void> {
+    if (ids.length === 0) return
+    const ours = this.db('notifications').whereIn('id', notificationIds).whereRaw('pass_id = passes.id').select('id')
+    const change = visible(this.db, { message_id: ours, message_count: this.db.raw('message_count + 1') }, at)
+    await this.db('passes').where({ workspace_id: workspaceId }).whereIn('id', ids).update(change)
+  }
+
+  async hasExpired(at: Date): Promise<boolean> {
+    return (await this.expired(at).first('id')) !== undefined
+  }
+
+  /** Marks up to `limit` issued passes that are past their expiry, in whatever workspace, and returns them. */
+  async expire(at: Date, limit: number): Promise<{ workspaceId: string; id: string }[]> {
+    const rows: Pick<PassRow, 'workspace_id' | 'id'>[] = await this.db('passes')
+      .whereRaw(idIsChosen(this.db, forUpdateSkipLocked(this.db, this.expired(at).limit(limit).select('id'))))
+      .where({ status: 'ISSUED' })
+      .update(visible(this.db, { status: 'EXPIRED' }, at))
+      .returning(['workspace_id', 'id'])
+    return rows.map((row) => ({ workspaceId: row.workspace_id, id: row.id }))
+  }
+
+  /** Detaches up to `limit` passes of a deleted project, and returns how many. */
+  async detachFromProject(workspaceId: string, projectId: string, limit: number, at: Date): Promise<number> {
+    const some = lockPasses(this.db, workspaceId).where({ project_id: projectId }).limit(limit).select('id')
+    return this.db('passes')
+      .whereRaw(idIsChosen(this.db, some))
+      .update(counted(this.db, { project_id: null }, at))
+  }
+
+  private row(workspaceId: string, id: string) {
+    return this.db('passes').where({ workspace_id: workspaceId, id })
+  }
+
+  private expired(at: Date) {
+    return this.db('passes').where({ status: 'ISSUED' }).where('expires_at', '<=', at.getTime())
+  }
+
+  private async transition(
+    workspaceId: string,
+    ids: string[],
+    from: PassStatus[],
+    change: object,
+    at: Date,
+  ): Promise<void> {
+    if (ids.length === 0) return
+    const some = lockPasses(this.db, workspaceId).whereIn('id', ids).whereIn('status', from).select('id')
+    await this.db('passes')
+      .whereRaw(idIsChosen(this.db, some))
+      .update(counted(this.db, change, at))
+  }
+
+  private select(workspaceId: string) {
+    return selectPass(this.db, this.db('passes').where('passes.workspace_id', workspaceId))
+  }
+}
+
+function byExternalId(a: NewPass, b: NewPass): number {
+  return a.externalPassId < b.externalPassId ? -1 : 1
+}

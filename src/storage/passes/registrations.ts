@@ -1,0 +1,243 @@
+import type { Knex } from 'knex'
+import { moment } from '../db/moment.ts'
+import { lockPasses } from './pass-change.ts'
+
+/** A device that holds a pass in Apple Wallet, and how far it has come. */
+export interface Registration {
+  workspaceId: string
+  passId: string
+  deviceId: string
+  pushToken: string
+  registeredAt: Date
+  pushedAt: Date | null
+  /** The walletVersion that the device was last pushed for; 0 for none. */
+  pushedVersion: number
+  fetchedAt: Date | null
+  fetchedVersion: number
+  lastError: string | null
+}
+
+interface Row {
+  workspace_id: string
+  pass_id: string
+  device_id: string
+  push_token: string
+  registered_at: number
+  pushed_at: number | null
+  pushed_version: number
+  fetched_at: number | null
+  fetched_version: number
+  last_error: string | null
+}
+
+/** A device that is to be told that its pass changed. */
+export interface Behind extends Pick<Registration, 'passId' | 'deviceId' | 'pushToken'> {
+  /** What the pass shows now. */
+  walletVersion: number
+}
+
+type BehindRow = Pick<Row, 'pass_id' | 'device_id' | 'push_token'> & { wallet_version: number }
+
+export class Registrations {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  /** True when the device is new to the pass; a known one may come with a new push token. */
+  async insert(
+    workspaceId: string,
+    registration: Pick<Registration, 'passId' | 'deviceId' | 'pushToken'>,
+    at: Date,
+  ): Promise<boolean> {
+    const { passId, deviceId, pushToken } = registration
+    const inserted = await this.db('apple_registrations')
+      .insert({
+        workspace_id: workspaceId,
+        pass_id: passId,
+        device_id: deviceId,
+        push_token: pushToken,
+        registered_at: at.getTime(),
+        pushed_version: 0,
+        fetched_version: 0,
+      })
+      .onConflict(['device_id', 'pass_id'])
+      .ignore()
+      .returning('pass_id')
+    if (inserted.length > 0) return true
+    await this.one(workspaceId, passId, deviceId).update({ push_token: pushToken })
+    return false
+  }
+
+  /** Whether a device that is new to the pass would be one too many. */
+  async isFull(workspaceId: string, passId: string, deviceId: string, maxDevices: number): Promise<boolean> {
+    if (await this.one(workspaceId, passId, deviceId).first('pass_id')) return false
+    const ofPass = this.db('apple_registrations').where({ workspace_id: workspaceId, pass_id: passId })
+    return (await ofPass.offset(maxDevices - 1).first('pass_id')) !== undefined
+  }
+
+  async delete(workspaceId: string, passId: string, deviceId: string): Promise<void> {
+    await this.one(workspaceId, passId, deviceId).delete()
+  }
+
+  async list(workspaceId: string, passIds: string[]): Promise<Registration[]> {
+    const rows: Row[] = await this.db('apple_registrations')
+      .where({ workspace_id: workspaceId })
+      .whereIn('pass_id', passIds)
+      .orderBy(['registered_at', 'device_id'])
+    return rows.map(toRegistration)
+  }
+
+  /** Those of these passes that some device holds. */
+  async listHeldPasses(workspaceId: string, passIds: string[]): Promise<string[]> {
+    return this.db('apple_registrations')
+      .where({ workspace_id: workspaceId })
+      .whereIn('pass_id', passIds)
+      .distinct('pass_id')
+      .pluck('pass_id')
+  }
+
+  /** Devices that were not pushed yet for what their pass now shows. */
+  async listBehind(workspaceId: string, passIds: string[]): Promise<Behind[]> {
+    const rows: BehindRow[] = await this.db('apple_registrations')
+      .join('passes', 'passes.id', 'apple_registrations.pass_id')
+      .where('apple_registrations.workspace_id', workspaceId)
+      .whereIn('apple_registrations.pass_id', passIds)
+      .whereRaw('apple_registrations.pushed_version < passes.wallet_version')
+      .select('pass_id', 'device_id', 'push_token', 'wallet_version')
+    return rows.map((row) => ({
+      passId: row.pass_id,
+      deviceId: row.device_id,
+      pushToken: row.push_token,
+      walletVersion: row.wallet_version,
+    }))
+  }
+
+  /**
+   * Serial numbers of the device's passes that were announced after the tag, with the newest tag among them; without a
+   * tag all of them, also those that never changed. Without a workspace: the device id, which nobody else knows, stands
+   * for the person.
+   */
+  async listChanged(deviceId: string, sinceTag: number | null): Promise<{ serialNumbers: string[]; tag: number }> {
+    const query = this.db('apple_registrations')
+      .join('passes', 'passes.id', 'apple_registrations.pass_id')
+      .where({ device_id: deviceId })
+      .orderBy(['passes.wallet_tag', 'passes.id'])
+      .select('passes.id', 'passes.wallet_tag')
+    if (sinceTag !== null) query.where('passes.wallet_tag', '>', sinceTag)
+    const rows: { id: string; wallet_tag: number }[] = await query
+    return { serialNumbers: rows.map((row) => row.id), tag: rows.at(-1)?.wallet_tag ?? sinceTag ?? 0 }
+  }
+
+  async isKnownDevice(deviceId: string): Promise<boolean> {
+    return (await this.db('apple_registrations').where({ device_id: deviceId }).first('pass_id')) !== undefined
+  }
+
+  /** The device asked what changed: the next fetch of one of these is most likely its own. */
+  async setListed(deviceId: string, passIds: string[], at: Date): Promise<void> {
+    await this.db('apple_registrations')
+      .where({ device_id: deviceId })
+      .whereIn('pass_id', passIds)
+      .update({ listed_at: at.getTime() })
+  }
+
+  /**
+   * A phone does not say which device fetches a pass: it is noted for the one that asked last what changed, among those
+   * that lack the version.
+   */
+  async setFetched(workspaceId: string, passId: string, version: number, at: Date): Promise<void> {
+    const candidate = this.db('apple_registrations')
+      .where({ workspace_id: workspaceId, pass_id: passId })
+      .where('fetched_version', '<', version)
+      .orderByRaw('coalesce(listed_at, 0) desc, registered_at')
+      .limit(1)
+      .select('device_id')
+    await this.db('apple_registrations')
+      .where({ workspace_id: workspaceId, pass_id: passId })
+      .whereIn('device_id', candidate)
+      .update({ fetched_at: at.getTime(), fetched_version: version })
+  }
+
+  /** Apple took the push. An older one never takes the place of a newer. */
+  async setPushed(
+    workspaceId: string,
+    pushes: { passId: string; deviceId: string; version: number }[],
+    at: Date,
+  ): Promise<void> {
+    for (const version of new Set(pushes.map((push) => push.version))) {
+      for (const some of chunks(pushes.filter((push) => push.version === version))) {
+        await this.some(workspaceId, some)
+          .where('pushed_version', '<', version)
+          .update({ pushed_version: version, pushed_at: at.getTime(), last_error: null })
+      }
+    }
+  }
+
+  async setErrors(
+    workspaceId: string,
+    registrations: Pick<Registration, 'passId' | 'deviceId'>[],
+    error: string,
+  ): Promise<void> {
+    for (const some of chunks(registrations)) await this.some(workspaceId, some).update({ last_error: error })
+  }
+
+  /** Apple says that these tokens are dead; a device that came back with another token stays. Returns what went. */
+  async deleteByTokens(pushTokens: string[]): Promise<DroppedRegistration[]> {
+    if (pushTokens.length === 0) return []
+    const dead = () => this.db('apple_registrations').whereIn('push_token', pushTokens)
+    const rows: Pick<Row, 'workspace_id' | 'pass_id' | 'push_token'>[] = await dead().select([
+      'workspace_id',
+      'pass_id',
+      'push_token',
+    ])
+    await dead().delete()
+    return rows.map((row) => ({ workspaceId: row.workspace_id, passId: row.pass_id, pushToken: row.push_token }))
+  }
+
+  /** Announces a change of passes that devices hold: they get the next tag. Held until the transaction ends. */
+  async announce(workspaceId: string, passIds: string[]): Promise<void> {
+    const registered = this.db('apple_registrations').where({ workspace_id: workspaceId }).whereIn('pass_id', passIds)
+    // Before the counter: who waits for passes must not hold up what others announce.
+    const ids: string[] = await lockPasses(this.db, workspaceId).whereIn('id', registered.select('pass_id')).pluck('id')
+    if (ids.length === 0) return
+    const [row] = await this.db('counters')
+      .where({ name: 'wallet-tag' })
+      .update({ value: this.db.raw('value + 1') })
+      .returning('value')
+    await this.db('passes').where({ workspace_id: workspaceId }).whereIn('id', ids).update({ wallet_tag: row.value })
+  }
+
+  private some(workspaceId: string, registrations: Pick<Registration, 'passId' | 'deviceId'>[]) {
+    const keys = registrations.map(({ passId, deviceId }) => [deviceId, passId])
+    return this.db('apple_registrations').where({ workspace_id: workspaceId }).whereIn(['device_id', 'pass_id'], keys)
+  }
+
+  private one(workspaceId: string, passId: string, deviceId: string) {
+    return this.db('apple_registrations').where({ workspace_id: workspaceId, pass_id: passId, device_id: deviceId })
+  }
+}
+
+export type DroppedRegistration = Pick<Registration, 'workspaceId' | 'passId' | 'pushToken'>
+
+/** As many pairs as one statement takes well. */
+const CHUNK = 500
+
+function chunks<T>(items: T[]): T[][] {
+  return Array.from({ length: Math.ceil(items.length / CHUNK) }, (_, n) => items.slice(n * CHUNK, (n + 1) * CHUNK))
+}
+
+function toRegistration(row: Row): Registration {
+  return {
+    workspaceId: row.workspace_id,
+    passId: row.pass_id,
+    deviceId: row.device_id,
+    pushToken: row.push_token,
+    registeredAt: new Date(row.registered_at),
+    pushedAt: moment(row.pushed_at),
+    pushedVersion: row.pushed_version,
+    fetchedAt: moment(row.fetched_at),
+    fetchedVersion: row.fetched_version,
+    lastError: row.last_error,
+  }
+}

@@ -1,0 +1,160 @@
+import type { Knex } from 'knex'
+import type { PassStatus } from '../../core/contract/pass-status.ts'
+import type { RedemptionPolicy } from '../../core/contract/redemption.ts'
+import { idBound } from '../../core/ids.ts'
+import { moment } from '../db/moment.ts'
+
+export interface DoorListRequest {
+  /** Null for every pass of the workspace. */
+  projectId: string | null
+  /** Passes that were made later are left out, so that a walk ends. */
+  madeUntil: Date
+  /** The last pass of the page before. */
+  after?: string
+  limit: number
+}
+
+/** What a scanner must know of a pass to judge it by itself. */
+export interface DoorListEntry {
+  passId: string
+  externalPassId: string
+  label: string
+  templateName: string
+  /** The stored one: an ISSUED pass past expiresAt reads as EXPIRED. */
+  status: PassStatus
+  expiresAt: Date | null
+  redemption: RedemptionPolicy | null
+  /** SHA-256 of what scanners read, in hexadecimal. */
+  identifiers: string[]
+  staleIdentifiers: string[]
+  acceptedScans: { scannedAt: Date; scanContextKey: string; validityDate: string | null }[]
+}
+
+interface PassColumns {
+  id: string
+  external_pass_id: string
+  label: string
+  template_name: string
+  status: PassStatus
+  expires_at: number | null
+  redemption: string | null
+}
+
+interface ScanRow {
+  pass_id: string
+  scan_context_key: string
+  scanned_at: number
+  validity_date: string | null
+}
+
+/** A page ends early where its passes were scanned more often than this: memory does not grow with history. */
+const SCANS_PER_PAGE = 10_000
+
+/** No policy counts further; of a pass that was scanned more often the newest are given. */
+const SCANS_PER_PASS = 100_000
+
+/** Passes as scanners take them along, in the order of their ids. */
+export class DoorList {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  /** Each pass as it is at the moment of the read; three statements a page, however many passes it has. */
+  async list(workspaceId: string, request: DoorListRequest): Promise<{ rows: DoorListEntry[]; hasMore: boolean }> {
+    const found = await this.passes(workspaceId, request)
+    const page = found.slice(0, request.limit)
+    const { passes, scans } = await this.withScans(workspaceId, page)
+    const identifiers = await this.identifiers(workspaceId, passes)
+    const rows = passes.map((pass) => toEntry(pass, identifiers.get(pass.id) ?? [], scans.get(pass.id) ?? []))
+    return { rows, hasMore: found.length > passes.length }
+  }
+
+  private passes(workspaceId: string, { projectId, madeUntil, after, limit }: DoorListRequest): Promise<PassColumns[]> {
+    const columns = ['id', 'external_pass_id', 'label', 'status', 'expires_at', 'redemption']
+    const query = this.db('passes')
+      .join('templates', 'templates.id', 'passes.template_id')
+      .where('passes.workspace_id', workspaceId)
+      .where('passes.id', '<', idBound(madeUntil.getTime() + 1))
+      .orderBy('passes.id')
+      .limit(limit + 1)
+      .select(...columns.map((column) => `passes.${column}`), { template_name: 'templates.name' })
+    if (projectId !== null) query.where('passes.project_id', projectId)
+    if (after !== undefined) query.where('passes.id', '>', after)
+    return query as unknown as Promise<PassColumns[]>
+  }
+
+  /** As many of the passes as fit on a page together with their accepted scans, and at least one. */
+  private async withScans(workspaceId: string, page: PassColumns[]) {
+    const ids = page.map((pass) => pass.id)
+    const all = this.scans(workspaceId, ids).orderBy('pass_id')
+    const found: ScanRow[] = await all.limit(SCANS_PER_PAGE + 1)
+    if (found.length <= SCANS_PER_PAGE) return { passes: page, scans: byPass(found) }
+    // Scans come in the order of the passes: those of the last one found may be cut short.
+    const cut = ids.indexOf(found.at(-1)!.pass_id)
+    const passes = page.slice(0, Math.max(1, cut))
+    const scans = byPass(found)
+    if (cut === 0) scans.set(ids[0]!, await this.newestScans(workspaceId, ids[0]!))
+    return { passes, scans }
+  }
+
+  private newestScans(workspaceId: string, passId: string): Promise<ScanRow[]> {
+    return this.scans(workspaceId, [passId]).orderBy('scanned_at', 'desc').limit(SCANS_PER_PASS)
+  }
+
+  private scans(workspaceId: string, passIds: string[]) {
+    return this.db('accepted_scans')
+      .where({ workspace_id: workspaceId })
+      .whereIn('pass_id', passIds)
+      .select('pass_id', 'scan_context_key', 'scanned_at', 'validity_date')
+  }
+
+  private async identifiers(workspaceId: string, passes: PassColumns[]) {
+    const rows: { pass_id: string; digest: Buffer; active: boolean | number }[] = await this.db('pass_identifiers')
+      .where({ workspace_id: workspaceId })
+      .whereIn(
+        'pass_id',
+        passes.map((pass) => pass.id),
+      )
+      .select('pass_id', 'digest', 'active')
+    return byPass(rows)
+  }
+}
+
+function toEntry(
+  pass: PassColumns,
+  identifiers: { digest: Buffer; active: boolean | number }[],
+  scans: ScanRow[],
+): DoorListEntry {
+  const digests = (isActive: boolean) =>
+    identifiers.filter(({ active }) => Boolean(active) === isActive).map(({ digest }) => digest.toString('hex'))
+  return {
+    passId: pass.id,
+    externalPassId: pass.external_pass_id,
+    label: pass.label,
+    templateName: pass.template_name,
+    status: pass.status,
+    expiresAt: moment(pass.expires_at),
+    redemption: pass.redemption === null ? null : JSON.parse(pass.redemption),
+    identifiers: digests(true),
+    staleIdentifiers: digests(false),
+    acceptedScans: scans
+      .toSorted((a, b) => a.scanned_at - b.scanned_at)
+      .map((scan) => ({
+        scannedAt: new Date(scan.scanned_at),
+        scanContextKey: scan.scan_context_key,
+        validityDate: scan.validity_date,
+      })),
+  }
+}
+
+function byPass<Row extends { pass_id: string }>(rows: Row[]): Map<string, Row[]> {
+  const groups = new Map<string, Row[]>()
+  for (const row of rows) {
+    const group = groups.get(row.pass_id)
+    if (group) group.push(row)
+    else groups.set(row.pass_id, [row])
+  }
+  return groups
+}

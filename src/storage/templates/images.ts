@@ -1,0 +1,68 @@
+import type { Knex } from 'knex'
+import type { Image } from '../../core/contract/images.ts'
+
+export interface StoredImage extends Image {
+  data: Uint8Array
+}
+
+/** A file made of an image, by the name of its size, which its maker chooses. */
+export interface StoredImageFile {
+  size: string
+  data: Uint8Array
+}
+
+const RECORD = { id: 'id', contentType: 'content_type', width: 'width', height: 'height', bytes: 'bytes' }
+
+export class Images {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  /** False when the same bytes are there already. */
+  async insert(workspaceId: string, image: StoredImage, at: Date): Promise<boolean> {
+    const inserted = await this.db('images')
+      .insert({
+        id: image.id,
+        workspace_id: workspaceId,
+        content_type: image.contentType,
+        width: image.width,
+        height: image.height,
+        bytes: image.bytes,
+        data: image.data,
+        created_at: at.getTime(),
+      })
+      .onConflict('id')
+      .ignore()
+      .returning('id')
+    return inserted.length > 0
+  }
+
+  async find(workspaceId: string, id: string): Promise<Image | undefined> {
+    return this.db('images').where({ workspace_id: workspaceId, id }).first(RECORD)
+  }
+
+  /** Keeps what is there already: two servers may have made the same. */
+  async insertFiles(workspaceId: string, imageId: string, files: StoredImageFile[]): Promise<void> {
+    const rows = files.map(({ size, data }) => ({ image_id: imageId, workspace_id: workspaceId, size, data }))
+    if (rows.length > 0) await this.db('image_files').insert(rows).onConflict(['image_id', 'size']).ignore()
+  }
+
+  /** Those of the sizes that were made; without a workspace, as findPublic. */
+  async listFiles(imageId: string, sizes: string[]): Promise<StoredImageFile[]> {
+    return this.db('image_files').where({ image_id: imageId }).whereIn('size', sizes).select('size', 'data')
+  }
+
+  /** The ids among these that the workspace has. */
+  async listKnown(workspaceId: string, ids: string[]): Promise<Set<string>> {
+    return new Set<string>(await this.db('images').where({ workspace_id: workspaceId }).whereIn('id', ids).pluck('id'))
+  }
+
+  /** The one read without a workspace: images are public, and an id is a digest that nobody can guess. */
+  async findPublic(id: string): Promise<(StoredImage & { workspaceId: string }) | undefined> {
+    return this.db('images')
+      .where({ id })
+      .first({ ...RECORD, workspaceId: 'workspace_id', data: 'data' })
+  }
+}

@@ -1,0 +1,194 @@
+import type { Knex } from 'knex'
+import type { Definition, PassType } from '../../core/contract/definition.ts'
+import type { TemplateVersion } from '../../core/contract/template-versions.ts'
+import { newId } from '../../core/ids.ts'
+import { forUpdate } from '../db/dialect.ts'
+import { moment } from '../db/moment.ts'
+
+interface Row {
+  id: string
+  template_id: string
+  version: number
+  stage: 'draft' | 'published'
+  definition: string
+  created_at: number
+  published_at: number | null
+  updated_at: number
+}
+
+export interface VersionDetail extends TemplateVersion {
+  definition: Definition
+}
+
+/** A published version with what rendering needs of its template; published versions never change. */
+export interface PublishedVersion {
+  id: string
+  version: number
+  templateId: string
+  templateName: string
+  passType: PassType
+  projectId: string | null
+  projectName: string | null
+  definition: Definition
+}
+
+const DETAIL = ['id', 'template_id', 'version', 'stage', 'definition', 'created_at', 'published_at', 'updated_at'].map(
+  (column) => `template_versions.${column}`,
+)
+
+export class TemplateVersions {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  async insert(
+    workspaceId: string,
+    templateId: string,
+    version: number,
+    definition: Definition,
+    at: Date,
+  ): Promise<VersionDetail> {
+    const row: Row = {
+      id: newId(at),
+      template_id: templateId,
+      version,
+      stage: 'draft',
+      definition: JSON.stringify(definition),
+      created_at: at.getTime(),
+      published_at: null,
+      updated_at: at.getTime(),
+    }
+    await this.db('template_versions').insert({ ...row, workspace_id: workspaceId })
+    return toDetail(row)
+  }
+
+  async find(workspaceId: string, id: string): Promise<VersionDetail | undefined> {
+    const row: Row | undefined = await this.live(workspaceId).where('template_versions.id', id).first(DETAIL)
+    return row && toDetail(row)
+  }
+
+  /** As find, and nobody else changes the version until the transaction ends. */
+  async findForUpdate(workspaceId: string, id: string): Promise<VersionDetail | undefined> {
+    const row: Row | undefined = await forUpdate(
+      this.db,
+      this.live(workspaceId).where('template_versions.id', id),
+      'template_versions',
+    ).first(DETAIL)
+    return row && toDetail(row)
+  }
+
+  async findNewest(workspaceId: string, templateId: string): Promise<VersionDetail | undefined> {
+    const row: Row | undefined = await this.live(workspaceId)
+      .where({ template_id: templateId })
+      .orderBy('version', 'desc')
+      .first(DETAIL)
+    return row && toDetail(row)
+  }
+
+  /** Newest first, without definitions. */
+  async list(workspaceId: string, templateId: string): Promise<TemplateVersion[]> {
+    const rows: Row[] = await this.live(workspaceId)
+      .where({ template_id: templateId })
+      .orderBy('version', 'desc')
+      .select(DETAIL.filter((column) => !column.endsWith('.definition')))
+    return rows.map(toRecord)
+  }
+
+  async setDefinition(workspaceId: string, id: string, definition: Definition, at: Date): Promise<void> {
+    await this.db('template_versions')
+      .where({ workspace_id: workspaceId, id })
+      .update({ definition: JSON.stringify(definition), updated_at: at.getTime() })
+  }
+
+  async setPublished(workspaceId: string, id: string, at: Date): Promise<void> {
+    await this.db('template_versions')
+      .where({ workspace_id: workspaceId, id })
+      .update({ stage: 'published', published_at: at.getTime(), updated_at: at.getTime() })
+  }
+
+  async delete(workspaceId: string, id: string): Promise<void> {
+    await this.db('template_versions').where({ workspace_id: workspaceId, id }).delete()
+  }
+
+  /** The versions that new passes of these templates are issued from; templates without one are left out. */
+  async listNewestPublished(workspaceId: string, templateIds: string[]): Promise<PublishedVersion[]> {
+    const rows = await this.rendering(workspaceId)
+      .whereRaw('template_versions.id = templates.published_version_id')
+      .whereNull('templates.deleted_at')
+      .whereIn('templates.id', templateIds)
+    return rows.map(toPublished)
+  }
+
+  /** Versions that passes are pinned to, whether or not their template was deleted since. */
+  async listByIds(workspaceId: string, ids: string[]): Promise<PublishedVersion[]> {
+    return (await this.rendering(workspaceId).whereIn('template_versions.id', ids)).map(toPublished)
+  }
+
+  /** Definitions that passes of a version may have been rendered with before they came to it. */
+  async listPublishedBefore(workspaceId: string, templateId: string, version: number): Promise<Definition[]> {
+    const rows: Pick<Row, 'definition'>[] = await this.db('template_versions')
+      .where({ workspace_id: workspaceId, template_id: templateId, stage: 'published' })
+      .where('version', '<', version)
+      .select('definition')
+    return rows.map((row) => JSON.parse(row.definition))
+  }
+
+  async findPublished(workspaceId: string, templateId: string, version: number): Promise<PublishedVersion | undefined> {
+    const row = await this.rendering(workspaceId)
+      .where({ template_id: templateId, version, stage: 'published' })
+      .first()
+    return row && toPublished(row)
+  }
+
+  private live(workspaceId: string) {
+    return this.db('template_versions')
+      .join('templates', 'templates.id', 'template_versions.template_id')
+      .where({ 'template_versions.workspace_id': workspaceId, deleted_at: null })
+  }
+
+  private rendering(workspaceId: string) {
+    return this.db('template_versions')
+      .join('templates', 'templates.id', 'template_versions.template_id')
+      .leftJoin('projects', 'projects.id', 'templates.project_id')
+      .where('template_versions.workspace_id', workspaceId)
+      .select('template_versions.*', {
+        template_name: 'templates.name',
+        pass_type: 'templates.pass_type',
+        project_id: 'projects.id',
+        project_name: 'projects.name',
+      })
+  }
+}
+
+function toRecord(row: Row): TemplateVersion {
+  return {
+    id: row.id,
+    templateId: row.template_id,
+    version: row.version,
+    stage: row.stage,
+    createdAt: new Date(row.created_at).toISOString(),
+    publishedAt: moment(row.published_at)?.toISOString() ?? null,
+    updatedAt: new Date(row.updated_at).toISOString(),
+  }
+}
+
+function toDetail(row: Row): VersionDetail {
+  return { ...toRecord(row), definition: JSON.parse(row.definition) }
+}
+
+function toPublished(
+  row: Row & { template_name: string; pass_type: PassType; project_id: string | null; project_name: string | null },
+): PublishedVersion {
+  return {
+    id: row.id,
+    version: row.version,
+    templateId: row.template_id,
+    templateName: row.template_name,
+    passType: row.pass_type,
+    projectId: row.project_id,
+    projectName: row.project_name,
+    definition: JSON.parse(row.definition),
+  }
+}

@@ -1,0 +1,148 @@
+import type { Knex } from 'knex'
+import type { PassType } from '../../core/contract/definition.ts'
+import type { Template } from '../../core/contract/templates.ts'
+import { newId } from '../../core/ids.ts'
+import { forUpdate } from '../db/dialect.ts'
+import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
+
+interface Row {
+  id: string
+  project_id: string | null
+  name: string
+  description: string
+  pass_type: PassType
+  latest_version: number
+  published_version: number | null
+  published_version_id: string | null
+  created_at: number
+  updated_at: number
+}
+
+export type TemplateFields = Pick<Template, 'name' | 'description' | 'passType' | 'projectId'>
+
+export interface TemplateListRequest extends ListRequest {
+  /** Ids, or the word null for templates without a project. */
+  projectId?: string[] | undefined
+}
+
+const SPEC: ListSpec = {
+  name: 'templates',
+  id: 'templates.id',
+  sorts: {
+    createdAt: { key: 'templates.created_at' },
+    updatedAt: { key: 'templates.updated_at' },
+    name: { key: 'templates.name', type: 'beginning' },
+  },
+}
+
+/** Templates that were deleted stay as rows, since issued passes go on rendering from them; no finder shows them. */
+export class Templates {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  async insert(workspaceId: string, fields: TemplateFields, at: Date): Promise<Template> {
+    const row: Row = {
+      id: newId(at),
+      ...toColumns(fields),
+      latest_version: 0,
+      published_version: null,
+      published_version_id: null,
+      created_at: at.getTime(),
+      updated_at: at.getTime(),
+    }
+    await this.db('templates').insert({ ...row, workspace_id: workspaceId })
+    return toTemplate(row)
+  }
+
+  async find(workspaceId: string, id: string): Promise<Template | undefined> {
+    const row = await this.live(workspaceId).where({ id }).first()
+    return row && toTemplate(row)
+  }
+
+  /** As find, and nobody else changes the template until the transaction ends. */
+  async findForUpdate(workspaceId: string, id: string): Promise<Template | undefined> {
+    const row = await forUpdate(this.db, this.live(workspaceId).where({ id })).first()
+    return row && toTemplate(row)
+  }
+
+  async list(workspaceId: string, request: TemplateListRequest): Promise<ListPage<Template>> {
+    const query = this.live(workspaceId)
+    const ids = request.projectId?.filter((id) => id !== 'null')
+    if (request.projectId && ids) {
+      query.where((or) => {
+        or.whereIn('templates.project_id', ids)
+        if (ids.length < request.projectId!.length) or.orWhereNull('templates.project_id')
+      })
+    }
+    const page = await listPage<Row>(this.db, query, SPEC, request, (rows) => rows.select('templates.*'))
+    return { ...page, rows: page.rows.map(toTemplate) }
+  }
+
+  async update(
+    workspaceId: string,
+    id: string,
+    fields: Partial<TemplateFields>,
+    at: Date,
+  ): Promise<Template | undefined> {
+    const [row] = await this.live(workspaceId)
+      .where({ id })
+      .update({ ...toColumns(fields), updated_at: at.getTime() })
+      .returning('*')
+    return row && toTemplate(row)
+  }
+
+  async delete(workspaceId: string, id: string, at: Date): Promise<boolean> {
+    return (await this.live(workspaceId).where({ id }).update({ deleted_at: at.getTime() })) > 0
+  }
+
+  /** Takes the next version number; undefined when there is no such template. */
+  async takeVersionNumber(workspaceId: string, id: string): Promise<number | undefined> {
+    const [row] = await this.live(workspaceId)
+      .where({ id })
+      .update({ latest_version: this.db.raw('latest_version + 1') })
+      .returning('latest_version')
+    return row?.latest_version
+  }
+
+  /** The newest published version is the one that new passes are issued from, in whatever order versions were published. */
+  async setPublished(
+    workspaceId: string,
+    id: string,
+    version: { id: string; version: number },
+    at: Date,
+  ): Promise<void> {
+    await this.live(workspaceId)
+      .where({ id })
+      .where((or) => or.whereNull('published_version').orWhere('published_version', '<', version.version))
+      .update({ published_version: version.version, published_version_id: version.id, updated_at: at.getTime() })
+  }
+
+  private live(workspaceId: string) {
+    return this.db('templates').where({ 'templates.workspace_id': workspaceId, deleted_at: null })
+  }
+}
+
+function toColumns({ passType, projectId, name, description }: Partial<TemplateFields>) {
+  return {
+    ...(name !== undefined && { name }),
+    ...(description !== undefined && { description }),
+    ...(passType !== undefined && { pass_type: passType }),
+    ...(projectId !== undefined && { project_id: projectId }),
+  } as Pick<Row, 'name' | 'description' | 'pass_type' | 'project_id'>
+}
+
+function toTemplate(row: Row): Template {
+  return {
+    id: row.id,
+    projectId: row.project_id,
+    name: row.name,
+    description: row.description,
+    passType: row.pass_type,
+    latestPublishedVersion: row.published_version,
+    createdAt: new Date(row.created_at).toISOString(),
+    updatedAt: new Date(row.updated_at).toISOString(),
+  }
+}

@@ -1,0 +1,255 @@
+import type { Knex } from 'knex'
+import type { Attempt, Delivery, DeliveryStatus } from '../../core/contract/deliveries.ts'
+import { newId } from '../../core/ids.ts'
+import {
+  type AttemptFacts,
+  afterAttempt,
+  type DeliveryProgress,
+  redelivered,
+} from '../../core/rules/sending/delivery.ts'
+import { isNotInJson } from '../db/bulk-rows.ts'
+import { forUpdate, forUpdateSkipLocked, idIsChosen, insertMany, runPrepared } from '../db/dialect.ts'
+import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
+import type { Tell } from '../operations/news.ts'
+import { PROGRESS_COLUMNS, writeProgress, writeProgressOfUnchanged } from './delivery-progress.ts'
+import {
+  type DeliveryRow,
+  type PayloadRow,
+  type ProgressRow,
+  payloadOf,
+  type StoredDelivery,
+  toDelivery,
+  toDeliveryRow,
+  toProgress,
+} from './delivery-row.ts'
+import { insertAttempts, listAttempts, type RecordedAttempt } from './webhook-attempts.ts'
+
+/** An endpoint that something is sent to. */
+export interface Target {
+  id: string
+  generation: number
+}
+
+/** An event that stands in its table. */
+export interface EventRow {
+  id: string
+  type: Delivery['eventType']
+}
+
+/** A delivery whose attempt is due. */
+export interface DueDelivery {
+  id: string
+  /** The text that every attempt sends. */
+  payload: string
+  /** As it was read. */
+  progress: DeliveryProgress
+}
+
+/** One attempt that was made. */
+export interface MadeAttempt extends AttemptFacts {
+  delivery: Pick<DueDelivery, 'id' | 'progress'>
+  startedAt: Date
+  durationMs: number
+}
+
+export interface DeliveryFilters extends ListRequest {
+  webhookId?: string[] | undefined
+  eventType?: Delivery['eventType'][] | undefined
+  status?: DeliveryStatus[] | undefined
+}
+
+type DueRow = PayloadRow & ProgressRow
+
+/** Ids ascend with the time of creation. */
+const specOf = (id: string): ListSpec => ({ name: 'webhook_deliveries', id, sorts: { createdAt: { key: id } } })
+
+/** Pages by status come from the deliveries, others from their keys. */
+const specs = {
+  webhook_deliveries: specOf('webhook_deliveries.id'),
+  delivery_keys: specOf('delivery_keys.id'),
+}
+
+const ENDED_WITH_ENDPOINT = 'The webhook was disabled or deleted.'
+
+/** Events on their way to endpoints, and every attempt that was made. */
+export class Deliveries {
+  private readonly db: Knex
+  private readonly tell: Tell
+
+  constructor(db: Knex, tell: Tell) {
+    this.db = db
+    this.tell = tell
+  }
+
+  async insert(workspaceId: string, pairs: { event: EventRow; target: Target }[], at: Date): Promise<StoredDelivery[]> {
+    const deliveries = pairs.map(({ event, target }) => newDelivery(workspaceId, event, target, at))
+    await insertMany(this.db, 'webhook_deliveries', deliveries.map(toDeliveryRow))
+    return deliveries
+  }
+
+  async find(workspaceId: string, id: string): Promise<StoredDelivery | undefined> {
+    const row: DeliveryRow | undefined = await this.one(workspaceId, id).first()
+    return row && toDelivery(row)
+  }
+
+  /** What every attempt sends. */
+  async findPayload(workspaceId: string, id: string): Promise<string | undefined> {
+    const row: PayloadRow | undefined = await this.withEvents(workspaceId).where('webhook_deliveries.id', id).first()
+    return row && payloadOf(row)
+  }
+
+  /** Oldest first. */
+  listAttempts(workspaceId: string, deliveryId: string): Promise<Attempt[]> {
+    return listAttempts(this.db, workspaceId, deliveryId)
+  }
+
+  async list(workspaceId: string, request: DeliveryFilters): Promise<ListPage<StoredDelivery>> {
+    const { webhookId, eventType, status } = request
+    // What succeeded is most: those of an endpoint or a type are found by that.
+    const isByStatus = status && !((webhookId || eventType) && status.includes('SUCCESS'))
+    const table = isByStatus ? 'webhook_deliveries' : 'delivery_keys'
+    const filtered = this.db(table).where(`${table}.workspace_id`, workspaceId)
+    if (webhookId) filtered.whereIn(`${table}.webhook_id`, webhookId)
+    if (eventType) filtered.whereIn(`${table}.event_type`, eventType)
+    if (status && !isByStatus) filtered.join('webhook_deliveries', 'webhook_deliveries.id', 'delivery_keys.id')
+    if (status) filtered.whereIn('webhook_deliveries.status', status)
+    const page = await listPage<DeliveryRow>(this.db, filtered, specs[table], request, (query) =>
+      query.select('webhook_deliveries.*'),
+    )
+    return { ...page, rows: page.rows.map(toDelivery) }
+  }
+
+  /** Makes a delivery due now, by hand; the caller holds its endpoint. */
+  async redeliver(workspaceId: string, id: string, target: Target, at: Date): Promise<StoredDelivery | undefined> {
+    const row: DeliveryRow | undefined = await forUpdate(this.db, this.one(workspaceId, id)).first()
+    if (!row) return undefined
+    const delivery = toDelivery(row)
+    // What an older generation still has planned ended with it.
+    const current = delivery.generation === target.generation ? delivery : { ...delivery, status: 'FAILED' as const }
+    const queued = { ...delivery, ...redelivered(current, at), generation: target.generation, updatedAt: at }
+    await this.one(workspaceId, id).update(toDeliveryRow(queued))
+    return queued
+  }
+
+  /** What is due for an endpoint but for those that are under way, what has waited longest first. */
+  async listDue(
+    workspaceId: string,
+    target: Target,
+    { at, limit, underWay }: { at: Date; limit: number; underWay: string[] },
+  ): Promise<DueDelivery[]> {
+    const bindings = [workspaceId, target.id, target.generation, at.getTime(), JSON.stringify(underWay), limit]
+    const rows = await runPrepared<DueRow>(this.db, 'due-deliveries', bindings, () =>
+      this.withEvents('')
+        .where('webhook_deliveries.webhook_id', '')
+        .where('webhook_deliveries.generation', 0)
+        .select(PROGRESS_COLUMNS.map((column) => `webhook_deliveries.${column}`))
+        .whereRaw(`webhook_deliveries.status = 'PENDING'`)
+        .where('webhook_deliveries.due_at', '<=', 0)
+        .where(isNotInJson(this.db, 'webhook_deliveries.id'))
+        .orderBy('webhook_deliveries.due_at')
+        .limit(1),
+    )
+    return rows.map((row) => ({ id: row.id, payload: payloadOf(row), progress: toProgress(row) }))
+  }
+
+  /** When the next attempt to an endpoint is due; undefined where none is. */
+  async findNextDue(workspaceId: string, target: Target): Promise<Date | undefined> {
+    const row: { due_at: number } | undefined = await this.pending(workspaceId, target.id)
+      .where('generation', target.generation)
+      .orderBy('due_at')
+      .first('due_at')
+    return row && new Date(row.due_at)
+  }
+
+  /** Writes attempts and what they make of their deliveries. The caller is the only one that sends to the endpoint. */
+  async record(workspaceId: string, attempts: MadeAttempt[], at: Date): Promise<void> {
+    const expected = attempts.map((attempt) => {
+      const { id, progress: read } = attempt.delivery
+      return { id, attempt, read, progress: afterAttempt(read, read, attempt) }
+    })
+    const written = await writeProgressOfUnchanged(this.db, workspaceId, expected, at)
+    const made: RecordedAttempt[] = expected.filter(({ id }) => written.has(id))
+    if (made.length < attempts.length) {
+      const others = attempts.filter(({ delivery }) => !written.has(delivery.id))
+      made.push(...(await this.recordChanged(workspaceId, others, at)))
+    }
+    if (made.length === 0) return
+    await insertAttempts(this.db, workspaceId, made)
+    for (const { progress } of made) this.tell({ what: 'attempt', status: progress.status })
+  }
+
+  /** Of deliveries that were redelivered, ended or deleted while they were being sent. */
+  private async recordChanged(workspaceId: string, attempts: MadeAttempt[], at: Date): Promise<RecordedAttempt[]> {
+    const ids = attempts.map(({ delivery }) => delivery.id)
+    const query = this.db('webhook_deliveries').where({ workspace_id: workspaceId }).whereIn('id', ids).orderBy('id')
+    const rows: (ProgressRow & { id: string })[] = await forUpdate(this.db, query.select('id', ...PROGRESS_COLUMNS))
+    const current = new Map(rows.map((row) => [row.id, toProgress(row)]))
+    const made = attempts.flatMap((attempt) => {
+      const { id } = attempt.delivery
+      const now = current.get(id)
+      return now ? [{ id, attempt, progress: afterAttempt(now, attempt.delivery.progress, attempt) }] : []
+    })
+    await writeProgress(this.db, workspaceId, made, at)
+    return made
+  }
+
+  /** True where something still waits for an older generation of the endpoint. */
+  async hasStale(workspaceId: string, webhookId: string, before: number): Promise<boolean> {
+    return (await this.pending(workspaceId, webhookId).where('generation', '<', before).first('id')) !== undefined
+  }
+
+  /** Ends as many of those, but for any that another transaction holds: it may be one that is being redelivered. */
+  async end(
+    workspaceId: string,
+    webhookId: string,
+    { before, at, limit }: { before: number; at: Date; limit: number },
+  ): Promise<void> {
+    const stale = this.pending(workspaceId, webhookId).where('generation', '<', before).limit(limit).select('id')
+    const chosen = idIsChosen(this.db, forUpdateSkipLocked(this.db, stale))
+    await this.db('webhook_deliveries').whereRaw(chosen).update({
+      status: 'FAILED',
+      due_at: null,
+      resume_at: null,
+      is_redelivery: false,
+      last_error: ENDED_WITH_ENDPOINT,
+      updated_at: at.getTime(),
+    })
+  }
+
+  private one(workspaceId: string, id: string) {
+    return this.db('webhook_deliveries').where({ workspace_id: workspaceId, id })
+  }
+
+  private pending(workspaceId: string, webhookId: string) {
+    return this.db('webhook_deliveries').where({ workspace_id: workspaceId, webhook_id: webhookId, status: 'PENDING' })
+  }
+
+  private withEvents(workspaceId: string) {
+    return this.db('webhook_deliveries')
+      .join('events', 'events.id', 'webhook_deliveries.event_id')
+      .where('webhook_deliveries.workspace_id', workspaceId)
+      .select(['id', 'event_type', 'created_at'].map((column) => `webhook_deliveries.${column}`))
+      .select('events.correlation_id', 'events.data')
+  }
+}
+
+function newDelivery(workspaceId: string, event: EventRow, target: Target, at: Date): StoredDelivery {
+  return {
+    id: newId(at),
+    workspaceId,
+    webhookId: target.id,
+    eventId: event.id,
+    eventType: event.type,
+    generation: target.generation,
+    status: 'PENDING',
+    dueAt: at,
+    scheduledAttempts: 0,
+    isRedelivery: false,
+    resumeAt: null,
+    attemptCount: 0,
+    lastResponseCode: null,
+    lastError: null,
+    createdAt: at,
+    updatedAt: at,
+  }
+}

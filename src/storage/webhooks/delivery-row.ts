@@ -1,0 +1,106 @@
+import type { Delivery } from '../../core/contract/deliveries.ts'
+import type { DeliveryProgress } from '../../core/rules/sending/delivery.ts'
+import { envelopeText } from '../../core/rules/sending/envelope.ts'
+import { moment } from '../db/moment.ts'
+
+/** A delivery as it is kept. */
+export interface StoredDelivery extends DeliveryProgress {
+  id: string
+  workspaceId: string
+  webhookId: string
+  eventId: string
+  eventType: Delivery['eventType']
+  /** Of the endpoint, at the time that the delivery was queued. */
+  generation: number
+  createdAt: Date
+  updatedAt: Date
+}
+
+/** The columns that attempts change. */
+export interface ProgressRow {
+  status: Delivery['status']
+  due_at: number | null
+  scheduled_attempts: number
+  is_redelivery: boolean | number
+  resume_at: number | null
+  attempt_count: number
+  last_response_code: number | null
+  last_error: string | null
+}
+
+export interface DeliveryRow extends ProgressRow {
+  id: string
+  workspace_id: string
+  webhook_id: string
+  event_id: string
+  event_type: Delivery['eventType']
+  generation: number
+  created_at: number
+  updated_at: number
+}
+
+/** What a payload is made of. */
+export interface PayloadRow extends Pick<DeliveryRow, 'id' | 'event_type' | 'created_at'> {
+  correlation_id: string | null
+  data: string
+}
+
+export function toDelivery(row: DeliveryRow): StoredDelivery {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    webhookId: row.webhook_id,
+    eventId: row.event_id,
+    eventType: row.event_type,
+    generation: row.generation,
+    ...toProgress(row),
+    createdAt: new Date(row.created_at),
+    updatedAt: new Date(row.updated_at),
+  }
+}
+
+export function toProgress(row: ProgressRow): DeliveryProgress {
+  return {
+    status: row.status,
+    dueAt: moment(row.due_at),
+    scheduledAttempts: row.scheduled_attempts,
+    isRedelivery: Boolean(row.is_redelivery),
+    resumeAt: moment(row.resume_at),
+    attemptCount: row.attempt_count,
+    lastResponseCode: row.last_response_code,
+    lastError: row.last_error,
+  }
+}
+
+export function toDeliveryRow(delivery: StoredDelivery): DeliveryRow {
+  return {
+    id: delivery.id,
+    workspace_id: delivery.workspaceId,
+    webhook_id: delivery.webhookId,
+    event_id: delivery.eventId,
+    event_type: delivery.eventType,
+    generation: delivery.generation,
+    ...toProgressRow(delivery),
+    created_at: delivery.createdAt.getTime(),
+    updated_at: delivery.updatedAt.getTime(),
+  }
+}
+
+export function toProgressRow(progress: DeliveryProgress): ProgressRow {
+  return {
+    status: progress.status,
+    due_at: progress.dueAt?.getTime() ?? null,
+    scheduled_attempts: progress.scheduledAttempts,
+    is_redelivery: progress.isRedelivery,
+    resume_at: progress.resumeAt?.getTime() ?? null,
+    attempt_count: progress.attemptCount,
+    last_response_code: progress.lastResponseCode,
+    last_error: progress.lastError,
+  }
+}
+
+/** The text that every attempt sends. */
+export function payloadOf(row: PayloadRow): string {
+  const { id, event_type: type, correlation_id: correlationId } = row
+  return envelopeText({ id, type, timestamp: new Date(row.created_at).toISOString(), correlationId }, row.data)
+}

@@ -1,0 +1,155 @@
+import type { Knex } from 'knex'
+import type { EventData, EventType } from '../../core/events.ts'
+import { newId } from '../../core/ids.ts'
+import { forUpdateSkipLocked, insertMany, runPrepared } from '../db/dialect.ts'
+import type { Jobs } from '../jobs/jobs.ts'
+import type { Tell } from '../operations/news.ts'
+import type { Deliveries, EventRow, Target } from './deliveries.ts'
+import type { StoredDelivery } from './delivery-row.ts'
+
+export interface NewEvent<T extends EventType = EventType> {
+  type: T
+  /** The pass of a lifecycle event, the scan of a scan event, the webhook of a test. */
+  subject: string
+  data: EventData[T]
+  correlationId: string | null
+}
+
+interface Subscription {
+  /** Types as JSON. */
+  events: string
+  webhook_epoch: number
+}
+
+interface Endpoint {
+  id: string
+  generation: number
+  /** Types as JSON. */
+  events: string
+  /** The epoch that each type is subscribed to since, as JSON; types of a server of the version before are missing. */
+  subscribed_at: string
+}
+
+/** Deliveries that one transaction of a fan-out makes, but for a single event that has more endpoints. */
+const MAX_DELIVERIES = 250
+
+/**
+ * What happened. An event is written in the transaction that causes it, with one row and one job that hand it to the worker,
+ * however many endpoints there are; the worker makes the deliveries.
+ */
+export class Events {
+  private readonly db: Knex
+  private readonly deliveries: Deliveries
+  private readonly jobs: Jobs
+  private readonly tell: Tell
+
+  constructor(db: Knex, deliveries: Deliveries, jobs: Jobs, tell: Tell) {
+    this.db = db
+    this.deliveries = deliveries
+    this.jobs = jobs
+    this.tell = tell
+  }
+
+  async insert(workspaceId: string, events: NewEvent[], at: Date): Promise<void> {
+    const rows = await this.write(workspaceId, events, at)
+    const { epoch, types } = await this.subscriptions(workspaceId)
+    const wanted = rows.filter(({ type }) => types.has(type))
+    if (wanted.length === 0) return
+    const pending = wanted.map(({ id }) => ({ id, workspace_id: workspaceId, epoch }))
+    await insertMany(this.db, 'pending_events', pending)
+    // Always a job of its own: one that waits already may be about to end. What is too many, the run clears away.
+    const { correlationId } = events[0]!
+    await this.jobs.insert([{ workspaceId, kind: 'fan-out-events', subject: workspaceId, correlationId }], at)
+  }
+
+  /** An event for one endpoint alone, whatever it subscribed to. */
+  async insertFor(workspaceId: string, target: Target, event: NewEvent, at: Date): Promise<StoredDelivery> {
+    const [row] = await this.write(workspaceId, [event], at)
+    const [delivery] = await this.deliveries.insert(workspaceId, [{ event: row!, target }], at)
+    await this.deliverTo(workspaceId, [target.id], event.correlationId, at)
+    return delivery!
+  }
+
+  /**
+   * Makes deliveries of the oldest pending events for the endpoints that were subscribed when they happened, each event
+   * once; others may do the same at once. True where more are left.
+   */
+  async fanOut(workspaceId: string, at: Date): Promise<boolean> {
+    const endpoints = await this.enabledEndpoints(workspaceId)
+    const limit = Math.max(1, Math.floor(MAX_DELIVERIES / Math.max(1, endpoints.length)))
+    const oldest = this.db('pending_events').where({ workspace_id: workspaceId }).orderBy('id').limit(limit)
+    const taken: { id: string; epoch: number }[] = await forUpdateSkipLocked(this.db, oldest.select('id', 'epoch'))
+    const ids = taken.map(({ id }) => id)
+    await this.db('pending_events').whereIn('id', ids).delete()
+    const epochs = new Map(taken.map(({ id, epoch }) => [id, epoch]))
+    const events: (EventRow & { correlation_id: string | null })[] = await this.db('events')
+      .where({ workspace_id: workspaceId })
+      .whereIn('id', ids)
+      .orderBy('id')
+      .select('id', 'type', 'correlation_id')
+    const pairs = events.flatMap((event) =>
+      endpoints
+        .filter(({ subscribedAt }) => (subscribedAt.get(event.type) ?? Infinity) <= epochs.get(event.id)!)
+        .map((target) => ({ event, target })),
+    )
+    if (pairs.length > 0) {
+      await this.deliveries.insert(workspaceId, pairs, at)
+      const subjects = new Set(pairs.map(({ target }) => target.id))
+      await this.deliverTo(workspaceId, [...subjects], events[0]!.correlation_id, at)
+    }
+    return taken.length === limit
+  }
+
+  private async write(workspaceId: string, events: NewEvent[], at: Date): Promise<{ id: string; type: EventType }[]> {
+    const rows = events.map((event) => ({
+      id: newId(at),
+      workspace_id: workspaceId,
+      type: event.type,
+      subject: event.subject,
+      data: JSON.stringify(event.data),
+      correlation_id: event.correlationId,
+      created_at: at.getTime(),
+    }))
+    await insertMany(this.db, 'events', rows)
+    for (const { type } of events) this.tell({ what: 'event', type })
+    return rows
+  }
+
+  /** The types that some endpoint wants, and the epoch that they are as of. */
+  private async subscriptions(workspaceId: string): Promise<{ epoch: number; types: Set<string> }> {
+    const rows = await runPrepared<Subscription>(this.db, 'subscriptions', [workspaceId], () =>
+      this.db('webhooks')
+        .join('workspaces', 'workspaces.id', 'webhooks.workspace_id')
+        .where('webhooks.workspace_id', '')
+        .whereRaw(`webhooks.status = 'ENABLED'`)
+        .distinct('webhooks.events', 'workspaces.webhook_epoch'),
+    )
+    return {
+      epoch: rows[0]?.webhook_epoch ?? 0,
+      types: new Set(rows.flatMap(({ events }) => JSON.parse(events) as string[])),
+    }
+  }
+
+  private async enabledEndpoints(workspaceId: string): Promise<(Target & { subscribedAt: Map<string, number> })[]> {
+    const rows = await runPrepared<Endpoint>(this.db, 'enabled-endpoints', [workspaceId], () =>
+      this.db('webhooks')
+        .where({ workspace_id: '' })
+        .whereRaw(`status = 'ENABLED'`)
+        .select('id', 'generation', 'events', 'subscribed_at'),
+    )
+    return rows.map(({ id, generation, events, subscribed_at: text }) => {
+      const since: Record<string, number> = JSON.parse(text)
+      const types: string[] = JSON.parse(events)
+      return { id, generation, subscribedAt: new Map(types.map((type) => [type, since[type] ?? 0])) }
+    })
+  }
+
+  /** A job that is due is enough for an endpoint, however many events there are. What is too many, the sender clears away. */
+  private deliverTo(workspaceId: string, webhookIds: string[], correlationId: string | null, at: Date): Promise<void> {
+    const job = { workspaceId, kind: 'deliver-webhooks' as const, correlationId }
+    return this.jobs.insertUnlessDue(
+      webhookIds.map((subject) => ({ ...job, subject })),
+      at,
+    )
+  }
+}

@@ -1,0 +1,49 @@
+import type { Knex } from 'knex'
+import type { Attempt } from '../../core/contract/deliveries.ts'
+import type { DeliveryProgress } from '../../core/rules/sending/delivery.ts'
+import { type Columns, insertRows } from '../db/bulk-rows.ts'
+import type { MadeAttempt } from './deliveries.ts'
+
+const ATTEMPT_COLUMNS: Columns = {
+  workspace_id: 'uuid',
+  delivery_id: 'uuid',
+  number: 'integer',
+  started_at: 'bigint',
+  duration_ms: 'integer',
+  response_code: 'integer',
+  error: 'text',
+}
+
+/** An attempt, and what it made of its delivery. */
+export interface RecordedAttempt {
+  /** Of the delivery. */
+  id: string
+  attempt: MadeAttempt
+  progress: DeliveryProgress
+}
+
+export async function insertAttempts(db: Knex, workspaceId: string, made: RecordedAttempt[]): Promise<void> {
+  const rows = made.map(({ id, attempt, progress }) => ({
+    workspace_id: workspaceId,
+    delivery_id: id,
+    number: progress.attemptCount,
+    started_at: attempt.startedAt.getTime(),
+    duration_ms: attempt.durationMs,
+    response_code: attempt.outcome.responseCode,
+    error: attempt.outcome.error,
+  }))
+  await insertRows(db, 'webhook_attempts', ATTEMPT_COLUMNS, rows)
+}
+
+/** Oldest first. */
+export async function listAttempts(db: Knex, workspaceId: string, deliveryId: string): Promise<Attempt[]> {
+  const rows = await db('webhook_attempts')
+    .where({ workspace_id: workspaceId, delivery_id: deliveryId })
+    .orderBy('number')
+  return rows.map((row) => ({
+    at: new Date(row.started_at).toISOString(),
+    durationMs: row.duration_ms,
+    responseCode: row.response_code,
+    error: row.error,
+  }))
+}

@@ -1,0 +1,278 @@
+import type { Knex } from 'knex'
+import type { Webhook } from '../../core/contract/webhooks.ts'
+import { forUpdate, runPrepared } from '../db/dialect.ts'
+import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
+import { moment } from '../db/moment.ts'
+
+/** An endpoint as it is kept: its secrets are encrypted. */
+export interface StoredWebhook extends Webhook {
+  workspaceId: string
+  secret: string
+  /** Secrets that were rotated out, newest first. Each signs beside the newest until its moment. */
+  retiredSecrets: RetiredSecret[]
+  /** Deliveries of an older generation are never sent. */
+  generation: number
+  /** The first failure since the last success. */
+  failingSince: Date | null
+  /** How often something that waited for it was erased: what was read before is not to be sent. */
+  erasures: number
+}
+
+export type WebhookFields = Pick<Webhook, 'url' | 'events' | 'description'>
+
+export interface RetiredSecret {
+  secret: string
+  until: Date
+}
+
+/** Secrets as they are stored. */
+export type SealedSecrets = Pick<StoredWebhook, 'secret' | 'retiredSecrets'>
+
+interface Row {
+  id: string
+  workspace_id: string
+  url: string
+  events: string
+  description: string
+  status: Webhook['status']
+  disabled_reason: string | null
+  secret: string
+  retired_secrets: string
+  generation: number
+  failing_since: number | null
+  erasures: number
+  created_at: number
+  updated_at: number
+}
+
+/** By name: of a statement that is kept, the columns must stay the same. */
+const COLUMNS: (keyof Row)[] = [
+  'id',
+  'workspace_id',
+  'url',
+  'events',
+  'description',
+  'status',
+  'disabled_reason',
+  'secret',
+  'retired_secrets',
+  'generation',
+  'failing_since',
+  'erasures',
+  'created_at',
+  'updated_at',
+]
+
+const SPEC: ListSpec = {
+  name: 'webhooks',
+  id: 'webhooks.id',
+  // Ids ascend with the time of creation.
+  sorts: { createdAt: { key: 'webhooks.id' } },
+}
+
+export class Webhooks {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  /** @param id made by the caller: the secret is encrypted for it */
+  async insert(
+    workspaceId: string,
+    id: string,
+    fields: WebhookFields & { secret: string },
+    at: Date,
+  ): Promise<StoredWebhook> {
+    const epoch = await this.nextEpoch(workspaceId)
+    const [row] = await this.db('webhooks')
+      .insert({
+        ...fields,
+        id,
+        workspace_id: workspaceId,
+        events: JSON.stringify(fields.events),
+        subscribed_at: subscribedAt(fields.events, epoch),
+        status: 'ENABLED',
+        generation: 1,
+        created_at: at.getTime(),
+        updated_at: at.getTime(),
+      })
+      .returning('*')
+    return toWebhook(row)
+  }
+
+  async find(workspaceId: string, id: string): Promise<StoredWebhook | undefined> {
+    const [row] = await runPrepared<Row>(this.db, 'find-webhook', [workspaceId, id], () =>
+      this.one('', '').select(COLUMNS),
+    )
+    return row && toWebhook(row)
+  }
+
+  /** As find, and nobody else changes the endpoint until the transaction ends. */
+  async findForUpdate(workspaceId: string, id: string): Promise<StoredWebhook | undefined> {
+    const row: Row | undefined = await forUpdate(this.db, this.one(workspaceId, id)).first()
+    return row && toWebhook(row)
+  }
+
+  async list(workspaceId: string, request: ListRequest): Promise<ListPage<StoredWebhook>> {
+    const page = await listPage<Row>(
+      this.db,
+      this.db('webhooks').where('webhooks.workspace_id', workspaceId),
+      SPEC,
+      request,
+      (query) => query.select('webhooks.*'),
+    )
+    return { ...page, rows: page.rows.map(toWebhook) }
+  }
+
+  async update(
+    workspaceId: string,
+    id: string,
+    { events, ...fields }: Partial<WebhookFields>,
+    at: Date,
+  ): Promise<StoredWebhook | undefined> {
+    if (!events) return this.change(workspaceId, id, fields, at)
+    const epoch = await this.nextEpoch(workspaceId)
+    const row: { events: string; subscribed_at: string } | undefined = await forUpdate(
+      this.db,
+      this.one(workspaceId, id),
+    ).first('events', 'subscribed_at')
+    if (!row) return undefined
+    // A type that it had goes on from where it began; servers of the version before do not say where that was.
+    const had = Object.fromEntries((JSON.parse(row.events) as string[]).map((type) => [type, 0]))
+    const kept = { ...had, ...JSON.parse(row.subscribed_at) }
+    const changes = { ...fields, events: JSON.stringify(events), subscribed_at: subscribedAt(events, epoch, kept) }
+    return this.change(workspaceId, id, changes, at)
+  }
+
+  async delete(workspaceId: string, id: string): Promise<boolean> {
+    return (await this.one(workspaceId, id).delete()) > 0
+  }
+
+  /** What happened while it was disabled is not sent later. */
+  async setEnabled(workspaceId: string, id: string, at: Date): Promise<StoredWebhook | undefined> {
+    const epoch = await this.nextEpoch(workspaceId)
+    const webhook = await this.findForUpdate(workspaceId, id)
+    if (!webhook) return undefined
+    const enabled = { status: 'ENABLED', disabled_reason: null, failing_since: null }
+    return this.change(workspaceId, id, { ...enabled, subscribed_at: subscribedAt(webhook.events, epoch) }, at)
+  }
+
+  /** Whatever waits for the endpoint is of an old generation from now on. */
+  setDisabled(workspaceId: string, id: string, reason: string, at: Date): Promise<StoredWebhook | undefined> {
+    const generation = this.db.raw('generation + 1')
+    return this.change(workspaceId, id, { status: 'DISABLED', disabled_reason: reason, generation }, at)
+  }
+
+  async setFailingSince(workspaceId: string, id: string, since: Date | null): Promise<void> {
+    await this.one(workspaceId, id).update({ failing_since: since?.getTime() ?? null })
+  }
+
+  /** The caller holds the webhook: the retired secrets are those it had, the one so far in front. */
+  setSecrets(workspaceId: string, id: string, secrets: SealedSecrets, at: Date): Promise<StoredWebhook | undefined> {
+    return this.change(workspaceId, id, secretColumns(secrets), at)
+  }
+
+  /**
+   * Makes the sender the only one that sends to the endpoint until the moment. False where another one is.
+   */
+  async hold(
+    workspaceId: string,
+    id: string,
+    sender: string,
+    { until, at }: { until: Date; at: Date },
+  ): Promise<boolean> {
+    const changed = await this.one(workspaceId, id)
+      .where((free) => free.whereNull('sender').orWhere('sender', sender).orWhere('sender_until', '<=', at.getTime()))
+      .update({ sender, sender_until: until.getTime() })
+    return changed > 0
+  }
+
+  /** Goes on holding, and returns the endpoint as it now is; undefined where the hold was lost meanwhile. */
+  async renewHold(workspaceId: string, id: string, sender: string, until: Date): Promise<StoredWebhook | undefined> {
+    const bindings = [until.getTime(), workspaceId, id, sender]
+    const [row] = await runPrepared<Row>(this.db, 'renew-webhook-hold', bindings, () =>
+      this.one('', '').where({ sender: '' }).update({ sender_until: 0 }).returning(COLUMNS),
+    )
+    return row && toWebhook(row)
+  }
+
+  /** Undefined where nobody holds the endpoint. Nobody lets go of it until the transaction ends. */
+  async findHoldEnd(workspaceId: string, id: string): Promise<Date | undefined> {
+    const held = this.one(workspaceId, id)
+    const row: { sender_until: number | null } | undefined = await forUpdate(this.db, held).first('sender_until')
+    return row?.sender_until ? new Date(row.sender_until) : undefined
+  }
+
+  async releaseHold(workspaceId: string, id: string, sender: string): Promise<boolean> {
+    return (await this.one(workspaceId, id).where({ sender }).update({ sender: null, sender_until: null })) > 0
+  }
+
+  /** Secrets of every workspace, for a server whose key has changed. */
+  async listSecrets(): Promise<{ id: string; secrets: SealedSecrets }[]> {
+    const rows: Row[] = await this.db('webhooks').select('id', 'secret', 'retired_secrets')
+    return rows.map((row) => ({
+      id: row.id,
+      secrets: { secret: row.secret, retiredSecrets: toRetired(row.retired_secrets) },
+    }))
+  }
+
+  /** Unless they were rotated meanwhile. */
+  async replaceSecrets(id: string, { secret }: SealedSecrets, renewed: SealedSecrets): Promise<void> {
+    await this.db('webhooks').where({ id, secret }).update(secretColumns(renewed))
+  }
+
+  /** Counts a change of what the workspace's endpoints subscribe to. */
+  private async nextEpoch(workspaceId: string): Promise<number> {
+    const [row] = await this.db('workspaces')
+      .where({ id: workspaceId })
+      .update({ webhook_epoch: this.db.raw('webhook_epoch + 1') })
+      .returning('webhook_epoch')
+    return row.webhook_epoch
+  }
+
+  private async change(workspaceId: string, id: string, changes: object, at: Date): Promise<StoredWebhook | undefined> {
+    const [row] = await this.one(workspaceId, id)
+      .update({ ...changes, updated_at: at.getTime() })
+      .returning('*')
+    return row && toWebhook(row)
+  }
+
+  private one(workspaceId: string, id: string) {
+    return this.db('webhooks').where({ workspace_id: workspaceId, id })
+  }
+}
+
+/** The epoch that each type is subscribed to since, as JSON: of types that were there before, theirs. */
+function subscribedAt(events: readonly string[], epoch: number, before: Record<string, number> = {}): string {
+  return JSON.stringify(Object.fromEntries(events.map((type) => [type, before[type] ?? epoch])))
+}
+
+function secretColumns({ secret, retiredSecrets }: SealedSecrets) {
+  const retired = retiredSecrets.map(({ secret, until }) => ({ secret, until: until.getTime() }))
+  return { secret, retired_secrets: JSON.stringify(retired) }
+}
+
+function toRetired(text: string): RetiredSecret[] {
+  const retired: { secret: string; until: number }[] = JSON.parse(text)
+  return retired.map(({ secret, until }) => ({ secret, until: new Date(until) }))
+}
+
+function toWebhook(row: Row): StoredWebhook {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    url: row.url,
+    events: JSON.parse(row.events),
+    description: row.description,
+    status: row.status,
+    disabledReason: row.disabled_reason,
+    secret: row.secret,
+    retiredSecrets: toRetired(row.retired_secrets),
+    generation: row.generation,
+    failingSince: moment(row.failing_since),
+    erasures: row.erasures,
+    createdAt: new Date(row.created_at).toISOString(),
+    updatedAt: new Date(row.updated_at).toISOString(),
+  }
+}

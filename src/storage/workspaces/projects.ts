@@ -1,0 +1,137 @@
+import type { Knex } from 'knex'
+import type { Project } from '../../core/contract/projects.ts'
+import { newId } from '../../core/ids.ts'
+import { forUpdate } from '../db/dialect.ts'
+import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
+
+interface Row {
+  id: string
+  name: string
+  description: string
+  color: Project['color']
+  created_at: number
+  updated_at: number
+}
+
+export type ProjectFields = Pick<Project, 'name' | 'description' | 'color'>
+
+export interface ProjectCounts {
+  templateCount: number
+  livePassCount: number
+  totalPassCount: number
+  googleInstallCount: number
+  passesAddedLast7Days: number
+}
+
+const DAY_MS = 86_400_000
+
+const SPEC: ListSpec = {
+  name: 'projects',
+  id: 'projects.id',
+  sorts: {
+    createdAt: { key: 'projects.created_at' },
+    updatedAt: { key: 'projects.updated_at' },
+    name: { key: 'projects.name', type: 'beginning' },
+  },
+}
+
+export class Projects {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  async insert(workspaceId: string, fields: ProjectFields, at: Date): Promise<Project> {
+    const row: Row = { id: newId(at), ...fields, created_at: at.getTime(), updated_at: at.getTime() }
+    await this.db('projects').insert({ ...row, workspace_id: workspaceId })
+    return toProject(row)
+  }
+
+  async find(workspaceId: string, id: string): Promise<Project | undefined> {
+    const row: Row | undefined = await this.db('projects').where({ workspace_id: workspaceId, id }).first()
+    return row && toProject(row)
+  }
+
+  /** As find, and nobody else changes or deletes the project until the transaction ends. */
+  async findForUpdate(workspaceId: string, id: string): Promise<Project | undefined> {
+    const row: Row | undefined = await forUpdate(
+      this.db,
+      this.db('projects').where({ workspace_id: workspaceId, id }),
+    ).first()
+    return row && toProject(row)
+  }
+
+  async list(workspaceId: string, request: ListRequest): Promise<ListPage<Project>> {
+    const page = await listPage<Row>(
+      this.db,
+      this.db('projects').where('projects.workspace_id', workspaceId),
+      SPEC,
+      request,
+      (query) => query.select('projects.*'),
+    )
+    return { ...page, rows: page.rows.map(toProject) }
+  }
+
+  async update(
+    workspaceId: string,
+    id: string,
+    fields: Partial<ProjectFields>,
+    at: Date,
+  ): Promise<Project | undefined> {
+    const [row] = await this.db('projects')
+      .where({ workspace_id: workspaceId, id })
+      .update({ ...fields, updated_at: at.getTime() })
+      .returning('*')
+    return row && toProject(row)
+  }
+
+  /** False when there is none. Templates leave it at once; its passes are detached by the job `detach-project`. */
+  async delete(workspaceId: string, id: string): Promise<boolean> {
+    if (!(await this.findForUpdate(workspaceId, id))) return false
+    await this.db('templates').where({ workspace_id: workspaceId, project_id: id }).update({ project_id: null })
+    return (await this.db('projects').where({ workspace_id: workspaceId, id }).delete()) > 0
+  }
+
+  async counts(workspaceId: string, id: string, at: Date): Promise<ProjectCounts> {
+    const now = at.getTime()
+    const isLive = `status = 'ISSUING' or (status = 'ISSUED' and (expires_at is null or expires_at > ${now}))`
+    const [templates, passes, installs] = await Promise.all([
+      this.db('templates')
+        .where({ workspace_id: workspaceId, project_id: id, deleted_at: null })
+        .count({ n: '*' })
+        .first(),
+      this.db('passes')
+        .where({ workspace_id: workspaceId, project_id: id })
+        .first({
+          total: this.db.raw('count(*)'),
+          live: this.db.raw(`coalesce(sum(case when ${isLive} then 1 else 0 end), 0)`),
+          recent: this.db.raw('coalesce(sum(case when created_at > ? then 1 else 0 end), 0)', [now - 7 * DAY_MS]),
+        }),
+      this.db('google_objects')
+        .join('passes', 'passes.id', 'google_objects.pass_id')
+        .where({ 'passes.workspace_id': workspaceId, 'passes.project_id': id })
+        .whereNotNull('google_objects.installed_at')
+        .count({ n: '*' })
+        .first(),
+    ])
+    return {
+      templateCount: Number(templates?.n),
+      livePassCount: Number(passes?.live),
+      totalPassCount: Number(passes?.total),
+      googleInstallCount: Number(installs?.n),
+      passesAddedLast7Days: Number(passes?.recent),
+    }
+  }
+}
+
+function toProject(row: Row): Project {
+  return {
+    id: row.id,
+    name: row.name,
+    description: row.description,
+    color: row.color,
+    createdAt: new Date(row.created_at).toISOString(),
+    updatedAt: new Date(row.updated_at).toISOString(),
+  }
+}

@@ -1,0 +1,199 @@
+import type { Knex } from 'knex'
+import { newId } from '../../core/ids.ts'
+import type { Role, Scope } from '../../core/route.ts'
+import type { WorkspaceLimits } from '../../core/rules/pass/limits.ts'
+import { forUpdate } from '../db/dialect.ts'
+import { moment } from '../db/moment.ts'
+import { toLimits } from './limits.ts'
+import { type StoredUsage, Usage } from './usage.ts'
+
+/** An access token as it is stored: everything but the token itself, of which only the SHA-256 is kept. */
+export interface Token {
+  id: string
+  workspaceId: string
+  name: string
+  role: Role
+  scopes: Scope[]
+  createdAt: Date
+  expiresAt: Date | null
+  lastUsedAt: Date | null
+  revokedAt: Date | null
+  /** The token that was made to follow it, whose rotation decided when this one ends. */
+  replacedBy: string | null
+}
+
+/** A token together with what its workspace allows and has. */
+export interface TokenWithWorkspace extends Token {
+  workspace: {
+    name: string
+    suspendedAt: Date | null
+    expiresAt: Date | null
+    offlineScanning: boolean
+    limits: WorkspaceLimits
+    usage: StoredUsage
+  }
+}
+
+/** A token that ends soon. */
+export interface EndingToken {
+  id: string
+  name: string
+  workspaceName: string
+  expiresAt: Date
+}
+
+export interface NewToken {
+  name: string
+  role: Role
+  scopes: Scope[]
+  digest: string
+  expiresAt: Date | null
+}
+
+interface Row {
+  id: string
+  workspace_id: string
+  name: string
+  role: Role
+  scopes: string
+  created_at: number
+  expires_at: number | null
+  last_used_at: number | null
+  revoked_at: number | null
+  replaced_by: string | null
+}
+
+export class Tokens {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  async insert(workspaceId: string, token: NewToken, at: Date): Promise<Token> {
+    const row: Row = {
+      id: newId(at),
+      workspace_id: workspaceId,
+      name: token.name,
+      role: token.role,
+      scopes: JSON.stringify(token.scopes),
+      created_at: at.getTime(),
+      expires_at: token.expiresAt?.getTime() ?? null,
+      last_used_at: null,
+      revoked_at: null,
+      replaced_by: null,
+    }
+    await this.db('tokens').insert({ ...row, digest: token.digest })
+    return toToken(row)
+  }
+
+  /** The one lookup without a workspace: it is what tells the workspace. */
+  async findByDigest(digest: string): Promise<TokenWithWorkspace | undefined> {
+    const row = await this.db('tokens')
+      .join('workspaces', 'workspaces.id', 'tokens.workspace_id')
+      .leftJoin('workspace_limits', 'workspace_limits.workspace_id', 'tokens.workspace_id')
+      .where({ digest })
+      .first('workspace_limits.*', 'tokens.*', {
+        workspace_name: 'workspaces.name',
+        workspace_suspended_at: 'workspaces.suspended_at',
+        workspace_expires_at: 'workspaces.expires_at',
+        offline_scanning: 'workspaces.offline_scanning',
+      })
+    if (!row) return undefined
+    return {
+      ...toToken(row),
+      workspace: {
+        name: row.workspace_name,
+        suspendedAt: moment(row.workspace_suspended_at),
+        expiresAt: moment(row.workspace_expires_at),
+        offlineScanning: Boolean(row.offline_scanning),
+        limits: toLimits(row),
+        usage: await new Usage(this.db).findStored(row.workspace_id),
+      },
+    }
+  }
+
+  /** As it is, and nobody else changes it until the transaction ends. */
+  async findForUpdate(workspaceId: string, id: string): Promise<Token | undefined> {
+    const row: Row | undefined = await forUpdate(
+      this.db,
+      this.db('tokens').where({ workspace_id: workspaceId, id }),
+    ).first()
+    return row && toToken(row)
+  }
+
+  /** From a rotation on the token ends with its overlap. The caller holds it. */
+  async setReplaced(
+    workspaceId: string,
+    id: string,
+    { by, expiresAt }: { by: string; expiresAt: Date },
+  ): Promise<void> {
+    await this.db('tokens')
+      .where({ workspace_id: workspaceId, id })
+      .update({ replaced_by: by, expires_at: expiresAt.getTime() })
+  }
+
+  /**
+   * Tokens of every workspace that end between two moments and that none follows, the first to end first; but for those
+   * that were made for no longer than lies between the two.
+   */
+  async listEnding(from: Date, until: Date, limit: number): Promise<EndingToken[]> {
+    const rows = await this.db('tokens')
+      .join('workspaces', 'workspaces.id', 'tokens.workspace_id')
+      .where({ revoked_at: null, replaced_by: null })
+      .where('tokens.expires_at', '>', from.getTime())
+      .where('tokens.expires_at', '<=', until.getTime())
+      .whereRaw('tokens.expires_at - tokens.created_at > ?', [until.getTime() - from.getTime()])
+      .orderBy('tokens.expires_at')
+      .limit(limit)
+      .select('tokens.id', 'tokens.name', 'tokens.expires_at', { workspace_name: 'workspaces.name' })
+    return rows.map((row) => ({
+      id: row.id,
+      name: row.name,
+      workspaceName: row.workspace_name,
+      expiresAt: new Date(row.expires_at),
+    }))
+  }
+
+  async list(workspaceId: string): Promise<Token[]> {
+    const rows: Row[] = await this.db('tokens').where({ workspace_id: workspaceId }).orderBy(['created_at', 'id'])
+    return rows.map(toToken)
+  }
+
+  /** Of every workspace, as operators see them. */
+  async listIdsByName(name: string): Promise<string[]> {
+    return this.db('tokens').where({ name }).orderBy('id').pluck('id')
+  }
+
+  /** Whether no token of any workspace was ever used. */
+  async isUnused(): Promise<boolean> {
+    return (await this.db('tokens').whereNotNull('last_used_at').first('id')) === undefined
+  }
+
+  /** False when there is no such token in the workspace; revoking twice keeps the first moment. */
+  async revoke(workspaceId: string, id: string, at: Date): Promise<boolean> {
+    const count = await this.db('tokens')
+      .where({ workspace_id: workspaceId, id })
+      .update({ revoked_at: this.db.raw('coalesce(revoked_at, cast(? as bigint))', [at.getTime()]) })
+    return count > 0
+  }
+
+  async setLastUsed(workspaceId: string, id: string, at: Date): Promise<void> {
+    await this.db('tokens').where({ workspace_id: workspaceId, id }).update({ last_used_at: at.getTime() })
+  }
+}
+
+function toToken(row: Row): Token {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    name: row.name,
+    role: row.role,
+    scopes: JSON.parse(row.scopes),
+    createdAt: new Date(row.created_at),
+    expiresAt: moment(row.expires_at),
+    lastUsedAt: moment(row.last_used_at),
+    revokedAt: moment(row.revoked_at),
+    replacedBy: row.replaced_by,
+  }
+}

@@ -1,0 +1,170 @@
+import { z } from 'zod'
+import type { GoogleKind } from '../../../core/contract/definition.ts'
+import { type Overrides, withCleared } from '../callbacks/managed-keys.ts'
+import type { GoogleIdentity } from '../identity.ts'
+import { parseJson } from '../json.ts'
+import type { GoogleResource } from '../resource.ts'
+import { GoogleApiError, type GoogleErrorKind } from './api-error.ts'
+import { type HttpOptions, type HttpRequest, send } from './http.ts'
+import { createPacing, type Urgency } from './pacing.ts'
+import { createAccessTokens } from './token.ts'
+
+export interface GoogleMessage {
+  /** Distinct within its object. */
+  id: string
+  header: string
+  body: string
+}
+
+/** A message as an object holds it: whatever else it has is kept. */
+export type GoogleStoredMessage = Record<string, unknown>
+
+/** The Google Wallet REST interface: calls that somebody waits for, and in `bulk` those that let the others go first. */
+export interface GoogleApi extends GoogleCalls {
+  readonly bulk: GoogleCalls
+}
+
+/** Every method throws GoogleApiError; all but addMessage may be repeated at will. */
+export interface GoogleCalls {
+  /** Makes the class, or replaces the one that is there. */
+  upsertClass(kind: GoogleKind, resource: GoogleResource): Promise<void>
+  /** Makes the class where there is none. */
+  insertClass(kind: GoogleKind, resource: GoogleResource): Promise<void>
+  /**
+   * Makes the object, or changes the one that is there; `missing` where its class is. For an object that may be new.
+   * `retired` are overrides of before: what the object no longer has of them is taken away.
+   */
+  upsertObject(kind: GoogleKind, object: GoogleResource, retired?: Overrides[]): Promise<void>
+  /** The same in the other order: for an object that should be there. */
+  updateObject(kind: GoogleKind, object: GoogleResource, retired?: Overrides[]): Promise<void>
+  /** Shows the message on the pass and on the phone's screen. The fourth within 24 hours is refused as `quota`. */
+  addMessage(kind: GoogleKind, objectId: string, message: GoogleMessage): Promise<void>
+  /** Replaces the messages of an object and leaves everything else. */
+  setMessages(kind: GoogleKind, objectId: string, messages: GoogleStoredMessage[]): Promise<void>
+  /** The object with its state in capitals; `missing` where there is none. */
+  getObject(kind: GoogleKind, objectId: string): Promise<GoogleResource>
+}
+
+/** Read anew for each request: stand-ins move when another process takes over. */
+export interface GoogleEndpoints {
+  /** Base of the REST interface, version included, without a slash at the end. */
+  api: string
+  /** Where access tokens are had. */
+  token: string
+}
+
+const googleEndpoints: GoogleEndpoints = {
+  api: 'https://walletobjects.googleapis.com/walletobjects/v1',
+  token: 'https://oauth2.googleapis.com/token',
+}
+
+export interface GoogleApiOptions extends HttpOptions {
+  identity: GoogleIdentity
+  endpoints?: GoogleEndpoints
+  /** Google takes about 20 from an issuer; 18 by default. */
+  requestsPerSecond?: number
+}
+
+const REQUESTS_PER_SECOND = 18
+
+export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
+  const { identity, endpoints = googleEndpoints, requestsPerSecond = REQUESTS_PER_SECOND, ...http } = options
+  const pacing = createPacing(requestsPerSecond)
+  const tokens = createAccessTokens({
+    identity,
+    get url() {
+      return endpoints.token
+    },
+    ...http,
+  })
+
+  async function call(urgency: Urgency, method: HttpRequest['method'], path: string, body?: object): Promise<string> {
+    const token = await tokens.get()
+    const attempt = async (withToken: string) => {
+      await pacing.turn(urgency)
+      return sendWith(withToken, method, path, body)
+    }
+    try {
+      return await attempt(token)
+    } catch (error) {
+      if (!(error instanceof GoogleApiError && error.status === 401)) throw error
+      // A token may be revoked before its time: a fresh one tells.
+      tokens.forget(token)
+      return attempt(await tokens.get())
+    }
+  }
+
+  async function sendWith(token: string, method: HttpRequest['method'], path: string, body?: object): Promise<string> {
+    const headers = { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }) }
+    const { text } = await send(
+      { method, url: endpoints.api + path, headers, body: body && JSON.stringify(body) },
+      http,
+    )
+    return text
+  }
+
+  function calls(urgency: Urgency): GoogleCalls {
+    /** When Google wants fewer writes, all of them wait; a quota on messages is a matter of one object only. */
+    async function write(method: HttpRequest['method'], path: string, body: object): Promise<void> {
+      try {
+        await call(urgency, method, path, body)
+      } catch (error) {
+        if (error instanceof GoogleApiError && asksForPause(error)) pacing.pause(error.retryAfterSeconds ?? 1)
+        throw error
+      }
+    }
+
+    const insertClass = (kind: GoogleKind, resource: GoogleResource) => write('POST', `/${kind}Class`, resource)
+    const patchObject = (kind: GoogleKind, object: GoogleResource, retired: Overrides[]) =>
+      write('PATCH', `/${kind}Object/${encodeURIComponent(object.id)}`, withCleared(kind, object, retired))
+    const upsertObject = (kind: GoogleKind, object: GoogleResource, retired: Overrides[] = []) =>
+      heal(write('POST', `/${kind}Object`, object), 'conflict', () => patchObject(kind, object, retired))
+
+    return {
+      insertClass: (kind, resource) => heal(insertClass(kind, resource), 'conflict', async () => undefined),
+
+      upsertClass: (kind, resource) =>
+        heal(insertClass(kind, resource), 'conflict', () =>
+          write('PUT', `/${kind}Class/${encodeURIComponent(resource.id)}`, resource),
+        ),
+
+      upsertObject,
+
+      updateObject: (kind, object, retired = []) =>
+        heal(patchObject(kind, object, retired), 'missing', () => upsertObject(kind, object, retired)),
+
+      async addMessage(kind, objectId, message) {
+        const path = `/${kind}Object/${encodeURIComponent(objectId)}/addMessage`
+        await call(urgency, 'POST', path, { message: { ...message, messageType: 'TEXT_AND_NOTIFY' } })
+      },
+
+      setMessages: (kind, objectId, messages) =>
+        write('PATCH', `/${kind}Object/${encodeURIComponent(objectId)}`, { messages }),
+
+      async getObject(kind, objectId) {
+        const text = await call(urgency, 'GET', `/${kind}Object/${encodeURIComponent(objectId)}`)
+        const object = parseJson(Resource, text)
+        if (object) return object
+        const message = 'Google answered with something other than an object.'
+        throw new GoogleApiError({ kind: 'unavailable', message })
+      },
+    }
+  }
+
+  return { ...calls('urgent'), bulk: calls('bulk') }
+}
+
+/** Older objects name their states in lower case. */
+const Resource = z.looseObject({ id: z.string(), state: z.string().toUpperCase().optional() })
+
+/** Google itself has asked for it; a request that was refused for waiting too long has no status. */
+function asksForPause({ kind, status }: GoogleApiError): boolean {
+  return status === 503 || (status !== null && kind === 'quota')
+}
+
+function heal(attempt: Promise<void>, kind: GoogleErrorKind, otherwise: () => Promise<void>): Promise<void> {
+  return attempt.catch((error: unknown) => {
+    if (error instanceof GoogleApiError && error.kind === kind) return otherwise()
+    throw error
+  })
+}

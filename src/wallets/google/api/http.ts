@@ -1,0 +1,72 @@
+import { Agent, type Dispatcher, request } from 'undici'
+import type { ProviderCall } from '../../wallet.ts'
+import { GoogleApiError, refusal } from './api-error.ts'
+
+export interface HttpRequest {
+  method: Dispatcher.HttpMethod
+  url: string
+  headers?: Record<string, string>
+  body?: string
+}
+
+export interface HttpOptions {
+  /** Through which connections; one that gives up connecting after 3 seconds by default. */
+  dispatcher?: Dispatcher
+  /** For the whole exchange, the answer's last byte included; 15 by default. */
+  timeoutSeconds?: number
+  onCall?: ((call: ProviderCall) => void) | undefined
+}
+
+export interface HttpReply {
+  status: number
+  headers: Dispatcher.ResponseData['headers']
+  text: string
+}
+
+const MAX_REPLY_BYTES = 1024 * 1024
+const TIMEOUT_SECONDS = 15
+const defaultDispatcher = new Agent({ connect: { timeout: 3000 } })
+
+/**
+ * One exchange with Google. Follows no redirect and reads at most 1 MiB.
+ * @throws GoogleApiError for anything but a whole answer with a status of success
+ */
+export async function send({ url, ...message }: HttpRequest, options: HttpOptions): Promise<HttpReply> {
+  const { dispatcher = defaultDispatcher, timeoutSeconds = TIMEOUT_SECONDS } = options
+  const signal = AbortSignal.timeout(timeoutSeconds * 1000)
+  const began = performance.now()
+  let outcome = 'ok'
+  try {
+    const reply = await exchange(url, { ...message, dispatcher, signal })
+    if (reply.status < 200 || reply.status > 299) throw refusal(reply.status, reply.headers, reply.text)
+    return reply
+  } catch (error) {
+    outcome = (error as GoogleApiError).kind
+    throw error
+  } finally {
+    options.onCall?.({ provider: 'google', outcomes: [outcome], seconds: (performance.now() - began) / 1000 })
+  }
+}
+
+async function exchange(url: string, options: NonNullable<Parameters<typeof request>[1]>): Promise<HttpReply> {
+  try {
+    const { statusCode, headers, body } = await request(url, options)
+    return { status: statusCode, headers, text: await readBounded(body) }
+  } catch (cause) {
+    if (cause instanceof GoogleApiError) throw cause
+    const message = `No answer from ${new URL(url).host}: ${cause instanceof Error ? cause.message : cause}`
+    throw new GoogleApiError({ kind: 'unavailable', message, cause })
+  }
+}
+
+/** Leaving the loop early ends the connection, so that nobody sends the rest. */
+async function readBounded(body: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of body) {
+    bytes += chunk.length
+    if (bytes > MAX_REPLY_BYTES) throw new GoogleApiError({ kind: 'unavailable', message: 'The answer is too long.' })
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}

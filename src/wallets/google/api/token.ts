@@ -1,0 +1,86 @@
+import { JWT } from 'google-auth-library'
+import type { GoogleIdentity } from '../identity.ts'
+import { GoogleApiError } from './api-error.ts'
+import { type HttpOptions, send } from './http.ts'
+
+const SCOPE = 'https://www.googleapis.com/auth/wallet_object.issuer'
+
+export interface AccessTokens {
+  /**
+   * A token that is good for some time yet; callers at the same time share one request.
+   * @throws GoogleApiError of the kind permission where Google refuses the service account, unavailable otherwise
+   */
+  get(): Promise<string>
+  /** Told that the API takes this token no longer, the next one is a fresh one. */
+  forget(token: string): void
+}
+
+export interface AccessTokenOptions extends HttpOptions {
+  identity: GoogleIdentity
+  /** Where tokens are had. */
+  url: string
+}
+
+export function createAccessTokens(options: AccessTokenOptions): AccessTokens {
+  let client = createClient(options)
+  let latest: string | undefined
+  return {
+    async get() {
+      latest = await request(client)
+      return latest
+    },
+    forget(token) {
+      // Of many callers that were refused together only the first one finds it still the latest.
+      if (token !== latest) return
+      latest = undefined
+      client = createClient(options)
+    },
+  }
+}
+
+async function request(client: JWT): Promise<string> {
+  let token: string | null | undefined
+  try {
+    token = (await client.getAccessToken()).token
+  } catch (error) {
+    // The library wraps what its fetch throws.
+    const cause = error instanceof Error ? error.cause : undefined
+    if (cause instanceof GoogleApiError) throw cause
+    throw new GoogleApiError({ kind: 'unavailable', message: 'Google gave no access token.', cause: error })
+  }
+  if (token) return token
+  throw new GoogleApiError({ kind: 'unavailable', message: 'Google answered without an access token.' })
+}
+
+function createClient(options: AccessTokenOptions): JWT {
+  const { identity } = options
+  return new JWT({
+    email: identity.clientEmail,
+    key: identity.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
+    keyId: identity.privateKeyId,
+    scopes: [SCOPE],
+    transporterOptions: {
+      // Whoever asked tries again, and knows better when.
+      retryConfig: { retry: 0 },
+      // The library's one way to another token address, and to the connections of everything else.
+      async fetchImplementation(_, init) {
+        const headers = Object.fromEntries(new Headers(init?.headers))
+        const request = { method: 'POST', url: options.url, headers, body: String(init?.body) } as const
+        const reply = await send(request, options).catch(refused)
+        return new Response(reply.text, { status: reply.status })
+      },
+    },
+  })
+}
+
+/** Whatever the token endpoint says no to, it is the service account that it will not have. */
+function refused(error: unknown): never {
+  if (!(error instanceof GoogleApiError) || error.kind === 'unavailable' || error.kind === 'quota') throw error
+  const { message, reason } = error
+  throw new GoogleApiError({
+    kind: 'permission',
+    message,
+    reason: reason ?? undefined,
+    status: error.status ?? undefined,
+  })
+}

@@ -1,0 +1,122 @@
+import { z } from 'zod'
+import type { Faults } from '../faults.ts'
+import type { LocalCall, LocalReply } from '../local-server.ts'
+import {
+  asAnswered,
+  checkResource,
+  googleKinds,
+  isRecord,
+  MAX_MESSAGES,
+  mergePatch,
+  type Resource,
+  type Role,
+  type SandboxKind,
+} from './google-resources.ts'
+import type { GoogleStore, StoredResource } from './google-store.ts'
+
+export interface RestOptions {
+  store: GoogleStore
+  issuerId: string
+  faults: Faults
+  clock: () => Date
+  /** Told of every change, so that phones look. */
+  onChange: (changed: StoredResource) => void
+}
+
+const PATH = /^\/walletobjects\/v1\/([a-zA-Z]+)(Class|Object)(?:\/([^/]+))?(?:\/(addMessage))?$/
+const NOTIFICATIONS_A_DAY = 3
+const DAY_MS = 86_400_000
+
+const Message = z.object({
+  message: z.looseObject({
+    id: z.string().optional(),
+    header: z.string().min(1),
+    body: z.string().min(1),
+    messageType: z.enum(['TEXT', 'TEXT_AND_NOTIFY', 'EXPIRATION_NOTIFICATION']).default('TEXT'),
+  }),
+})
+
+/** The Wallet REST interface, version 1, for classes and objects of every kind. The caller has checked the access token. */
+export function createRest({ store, issuerId, faults, clock, onChange }: RestOptions) {
+  function write(entry: Omit<StoredResource, 'version'>): StoredResource {
+    const stored = store.put(entry)
+    onChange(stored)
+    return stored
+  }
+
+  function insert(kind: SandboxKind, role: Role, body: unknown): LocalReply {
+    const verdict = checkResource(kind, role, body, issuerId)
+    if (!verdict.ok) return refuse(verdict)
+    const { resource } = verdict
+    if (store.find(kind, role, resource.id)) return refusal(409, 'existingResource', `${resource.id} exists already.`)
+    if (role === 'Object' && !store.find(kind, 'Class', String(resource.classId))) {
+      return refusal(404, 'classNotFound', `The class ${resource.classId} does not exist.`)
+    }
+    return found(write({ kind, role, resource, devices: [], notifiedAt: [] }))
+  }
+
+  function replace(stored: StoredResource, body: unknown): LocalReply {
+    const verdict = checkResource(stored.kind, stored.role, body, issuerId)
+    if (!verdict.ok) return refuse(verdict)
+    if (verdict.resource.id !== stored.resource.id) return refusal(400, 'invalid', 'The id cannot change.')
+    return found(write({ ...stored, resource: verdict.resource }))
+  }
+
+  function addMessage(stored: StoredResource, body: unknown): LocalReply {
+    const parsed = Message.safeParse(body)
+    if (!parsed.success) return refusal(400, 'invalid', 'message.header and message.body are required.')
+    const { message } = parsed.data
+    const messages = (stored.resource.messages ?? []) as Record<string, unknown>[]
+    const others = messages.filter(({ id }) => message.id === undefined || id !== message.id)
+    if (others.length >= MAX_MESSAGES) return refusal(400, 'invalid', `More than ${MAX_MESSAGES} messages.`)
+    const now = clock().getTime()
+    const isNew = others.length === messages.length
+    const recent = stored.notifiedAt.filter((at) => at > now - DAY_MS)
+    const notifies = message.messageType === 'TEXT_AND_NOTIFY' && isNew
+    if (notifies && (recent.length >= NOTIFICATIONS_A_DAY || faults.has('google-quota'))) {
+      return refusal(403, 'quotaExceeded', 'The quota of notifying messages for this object is used up.')
+    }
+    const resource: Resource = { ...stored.resource, messages: [...others, message] }
+    const written = write({ ...stored, resource, notifiedAt: notifies ? [...recent, now] : recent })
+    return { status: 200, json: { resource: asAnswered(written.resource) } }
+  }
+
+  return {
+    insert,
+    answer({ method, path, json }: LocalCall): LocalReply {
+      const [, kindName, role, encodedId, action] = PATH.exec(path) ?? []
+      const kind = googleKinds.find((known) => known === kindName)
+      if (!kind || !role) return refusal(404, 'notFound', 'There is no such method.')
+      if (encodedId === undefined) return method === 'POST' ? insert(kind, role as Role, json) : wrongMethod()
+      const stored = store.find(kind, role as Role, decodeURIComponent(encodedId))
+      if (!stored) return refusal(404, 'resourceNotFound', `${encodedId} does not exist.`)
+      if (action) return method === 'POST' ? addMessage(stored, json) : wrongMethod()
+      if (method === 'GET') return found(stored)
+      if (method === 'PUT') return replace(stored, json)
+      if (method !== 'PATCH') return wrongMethod()
+      return isRecord(json)
+        ? replace(stored, mergePatch(stored.resource, json))
+        : refusal(400, 'parseError', 'The body is not a JSON object.')
+    },
+  }
+}
+
+/** An error as Google words it. */
+export function refusal(status: number, reason: string, message: string): LocalReply {
+  const json = { error: { code: status, message, errors: [{ message, domain: 'walletobjects', reason }] } }
+  return { status, json, headers: status === 429 || status === 503 ? { 'retry-after': '1' } : {} }
+}
+
+function found({ resource }: StoredResource): LocalReply {
+  return { status: 200, json: asAnswered(resource) }
+}
+
+function refuse(verdict: { reason: 'invalid' | 'forbidden'; message: string }): LocalReply {
+  return verdict.reason === 'invalid'
+    ? refusal(400, 'invalid', verdict.message)
+    : refusal(403, 'permissionDenied', verdict.message)
+}
+
+function wrongMethod(): LocalReply {
+  return refusal(405, 'httpMethodNotAllowed', 'The method is not allowed.')
+}

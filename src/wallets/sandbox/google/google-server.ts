@@ -1,0 +1,103 @@
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { createChannels } from '../apple/channels.ts'
+import { type Faults, slowDown, switchFaults } from '../faults.ts'
+import { type LocalCall, type LocalReply, serveLocally } from '../local-server.ts'
+import { createCallbacks, KEYS_MAX_AGE_SECONDS } from './google-callbacks.ts'
+import { createPhones } from './google-phones.ts'
+import { createRest, refusal } from './google-rest.ts'
+import { openGoogleStore, type StoredResource } from './google-store.ts'
+import { createAccessTokens } from './google-token.ts'
+
+export interface SandboxGoogleOptions {
+  /** The service account that may call: its address and the public half of its key. */
+  clientEmail: string
+  publicKey: KeyObject | string
+  issuerId: string
+  /** Where saves and removals are reported. */
+  callbackUrl: string
+  faults: Faults
+  /** Keeps classes, objects and who holds them over a restart; without one they are gone. */
+  stateFile?: string
+  clock?: () => Date
+}
+
+export interface SandboxGoogleServer {
+  /** Base for phones: `{url}/save`, `{url}/remove`, `{url}/objects/{kind}/{id}`, `{url}/devices/{device}/changes`. */
+  url: string
+  /** The token endpoint. */
+  tokenUrl: string
+  /** Base of the REST interface, version included. */
+  apiUrl: string
+  /** Root keys of callbacks. */
+  keysUrl: string
+  close(): Promise<void>
+}
+
+/** Google Wallet for one machine: the token endpoint, the REST interface, signed callbacks, and the side of phones. */
+export async function startSandboxGoogle(options: SandboxGoogleOptions): Promise<SandboxGoogleServer> {
+  const { clientEmail, issuerId, callbackUrl, faults, stateFile, clock = () => new Date() } = options
+  const publicKey = typeof options.publicKey === 'string' ? createPublicKey(options.publicKey) : options.publicKey
+  const account = { clientEmail, publicKey }
+  const store = openGoogleStore(stateFile)
+  const channels = createChannels()
+  const tokens = createAccessTokens(account, clock)
+  const callbacks = createCallbacks({ issuerId, callbackUrl, rootKey: store.rootKey, clock })
+  const rest = createRest({ store, issuerId, faults, clock, onChange: tellPhones })
+  const phones = createPhones({ account, store, rest, callbacks })
+
+  function tellPhones({ kind, role, resource }: StoredResource): void {
+    const objects = role === 'Class' ? store.listOfClass(kind, resource.id) : [store.find(kind, role, resource.id)!]
+    const devices = new Set(objects.flatMap((object) => object.devices))
+    for (const device of devices) channels.send(device, { changed: resource.id })
+  }
+
+  async function answerRest(call: LocalCall): Promise<LocalReply> {
+    await slowDown(faults, 'google-slow')
+    if (faults.has('google-429')) return refusal(429, 'rateLimitExceeded', 'Too many requests.')
+    if (faults.has('google-500')) return refusal(500, 'backendError', 'Internal error.')
+    if (faults.has('google-503')) return refusal(503, 'backendError', 'The service is currently unavailable.')
+    if (!tokens.isValid(call.headers.authorization)) {
+      return refusal(401, 'authError', 'Request had invalid authentication credentials.')
+    }
+    return rest.answer(call)
+  }
+
+  const server = await serveLocally((call) => {
+    const { method, path, json, response } = call
+    if (path.startsWith('/walletobjects/')) return answerRest(call)
+    const [, kind, id] = /^\/objects\/([^/]+)\/([^/]+)$/.exec(path) ?? []
+    if (method === 'GET' && kind && id) return phones.look(kind, decodeURIComponent(id))
+    const [, device] = /^\/devices\/([^/]+)\/changes$/.exec(path) ?? []
+    if (method === 'GET' && device) return channels.listen(decodeURIComponent(device), response) as undefined
+    switch (`${method} ${path}`) {
+      case 'POST /token':
+        return tokens.answer(call)
+      case 'GET /issuer/keys':
+        return {
+          status: 200,
+          json: callbacks.keys(),
+          headers: { 'cache-control': `public, max-age=${KEYS_MAX_AGE_SECONDS}` },
+        }
+      case 'POST /save':
+        return phones.save(json)
+      case 'POST /remove':
+        return phones.remove(json)
+      case 'POST /faults':
+        return switchFaults(faults, json)
+      default:
+        return { status: 404, json: { error: 'There is nothing here.' } }
+    }
+  })
+
+  return {
+    url: server.url,
+    tokenUrl: `${server.url}/token`,
+    apiUrl: `${server.url}/walletobjects/v1`,
+    keysUrl: `${server.url}/issuer/keys`,
+    async close() {
+      await server.close()
+      await callbacks.close()
+      store.close()
+    },
+  }
+}

@@ -1,0 +1,86 @@
+import { type KeyObject, randomBytes, verify } from 'node:crypto'
+import { z } from 'zod'
+import type { LocalCall, LocalReply } from '../local-server.ts'
+
+const AUDIENCE = 'https://oauth2.googleapis.com/token'
+const SCOPE = 'https://www.googleapis.com/auth/wallet_object.issuer'
+const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+const LIFETIME_SECONDS = 3599
+const MAX_LIFETIME_SECONDS = 3600
+const SKEW_SECONDS = 300
+
+/** The service account that the sandbox knows. */
+export interface ServiceAccount {
+  clientEmail: string
+  publicKey: KeyObject
+}
+
+export interface AccessTokens {
+  /** The token endpoint: a signed assertion in, an access token out. */
+  answer(call: LocalCall): LocalReply
+  isValid(authorization: string | undefined): boolean
+}
+
+const Assertion = z.object({
+  iss: z.string(),
+  scope: z.string(),
+  aud: z.string(),
+  iat: z.number(),
+  exp: z.number(),
+})
+
+export function createAccessTokens(account: ServiceAccount, clock: () => Date): AccessTokens {
+  const expiries = new Map<string, number>()
+  const seconds = () => clock().getTime() / 1000
+
+  return {
+    answer({ text }) {
+      const form = new URLSearchParams(text)
+      if (form.get('grant_type') !== GRANT) return refusal('unsupported_grant_type', 'Invalid grant_type.')
+      const claims = Assertion.safeParse(verifyJwt(form.get('assertion') ?? '', account.publicKey)).data
+      const wrong = claims ? flawOf(claims, account, seconds()) : 'Invalid JWT Signature.'
+      if (wrong) return refusal('invalid_grant', wrong)
+      const token = `ya29.sandbox.${randomBytes(24).toString('base64url')}`
+      expiries.set(token, seconds() + LIFETIME_SECONDS)
+      return {
+        status: 200,
+        json: { access_token: token, expires_in: LIFETIME_SECONDS, token_type: 'Bearer' },
+      }
+    },
+    isValid(authorization) {
+      const [, token = ''] = /^Bearer (\S+)$/.exec(authorization ?? '') ?? []
+      return (expiries.get(token) ?? 0) > seconds()
+    },
+  }
+}
+
+/** The claims of a JWT that is signed with RS256 and this key; undefined for any other. */
+export function verifyJwt(jwt: string, publicKey: KeyObject): unknown {
+  const [header, claims, signature, ...rest] = jwt.split('.')
+  if (!header || !claims || !signature || rest.length > 0) return undefined
+  if ((decode(header) as { alg?: unknown } | null)?.alg !== 'RS256') return undefined
+  const isGenuine = verify('sha256', Buffer.from(`${header}.${claims}`), publicKey, Buffer.from(signature, 'base64url'))
+  return isGenuine ? decode(claims) : undefined
+}
+
+function flawOf(claims: z.output<typeof Assertion>, account: ServiceAccount, now: number): string | undefined {
+  if (claims.iss !== account.clientEmail) return 'Invalid issuer: there is no such service account.'
+  if (claims.aud !== AUDIENCE) return 'Invalid JWT: aud is not the token endpoint.'
+  if (!claims.scope.split(' ').includes(SCOPE)) return 'Invalid scope.'
+  if (claims.exp <= now || claims.iat > now + SKEW_SECONDS || claims.exp - claims.iat > MAX_LIFETIME_SECONDS) {
+    return 'Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe.'
+  }
+  return undefined
+}
+
+function refusal(error: string, description: string): LocalReply {
+  return { status: 400, json: { error, error_description: description } }
+}
+
+function decode(part: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(part, 'base64url').toString())
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,20 @@
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { readNamed } from '../../../src/cli/arguments/named-file.ts'
+import { fingerprint } from '../../../src/cli/bulk/journal.ts'
+import { describeFailure } from '../../../src/cli/command/failure.ts'
+import { readTemplateFile } from '../../../src/cli/template/template-file.ts'
+
+const readers = [readNamed, fingerprint, readTemplateFile]
+
+test.each(readers)('a folder where $name wants a file is named', async (read) => {
+  const error = await read(tmpdir()).catch((thrown: unknown) => thrown)
+  expect(describeFailure(error)).toMatchObject({ message: `${tmpdir()} is a folder, where a file is needed` })
+})
+
+test.each(readers)('a file that $name does not find is named', async (read) => {
+  const path = join(tmpdir(), 'there-is-no-such-file')
+  const error = await read(path).catch((thrown: unknown) => thrown)
+  expect(describeFailure(error)).toMatchObject({ message: `There is no ${path}` })
+})

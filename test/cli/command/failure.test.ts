@@ -1,0 +1,102 @@
+import { Command, Flags } from '@oclif/core'
+import { describe, expect, test } from 'vitest'
+import { idOf } from '../../../src/cli/arguments/id-argument.ts'
+import { pastFlag } from '../../../src/cli/arguments/moment.ts'
+import { InterruptedError } from '../../../src/cli/command/errors.ts'
+import { describeFailure, formatFailure } from '../../../src/cli/command/failure.ts'
+import { ApiError, ForeignServerError, TimeoutError } from '../../../src/client/errors.ts'
+
+const request = { method: 'GET', path: '/v1/passes' }
+const refused = { status: 400, code: 'VALIDATION_ERROR', correlationId: 'c-1', request }
+const show = (error: unknown, flags: string[] = []) =>
+  formatFailure(describeFailure(error, { flags }), { color: false })
+
+describe('what a command was told wrongly', () => {
+  class Example extends Command {
+    static override flags = {
+      all: Flags.boolean({ exclusive: ['secret'] }),
+      limit: Flags.integer(),
+      secret: Flags.string(),
+      status: Flags.string(),
+      template: Flags.string({ parse: idOf('template') }),
+      since: pastFlag(''),
+    }
+    async run() {
+      return await this.parse(Example)
+    }
+  }
+  const shown = async (...args: string[]) => {
+    const error: unknown = await Example.run(args, { root: import.meta.dirname }).catch((thrown) => thrown)
+    expect(describeFailure(error).exitCode).toBe(2)
+    return show(error, Object.keys(Example.flags))
+  }
+
+  test.each([
+    [
+      ['--stauts', 'x'],
+      ['Error: Nonexistent flag: --stauts', 'Next: did you mean --status?'],
+    ],
+    [
+      ['--limit', 'x'],
+      ['Error: --limit: Expected an integer but received: x', 'Next: the same with --help'],
+    ],
+    [['--template', 'x'], ['Error: --template: x is not the id of a template']],
+    [
+      ['--since', 'x'],
+      ['Error: --since: x is no time', 'Next: give an ISO 8601 date-time'],
+    ],
+    [
+      ['--all', '--secret', 'psk_1 2'],
+      ['Error: --secret cannot also be provided when using --all', 'Next: the same'],
+    ],
+  ])('%j is said in few lines, and no value of another flag', async (args, expected) => {
+    const lines = (await shown(...args)).split('\n').map((line) => line.trim())
+    expect(lines).toEqual(expected.map((line) => expect.stringContaining(line)))
+    expect(lines.join()).not.toMatch(/psk_1|See more help|following error/)
+  })
+})
+
+test('what the server says of a parameter is said once, of the flag that it came from', () => {
+  const issue = (path: (string | number)[]) => ({ path, message: 'Must be a date' })
+  const error = (...issues: ReturnType<typeof issue>[]) =>
+    new ApiError({ ...refused, message: `${issues[0]!.path.join('.')}: Must be a date`, details: { issues } })
+  const flags = ['created-from', 'template']
+  const failure = (path: (string | number)[]) => describeFailure(error(issue(path)), { flags })
+  expect(failure(['createdFrom', 0])).toMatchObject({
+    message: '--created-from: Must be a date',
+    reasons: ['The server answered GET /v1/passes with 400 VALIDATION_ERROR.'],
+  })
+  expect(failure(['templateId']).message).toBe('--template: Must be a date')
+  expect(failure(['variables', 'seat']).message).toBe('variables.seat: Must be a date')
+})
+
+test('what is not of this service is told apart, and no correlation id is spoken of where there is none', () => {
+  expect(show(new ForeignServerError('http://elsewhere'))).toContain('http://elsewhere is no passes server')
+  const failed = { ...refused, status: 502, code: 'INTERNAL_ERROR', message: 'No', details: {} }
+  expect(show(new ApiError(failed))).toContain('give the correlation id')
+  expect(show(new ApiError({ ...failed, correlationId: '' }))).not.toContain('correlation id')
+})
+
+test('a server that keeps silent is named with what it did not answer, and with what to do', () => {
+  const silent = (method: string) => {
+    const facts = { timeoutSeconds: 30, request: { method, path: '/v1/passes' } }
+    return show(new TimeoutError('http://silent', new Error('Headers Timeout Error'), facts))
+  }
+  expect(silent('GET')).toContain('http://silent did not answer GET /v1/passes for 30 s')
+  expect(silent('GET')).toContain('Next: try again; --timeout SECONDS (PASSES_TIMEOUT) waits longer')
+  expect(silent('POST')).toContain('Next: see whether it was done all the same, then try again')
+})
+
+test.each([
+  [{ code: 'ENOENT', path: 'a.csv' }, 'There is no a.csv'],
+  [{ code: 'EISDIR' }, 'A folder stands where a file is needed'],
+  [{ code: 'EACCES', path: 'a.csv' }, 'a.csv may not be read or written by this user'],
+  [{ code: 'ECONNRESET' }, 'as the system says it'],
+])('an error of the system is said in words: %j', (facts, message) => {
+  const error = Object.assign(new Error('as the system says it'), { syscall: 'open', ...facts })
+  expect(describeFailure(error)).toMatchObject({ code: facts.code, message, exitCode: 1 })
+})
+
+test('stopping by Ctrl-C is no error', () => {
+  expect(show(new InterruptedError('Stopped.'))).toBe('Stopped.')
+})

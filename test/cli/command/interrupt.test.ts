@@ -1,0 +1,17 @@
+import { expect, test, vi } from 'vitest'
+import { onInterrupt } from '../../../src/cli/command/interrupt.ts'
+
+test('the first Ctrl-C stops; the second ends at once, with exit code 130 and last words', () => {
+  const exit = vi.spyOn(process, 'exit').mockImplementation(() => undefined as never)
+  const calls: string[] = []
+  const release = onInterrupt(
+    () => calls.push('stop'),
+    () => calls.push('end'),
+  )
+  process.emit('SIGINT')
+  expect([calls, exit.mock.calls]).toEqual([['stop'], []])
+  process.emit('SIGINT')
+  expect([calls, exit.mock.calls]).toEqual([['stop', 'end'], [[130]]])
+  release()
+  exit.mockRestore()
+})

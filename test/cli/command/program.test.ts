@@ -1,0 +1,15 @@
+import { execFileSync } from 'node:child_process'
+import { expect, test } from 'vitest'
+import { commandLine, programName } from '../../../src/cli/command/program.ts'
+
+test('the program is called as it was called: by its name where it is installed, else through node', () => {
+  expect(programName(['/usr/bin/node', '/usr/local/bin/passes'])).toBe('passes')
+  expect(programName(['/usr/bin/node', `${process.cwd()}/bin/run.js`])).toBe('node bin/run.js')
+})
+
+test('a shell reads the printed command line back as the same words', () => {
+  const words = ['issue', "all of Ada's tickets; $(rm x).csv", '--template', 'abc', '']
+  const line = commandLine({ argv: ['node', '/usr/bin/passes', ...words, '--restart'], without: ['--restart'] })
+  const script = `passes() { for word in "$@"; do printf '%s\\n' "$word"; done; }; ${line}`
+  expect(execFileSync('sh', ['-c', script], { encoding: 'utf8' })).toBe(words.map((word) => `${word}\n`).join(''))
+})

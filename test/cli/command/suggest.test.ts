@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest'
+import { editDistance, suggestCommand } from '../../../src/cli/command/suggest.ts'
+
+const commands = ['issue', 'pass list', 'pass get', 'template publish', 'update', 'void']
+
+test.each([
+  ['isue', 'issue'],
+  ['isue attendees.csv', 'issue'],
+  ['pass lst', 'pass list'],
+  ['pas list', 'pass list'],
+  ['templat publsh 0198', 'template publish'],
+  ['udpate', 'update'],
+])('%s is taken for %s', (typed, meant) => {
+  expect(suggestCommand(typed.split(' '), commands)).toBe(meant)
+})
+
+test('nothing is suggested for what resembles nothing', () => {
+  expect(suggestCommand(['entirely'], commands)).toBeUndefined()
+})
+
+test('the distance of two texts is the letters to insert, delete and replace', () => {
+  expect([editDistance('kitten', 'sitting'), editDistance('', 'abc'), editDistance('same', 'same')]).toEqual([3, 3, 0])
+})

@@ -1,0 +1,32 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { execa } from 'execa'
+import { expect, test } from 'vitest'
+import { temporaryFolder } from '../../support/databases.ts'
+
+const program = new URL('../../../bin/run.js', import.meta.url).pathname
+
+/** The files that a run of the built program loads, as Node's own coverage lists them. */
+async function filesLoadedBy(args: string[]): Promise<string[]> {
+  const folder = temporaryFolder()
+  const { exitCode } = await execa('node', [program, ...args], { env: { NODE_V8_COVERAGE: folder }, reject: false })
+  expect(exitCode).toBe(0)
+  return readdirSync(folder).flatMap((name) => {
+    const { result } = JSON.parse(readFileSync(join(folder, name), 'utf8')) as { result: { url: string }[] }
+    return result.map(({ url }) => url)
+  })
+}
+
+const heavy = /\/dist\/(server|storage|wallets)\/|\/node_modules\/(knex|sqlite3|pg|h3|sharp|zod|undici)\//
+
+test.each(['--version', '--help', 'issue --help'])('%s loads nothing heavy', async (args) => {
+  const files = await filesLoadedBy(args.split(' '))
+  expect(files.some((file) => file.endsWith('/bin/run.js'))).toBe(true)
+  expect(files.filter((file) => heavy.test(file))).toEqual([])
+})
+
+test('a command that works on the database does load it, so that this test can see it', async () => {
+  const files = await filesLoadedBy(['migrate', '--database', `sqlite:${join(temporaryFolder(), 'passes.db')}`])
+  expect(files.some((file) => /\/dist\/storage\//.test(file))).toBe(true)
+  expect(files.some((file) => /\/node_modules\/knex\//.test(file))).toBe(true)
+})

@@ -1,0 +1,105 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { Definition, type DefinitionInput } from '../../../../src/core/contract/definition.ts'
+import { barcodeMessage, renderCard } from '../../../../src/core/rules/display/card.ts'
+import { buildScope, type PassFacts } from '../../../../src/core/rules/template/resolve.ts'
+
+const everywhere = '{{a}} {{b}} {{pass.label}} {{pass.externalPassId}} {{pass.id}} {{pass.scanCode}} {{project.name}}'
+
+/** Every place of a definition that is rendered holds every kind of placeholder. */
+const input: DefinitionInput = {
+  variables: [
+    { name: 'a', label: 'A' },
+    { name: 'b', label: 'B', default: 'default of b' },
+  ],
+  design: {
+    organizationName: everywhere,
+    description: everywhere,
+    logoText: everywhere,
+    fields: {
+      header: [{ key: 'h', label: everywhere, value: everywhere, changeMessage: `%@ ${everywhere}` }],
+      back: [{ key: 'b', value: everywhere }],
+    },
+    barcode: { format: 'pdf417', message: everywhere, altText: everywhere },
+    locations: [{ latitude: 1, longitude: 2, relevantText: everywhere }],
+    relevantDate: everywhere,
+    links: [{ label: everywhere, url: `https://example.com/${everywhere}` }],
+  },
+  apple: { userInfo: { deep: [everywhere] } },
+  google: { class: { text: everywhere }, object: { text: [everywhere] } },
+}
+const definition = Definition.parse(input)
+
+function render(facts: PassFacts, content: Definition = definition) {
+  const scope = buildScope(content.variables, facts, null)
+  return renderCard({ passType: 'generic', definition: content, scope, expiresAt: null, voided: false })
+}
+
+function factsOf(marker: string, variables: PassFacts['variables'] = {}): PassFacts {
+  return {
+    id: `id-${marker}`,
+    externalPassId: `external-${marker}`,
+    label: `label-${marker}`,
+    scanCode: `code-${marker}`,
+    templateName: 'Template',
+    projectName: `project-${marker}`,
+    variables,
+  }
+}
+
+const text = fc.oneof(
+  fc.string({ unit: 'binary' }),
+  fc.constantFrom('{{a}}', '{{pass.id}}', '{{b}}{{', '\ud800', '😀', '\u202e', '"\\</script>', 'x'.repeat(1_000)),
+)
+const variables = fc.dictionary(
+  fc.oneof(fc.constantFrom('a', 'b', '__proto__', 'pass.id'), text),
+  fc.oneof(text, fc.jsonValue()),
+)
+
+test('arbitrary variables render without a throw, as well-formed text in every place', () => {
+  fc.assert(
+    fc.property(variables, text, (given, label) => {
+      const json = JSON.stringify(render({ ...factsOf('x', given), label }))
+      expect(json.isWellFormed()).toBe(true)
+      expect(json).not.toMatch(/\\ud[89a-f]/)
+    }),
+  )
+})
+
+test('a pass shows nothing of another pass that the same version renders', () => {
+  fc.assert(
+    fc.property(variables, variables, (ofA, ofB) => {
+      const a = render(factsOf('MARKER-A', { ...ofA, a: 'value-MARKER-A' }))
+      const b = render(factsOf('MARKER-B', { ...ofB, a: 'value-MARKER-B' }))
+      expect(JSON.stringify(a)).not.toContain('MARKER-B')
+      expect(JSON.stringify(b)).not.toContain('MARKER-A')
+      expect(JSON.stringify(render(factsOf('MARKER-A', { ...ofA, a: 'value-MARKER-A' })))).toBe(JSON.stringify(a))
+    }),
+  )
+})
+
+test('rendering leaves the definition as it was, for the next pass', () => {
+  const before = JSON.stringify(definition)
+  render(factsOf('x', { a: '{{b}}' }))
+  expect(JSON.stringify(definition)).toBe(before)
+})
+
+test('a value that looks like a placeholder is shown, not filled', () => {
+  const card = render(factsOf('x', { a: '{{pass.scanCode}}' }))
+  expect(card.fields.header[0]!.value).toBe('{{pass.scanCode}} default of b label-x external-x id-x code-x project-x')
+})
+
+test('a variable without a value shows its default, and nothing where it has none', () => {
+  expect(render(factsOf('x')).logoText).toBe(' default of b label-x external-x id-x code-x project-x')
+  expect(render(factsOf('x', { b: '' })).logoText).toBe('  label-x external-x id-x code-x project-x')
+})
+
+test('undeclared variables render nowhere', () => {
+  expect(JSON.stringify(render(factsOf('x', { secret: 'MARKER', 'pass.label': 'MARKER' })))).not.toContain('MARKER')
+})
+
+test('the scan code is the barcode message where the definition gives none', () => {
+  const plain = Definition.parse({ design: { organizationName: 'O', description: 'D' } })
+  expect(barcodeMessage(plain, buildScope([], factsOf('x')))).toBe('code-x')
+  expect(render(factsOf('x'), plain).barcode).toEqual({ format: 'qr', message: 'code-x', altText: null })
+})

@@ -1,0 +1,488 @@
+import { expect, test } from 'vitest'
+import type { RedemptionPolicy } from '../../../../src/core/contract/redemption.ts'
+import {
+  choosePlace,
+  evaluateRedemption,
+  explainRedemption,
+  redemptionChecks,
+} from '../../../../src/core/rules/redemption/redemption.ts'
+import { historyOf } from '../../../../src/core/rules/redemption/redemption-history.ts'
+import { planRedemption, type RedemptionFacts } from '../../../../src/core/rules/redemption/redemption-plan.ts'
+
+const at = (text: string) => new Date(text)
+const noon = at('2026-03-01T12:00:00Z')
+
+interface Before {
+  at: string
+  context?: string
+  date?: string
+}
+
+interface Case extends Partial<RedemptionFacts> {
+  /** Accepted before, by time; with a context, or as of a date. */
+  scans?: (string | Before)[]
+}
+
+function judge({ scans = [], ...facts }: Case) {
+  const pass = { status: 'ISSUED', expiresAt: null, policy: null } as const
+  const plan = planRedemption({ ...pass, realTime: noon, scanContextKey: null, ...facts })
+  const before = scans.map((scan): Before => (typeof scan === 'string' ? { at: scan } : scan))
+  const history = historyOf(
+    plan,
+    before.map((scan) => ({
+      scannedAt: at(scan.at),
+      scanContextKey: scan.context ?? null,
+      validityDate: scan.date ?? null,
+    })),
+  )
+  const attempt = choosePlace(plan, history)
+  const verdict = evaluateRedemption(attempt, history)
+  return { attempt, history, verdict, checks: explainRedemption(attempt, history) }
+}
+
+const over: RedemptionPolicy = { windows: [{ start: '2026-02-01T00:00Z', end: '2026-02-02T00:00Z', maxUses: 1 }] }
+
+/** Each case fails its own check and whatever check of those behind it that can fail beside it. */
+const cases: Record<(typeof redemptionChecks)[number], Case> = {
+  revoked: {
+    status: 'VOID',
+    expiresAt: noon,
+    policy: { ...over, maxUses: 1, minIntervalMinutes: 5 },
+    validityDate: '2026-03-01',
+    scans: ['2026-03-01T11:59:00Z'],
+  },
+  expired: {
+    status: 'QUEUED',
+    expiresAt: at('2026-02-28T23:59:59Z'),
+    policy: { ...over, maxUses: 1, minIntervalMinutes: 5 },
+    validityDate: '2026-03-01',
+    scans: ['2026-03-01T11:59:00Z'],
+  },
+  not_active: {
+    status: 'QUEUED',
+    policy: { ...over, maxUses: 1, minIntervalMinutes: 5 },
+    validityDate: '2026-03-01',
+    scans: ['2026-03-01T11:59:00Z'],
+  },
+  not_valid_context: {
+    policy: { ...over, maxUses: 1, minIntervalMinutes: 5 },
+    validityDate: '2026-03-01',
+    scans: ['2026-03-01T11:59:00Z'],
+  },
+  out_of_window: { policy: { ...over, maxUses: 1, minIntervalMinutes: 5 }, scans: ['2026-03-01T11:59:00Z'] },
+  quota_exhausted: { policy: { maxUses: 1, minIntervalMinutes: 5 }, scans: ['2026-03-01T11:59:00Z'] },
+  cooldown: { policy: { maxUses: 2, minIntervalMinutes: 5 }, scans: ['2026-03-01T11:59:00Z'] },
+  already_scanned: { scans: ['2026-03-01T11:59:00Z'] },
+}
+
+test.each(redemptionChecks)('%s decides over every check behind it', (name) => {
+  const { verdict, checks } = judge(cases[name])
+  expect(verdict.reasonCode).toBe(name)
+  expect(verdict.result).toBe(name === 'already_scanned' ? 'duplicate' : 'denied')
+  const outcomes = checks.map(({ outcome }) => outcome)
+  expect(checks.map(({ check }) => check)).toEqual(redemptionChecks)
+  const index = redemptionChecks.indexOf(name)
+  expect(outcomes.slice(0, index)).not.toContain('failed')
+  expect(outcomes[index]).toBe('failed')
+  // The cases say more than one thing against the pass, or their order would prove nothing.
+  if (!['cooldown', 'already_scanned'].includes(name)) expect(outcomes.slice(index + 1)).toContain('failed')
+})
+
+interface Row {
+  title: string
+  given: Case
+  verdict: string
+}
+
+const window = { start: '2026-03-01T11:00Z', end: '2026-03-01T13:00Z' }
+const overlapping: RedemptionPolicy = {
+  windows: [
+    { start: '2026-03-01T11:00Z', end: '2026-03-01T14:00Z', maxUses: 1 },
+    { start: '2026-03-01T10:00Z', end: '2026-03-01T13:00Z', maxUses: 1 },
+  ],
+}
+
+test.each<Row>([
+  { title: 'at expiresAt itself it is expired', given: { expiresAt: noon }, verdict: 'expired' },
+  { title: 'a millisecond before it is not', given: { expiresAt: at('2026-03-01T12:00:00.001Z') }, verdict: 'valid' },
+  { title: 'EXPIRED is expired, whatever the time', given: { status: 'EXPIRED' }, verdict: 'expired' },
+  { title: 'FAILED is not active', given: { status: 'FAILED' }, verdict: 'not_active' },
+  {
+    title: 'a window begins with its start',
+    given: { policy: { windows: [{ ...window, start: '2026-03-01T13:00+01:00' }] } },
+    verdict: 'valid',
+  },
+  {
+    title: 'and ends before its end',
+    given: { policy: { windows: [{ ...window, end: '2026-03-01T12:00Z' }] } },
+    verdict: 'out_of_window',
+  },
+  {
+    title: 'a window without a start is open there',
+    given: { policy: { windows: [{ end: window.end }] } },
+    verdict: 'valid',
+  },
+  {
+    title: 'a window without an end is open there',
+    given: { policy: { windows: [{ start: window.start }] } },
+    verdict: 'valid',
+  },
+  {
+    title: 'windows without a limit are contexts: a use outside leaves this one free',
+    given: { policy: { windows: [window] }, scans: ['2026-01-01T00:00Z', '2026-03-01T10:59:59Z'] },
+    verdict: 'valid',
+  },
+  {
+    title: 'and once within it is all',
+    given: { policy: { windows: [window] }, scans: ['2026-03-01T11:30Z'] },
+    verdict: 'already_scanned',
+  },
+  {
+    title: 'a use with a scan context is none of the window',
+    given: { policy: { windows: [window] }, scans: [{ at: '2026-03-01T11:30Z', context: 'vip' }] },
+    verdict: 'valid',
+  },
+  {
+    title: 'with a scan context the key alone decides, over all windows',
+    given: {
+      policy: { windows: [window] },
+      scanContextKey: 'vip',
+      scans: [{ at: '2026-01-01T00:00Z', context: 'vip' }],
+    },
+    verdict: 'already_scanned',
+  },
+  {
+    title: 'and a use without one is none of the key',
+    given: { policy: { windows: [window] }, scanContextKey: 'vip', scans: ['2026-03-01T11:30Z'] },
+    verdict: 'valid',
+  },
+  {
+    title: 'of two windows without a limit that overlap each lets in once',
+    given: { policy: { windows: [window, { start: '2026-03-01T11:30Z' }] }, scans: ['2026-03-01T11:15Z'] },
+    verdict: 'valid',
+  },
+  {
+    title: 'one window with a limit, and none is a context',
+    given: {
+      policy: { windows: [window, { start: '2026-04-01T00:00Z', maxUses: 1 }] },
+      scans: ['2026-03-01T11:30Z'],
+    },
+    verdict: 'valid',
+  },
+  {
+    title: 'an activation is a limit by itself: any number of uses within its hours',
+    given: {
+      policy: { activation: { basis: 'firstScan', validForHours: 24 } },
+      scans: ['2026-03-01T10:00Z', '2026-03-01T11:00Z'],
+    },
+    verdict: 'valid',
+  },
+  {
+    title: 'and none behind them',
+    given: { policy: { activation: { basis: 'firstScan', validForHours: 24 } }, scans: ['2026-02-28T12:00Z'] },
+    verdict: 'expired',
+  },
+  {
+    title: 'also within windows, which are then no contexts',
+    given: {
+      policy: { windows: [window], activation: { basis: 'firstScan', validForHours: 24 } },
+      scans: ['2026-03-01T11:30Z'],
+    },
+    verdict: 'valid',
+  },
+  {
+    title: 'a scan as of a date is no neighbour',
+    given: {
+      policy: { minIntervalMinutes: 10 },
+      scans: [{ at: '2026-03-01T11:59Z', date: '2026-03-01' }],
+    },
+    verdict: 'valid',
+  },
+  {
+    title: 'nor does it stand before one that is',
+    given: {
+      policy: { minIntervalMinutes: 10 },
+      scans: ['2026-03-01T11:55Z', { at: '2026-03-01T11:59Z', date: '2026-03-01' }],
+    },
+    verdict: 'cooldown',
+  },
+  {
+    title: 'as of a date nothing is too soon',
+    given: { policy: { minIntervalMinutes: 10 }, validityDate: '2026-03-01', scans: ['2026-03-01T11:59Z'] },
+    verdict: 'valid',
+  },
+  {
+    title: 'a full window',
+    given: { policy: { windows: [{ ...window, maxUses: 1 }] }, scans: ['2026-03-01T11:00Z'] },
+    verdict: 'quota_exhausted',
+  },
+  {
+    title: 'uses of other days leave a window alone',
+    given: { policy: { windows: [{ ...window, maxUses: 1 }] }, scans: ['2026-03-01T10:59:59Z', '2026-03-01T13:00Z'] },
+    verdict: 'valid',
+  },
+  {
+    title: 'one of two overlapping windows has uses left',
+    given: {
+      policy: { windows: [{ ...window, maxUses: 1 }, { start: '2026-03-01T12:00Z' }] },
+      scans: ['2026-03-01T11:00Z'],
+    },
+    verdict: 'valid',
+  },
+  {
+    title: 'both overlapping windows are full',
+    given: { policy: overlapping, scans: ['2026-03-01T11:30Z', '2026-03-01T11:31Z'] },
+    verdict: 'quota_exhausted',
+  },
+  {
+    title: 'maxUses over all windows',
+    given: { policy: { windows: [window], maxUses: 1 }, scans: ['2026-01-01T00:00Z'] },
+    verdict: 'quota_exhausted',
+  },
+  {
+    title: 'activation ends with its last hour',
+    given: {
+      policy: { maxUses: 9, activation: { basis: 'firstScan', validForHours: 2 } },
+      scans: ['2026-03-01T10:00Z'],
+    },
+    verdict: 'expired',
+  },
+  {
+    title: 'and holds until then',
+    given: {
+      policy: { maxUses: 9, activation: { basis: 'firstScan', validForHours: 2 } },
+      scans: ['2026-03-01T10:00:00.001Z'],
+    },
+    verdict: 'valid',
+  },
+  {
+    title: 'activation does not begin before the first scan',
+    given: { policy: { maxUses: 9, activation: { basis: 'firstScan', validForHours: 1 } } },
+    verdict: 'valid',
+  },
+  {
+    title: 'within the interval of a scan before',
+    given: { policy: { minIntervalMinutes: 10 }, scans: ['2026-03-01T11:50:00.001Z'] },
+    verdict: 'cooldown',
+  },
+  {
+    title: 'after exactly the interval',
+    given: { policy: { minIntervalMinutes: 10 }, scans: ['2026-03-01T11:50Z'] },
+    verdict: 'valid',
+  },
+  {
+    title: 'within the interval of a scan behind',
+    given: { policy: { minIntervalMinutes: 10 }, scans: ['2026-03-01T12:09:59.999Z'] },
+    verdict: 'cooldown',
+  },
+  {
+    title: 'exactly the interval before a scan',
+    given: { policy: { minIntervalMinutes: 10 }, scans: ['2026-03-01T12:10Z'] },
+    verdict: 'valid',
+  },
+  {
+    title: 'a full day',
+    given: { policy: { perPeriod: { unit: 'day', count: 1, timezone: 'UTC' } }, scans: ['2026-03-01T00:00Z'] },
+    verdict: 'quota_exhausted',
+  },
+  {
+    title: 'another day of the time zone',
+    given: {
+      policy: { perPeriod: { unit: 'day', count: 1, timezone: 'Asia/Tokyo' } },
+      scans: ['2026-03-01T15:00Z', '2026-02-28T14:59:59Z'],
+    },
+    verdict: 'valid',
+  },
+  {
+    title: 'a week begins on Monday',
+    given: { policy: { perPeriod: { unit: 'week', count: 1, timezone: 'UTC' } }, scans: ['2026-02-23T00:00Z'] },
+    verdict: 'quota_exhausted',
+  },
+  {
+    title: 'the Sunday before is another week',
+    given: {
+      policy: { perPeriod: { unit: 'week', count: 1, timezone: 'UTC' } },
+      scans: ['2026-02-22T23:59:59Z', '2026-03-02T00:00Z'],
+    },
+    verdict: 'valid',
+  },
+  {
+    title: 'a month',
+    given: {
+      policy: { perPeriod: { unit: 'month', count: 1, timezone: 'UTC' } },
+      scans: ['2026-02-28T23:59:59Z', '2026-04-01T00:00Z'],
+    },
+    verdict: 'valid',
+  },
+  {
+    title: 'a policy that limits nothing',
+    given: { policy: { autoVoidOnExhaustion: true }, scans: ['2026-01-01T00:00Z'] },
+    verdict: 'already_scanned',
+  },
+])('$title: $verdict', ({ given, verdict }) => {
+  expect(judge(given).verdict.reasonCode).toBe(verdict)
+})
+
+test('of overlapping windows the first by start that has uses left is charged', () => {
+  const chargedAt = (scans: string[]) => {
+    const { verdict } = judge({ policy: overlapping, scans })
+    return verdict.result === 'accepted' && verdict.window?.start
+  }
+  expect(chargedAt([])).toBe('2026-03-01T10:00Z')
+  expect(chargedAt(['2026-03-01T10:30Z'])).toBe('2026-03-01T11:00Z')
+})
+
+test.each([
+  ['the last use of all', { maxUses: 2 }, ['2026-01-01T00:00Z'], true],
+  ['one use left', { maxUses: 3 }, ['2026-01-01T00:00Z'], false],
+  ['every window full that is not over', { windows: [...over.windows!, { ...window, maxUses: 1 }] }, [], true],
+  [
+    'a window to come',
+    {
+      windows: [
+        { ...window, maxUses: 1 },
+        { start: '2026-04-01T00:00Z', maxUses: 1 },
+      ],
+    },
+    [],
+    false,
+  ],
+  ['a window without a limit', { windows: [{ ...window, maxUses: 1 }, { end: window.end }] }, [], false],
+  ['a period, which comes again', { perPeriod: { unit: 'day', count: 1, timezone: 'UTC' } }, [], false],
+] as [string, RedemptionPolicy, string[], boolean][])(
+  'with %s, autoVoidOnExhaustion: %j',
+  (_, policy, scans, exhausts) => {
+    expect(judge({ policy: { ...policy, autoVoidOnExhaustion: true }, scans }).verdict).toMatchObject({ exhausts })
+    expect(judge({ policy, scans }).verdict).toMatchObject({ exhausts: false })
+  },
+)
+
+const dated: RedemptionPolicy = {
+  windows: [
+    { start: '2026-05-01T20:00-05:00', end: '2026-05-01T23:00-05:00', maxUses: 1 },
+    { start: '2026-05-03T10:00+02:00', end: '2026-05-05T10:00+02:00', maxUses: 1 },
+  ],
+}
+
+test.each([
+  ['a date is that of the offset of the window', '2026-05-01', '2026-05-02T01:00:00.000Z', 'valid'],
+  ['the day in UTC is none', '2026-05-02', '2026-05-02T12:00:00.000Z', 'not_valid_context'],
+  ['the time of day stays where the window holds it', '2026-05-03', '2026-05-03T12:00:00.000Z', 'valid'],
+  ['a window of several days is selected by its first', '2026-05-04', '2026-05-04T12:00:00.000Z', 'not_valid_context'],
+])('%s', (_, validityDate, operational, verdict) => {
+  const judged = judge({ policy: dated, validityDate })
+  expect([judged.attempt.at.toISOString(), judged.verdict.reasonCode]).toEqual([operational, verdict])
+})
+
+test('a validity date without windows is one of the time zone of the period, else of UTC', () => {
+  const perPeriod = { unit: 'day', count: 1, timezone: 'Pacific/Auckland' } as const
+  expect(judge({ policy: { perPeriod }, validityDate: '2026-07-01' }).attempt.at).toEqual(at('2026-06-30T13:00:00Z'))
+  expect(judge({ validityDate: '2026-07-01' }).attempt.at).toEqual(at('2026-07-01T12:00:00Z'))
+})
+
+test.each<[string, Case]>([
+  ['expiry during the day', { policy: null, expiresAt: at('2026-07-01T15:00:00Z') }],
+  [
+    'expiry during the window',
+    {
+      policy: { windows: [{ start: '2026-07-01T08:00Z', end: '2026-07-01T22:00Z' }] },
+      expiresAt: at('2026-07-01T12:00:00Z'),
+    },
+  ],
+  [
+    'a window past midnight and uses a day',
+    {
+      policy: {
+        windows: [{ start: '2026-07-01T20:00Z', end: '2026-07-02T04:00Z' }],
+        perPeriod: { unit: 'day', count: 1, timezone: 'Europe/Berlin' },
+      },
+      scans: ['2026-07-01T20:00:00Z'],
+    },
+  ],
+])('the time of day does not affect a verdict as of a date: %s', (_, given) => {
+  const verdicts = Array.from({ length: 24 }, (_, hour) => {
+    const realTime = new Date(Date.parse('2026-06-20T00:30:00Z') + hour * 3_600_000)
+    return judge({ ...given, realTime, validityDate: '2026-07-01' }).verdict.reasonCode
+  })
+  expect(new Set(verdicts).size).toBe(1)
+})
+
+test('as of a date a pass is expired where its last date lies before, in the zone of its periods or windows, else in UTC', () => {
+  const judged = (expiresAt: string, policy: RedemptionPolicy | null = null) =>
+    judge({ policy, expiresAt: at(expiresAt), validityDate: '2026-07-01' }).verdict.reasonCode
+  expect([judged('2026-06-30T23:59:59.999Z'), judged('2026-07-01T00:00:00Z')]).toEqual(['expired', 'valid'])
+  const windows = [{ start: '2026-07-01T20:00+02:00', end: '2026-07-01T22:00+02:00', maxUses: 1 }]
+  expect([judged('2026-06-30T21:59:59Z', { windows }), judged('2026-06-30T22:00Z', { windows })]).toEqual([
+    'expired',
+    'valid',
+  ])
+  const perPeriod = { unit: 'day', count: 1, timezone: 'America/New_York' } as const
+  expect([judged('2026-07-01T03:59:59Z', { perPeriod }), judged('2026-07-01T04:00:00Z', { perPeriod })]).toEqual([
+    'expired',
+    'valid',
+  ])
+})
+
+test('as of a date the status is that of now', () => {
+  const judged = (status: RedemptionFacts['status']) => judge({ status, validityDate: '2026-01-01' }).verdict.reasonCode
+  expect([judged('EXPIRED'), judged('VOID'), judged('QUEUED')]).toEqual(['expired', 'revoked', 'not_active'])
+})
+
+const twice: RedemptionPolicy = {
+  windows: [
+    { start: '2026-07-01T18:00Z', end: '2026-07-01T20:00Z', maxUses: 1 },
+    { start: '2026-07-01T08:00Z', end: '2026-07-01T10:00Z', maxUses: 1 },
+    { start: '2026-07-02T08:00Z', end: '2026-07-02T10:00Z', maxUses: 1 },
+  ],
+}
+const unlimited: RedemptionPolicy = { windows: twice.windows!.map(({ start, end }) => ({ start: start!, end: end! })) }
+
+test.each<[string, RedemptionPolicy, string[], string, string]>([
+  ['the first by start', twice, [], '2026-07-01T09:59:59.999Z', 'valid'],
+  ['the next once that is used up', twice, ['2026-07-01T09:00Z'], '2026-07-01T18:00:00.000Z', 'valid'],
+  [
+    'the last once all are',
+    twice,
+    ['2026-07-01T09:00Z', '2026-07-01T19:00Z'],
+    '2026-07-01T18:00:00.000Z',
+    'quota_exhausted',
+  ],
+  ['the first that is a context', unlimited, ['2026-07-02T09:00Z'], '2026-07-01T09:59:59.999Z', 'valid'],
+  ['the next that is a context', unlimited, ['2026-07-01T08:00Z'], '2026-07-01T18:00:00.000Z', 'valid'],
+  [
+    'the last of the contexts',
+    unlimited,
+    ['2026-07-01T08:00Z', '2026-07-01T18:00Z'],
+    '2026-07-01T18:00:00.000Z',
+    'already_scanned',
+  ],
+])('of several windows of one date a scan takes %s', (_, policy, scans, operational, verdict) => {
+  const judged = judge({ policy, scans, validityDate: '2026-07-01' })
+  expect([judged.attempt.at.toISOString(), judged.verdict.reasonCode]).toEqual([operational, verdict])
+})
+
+test('windows of one date count each in the period that it starts in', () => {
+  const policy: RedemptionPolicy = {
+    windows: [
+      { start: '2026-07-01T00:30+02:00', end: '2026-07-01T01:00+02:00', maxUses: 1 },
+      { start: '2026-07-01T20:00+02:00', end: '2026-07-01T21:00+02:00', maxUses: 1 },
+    ],
+    perPeriod: { unit: 'day', count: 1, timezone: 'UTC' },
+  }
+  const judged = (scans: string[]) => judge({ policy, scans, validityDate: '2026-07-01' }).verdict.reasonCode
+  // In UTC the first of them is one of 30 June.
+  expect([judged([]), judged(['2026-06-30T22:45Z']), judged(['2026-06-30T22:45Z', '2026-07-01T12:00Z'])]).toEqual([
+    'valid',
+    'valid',
+    'quota_exhausted',
+  ])
+})
+
+test('a date ahead does not make a pass void that has a window open now', () => {
+  const windows = [
+    { start: '2026-03-01T10:00Z', end: '2026-03-01T20:00Z', maxUses: 1 },
+    { start: '2026-04-01T10:00Z', end: '2026-04-01T20:00Z', maxUses: 1 },
+  ]
+  const { verdict } = judge({ policy: { windows, autoVoidOnExhaustion: true }, validityDate: '2026-04-01' })
+  expect(verdict).toMatchObject({ result: 'accepted', exhausts: false })
+})

@@ -1,0 +1,129 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import {
+  afterAttempt,
+  type DeliveryProgress,
+  healthAfter,
+  nextAttemptAt,
+  type Outcome,
+  RETRY_SECONDS,
+  redelivered,
+} from '../../../../src/core/rules/sending/delivery.ts'
+
+const start = new Date('2026-07-01T12:00:00.000Z')
+const later = (seconds: number, from = start) => new Date(from.getTime() + seconds * 1000)
+const taken: Outcome = { responseCode: 200, error: null }
+const failed: Outcome = { responseCode: 500, error: 'Answered 500.' }
+
+const fresh: DeliveryProgress = {
+  status: 'PENDING',
+  dueAt: start,
+  scheduledAttempts: 0,
+  isRedelivery: false,
+  resumeAt: null,
+  attemptCount: 0,
+  lastResponseCode: null,
+  lastError: null,
+}
+
+test('the table is the published one: ten attempts in about three days', () => {
+  const minutes = 60
+  const hours = 60 * minutes
+  expect(RETRY_SECONDS).toEqual([
+    5,
+    5 * minutes,
+    30 * minutes,
+    2 * hours,
+    5 * hours,
+    10 * hours,
+    14 * hours,
+    20 * hours,
+    24 * hours,
+  ])
+})
+
+test('chance makes an attempt up to a tenth later, and never earlier', () => {
+  RETRY_SECONDS.forEach((seconds, index) => {
+    expect(nextAttemptAt(index + 1, start, 0)).toEqual(later(seconds))
+    expect(nextAttemptAt(index + 1, start, 1)).toEqual(later(seconds * 1.1))
+  })
+  expect(nextAttemptAt(RETRY_SECONDS.length + 1, start, 0)).toBeNull()
+})
+
+test('an attempt that succeeds ends the delivery', () => {
+  expect(afterAttempt(fresh, fresh, { outcome: taken, at: later(1), jitter: 0 })).toMatchObject({
+    status: 'SUCCESS',
+    dueAt: null,
+    attemptCount: 1,
+    lastResponseCode: 200,
+    lastError: null,
+  })
+})
+
+test('what was redelivered while an attempt was under way is sent once more', () => {
+  const asked = redelivered(fresh, later(1))
+  const after = afterAttempt(asked, fresh, { outcome: failed, at: later(2), jitter: 0 })
+  expect(after).toMatchObject({ status: 'PENDING', dueAt: later(1), isRedelivery: true, resumeAt: later(7) })
+  expect(after).toMatchObject({ attemptCount: 1, scheduledAttempts: 1 })
+  expect(afterAttempt(after, after, { outcome: failed, at: later(3), jitter: 0 })).toMatchObject({
+    status: 'PENDING',
+    dueAt: later(7),
+    isRedelivery: false,
+    scheduledAttempts: 1,
+    attemptCount: 2,
+  })
+})
+
+test('what ended with its endpoint while an attempt was under way stays FAILED, unless the attempt succeeded', () => {
+  const ended = { ...fresh, status: 'FAILED' as const, dueAt: null }
+  expect(afterAttempt(ended, fresh, { outcome: failed, at: later(1), jitter: 0 })).toMatchObject({ status: 'FAILED' })
+  expect(afterAttempt(ended, fresh, { outcome: taken, at: later(1), jitter: 0 })).toMatchObject({ status: 'SUCCESS' })
+})
+
+test('whatever is redelivered when, automatic attempts are those of the table, and an end is an end', () => {
+  const steps = fc.array(
+    fc.record({ isManual: fc.boolean(), isTaken: fc.boolean(), jitter: fc.double({ min: 0, max: 1, noNaN: true }) }),
+    { maxLength: 40 },
+  )
+  fc.assert(
+    fc.property(steps, (list) => {
+      let delivery = fresh
+      let at = start
+      let automatic = 0
+      for (const { isManual, isTaken, jitter } of list) {
+        if (isManual) delivery = redelivered(delivery, at)
+        if (delivery.status !== 'PENDING') continue
+        expect(delivery.dueAt).not.toBeNull()
+        at = later(1, new Date(Math.max(at.getTime(), delivery.dueAt!.getTime())))
+        if (!delivery.isRedelivery) automatic += 1
+        const outcome = isTaken ? taken : failed
+        delivery = afterAttempt(delivery, delivery, { outcome, at, jitter })
+        expect(delivery.status === 'PENDING').toBe(delivery.dueAt !== null)
+        expect(delivery.scheduledAttempts).toBe(automatic)
+        if (isTaken) expect(delivery.status).toBe('SUCCESS')
+      }
+      expect(automatic).toBeLessThanOrEqual(RETRY_SECONDS.length + 1)
+    }),
+  )
+})
+
+test('an endpoint fails from its first failure behind its last success', () => {
+  const attempt = (outcome: Outcome, seconds: number) => ({ outcome, at: later(seconds) })
+  expect(healthAfter(null, [attempt(failed, 1), attempt(failed, 2)])).toEqual({ failingSince: later(1) })
+  expect(healthAfter(start, [attempt(failed, 9)])).toEqual({ failingSince: start })
+  expect(healthAfter(start, [attempt(failed, 1), attempt(taken, 2)])).toEqual({ failingSince: null })
+  expect(healthAfter(start, [attempt(taken, 5 * 86_400)])).toEqual({ failingSince: null })
+  const days = (count: number) => healthAfter(start, [attempt(failed, count * 86_400)]).disabledReason
+  expect([days(4.99), days(5)]).toEqual([undefined, 'No attempt succeeded for 5 days.'])
+})
+
+test('410 alone means gone', () => {
+  for (const [responseCode, reason] of [
+    [410, 'It answered 410 Gone.'],
+    [404, undefined],
+    [500, undefined],
+  ] as const) {
+    const outcome = { responseCode, error: `Answered ${responseCode}.` }
+    expect(healthAfter(null, [{ outcome, at: start }]).disabledReason).toBe(reason)
+  }
+})

@@ -1,0 +1,60 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { capDelaySeconds, exceedsCap } from '../../../../src/core/rules/sending/google-cap.ts'
+
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+const now = Date.parse('2026-05-01T12:00:00Z')
+const at = (offset: number) => new Date(now + offset)
+const hours = (...offsets: number[]) => offsets.map((offset) => at(offset * HOUR))
+
+describe('of sends within 24 hours', () => {
+  test.each([
+    ['none before', hours(), false],
+    ['two before', hours(-1, -2), false],
+    ['three before', hours(-1, -2, -3), true],
+    ['three before, one a day ago to the millisecond', hours(-1, -2, -24), false],
+    ['three before, one a millisecond less than a day ago', [...hours(-1, -2), at(-DAY + 1)], true],
+    ['three to come', hours(1, 2, 3), true],
+    ['two before and one to come', hours(-10, -5, 13.9), true],
+    ['two before and one to come that shares no day with both', hours(-10, -5, 14), false],
+    ['one before and two to come', hours(-1, 10, 22), true],
+    ['at the same instant', hours(0, 0, 0), true],
+    ['crowds that have nothing to do with it', hours(-30, -29, -28, 40, 41, 42), false],
+  ])('%s: one more is over the cap: %s', (_, others, expected) => {
+    expect(exceedsCap(others as Date[], at(0))).toBe(expected)
+  })
+})
+
+const offsets = fc.array(fc.integer({ min: -40 * 3600, max: 60 * 3600 }), { maxLength: 12 })
+
+test('the delay is the least number of seconds after which the send fits', () => {
+  fc.assert(
+    fc.property(offsets, (seconds) => {
+      const others = seconds.map((second) => at(second * 1000))
+      const delay = capDelaySeconds(others, at(0))
+      expect(fits(others, delay)).toBe(true)
+      if (delay > 0) {
+        // Whether one fits changes only where another one enters or leaves its day.
+        const earlier = [0, ...seconds.flatMap((second) => [second + 86_400, second - 86_400])]
+        const candidates = earlier.flatMap((second) => [second - 1, second, second + 1])
+        for (const second of candidates) if (second >= 0 && second < delay) expect(fits(others, second)).toBe(false)
+      }
+    }),
+  )
+})
+
+test('a delay is whole seconds, rounded up', () => {
+  const others = [at(-DAY + 1_001), at(-1000), at(-500)]
+  expect(capDelaySeconds(others, at(0))).toBe(2)
+})
+
+/** As the specification puts it: no 24 hours hold more than 3 of them, this one among them. */
+function fits(others: Date[], second: number): boolean {
+  const own = at(second * 1000).getTime()
+  const times = [...others.map((other) => other.getTime()), own]
+  return times.every((from) => {
+    const inside = times.filter((time) => time >= from && time < from + DAY)
+    return !inside.includes(own) || inside.length <= 3
+  })
+}

@@ -1,0 +1,35 @@
+import { describe, expect, test } from 'vitest'
+import { DeliveryState, type NotificationStatus } from '../../../../src/core/contract/notifications.ts'
+import { deliveryStatus, notificationStatus } from '../../../../src/core/rules/sending/notification-status.ts'
+
+/** Spec 2.5, state by state: apple down, google across, in the order PENDING, SENT, FAILED, SKIPPED. */
+const table: Record<DeliveryState, NotificationStatus[]> = {
+  PENDING: ['PENDING', 'PENDING', 'PENDING', 'PENDING'],
+  SENT: ['PENDING', 'SENT', 'PARTIAL', 'SENT'],
+  FAILED: ['PENDING', 'PARTIAL', 'FAILED', 'FAILED'],
+  SKIPPED: ['PENDING', 'SENT', 'FAILED', 'SKIPPED'],
+}
+const states = DeliveryState.options
+const pairs = states.flatMap((apple) => states.map((google, n) => ({ apple, google, status: table[apple][n]! })))
+const at = new Date('2026-05-01T12:00:00Z')
+const before = new Date(at.getTime() - 1)
+const after = new Date(at.getTime() + 1)
+
+describe.each(pairs)('apple $apple and google $google', ({ apple, google, status }) => {
+  test(`come to ${status}, and so does one whose time has come`, () => {
+    expect(deliveryStatus(apple, google)).toBe(status)
+    for (const sendAt of [null, before, at]) {
+      for (const startedAt of [null, before]) {
+        expect(notificationStatus({ sendAt, startedAt, apple, google }, at)).toBe(status)
+      }
+    }
+  })
+
+  test('are SCHEDULED as long as the time is to come and nothing has begun', () => {
+    expect(notificationStatus({ sendAt: after, startedAt: null, apple, google }, at)).toBe('SCHEDULED')
+  })
+
+  test('are never SCHEDULED again, even when the clock goes back', () => {
+    expect(notificationStatus({ sendAt: after, startedAt: at, apple, google }, at)).toBe(status)
+  })
+})

@@ -1,0 +1,106 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { Definition, type DefinitionInput } from '../../../../src/core/contract/definition.ts'
+import { renderCard } from '../../../../src/core/rules/display/card.ts'
+import { checkDefinition } from '../../../../src/core/rules/template/definition.ts'
+import { fill } from '../../../../src/core/rules/template/placeholder.ts'
+import {
+  bytesIn,
+  compileSizes,
+  MAX_CARD_BYTES,
+  MAX_TEXT_BYTES,
+  toValueIssues,
+} from '../../../../src/core/rules/template/rendered-size.ts'
+
+const design = { organizationName: 'O', description: 'D' }
+const back = (value: string) => ({ ...design, fields: { back: [{ key: 'a', value }] } })
+
+function problemsOf(parts: Partial<DefinitionInput>): string[] {
+  return checkDefinition(Definition.parse({ design, ...parts })).map(
+    ({ path, message }) => `${path.join('.')}: ${message}`,
+  )
+}
+
+describe('at publish', () => {
+  test('a field that can come out too large names itself, the variable and what to set', () => {
+    const variables = [{ name: 'a', label: 'A' }]
+    expect(problemsOf({ variables, design: back('{{a}}'.repeat(400)) })).toEqual([
+      expect.stringMatching(/^: The whole card can come out at 4\d{5} bytes, and at most 262144 .* maxLength .* a,/),
+      'design.fields.back.0.value: Can come out at 409600 bytes, and at most 8192 are taken: set maxLength of the ' +
+        'variable a, which stands there 400 times and counts as 1024 bytes each without one',
+    ])
+  })
+
+  test.each<[string, number, Partial<DefinitionInput>]>([
+    ['eight variables without maxLength fill a text', 0, { design: back('{{a}}'.repeat(8)) }],
+    ['nine are too many', 1, { design: back('{{a}}'.repeat(9)) }],
+    ['a maxLength that fits', 0, { variables: [{ name: 'a', label: 'A', maxLength: 8192 }], design: back('{{a}}') }],
+    ['one that does not', 1, { variables: [{ name: 'a', label: 'A', maxLength: 8193 }], design: back('{{a}}') }],
+    [
+      'a default counts',
+      1,
+      { variables: [{ name: 'a', label: 'A', default: 'ü'.repeat(4097) }], design: back('{{a}}') },
+    ],
+    ['and an example', 1, { variables: [{ name: 'a', label: 'A', example: 'x'.repeat(8193) }], design: back('{{a}}') }],
+    ['a label counts as its longest', 1, { design: back('{{pass.label}}'.repeat(33)) }],
+    ['a text without placeholders is as long as the contract lets it be', 0, { design: back('x'.repeat(10_000)) }],
+    ['a photo', 1, { photo: '{{a}}'.repeat(9) }],
+    ['an override', 1, { apple: { userInfo: { list: ['{{a}}'.repeat(9)] } } }],
+    ['a card of many texts', 1, { google: { object: { list: Array(300).fill('{{a}}') } } }],
+    ['a card of nothing but text', 1, { apple: { userInfo: 'x'.repeat(262_144) } }],
+  ])('%s', (_, problems, parts) => {
+    const variables = [{ name: 'a', label: 'A' }]
+    expect(problemsOf({ variables, ...parts })).toHaveLength(problems)
+  })
+})
+
+test('of values that are too large the one that makes most of it is named, with the field', () => {
+  const find = compileSizes(Definition.parse({ design: back('{{a}}{{b}}{{pass.label}}') }))
+  const issuesOf = (scope: Record<string, string>) => toValueIssues(find(bytesIn(new Map(Object.entries(scope)))))
+  expect(issuesOf({ a: 'x'.repeat(8000), b: 'ü'.repeat(96), 'pass.label': '' })).toEqual([])
+  expect(issuesOf({ a: 'x'.repeat(8000), b: 'ü'.repeat(96), 'pass.label': 'L' })).toEqual([
+    {
+      path: ['variables', 'a'],
+      message: 'Makes design.fields.back.0.value come out at 8193 bytes, and at most 8192 are taken: shorten it',
+    },
+  ])
+  expect(issuesOf({ a: '', b: '', 'pass.label': 'L'.repeat(8193) })[0]!.path).toEqual(['label'])
+})
+
+test('a size is that of the text as it is made, to the byte', () => {
+  const value = fc.string({ unit: 'grapheme', maxLength: 30 })
+  const pieces = fc.array(fc.constantFrom('{{a}}', '{{ b }}', '{{c}}', 'ü', '{', '}', 'text ', '李'), { maxLength: 20 })
+  fc.assert(
+    fc.property(pieces, value, value, (parts, a, b) => {
+      const photo = `${parts.join('')}{{a}}`
+      const scope = new Map([
+        ['a', a],
+        ['b', b],
+      ])
+      const bytes = Buffer.byteLength(fill(photo, scope))
+      // A further placeholder fills the text up to its bound.
+      const full = new Map([...scope, ['full', 'x'.repeat(MAX_TEXT_BYTES - bytes)]])
+      const find = compileSizes({ photo: `${photo}{{full}}` })
+      expect(find(bytesIn(full))).toEqual([])
+      expect(find(bytesIn(full.set('full', `${full.get('full')}x`)))).toMatchObject([{ bytes: MAX_TEXT_BYTES + 1 }])
+    }),
+  )
+})
+
+test('what is too large is refused before any of it is made', () => {
+  const bomb = Definition.parse({
+    design,
+    apple: { userInfo: { x: '{{a}}'.repeat(96_000), y: Array(9_000).fill('{{a}}') } },
+  })
+  const scope = new Map([['a', 'x'.repeat(60_000)]])
+  const before = process.memoryUsage().heapUsed
+  const render = () => renderCard({ passType: 'generic', definition: bomb, scope, expiresAt: null, voided: false })
+  expect(render).toThrow(
+    expect.objectContaining({
+      code: 'PASS_ISSUING_FAILED',
+      message: expect.stringMatching(/^The pass is too large: the whole card/),
+    }),
+  )
+  // Filled, it would be 6.3 GB.
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(200 * MAX_CARD_BYTES)
+})

@@ -1,0 +1,152 @@
+import { describe, expect, test } from 'vitest'
+import { Definition } from '../../../../src/core/contract/definition.ts'
+import type { RedemptionTemplate } from '../../../../src/core/contract/redemption.ts'
+import {
+  type PassFacts,
+  resolveExpiry,
+  resolvePolicies,
+  resolveRedemption,
+} from '../../../../src/core/rules/template/resolve.ts'
+
+const scope = new Map([
+  ['date', '2027-05-31'],
+  ['moment', '2027-05-31T19:30:00+02:00'],
+  ['time', '19:30'],
+  ['empty', ''],
+  ['spaces', '  '],
+  ['five', '5'],
+  ['zero', '0'],
+  ['many', '100001'],
+  ['words', 'five'],
+  ['fraction', '1.5'],
+  ['zone', 'Europe/Lisbon'],
+])
+
+describe('an expiry', () => {
+  test.each([
+    [null, null],
+    ['2027-05-31T19:30:00Z', '2027-05-31T19:30:00.000Z'],
+    ['2027-05-31T19:30Z', '2027-05-31T19:30:00.000Z'],
+    ['2027-05-31T19:30:00.250-03:30', '2027-05-31T23:00:00.250Z'],
+    ['2027-05-31', '2027-05-31T23:59:59.999Z'],
+    ['{{moment}}', '2027-05-31T17:30:00.000Z'],
+    ['{{date}}', '2027-05-31T23:59:59.999Z'],
+    ['{{date}}T{{time}}Z', '2027-05-31T19:30:00.000Z'],
+    [' {{date}} ', '2027-05-31T23:59:59.999Z'],
+    ['{{empty}}', null],
+    ['{{unknown}}', null],
+    ['{{spaces}}', null],
+  ])('given as %j is %j', (template, expected) => {
+    expect(resolveExpiry(template, scope)).toEqual({ value: expected && new Date(expected) })
+  })
+
+  test.each([
+    'tomorrow',
+    '{{words}}',
+    '2027-02-29',
+    '2027-05-31T19:30',
+    '{{date}} {{time}}',
+    '1780000000',
+    'T{{time}}Z',
+  ])('that comes out as %j is refused with its path', (template) => {
+    expect(resolveExpiry(template, scope)).toEqual({
+      issues: [{ path: ['expiresAt'], message: expect.stringContaining('Must be a date-time or a date') }],
+    })
+  })
+
+  test('that is long is shown in part', () => {
+    const result = resolveExpiry('x'.repeat(10_000), scope)
+    expect('issues' in result && result.issues[0]!.message.length).toBeLessThan(150)
+  })
+})
+
+describe('a redemption policy', () => {
+  const resolve = (redemption: RedemptionTemplate) => resolveRedemption({ redemption }, scope)
+
+  test('is null where the definition has none', () => {
+    expect(resolveRedemption({}, scope)).toEqual({ value: null })
+  })
+
+  test('takes numbers from lone placeholders, and text from any', () => {
+    const resolved = resolve({
+      maxUses: '{{five}}',
+      autoVoidOnExhaustion: true,
+      perPeriod: { unit: 'week', count: '{{ five }}', timezone: '{{zone}}' },
+      minIntervalMinutes: 10,
+      activation: { basis: 'firstScan', validForHours: '{{five}}' },
+      windows: [
+        { start: '{{moment}}', end: '{{date}}T{{time}}Z', maxUses: '{{five}}' },
+        { start: '2027-01-01T00:00Z' },
+      ],
+    })
+    expect(resolved).toEqual({
+      value: {
+        maxUses: 5,
+        autoVoidOnExhaustion: true,
+        perPeriod: { unit: 'week', count: 5, timezone: 'Europe/Lisbon' },
+        minIntervalMinutes: 10,
+        activation: { basis: 'firstScan', validForHours: 5 },
+        windows: [
+          { start: '2027-05-31T19:30:00+02:00', end: '2027-05-31T19:30Z', maxUses: 5 },
+          { start: '2027-01-01T00:00Z' },
+        ],
+      },
+    })
+  })
+
+  test.each<[string, RedemptionTemplate, string]>([
+    ['a placeholder without a value', { maxUses: '{{unknown}}' }, 'redemption.maxUses'],
+    [
+      'an empty value',
+      { perPeriod: { unit: 'day', count: 1, timezone: '{{empty}}' } },
+      'redemption.perPeriod.timezone',
+    ],
+    ['a number out of bounds', { maxUses: '{{many}}' }, 'redemption.maxUses'],
+    ['zero', { minIntervalMinutes: '{{zero}}' }, 'redemption.minIntervalMinutes'],
+    ['words for a number', { maxUses: '{{words}}' }, 'redemption.maxUses'],
+    ['a fraction', { maxUses: '{{fraction}}' }, 'redemption.maxUses'],
+    ['a date for a moment', { windows: [{}, { start: '{{date}}' }] }, 'redemption.windows.1.start'],
+    [
+      'a window that is over before it begins',
+      { windows: [{ start: '{{date}}T{{time}}Z', end: '{{moment}}' }] },
+      'redemption.windows.0.end',
+    ],
+    ['a window of no length', { windows: [{ start: '{{moment}}', end: '{{moment}}' }] }, 'redemption.windows.0.end'],
+    [
+      'a zone that is none',
+      { perPeriod: { unit: 'day', count: 1, timezone: '{{words}}' } },
+      'redemption.perPeriod.timezone',
+    ],
+  ])('with %s is refused with its path, never loosened', (_, redemption, path) => {
+    const result = resolve(redemption)
+    expect('issues' in result && result.issues.map((issue) => issue.path.join('.'))).toEqual([path])
+  })
+
+  test('lists every problem at once', () => {
+    const result = resolve({ maxUses: '{{unknown}}', minIntervalMinutes: '{{empty}}' })
+    expect('issues' in result && result.issues).toHaveLength(2)
+  })
+})
+
+test('an expiry may stand in the policy, and both are told together', () => {
+  const definition = Definition.parse({
+    variables: [{ name: 'until', label: 'Until' }],
+    design: { organizationName: 'O', description: 'D' },
+    expiresAt: '{{until}}',
+    redemption: { windows: [{ end: '{{pass.expiresAt}}' }] },
+  })
+  const facts: PassFacts = {
+    id: 'id',
+    externalPassId: 'e',
+    label: 'l',
+    scanCode: 's',
+    templateName: 't',
+    projectName: null,
+    variables: { until: '2027-05-31' },
+  }
+  expect(resolvePolicies(definition, facts)).toEqual({
+    expiresAt: new Date('2027-05-31T23:59:59.999Z'),
+    redemption: { windows: [{ end: '2027-05-31T23:59:59.999Z' }] },
+  })
+  expect(resolvePolicies(definition, { ...facts, variables: { until: 'soon' } })).toHaveProperty('issues')
+})

@@ -1,0 +1,51 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { emptyDatabase } from '../../support/databases.ts'
+import { exportCertificates, makeGoogleKey, signRequest } from '../support/credential-issuers.ts'
+import { readGuide, root } from '../support/guide.ts'
+import { type GuideOptions, runGuide } from '../support/guide-run.ts'
+
+/** Guides that no other test follows further. */
+const paths = [...readdirSync(join(root, 'docs/guides')).map((name) => `docs/guides/${name}`), 'docs/completion.md']
+const guides = paths.map((path) => readGuide(path))
+
+const play: GuideOptions['meanwhile'] = {
+  'apple signs pass.csr': signRequest,
+  'a keychain exports Certificates.p12': exportCertificates,
+  'google makes service-account.json': makeGoogleKey,
+  'the credentials are at hand': async (folder) => {
+    await signRequest(folder)
+    await makeGoogleKey(folder)
+  },
+}
+
+test.each(guides)('$path works as it is written', async (guide) => {
+  const database = 'postgres://passes:PASSWORD@127.0.0.1/passes'
+  const text = readFileSync(join(root, guide.path), 'utf8')
+  const words: Record<string, string> = {}
+  if (text.includes(database)) words[database] = await emptyDatabase('postgres')
+  await runGuide(guide, { meanwhile: play, words })
+})
+
+describe('what no test runs, with the reason that the guide gives', () => {
+  const all = [...guides, readGuide('docs/webhooks.md'), readGuide('examples/README.md')]
+  const blocks = all.flatMap(({ path, steps }) =>
+    steps.flatMap((step) => (step.kind === 'not-run' ? [{ where: `${path}:${step.line}`, ...step }] : [])),
+  )
+  test.each(blocks)('$where: $reason', ({ reason, commands }) => {
+    expect(reason).toMatch(/^[a-z]/)
+    expect(commands).not.toEqual([])
+  })
+})
+
+test('every link of the guides to a file of the project leads somewhere', () => {
+  const pages = ['docs/README.md', ...paths]
+  const broken = pages.flatMap((page) =>
+    [...readFileSync(join(root, page), 'utf8').matchAll(/\]\((?!https?:|#)([^)#]+)[^)]*\)/g)]
+      .map(([, target]) => join(page, '../..', target!))
+      .filter((target) => !existsSync(join(root, target)))
+      .map((target) => `${page}: ${target}`),
+  )
+  expect(broken).toEqual([])
+})

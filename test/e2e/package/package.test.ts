@@ -1,0 +1,94 @@
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { execa } from 'execa'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { temporaryFolder } from '../../support/databases.ts'
+
+const root = new URL('../../../', import.meta.url).pathname
+const { name, dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+
+interface Packed {
+  filename: string
+  size: number
+  unpackedSize: number
+  files: { path: string }[]
+}
+
+/**
+ * The package as npm would publish it, in an empty folder. What it depends on is linked by name out of package.json, so that
+ * a package that it uses and does not name is missed; nothing is downloaded.
+ */
+describe('the package', () => {
+  const folder = temporaryFolder(afterAll)
+  const env = { PATH: process.env.PATH, HOME: folder, npm_config_offline: 'true', npm_config_update_notifier: 'false' }
+  const shell = { cwd: folder, env, extendEnv: false } as const
+  let packed: Packed
+
+  beforeAll(async () => {
+    const { stdout } = await execa('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], {
+      cwd: root,
+    })
+    packed = JSON.parse(stdout)[0]
+    const home = join(folder, 'node_modules', name)
+    mkdirSync(home, { recursive: true })
+    await execa('tar', ['-xzf', packed.filename, '-C', home, '--strip-components=1'], shell)
+    // A program of TypeScript brings the types of Node.js itself.
+    for (const dependency of [...Object.keys(dependencies), '@types/node']) link(dependency, folder)
+    mkdirSync(join(folder, 'node_modules/.bin'))
+    symlinkSync(`../${name}/bin/run.js`, join(folder, 'node_modules/.bin/passes'))
+    writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module' }))
+  })
+
+  test('holds what runs and what is read, and no sources, tests or maps', () => {
+    const paths = packed.files.map(({ path }) => path)
+    console.log(
+      `${packed.filename}: ${paths.length} files, ${kib(packed.size)} packed, ${kib(packed.unpackedSize)} unpacked`,
+    )
+    expect(paths).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'bin/run.js', 'oclif.manifest.json']))
+    expect(paths).toContain('dist/server/pages/swagger-ui/swagger-ui-bundle.js.LICENSE.txt')
+    expect(paths.filter((path) => /^(src|test|bench|scripts|docs)\/|\.map$|(?<!\.d)\.tsx?$/.test(path))).toEqual([])
+    const types = paths.filter((path) => path.endsWith('.d.ts') && !/^dist\/(client|core)\//.test(path))
+    expect(types).toEqual([])
+  })
+
+  test('`npx passes --version` runs it', async () => {
+    const { stdout } = await execa('npx', ['passes', '--version'], shell)
+    expect(stdout).toContain(`${name}/`)
+  })
+
+  test('`npx passes demo` tells the whole story', async () => {
+    const { stdout, exitCode } = await execa('npx', ['passes', 'demo', '--no-color'], shell)
+    expect([exitCode, stdout]).toEqual([0, expect.stringContaining('Everything worked.')])
+  })
+
+  test.each([
+    { module: 'node16', moduleResolution: 'node16' },
+    { module: 'nodenext', moduleResolution: 'nodenext' },
+    { module: 'esnext', moduleResolution: 'bundler' },
+  ])('its exports have types for moduleResolution $moduleResolution', async (options) => {
+    const compilerOptions = {
+      ...options,
+      target: 'es2022',
+      lib: ['es2023'],
+      types: ['node'],
+      strict: true,
+      noEmit: true,
+    }
+    cpSync(join(import.meta.dirname, 'package-consumer.ts'), join(folder, 'consumer.ts'))
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['consumer.ts'] }))
+    const tsc = join(root, 'node_modules/typescript/bin/tsc')
+    const { stdout } = await execa('node', [tsc, '-p', folder], { ...shell, reject: false })
+    expect(stdout).toBe('')
+  })
+})
+
+/** A package of the project, as an installation beside ours would have it. */
+function link(dependency: string, folder: string): void {
+  const path = join(folder, 'node_modules', dependency)
+  mkdirSync(dirname(path), { recursive: true })
+  symlinkSync(join(root, 'node_modules', dependency), path)
+}
+
+function kib(bytes: number): string {
+  return `${Math.round(bytes / 1024).toLocaleString('en')} KiB`
+}

@@ -1,0 +1,31 @@
+import { execa } from 'execa'
+import { expect, test } from 'vitest'
+import { dialects } from '../../support/databases.ts'
+import type { Row } from '../../torture/report.ts'
+
+const brief = ['kills', 'scans', 'sqlite-full']
+
+test('a brief torture finds the promises held on both databases, says so in a table, and ends with 0', async () => {
+  const only = brief.flatMap((name) => ['--only', name])
+  const { stdout, stderr, exitCode } = await torture(['--json', '--seed', 'ci', ...only])
+  const { isWhole, rows } = JSON.parse(stdout) as { isWhole: boolean; rows: Row[] }
+  expect(rows.filter(({ result }) => result !== 'HELD')).toEqual([])
+  expect([exitCode, isWhole], stderr).toEqual([0, true])
+  const expected = dialects.flatMap((dialect) =>
+    brief.filter((name) => name !== 'sqlite-full' || dialect === 'sqlite').map((name) => `${name} on ${dialect}`),
+  )
+  expect(rows.map(({ scene, database }) => `${scene} on ${database}`).sort()).toEqual(expected.sort())
+  for (const { done } of rows) expect(done).toMatch(/[1-9]/)
+})
+
+test('a scene or a database that is not there is refused before anything is started', async () => {
+  for (const flags of [['--only', 'nothing'], ['--database', 'oracle'], ['--minutes', 'many'], ['--unknown']]) {
+    const { exitCode } = await torture(flags)
+    expect(exitCode, flags.join(' ')).toBe(1)
+  }
+})
+
+/** As npm run torture does. */
+function torture(flags: string[], options: object = {}) {
+  return execa('node', ['--import', 'tsx', 'test/torture/run.ts', ...flags], { reject: false, ...options })
+}

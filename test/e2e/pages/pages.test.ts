@@ -1,0 +1,351 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Browser, Page } from 'playwright-core'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { pushTemplate } from '../../../src/cli/template/template-push.ts'
+import type { DefinitionInput, PassType } from '../../../src/core/contract/definition.ts'
+import { cleanUpAfterAll } from '../../support/databases.ts'
+import { accessibilityIssues, launchBrowser, screens, skipReason, visit } from '../support/browser.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+
+const mac = 'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5'
+const wideWord = 'W'.repeat(255)
+const hostile = [
+  '<img src=x onerror=alert(1)>',
+  '</style><script>alert(2)</script>',
+  `"><svg onload=alert(3)>' onfocus='alert(4)`,
+  '\u202Egnp.exe',
+  '👩🏽‍🚀🎟️'.repeat(30),
+  wideWord,
+]
+
+const examples = {
+  conference: {
+    label: 'Inês Åström',
+    variables: {
+      ticketType: 'Speaker',
+      email: 'ines@example.org',
+      hall: 'Sala Tejo',
+      seat: 'A-17',
+      validUntil: '2027-05-21T22:00:00+01:00',
+    },
+  },
+  loyalty: { label: '歐陽秀英', variables: { points: '2044', tier: 'Silver', memberSince: '2024-12-21' } },
+  coupon: { label: 'נועם כהן', variables: { percentage: '15', validUntil: '2027-09-30' } },
+}
+
+describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped: ${skipReason})` : ''}`, () => {
+  const cleanUp = cleanUpAfterAll()
+  let server: TestServer
+  let browser: Browser
+  /** Smart links by what they lead to. */
+  const links: Record<string, string> = {}
+
+  beforeAll(async () => {
+    browser = await launchBrowser()
+    cleanUp(() => browser.close())
+    server = await startServer({ cleanUp })
+    for (const [name, { label, variables }] of Object.entries(examples)) {
+      const path = join(import.meta.dirname, '../../../examples', name, 'template.json')
+      const { templateId } = await pushTemplate(server.client, path, { publish: true })
+      links[name] = await issue(templateId, label, variables)
+    }
+    links.hostile = await issue(await hostileTemplate(), `${hostile.slice(0, 4).join('')}`)
+    links.arabic = await issue(await arabicTemplate(), 'أمل حداد')
+    Object.assign(links, await endedLinks())
+  })
+
+  test.each(['conference', 'loyalty', 'coupon', 'hostile', 'arabic'])(
+    'the page of the %s pass has no accessibility issue, by day and by night, on a phone and a desktop',
+    async (name) => {
+      for (const viewport of Object.values(screens)) {
+        for (const colorScheme of ['light', 'dark'] as const) {
+          const { page, incidents } = await visit(browser, { viewport, colorScheme })
+          await page.goto(links[name]!)
+          for (const more of await page.locator('summary').all()) await more.click()
+          expect(await accessibilityIssues(page), `${viewport.width} ${colorScheme}`).toEqual([])
+          expect(await page.locator('figure svg').count()).toBeGreaterThan(0)
+          expect(incidents).toEqual([])
+        }
+      }
+    },
+  )
+
+  test.each([
+    ['malformed', 404, 'This link is not complete'],
+    ['tampered', 404, 'This link is not valid'],
+    ['revoked', 410, 'This link was withdrawn'],
+    ['void', 410, 'This pass was cancelled'],
+    ['failed', 410, 'This pass could not be made'],
+  ] as const)(
+    'the page of a link that is %s says so, without an accessibility issue',
+    async (name, status, heading) => {
+      for (const colorScheme of ['light', 'dark'] as const) {
+        const viewport = colorScheme === 'light' ? screens.phone : screens.desktop
+        const { page } = await visit(browser, { viewport, colorScheme })
+        expect((await page.goto(links[name]!))!.status()).toBe(status)
+        expect([await page.locator('h1').innerText(), await page.title()]).toEqual([heading, heading])
+        expect(await accessibilityIssues(page), colorScheme).toEqual([])
+      }
+    },
+  )
+
+  test('the images of a pass are shown, within the page’s own policy', async () => {
+    const { page, incidents } = await visit(browser)
+    await page.goto(links.conference!, { waitUntil: 'networkidle' })
+    const widths = await widthsOfImages(page)
+    expect(widths).toEqual([480, 1125])
+    expect(incidents).toEqual([])
+  })
+
+  test('hostile texts are shown as they are, run nothing, and break no layout', async () => {
+    for (const width of [320, 390, 1280]) {
+      const { page, incidents } = await visit(browser, { viewport: { width, height: 844 } })
+      await page.goto(links.hostile!, { waitUntil: 'networkidle' })
+      await page.locator('summary').click()
+      const shown = (await page.locator('body').innerText()).replaceAll('\n', '')
+      for (const text of hostile) expect(shown).toContain(text)
+      expect(await page.locator('script, iframe, base, [onerror], [onload], [onfocus]').count()).toBe(1)
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)
+      expect(incidents).toEqual([])
+    }
+  })
+
+  const brands = {
+    short: 'Polyglot',
+    latin: 'The Royal Society for the Advancement of Remarkably Long Names of Societies',
+    word: 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft',
+    cjk: '東京国際フォーラム多言語会議実行委員会東京国際フォーラム多言語会議実行委員会',
+    arabic: 'المؤتمر الدولي السنوي للغات والترجمة والحوسبة في مدينة لشبونة الجميلة',
+  }
+
+  test.each(Object.entries(brands))('a text beside a logo stays on one line, and is cut: %s', async (name, brand) => {
+    const { id, link } = await branded(brand)
+    const headers = { authorization: `Bearer ${server.token}` }
+    for (const address of [link, `${server.url}/v1/passes/${id}/preview?format=html`]) {
+      const { page } = await visit(browser, { extraHTTPHeaders: headers })
+      await page.goto(address)
+      for (const width of [320, 390, 1280]) {
+        await page.setViewportSize({ width, height: 844 })
+        const text = (await page.evaluate(BRAND_TEXT)) as BrandText
+        await picture(page, `brand-${name}-${width}-${address === link ? 'page' : 'preview'}`)
+        expect(text).toMatchObject({ lines: 1, overflow: 'ellipsis', isBesideLogo: true })
+        // Some of it can be read, also beside a wide logo and two header fields.
+        expect(text.width, `at ${width}`).toBeGreaterThanOrEqual(Math.min(text.fullWidth, 40))
+        if (name !== 'short') expect(text.fullWidth).toBeGreaterThan(text.width)
+        expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)
+      }
+    }
+  })
+
+  test('with the keyboard alone both wallets are reached, and what has the focus is seen', async () => {
+    for (const viewport of Object.values(screens)) {
+      const { page } = await visit(browser, { viewport })
+      await page.goto(links.hostile!)
+      for (const name of ['Add to Apple Wallet', 'Add to Google Wallet']) {
+        await page.keyboard.press('Tab')
+        const button = page.getByRole('link', { name })
+        expect(await page.evaluate('document.activeElement.textContent')).toBe(name)
+        expect(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle')).toBe('solid')
+        const { y, height } = (await button.boundingBox())!
+        expect(y).toBeGreaterThanOrEqual(0)
+        expect(y + height).toBeLessThanOrEqual(viewport.height)
+      }
+    }
+  })
+
+  test('the page says and offers everything without JavaScript', async () => {
+    const { page } = await visit(browser, { javaScriptEnabled: false })
+    await page.goto(links.conference!)
+    for (const text of ['Sala Tejo', 'Continue on your phone', 'Valid until']) {
+      expect(await page.getByText(text).first().isVisible()).toBe(true)
+    }
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'Add to Apple Wallet' }).click(),
+    ])
+    expect(download.suggestedFilename()).toMatch(/\.pkpass$/)
+    await page.getByText('More about this pass').click()
+    expect(await page.getByText('The doors open at 8:00').isVisible()).toBe(true)
+  })
+
+  test('an iPad that calls itself a Macintosh gets the Apple pass once, and the page stays', async () => {
+    const { page, context } = await visit(browser, { userAgent: mac })
+    const session = await context.newCDPSession(page)
+    await session.send('Emulation.setTouchEmulationEnabled', { enabled: true, maxTouchPoints: 5 })
+    const opened: string[] = []
+    page.on('request', (request) => {
+      if (request.url().includes('/l/')) opened.push(request.url())
+    })
+    const [download] = await Promise.all([page.waitForEvent('download'), page.goto(links.coupon!)])
+    const buttons = page.getByRole('link', { name: 'Add to' })
+    expect(await buttons.count()).toBe(2)
+    expect(download.url()).toBe(await buttons.first().getAttribute('href'))
+    await page.reload({ waitUntil: 'networkidle' })
+    expect(await buttons.count()).toBe(2)
+    expect(opened).toEqual([links.coupon, download.url(), links.coupon])
+  })
+
+  test('a computer stays on the page, a Macintosh too', async () => {
+    for (const userAgent of [mac, undefined]) {
+      const { page, incidents } = await visit(browser, userAgent ? { userAgent } : {})
+      const opened: string[] = []
+      page.on('request', (request) => {
+        if (request.url().includes('/l/')) opened.push(request.url())
+      })
+      await page.goto(links.coupon!, { waitUntil: 'networkidle' })
+      expect(opened).toEqual([links.coupon])
+      expect(await page.getByText('Continue on your phone').isVisible()).toBe(true)
+      expect(incidents).toEqual([])
+    }
+  })
+
+  test('a card in a script that is read from the right is laid out from the right', async () => {
+    const { page } = await visit(browser, { viewport: screens.phone })
+    await page.goto(links.arabic!)
+    const left = async (text: string) => (await page.locator('.card').getByText(text, { exact: true }).boundingBox())!.x
+    expect(await left('مكتبة النهضة')).toBeGreaterThan(await left('رقم'))
+    expect(await left('منذ')).toBeGreaterThan(await left('الفرع'))
+  })
+
+  let issued = 0
+
+  /** Issues a pass and resolves to its smart link. */
+  async function issue(templateId: string, label: string, variables: Record<string, string> = {}): Promise<string> {
+    issued += 1
+    const body = { templateId, externalPassId: `PASS-${issued}`, label, variables }
+    return (await server.client.passes.create({ body })).hostedLinks.smart!
+  }
+
+  let logoId: string | undefined
+
+  /** A pass with a logo twice as wide as high, that text beside it, and two header fields. */
+  async function branded(text: string): Promise<{ id: string; link: string }> {
+    const path = join(import.meta.dirname, '../../../examples/conference/images/logo.png')
+    logoId ??= (await server.client.images.create({ body: readFileSync(path), contentType: 'image/png' })).id
+    const design = {
+      organizationName: text,
+      description: 'Ticket',
+      logoText: text,
+      images: { logo: logoId },
+      fields: {
+        header: [
+          { key: 'gate', label: 'GATE', value: 'B42' },
+          { key: 'time', label: 'DOORS OPEN', value: '18:30' },
+        ],
+      },
+    }
+    issued += 1
+    const body = { templateId: await publish('generic', { design }), externalPassId: `PASS-${issued}`, label: 'Ada' }
+    const { id, hostedLinks } = await server.client.passes.create({ body })
+    return { id, link: hostedLinks.smart! }
+  }
+
+  async function publish(passType: PassType, definition: DefinitionInput, name = 'Ticket'): Promise<string> {
+    const { id } = await server.client.templates.create({ body: { name, passType } })
+    const draft = await server.client.templates.createVersion({ params: { id }, body: { definition } })
+    await server.client.templateVersions.publish({ params: { id: draft.id } })
+    return id
+  }
+
+  function hostileTemplate(): Promise<string> {
+    const fields = (group: string, texts = hostile) =>
+      texts.map((text, n) => ({ key: `${group}-${n}`, label: text, value: text }))
+    const design = {
+      organizationName: hostile[0]!,
+      description: hostile[1]!,
+      logoText: hostile[2]!,
+      // Neither can be read on the background.
+      colors: { background: '#777777', foreground: '#787878', label: '#767676' },
+      fields: {
+        header: fields('header', hostile.slice(0, 3)),
+        primary: fields('primary', hostile.slice(3)),
+        secondary: fields('secondary'),
+        auxiliary: fields('auxiliary'),
+        back: fields('back'),
+      },
+      barcode: { format: 'code128' as const, message: 'PASS', altText: hostile[1]! },
+      links: [{ label: hostile[0]!, url: `https://example.org/${wideWord}` }],
+    }
+    return publish('coupon', { design }, hostile[1]!)
+  }
+
+  function arabicTemplate(): Promise<string> {
+    const field = (key: string, label: string, value: string) => ({ key, label, value })
+    const design = {
+      organizationName: 'مكتبة النهضة',
+      description: 'بطاقة عضوية المكتبة',
+      colors: { background: '#0f5f5c' },
+      fields: {
+        header: [field('number', 'رقم', '١٢٣٤')],
+        primary: [field('member', 'العضو', '{{pass.label}}')],
+        secondary: [field('since', 'منذ', '٢٠٢٣'), field('branch', 'الفرع', 'المكتبة المركزية')],
+      },
+      barcode: { format: 'aztec' as const },
+    }
+    return publish('generic', { design })
+  }
+
+  async function endedLinks(): Promise<Record<string, string>> {
+    const { passes } = server.client
+    const design = { organizationName: 'Harbour Cinema', description: 'Ticket' }
+    const templateId = await publish('generic', { design })
+    const make = async (externalPassId: string) => {
+      const { id, hostedLinks } = await passes.create({ body: { templateId, externalPassId, label: 'Ada' } })
+      return { params: { id }, link: hostedLinks.smart! }
+    }
+    const [revoked, voided] = [await make('revoked'), await make('void')]
+    await passes.revokeLinks({ params: revoked.params })
+    await passes.void({ params: voided.params, body: {} })
+    // No phone takes a pass without a description.
+    const variables = [{ name: 'about', label: 'About', default: 'A ticket' }]
+    const unsound = await publish('generic', { variables, design, apple: { description: '{{about}}' } })
+    return {
+      revoked: revoked.link,
+      void: voided.link,
+      failed: await issue(unsound, 'Ada', { about: '' }),
+      malformed: revoked.link.slice(0, -1),
+      tampered: revoked.link.slice(0, -3) + (revoked.link.endsWith('AAA') ? 'BBB' : 'AAA'),
+    }
+  }
+})
+
+/** Kept for somebody to look at, where a folder is named. */
+async function picture(page: Page, name: string): Promise<void> {
+  const folder = process.env.PASSES_SCREENSHOTS
+  if (folder) await page.screenshot({ path: join(folder, `${name}.png`) })
+}
+
+interface BrandText {
+  lines: number
+  width: number
+  /** Of the text, were nothing cut. */
+  fullWidth: number
+  overflow: string
+  isBesideLogo: boolean
+}
+
+const BRAND_TEXT = `(() => {
+  const text = document.querySelector('.brand span')
+  const logo = document.querySelector('.brand .logo').getBoundingClientRect()
+  const { left, right, top, bottom, width, height } = text.getBoundingClientRect()
+  const { textOverflow, lineHeight } = getComputedStyle(text)
+  const range = document.createRange()
+  range.selectNodeContents(text)
+  return {
+    lines: Math.round(height / parseFloat(lineHeight)),
+    width,
+    fullWidth: range.getBoundingClientRect().width,
+    overflow: textOverflow,
+    isBesideLogo: (left >= logo.right || right <= logo.left) && top < logo.bottom && bottom > logo.top,
+  }
+})()`
+
+/** In pixels, as the browser decoded them; 0 for one that it did not load. */
+function widthsOfImages(page: Page): Promise<number[]> {
+  return page.locator('img').evaluateAll((images) => (images as unknown as Image[]).map((image) => image.naturalWidth))
+}
+
+interface Image {
+  naturalWidth: number
+}

@@ -1,0 +1,316 @@
+import { once } from 'node:events'
+import { copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { execa } from 'execa'
+import { expect, onTestFinished, test } from 'vitest'
+import { temporaryFolder } from '../../support/databases.ts'
+import { run, spawnProgram } from '../support/program.ts'
+import { sharedServer, type TestServer } from '../support/server.ts'
+
+const shared = sharedServer()
+
+const unknownId = '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10'
+
+/** What the environment of these tests may hold counts as not given. */
+const unset = { PASSES_URL: undefined, PASSES_TOKEN: undefined, PASSES_PROFILE: undefined }
+
+/** The environment of somebody who has no profile yet. */
+function newcomer() {
+  return { ...unset, XDG_CONFIG_HOME: temporaryFolder() }
+}
+
+/** Runs a command with --json and reads its one value. */
+async function json(args: string[], server: Pick<TestServer, 'url' | 'token'>, options: object = {}) {
+  const { exitCode, stdout } = await run([...args, '--json'], server, options)
+  return { exitCode, value: JSON.parse(stdout) }
+}
+
+/** A template file with an image beside it. */
+function templateFile(definition: object = {}): string {
+  const folder = temporaryFolder()
+  mkdirSync(join(folder, 'images'))
+  const icon = new URL('../../../examples/conference/images/icon.png', import.meta.url)
+  copyFileSync(icon, join(folder, 'images', 'icon.png'))
+  const path = join(folder, 'ticket.json')
+  const file = {
+    name: 'Ticket',
+    description: 'One day',
+    passType: 'eventTicket',
+    definition: {
+      variables: [{ name: 'seat', label: 'Seat', required: true }],
+      design: { organizationName: 'Fair', description: 'Ticket', images: { icon: 'images/icon.png' } },
+      ...definition,
+    },
+  }
+  writeFileSync(path, JSON.stringify(file))
+  return path
+}
+
+test('a server that accepts and keeps silent is given up, with what it did not answer and what to do', async () => {
+  const silent = createServer()
+  silent.listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  onTestFinished(() => void silent.close())
+  const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
+  const { exitCode, stderr } = await run(['pass', 'list', '--timeout', '0.2'], { url, token: 'psk_1' })
+  expect(exitCode).toBe(1)
+  const said = `${url} did not answer GET /v1/passes for 0.2 s`
+  expect(stderr.split('\n').filter((line) => line.includes(said))).toEqual([
+    expect.stringMatching(/; trying again$/),
+    expect.stringMatching(/; trying again$/),
+    expect.stringContaining('Error: '),
+  ])
+  expect(stderr).toContain('--timeout SECONDS (PASSES_TIMEOUT) waits longer')
+})
+
+test('login checks the token, stores it for its owner alone, and every command then uses it', async () => {
+  const server = await shared()
+  const env = newcomer()
+  const login = await run(['login', '--url', server.url, '--token-stdin', '--json'], undefined, {
+    env,
+    input: server.token,
+  })
+  expect([login.exitCode, JSON.parse(login.stdout)]).toMatchObject([0, { profile: 'default', url: server.url }])
+  const path = join(env.XDG_CONFIG_HOME, 'passes', 'profiles.json')
+  expect(statSync(path).mode & 0o777).toBe(0o600)
+  const whoami = await run(['whoami', '--json'], undefined, { env })
+  expect(JSON.parse(whoami.stdout)).toMatchObject({
+    url: server.url,
+    urlSource: `profile default (${path})`,
+    tokenSource: `profile default (${path})`,
+    token: await server.client.tokens.current(),
+  })
+
+  const stored = readFileSync(path, 'utf8')
+  const refused = await run(['login', '--url', server.url, '--token-stdin'], undefined, { env, input: 'psk_wrong' })
+  expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining('The token came from stdin')])
+  expect(readFileSync(path, 'utf8')).toBe(stored)
+})
+
+test('whoami says for people and for scripts which source won', async () => {
+  const server = await shared()
+  const { stdout } = await run(['whoami', '--token', server.token], { url: server.url, token: 'psk_other' })
+  expect(stdout).toContain(`${server.url} (from PASSES_URL)`)
+  expect(stdout).toContain('(from --token)')
+})
+
+test.each([
+  ['--token', (token: string) => ({ args: ['--token', token], env: {} })],
+  ['PASSES_TOKEN', (token: string) => ({ args: [], env: { PASSES_TOKEN: token } })],
+])('a 401 names %s as the source of the token, and the correlation id', async (source, given) => {
+  const server = await shared()
+  const { args, env } = given('psk_wrong')
+  const options = { env: { ...newcomer(), PASSES_URL: server.url, ...env } }
+  const people = await run(['project', 'list', ...args], undefined, options)
+  expect([people.exitCode, people.stdout]).toEqual([1, ''])
+  expect(people.stderr).toContain(`The token came from ${source}.`)
+  expect(people.stderr).toMatch(/Correlation id: [\w.-]+/)
+  const script = await run(['project', 'list', ...args, '--json'], undefined, options)
+  expect([script.exitCode, JSON.parse(script.stdout)]).toMatchObject([
+    1,
+    { error: { code: 'TOKEN_INVALID', correlationId: expect.stringMatching(/./), details: {} } },
+  ])
+})
+
+test('a server that is not there is said with the address, its source and what to do', async () => {
+  const nowhere = { url: 'http://127.0.0.1:1', token: 'psk_x' }
+  const { exitCode, stdout, stderr } = await run(['whoami'], nowhere)
+  expect([exitCode, stdout]).toEqual([1, ''])
+  for (const words of ['http://127.0.0.1:1', 'PASSES_URL', 'passes serve']) expect(stderr).toContain(words)
+  expect(await json(['whoami'], nowhere)).toMatchObject({
+    exitCode: 1,
+    value: { error: { code: 'CONNECTION_FAILED' } },
+  })
+})
+
+test.each([
+  ['no token', ['project', 'list'], 'no access token'],
+  ['an unknown flag', ['project', 'list', '--nonsense'], '--nonsense'],
+  ['a missing flag', ['issue', 'file.csv'], 'Missing required flag template'],
+  ['a missing argument', ['project', 'get'], 'id'],
+  ['a limit out of bounds', ['project', 'list', '--limit', '1000'], '1000'],
+  ['nothing to change', ['project', 'update', unknownId], '--name'],
+  ['a profile that is not there', ['whoami', '--profile', 'nowhere'], 'nowhere'],
+  ['nobody to ask for a token', ['login'], '--token-stdin'],
+])('wrong usage exits 2: %s', async (_, args, words) => {
+  const options = { env: newcomer() }
+  const people = await run(args, undefined, options)
+  expect([people.exitCode, people.stdout]).toEqual([2, ''])
+  expect(people.stderr).toContain(words)
+  expect(people.stderr).not.toContain('Warning')
+  const script = await run([...args, '--json'], undefined, options)
+  expect([script.exitCode, JSON.parse(script.stdout)]).toMatchObject([2, { error: { code: 'USAGE' } }])
+})
+
+test('projects are created, listed page by page or whole, changed, counted and deleted', async () => {
+  const server = await shared()
+  const ids: string[] = []
+  for (const name of ['One', 'Two', 'Three']) {
+    const { value } = await json(['project', 'create', '--name', name, '--color', 'green'], server)
+    ids.unshift(value.id)
+  }
+  const listed = async (...args: string[]) => (await json(['project', 'list', ...args], server)).value
+  const page = await listed('--limit', '2')
+  expect(page).toMatchObject({ items: [{ id: ids[0] }, { id: ids[1] }], total: 3, hasMore: true })
+  expect(await listed('--cursor', page.nextCursor)).toMatchObject({ items: [{ id: ids[2] }], hasMore: false })
+  expect((await listed('--all')).items.map((project: { id: string }) => project.id)).toEqual(ids)
+  const people = await run(['project', 'list', '--limit', '2'], server)
+  expect(people.stdout).toContain('Three')
+  expect(people.stderr).toContain('2 of 3 shown')
+
+  const changed = await json(['project', 'update', ids[0]!, '--name', 'Four'], server)
+  expect(changed.value).toMatchObject({ name: 'Four', color: 'green' })
+  expect((await json(['project', 'get', ids[0]!], server)).value).toEqual(changed.value)
+  expect((await json(['project', 'stats', ids[0]!], server)).value).toMatchObject({
+    projectId: ids[0],
+    totalPassCount: 0,
+  })
+
+  const unasked = await json(['project', 'delete', ids[0]!], server)
+  expect(unasked).toMatchObject({ exitCode: 2, value: { error: { message: expect.stringContaining(ids[0]!) } } })
+  const deleted = await json(['project', 'delete', ids[0]!, '--yes'], server)
+  expect(deleted).toEqual({ exitCode: 0, value: { id: ids[0], deleted: true } })
+  expect(await json(['project', 'get', ids[0]!], server)).toMatchObject({
+    exitCode: 1,
+    value: { error: { code: 'NOT_FOUND' } },
+  })
+})
+
+test('a template file becomes a template; pushed again it replaces the draft, and after publishing makes the next', async () => {
+  const server = await shared()
+  const file = templateFile()
+  const pushed = await json(['template', 'push', file], server)
+  expect(pushed).toMatchObject({ exitCode: 0, value: { version: 1, stage: 'draft', images: 1 } })
+  const id: string = pushed.value.templateId
+  const again = await json(['template', 'push', file, '--template', id], server)
+  expect(again.value).toMatchObject({ templateId: id, version: 1, versionId: pushed.value.versionId })
+  const published = await json(['template', 'publish', id], server)
+  expect(published).toMatchObject({ exitCode: 0, value: { templateId: id, version: 1, stage: 'published' } })
+  const next = await json(['template', 'push', file, '--template', id, '--publish'], server)
+  expect(next.value).toMatchObject({ templateId: id, version: 2, stage: 'published' })
+
+  expect((await json(['template', 'get', id], server)).value).toMatchObject({
+    name: 'Ticket',
+    latestPublishedVersion: 2,
+  })
+  expect((await json(['template', 'list', '--project', 'null'], server)).value.items).toMatchObject([{ id }])
+  const versions = await json(['template', 'versions', id], server)
+  expect(versions.value.map((version: { version: number }) => version.version)).toEqual([2, 1])
+  expect((await json(['template', 'schema', id], server)).value).toMatchObject({ type: 'object', required: ['seat'] })
+  expect(await json(['template', 'publish', id], server)).toMatchObject({
+    exitCode: 1,
+    value: { error: { code: 'NOT_FOUND' } },
+  })
+})
+
+test('a template file that does not fit is refused line by line, before anything stands on the server', async () => {
+  const server = await shared()
+  const broken = templateFile({ variables: [{ name: '1st', label: '' }], expiresAt: 7 })
+  const { exitCode, stderr } = await run(['template', 'push', broken], server)
+  expect(exitCode).toBe(1)
+  for (const path of ['definition.variables.0.name: ', 'definition.variables.0.label: ', 'definition.expiresAt: ']) {
+    expect(stderr).toContain(path)
+  }
+  const unpublishable = templateFile({ photo: '{{nowhere}}' })
+  const publish = await json(['template', 'push', unpublishable, '--publish'], server)
+  expect(publish).toMatchObject({
+    exitCode: 1,
+    value: { error: { code: 'VALIDATION_ERROR', details: { issues: [{ path: ['definition', 'photo'] }] } } },
+  })
+  expect((await json(['template', 'list'], server)).value.items).toEqual([])
+})
+
+test('a pass is created, once for each external id, and read with its links', async () => {
+  const server = await shared()
+  const { value: template } = await json(['template', 'push', templateFile(), '--publish'], server)
+  const create = ['pass', 'create', '--template', template.templateId, '--external-id', 'T-1', '--label', 'Ada']
+  const refused = await json(create, server)
+  expect(refused).toMatchObject({
+    exitCode: 1,
+    value: { error: { code: 'VALIDATION_ERROR', details: { issues: [{ path: ['variables', 'seat'] }] } } },
+  })
+  const made = await json([...create, '--var', 'seat=12=A', '--var', 'hall=Hall 2'], server)
+  expect(made).toMatchObject({ exitCode: 0, value: { variables: { seat: '12=A', hall: 'Hall 2' } } })
+  const again = await json([...create, '--var', 'seat=99'], server)
+  expect(again).toMatchObject({
+    exitCode: 1,
+    value: { error: { code: 'DIFFERS', details: { passId: made.value.id, differences: 'seat is "12=A"' } } },
+  })
+  const kept = await json([...create, '--var', 'seat=99', '--existing', 'keep'], server)
+  expect(kept).toMatchObject({
+    exitCode: 0,
+    value: { id: made.value.id, outcome: 'differs', variables: { seat: '12=A' } },
+  })
+  const people = await run(['pass', 'get', made.value.id], server)
+  expect(people.stdout).toContain('Ada')
+  expect(people.stdout).toContain(`${server.url}/l/`)
+})
+
+test.each([
+  ['isue file.csv', 'did you mean passes issue?'],
+  ['pass lst', 'did you mean passes pass list?'],
+  ['nothingLikeIt', 'passes --help'],
+  ['pass nothingLikeIt', 'passes pass --help'],
+])('the unknown command %j is wrong usage, and says what may have been meant', async (words, hint) => {
+  const people = await run(words.split(' '))
+  expect([people.exitCode, people.stdout, people.stderr]).toEqual([2, '', expect.stringContaining(hint)])
+  const script = await run([...words.split(' '), '--json'])
+  expect([script.exitCode, JSON.parse(script.stdout)]).toMatchObject([2, { error: { code: 'USAGE' } }])
+})
+
+test('help about an unknown command says the same', async () => {
+  const { exitCode, stderr } = await run(['help', 'pass', 'lst'])
+  expect([exitCode, stderr]).toEqual([2, expect.stringContaining('did you mean passes pass list?')])
+})
+
+test('the completion that is printed for bash completes commands and flags', async () => {
+  const home = temporaryFolder()
+  const env = {
+    HOME: home,
+    XDG_CACHE_HOME: join(home, 'cache'),
+    XDG_DATA_HOME: join(home, 'data'),
+    XDG_CONFIG_HOME: home,
+  }
+  const created = await run(['autocomplete', 'bash', '--refresh-cache'], undefined, { env })
+  expect(created.exitCode).toBe(0)
+  const setUp = await run(['autocomplete', 'script', 'bash'], undefined, { env })
+  const complete = async (...words: string[]) => {
+    const list = words.map((word) => `'${word}'`).join(' ')
+    const script = `${setUp.stdout}\nCOMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}\n_passes_autocomplete\necho "\${COMPREPLY[@]}"`
+    const { stdout } = await execa('bash', ['--norc', '-c', script], { env })
+    return stdout.split(/\s+/)
+  }
+  expect(await complete('passes', 'is')).toEqual(['issue'])
+  expect(await complete('passes', 'pass', '')).toEqual(
+    expect.arrayContaining(['create', 'get', 'list', 'preview', 'revoke-links', 'update', 'void']),
+  )
+  expect(await complete('passes', 'update', '--unset')).toEqual(['--unset-marker'])
+})
+
+test('a template is drawn with its sample values, and saved as a page', async () => {
+  const server = await shared()
+  const { value: pushed } = await json(['template', 'push', templateFile()], server)
+  const { value: preview } = await json(['template', 'preview', pushed.templateId], server)
+  expect(preview).toMatchObject({ card: { organizationName: 'Fair', barcode: { format: 'qr' } }, google: {} })
+  const drawn = await run(['template', 'preview', pushed.templateId, '--version', '1'], server)
+  expect([drawn.exitCode, drawn.stderr]).toEqual([0, 'Version 1 (draft), with sample values.'])
+  expect(drawn.stdout).toContain('Fair')
+  expect(drawn.stdout).toContain('█▀')
+  expect(drawn.stdout).not.toContain('\u001B')
+  const folder = temporaryFolder()
+  const saved = await json(['template', 'preview', pushed.templateId, '--html', 'card.html'], server, { cwd: folder })
+  expect(saved).toMatchObject({ exitCode: 0, value: { version: 1, stage: 'draft', file: 'card.html' } })
+  expect(readFileSync(join(folder, 'card.html'), 'utf8')).toMatch(/^<!doctype html>.*Fair/is)
+  expect(await json(['template', 'preview', pushed.templateId, '--version', '9'], server)).toMatchObject({
+    exitCode: 1,
+    value: { error: { code: 'NOT_FOUND' } },
+  })
+})
+
+test('the program runs from source as well, with the same commands', async () => {
+  const dev = new URL('../../../bin/dev.js', import.meta.url).pathname
+  const [source, built] = await Promise.all([execa('node', [dev, '--help']), spawnProgram(['--help'])])
+  expect(source.stdout).toContain('issue')
+  expect(source.stdout).toBe(built.stdout)
+})

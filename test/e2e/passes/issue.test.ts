@@ -1,0 +1,314 @@
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parse } from 'csv-parse/sync'
+import { execa } from 'execa'
+import { expect, onTestFinished, test } from 'vitest'
+import { emptyDatabase } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
+import { environment, publishTicket, resume, type Setup, sharedSetUp, startRun } from '../support/bulk-setup.ts'
+import { program, run } from '../support/program.ts'
+
+const setUp = sharedSetUp()
+
+function rowsFor(count: number, prefix = 'T'): string[][] {
+  return Array.from({ length: count }, (_, index) => [
+    `${prefix}-${index}`,
+    `Ada ${index}`,
+    String(index),
+    '2027-05-31',
+  ])
+}
+
+const header = ['externalPassId', 'label', 'seat', 'day']
+
+function csv(rows: string[][], { delimiter = ',', newline = '\n', bom = '' } = {}): string {
+  return bom + [header, ...rows].map((cells) => cells.join(delimiter) + newline).join('')
+}
+
+function read(path: string, delimiter = ','): Record<string, string>[] {
+  return parse(readFileSync(path), { columns: true, bom: true, delimiter })
+}
+
+async function passCount({ server, projectId }: Setup): Promise<number> {
+  return (await server.client.projects.stats({ params: { id: projectId } })).totalPassCount
+}
+
+/** A run that is stopped in its middle need not be long for that. */
+const slowly = ['--concurrency', '2']
+
+test('2,000 rows become 2,000 passes, and the links file joins them to the input in its order', async () => {
+  const setup = await setUp()
+  const { server, folder, templateId } = setup
+  const rows = rowsFor(2_000)
+  writeFileSync(join(folder, 'file.csv'), csv(rows))
+  const args = ['issue', 'file.csv', '--template', templateId, '--out', 'links.csv', '--json']
+  const first = await run(args, server, { cwd: folder })
+  expect(first.exitCode).toBe(0)
+  expect(JSON.parse(first.stdout)).toMatchObject({ complete: true, rows: 2_000, created: 2_000, failed: 0, errors: [] })
+  const links = read(join(folder, 'links.csv'))
+  expect(links.map((link) => [link.externalPassId, link.label, link.seat, link.day])).toEqual(rows)
+  expect(new Set(links.map((link) => link.passId)).size).toBe(2_000)
+  const pass = await server.client.passes.get({ params: { id: links[1234]!.passId! } })
+  expect(pass).toMatchObject({ externalPassId: 'T-1234', variables: { seat: '1234', day: '2027-05-31' } })
+  for (const link of ['appleLink', 'googleLink', 'smartLink']) expect(links[1234]![link]).toContain(`${server.url}/l/`)
+
+  const before = readFileSync(join(folder, 'links.csv'), 'utf8')
+  const again = await run(args, server, { cwd: folder })
+  expect(again.exitCode).toBe(0)
+  const { created, present, alreadyDone } = JSON.parse(again.stdout)
+  expect([created, present, alreadyDone]).toEqual([0, 2_000, 2_000])
+  expect(readFileSync(join(folder, 'links.csv'), 'utf8')).toBe(before)
+  expect(await passCount(setup)).toBe(2_000)
+})
+
+test('failing rows are set aside with their error, mended, and fed back', async () => {
+  const setup = await setUp()
+  const { server, folder, projectId, templateId } = setup
+  const other = await publishTicket(server.client, projectId)
+  await server.client.passes.create({
+    body: { externalPassId: 'T-7', label: 'Grace', templateId: other, variables: { seat: '1' } },
+  })
+  const rows = rowsFor(250)
+  rows[3]![2] = ''
+  rows[100]![3] = 'soon'
+  rows[249]!.push('surplus')
+  writeFileSync(join(folder, 'file.csv'), csv(rows))
+  const broken = await run(
+    ['issue', 'file.csv', '--template', templateId, '--failures', 'failures.csv', '--out', 'links.csv'],
+    server,
+    { cwd: folder },
+  )
+  expect(broken.exitCode).toBe(1)
+  expect(broken.stderr).toContain('Line 5 (T-3): seat: Is required (Seat)')
+  expect(broken.stdout).toMatch(/^Failed +4\n +Of another template +1$/m)
+  const failures = read(join(folder, 'failures.csv'))
+  expect(Object.keys(failures[0]!)).toEqual([...header, 'error'])
+  expect(failures.map((failure) => [failure.externalPassId, failure.error])).toEqual([
+    ['T-3', 'seat: Is required (Seat)'],
+    ['T-7', expect.stringMatching(/^DUPLICATE_PASS: /)],
+    ['T-100', 'day: Must be of the format date, such as 2027-05-31'],
+    ['T-249', 'Has 5 cells where the header has 4; behind the last column stands surplus'],
+  ])
+  expect(read(join(folder, 'links.csv'))).toHaveLength(246)
+
+  const mended = readFileSync(join(folder, 'failures.csv'), 'utf8')
+    .replace('T-3,Ada 3,,', 'T-3,Ada 3,3,')
+    .replace('T-7,', 'T-7b,')
+    .replace('soon', '2027-06-01')
+  writeFileSync(join(folder, 'failures.csv'), mended)
+  const fed = await run(['issue', 'failures.csv', '--template', templateId, '--json'], server, { cwd: folder })
+  expect(fed.exitCode).toBe(0)
+  expect(JSON.parse(fed.stdout)).toMatchObject({ created: 4, failed: 0 })
+  expect(await passCount(setup)).toBe(251)
+})
+
+test('Ctrl-C in the middle exits 130 and prints the command that goes on, without a pass twice or left out', async () => {
+  const setup = await setUp()
+  const { folder, templateId } = setup
+  const rows = rowsFor(3_000)
+  writeFileSync(join(folder, 'all the tickets.csv'), csv(rows))
+  const { child } = await startRun(setup, [
+    'issue',
+    'all the tickets.csv',
+    '--template',
+    templateId,
+    '--out',
+    'links.csv',
+    ...slowly,
+  ])
+  child.kill('SIGINT')
+  const { exitCode, stderr } = await child
+  expect(exitCode).toBe(130)
+  const doneBefore = await passCount(setup)
+  expect(doneBefore).toBeLessThan(3_000)
+  expect(await resume(setup, stderr)).toMatchObject({ exitCode: 0 })
+  expect(await passCount(setup)).toBe(3_000)
+  expect(read(join(folder, 'links.csv')).map((link) => link.externalPassId)).toEqual(rows.map(([id]) => id))
+})
+
+test('after SIGKILL in the middle the same command goes on, without a pass or a link twice or left out', async () => {
+  const setup = await setUp()
+  const { server, folder, templateId } = setup
+  const rows = rowsFor(3_000)
+  for (let index = 0; index < rows.length; index += 50) rows[index]![3] = 'soon'
+  writeFileSync(join(folder, 'file.csv'), csv(rows))
+  const args = [
+    'issue',
+    'file.csv',
+    '--template',
+    templateId,
+    '--out',
+    'links.csv',
+    '--failures',
+    'failures.csv',
+    '--json',
+    ...slowly,
+  ]
+  const { child } = await startRun(setup, args)
+  child.kill('SIGKILL')
+  await child
+  const resumed = await run(args, server, { cwd: folder })
+  expect(resumed.exitCode).toBe(1)
+  const summary = JSON.parse(resumed.stdout)
+  expect(summary).toMatchObject({ complete: true, rows: 3_000, failed: 60 })
+  // What was made by a request whose answer nobody wrote down was there when the row was sent again.
+  expect(summary.created + summary.present).toBe(2_940)
+  expect(summary.alreadyDone).toBeGreaterThan(0)
+  expect(await passCount(setup)).toBe(2_940)
+  const isBroken = (_: unknown, index: number) => index % 50 === 0
+  const ids = rows.map(([id]) => id)
+  expect(read(join(folder, 'links.csv')).map((link) => link.externalPassId)).toEqual(
+    ids.filter((id, index) => !isBroken(id, index)),
+  )
+  expect(read(join(folder, 'failures.csv')).map((failure) => failure.externalPassId)).toEqual(ids.filter(isBroken))
+})
+
+test('a run outlasts a server that is killed and started again', async () => {
+  const database = await emptyDatabase('sqlite')
+  const setup = await setUp({ database })
+  const { server, folder, templateId } = setup
+  writeFileSync(join(folder, 'file.csv'), csv(rowsFor(2_000)))
+  const { child } = await startRun(setup, ['issue', 'file.csv', '--template', templateId, '--json', ...slowly])
+  await server.kill()
+  const again = execa('node', [program, 'serve', '--port', new URL(server.url).port, '--database', database], {
+    env: { PASSES_RATE_LIMIT: '0' },
+    reject: false,
+  })
+  onTestFinished(() => {
+    again.kill('SIGKILL')
+  })
+  const { exitCode, stdout, stderr } = await child
+  expect([exitCode, stderr]).toEqual([0, expect.stringContaining('trying again in')])
+  const summary = JSON.parse(stdout)
+  expect(summary).toMatchObject({ complete: true, failed: 0 })
+  // A pass whose answer got lost was there when it was sent again.
+  expect(summary.created + summary.present).toBe(2_000)
+  expect(await passCount(setup)).toBe(2_000)
+})
+
+test('a run waits as long as Retry-After says when the server limits it', async () => {
+  const setup = await setUp({ env: { PASSES_RATE_LIMIT: '1', PASSES_RATE_BURST: '5' } })
+  const { server, folder, templateId } = setup
+  writeFileSync(join(folder, 'file.csv'), csv(rowsFor(500)))
+  const { exitCode, stderr } = await run(['issue', 'file.csv', '--template', templateId], server, { cwd: folder })
+  expect(exitCode).toBe(0)
+  expect(stderr).toContain('trying again in 1.0 s')
+})
+
+test('a dry run asks what each row would come to, writes the failing ones, and makes no pass and no journal', async () => {
+  const setup = await setUp()
+  const { server, folder, templateId } = setup
+  const rows = rowsFor(300)
+  writeFileSync(join(folder, 'good.csv'), csv(rows))
+  rows[200]![2] = ''
+  writeFileSync(join(folder, 'broken.csv'), csv(rows))
+  const args = ['--template', templateId, '--dry-run', '--json']
+  const good = await run(['issue', 'good.csv', ...args], server, { cwd: folder })
+  expect([good.exitCode, JSON.parse(good.stdout)]).toMatchObject([
+    0,
+    { dryRun: true, wouldCreate: 300, present: 0, failed: 0 },
+  ])
+  const broken = await run(['issue', 'broken.csv', ...args, '--failures', 'failures.csv'], server, { cwd: folder })
+  expect([broken.exitCode, JSON.parse(broken.stdout)]).toMatchObject([
+    1,
+    { dryRun: true, wouldCreate: 299, failed: 1, errors: [{ line: 202, externalPassId: 'T-200' }] },
+  ])
+  expect(read(join(folder, 'failures.csv'))).toHaveLength(1)
+  expect(existsSync(join(folder, 'good.csv.journal'))).toBe(false)
+  expect(await passCount(setup)).toBe(0)
+})
+
+test('a second file with another name for an id fails its row, says so, and pairs nobody with the links of another', async () => {
+  const { server, folder, templateId } = await setUp()
+  writeFileSync(join(folder, 'first.csv'), csv([['T-1', 'Ada', '1', '']]))
+  writeFileSync(join(folder, 'second.csv'), csv([['T-1', 'Eve', '1', '']]))
+  const issue = (file: string, ...args: string[]) => {
+    return run(['issue', file, '--template', templateId, ...args], server, { cwd: folder })
+  }
+  expect(await issue('first.csv')).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^Created +1$/m) })
+  const plan = await issue('second.csv', '--dry-run')
+  expect([plan.exitCode, plan.stdout]).toEqual([1, expect.stringMatching(/^Would create +0$[\s\S]*^Differs +1$/m)])
+  expect(plan.stdout).toMatch(/^Differs:\n {2}Line 2 \(T-1\): DIFFERS: Of pass [0-9a-f-]+, label is "Ada"$/m)
+  const second = await issue('second.csv', '--out', 'links.csv')
+  expect([second.exitCode, second.stdout]).toEqual([1, expect.stringMatching(/^Created +0$[\s\S]*^Differs +1$/m)])
+  expect(second.stderr).toContain('--existing update makes them what their rows say')
+  expect(read(join(folder, 'links.csv'))).toEqual([])
+})
+
+test('semicolons, a byte order mark, CRLF, quotes and empty lines go in, and come out as they were', async () => {
+  const setup = await setUp()
+  const { server, folder, templateId } = setup
+  const dialect = { delimiter: ';', newline: '\r\n', bom: '\uFEFF' }
+  const rows = [
+    ['T-1', '"Ada; Gräfin ""Lovelace"""', '1', ''],
+    ['', '', '', ''],
+    ['T-2', '李𠮷祥', '', ''],
+  ]
+  writeFileSync(join(folder, 'file.csv'), `${csv(rows, dialect)}\r\n\r\n`)
+  const args = ['issue', 'file.csv', '--template', templateId, '--out', 'links.csv', '--failures', 'failures.csv']
+  const { exitCode } = await run(args, server, { cwd: folder })
+  expect(exitCode).toBe(1)
+  expect(read(join(folder, 'links.csv'), ';')).toMatchObject([
+    { externalPassId: 'T-1', label: 'Ada; Gräfin "Lovelace"' },
+  ])
+  expect(readFileSync(join(folder, 'failures.csv'), 'utf8')).toBe(
+    '\uFEFFexternalPassId;label;seat;day;error\r\nT-2;李𠮷祥;;;seat: Is required (Seat)\r\n',
+  )
+})
+
+test('- reads stdin and keeps no journal', async () => {
+  const setup = await setUp()
+  const { server, folder, templateId } = setup
+  const input = csv(rowsFor(150))
+  const args = ['issue', '-', '--template', templateId, '--json']
+  const { exitCode, stdout } = await run(args, server, { cwd: folder, input })
+  expect([exitCode, JSON.parse(stdout)]).toMatchObject([0, { file: '-', created: 150, journal: null }])
+  expect(await passCount(setup)).toBe(150)
+})
+
+test('Ctrl-C while a pipe brings nothing stops at once', async () => {
+  const setup = await setUp()
+  const child = execa('node', [program, 'issue', '-', '--template', setup.templateId, '--json'], {
+    cwd: setup.folder,
+    env: environment(setup),
+    reject: false,
+  })
+  child.stdin.write(csv(rowsFor(150)))
+  await eventually(async () => expect(await passCount(setup)).toBe(100), { interval: 50 })
+  child.kill('SIGINT')
+  const { exitCode, stdout } = await child
+  expect([exitCode, JSON.parse(stdout)]).toMatchObject([
+    130,
+    { error: { code: 'INTERRUPTED', details: { rows: 100 } } },
+  ])
+})
+
+test('a header that does not fit is refused with a list before anything is sent', async () => {
+  const { server, folder, templateId } = await setUp()
+  writeFileSync(join(folder, 'file.csv'), 'ticket,name\n1,Ada\n')
+  const { exitCode, stderr } = await run(['issue', 'file.csv', '--template', templateId], server, { cwd: folder })
+  expect(exitCode).toBe(1)
+  for (const words of ['--external-id-column', '--label-column', 'seat (Seat)']) expect(stderr).toContain(words)
+})
+
+test('a file that changed under an unfinished run is refused until --restart, and one that is input and output is', async () => {
+  const setup = await setUp()
+  const { server, folder, templateId } = setup
+  const path = join(folder, 'file.csv')
+  writeFileSync(path, csv(rowsFor(2_000)))
+  const { child } = await startRun(setup, ['issue', 'file.csv', '--template', templateId, ...slowly])
+  child.kill('SIGINT')
+  await child
+  writeFileSync(path, csv(rowsFor(200)))
+  const digest = () => createHash('sha256').update(readFileSync(path)).digest('hex')
+  const before = digest()
+  const args = ['issue', 'file.csv', '--template', templateId]
+  const refused = await run(args, server, { cwd: folder })
+  expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining('another version of this file')])
+  const restarted = await run([...args, '--restart', '--json'], server, { cwd: folder })
+  expect([restarted.exitCode, JSON.parse(restarted.stdout)]).toMatchObject([0, { rows: 200, alreadyDone: 0 }])
+  const same = await run([...args, '--failures', './file.csv'], server, { cwd: folder })
+  expect(same.exitCode).toBe(2)
+  expect(digest()).toBe(before)
+})

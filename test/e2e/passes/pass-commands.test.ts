@@ -1,0 +1,208 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parse } from 'csv-parse/sync'
+import { execa } from 'execa'
+import { describe, expect, test } from 'vitest'
+import { Pass } from '../../../src/core/contract/passes.ts'
+import { eventually } from '../../support/eventually.ts'
+import { environment, publishVersion, type Setup, sharedSetUp } from '../support/bulk-setup.ts'
+import { program, run } from '../support/program.ts'
+
+const setUp = sharedSetUp()
+
+/** Runs a command with --json and reads its one value. */
+async function json({ server, folder }: Setup, ...args: string[]) {
+  const { exitCode, stdout } = await run([...args, '--json'], server, { cwd: folder })
+  return { exitCode, value: JSON.parse(stdout) }
+}
+
+async function createPasses({ server, templateId }: Setup, count: number, prefix = 'T'): Promise<string[]> {
+  const ids: string[] = []
+  for (let at = 0; at < count; at += 100) {
+    const passes = Array.from({ length: Math.min(100, count - at) }, (_, index) => ({
+      externalPassId: `${prefix}-${at + index}`,
+      label: index % 2 === 0 ? 'Ada "the, Countess"' : 'Grace',
+      templateId,
+      variables: { seat: String((at + index) % 3) },
+    }))
+    const { results } = await server.client.passes.createBatch({ body: { passes } })
+    ids.push(...results.map(({ pass }) => pass!.id))
+  }
+  return ids
+}
+
+// The command sees HTTP only; what each database answers is tested with the interface.
+describe('over HTTP', () => {
+  test('every page of a list is walked: as NDJSON, as CSV, and as a table, each pass once', async () => {
+    const setup = await setUp()
+    const { server } = setup
+    const ids = await createPasses(setup, 250)
+    const ndjson = await run(['pass', 'list', '--all', '--json', '--sort-by', 'createdAt'], server)
+    expect([ndjson.exitCode, ndjson.stderr]).toEqual([0, '250 passes'])
+    const passes = ndjson.stdout.split('\n').map((line) => Pass.parse(JSON.parse(line)))
+    expect(new Set(passes.map(({ id }) => id))).toEqual(new Set(ids))
+    expect(passes).toHaveLength(250)
+
+    const csv = await run(['pass', 'list', '--all', '--csv'], server)
+    const rows: Record<string, string>[] = parse(csv.stdout, { columns: true })
+    expect(new Set(rows.map(({ id }) => id))).toEqual(new Set(ids))
+    expect(rows.find(({ externalPassId }) => externalPassId === 'T-0')).toMatchObject({
+      label: 'Ada "the, Countess"',
+      revision: '1',
+      smartLink: expect.stringContaining(`${server.url}/l/`),
+      variables: '{"seat":"0"}',
+    })
+
+    const table = await run(['pass', 'list', '--all'], server)
+    expect(table.stdout.split('\n')).toHaveLength(251)
+  })
+})
+
+test('a list is one page unless it is asked for more, and the total stands on stderr', async () => {
+  const setup = await setUp()
+  await createPasses(setup, 25)
+  const page = await json(setup, 'pass', 'list', '--limit', '10')
+  expect(page).toMatchObject({ exitCode: 0, value: { total: 25, limit: 10, hasMore: true } })
+  const next = await json(setup, 'pass', 'list', '--limit', '20', '--cursor', page.value.nextCursor)
+  expect(next.value).toMatchObject({ total: 25, offset: 10, hasMore: false, nextCursor: null })
+  expect(next.value.items).toHaveLength(15)
+  const people = await run(['pass', 'list'], setup.server)
+  expect(people.stderr).toContain('20 of 25 shown. --all shows every one; --cursor ')
+  expect((await run(['pass', 'list', '--search', 'T-7'], setup.server)).stderr).toBe('1 pass')
+})
+
+test('filters and sorts reach the server', async () => {
+  const setup = await setUp()
+  const { templateId, projectId, server } = setup
+  const ids = await createPasses(setup, 6)
+  await eventually(async () => {
+    expect((await server.client.passes.list({ query: { status: ['ISSUED'] } })).total).toBe(6)
+  })
+  await server.client.passes.void({ params: { id: ids[5]! } })
+  const found = async (...args: string[]) => {
+    const { value } = await json(setup, 'pass', 'list', '--sort-by', 'externalPassId', '--sort-dir', 'asc', ...args)
+    return value.items?.map((pass: Pass) => pass.externalPassId) ?? value
+  }
+  expect(await found('--search', 'countess', '--status', 'ISSUED', '--status', 'QUEUED')).toEqual(['T-0', 'T-2', 'T-4'])
+  expect(await found('--variable', 'seat:0', '--variable', 'seat:2', '--project', projectId)).toEqual([
+    'T-0',
+    'T-2',
+    'T-3',
+    'T-5',
+  ])
+  expect(await found('--template', templateId, '--no-redeemed', '--status', 'VOID')).toEqual(['T-5'])
+  expect(await found('--project', 'none')).toEqual([])
+})
+
+test.each([
+  ['two formats', ['pass', 'list', '--csv', '--json'], 2],
+  ['a status that is none', ['pass', 'list', '--status', 'LOST'], 2],
+  ['an id that is none', ['pass', 'get', 'T-1'], 2],
+  ['nothing to change', ['pass', 'update', '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10'], 2],
+  ['a version that is none', ['pass', 'update', 'T-1', '--external', '--template-version', 'newest'], 2],
+  ['a variable set and unset', ['pass', 'update', 'T-1', '--external', '--var', 'a=b', '--unset', 'a'], 2],
+  ['a Google file', ['pass', 'preview', 'T-1', '--external', '--platform', 'google', '--out', 'x.pkpass'], 2],
+])('wrong usage exits 2, before the server is asked: %s', async (_, args, code) => {
+  const { exitCode, stderr, stdout } = await run(args, { url: 'http://127.0.0.1:1', token: 'psk_x' })
+  expect([exitCode, `${stderr}${stdout}`]).toEqual([code, expect.stringMatching(/\S/)])
+})
+
+test('a filter that the server refuses, and a pass that does not exist, exit 1', async () => {
+  const setup = await setUp()
+  expect(await json(setup, 'pass', 'list', '--label-match', 'prefix')).toMatchObject({
+    exitCode: 1,
+    value: { error: { code: 'VALIDATION_ERROR', details: { issues: [{ path: ['labelMatch'] }] } } },
+  })
+  const unknown = '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10'
+  for (const args of [
+    ['get', unknown],
+    ['get', 'nobody', '--external'],
+    ['update', 'nobody', '--external', '--label', 'Ada'],
+    ['void', unknown, '--yes'],
+    ['revoke-links', 'nobody', '--external', '--yes'],
+    ['preview', unknown],
+  ]) {
+    const answer = await json(setup, 'pass', ...args)
+    expect([args, answer]).toMatchObject([args, { exitCode: 1, value: { error: { code: 'PASS_NOT_FOUND' } } }])
+  }
+})
+
+test('a pass is updated by its own key: merged, dry, guarded by its revision, and to another version', async () => {
+  const setup = await setUp()
+  const { server, templateId } = setup
+  const [id] = await createPasses(setup, 1)
+  const update = (...args: string[]) => json(setup, 'pass', 'update', 'T-0', '--external', ...args)
+  const dry = await update('--label', 'Grace', '--var', 'hall=Hall = 2', '--dry-run')
+  expect(dry).toMatchObject({ exitCode: 0, value: { id, label: 'Grace', revision: 2 } })
+  expect(Pass.parse(dry.value)).toBeTruthy()
+  expect((await json(setup, 'pass', 'get', 'T-0', '--external')).value).toMatchObject({ revision: 1 })
+
+  const changed = await update('--label', 'Grace', '--var', 'hall=Hall = 2', '--if-match', '1')
+  expect(changed.value).toMatchObject({ label: 'Grace', revision: 2, variables: { seat: '0', hall: 'Hall = 2' } })
+  expect(await update('--label', 'Joan', '--if-match', '"1"')).toMatchObject({
+    exitCode: 1,
+    value: { error: { code: 'PRECONDITION_FAILED' } },
+  })
+  expect((await update('--unset', 'hall')).value.variables).toEqual({ seat: '0' })
+  expect(await update('--unset', 'seat')).toMatchObject({ exitCode: 1, value: { error: { code: 'VALIDATION_ERROR' } } })
+
+  await publishVersion(server.client, templateId)
+  expect((await update('--template-version', 'latest')).value).toMatchObject({ templateVersion: 2, revision: 4 })
+  expect(await update('--template-version', '1')).toMatchObject({
+    exitCode: 1,
+    value: { error: { code: 'TEMPLATE_VERSION_NOT_NEWER' } },
+  })
+  const people = await run(['pass', 'get', id!], server)
+  expect(people.stdout).toMatch(/Label +Grace\n/)
+})
+
+test('links are revoked and a pass is voided, with --yes where nobody can be asked', async () => {
+  const setup = await setUp()
+  const { server } = setup
+  const [id] = await createPasses(setup, 1)
+  const { value: before } = await json(setup, 'pass', 'get', id!)
+  for (const command of ['void', 'revoke-links']) {
+    expect(await json(setup, 'pass', command, id!)).toMatchObject({ exitCode: 2, value: { error: { code: 'USAGE' } } })
+  }
+  const revoked = await json(setup, 'pass', 'revoke-links', 'T-0', '--external', '--yes')
+  expect(revoked).toEqual({
+    exitCode: 0,
+    value: { id, revokedAt: expect.stringMatching(/Z$/), revokedCount: 3 },
+  })
+  expect((await fetch(before.hostedLinks.smart)).status).toBe(410)
+  expect((await json(setup, 'pass', 'get', id!)).value.hostedLinks.smart).not.toBe(before.hostedLinks.smart)
+
+  expect(await json(setup, 'pass', 'void', 'T-0', '--external', '--reason', 'refunded', '--yes')).toEqual({
+    exitCode: 0,
+    value: { id, status: 'VOID' },
+  })
+  const again = await run(['pass', 'void', id!, '--yes'], server)
+  expect([again.exitCode, again.stderr]).toEqual([1, expect.stringContaining('PASS_ALREADY_VOIDED')])
+})
+
+test('a preview shows what each platform would be given, and writes the file that a phone installs', async () => {
+  const setup = await setUp()
+  const [id] = await createPasses(setup, 1)
+  expect(await json(setup, 'pass', 'preview', 'T-0', '--external')).toMatchObject({
+    exitCode: 0,
+    value: { apple: { serialNumber: id }, google: { object: { id: expect.any(String) } } },
+  })
+  expect((await json(setup, 'pass', 'preview', id!, '--platform', 'google')).value).toMatchObject({ apple: null })
+  const written = await json(setup, 'pass', 'preview', id!, '--out', 'T-0.pkpass')
+  const file = readFileSync(join(setup.folder, 'T-0.pkpass'))
+  expect(written).toEqual({ exitCode: 0, value: { id, file: 'T-0.pkpass', bytes: file.length } })
+  expect(file.subarray(0, 4)).toEqual(Buffer.from('PK\x03\x04', 'latin1'))
+  expect(file.includes('manifest.json')).toBe(true)
+})
+
+test('a reader that has seen enough ends a long list without an error', async () => {
+  const setup = await setUp()
+  await createPasses(setup, 300)
+  const { stdout, stderr } = await execa(`node ${program} pass list --all --json | head -n 1`, {
+    cwd: setup.folder,
+    env: environment(setup),
+    shell: true,
+  })
+  expect(stdout.split('\n')).toHaveLength(1)
+  expect(stderr).not.toContain('Error')
+})

@@ -1,0 +1,107 @@
+import { describe, expect, test } from 'vitest'
+import { ApiError, type Client } from '../../../src/client/client.ts'
+import type { Pass } from '../../../src/core/contract/passes.ts'
+import { dialects, type TestDialect } from '../../support/databases.ts'
+import { batchOf, inspect, publishTemplate } from '../support/passes.ts'
+import { sharedServers, type TestServer } from '../support/server.ts'
+
+/** The passes that a batch made. */
+async function makePasses(client: Client, count: number): Promise<Pass[]> {
+  const templateId = await publishTemplate(client)
+  const { results } = await client.passes.createBatch({ body: { passes: batchOf(templateId, 'race', count) } })
+  return results.map(({ pass }) => pass!)
+}
+
+/** Two servers on one database, so that nothing in one process can keep requests apart, for tests in a workspace each. */
+function shareTwo(dialect: TestDialect) {
+  const shared = sharedServers(2, { dialect })
+  return async () => {
+    const [first, second] = (await shared()) as [TestServer, TestServer]
+    const { workspaceId } = await first.client.tokens.current()
+    return { clients: [first.client, second.client] as const, rows: inspect(first.database, workspaceId).rows }
+  }
+}
+
+/** The status of an answer: 200, or that of the refusal. */
+async function statusOf(answer: Promise<unknown>): Promise<number> {
+  try {
+    await answer
+    return 200
+  } catch (error) {
+    if (error instanceof ApiError) return error.status
+    throw error
+  }
+}
+
+describe.each(dialects)('two servers on one %s database', (dialect) => {
+  const startTwo = shareTwo(dialect)
+
+  test('of two updates with one If-Match one is written and the other told so, in 200 races', async () => {
+    const { clients, rows } = await startTwo()
+    const [{ id }] = (await makePasses(clients[0], 1)) as [Pass]
+    for (let revision = 1; revision <= 200; revision += 1) {
+      const answers = clients.map((client, n) => {
+        const body = { label: `server ${n} at ${revision}` }
+        return client.passes.update({ params: { id }, headers: { 'if-match': `"${revision}"` }, body })
+      })
+      const statuses = await Promise.all(answers.map(statusOf))
+      expect(statuses.toSorted()).toEqual([200, 412])
+      const winner = await answers[statuses.indexOf(200)]!
+      expect(await clients[revision % 2]!.passes.get({ params: { id } })).toMatchObject({
+        revision: revision + 1,
+        label: winner.label,
+      })
+    }
+    const events = await rows('events')
+    expect(events.filter(({ type }) => type === 'pass.updated')).toHaveLength(200)
+  })
+
+  test('50 updates at the same instant are 50 revisions, each told once', async () => {
+    const { clients, rows } = await startTwo()
+    const [{ id }] = (await makePasses(clients[0], 1)) as [Pass]
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, n) =>
+        clients[n % 2]!.passes.update({ params: { id }, body: { variables: { [`from${n}`]: n } } }),
+      ),
+    )
+    const revisions = answers.map(({ revision }) => revision).toSorted((a, b) => a - b)
+    expect(revisions).toEqual(Array.from({ length: 50 }, (_, n) => n + 2))
+    const pass = await clients[0].passes.get({ params: { id } })
+    // None was lost by another that had read before it.
+    expect(Object.keys(pass.variables)).toHaveLength(50)
+    expect((await rows('events')).filter(({ type }) => type === 'pass.updated')).toHaveLength(50)
+    expect(await rows('pass_variables')).toHaveLength(50)
+    expect((await rows('pass_identifiers')).filter(({ active }) => Boolean(active))).toHaveLength(1)
+  })
+
+  test('a void that races an update, and the worker, ends VOID; the update is done before it or refused', async () => {
+    const { clients, rows } = await startTwo()
+    const passes = await makePasses(clients[0], 60)
+    const outcomes = await Promise.all(
+      passes.map(async ({ id }, n) => {
+        const update = () => statusOf(clients[n % 2]!.passes.update({ params: { id }, body: { label: 'changed' } }))
+        const voiding = () => statusOf(clients[(n + 1) % 2]!.passes.void({ params: { id }, body: {} }))
+        const [first, second] = n % 4 < 2 ? [update, voiding] : [voiding, update]
+        const answers = await Promise.all([first(), second()])
+        return { id, updated: answers[first === update ? 0 : 1], voided: answers[first === update ? 1 : 0] }
+      }),
+    )
+    const [stored, events] = [await rows('passes'), await rows('events')]
+    for (const { id, updated, voided } of outcomes) {
+      expect(voided).toBe(200)
+      expect([200, 409]).toContain(updated)
+      const row = stored.find((pass) => pass.id === id)!
+      const isUpdated = updated === 200
+      expect(row).toMatchObject({
+        status: 'VOID',
+        revision: isUpdated ? 2 : 1,
+        wallet_version: isUpdated ? 3 : 2,
+        label: isUpdated ? 'changed' : expect.stringContaining('Guest'),
+      })
+      const types = events.filter(({ subject }) => subject === id).map(({ type }) => type)
+      const expected = [...(isUpdated ? ['pass.updated'] : []), 'pass.voided']
+      expect(types.filter((type) => type !== 'pass.issued').toSorted()).toEqual(expected)
+      expect(await clients[0].passes.get({ params: { id } })).toMatchObject({ status: 'VOID' })
+    }
+  })
+})

@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest'
+import { run, spawnProgram } from '../support/program.ts'
+
+const nowhere = { url: 'http://127.0.0.1:1', token: 'psk_x' }
+
+test.each([
+  ['--version'],
+  ['--help'],
+  ['webhook --help'],
+  ['pass list'],
+  ['pass list --json'],
+  ['pass list --limit 1000'],
+  ['project get --json'],
+  ['pass nothingLikeIt'],
+  ['pass nothingLikeIt --json'],
+  ['login --url http://127.0.0.1:1 --token-stdin'],
+])('run in this process, passes %s ends and says what it does as a process', async (line) => {
+  const args = line.split(' ')
+  // oclif takes a missing argument from stdin, where that is quick enough.
+  const options = line.endsWith('stdin') ? { input: 'psk_y' } : {}
+  const { exitCode, stdout, stderr } = await spawnProgram(args, nowhere, options)
+  expect(await run(args, nowhere, options)).toEqual({ exitCode, stdout, stderr })
+})
+
+test('what a run sets of this process is set back, also where the command fails', async () => {
+  const state = () => ({
+    env: { ...process.env },
+    cwd: process.cwd(),
+    argv: process.argv,
+    exitCode: process.exitCode,
+    exit: process.exit,
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    console,
+    listeners: process.eventNames().map((name) => [name, process.listenerCount(name)]),
+  })
+  await run(['--version'])
+  const before = state()
+  const env = { PASSES_URL: nowhere.url, PASSES_TOKEN: undefined, PATH: undefined }
+  for (const args of [['pass', 'list'], ['pass', 'nothingLikeIt'], ['--help']])
+    await run(args, nowhere, { env, cwd: '/' })
+  await expect(run(['--help'], nowhere, { cwd: '/nowhere' })).rejects.toThrow('ENOENT')
+  expect(state()).toEqual(before)
+})

@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'vitest'
+import type { Broadcast } from '../../../src/core/contract/broadcasts.ts'
+import type { Pass } from '../../../src/core/contract/passes.ts'
+import { dialects, temporaryFolder } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
+import { run } from '../support/program.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+
+const loyalty = new URL('../../../examples/loyalty/template.json', import.meta.url).pathname
+
+describe.each(dialects)('on %s', (dialect) => {
+  test('a notification, one for later and a broadcast reach both phones of a pass', async () => {
+    const server = await startServer({ dialect })
+    const { client } = server
+    const project = await client.projects.create({ body: { name: 'Phones' } })
+    const [first, second] = await createPasses(server, project.id, 2)
+    const folder = temporaryFolder()
+    const phone = (...args: string[]) => command(server, ['device', ...args, '--data-dir', folder])
+    await phone('install', first!.hostedLinks.apple!, '--platform', 'apple', '--device', 'iphone')
+    await phone('install', first!.hostedLinks.google!, '--platform', 'google', '--device', 'android')
+    await eventually(async () => {
+      expect((await client.projects.stats({ params: { id: project.id } })).googleInstallCount).toBe(1)
+    })
+
+    const params = { id: first!.id }
+    const read = (id: string) => client.notifications.get({ params: { ...params, notificationId: id } })
+    const options = { google: { header: 'Tonight' } }
+    const single = await client.notifications.create({ params, body: { body: 'Gate B12', options } })
+    await eventually(async () => expect((await read(single.id)).status).toBe('SENT'))
+    expect(await phone('open', 'iphone')).toContain('Gate B12')
+    expect(await phone('open', 'android')).toContain('Tonight: Gate B12')
+
+    const sendAt = new Date(Date.now() + 1_500)
+    const body = { body: 'Doors are open', sendAt: sendAt.toISOString(), platforms: ['apple' as const] }
+    const scheduled = await client.notifications.create({ params, body })
+    expect(scheduled.status).toBe('SCHEDULED')
+    await eventually(async () => expect((await read(scheduled.id)).status).toBe('SENT'))
+    expect(Date.parse((await read(scheduled.id)).updatedAt)).toBeGreaterThanOrEqual(sendAt.getTime())
+
+    await breakGoogle(server)
+    const created = await client.broadcasts.create({ params: { id: project.id }, body: { body: 'See you' } })
+    const named = { params: { id: project.id, broadcastId: (created as Broadcast).id } }
+    await eventually(async () => {
+      expect(await client.broadcasts.stats(named)).toMatchObject({ pending: 0, partial: 1, skipped: 1 })
+    })
+    expect(await client.broadcasts.get(named)).toMatchObject({ status: 'DISPATCHED', passCount: 2 })
+    expect(await phone('open', 'iphone')).toContain('See you')
+    const { items } = await client.notifications.list({ params: { id: second!.id } })
+    expect(items).toMatchObject([{ broadcastId: named.params.broadcastId, status: 'SKIPPED' }])
+  })
+})
+
+test('the commands send, rehearse, watch, list, show and cancel', async () => {
+  const server = await startServer()
+  const project = await server.client.projects.create({ body: { name: 'Phones' } })
+  const [pass] = await createPasses(server, project.id, 3)
+  const json = async (...args: string[]) => JSON.parse(await command(server, [...args, '--json']))
+  const send = ['broadcast', 'send', project.id, '--message', 'See you']
+
+  const notify = ['notify', pass!.externalPassId, '--external', '-m', 'Gate B12', '--platform', 'apple']
+  expect(await json(...notify, '--at', 'in 2h')).toMatchObject({ status: 'SCHEDULED', google: { status: 'SKIPPED' } })
+  const wrong = await run([...notify, '--at', 'soon'], server)
+  expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining('soon is no time')])
+
+  expect(await json(...send, '--dry-run')).toMatchObject({ dryRun: true, passCount: 3 })
+  const unasked = await run(send, server)
+  expect([unasked.exitCode, unasked.stderr]).toEqual([2, expect.stringContaining('Notify 3 passes?')])
+  const watched = await run([...send, '--watch', '--yes', '--json'], server)
+  expect(watched.exitCode, watched.stderr).toBe(0)
+  const broadcast = JSON.parse(watched.stdout)
+  expect(broadcast).toMatchObject({ status: 'DISPATCHED', passCount: 3, stats: { skipped: 3, pending: 0 } })
+  expect(watched.stderr).toContain('3 fanned out')
+
+  const later = await json(...send, '--at', 'in 2h', '--yes')
+  expect((await json('broadcast', 'list', project.id)).items).toMatchObject([{ id: later.id }, { id: broadcast.id }])
+  await command(server, ['broadcast', 'cancel', project.id, later.id])
+  const gone = await run(['broadcast', 'get', project.id, later.id], server)
+  expect([gone.exitCode, gone.stderr]).toEqual([1, expect.stringContaining('no such broadcast')])
+  expect(await command(server, ['broadcast', 'get', project.id, broadcast.id])).toContain('3 skipped')
+})
+
+/** From now on Google takes no notification. */
+async function breakGoogle(server: TestServer): Promise<void> {
+  const sandbox = (await (await fetch(`${server.url}/sandbox`)).json()) as { google: { url: string } }
+  const body = JSON.stringify({ faults: ['google-quota'] })
+  const headers = { 'content-type': 'application/json' }
+  await fetch(`${sandbox.google.url}/faults`, { method: 'POST', headers, body })
+}
+
+async function createPasses(server: TestServer, projectId: string, howMany: number): Promise<Pass[]> {
+  const push = ['template', 'push', loyalty, '--publish', '--json', '--project', projectId]
+  const { templateId } = JSON.parse(await command(server, push)) as { templateId: string }
+  const variables = { points: '10', tier: 'Silver', memberSince: '2020-01-01' }
+  const passes = Array.from({ length: howMany }, (_, n) => ({
+    templateId,
+    externalPassId: `m-${n}`,
+    label: 'Ada',
+    variables,
+  }))
+  const { results } = await server.client.passes.createBatch({ body: { passes } })
+  return Promise.all(
+    results.map(({ pass }) =>
+      eventually(async () => {
+        const read = await server.client.passes.get({ params: { id: pass!.id } })
+        expect(read.status).toBe('ISSUED')
+        return read
+      }),
+    ),
+  )
+}
+
+/** The stdout of a command that must work. */
+async function command(server: TestServer, args: string[]): Promise<string> {
+  const { exitCode, stdout, stderr } = await run(args, server)
+  expect(exitCode, stderr).toBe(0)
+  return stdout
+}

@@ -1,0 +1,142 @@
+import { describe, expect, test } from 'vitest'
+import type { RedemptionPolicy } from '../../../src/core/contract/redemption.ts'
+import type { ScanAnswer } from '../../../src/core/contract/scan-shapes.ts'
+import { dialects, type TestDialect } from '../../support/databases.ts'
+import { inspect, issuedPass } from '../support/passes.ts'
+import { sharedServers } from '../support/server.ts'
+
+const SCANS = 200
+
+/** What is the same mechanism once more, in fewer scans. */
+const FEWER = 40
+
+/** On PostgreSQL two servers, so that nothing in one process can keep scans apart; on SQLite one, where all share a file. */
+function shareServers(dialect: TestDialect) {
+  const shared = sharedServers(dialect === 'sqlite' ? 1 : 2, { dialect })
+  return async () => {
+    const servers = await shared()
+    const clients = servers.map(({ client }) => client)
+    const { workspaceId } = await clients[0]!.tokens.current()
+    return { clients, rows: inspect(servers[0]!.database, workspaceId).rows }
+  }
+}
+
+interface Race {
+  name: string
+  policy?: RedemptionPolicy
+  scans: number
+  accepted: number
+  refusal: string
+  isVoidAfter?: true
+}
+
+const window = { start: '2020-01-01T00:00:00Z', end: '2120-01-01T00:00:00Z' }
+
+const races: Race[] = [
+  { name: 'a pass without a policy', scans: FEWER, accepted: 1, refusal: 'already_scanned' },
+  { name: 'a single-use pass', scans: SCANS, policy: { maxUses: 1 }, accepted: 1, refusal: 'quota_exhausted' },
+  {
+    name: 'a window of 5 uses',
+    scans: SCANS,
+    policy: { windows: [{ ...window, maxUses: 5 }] },
+    accepted: 5,
+    refusal: 'quota_exhausted',
+  },
+  {
+    name: '3 uses a month',
+    scans: SCANS,
+    policy: { perPeriod: { unit: 'month', count: 3, timezone: 'Europe/Berlin' } },
+    accepted: 3,
+    refusal: 'quota_exhausted',
+  },
+  { name: 'an interval', scans: FEWER, policy: { minIntervalMinutes: 60 }, accepted: 1, refusal: 'cooldown' },
+  {
+    name: 'two windows of one use that overlap',
+    scans: FEWER,
+    policy: {
+      windows: [
+        { ...window, maxUses: 1 },
+        { end: window.end, maxUses: 1 },
+      ],
+    },
+    accepted: 2,
+    refusal: 'quota_exhausted',
+  },
+  {
+    name: 'a pass that becomes void with its last use',
+    scans: FEWER,
+    policy: { maxUses: 1, autoVoidOnExhaustion: true },
+    accepted: 1,
+    refusal: 'revoked',
+    isVoidAfter: true,
+  },
+]
+
+describe.each(dialects)('on %s', (dialect) => {
+  const startServers = shareServers(dialect)
+
+  const title = `of up to ${SCANS} scans at the same instant exactly as many are accepted as the policy allows`
+  test(title, async () => {
+    const { clients, rows } = await startServers()
+    for (const { name, policy, scans, accepted, refusal, isVoidAfter } of races) {
+      const pass = await issuedPass(clients[0]!, policy)
+      // One moment for all, so that neither a month nor the order of arrival can part them.
+      const body = { passId: pass.id, scannedAt: new Date().toISOString(), context: { gate: 'Gate A' } }
+      const answers: ScanAnswer[] = await Promise.all(
+        Array.from({ length: scans }, (_, n) => clients[n % clients.length]!.scans.create({ body })),
+      )
+      const letIn = answers.filter(({ result }) => result === 'accepted')
+      const turnedAway = answers.filter(({ result }) => result !== 'accepted')
+      expect(letIn.length, name).toBe(accepted)
+      expect(new Set(turnedAway.map(({ reasonCode }) => reasonCode)), name).toEqual(new Set([refusal]))
+      expect(letIn.map(({ priorScanCount }) => priorScanCount).sort(), name).toEqual(letIn.map((_, n) => n))
+      expect(letIn.filter(({ isFirstScan }) => isFirstScan).length, name).toBe(1)
+      const usedAt = new Date(body.scannedAt).toISOString()
+      for (const { message, pass: summary } of turnedAway) {
+        expect(summary, name).toMatchObject({ acceptedScanCount: accepted, lastAcceptedScanAt: usedAt })
+        if (refusal === 'already_scanned' || refusal === 'quota_exhausted') {
+          expect(message, name).toMatch(/(Already used|uses, the first) on \d+ \w{3} \d{4} at .*, Gate A\.$/)
+        }
+      }
+      const ledger = await clients[0]!.scans.list({ query: { passId: pass.id } })
+      expect(ledger.total, name).toBe(scans)
+      const stored = (await rows('accepted_scans')).filter((row) => row.pass_id === pass.id)
+      expect(stored, name).toHaveLength(accepted)
+      const { status } = await clients[0]!.passes.get({ params: { id: pass.id } })
+      expect(status, name).toBe(isVoidAfter ? 'VOID' : 'ISSUED')
+    }
+    const events = await rows('events')
+    expect(events.filter(({ type }) => type === 'pass.scanned')).toHaveLength(
+      races.reduce((sum, { scans }) => sum + scans, 0),
+    )
+    expect(events.filter(({ type }) => type === 'pass.voided')).toHaveLength(1)
+  })
+
+  test('of 100 scans at the same instant with one externalRef one has an effect', async () => {
+    const { clients, rows } = await startServers()
+    const pass = await issuedPass(clients[0]!, { maxUses: 50 })
+    const body = { passId: pass.id, externalRef: 'the one' }
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, (_, n) => clients[n % clients.length]!.scans.create({ body })),
+    )
+    expect(new Set(answers.map(({ scan, result }) => `${scan.id} ${result}`)).size).toBe(1)
+    expect(answers.filter(({ idempotentReplay }) => !idempotentReplay)).toHaveLength(1)
+    for (const table of ['scans', 'accepted_scans']) expect(await rows(table)).toHaveLength(1)
+  })
+
+  test('scans that race the reversal of the only use let nobody in twice', async () => {
+    const { clients, rows } = await startServers()
+    const pass = await issuedPass(clients[0]!, { maxUses: 1 })
+    const scan = (n: number) => clients[n % clients.length]!.scans.create({ body: { passId: pass.id } })
+    let current = (await scan(0)).scan.id
+    for (let round = 0; round < 20; round += 1) {
+      const reversal = clients[round % clients.length]!.scans.reverse({ params: { id: current }, body: {} })
+      const answers = await Promise.all(Array.from({ length: 10 }, (_, n) => scan(n)))
+      await reversal
+      const letIn = answers.filter(({ result }) => result === 'accepted')
+      expect(letIn.length).toBeLessThanOrEqual(1)
+      current = (letIn[0] ?? (await scan(round))).scan.id
+    }
+    expect(await rows('accepted_scans')).toHaveLength(1)
+  })
+})

@@ -1,0 +1,108 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parse } from 'csv-parse/sync'
+import { execa } from 'execa'
+import { describe, expect, test } from 'vitest'
+import { insertPasses } from '../../../bench/support/many-passes.ts'
+import { insertScans, scanId } from '../../../bench/support/many-scans.ts'
+import { openDatabase } from '../../../src/storage/db/database.ts'
+import { dialects, type TestDialect, temporaryFolder } from '../../support/databases.ts'
+import { resume } from '../support/bulk-setup.ts'
+import { type HeldProxy, startHeldProxy } from '../support/held-proxy.ts'
+import { program, run } from '../support/program.ts'
+import { startServer } from '../support/server.ts'
+
+const SCANS = 2_050
+const newestFirst = Array.from({ length: SCANS }, (_, index) => scanId(SCANS - index))
+
+async function setUp(dialect: TestDialect) {
+  const server = await startServer({ dialect })
+  const { workspaceId } = await server.client.tokens.current()
+  const database = openDatabase(server.database)
+  await insertPasses(database.writer, workspaceId, 20)
+  await insertScans(database.writer, workspaceId, SCANS, 20)
+  await database.close()
+  const proxy = await startHeldProxy(server.url)
+  const setup = { server: { ...server, url: proxy.url }, folder: temporaryFolder(), projectId: '', templateId: '' }
+  return { setup, proxy }
+}
+
+type Setup = Awaited<ReturnType<typeof setUp>>['setup']
+
+/** Starts an export and stops it while it waits for a page in the middle. */
+async function stopped({ server, folder }: Setup, proxy: HeldProxy, args: string[], signal: 'SIGINT' | 'SIGKILL') {
+  const held = proxy.answerPages(4)
+  const env = { PASSES_URL: server.url, PASSES_TOKEN: server.token, XDG_CONFIG_HOME: folder }
+  const child = execa('node', [program, 'scans', 'export', ...args], { cwd: folder, env, reject: false })
+  await held
+  child.kill(signal)
+  return child
+}
+
+const idsOf = (csv: string) => (parse(csv, { columns: true }) as { id: string }[]).map(({ id }) => id)
+
+describe.each(dialects)('on %s', (dialect) => {
+  test('an export that is interrupted again and again ends with exactly the ledger', async () => {
+    const { setup, proxy } = await setUp(dialect)
+    const path = join(setup.folder, 'ledger.csv')
+    let said = ''
+    for (const signal of ['SIGINT', 'SIGKILL', 'SIGINT', 'SIGINT'] as const) {
+      const { exitCode, stderr } = await stopped(setup, proxy, ['--output', 'ledger.csv'], signal)
+      if (signal === 'SIGKILL') continue
+      expect([exitCode, stderr]).toEqual([130, expect.stringContaining('Stopped: ')])
+      expect(existsSync(`${path}.journal`)).toBe(true)
+      said = stderr
+    }
+    expect(said).toMatch(/^Going on behind the first (8|9|10|11|12)00 scans, which an earlier run wrote$/m)
+    proxy.release()
+    const end = await resume(setup, said)
+    expect([end.exitCode, end.stderr]).toEqual([0, expect.stringContaining('2,050 scans in ledger.csv')])
+    expect(idsOf(readFileSync(path, 'utf8'))).toEqual(newestFirst)
+    expect(existsSync(`${path}.journal`)).toBe(false)
+  })
+
+  test('an export to stdout names the cursor to go on from, and both parts are the ledger', async () => {
+    const { setup, proxy } = await setUp(dialect)
+    const first = await stopped(setup, proxy, ['--format', 'csv'], 'SIGINT')
+    expect(first.exitCode).toBe(130)
+    proxy.release()
+    const rest = await resume(setup, first.stderr)
+    expect(rest.exitCode).toBe(0)
+    expect(idsOf(`${first.stdout}\n${rest.stdout}`)).toEqual(newestFirst)
+  })
+})
+
+test('every filter reaches the server, and what is exported is what the list shows', async () => {
+  const { setup, proxy } = await setUp('sqlite')
+  proxy.release()
+  const { server } = setup
+  const query = { result: ['denied' as const], reason: ['quota_exhausted' as const], scanContextKey: ['context 10'] }
+  const filters = ['--result', 'denied', '--reason', 'quota_exhausted', '--context', 'context 10']
+  const { stdout } = await run(['scans', 'export', '--json', ...filters, '--from', '2026-07-01T00:00:00.500Z'], server)
+  const listed = await server.client.scans.list({ query: { ...query, from: '2026-07-01T00:00:00.500Z', limit: 100 } })
+  expect(listed.total).toBeGreaterThan(10)
+  expect(stdout.split('\n').map((line) => JSON.parse(line))).toEqual(listed.items)
+  const ofPass = await run(['scans', 'export', '--format', 'jsonl', '--pass', 'ext-3', '--external'], server)
+  const passes = ofPass.stdout.split('\n').map((line) => JSON.parse(line).externalPassId)
+  expect([passes.length, new Set(passes)]).toEqual([Math.ceil((SCANS - 1) / 20), new Set(['ext-3'])])
+})
+
+test.each([
+  ['--json with csv', ['--json', '--format', 'csv']],
+  ['a cursor for a file', ['--output', 'x.csv', '--cursor', 'x']],
+  ['a restart without a file', ['--restart']],
+  ['--external without a pass', ['--external']],
+  ['a result that is none', ['--result', 'maybe']],
+])('wrong usage exits 2: %s', async (_, args) => {
+  const { exitCode } = await run(['scans', 'export', ...args], { url: 'http://127.0.0.1:1', token: 'psk_x' })
+  expect(exitCode).toBe(2)
+})
+
+test('a reader that has seen enough ends an export without an error', async () => {
+  const { setup, proxy } = await setUp('sqlite')
+  proxy.release()
+  const env = { PASSES_URL: setup.server.url, PASSES_TOKEN: setup.server.token, XDG_CONFIG_HOME: setup.folder }
+  const { stdout, stderr } = await execa(`node ${program} scans export | head -n 2`, { shell: true, env })
+  expect(stdout.split('\n')).toHaveLength(2)
+  expect(stderr).not.toContain('Error')
+})

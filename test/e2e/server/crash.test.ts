@@ -1,0 +1,89 @@
+import { describe, expect, test } from 'vitest'
+import { dialects } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
+import { batchOf, inspect, publishTemplate } from '../support/passes.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+
+const KILLS = 3
+const IN_FLIGHT = 6
+const BATCH_SIZE = 25
+
+describe.each(dialects)('on %s', (dialect) => {
+  test('50 parallel creates of one externalPassId make one pass', async () => {
+    const server = await startServer({ dialect })
+    const templateId = await publishTemplate(server.client)
+    const body = JSON.stringify({ externalPassId: 'same', label: 'Ada', templateId })
+    const headers = { authorization: `Bearer ${server.token}`, 'content-type': 'application/json' }
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, async () => {
+        const answer = await fetch(`${server.url}/v1/passes`, { method: 'POST', headers, body })
+        return { status: answer.status, id: ((await answer.json()) as { id: string }).id }
+      }),
+    )
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1)
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(49)
+    const [first] = answers
+    expect(new Set(answers.map(({ id }) => id))).toEqual(new Set([first!.id]))
+    const { passes } = inspect(server.database)
+    await eventually(async () => {
+      expect(await passes()).toEqual([{ id: first!.id, externalPassId: 'same', status: 'ISSUED', issuedEvents: 1 }])
+    })
+  })
+
+  test('a server that is killed in mid load and started again has every acknowledged pass once, and issues it', async () => {
+    let server = await startServer({ dialect })
+    const { database, token } = server
+    const templateId = await publishTemplate(server.client)
+    const acknowledged = new Map<string, string>()
+    for (let kill = 0; kill < KILLS; kill++) {
+      const load = startLoad(server, templateId, `kill-${kill}`)
+      await eventually(() => expect(load.acknowledged.size).toBeGreaterThan(BATCH_SIZE * 4 * (kill + 1)))
+      await server.kill()
+      await load.ended
+      expect(load.refused).toEqual([])
+      for (const [externalPassId, id] of load.acknowledged) acknowledged.set(externalPassId, id)
+      server = await startServer({ dialect, database, token })
+    }
+
+    const { passes, rows } = inspect(database)
+    // What a dead worker held is taken over when its lease of 10 s ends.
+    await eventually(async () => expect(await rows('jobs')).toEqual([]), { interval: 250 })
+    const stored = await passes()
+    expect(stored.filter((pass) => pass.status !== 'ISSUED' || pass.issuedEvents !== 1)).toEqual([])
+    const ids = new Map(stored.map((pass) => [pass.externalPassId, pass.id]))
+    expect(ids.size).toBe(stored.length)
+    for (const [externalPassId, id] of acknowledged) expect(ids.get(externalPassId), externalPassId).toBe(id)
+    expect(brokenBatches(stored.map((pass) => pass.externalPassId))).toEqual([])
+  })
+})
+
+/** Several batches in flight until the server is gone. */
+function startLoad({ client }: TestServer, templateId: string, prefix: string) {
+  const acknowledged = new Map<string, string>()
+  const refused: unknown[] = []
+  let isUp = true
+  async function send(lane: number): Promise<void> {
+    for (let n = 0; isUp; n++) {
+      try {
+        const passes = batchOf(templateId, `${prefix}-${lane}-${n}`, BATCH_SIZE)
+        const { results } = await client.passes.createBatch({ body: { passes } })
+        for (const { externalPassId, pass } of results) acknowledged.set(externalPassId, pass!.id)
+      } catch (error) {
+        isUp = false
+        if ((error as Error).name !== 'ConnectionError') refused.push(error)
+      }
+    }
+  }
+  const lanes = Array.from({ length: IN_FLIGHT }, (_, lane) => send(lane))
+  return { acknowledged, refused, ended: Promise.all(lanes) }
+}
+
+/** Batches of which some passes are there and others are not. */
+function brokenBatches(externalPassIds: string[]): string[] {
+  const sizes = new Map<string, number>()
+  for (const id of externalPassIds) {
+    const batch = id.slice(0, id.lastIndexOf('-'))
+    sizes.set(batch, (sizes.get(batch) ?? 0) + 1)
+  }
+  return [...sizes].filter(([, size]) => size !== BATCH_SIZE).map(([batch]) => batch)
+}

@@ -1,0 +1,137 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { dialects } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
+import { startReceiver } from '../../support/receiver.ts'
+import { issuedPass } from '../support/passes.ts'
+import { spawnProgram } from '../support/program.ts'
+import { startServer } from '../support/server.ts'
+
+const docs = readFileSync(new URL('../../../docs/metrics.md', import.meta.url), 'utf8')
+
+/** The tables of docs/metrics.md, `name: type(labels)`. */
+const documented = [...docs.matchAll(/^\| `(passes_\w+)` \| (\w+)(?:, \*fleet\*)? \|([\w, ]*)\|/gm)].map(
+  ([, name, type, labels]) => `${name}: ${type}(${labels!.trim()})`,
+)
+
+const withMetrics = ['--metrics-port', '0']
+
+describe.each(dialects)('on %s', (dialect) => {
+  test('what a server serves is what docs/metrics.md lists, by type and labels', async () => {
+    const receiver = await startReceiver()
+    const args = [...withMetrics, '--allow-insecure-webhooks', '--rate-limit', '20', '--rate-burst', '20']
+    const server = await startServer({ dialect, args })
+    await busy(server, receiver.url)
+    const live = await eventually(async () => {
+      const found = await families(server.metricsUrl!)
+      // No job gave up: what has no values is named all the same.
+      expect(found.filter(({ labels }) => labels === undefined).map(({ name }) => name)).toEqual([
+        'passes_jobs_set_aside',
+        'passes_jobs_quarantined',
+      ])
+      return found
+    })
+    const shown = live.map(({ name, type, labels = ['kind'] }) => `${name}: ${type}(${labels.join(', ')})`)
+    expect(shown.sort()).toEqual([...documented].sort())
+  })
+})
+
+test('a server that only works has metrics too, and its gauges tell of the whole installation', async () => {
+  const api = await startServer({ args: ['--role', 'api'] })
+  const { id } = await api.client.templates.create({ body: { name: 'Ticket', passType: 'generic' } })
+  const body = { definition: { design: { organizationName: 'Acme', description: 'Ticket' } } }
+  const version = await api.client.templates.createVersion({ params: { id }, body })
+  await api.client.templateVersions.publish({ params: { id: version.id } })
+  await api.client.passes.create({ body: { externalPassId: 'p', label: 'Ada', templateId: id } })
+  const worker = await startServer({
+    database: api.database,
+    token: api.token,
+    args: [...withMetrics, '--role', 'worker'],
+  })
+  expect(api.metricsUrl).toBeNull()
+  await eventually(async () => {
+    const text = await scrape(worker.metricsUrl!)
+    expect(text).toContain('passes_job_runs_total{kind="issue-pass",outcome="done"} 1')
+    expect(text).toContain('passes_events_total{type="pass.issued"} 1')
+    expect(text).toMatch(/passes_build_info\{version="[\d.]+",node="[\d.]+",role="worker"\} 1/)
+    expect(text).toMatch(/passes_certificate_remaining_seconds\{certificate="apple_pass"\} 1\d{8}/)
+    expect(text).toContain('process_cpu_seconds_total')
+  })
+})
+
+test('metrics are on a listener of their own, on loopback, and no label holds what a customer brings', async () => {
+  const server = await startServer({ args: withMetrics })
+  expect(new URL(server.metricsUrl!).hostname).toBe('127.0.0.1')
+  expect((await fetch(`${server.url}/metrics`)).status).toBe(404)
+  expect((await fetch(server.metricsUrl!.replace('/metrics', '/'))).status).toBe(404)
+  expect((await fetch(server.metricsUrl!, { method: 'POST' })).status).toBe(405)
+
+  const headers = { authorization: `Bearer ${server.token}`, 'x-correlation-id': 'planted-correlation' }
+  const targets = ['/v1/passes/planted-id', '/planted-path', '/l/planted-link', '/v1/projects?planted=query']
+  for (const target of targets) await fetch(server.url + target, { headers })
+  await fetch(server.url, { method: 'PLANTED' }).catch(() => undefined)
+  const text = await scrape(server.metricsUrl!)
+  expect(text).toContain('passes_http_requests_total{method="GET",route="/v1/passes/{id}",status="400"} 1')
+  expect(text).toContain('passes_http_requests_total{method="GET",route="unknown",status="404"} 2')
+  expect(text).toContain('passes_http_requests_total{method="GET",route="/l/{token}",status="404"} 1')
+  expect(text.toLowerCase()).not.toContain('planted')
+  expect(text).not.toContain(server.token)
+})
+
+test('a port that is taken ends the start with what to give instead', async () => {
+  const server = await startServer({ args: withMetrics })
+  const port = new URL(server.metricsUrl!).port
+  const taken = await spawnProgram([
+    'serve',
+    '--port',
+    '0',
+    '--metrics-port',
+    port,
+    '--database',
+    `${server.database}-other`,
+  ])
+  expect([taken.exitCode, taken.stderr]).toEqual([1, expect.stringContaining('--metrics-port')])
+})
+
+test('the example alerts name metrics and labels that there are', () => {
+  const alerts = readFileSync(new URL('../../../examples/prometheus/alerts.yml', import.meta.url), 'utf8')
+  const expressions = alerts.replaceAll(/^\s*(#|summary:).*$/gm, '')
+  const used = [...expressions.matchAll(/\b(passes_\w+?)(?:_bucket)?\b(?:\{([^}]*)\})?/g)]
+  expect(used.length).toBeGreaterThan(8)
+  for (const [, name, selector = ''] of used) {
+    const metric = documented.find((one) => one.startsWith(`${name}: `))
+    expect(metric, name).toBeDefined()
+    for (const [, label] of selector.matchAll(/(\w+)(?:=|!)/g)) expect(metric).toMatch(new RegExp(`\\b${label}\\b`))
+  }
+})
+
+/** Something of everything: requests, refusals, issuing, a scan, a notification, a broadcast, a delivery. */
+async function busy({ client, url, token }: Awaited<ReturnType<typeof startServer>>, receiver: string): Promise<void> {
+  await client.webhooks.create({ body: { url: receiver, events: ['pass.issued'] } })
+  const { id: projectId } = await client.projects.create({ body: { name: 'Tour' } })
+  const pass = await issuedPass(client)
+  await client.scans.create({ body: { passId: pass.id } })
+  await client.notifications.create({ params: { id: pass.id }, body: { body: 'Doors open' } })
+  await client.broadcasts.create({ params: { id: projectId }, body: { body: 'Doors open' } })
+  // Opening the link asks Google.
+  await fetch(pass.hostedLinks.google!, { redirect: 'manual' })
+  const headers = { authorization: `Bearer ${token}` }
+  await Promise.all(Array.from({ length: 60 }, () => fetch(`${url}/v1/tokens/current`, { headers })))
+}
+
+async function scrape(metricsUrl: string): Promise<string> {
+  const response = await fetch(metricsUrl)
+  expect(response.status).toBe(200)
+  expect(response.headers.get('content-type')).toMatch(/^text\/plain; version=/)
+  return response.text()
+}
+
+/** Our own metrics with the labels of their values; undefined where there are none yet. */
+async function families(metricsUrl: string) {
+  const text = await scrape(metricsUrl)
+  return [...text.matchAll(/^# TYPE (passes_\w+) (\w+)$/gm)].map(([, name, type]) => {
+    const value = new RegExp(`^${name}(?:_sum)?(?:\\{(.*)\\})? `, 'm').exec(text)
+    const labels = value && [...(value[1] ?? '').matchAll(/(\w+)="/g)].map(([, label]) => label)
+    return { name: name!, type: type!, labels: labels ?? undefined }
+  })
+}

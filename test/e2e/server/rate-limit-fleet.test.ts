@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest'
+import { eventually } from '../../support/eventually.ts'
+import { startFleet } from '../support/fleet.ts'
+import { inspect } from '../support/passes.ts'
+import { run } from '../support/program.ts'
+
+const PER_SECOND = 60
+const BURST = 60
+const SECONDS = 4
+const env = { PASSES_RATE_LIMIT: String(PER_SECOND), PASSES_RATE_BURST: String(BURST) }
+
+test('two servers together hold a token to its limit within 20 %, balanced or not', async () => {
+  const { apis, database } = await startFleet({ roles: ['api'], env })
+  const { rows } = inspect(database)
+  await eventually(async () => {
+    // Each has told the other that it lives, and has had the answer.
+    const beats = (await rows('replicas')).map(({ beat }) => Number(beat))
+    expect(beats.length === 2 && Math.min(...beats)).toBeGreaterThanOrEqual(2)
+  })
+  const urls = apis.map(({ url }) => url)
+  const [first, second] = urls as [string, string]
+  const loads = [
+    { name: 'balanced', lanes: [first, second, first, second, first, second, first, second] },
+    { name: 'all to one', lanes: Array(8).fill(first) },
+    { name: 'lopsided', lanes: [...Array(7).fill(first), second] },
+  ]
+  for (const { name, lanes } of loads) {
+    const token = await newToken(database, name)
+    const { passed, sent, seconds } = await flood(lanes, token)
+    const limit = BURST + PER_SECOND * seconds
+    expect(sent, `${name}: too little was sent to reach the limit`).toBeGreaterThan(limit * 1.3)
+    expect(passed, name).toBeGreaterThan(limit * 0.8)
+    expect(passed, name).toBeLessThan(limit * 1.2)
+  }
+})
+
+test('a server that is alone writes nothing about its requests', async () => {
+  const { apis, token, database } = await startFleet({ roles: ['api'], env })
+  await apis[1]!.stop()
+  const { rows } = inspect(database)
+  await eventually(async () => expect(await rows('replicas')).toHaveLength(1))
+  await flood([apis[0]!.url], token, 2)
+  const [before] = await rows('replicas')
+  await flood([apis[0]!.url], token, 2)
+  expect(await rows('replicas')).toEqual([before])
+  await apis[0]!.stop()
+  expect(await rows('replicas')).toEqual([])
+})
+
+/** Asks on each lane without a pause; answers how many requests were let through. */
+async function flood(lanes: string[], token: string, seconds = SECONDS) {
+  const started = performance.now()
+  const elapsed = () => (performance.now() - started) / 1000
+  let passed = 0
+  let sent = 0
+  async function ask(url: string): Promise<void> {
+    while (elapsed() < seconds) {
+      const { status } = await fetch(`${url}/v1/tokens/current`, { headers: { authorization: `Bearer ${token}` } })
+      expect([200, 429]).toContain(status)
+      sent += 1
+      if (status === 200) passed += 1
+    }
+  }
+  await Promise.all(lanes.map(ask))
+  return { passed, sent, seconds: elapsed() }
+}
+
+/** One whose limit nothing has been taken from. */
+async function newToken(database: string, name: string): Promise<string> {
+  const made = await run(['token', 'create', '--name', name, '--database', database, '--json'])
+  return (JSON.parse(String(made.stdout)) as { token: string }).token
+}

@@ -1,0 +1,180 @@
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { createSandboxApple, type SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
+import { emptyDatabase, temporaryFolder } from '../../support/databases.ts'
+import { spawnProgram } from '../support/program.ts'
+import { startServer } from '../support/server.ts'
+
+const names = { passTypeIdentifier: 'pass.com.example', teamIdentifier: 'TEAM000001' }
+const serverKey = 'ab'.repeat(32)
+
+describe('serve refuses to start, exits 1 and says which file or flag is to blame:', () => {
+  test('another server key than the database was made with', async () => {
+    const { database, stop } = await startServer()
+    await stop()
+    await expectRefusal(database, ['--server-key', serverKey], ['server key', 'PASSES_SERVER_KEY'])
+  })
+
+  test('PostgreSQL without a server key', async () => {
+    const database = await emptyDatabase('postgres')
+    await expectRefusal(database, [], ['PASSES_SERVER_KEY', 'openssl rand -hex 32'])
+  })
+
+  test('a server key that is too short', async () => {
+    await expectRefusal(await emptyDatabase('sqlite'), ['--server-key', 'abcd'], ['server key', '2 bytes'])
+  })
+
+  test('a port that is in use', async () => {
+    const other = createServer()
+    other.listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    onTestFinished(() => {
+      other.close()
+    })
+    const { port } = other.address() as AddressInfo
+    await expectRefusal(await emptyDatabase('sqlite'), ['--port', String(port)], [`127.0.0.1:${port}`, '--port'])
+  })
+
+  test('a database that is none', async () => {
+    await expectRefusal('mysql://root@127.0.0.1/passes', [], ['sqlite:FILE', 'postgres://'])
+  })
+
+  test('a database that cannot be reached', async () => {
+    await expectRefusal('postgres://postgres:hush@127.0.0.1:1/passes', [], ['127.0.0.1:1'])
+  })
+
+  test('--production with a platform in the sandbox', async () => {
+    const database = await emptyDatabase('sqlite')
+    await expectRefusal(database, ['--production'], ['--production', 'apple and google', '--platforms'])
+  })
+})
+
+describe('serve refuses Apple credentials that no phone would take, exits 1 and names the file:', () => {
+  let good: SandboxApple
+  let other: SandboxApple
+  let expired: SandboxApple
+  beforeAll(async () => {
+    const at = new Date()
+    const sixYearsAgo = new Date(at.getTime() - 6 * 365 * 86_400_000)
+    good = await createSandboxApple({ ...names, at })
+    other = await createSandboxApple({ ...names, at })
+    expired = await createSandboxApple({ ...names, at: sixYearsAgo })
+  })
+
+  test('the key of another certificate', async () => {
+    await expectAppleRefusal({ ...good, keyPem: other.keyPem }, [], ['pass.key', 'pass.pem'])
+  })
+
+  test('the intermediate of another chain', async () => {
+    await expectAppleRefusal({ ...good, wwdrPem: other.wwdrPem }, [], ['wwdr.pem'])
+  })
+
+  test('an expired certificate', async () => {
+    await expectAppleRefusal(expired, [], ['pass.pem', 'expired'])
+  })
+
+  test('another pass type identifier than the one asked for', async () => {
+    await expectAppleRefusal(good, ['--apple-pass-type', 'pass.com.other'], ['pass.pem', 'pass.com.other', 'UID'])
+  })
+
+  test('another team identifier than the one asked for', async () => {
+    await expectAppleRefusal(good, ['--apple-team', 'OTHER00001'], ['pass.pem', 'OTHER00001', 'OU'])
+  })
+
+  test('an encrypted key with a wrong passphrase', async () => {
+    const keyPem = execFileSync('openssl', ['rsa', '-aes256', '-passout', 'pass:open sesame'], {
+      input: good.keyPem,
+      stdio: ['pipe', 'pipe', 'ignore'],
+    }).toString()
+    const wrong = ['--apple-key-passphrase', 'close sesame']
+    const { stderr } = await expectAppleRefusal({ ...good, keyPem }, wrong, ['pass.key', 'passphrase'])
+    expect(stderr).not.toContain('sesame')
+  })
+
+  test('a certificate that Apple push does not take', async () => {
+    const folder = temporaryFolder()
+    const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' })
+    openssl('req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-subj', '/CN=WWDR', '-keyout', 'ca.key', '-out', 'ca.pem')
+    const subject = `/UID=${names.passTypeIdentifier}/OU=${names.teamIdentifier}/CN=Pass`
+    openssl('req', '-newkey', 'rsa:2048', '-nodes', '-subj', subject, '-keyout', 'pass.key', '-out', 'pass.csr')
+    openssl(
+      'x509',
+      '-req',
+      '-in',
+      'pass.csr',
+      '-CA',
+      'ca.pem',
+      '-CAkey',
+      'ca.key',
+      '-CAcreateserial',
+      '-out',
+      'pass.pem',
+    )
+    const read = (name: string) => readFileSync(join(folder, name), 'utf8')
+    const chain = { ...good, certificatePem: read('pass.pem'), keyPem: read('pass.key'), wwdrPem: read('ca.pem') }
+    await expectAppleRefusal(chain, [], ['Apple push', names.passTypeIdentifier])
+  })
+
+  test('a file that is no certificate, and one that is not there', async () => {
+    await expectAppleRefusal({ ...good, certificatePem: 'hello' }, [], ['pass.pem'])
+    const missing = ['--apple-certificate', '/nowhere/pass.pem']
+    await expectRefusal(await emptyDatabase('sqlite'), missing, ['--apple-certificate', '/nowhere/pass.pem'])
+  })
+
+  test('and takes sound ones, also in production', async () => {
+    const { args } = writeApple(good)
+    const server = await startServer({ args: [...args, '--production', '--platforms', 'apple'] })
+    expect(await server.client.tokens.current()).toMatchObject({ name: 'first owner' })
+  })
+})
+
+test('serve refuses a Google key file that is none, exits 1 and names it', async () => {
+  const folder = temporaryFolder()
+  const file = join(folder, 'google.json')
+  writeFileSync(file, '{"type": "authorized_user"}')
+  const database = await emptyDatabase('sqlite')
+  await expectRefusal(database, ['--google-key', file, '--google-issuer-id', '123'], [file])
+})
+
+async function expectRefusal(database: string, args: string[], words: string[]) {
+  const refused = await spawnProgram(['serve', '--database', database, ...args], undefined, {
+    cwd: temporaryFolder(),
+    env: { PASSES_PORT: '0' },
+    timeout: 120_000,
+  })
+  const { exitCode, stdout, stderr } = refused as { exitCode?: number; stdout: string; stderr: string }
+  expect(exitCode, stderr).toBe(1)
+  expect(stdout).toBe('')
+  for (const word of words) expect(stderr).toContain(word)
+  expect(stderr, 'a sentence, not a stack').not.toMatch(/\n\s+at |mistake in passes/)
+  expect(stderr).not.toContain(serverKey)
+  return { stderr }
+}
+
+async function expectAppleRefusal(chain: SandboxApple, args: string[], words: string[]) {
+  const { args: files } = writeApple(chain)
+  return expectRefusal(await emptyDatabase('sqlite'), [...files, ...args], words)
+}
+
+function writeApple(chain: SandboxApple): { args: string[] } {
+  const folder = join(temporaryFolder(), 'apple')
+  mkdirSync(folder)
+  const write = (name: string, pem: string) => {
+    writeFileSync(join(folder, name), pem)
+    return join(folder, name)
+  }
+  return {
+    args: [
+      '--apple-certificate',
+      write('pass.pem', chain.certificatePem),
+      '--apple-key',
+      write('pass.key', chain.keyPem),
+      '--apple-wwdr',
+      write('wwdr.pem', chain.wwdrPem),
+    ],
+  }
+}

@@ -1,0 +1,86 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { createClient } from '../../../src/client/client.ts'
+import { eventually } from '../../support/eventually.ts'
+import { type Balancer, startBalancer } from '../support/balancer.ts'
+import { startFleet } from '../support/fleet.ts'
+import { batchOf, publishTemplate } from '../support/passes.ts'
+
+const LANES = 6
+
+test('each server is restarted in turn under load, and no request fails', async () => {
+  const { apis, token } = await startFleet({ roles: ['api'] })
+  const balancer = await startBalancer(() => apis.map(({ url }) => url))
+  const load = await startLoad(balancer.url, token)
+  for (const api of apis) {
+    await eventually(() => expect(balancer.ready()).toHaveLength(apis.length))
+    await goesOn(balancer, api.url)
+    expect(await api.stop()).toBe(0)
+    await api.start()
+  }
+  await eventually(() => expect(balancer.ready()).toHaveLength(apis.length))
+  for (const api of apis) await goesOn(balancer, api.url)
+  expect(await load.stop()).toEqual([])
+  expect(load.done()).toBeGreaterThan(100)
+})
+
+test('from SIGTERM on /readyz says 503 while requests are answered, on connections that end', async () => {
+  const { apis, token } = await startFleet({ roles: ['api'] })
+  const [api] = apis
+  const headers = { authorization: `Bearer ${token}` }
+  const before = await fetch(`${api!.url}/v1/passes`, { headers })
+  expect(before.headers.get('connection')).toBe('keep-alive')
+  expect(await (await fetch(`${api!.url}/readyz`)).json()).toEqual({
+    status: 'ready',
+    checks: { database: true, migrations: true, serving: true },
+  })
+  const stopped = api!.stop()
+  await vi.waitFor(async () => expect((await fetch(`${api!.url}/readyz`)).status).toBe(503), 1_500)
+  const [ready, health, passes] = await Promise.all(
+    ['/readyz', '/healthz', '/v1/passes'].map((path) => fetch(`${api!.url}${path}`, { headers })),
+  )
+  expect([ready!.status, health!.status, passes!.status]).toEqual([503, 200, 200])
+  expect(await ready!.json()).toEqual({
+    status: 'unavailable',
+    checks: { database: true, migrations: true, serving: false },
+  })
+  for (const answer of [ready!, health!, passes!]) expect(answer.headers.get('connection')).toBe('close')
+  expect(await stopped).toBe(0)
+  await expect(fetch(`${api!.url}/healthz`)).rejects.toThrow()
+})
+
+/** Reads and writes in several lanes until told to stop; resolves then to what failed. */
+async function startLoad(url: string, token: string) {
+  const client = createClient({ url, token, attempts: 1 })
+  onTestFinished(() => client.close())
+  const templateId = await publishTemplate(client)
+  const failures: unknown[] = []
+  let isOver = false
+  let done = 0
+  const lanes = Array.from({ length: LANES }, async (_, lane) => {
+    for (let n = 0; !isOver; n += 1) {
+      try {
+        await client.passes.createBatch({ body: { passes: batchOf(templateId, `${lane}-${n}`, 2) } })
+        await client.passes.list({ query: { limit: 5 } })
+        done += 2
+      } catch (error) {
+        failures.push(error)
+      }
+      await sleep(5)
+    }
+  })
+  return {
+    done: () => done,
+    async stop() {
+      isOver = true
+      await Promise.all(lanes)
+      return failures
+    },
+  }
+}
+
+/** Waits until the server got some more of the load. */
+async function goesOn({ sent }: Balancer, url: string): Promise<void> {
+  const before = sent.get(url) ?? 0
+  await eventually(() => expect(sent.get(url)).toBeGreaterThan(before + 10))
+}

@@ -1,0 +1,185 @@
+import { readdirSync, statSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { createClient } from '../../../src/client/client.ts'
+import { openDatabase } from '../../../src/storage/db/database.ts'
+import { dialects, emptyDatabase } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
+import { batchOf, inspect, publishTemplate } from '../support/passes.ts'
+import { run } from '../support/program.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+
+const STOP_MS = 20_000
+
+describe.each(dialects)('on %s', (dialect) => {
+  test('SIGTERM: a request in flight is answered and kept, new ones are refused, and the server exits 0', async () => {
+    const server = await startServer({ dialect })
+    const templateId = await publishTemplate(server.client)
+    const request = await openRequest(server, { externalPassId: 'late', label: 'Ada', templateId })
+    const stopped = server.stop()
+    await eventually(() => expect(fetch(`${server.url}/healthz`)).rejects.toThrow())
+    expect(await request.finish()).toMatch(/^HTTP\/1\.1 201 /)
+    expect(await stopped).toBe(0)
+    const { passes } = inspect(server.database)
+    expect(await passes()).toMatchObject([{ externalPassId: 'late' }])
+  })
+
+  test('SIGTERM under load: what was acknowledged is there, and no pass is issued twice', async () => {
+    const server = await startServer({ dialect })
+    const templateId = await publishTemplate(server.client)
+    const acknowledged: string[] = []
+    const lanes = Array.from({ length: 4 }, async (_, lane) => {
+      for (let n = 0; ; n++) {
+        const passes = batchOf(templateId, `${lane}-${n}`, 20)
+        const answer = await server.client.passes.createBatch({ body: { passes } }).catch(() => undefined)
+        if (!answer) return
+        acknowledged.push(...answer.results.map((result) => result.externalPassId))
+      }
+    })
+    await eventually(() => expect(acknowledged.length).toBeGreaterThan(200))
+    const stopping = performance.now()
+    expect(await server.stop()).toBe(0)
+    expect(performance.now() - stopping).toBeLessThan(STOP_MS)
+    await Promise.all(lanes)
+
+    const { database, token } = server
+    await startServer({ dialect, database, token })
+    const { passes } = inspect(database)
+    await eventually(async () => expect(unissued(await passes())).toEqual([]))
+    const stored = new Set((await passes()).map((pass) => pass.externalPassId))
+    expect(acknowledged.filter((id) => !stored.has(id))).toEqual([])
+  })
+
+  test('two servers on one database take turns without an error, and issue each pass once', async () => {
+    const first = await startServer({ dialect })
+    const { database, token } = first
+    const servers = [first, await startServer({ dialect, database, token })]
+    const templateId = await publishTemplate(first.client)
+    const created = await Promise.all(
+      Array.from({ length: 16 }, (_, n) =>
+        servers[n % 2]!.client.passes.createBatch({ body: { passes: batchOf(templateId, `batch-${n}`, 50) } }),
+      ),
+    )
+    expect(created.map((answer) => answer.totalCreated)).toEqual(created.map(() => 50))
+    const { passes } = inspect(database)
+    await eventually(async () => expect(unissued(await passes())).toEqual([]))
+    expect(await passes()).toHaveLength(800)
+    expect(servers.map((server) => server.stderr())).toEqual(['', ''])
+  })
+
+  test('a server that only works issues what one that only answers takes in', async () => {
+    const api = await startServer({ dialect, args: ['--role', 'api'] })
+    const templateId = await publishTemplate(api.client)
+    await api.client.passes.createBatch({ body: { passes: batchOf(templateId, 'pass', 20) } })
+    const { passes } = inspect(api.database)
+    expect((await passes()).map((pass) => pass.status)).toEqual(Array(20).fill('QUEUED'))
+    const worker = await startServer({
+      dialect,
+      database: api.database,
+      token: api.token,
+      args: ['--role', 'worker', '--public-url', api.url],
+    })
+    await eventually(async () => expect(unissued(await passes())).toEqual([]))
+    expect(worker.url).toBe('')
+    expect(await worker.stop()).toBe(0)
+  })
+
+  test('servers that start together on an empty database make one workspace, one token and one key', async () => {
+    const database = await emptyDatabase(dialect)
+    // Only one of them is told the first token; a token of the operator's works on all.
+    const servers = await Promise.all([1, 2, 3].map(() => startServer({ dialect, database, token: 'none' })))
+    const { rows } = inspect(database)
+    expect(await rows('workspaces')).toMatchObject([{ name: 'default' }])
+    expect(await rows('tokens')).toMatchObject([{ name: 'first owner' }])
+    expect(await rows('settings')).toMatchObject([{ name: 'server-key-fingerprint' }])
+    const made = await run(['token', 'create', '--name', 'test', '--database', database, '--json'])
+    const { token } = JSON.parse(String(made.stdout)) as { token: string }
+    const [maker, ...others] = servers as [TestServer, ...TestServer[]]
+    const asked = { ...maker, token }
+    const link = await linkOf(asked)
+    for (const other of others) {
+      const { status } = await fetch(link.replace(maker.url, other.url), { redirect: 'manual' })
+      expect(status).toBe(200)
+    }
+  })
+})
+
+test('a client that never finishes its request does not keep the server from stopping', async () => {
+  const server = await startServer()
+  await openRequest(server, { label: 'never sent in full' })
+  const stopping = performance.now()
+  expect(await server.stop()).toBe(0)
+  expect(performance.now() - stopping).toBeLessThan(STOP_MS)
+})
+
+test('what a server keeps beside a SQLite file is readable by its owner only', async () => {
+  const { database } = await startServer({ makesSandbox: true })
+  const file = database.replace('sqlite:', '')
+  const kept = [`${file}.key`, ...filesIn(`${file}.sandbox`)]
+  expect(kept.map((path) => path.replace(file, ''))).toEqual(
+    expect.arrayContaining(['.key', '.sandbox/apple/pass.key', '.sandbox/google/service-account.json']),
+  )
+  for (const path of kept) expect((statSync(path).mode & 0o777).toString(8), path).toBe('600')
+})
+
+test('a server on a database that a newer program made runs, and says so', async () => {
+  const { database, token, stop } = await startServer()
+  await stop()
+  const { writer, close } = openDatabase(database)
+  await writer('migrations').insert({ name: '9999-of-tomorrow' })
+  await close()
+  const server = await startServer({ database, token })
+  expect(await server.client.tokens.current()).toMatchObject({ name: 'first owner' })
+  expect(server.stderr()).toContain('9999-of-tomorrow')
+})
+
+function unissued(passes: { status: string; issuedEvents: number }[]) {
+  return passes.filter((pass) => pass.status !== 'ISSUED' || pass.issuedEvents !== 1)
+}
+
+function filesIn(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map((name) => join(folder, name))
+    .filter((path) => statSync(path).isFile())
+}
+
+async function linkOf({ url, token }: Pick<TestServer, 'url' | 'token'>): Promise<string> {
+  const client = createClient({ url, token })
+  onTestFinished(() => client.close())
+  const body = { externalPassId: 'linked', label: 'Ada', templateId: await publishTemplate(client) }
+  const { hostedLinks } = await client.passes.create({ body })
+  return hostedLinks.smart!
+}
+
+/** A create that the server has surely begun to read: it asked for the body, which is sent when told to. */
+async function openRequest({ url, token }: TestServer, body: object) {
+  const { hostname, port } = new URL(url)
+  const content = JSON.stringify(body)
+  const socket: Socket = connect(Number(port), hostname)
+  onTestFinished(() => {
+    socket.destroy()
+  })
+  let received = ''
+  socket.on('data', (chunk) => {
+    received += chunk
+  })
+  const head = [
+    'POST /v1/passes HTTP/1.1',
+    `Host: ${hostname}`,
+    `Authorization: Bearer ${token}`,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(content)}`,
+    'Expect: 100-continue',
+  ]
+  socket.write(`${head.join('\r\n')}\r\n\r\n`)
+  await eventually(() => expect(received).toMatch(/^HTTP\/1\.1 100 /))
+  return {
+    async finish(): Promise<string> {
+      received = ''
+      socket.write(content)
+      await eventually(() => expect(received).toContain('\r\n\r\n'))
+      return received
+    },
+  }
+}

@@ -1,0 +1,76 @@
+import { once } from 'node:events'
+import { Agent, createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { onTestFinished } from 'vitest'
+import type { CleanUp } from '../../support/databases.ts'
+
+export interface Balancer {
+  url: string
+  /** Servers that are sent requests at this moment. */
+  ready(): string[]
+  /** How many requests each server was sent. */
+  sent: Map<string, number>
+}
+
+const CHECK_MS = 100
+
+/**
+ * A reverse proxy as operators put before servers: it asks each for /readyz, sends requests in turn to those that are
+ * ready, over connections that it keeps, and tries none a second time.
+ */
+export async function startBalancer(servers: () => string[], cleanUp: CleanUp = onTestFinished): Promise<Balancer> {
+  const agent = new Agent({ keepAlive: true })
+  const sent = new Map<string, number>()
+  let ready: string[] = []
+  let turn = 0
+
+  async function check(): Promise<void> {
+    const asked = await Promise.all(servers().map(async (url) => ({ url, isReady: await isReady(url) })))
+    ready = asked.filter((server) => server.isReady).map(({ url }) => url)
+  }
+
+  const proxy = createServer((incoming, outgoing) => {
+    turn += 1
+    const target = ready[turn % ready.length]
+    if (!target) {
+      outgoing.writeHead(502).end('no server is ready')
+      return
+    }
+    sent.set(target, (sent.get(target) ?? 0) + 1)
+    const { method, headers } = incoming
+    const forwarded = request(new URL(incoming.url!, target), { method, headers, agent }, (answer) => {
+      const { connection, 'keep-alive': _, ...kept } = answer.headers
+      outgoing.writeHead(answer.statusCode!, kept)
+      answer.pipe(outgoing)
+    })
+    forwarded.on('error', (error) => {
+      if (!outgoing.headersSent) outgoing.writeHead(502)
+      outgoing.end(`${target}: ${error.message}`)
+    })
+    incoming.pipe(forwarded)
+  })
+  await check()
+  const timer = setInterval(check, CHECK_MS)
+  proxy.listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  cleanUp(() => {
+    clearInterval(timer)
+    proxy.closeAllConnections()
+    proxy.close()
+    agent.destroy()
+  })
+  return {
+    url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    ready: () => ready,
+    sent,
+  }
+}
+
+async function isReady(url: string): Promise<boolean> {
+  try {
+    return (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(1_000) })).ok
+  } catch {
+    // Nobody listens there at the moment.
+    return false
+  }
+}

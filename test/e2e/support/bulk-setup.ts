@@ -1,0 +1,83 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parse } from 'csv-parse/sync'
+import { execa } from 'execa'
+import { expect } from 'vitest'
+import type { Client } from '../../../src/client/client.ts'
+import { temporaryFolder } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
+import { program } from './program.ts'
+import { type ServerOptions, sharedServer, startServer, type TestServer } from './server.ts'
+
+/** A server with a template, and a folder to work in. */
+export interface Setup {
+  server: TestServer
+  folder: string
+  projectId: string
+  templateId: string
+}
+
+/** Setups on one server, or on one of their own where they ask for it. */
+export function sharedSetUp(sharedOptions?: ServerOptions): (options?: ServerOptions) => Promise<Setup> {
+  const shared = sharedServer(sharedOptions)
+  return async (options) => {
+    const server = options ? await startServer(options) : await shared()
+    const { id: projectId } = await server.client.projects.create({ body: { name: 'Fair' } })
+    return { server, folder: temporaryFolder(), projectId, templateId: await publishTicket(server.client, projectId) }
+  }
+}
+
+/** A template whose passes need a seat and may have a day. */
+export async function publishTicket(client: Client, projectId: string): Promise<string> {
+  const template = await client.templates.create({ body: { name: 'Ticket', passType: 'eventTicket', projectId } })
+  await publishVersion(client, template.id)
+  return template.id
+}
+
+/** The next version of that template. */
+export async function publishVersion(client: Client, templateId: string): Promise<void> {
+  const { id } = await client.templates.createVersion({
+    params: { id: templateId },
+    body: {
+      definition: {
+        variables: [
+          { name: 'seat', label: 'Seat', required: true },
+          { name: 'day', label: 'Day', format: 'date' },
+        ],
+        design: { organizationName: 'Fair', description: 'Ticket' },
+      },
+    },
+  })
+  await client.templateVersions.publish({ params: { id } })
+}
+
+/** The environment of a user without profiles. */
+export function environment({ server, folder }: Setup) {
+  return { PASSES_URL: server.url, PASSES_TOKEN: server.token, XDG_CONFIG_HOME: folder }
+}
+
+/** Starts a run and waits until it has written down its first batches. */
+export async function startRun(setup: Setup, args: string[]) {
+  const child = execa('node', [program, ...args], { cwd: setup.folder, env: environment(setup), reject: false })
+  const journal = join(setup.folder, `${args[1]}.journal`)
+  await eventually(() => expect(existsSync(journal) && readFileSync(journal, 'utf8')).toMatch(/"rows":\d+00,/), {
+    interval: 5,
+  })
+  // Wrapped, since a child is awaited like a promise.
+  return { child }
+}
+
+/** Runs the command that a stopped run printed. */
+export function resume(setup: Setup, stderr: string) {
+  const command = /go on with: (.+)$/m.exec(stderr)?.[1]
+  if (!command) throw new Error(`No command is printed: ${stderr}`)
+  return execa(command, { shell: true, cwd: setup.folder, env: environment(setup), reject: false })
+}
+
+export function writeRows({ folder }: Setup, name: string, rows: string[][]): void {
+  writeFileSync(join(folder, name), rows.map((cells) => `${cells.join(',')}\n`).join(''))
+}
+
+export function readRows({ folder }: Setup, name: string): Record<string, string>[] {
+  return parse(readFileSync(join(folder, name)), { columns: true, bom: true })
+}

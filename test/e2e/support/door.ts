@@ -1,0 +1,45 @@
+import { type Client, walk } from '../../../src/client/client.ts'
+import type { ScanItem } from '../../../src/core/contract/scan-shapes.ts'
+
+/** Issued passes whose barcodes say what their variable `code` says. */
+export async function issueWithCodes(client: Client, codes: readonly string[]): Promise<void> {
+  const { id } = await client.templates.create({ body: { name: 'Day ticket', passType: 'eventTicket' } })
+  const definition = {
+    variables: [{ name: 'code', label: 'Code', required: true }],
+    design: {
+      organizationName: 'Fair',
+      description: 'Ticket',
+      barcode: { format: 'qr' as const, message: '{{code}}' },
+    },
+  }
+  const version = await client.templates.createVersion({ params: { id }, body: { definition } })
+  await client.templateVersions.publish({ params: { id: version.id } })
+  const passes = codes.map((code) => ({
+    externalPassId: code,
+    label: `Guest ${code}`,
+    templateId: id,
+    variables: { code },
+  }))
+  for (let start = 0; start < passes.length; start += 100) {
+    await client.passes.createBatch({ body: { passes: passes.slice(start, start + 100) } })
+  }
+  let isIssued = false
+  while (!isIssued) {
+    const { total } = await client.passes.list({ query: { status: ['ISSUED'], templateId: [id], limit: 1 } })
+    isIssued = total === codes.length
+  }
+}
+
+/** The whole ledger, oldest first. */
+export async function ledger(client: Client, query: { scanContextKey?: string[] } = {}): Promise<ScanItem[]> {
+  const items: ScanItem[] = []
+  for await (const item of walk((call) => client.scans.list(call), query)) items.push(item)
+  return items.reverse()
+}
+
+/** How often each value comes. */
+export function tallyOf(values: readonly (string | null)[]): Record<string, number> {
+  const tally: Record<string, number> = {}
+  for (const value of values) tally[String(value)] = (tally[String(value)] ?? 0) + 1
+  return tally
+}

@@ -1,0 +1,182 @@
+import { chmodSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { execa, type ResultPromise } from 'execa'
+import { expect, onTestFinished } from 'vitest'
+import { temporaryFolder } from '../../support/databases.ts'
+import { freePort } from '../../support/ports.ts'
+import { type Guide, root } from './guide.ts'
+import { program } from './program.ts'
+
+export interface GuideRun {
+  /** Where the reader stands: as the top folder of the project. */
+  folder: string
+  /** What a command whose text holds the part printed on stdout, the first where there are several. */
+  output(part: string): string | undefined
+}
+
+export interface GuideOptions {
+  /** What others do meanwhile, by the names in the guide. */
+  meanwhile?: Record<string, (folder: string) => Promise<void> | void>
+  /** What stands for words of the guide, such as the address of a database. */
+  words?: Record<string, string>
+  env?: Record<string, string>
+}
+
+/** Commands that stay until they are ended, and how each says that it is ready. */
+const services: [start: RegExp, ready: RegExp][] = [
+  [/(^|\s)passes serve\b/, /passes is running/],
+  [/node-http\.js$/, /Listening on /],
+  [/^passes webhook listen/, /Listening as webhook/],
+]
+
+/** Follows a guide in a folder of its own, and holds each command to its exit code and what the guide shows of its output. */
+export async function runGuide({ path, steps }: Guide, options: GuideOptions = {}): Promise<GuideRun> {
+  const shell = await setUp(options)
+  const words = new Map(Object.entries(options.words ?? {}))
+  const outputs: [command: string, stdout: string][] = []
+  const running = new Map<RegExp, ResultPromise>()
+  /** Undefined behind a block that was left out. */
+  let printed: string | undefined = ''
+  for (const step of steps) {
+    const where = `${path}:${step.line}`
+    if (step.kind === 'meanwhile') {
+      expect(Object.keys(options.meanwhile ?? {}), where).toContain(step.name)
+      await options.meanwhile![step.name]!(shell.cwd)
+    }
+    if (step.kind === 'file') writeFileSync(join(shell.cwd, step.name), withWords(step.content, words))
+    if (step.kind === 'output' && printed !== undefined) {
+      for (const line of step.lines) expectPrinted(withWords(line, words), printed, where)
+    }
+    if (step.kind !== 'run') continue
+    const missing = await findMissing(step.commands, shell)
+    printed = missing === undefined ? '' : undefined
+    if (missing !== undefined) {
+      console.warn(`${where} is not run: ${missing} is not installed`)
+      continue
+    }
+    for (const command of step.commands) {
+      const line = withWords(command, words)
+      const [, name] = /^export (\w+)=/.exec(line) ?? []
+      if (name) {
+        const { stdout } = await execa(`${line}; printf %s "$${name}"`, shell)
+        shell.env[name] = stdout
+        continue
+      }
+      const service = step.exitCode === 0 ? services.find(([start]) => start.test(line)) : undefined
+      let text: string
+      if (service) {
+        await stop(running.get(service[0]), where)
+        const started = await start(line, service[1], shell)
+        running.set(service[0], started.child)
+        text = started.text
+      } else {
+        const { exitCode, stdout, stderr } = await execa(line, shell)
+        expect([where, command, exitCode, stderr]).toEqual([where, command, step.exitCode, expect.any(String)])
+        outputs.push([command, stdout])
+        text = `${stdout}\n${stderr}`
+      }
+      printed += `${text}\n`
+      learn(words, text)
+      if (/^passes login/.test(line)) words.set('http://127.0.0.1:8080/', `http://127.0.0.1:${shell.env.PORT}/`)
+    }
+  }
+  return { folder: shell.cwd, output: (part) => outputs.find(([command]) => command.includes(part))?.[1] }
+}
+
+type Shell = Awaited<ReturnType<typeof setUp>>
+
+/** A folder as the top folder of the project, and a shell in which the program is installed. */
+async function setUp({ env }: GuideOptions) {
+  const folder = temporaryFolder()
+  cpSync(join(root, 'examples'), join(folder, 'examples'), { recursive: true })
+  cpSync(join(root, 'package.json'), join(folder, 'package.json'))
+  symlinkSync(join(root, 'dist'), join(folder, 'dist'))
+  mkdirSync(join(folder, 'bin'))
+  writeFileSync(join(folder, 'bin', 'passes'), `#!/bin/sh\nexec node ${program} "$@"\n`)
+  chmodSync(join(folder, 'bin', 'passes'), 0o755)
+  const environment: Record<string, string> = {
+    PATH: `${join(folder, 'bin')}:${process.env.PATH}`,
+    HOME: folder,
+    // Wide enough that no value is cut.
+    COLUMNS: '200',
+    XDG_CONFIG_HOME: join(folder, 'config'),
+    PASSES_PORT: '0',
+    PASSES_RATE_LIMIT: '0',
+    PASSES_LOG_LEVEL: 'warn',
+    // The receiver of a guide listens where its webhook sends to.
+    PORT: String(await freePort()),
+    ...env,
+  }
+  return { cwd: folder, env: environment, extendEnv: false, shell: true, reject: false } as const
+}
+
+/** Programs that guides use and a bare machine may lack; in CI they have to be there. */
+const OPTIONAL = ['curl', 'unzip']
+
+async function findMissing(commands: string[], shell: Shell): Promise<string | undefined> {
+  for (const name of OPTIONAL.filter((program) => commands.some((command) => command.startsWith(`${program} `)))) {
+    const { exitCode } = await execa(`command -v ${name}`, shell)
+    if (exitCode !== 0 && process.env.CI !== 'true') return name
+  }
+  return undefined
+}
+
+/** A guide's words that stand alone, and addresses, by what they are known to be by now. */
+function withWords(text: string, words: Map<string, string>): string {
+  return [...words].reduce(
+    (line, [word, value]) =>
+      /^[A-Z_]+$/.test(word)
+        ? line.replaceAll(new RegExp(`(?<![A-Z_])${word}(?![A-Z_])`, 'g'), value)
+        : line.replaceAll(word, value),
+    text,
+  )
+}
+
+/** Reads off the output what a person would: ids, links, secrets, the address of the server; the newest of each counts. */
+function learn(words: Map<string, string>, text: string): void {
+  for (const [, kind, id] of text.matchAll(/^(Project|Template|Pass|Webhook|Delivery|Scan) +([0-9a-f-]{36})$/gm)) {
+    words.set(`${kind!.toUpperCase()}_ID`, id!)
+  }
+  for (const [, kind, link] of text.matchAll(/^(Apple|Google|Smart) link +(http\S+)$/gm)) {
+    words.set(`${kind!.toUpperCase()}_LINK`, link!)
+  }
+  const [, secret] = /^Secret +(\S+)$/m.exec(text) ?? []
+  if (secret) words.set('SECRET', secret)
+  const [, address] = /^Address +(\S+)$/m.exec(text) ?? []
+  if (address) words.set('http://127.0.0.1:3000', address)
+  const [, token] = /(psk_\w+)\s/.exec(text) ?? []
+  if (token) words.set('TOKEN', token)
+}
+
+function expectPrinted(line: string, printed: string, where: string): void {
+  const pattern = line
+    .trim()
+    .split(/(…|\s+)/)
+    .map((part) => (part === '…' ? '.*' : /^\s+$/.test(part) ? '\\s+' : part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')))
+    .join('')
+  expect(printed, where).toMatch(new RegExp(pattern))
+}
+
+/** Starts a command that stays, and waits until it says that it is ready. */
+async function start(line: string, ready: RegExp, shell: Shell) {
+  const [, assignments = '', call = ''] = /^((?:\w+=\S+ )*)(.*)$/s.exec(line) ?? []
+  const child = execa(`${assignments}exec ${call}`, { ...shell, buffer: false, all: true, forceKillAfterDelay: false })
+  onTestFinished(async () => {
+    child.kill('SIGKILL')
+    await child
+  })
+  let text = ''
+  for await (const chunk of child.all) {
+    text += chunk
+    if (ready.test(text)) return { child: child as ResultPromise, text }
+  }
+  throw new Error(`${line} did not start: ${text}`)
+}
+
+/** As Ctrl-C does. */
+async function stop(child: ResultPromise | undefined, where: string): Promise<void> {
+  if (!child) return
+  child.kill('SIGINT')
+  const { exitCode } = await child
+  expect(exitCode, `${where}: the server that ran before`).toBe(0)
+}

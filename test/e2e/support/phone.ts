@@ -1,0 +1,106 @@
+import { onTestFinished } from 'vitest'
+import { openPackage } from '../../../src/cli/device/apple/package.ts'
+import type { PassJson } from '../../../src/cli/device/apple/pass-json.ts'
+import type { CleanUp } from '../../support/databases.ts'
+import type { TestServer } from './server.ts'
+
+/** What the server says of the stand-in for APNs. */
+export async function findApns({ url }: Pick<TestServer, 'url'>): Promise<{ control: string; rootPem: string }> {
+  const directory = (await (await fetch(`${url}/sandbox`)).json()) as { apple: { control: string; rootPem: string } }
+  return directory.apple
+}
+
+/** Turns on these faults of the sandbox and all others off. */
+export async function setFaults(server: Pick<TestServer, 'url'>, ...faults: string[]): Promise<void> {
+  const { control } = await findApns(server)
+  const answer = await post(`${control}/faults`, { faults })
+  if (answer.status !== 200) throw new Error(await answer.text())
+}
+
+/** An iPhone as its requests show it: it remembers nothing by itself, so that a test sees each answer. */
+export interface TestPhone {
+  deviceId: string
+  pushToken: string
+  register(server: Pick<TestServer, 'url'>): Promise<number>
+  /** Tag and serial numbers of what changed since the tag; undefined for 204. */
+  listChanged(
+    server: Pick<TestServer, 'url'>,
+    tag?: string,
+  ): Promise<{ serialNumbers: string[]; lastUpdated: string } | undefined>
+  /** The pass as it stands, checked as iOS does; undefined for 304. */
+  fetch(
+    server: Pick<TestServer, 'url'>,
+    since?: string,
+  ): Promise<{ content: PassJson; lastModified: string } | undefined>
+}
+
+/** A phone with a push token of the sandbox that is about to install the pass. */
+export async function newPhone(server: TestServer, passId: string, deviceId: string): Promise<TestPhone> {
+  const [phone] = await newPhones(server, passId, [deviceId])
+  return phone!
+}
+
+export async function newPhones(server: TestServer, passId: string, deviceIds: string[]): Promise<TestPhone[]> {
+  const preview = await server.client.passes.preview({ params: { id: passId }, query: { platform: 'apple' } })
+  const content = (preview as unknown as { apple: PassJson }).apple
+  const apns = await findApns(server)
+  return Promise.all(
+    deviceIds.map(async (deviceId) => {
+      const answer = await post(`${apns.control}/tokens`, { topic: content.passTypeIdentifier })
+      const { token } = (await answer.json()) as { token: string }
+      return createPhone({ deviceId, pushToken: token, content, rootPem: apns.rootPem })
+    }),
+  )
+}
+
+function createPhone(facts: { deviceId: string; pushToken: string; content: PassJson; rootPem: string }): TestPhone {
+  const { deviceId, pushToken, rootPem } = facts
+  const { authenticationToken, passTypeIdentifier, serialNumber: passId } = facts.content
+  const authorization = `ApplePass ${authenticationToken}`
+  const devices = `/apple/v1/devices/${deviceId}/registrations/${passTypeIdentifier}`
+  return {
+    deviceId,
+    pushToken,
+    async register({ url }) {
+      return (await post(`${url}${devices}/${passId}`, { pushToken }, { authorization })).status
+    },
+    async listChanged({ url }, tag = '') {
+      const answer = await fetch(`${url}${devices}?passesUpdatedSince=${encodeURIComponent(tag)}`)
+      if (answer.status === 204) return undefined
+      if (answer.status !== 200) throw new Error(`What changed was answered with ${answer.status}`)
+      return (await answer.json()) as { serialNumbers: string[]; lastUpdated: string }
+    },
+    async fetch({ url }, since) {
+      const headers = { authorization, ...(since !== undefined && { 'if-modified-since': since }) }
+      const answer = await fetch(`${url}/apple/v1/passes/${passTypeIdentifier}/${passId}`, { headers })
+      if (answer.status === 304) return undefined
+      if (answer.status !== 200) throw new Error(`The pass was answered with ${answer.status}`)
+      const content = openPackage(Buffer.from(await answer.arrayBuffer()), rootPem, new Date())
+      return { content, lastModified: answer.headers.get('last-modified')! }
+    },
+  }
+}
+
+/** Counts the pushes that reach a phone from now on. */
+export async function listenForPushes(
+  server: TestServer,
+  { pushToken }: TestPhone,
+  cleanUp: CleanUp = onTestFinished,
+): Promise<{ count: () => number }> {
+  const { control } = await findApns(server)
+  const stop = new AbortController()
+  cleanUp(() => stop.abort())
+  const answer = await fetch(`${control}/tokens/${pushToken}/pushes`, { signal: stop.signal })
+  let count = 0
+  const listening = async () => {
+    for await (const chunk of answer.body!) count += Buffer.from(chunk).toString().split('\n').length - 1
+  }
+  // Cut off with the stand-in, or by the end of the test.
+  listening().catch(() => undefined)
+  return { count: () => count }
+}
+
+function post(url: string, body: object, headers: Record<string, string> = {}): Promise<Response> {
+  const init = { method: 'POST', headers: { 'content-type': 'application/json', ...headers } }
+  return fetch(url, { ...init, body: JSON.stringify(body) })
+}

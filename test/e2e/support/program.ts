@@ -1,0 +1,148 @@
+import { Console } from 'node:console'
+import { PassThrough, type Readable, Writable } from 'node:stream'
+import { execute } from '@oclif/core'
+import { execa } from 'execa'
+import type { TestServer } from './server.ts'
+
+/** The built program, as a user runs it. */
+export const program = new URL('../../../bin/run.js', import.meta.url).pathname
+
+export interface RunOptions {
+  cwd?: string
+  /** Over the environment of the tests, in place of the address and token of the server; undefined takes a variable away. */
+  env?: Record<string, string | undefined>
+  /** What stands on stdin. */
+  input?: string | Uint8Array
+}
+
+export interface Run {
+  exitCode: number
+  /** Each without its last line break. */
+  stdout: string
+  stderr: string
+}
+
+/**
+ * Runs a command of the built program to its end, in this process: starting another costs fifty times as much. What only
+ * a process shows, such as signals, pipes that close and whether it ends by itself, takes spawnProgram().
+ */
+export function run(args: string[], server?: Pick<TestServer, 'url' | 'token'>, options: RunOptions = {}) {
+  const result = latest.then(() => runHere(args, { ...options, env: options.env ?? environmentFor(server) }))
+  latest = result.catch(() => undefined)
+  return result
+}
+
+/** As a process of its own, told apart from run() by what can be done to it. */
+export function spawnProgram(args: string[], server?: Pick<TestServer, 'url' | 'token'>, options: object = {}) {
+  return execa('node', [program, ...args], { env: environmentFor(server), reject: false, ...options })
+}
+
+function environmentFor(server?: Pick<TestServer, 'url' | 'token'>): Record<string, string> {
+  return { ...(server && { PASSES_URL: server.url, PASSES_TOKEN: server.token }), XDG_CONFIG_HOME: '/nonexistent' }
+}
+
+/** Commands share what belongs to the process: one runs at a time. */
+let latest: Promise<unknown> = Promise.resolve()
+
+/** What process.exit() throws: nothing behind it may run, as nothing does in a process that ends. */
+class Exit extends Error {}
+
+async function runHere(args: string[], { cwd, env, input }: RunOptions): Promise<Run> {
+  let exitCode: number | undefined
+  const hasEnded = () => exitCode !== undefined
+  const stdout = collector(hasEnded)
+  const stderr = collector(hasEnded)
+  const exit = (code?: number) => {
+    exitCode ??= Number(code ?? process.exitCode ?? 0)
+    throw new Exit()
+  }
+  const putBack: PutBack[] = []
+  try {
+    putBack.push(setEnvironment(env))
+    putBack.push(setWorkingFolder(cwd))
+    putBack.push(setExitCode())
+    putBack.push(replace(process, 'argv', [process.execPath, program, ...args]))
+    putBack.push(replace(process, 'exit', exit))
+    putBack.push(replace(process, 'stdin', stdinWith(input)))
+    putBack.push(replace(process, 'stdout', stdout.stream))
+    putBack.push(replace(process, 'stderr', stderr.stream))
+    putBack.push(replace(globalThis, 'console', new Console({ stdout: stdout.stream, stderr: stderr.stream })))
+    // Node.js writes them to stderr itself, beside process.stderr.
+    putBack.push(onWarning(({ name, message }) => stderr.stream.write(`${name}: ${message}\n`)))
+    await execute({ dir: program })
+    // What was put off to the next turn, warnings among it, is said before a process ends.
+    await new Promise(setImmediate)
+    exitCode ??= Number(process.exitCode ?? 0)
+  } catch (error) {
+    if (!(error instanceof Exit)) throw error
+  } finally {
+    for (const back of putBack.reverse()) back()
+  }
+  return { exitCode: exitCode!, stdout: stdout.text(), stderr: stderr.text() }
+}
+
+/** A stream that is no terminal, and what was written to it. */
+function collector(hasEnded: () => boolean) {
+  const chunks: Buffer[] = []
+  const stream = new Writable({
+    decodeStrings: true,
+    write(chunk: Buffer, _encoding, done) {
+      if (!hasEnded()) chunks.push(chunk)
+      done()
+    },
+  })
+  return {
+    stream,
+    text: () =>
+      Buffer.concat(chunks)
+        .toString()
+        .replace(/\r?\n$/, ''),
+  }
+}
+
+/** Without input it stays open, as that of a process that nobody writes to. */
+function stdinWith(input: RunOptions['input']): Readable {
+  const stdin = new PassThrough()
+  if (input !== undefined) stdin.end(input)
+  return stdin
+}
+
+/** Each sets something of this process and returns what sets it back. */
+type PutBack = () => void
+
+function replace<T extends object>(owner: T, name: keyof T, value: unknown): PutBack {
+  const before = Object.getOwnPropertyDescriptor(owner, name)!
+  Object.defineProperty(owner, name, { value, configurable: true, enumerable: true, writable: true })
+  return () => Object.defineProperty(owner, name, before)
+}
+
+function setEnvironment(given: RunOptions['env'] = {}): PutBack {
+  const before = { ...process.env }
+  const become = (wanted: NodeJS.ProcessEnv) => {
+    for (const name of Object.keys(process.env)) if (wanted[name] === undefined) delete process.env[name]
+    for (const [name, value] of Object.entries(wanted)) {
+      if (value !== undefined && process.env[name] !== value) process.env[name] = value
+    }
+  }
+  become({ ...before, ...given })
+  return () => become(before)
+}
+
+function setWorkingFolder(folder: string | undefined): PutBack {
+  const before = process.cwd()
+  if (folder !== undefined) process.chdir(folder)
+  return () => process.chdir(before)
+}
+
+function setExitCode(): PutBack {
+  const before = process.exitCode
+  process.exitCode = undefined
+  return () => {
+    process.exitCode = before
+  }
+}
+
+function onWarning(tell: (warning: Error) => void): PutBack {
+  process.on('warning', tell)
+  return () => process.off('warning', tell)
+}

@@ -1,0 +1,70 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { spawn } from '@lydell/node-pty'
+import { onTestFinished } from 'vitest'
+import { TextScreen } from '../../support/screen.ts'
+import { program } from './program.ts'
+import type { TestServer } from './server.ts'
+
+export interface Terminal {
+  readonly screen: TextScreen
+  /** Types as a scanner or a person does: in one piece. */
+  type(text: string): void
+  resize(columns: number, rows: number): void
+  /** Resolves when the screen shows it; fails with the screen where it does not for so long. */
+  shows(what: string | RegExp): Promise<void>
+  kill(signal: string): void
+  /** Resolves to the exit code. */
+  ended: Promise<number>
+}
+
+export interface TerminalOptions {
+  columns?: number
+  rows?: number
+  env?: Record<string, string>
+}
+
+/** The environment of a person: nobody's continuous integration, no colour forbidden. */
+const own = { PATH: process.env.PATH!, TERM: 'xterm-256color', LANG: 'C.UTF-8', XDG_CONFIG_HOME: '/nonexistent' }
+
+/** Runs a command of the built program on a real terminal. */
+export function openTerminal(
+  args: string[],
+  server: Pick<TestServer, 'url' | 'token'>,
+  { columns = 80, rows = 24, env = {} }: TerminalOptions = {},
+): Terminal {
+  const child = spawn(process.execPath, [program, ...args], {
+    cols: columns,
+    rows,
+    env: { ...own, PASSES_URL: server.url, PASSES_TOKEN: server.token, ...env },
+  })
+  const screen = new TextScreen(columns, rows)
+  child.onData((text) => screen.write(text))
+  let isRunning = true
+  const ended = new Promise<number>((resolve) => {
+    child.onExit(({ exitCode, signal }) => {
+      isRunning = false
+      resolve(signal ? 128 + signal : exitCode)
+    })
+  })
+  onTestFinished(() => {
+    if (isRunning) child.kill('SIGKILL')
+  })
+  return {
+    screen,
+    type: (text) => child.write(text),
+    resize(newColumns, newRows) {
+      screen.resize(newColumns, newRows)
+      child.resize(newColumns, newRows)
+    },
+    async shows(what) {
+      const patience = AbortSignal.timeout(120_000)
+      const isShown = () => (typeof what === 'string' ? screen.text().includes(what) : what.test(screen.text()))
+      while (!isShown()) {
+        if (patience.aborted) throw new Error(`The screen never showed ${what}:\n${screen.text()}`)
+        await sleep(10)
+      }
+    },
+    kill: (signal) => child.kill(signal),
+    ended,
+  }
+}

@@ -1,0 +1,297 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type AuditAction, auditActions } from '../../../src/core/audit.ts'
+import { contract } from '../../../src/core/contract/contract.ts'
+import { listAudit, resolveSearch } from '../../../src/server/api/admin/list-audit.ts'
+import { type TestWorkspace, targetOf, useApi } from '../../support/api.ts'
+import { allRoutes } from '../../support/conformance.ts'
+import { dialects } from '../../support/databases.ts'
+import { definition, issuedPass, makeProject, makeTemplate, passBody, publishedTemplate } from '../fixtures.ts'
+import { png } from './templates/pictures.ts'
+
+/** Routes that change something and write no entry, each with what names the token instead. */
+const ownLedger = ['scans.create', 'scanner.report']
+
+/** Nothing that was written may stand in the log. */
+const SECRET = 'Xyzzy planted'
+
+interface Change {
+  action: AuditAction
+  /** Makes what the request needs and says what to send. */
+  prepare: (workspace: TestWorkspace) => Promise<{ params?: object; body?: unknown; contentType?: string }>
+}
+
+const later = { body: SECRET, sendAt: '2027-01-01T00:00:00Z' }
+const draftOf = async (workspace: TestWorkspace) => {
+  const { id } = await makeTemplate(workspace)
+  return workspace.ok(contract.templates.createVersion, { params: { id }, body: { definition: definition() } })
+}
+const idOf = (params: { id: string }) => ({ params: { id: params.id } })
+const webhook = { url: 'https://hooks.example/passes', events: ['pass.issued' as const], description: SECRET }
+const makeWebhook = (workspace: TestWorkspace) => workspace.ok(contract.webhooks.create, { body: webhook })
+const disabled = async (workspace: TestWorkspace) => {
+  const made = idOf(await makeWebhook(workspace))
+  await workspace.ok(contract.webhooks.disable, made)
+  return made
+}
+
+/** A request that works for every route that changes something. */
+const changes: Record<string, Change> = {
+  'projects.create': { action: 'project.create', prepare: async () => ({ body: { name: SECRET } }) },
+  'projects.update': {
+    action: 'project.update',
+    prepare: async (workspace) => ({ ...idOf(await makeProject(workspace)), body: { name: SECRET } }),
+  },
+  'projects.delete': { action: 'project.delete', prepare: async (workspace) => idOf(await makeProject(workspace)) },
+  'templates.create': {
+    action: 'template.create',
+    prepare: async () => ({ body: { name: SECRET, passType: 'generic' } }),
+  },
+  'templates.update': {
+    action: 'template.update',
+    prepare: async (workspace) => ({ ...idOf(await makeTemplate(workspace)), body: { name: SECRET } }),
+  },
+  'templates.delete': { action: 'template.delete', prepare: async (workspace) => idOf(await makeTemplate(workspace)) },
+  'templates.createVersion': {
+    action: 'template-version.create',
+    prepare: async (workspace) => ({ ...idOf(await makeTemplate(workspace)), body: { definition: definition() } }),
+  },
+  'templateVersions.update': {
+    action: 'template-version.update',
+    prepare: async (workspace) => ({ ...idOf(await draftOf(workspace)), body: { definition: definition() } }),
+  },
+  'templateVersions.delete': {
+    action: 'template-version.delete',
+    prepare: async (workspace) => idOf(await draftOf(workspace)),
+  },
+  'templateVersions.publish': {
+    action: 'template-version.publish',
+    prepare: async (workspace) => idOf(await draftOf(workspace)),
+  },
+  'images.create': { action: 'image.create', prepare: async () => ({ body: await png(), contentType: 'image/png' }) },
+  'passes.create': {
+    action: 'pass.create',
+    prepare: async (workspace) => ({ body: passBody((await publishedTemplate(workspace)).id, { label: SECRET }) }),
+  },
+  'passes.createBatch': {
+    action: 'pass.create',
+    prepare: async (workspace) => {
+      const { id } = await publishedTemplate(workspace)
+      return { body: { passes: [passBody(id, { label: SECRET }), passBody(id), passBody(id)] } }
+    },
+  },
+  'passes.update': {
+    action: 'pass.update',
+    prepare: async (workspace) => ({ ...idOf(await issuedPass(workspace)), body: { label: SECRET } }),
+  },
+  'passes.void': {
+    action: 'pass.void',
+    prepare: async (workspace) => ({ ...idOf(await issuedPass(workspace)), body: { reason: SECRET } }),
+  },
+  'passes.revokeLinks': {
+    action: 'pass.revoke-links',
+    prepare: async (workspace) => idOf(await issuedPass(workspace)),
+  },
+  'notifications.create': {
+    action: 'notification.create',
+    prepare: async (workspace) => ({ ...idOf(await issuedPass(workspace)), body: { body: SECRET } }),
+  },
+  'notifications.cancel': {
+    action: 'notification.cancel',
+    prepare: async (workspace) => {
+      const { id } = await issuedPass(workspace)
+      const notification = await workspace.ok(contract.notifications.create, { params: { id }, body: later })
+      return { params: { id, notificationId: notification.id } }
+    },
+  },
+  'broadcasts.create': {
+    action: 'broadcast.create',
+    prepare: async (workspace) => ({ ...idOf(await makeProject(workspace)), body: { body: SECRET } }),
+  },
+  'broadcasts.cancel': {
+    action: 'broadcast.cancel',
+    prepare: async (workspace) => {
+      const { id } = await makeProject(workspace)
+      const broadcast = await workspace.ok(contract.broadcasts.create, { params: { id }, body: later })
+      return { params: { id, broadcastId: (broadcast as { id: string }).id } }
+    },
+  },
+  'webhooks.create': { action: 'webhook.create', prepare: async () => ({ body: webhook }) },
+  'webhooks.update': {
+    action: 'webhook.update',
+    prepare: async (workspace) => ({ ...idOf(await makeWebhook(workspace)), body: { description: 'New' } }),
+  },
+  'webhooks.delete': { action: 'webhook.delete', prepare: async (workspace) => idOf(await makeWebhook(workspace)) },
+  'webhooks.enable': { action: 'webhook.enable', prepare: disabled },
+  'webhooks.disable': { action: 'webhook.disable', prepare: async (workspace) => idOf(await makeWebhook(workspace)) },
+  'webhooks.test': { action: 'webhook.test', prepare: async (workspace) => idOf(await makeWebhook(workspace)) },
+  'webhooks.rotateSecret': {
+    action: 'webhook.rotate-secret',
+    prepare: async (workspace) => idOf(await makeWebhook(workspace)),
+  },
+  'deliveries.redeliver': {
+    action: 'delivery.redeliver',
+    prepare: async (workspace) => idOf(await workspace.ok(contract.webhooks.test, idOf(await makeWebhook(workspace)))),
+  },
+  'scans.reverse': {
+    action: 'scan.reverse',
+    prepare: async (workspace) => {
+      const { id: passId } = await issuedPass(workspace)
+      const { scan } = await workspace.ok(contract.scans.create, { body: { passId } })
+      return { ...idOf(scan), body: { reason: SECRET } }
+    },
+  },
+  'scans.create': {
+    action: 'scan.record',
+    prepare: async (workspace) => ({ body: { passId: (await issuedPass(workspace)).id, context: { note: SECRET } } }),
+  },
+  'scanner.report': {
+    action: 'scan.record',
+    prepare: async (workspace) => {
+      const { id: passId } = await issuedPass(workspace)
+      const scannedAt = workspace.api.now.toISOString()
+      const scan = { externalRef: `report of ${passId}`, passId, scannedAt, result: 'accepted', reason: 'valid' }
+      return { body: { scans: [scan] } }
+    },
+  },
+}
+
+const changing = allRoutes.filter(({ route }) => route.method !== 'GET')
+
+test('every route that changes something is tried below', () => {
+  expect(changing.map(({ name }) => name).sort()).toEqual(Object.keys(changes).sort())
+})
+
+describe.each(dialects)('on %s', (dialect) => {
+  const api = useApi(dialect)
+  let workspace: TestWorkspace
+  let tokenId: string
+  let requests = 0
+  beforeAll(async () => {
+    workspace = await api.workspace()
+    tokenId = (await workspace.ok(contract.tokens.current, {})).id
+  })
+
+  const send = async (name: string) => {
+    const { route } = changing.find((one) => one.name === name)!
+    const { params, body, contentType } = await changes[name]!.prepare(workspace)
+    requests += 1
+    const correlationId = `request-${requests}`
+    const headers = { 'x-correlation-id': correlationId, ...(contentType && { 'content-type': contentType }) }
+    const answer = await workspace.send(route.method, targetOf(route, { params }), { body, headers })
+    expect(answer.status, answer.text).toBeLessThan(300)
+    const entries = await api.database.writer('audit_entries').where({ correlation_id: correlationId })
+    return {
+      answer,
+      entries,
+      correlationId,
+      params,
+      send: () => workspace.send(route.method, targetOf(route, { params }), { body, headers }),
+    }
+  }
+  const logged = Object.keys(changes).filter((name) => !ownLedger.includes(name))
+
+  test.each(logged)(
+    '%s leaves one entry that says who did what to which row, and nothing of what was written',
+    async (name) => {
+      const { answer, entries, correlationId, params } = await send(name)
+      expect(entries).toHaveLength(1)
+      const [entry] = entries
+      const made = answer.body as { id?: string; totalCreated?: number }
+      const named = Object.values((params ?? {}) as Record<string, string>).at(-1)
+      const isMade = answer.status === 201
+      expect(entry).toMatchObject({
+        workspace_id: workspace.id,
+        token_id: tokenId,
+        actor: 'test',
+        action: changes[name]!.action,
+        target_id: isMade ? made.id : (named ?? null),
+        target_count: made.totalCreated ?? 1,
+        correlation_id: correlationId,
+        created_at: api.now.getTime(),
+      })
+      expect(JSON.stringify(entries)).not.toContain(SECRET)
+    },
+  )
+
+  test.each(ownLedger)(
+    '%s leaves no entry: the ledger names the token, and the log of the scan shows it',
+    async (name) => {
+      const { answer, entries } = await send(name)
+      expect(entries).toEqual([])
+      const body = answer.body as { scan?: { id: string }; results?: { scan: { id: string } }[] }
+      const target = (body.scan ?? body.results![0]!.scan).id
+      const { store } = api.services
+      const filters = await resolveSearch(store, { target })
+      expect(await listAudit(store, filters, { limit: 20 })).toMatchObject({
+        total: 1,
+        hasMore: false,
+        items: [{ action: 'scan.record', actor: 'test', tokenId, targetId: target, workspaceId: workspace.id }],
+      })
+    },
+  )
+
+  test('what is refused, asked for in vain or tried dry leaves no entry', async () => {
+    const { id } = await issuedPass(workspace)
+    await workspace.ok(contract.passes.void, { params: { id } })
+    const before = await api.database.writer('audit_entries').count({ n: '*' })
+    await workspace.refused(contract.passes.void, { params: { id } })
+    await workspace.refused(contract.projects.delete, { params: { id } })
+    const pass = await workspace.ok(contract.passes.get, { params: { id } })
+    const body = passBody(pass.templateId!, { externalPassId: pass.externalPassId })
+    await workspace.ok(contract.passes.create, { body })
+    expect(await api.database.writer('audit_entries').count({ n: '*' })).toEqual(before)
+  })
+
+  test('a change that is rolled back leaves no entry', async () => {
+    const { store } = api.services
+    const entry = { action: 'pass.void' as const, actor: { tokenId, name: 'rolled back' }, targetId: null }
+    const failing = store.transaction(async (tx) => {
+      await tx.auditLog.insert(workspace.id, { ...entry, correlationId: null }, api.now)
+      throw new Error('no')
+    })
+    await expect(failing).rejects.toThrow('no')
+    expect(await api.database.writer('audit_entries').where({ actor: 'rolled back' })).toEqual([])
+  })
+
+  test('the log is found by workspace, actor, action, kind, row and time, in pages without gaps', async () => {
+    const other = await api.workspace()
+    const project = await makeProject(other)
+    api.advance(60)
+    const since = api.now
+    await other.ok(contract.projects.update, { params: { id: project.id }, body: { name: 'New' } })
+    await makeProject(other)
+    const { store } = api.services
+    const actions = async (search: Parameters<typeof resolveSearch>[1], limit = 20) => {
+      const filters = await resolveSearch(store, search)
+      const found: string[] = []
+      let cursor: string | undefined
+      do {
+        const page = await listAudit(store, filters, { limit, cursor })
+        found.push(...page.items.map((entry) => entry.action))
+        cursor = page.nextCursor ?? undefined
+      } while (cursor)
+      return found
+    }
+    const workspaceName = other.id
+    const all = ['project.create', 'project.update', 'project.create']
+    expect(await actions({ workspace: workspaceName })).toEqual(all)
+    expect(await actions({ workspace: workspaceName }, 1)).toEqual(all)
+    expect(await actions({ workspace: workspaceName, since })).toEqual(all.slice(0, 2))
+    expect(await actions({ workspace: workspaceName, until: new Date(since.getTime() - 1) })).toEqual(all.slice(2))
+    expect(await actions({ target: project.id })).toEqual(['project.update', 'project.create'])
+    expect(await actions({ workspace: workspaceName, actions: ['project.update'] })).toEqual(['project.update'])
+    expect(await actions({ workspace: workspaceName, actions: ['project'] })).toEqual(all)
+    expect(await actions({ workspace: workspaceName, actions: ['webhook', 'pass.void'] })).toEqual([])
+    expect(await actions({ workspace: workspaceName, actors: ['test'] })).toEqual(all)
+    expect(await actions({ workspace: workspaceName, actors: ['operator'] })).toEqual([])
+    const { id } = await other.ok(contract.tokens.current, {})
+    expect(await actions({ actors: [id] })).toEqual(all)
+    await expect(actions({ actions: ['pass.fly'] })).rejects.toThrow('There is no action pass.fly')
+    await expect(actions({ actors: ['nobody'] })).rejects.toThrow('There is no token nobody')
+  })
+})
+
+test('every action is named as kind and verb, and none is a kind of another', () => {
+  for (const action of auditActions) expect(action).toMatch(/^[a-z-]+\.[a-z-]+$/)
+  expect(new Set(auditActions).size).toBe(auditActions.length)
+})

@@ -1,0 +1,213 @@
+import { randomBytes } from 'node:crypto'
+import fc from 'fast-check'
+import type { PassStatus } from '../../../../src/core/contract/pass-status.ts'
+import type { RedemptionPolicy } from '../../../../src/core/contract/redemption.ts'
+import { newId } from '../../../../src/core/ids.ts'
+import { identifierDigest } from '../../../../src/core/rules/crypto/scan-code.ts'
+import type { TestWorkspace } from '../../../support/api.ts'
+import { makeProject, publishedTemplate } from '../../fixtures.ts'
+
+/** What a pass is given, and what lists show and filter of it. */
+export interface PassFacts {
+  externalPassId: string
+  label: string
+  /** As stored: a pass that is ISSUED and past its expiry reads as EXPIRED. */
+  status: PassStatus
+  expiresAt: Date | null
+  revision: number
+  template: Template
+  templateVersion: number
+  variables: Record<string, unknown>
+  redemption: RedemptionPolicy | null
+  createdAt: Date
+  updatedAt: Date
+  /** The context of each accepted scan. */
+  scans: string[]
+}
+
+export interface Template {
+  id: string
+  name: string
+  projectId: string | null
+}
+
+export interface ListedPass extends PassFacts {
+  id: string
+}
+
+/** The moment of every request below: passes expire before, at and after it. */
+export const now = new Date('2026-03-01T12:00:00.000Z')
+
+const moments = fc.constantFrom(
+  ...['2026-02-28T23:59:59.999Z', '2026-03-01T00:00:00.000Z', '2026-03-01T00:00:00.001Z', '2026-03-01T11:59:59.999Z'],
+)
+
+const expiries = fc.constantFrom(
+  ...[null, null, '2026-02-28T12:00Z', '2026-03-01T00:00Z', '2026-03-01T11:59:59.999Z', '2026-03-01T12:00Z'],
+  ...['2026-03-01T12:00:00.001Z', '2026-03-01T23:59:59.999Z', '2026-03-02T00:00:00.001Z', '2030-01-01T00:00Z'],
+)
+
+const window = (start: string) => ({ start, end: '2026-03-09T00:00Z' })
+
+const policies = fc.constantFrom<RedemptionPolicy | null>(
+  null,
+  { maxUses: 1 },
+  { windows: [{ end: '2026-03-02T00:00Z' }] },
+  { windows: [window('2026-03-01T10:00Z')] },
+  { windows: [window('2026-03-02T00:30+14:00')] },
+  { windows: [window('2026-02-28T23:30-11:00')] },
+  { windows: [window('2026-03-01T10:00Z'), window('2026-03-01T18:00Z'), window('2026-03-03T10:00Z')] },
+)
+
+/** Whatever could mean something to a search engine, a pattern or a folding of case. */
+export const labels = [
+  'Ada Lovelace',
+  'ada lovelace',
+  'ADA',
+  'Straße',
+  'STRASSE',
+  'Émile',
+  'E\u0301MILE',
+  'ΟΔΟΣ',
+  'ΟΔΟΣΑΣ',
+  'İstanbul',
+  '100%',
+  '1000',
+  '50_50',
+  '50x50',
+  'a\\b',
+  'a/b',
+  '"quoted"',
+  "O'Brien",
+  'a*b',
+  'ab',
+  '^start',
+  'x:y',
+  '(z)',
+  '-no-',
+  'AND',
+  'NEAR(a b)',
+  'a OR b',
+  ' led',
+  'trailed ',
+  '😀😀😀',
+  '👩‍👩‍👧',
+  '中文字典',
+  'Ｆｕｌｌ',
+  '\ud7ff\ue000',
+  '\u{10ffff}',
+  'label_folded : x',
+  'issued',
+  'Void of meaning',
+  'x'.repeat(255),
+  '😀'.repeat(255),
+  `${'😀'.repeat(254)}a`,
+  `${'😀'.repeat(254)}b`,
+]
+
+export const variableNames = ['tier', ' tier ', 'seat', 'N'.repeat(150), 'ключ', '😀']
+export const variableValues: unknown[] = [
+  'gold',
+  ' gold ',
+  'Gold',
+  'a:b:c',
+  ':',
+  '',
+  ' ',
+  '5',
+  'null',
+  'x'.repeat(128),
+  'x'.repeat(129),
+  'x'.repeat(300),
+  '\ud800',
+  '\0',
+  5,
+  1.5,
+  true,
+  null,
+  [1, 'a'],
+  { a: null },
+]
+
+export const contexts = ['day-1', 'day-2', 'Day-1']
+
+export function passFacts(templates: Template[]): fc.Arbitrary<Omit<PassFacts, 'externalPassId'>> {
+  return fc.record({
+    label: fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...labels) }, fc.string({ minLength: 1, maxLength: 5 })),
+    status: fc.constantFrom<PassStatus>('QUEUED', 'ISSUING', 'ISSUED', 'ISSUED', 'ISSUED', 'VOID', 'FAILED', 'EXPIRED'),
+    expiresAt: expiries.map((text) => (text === null ? null : new Date(text))),
+    revision: fc.integer({ min: 1, max: 4 }),
+    template: fc.constantFrom(...templates),
+    templateVersion: fc.integer({ min: 1, max: 3 }),
+    variables: fc.dictionary(fc.constantFrom(...variableNames), fc.constantFrom(...variableValues), { maxKeys: 3 }),
+    redemption: policies,
+    createdAt: moments.map((text) => new Date(text)),
+    updatedAt: moments.map((text) => new Date(text)),
+    scans: fc.array(fc.constantFrom(...contexts), { maxLength: 2 }),
+  })
+}
+
+export const externalPassId = (n: number) => `${['ext', 'EXT', 'Ünï', '%_\\"'][n % 4]}-${n}`
+
+/** Templates in two projects and in none, two of them of one name. */
+export async function makeTemplates(workspace: TestWorkspace): Promise<Template[]> {
+  const [one, two] = [await makeProject(workspace, 'one'), await makeProject(workspace, 'two')]
+  return Promise.all(
+    [
+      { name: 'Ticket', projectId: one.id },
+      { name: 'Ticket', projectId: two.id },
+      { name: 'ticket', projectId: one.id },
+      { name: 'Ärmel', projectId: undefined },
+    ].map(async ({ name, projectId }) => {
+      const { id } = await publishedTemplate(workspace, { name, ...(projectId && { projectId }) })
+      return { id, name, projectId: projectId ?? null }
+    }),
+  )
+}
+
+/** Writes passes as the server would have left them, all in one transaction. */
+export async function insertListed(workspace: TestWorkspace, passes: PassFacts[]): Promise<ListedPass[]> {
+  const { store } = workspace.api.services
+  const versions = await store.templateVersions.listNewestPublished(workspace.id, [
+    ...new Set(passes.map((pass) => pass.template.id)),
+  ])
+  const listed = passes.map((pass) => ({ ...pass, id: newId(pass.createdAt) }))
+  await store.transaction(async (tx) => {
+    for (const pass of listed) {
+      const { template, ...facts } = pass
+      const row = {
+        ...facts,
+        templateId: template.id,
+        projectId: template.projectId,
+        scanCode: pass.id,
+        appleToken: 'token',
+        templateVersionId: versions.find(({ templateId }) => templateId === template.id)!.id,
+        identifierDigest: identifierDigest(pass.id),
+      }
+      await tx.passes.insert(workspace.id, [row], pass.createdAt)
+    }
+  })
+  const db = workspace.api.database.writer
+  await db.transaction(async (tx) => {
+    for (const { id, status, revision, updatedAt, scans } of listed) {
+      await tx('passes').where({ id }).update({ status, revision, updated_at: updatedAt.getTime() })
+      for (const scan_context_key of scans) {
+        const scan = { scan_id: newId(now), workspace_id: workspace.id, pass_id: id, scan_context_key }
+        await tx('accepted_scans').insert({ ...scan, scanned_at: now.getTime() })
+      }
+    }
+  })
+  return listed
+}
+
+/** Leaves a workspace without passes, ready for others. */
+export async function deletePasses(workspace: TestWorkspace): Promise<void> {
+  await workspace.api.database.writer.transaction(async (tx) => {
+    for (const table of ['accepted_scans', 'pass_windows', 'pass_variables', 'pass_identifiers', 'passes']) {
+      await tx(table).where({ workspace_id: workspace.id }).delete()
+    }
+  })
+}
+
+/** A prefix that no other pass of a test has. */
+export const uniquePrefix = () => randomBytes(4).toString('hex')

@@ -1,0 +1,99 @@
+import { beginningOf } from '../../../../src/core/rules/lists/cursor.ts'
+import { dateOfPolicy } from '../scans/scan-reference.ts'
+import { type ListedPass, now } from './pass-list-data.ts'
+
+/** GET /v1/passes by reading every pass: spec 4.1 and 4.14 once more, slowly and in other words. */
+
+export type Query = Record<string, string[]>
+
+export function filterPasses(passes: ListedPass[], query: Query): ListedPass[] {
+  return passes.filter(
+    (pass) =>
+      Object.entries(filters).every(([name, holds]) => {
+        const values = query[name]
+        return values === undefined || values.some((value) => holds(pass, value, query))
+      }) && holdsVariables(pass, query.variable ?? []),
+  )
+}
+
+export function sortPasses(passes: ListedPass[], sortBy: string, sortDir: string): ListedPass[] {
+  const sorted = passes.toSorted((a, b) => {
+    const [one, other] = [sortKey(a, sortBy), sortKey(b, sortBy)]
+    return compare(one, other) || compare(a.id, b.id)
+  })
+  return sortDir === 'asc' ? sorted : sorted.reverse()
+}
+
+/** What a pass is sorted by. The status is the stored one, which follows the expiry within a second. */
+export function sortKey(pass: ListedPass, sortBy: string): string | number {
+  if (sortBy === 'createdAt' || sortBy === 'updatedAt') return pass[sortBy].getTime()
+  if (sortBy === 'expiresAt') return pass.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY
+  if (sortBy === 'templateName') return pass.template.name
+  if (sortBy === 'label') return beginningOf(pass.label)
+  return pass[sortBy as 'externalPassId' | 'status' | 'revision' | 'templateVersion']
+}
+
+/** Text by code point, which is the order of its bytes. */
+function compare(a: string | number, b: string | number): number {
+  if (typeof a === 'string') return Buffer.compare(Buffer.from(a), Buffer.from(String(b)))
+  return a === b ? 0 : a < Number(b) ? -1 : 1
+}
+
+type Filter = (pass: ListedPass, value: string, query: Query) => boolean
+
+const filters: Record<string, Filter> = {
+  status: (pass, value) => shownStatus(pass) === value,
+  externalPassId: (pass, value) => pass.externalPassId === value,
+  search: (pass, value) =>
+    [pass.label, pass.externalPassId, shownStatus(pass)].some((text) => withoutCase(text).includes(withoutCase(value))),
+  projectId: ({ template }, value) => template.projectId === (value === 'null' ? null : value),
+  templateId: ({ template }, value) => template.id === value,
+  validOn: ({ redemption, expiresAt }, value) => {
+    const windows = redemption?.windows
+    const isExpired = expiresAt !== null && dateOfPolicy(expiresAt.getTime(), redemption ?? {}) < value
+    return !isExpired && (windows === undefined || windows.some(({ start }) => start?.startsWith(`${value}T`)))
+  },
+  redeemed: ({ scans }, value, { redeemedContext }) =>
+    String(scans.some((scan) => redeemedContext?.includes(scan) ?? true)) === value,
+  label: ({ label }, value, { labelMatch = ['exact'] }) =>
+    (labelMatch.includes('exact') && label === value) ||
+    (labelMatch.includes('prefix') && label.startsWith(value)) ||
+    (labelMatch.includes('contains') && withoutCase(label).includes(withoutCase(value))),
+  revision: (pass, value) => holdsNumber(pass.revision, value),
+  templateVersion: (pass, value) => holdsNumber(pass.templateVersion, value),
+  createdFrom: ({ createdAt }, value) => createdAt >= new Date(value),
+  createdSince: ({ createdAt }, value) => createdAt >= new Date(value),
+  createdTo: ({ createdAt }, value) => createdAt <= new Date(value),
+  createdUntil: ({ createdAt }, value) => createdAt <= new Date(value),
+}
+
+function shownStatus({ status, expiresAt }: ListedPass): string {
+  return status === 'ISSUED' && expiresAt !== null && expiresAt <= now ? 'EXPIRED' : status
+}
+
+/** Letter by letter, so that no letter is folded by its neighbours. */
+function withoutCase(text: string): string {
+  return [...text.normalize('NFC')].map((letter) => letter.toUpperCase().toLowerCase()).join('')
+}
+
+function holdsNumber(number: number, filter: string): boolean {
+  const [bound, value] = filter.includes(':') ? filter.split(':') : ['', filter]
+  if (bound === 'gte') return number >= Number(value)
+  if (bound === 'lte') return number <= Number(value)
+  return number === Number(value)
+}
+
+/** One of the values for every key. Of two names that differ by white space alone the later counts. */
+function holdsVariables({ variables }: ListedPass, pairs: string[]): boolean {
+  const stored = new Map(
+    Object.entries(variables).map(([name, value]) => [
+      name.trim(),
+      (typeof value === 'string' ? value : JSON.stringify(value)).trim(),
+    ]),
+  )
+  const wanted = pairs.map((pair) => {
+    const [name, ...value] = pair.split(':')
+    return { name: name!.trim(), value: value.join(':').trim() }
+  })
+  return wanted.every(({ name }) => wanted.some((other) => other.name === name && stored.get(name) === other.value))
+}

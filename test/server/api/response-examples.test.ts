@@ -1,0 +1,216 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { contract } from '../../../src/core/contract/contract.ts'
+import type { DefinitionInput } from '../../../src/core/contract/definition.ts'
+import { examples } from '../../../src/core/openapi-examples.ts'
+import type { Route, RouteCall, RouteResult } from '../../../src/core/route.ts'
+import { type TestWorkspace, useApi } from '../../support/api.ts'
+import { allRoutes, described } from '../../support/conformance.ts'
+import { type Receiver, startReceiver } from '../../support/receiver.ts'
+import { usePhones } from '../inbound/phones.ts'
+import { png } from './templates/pictures.ts'
+
+/**
+ * The answers that /openapi.json shows: recorded from the story below, which calls every endpoint of the contract. Where
+ * answers change, or an endpoint is added to the contract and the story, PASSES_RECORD_EXAMPLES=1 writes them anew:
+ *
+ *     PASSES_RECORD_EXAMPLES=1 npx vitest run test/server/api/response-examples.test.ts
+ */
+const FILE = join(import.meta.dirname, '../../../src/core/response-examples.json')
+
+type Recording = Record<string, Record<string, unknown>>
+
+// biome-ignore lint/correctness/useHookAtTopLevel: no hook of React
+const api = useApi('sqlite', { outbound: { allowInsecure: true } })
+// biome-ignore lint/correctness/useHookAtTopLevel: no hook of React
+const phones = usePhones(api)
+let recorded: Recording
+
+test('every answer of the contract that holds something has an example', async () => {
+  api.now = new Date('2027-05-20T07:30:00.000Z')
+  recorded = await record(await api.workspace(), await startReceiver())
+  const wanted = allRoutes.flatMap(({ name, route }) =>
+    Object.keys(route.responses).flatMap((status) => (route.responses[Number(status)] ? `${name} ${status}` : [])),
+  )
+  const given = Object.entries(recorded).flatMap(([name, answers]) =>
+    Object.keys(answers).map((status) => `${name} ${status}`),
+  )
+  expect(given.sort()).toEqual(wanted.sort())
+})
+
+test('the examples of the file are what the server answers', () => {
+  if (process.env.PASSES_RECORD_EXAMPLES) writeFileSync(FILE, `${JSON.stringify(recorded, null, 2)}\n`)
+  expect(
+    JSON.parse(readFileSync(FILE, 'utf8')),
+    'An answer changed: write the examples anew with PASSES_RECORD_EXAMPLES=1 and this test',
+  ).toEqual(recorded)
+})
+
+test('each example fits its schema', () => {
+  const stored = JSON.parse(readFileSync(FILE, 'utf8')) as Recording
+  for (const { name, route } of allRoutes) {
+    for (const [status, body] of Object.entries(stored[name] ?? {})) {
+      expect(route.responses[Number(status)]!.safeParse(body).error?.issues ?? [], `${name} ${status}`).toEqual([])
+      const fits = described(route, `/responses/${status}/content/application~1json/schema`)
+      expect(fits(body), `${name} ${status}: ${JSON.stringify(fits.errors)}`).toBe(true)
+    }
+  }
+})
+
+const ticket: DefinitionInput = {
+  variables: [
+    { name: 'ticketType', label: 'Ticket type', default: 'Visitor' },
+    { name: 'seat', label: 'Seat', required: true },
+  ],
+  design: {
+    organizationName: 'Polyglot',
+    description: 'Conference ticket',
+    fields: {
+      primary: [{ key: 'name', label: 'NAME', value: '{{pass.label}}' }],
+      secondary: [{ key: 'seat', label: 'SEAT', value: '{{seat}}', changeMessage: 'Your seat is now %@' }],
+    },
+    barcode: { format: 'qr', message: '{{pass.externalPassId}}' },
+  },
+  redemption: { windows: [{ start: '2027-05-20T06:00Z', end: '2027-05-20T20:00Z', maxUses: 2 }] },
+}
+
+/** A conference from its project to the door: every endpoint once, in the order in which somebody would call them. */
+async function record(workspace: TestWorkspace, receiver: Receiver): Promise<Recording> {
+  const answers: Recording = {}
+  const names = new Map(allRoutes.map(({ name, route }) => [route, name]))
+
+  /** Calls an endpoint and keeps what it answers. */
+  async function ask<R extends Route>(route: R, call: RouteCall<R>): Promise<RouteResult<R>> {
+    const { status, body, text } = await workspace.call(route, call)
+    expect(status, text).toBeLessThan(300)
+    // No two things happen at once: what is listed has one order.
+    api.advance(1)
+    const name = names.get(route)!
+    if (text !== '') answers[name] = { ...answers[name], [status]: body }
+    return body as RouteResult<R>
+  }
+
+  const { projects, templates, templateVersions, images, passes, notifications, broadcasts } = contract
+  const { webhooks, deliveries, scans, scanner, tokens } = contract
+  await ask(tokens.current, {})
+  const project = await ask(projects.create, { body: examples.projects!.create! })
+  const inProject = { params: { id: project.id } }
+  await ask(projects.get, inProject)
+  await ask(projects.update, { ...inProject, body: examples.projects!.update! })
+  const picture = { body: await png(), contentType: 'image/png' } as const
+  await ask(images.create, picture)
+  await ask(images.create, picture)
+  const webhook = await ask(webhooks.create, { body: { url: receiver.url, events: ['pass.issued', 'pass.scanned'] } })
+  const ofWebhook = { params: { id: webhook.id } }
+
+  const body = { ...examples.templates!.create!, projectId: project.id }
+  const template = await ask(templates.create, { body })
+  const ofTemplate = { params: { id: template.id } }
+  const version = await ask(templates.createVersion, { ...ofTemplate, body: { definition: ticket } })
+  const ofVersion = { params: { id: version.id } }
+  await ask(templateVersions.update, { ...ofVersion, body: { definition: ticket } })
+  await ask(templateVersions.preview, ofVersion)
+  await ask(templateVersions.publish, ofVersion)
+  await ask(templateVersions.get, ofVersion)
+  await ask(templateVersions.list, { query: { templateId: template.id } })
+  await ask(templates.update, { ...ofTemplate, body: { description: 'For everybody with a seat' } })
+  await ask(templates.get, ofTemplate)
+  await ask(templates.list, {})
+  await ask(templates.variablesSchema, ofTemplate)
+
+  const holder = { ...examples.passes!.create!, templateId: template.id }
+  const pass = await ask(passes.create, { body: holder })
+  const ofPass = { params: { id: pass.id } }
+  await api.runJobs()
+  await ask(passes.create, { body: holder })
+  const other = { ...holder, externalPassId: 'order-1815-2', label: 'Charles Babbage' }
+  await ask(passes.createBatch, {
+    body: { passes: [other, { ...other, externalPassId: 'order-1815-3', variables: {} }] },
+  })
+  await phones.addApple(workspace.id, pass.id)
+  await phones.addGoogle(workspace.id, pass.id)
+  api.advance(60)
+  await ask(passes.update, { ...ofPass, body: { variables: { seat: 'B-2' } } })
+  await api.runJobs()
+  await ask(passes.get, ofPass)
+  await ask(passes.wallets, ofPass)
+  await ask(passes.preview, ofPass)
+  await ask(passes.revokeLinks, ofPass)
+
+  const message = { body: 'Doors open at 8:30, keynote at 10.', idempotencyKey: 'doors-open-day-1' }
+  const notification = await ask(notifications.create, { ...ofPass, body: message })
+  await api.runJobs()
+  await ask(notifications.create, { ...ofPass, body: message })
+  await ask(notifications.get, { params: { id: pass.id, notificationId: notification.id } })
+  await ask(notifications.list, ofPass)
+  const broadcast = (await ask(broadcasts.create, { ...inProject, body: message })) as { id: string }
+  await api.runJobs()
+  await ask(broadcasts.create, { ...inProject, body: message })
+  const ofBroadcast = { params: { id: project.id, broadcastId: broadcast.id } }
+  await ask(broadcasts.get, ofBroadcast)
+  await ask(broadcasts.stats, ofBroadcast)
+  await ask(broadcasts.list, inProject)
+
+  api.advance(60)
+  const atGate = { projectId: project.id, deviceId: 'gate-1', context: { gate: 'North' } }
+  const attempt = { ...atGate, qrPayload: 'order-1815-1', externalRef: 'gate-1-000042' }
+  const scan = await ask(scans.create, { body: attempt })
+  await ask(scans.explain, { ...ofPass, query: { at: '2027-05-20T18:00:00Z' } })
+  const scannedAt = new Date(api.now.getTime() + 65_000).toISOString()
+  const offline = { passId: pass.id, deviceId: 'gate-2', context: { gate: 'South' }, scannedAt }
+  api.advance(120)
+  await ask(scanner.snapshot, { query: { projectId: project.id } })
+  await ask(scanner.report, {
+    body: { scans: [{ ...offline, externalRef: 'gate-2-000007', result: 'denied', reason: 'quota_exhausted' }] },
+  })
+  await ask(scans.get, { params: { id: scan.scan.id } })
+  await ask(scans.list, { query: { limit: 1 } })
+  await ask(scans.stats, { query: { projectId: [project.id] } })
+  await ask(scans.reverse, { params: { id: scan.scan.id }, body: { reason: 'scanned by mistake' } })
+  await ask(projects.stats, inProject)
+
+  const { id } = await ask(webhooks.test, ofWebhook)
+  await api.runJobs()
+  await ask(deliveries.get, { params: { id } })
+  await ask(deliveries.list, { query: { limit: 1 } })
+  await ask(webhooks.listDeliveries, { ...ofWebhook, query: { limit: 1 } })
+  await ask(deliveries.redeliver, { params: { id } })
+  await ask(webhooks.disable, ofWebhook)
+  await ask(webhooks.enable, ofWebhook)
+  await ask(webhooks.update, { ...ofWebhook, body: { description: 'Tickets' } })
+  await ask(webhooks.get, ofWebhook)
+  await ask(webhooks.list, {})
+  await ask(webhooks.rotateSecret, ofWebhook)
+
+  await ask(projects.list, {})
+  await ask(passes.list, { query: { limit: 1 } })
+  await ask(passes.void, { ...ofPass, body: { reason: 'refunded' } })
+  await ask(contract.workspace.get, {})
+  return settled(answers)
+}
+
+/** The same whenever it is recorded: what is drawn by lot is named by its place. */
+function settled(answers: Recording): Recording {
+  const seen = new Map<string, string>()
+  const nth = (text: string, make: (n: number) => string) => {
+    const known = seen.get(text) ?? make(seen.size + 1)
+    seen.set(text, known)
+    return known
+  }
+  const hex = (n: number, length: number) => n.toString(16).padStart(length, '0')
+  const text = JSON.stringify(answers)
+    .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, (id) =>
+      nth(id, (n) => `01985f0c-7a10-7000-8000-${hex(n, 12)}`),
+    )
+    .replaceAll(/(?<=")[0-9a-f]{64}(?=")/g, (digest) => nth(digest, (n) => `9f86d081884c7d65${hex(n, 48)}`))
+    .replaceAll(/whsec_[A-Za-z0-9_-]+/g, (secret) => nth(secret, (n) => `whsec_Example${hex(n, 25)}`))
+    .replaceAll(/(?<=\/l\/)[A-Za-z0-9_-]+/g, (link) => nth(link, (n) => `AExampleOfALink${hex(n, 8)}`))
+    .replaceAll(/(?<="authenticationToken":")[^"]+/g, 'ExampleOfAToken0123456789')
+    .replaceAll(/(?<="workspaceName":"|"name":")workspace \d+/g, 'Polyglot')
+    .replaceAll(/(?<="deviceId":")device-\d+/g, 'b2d3a1e0c4f5968778695a4b3c2d1e0f')
+    .replaceAll(/(?<="nextCursor":")[^"]+/g, 'ExampleOfACursor')
+    .replaceAll(/(?<="durationMs":)\d+/g, '48')
+    .replaceAll(/http:\/\/(127\.0\.0\.1|localhost):\d+/g, 'https://tickets.example.com')
+  return JSON.parse(text)
+}

@@ -1,0 +1,379 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { contract } from '../../../../src/core/contract/contract.ts'
+import type { DefinitionInput } from '../../../../src/core/contract/definition.ts'
+import type { RedemptionPolicy } from '../../../../src/core/contract/redemption.ts'
+import { LedgerReason, type ScanItem } from '../../../../src/core/contract/scan-shapes.ts'
+import type { OfflineScan } from '../../../../src/core/contract/scanner.ts'
+import { newId } from '../../../../src/core/ids.ts'
+import { type TestWorkspace, useApi } from '../../../support/api.ts'
+import { dialects } from '../../../support/databases.ts'
+import { definition, issuedPass } from '../../fixtures.ts'
+
+const { report, snapshot } = contract.scanner
+
+function withPolicy(redemption: RedemptionPolicy, parts: Partial<DefinitionInput> = {}): DefinitionInput {
+  return definition({ redemption, ...parts } as Partial<DefinitionInput>)
+}
+
+interface Item {
+  pass: number
+  minute: number
+  verdict: [OfflineScan['result'], OfflineScan['reason']]
+}
+
+let refs = 0
+
+describe.each(dialects)('on %s', (dialect) => {
+  const api = useApi(dialect)
+
+  /** What a device decided just now. */
+  function decided(parts: Partial<OfflineScan>): OfflineScan {
+    refs += 1
+    const reason = parts.result === 'denied' ? 'already_used' : 'valid'
+    return { externalRef: `ref-${refs}`, scannedAt: api.now.toISOString(), result: 'accepted', reason, ...parts }
+  }
+
+  const send = async (workspace: TestWorkspace, ...scans: OfflineScan[]) =>
+    (await workspace.ok(report, { body: { scans } })).results
+
+  const ledger = async (workspace: TestWorkspace) => {
+    const { items, total } = await workspace.ok(contract.scans.list, { query: { limit: 100 } })
+    expect(total).toBe(items.length)
+    return items
+  }
+
+  const accepted = async (workspace: TestWorkspace, passId: string) =>
+    (await workspace.ok(contract.scans.explain, { params: { id: passId } })).acceptedScanCount
+
+  test('a report that the server agrees with stands in the ledger as it was acted on, and counts', async () => {
+    const workspace = await api.workspace()
+    const pass = await issuedPass(workspace, { definition: withPolicy({ maxUses: 2 }) })
+    const scannedAt = api.now.toISOString()
+    api.advance(3600)
+    const scan = decided({ passId: pass.id, scannedAt, deviceId: 'gate-1', context: { gate: 'A', note: 'late' } })
+    const [result] = await send(workspace, scan)
+    expect(result).toEqual({
+      externalRef: scan.externalRef,
+      conflict: null,
+      idempotentReplay: false,
+      scan: {
+        id: expect.any(String),
+        result: 'accepted',
+        reason: 'valid',
+        verified: 'offline',
+        passId: pass.id,
+        projectId: null,
+        externalPassId: pass.externalPassId,
+        scannedAt,
+        recordedAt: api.now.toISOString(),
+        deviceId: 'gate-1',
+        metadata: { gate: 'A', note: 'late' },
+      },
+    })
+    const read = await workspace.call(contract.scans.get, { params: { id: result!.scan.id } })
+    expect(read.body).toEqual(result!.scan)
+    const events = await workspace.events(result!.scan.id)
+    expect(events).toMatchObject([{ type: 'pass.scanned' }])
+    expect(JSON.stringify(events[0]!.data)).toBe(read.text)
+    expect(await accepted(workspace, pass.id)).toBe(1)
+  })
+
+  test('what a device decided is never changed; where the server disagrees, its reason is the conflict', async () => {
+    const workspace = await api.workspace()
+    const single = await issuedPass(workspace, { definition: withPolicy({ maxUses: 1 }) })
+    const voided = await issuedPass(workspace)
+    const fresh = await issuedPass(workspace)
+    await workspace.ok(contract.scans.create, { body: { passId: single.id } })
+    await workspace.ok(contract.passes.void, { params: { id: voided.id }, body: {} })
+    const unknownId = newId(api.now)
+    const results = await send(
+      workspace,
+      decided({ passId: single.id }),
+      decided({ passId: voided.id }),
+      decided({ qrPayload: 'nobody has this' }),
+      decided({ passId: unknownId }),
+      decided({ passId: fresh.id, result: 'denied', reason: 'no_match' }),
+      decided({ passId: voided.id, result: 'denied', reason: 'expired' }),
+      decided({ passId: voided.id, result: 'denied', reason: 'revoked' }),
+    )
+    expect(results.map(({ scan, conflict }) => [scan.result, scan.reason, conflict])).toEqual([
+      ['accepted', 'valid', 'quota_exhausted'],
+      ['accepted', 'valid', 'revoked'],
+      ['accepted', 'valid', 'no_match'],
+      ['accepted', 'valid', 'no_match'],
+      ['denied', 'no_match', 'valid'],
+      ['denied', 'expired', 'revoked'],
+      ['denied', 'revoked', null],
+    ])
+    for (const { scan, conflict } of results) {
+      expect(scan.metadata).toEqual(conflict === null ? {} : { conflict })
+      expect(await workspace.events(scan.id)).toHaveLength(scan.passId === null ? 0 : 1)
+    }
+    expect(results.map(({ scan }) => scan.passId)).toEqual([
+      single.id,
+      voided.id,
+      null,
+      null,
+      fresh.id,
+      voided.id,
+      voided.id,
+    ])
+    // Whoever was let in counts, and nobody else.
+    expect(await Promise.all([single, voided, fresh].map(({ id }) => accepted(workspace, id)))).toEqual([2, 1, 0])
+  })
+
+  test('the clock of a scan is its own: a pass that expired since was valid then', async () => {
+    const workspace = await api.workspace()
+    const expiresAt = new Date(api.now.getTime() + 60_000).toISOString()
+    const pass = await issuedPass(workspace, { definition: definition({ expiresAt }) })
+    const before = api.now.toISOString()
+    api.advance(120)
+    await api.services.store.transaction((tx) => tx.passes.expire(api.now, 100))
+    const results = await send(
+      workspace,
+      decided({ passId: pass.id, scannedAt: expiresAt }),
+      decided({ passId: pass.id, scannedAt: before, result: 'denied', reason: 'expired' }),
+    )
+    expect(results.map(({ conflict }) => conflict)).toEqual(['expired', 'valid'])
+  })
+
+  test('a stale identifier that a device took is a conflict, and the use counts', async () => {
+    const workspace = await api.workspace()
+    const design = { ...definition().design, fields: {}, barcode: { format: 'qr' as const, message: '{{code}}' } }
+    const variables = [{ name: 'code', label: 'Code' }]
+    const options = { definition: definition({ variables, design }), variables: { code: 'OLD' } }
+    const pass = await issuedPass(workspace, options)
+    await workspace.ok(contract.passes.update, { params: { id: pass.id }, body: { variables: { code: 'NEW' } } })
+    await api.runJobs()
+    const [result] = await send(workspace, decided({ qrPayload: 'OLD' }))
+    expect(result).toMatchObject({ conflict: 'unverifiable', scan: { passId: pass.id, result: 'accepted' } })
+    expect(await accepted(workspace, pass.id)).toBe(1)
+    const [agreed] = await send(workspace, decided({ qrPayload: 'OLD', result: 'denied', reason: 'unverifiable' }))
+    expect(agreed).toMatchObject({ conflict: null, scan: { reason: 'unverifiable' } })
+  })
+
+  test('the last use makes the pass void, once, even where the server would have refused it', async () => {
+    const workspace = await api.workspace()
+    const policy = { maxUses: 2, minIntervalMinutes: 60, autoVoidOnExhaustion: true }
+    const pass = await issuedPass(workspace, { definition: withPolicy(policy) })
+    const results = await send(workspace, decided({ passId: pass.id }), decided({ passId: pass.id }))
+    expect(results.map(({ conflict }) => conflict)).toEqual([null, 'cooldown'])
+    expect((await workspace.ok(contract.passes.get, { params: { id: pass.id } })).status).toBe('VOID')
+    await send(workspace, decided({ passId: pass.id }))
+    const events = (await workspace.events(pass.id)).filter(({ type }) => type === 'pass.voided')
+    expect(events).toMatchObject([{ data: { reason: 'exhausted' } }])
+  })
+
+  test('items are judged in the order of their times, and answered in the order of the request', async () => {
+    const workspace = await api.workspace()
+    const pass = await issuedPass(workspace, { definition: withPolicy({ maxUses: 1 }) })
+    const early = decided({ passId: pass.id })
+    const late = decided({ passId: pass.id, scannedAt: new Date(api.now.getTime() + 1000).toISOString() })
+    const results = await send(workspace, late, early)
+    expect(results.map(({ externalRef, conflict }) => [externalRef, conflict])).toEqual([
+      [late.externalRef, 'quota_exhausted'],
+      [early.externalRef, null],
+    ])
+  })
+
+  const HOUR = 3_600_000
+  const at = (hours: number) => new Date(api.now.getTime() + hours * HOUR).toISOString()
+
+  test('a clock that is out of reach counts as the nearer bound, is kept, and is a conflict', async () => {
+    const workspace = await api.workspace()
+    const madeAt = api.now.toISOString()
+    const make = () => issuedPass(workspace, { definition: withPolicy({ maxUses: 1 }) })
+    const [early, late, near] = [await make(), await make(), await make()]
+    api.advance(3600)
+    const reached = at(24)
+    const [first, second, last] = await send(
+      workspace,
+      decided({ passId: early.id, scannedAt: '1999-12-31T23:00:00-01:00' }),
+      decided({ passId: late.id, scannedAt: at(24.001) }),
+      decided({ passId: near.id, scannedAt: reached }),
+    )
+    const conflict = 'valid'
+    expect(first).toMatchObject({ conflict, scan: { scannedAt: madeAt, result: 'accepted', reason: 'valid' } })
+    expect(first!.scan.metadata).toEqual({ conflict, deviceTime: '2000-01-01T00:00:00.000Z' })
+    expect(second).toMatchObject({ conflict, scan: { scannedAt: reached } })
+    expect(second!.scan.metadata).toEqual({ conflict, deviceTime: at(24.001) })
+    expect(last).toMatchObject({ conflict: null, scan: { scannedAt: reached, metadata: {} } })
+    // What a read and an event say of it, and that it counts.
+    const read = await workspace.call(contract.scans.get, { params: { id: first!.scan.id } })
+    expect([read.body, (await workspace.events(first!.scan.id))[0]!.data]).toEqual([first!.scan, first!.scan])
+    expect(await accepted(workspace, early.id)).toBe(1)
+  })
+
+  test('scans of clocks out of reach are judged at the bound, in the order that their device had', async () => {
+    const workspace = await api.workspace()
+    const pass = await issuedPass(workspace, { definition: withPolicy({ maxUses: 1 }) })
+    const unknown = decided({ qrPayload: 'nobody', scannedAt: '1999-01-01T00:00:00Z' })
+    const far = decided({ passId: pass.id, scannedAt: '1999-01-02T00:00:00Z' })
+    const farther = decided({ passId: pass.id, scannedAt: '1999-01-01T00:00:00Z' })
+    const results = await send(workspace, far, unknown, farther)
+    expect(results.map(({ conflict }) => conflict)).toEqual(['quota_exhausted', 'no_match', 'valid'])
+    // Of no pass there is no telling when it was made.
+    expect(results[1]!.scan).toMatchObject({
+      scannedAt: '1999-01-01T00:00:00.000Z',
+      metadata: { conflict: 'no_match' },
+    })
+    expect(results[1]!.scan.metadata.deviceTime).toBeUndefined()
+  })
+
+  test('a scan made as of a date is judged as of it, at whatever time it was made, and is no neighbour', async () => {
+    const workspace = await api.workspace()
+    const windows = [{ start: '2030-07-01T18:00Z', end: '2030-07-01T20:00Z' }]
+    const pass = await issuedPass(workspace, { definition: withPolicy({ windows, minIntervalMinutes: 30 }) })
+    const results = await send(
+      workspace,
+      decided({ passId: pass.id, validityDate: '2030-07-01' }),
+      decided({ passId: pass.id, validityDate: '2030-07-01', scannedAt: at(0.1) }),
+      decided({ passId: pass.id, validityDate: '2030-07-02', scannedAt: at(0.2) }),
+    )
+    expect(results.map(({ conflict }) => conflict)).toEqual([null, null, 'out_of_window'])
+    expect(results[0]!.scan).toMatchObject({
+      scannedAt: '2030-07-01T18:00:00.000Z',
+      metadata: { validateAsOf: '2030-07-01' },
+    })
+    const { items } = await workspace.ok(snapshot, {})
+    expect(items[0]!.acceptedScans.map((scan) => scan.validityDate)).toEqual(['2030-07-01', '2030-07-01', '2030-07-02'])
+  })
+
+  test('an item that stands twice in a request, or was scanned online before, is one scan', async () => {
+    const workspace = await api.workspace()
+    const pass = await issuedPass(workspace)
+    const twice = decided({ passId: pass.id })
+    const results = await send(workspace, twice, { ...twice, deviceId: 'other' })
+    expect(results[1]).toEqual({ ...results[0], idempotentReplay: true })
+
+    const online = { passId: pass.id, externalRef: 'lost-answer', scanContextKey: 'day 2' }
+    const { scan } = await workspace.ok(contract.scans.create, { body: online })
+    const [replay] = await send(workspace, decided({ ...online, result: 'denied', reason: 'already_used' }))
+    expect(replay).toMatchObject({ idempotentReplay: true, conflict: null, scan: { id: scan.id, verified: 'online' } })
+    expect(
+      await workspace.ok(contract.scans.create, { body: { passId: pass.id, externalRef: twice.externalRef } }),
+    ).toMatchObject({
+      result: 'accepted',
+      reasonCode: 'valid',
+      idempotentReplay: true,
+      scan: { id: results[0]!.scan.id },
+    })
+    expect(await ledger(workspace)).toHaveLength(2)
+  })
+
+  test('a denial that the server would not have made is replayed with the reason of the device', async () => {
+    const workspace = await api.workspace()
+    const pass = await issuedPass(workspace)
+    const reasons = LedgerReason.options.filter((reason) => reason !== 'valid')
+    const reports = reasons.map((reason) => decided({ passId: pass.id, result: 'denied', reason }))
+    const results = await send(workspace, ...reports)
+    expect(results.map(({ conflict }) => conflict)).toEqual(reasons.map(() => 'valid'))
+    const codes = new Map<string, string | null>()
+    for (const { externalRef, reason } of reports) {
+      const replay = await workspace.ok(contract.scans.create, { body: { passId: pass.id, externalRef } })
+      expect(replay.idempotentReplay).toBe(true)
+      codes.set(reason, replay.reasonCode)
+    }
+    const renamed = { already_used: 'already_scanned', wrong_project: 'wrong_scope', unverifiable: 'stale_identifier' }
+    const same = Object.fromEntries(reasons.map((reason) => [reason, reason]))
+    expect(Object.fromEntries(codes)).toEqual({ ...same, ...renamed })
+  })
+
+  test('a batch uploaded five times in any order, also at once, gives the ledger of one upload', async () => {
+    const policies: RedemptionPolicy[] = [
+      { maxUses: 2 },
+      { minIntervalMinutes: 5 },
+      { maxUses: 1, autoVoidOnExhaustion: true },
+      {},
+    ]
+    const start = api.now.getTime()
+    const verdict = fc.constantFrom<['accepted' | 'denied', OfflineScan['reason']]>(
+      ['accepted', 'valid'],
+      ['denied', 'quota_exhausted'],
+      ['denied', 'already_used'],
+    )
+    const item = fc.record({ pass: fc.nat({ max: policies.length }), minute: fc.nat({ max: 12 }), verdict })
+    const batches = fc
+      .array(item, { minLength: 1, maxLength: 12 })
+      .chain((items) =>
+        fc.tuple(
+          fc.constant(items),
+          fc.tuple(
+            ...Array.from({ length: 5 }, () => fc.shuffledSubarray([...items.keys()], { minLength: items.length })),
+          ),
+          fc.nat({ max: 5 }),
+        ),
+      )
+
+    async function upload(items: Item[], orders: number[][], together: number) {
+      const workspace = await api.workspace()
+      const passIds: string[] = []
+      for (const policy of policies) {
+        passIds.push((await issuedPass(workspace, { definition: withPolicy(policy) })).id)
+      }
+      passIds.push('00000000-0000-4000-8000-000000000000')
+      const scans = items.map(({ pass, minute, verdict: [result, reason] }, index): OfflineScan => {
+        const scannedAt = new Date(start + minute * 60_000).toISOString()
+        return { externalRef: `item-${index}`, passId: passIds[pass]!, scannedAt, result, reason }
+      })
+      const reports = orders.map((order) => order.map((index) => scans[index]!))
+      await Promise.all(reports.slice(0, together).map((some) => send(workspace, ...some)))
+      for (const some of reports.slice(together)) await send(workspace, ...some)
+      const uses = await Promise.all(passIds.slice(0, -1).map((id) => accepted(workspace, id)))
+      const nameOf = ({ passId }: ScanItem) => passIds.indexOf(passId ?? passIds.at(-1)!)
+      const shown = (await ledger(workspace)).map((scan) =>
+        JSON.stringify([scan.scannedAt, nameOf(scan), scan.result, scan.reason, scan.verified, scan.metadata]),
+      )
+      return { uses, shown: shown.sort() }
+    }
+
+    await fc.assert(
+      fc.asyncProperty(batches, async ([items, orders, together]) => {
+        const once = await upload(items, [[...items.keys()]], 0)
+        expect(once.shown).toHaveLength(items.length)
+        expect(await upload(items, orders, together)).toEqual(once)
+      }),
+      { numRuns: 5 },
+    )
+  })
+
+  test('a report is stored however old it and its snapshot are', async () => {
+    const workspace = await api.workspace()
+    const pass = await issuedPass(workspace)
+    const { id } = await workspace.ok(snapshot, {})
+    const scan = decided({ passId: pass.id })
+    api.advance(400 * 24 * 3600)
+    const { results } = await workspace.ok(report, { body: { snapshotId: id, scans: [scan] } })
+    expect(results).toMatchObject([{ conflict: null, scan: { result: 'accepted', scannedAt: scan.scannedAt } }])
+  })
+
+  test('a workspace that forbids scanning offline gives no door list and takes no report', async () => {
+    const workspace = await api.workspace()
+    const scan = decided({ qrPayload: 'x' })
+    await api.services.store.transaction((tx) => tx.workspaces.setOfflineScanning(workspace.id, false))
+    api.advance(2)
+    for (const refused of [
+      await workspace.refused(snapshot, {}),
+      await workspace.refused(report, { body: { scans: [scan] } }),
+    ]) {
+      expect(refused).toMatchObject({ status: 403, errorCode: 'SCANNER_OFFLINE_DISABLED' })
+    }
+    await api.services.store.transaction((tx) => tx.workspaces.setOfflineScanning(workspace.id, true))
+    api.advance(2)
+    expect(await send(workspace, scan)).toHaveLength(1)
+  })
+
+  test.each([
+    ['neither payload nor pass', { qrPayload: undefined }, 'qrPayload'],
+    ['a result that its reason does not fit', { result: 'denied', reason: 'valid' }, 'reason'],
+    ['a reason that its result does not fit', { result: 'accepted', reason: 'expired' }, 'reason'],
+    ['a conflict of its own', { context: { conflict: 'valid' } }, 'conflict'],
+    ['a device time of its own', { context: { deviceTime: '2026-01-01T00:00:00Z' } }, 'deviceTime'],
+  ])('%s is refused', async (_, parts, path) => {
+    const workspace = await api.workspace()
+    const scans = [{ ...decided({ qrPayload: 'x' }), ...parts }] as OfflineScan[]
+    const { status, details } = await workspace.refused(report, { body: { scans } })
+    expect([status, (details.issues as { path: string[] }[])[0]!.path.at(-1)]).toEqual([400, path])
+  })
+})

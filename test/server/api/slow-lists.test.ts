@@ -1,0 +1,27 @@
+import { describe, expect, test } from 'vitest'
+import { insertPasses } from '../../../bench/support/many-passes.ts'
+import { contract } from '../../../src/core/contract/contract.ts'
+import { useApi } from '../../support/api.ts'
+import { dialects } from '../../support/databases.ts'
+
+/** Two letters have no trigram: every row is looked into, for each of them. */
+const costly = ['zx', 'qj', 'vq', 'xk', 'jq']
+
+describe.each(dialects)('on %s', (dialect) => {
+  const api = useApi(dialect, { database: { statementLimitMs: 5 } })
+
+  test('a list that takes too long is 503, says when to come back and names the filters to narrow', async () => {
+    const workspace = await api.workspace()
+    await insertPasses(api.database.writer, workspace.id, 20_000)
+    const answer = await workspace.call(contract.passes.list, {
+      query: { search: costly, label: costly, labelMatch: 'contains' },
+    })
+    expect(answer.status, answer.text).toBe(503)
+    expect(answer.headers.get('retry-after')).toBe('10')
+    expect(answer.body).toMatchObject({
+      errorCode: 'SERVICE_UNAVAILABLE',
+      message: expect.stringContaining('fewer or longer values of search, label, labelMatch'),
+      details: { filters: ['search', 'label', 'labelMatch'] },
+    })
+  })
+})

@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'vitest'
+import { contract } from '../../../../src/core/contract/contract.ts'
+import type { DefinitionInput, PassType } from '../../../../src/core/contract/definition.ts'
+import type { ErrorBody } from '../../../../src/core/errors.ts'
+import { type TestWorkspace, useApi } from '../../../support/api.ts'
+import { dialects } from '../../../support/databases.ts'
+import { definition, makeTemplate } from '../../fixtures.ts'
+import { png } from './pictures.ts'
+
+const { publish } = contract.templateVersions
+const design = { organizationName: 'O', description: 'D' }
+const id = '018f2f5e-7c1a-7000-8000-0123456789ab'
+
+interface Issue {
+  path: (string | number)[]
+  message: string
+}
+
+async function tryPublish(workspace: TestWorkspace, content: DefinitionInput, passType: PassType = 'generic') {
+  const template = await makeTemplate(workspace, { passType })
+  const body = { definition: content }
+  const draft = await workspace.ok(contract.templates.createVersion, { params: { id: template.id }, body })
+  const { status, body: answer } = await workspace.call(publish, { params: { id: draft.id } })
+  const { errorCode, details } = answer as ErrorBody
+  const issues = ((details?.issues ?? []) as Issue[]).map(({ path, message }) => `${path.join('.')}: ${message}`)
+  const { stage } = await workspace.ok(contract.templateVersions.get, { params: { id: draft.id } })
+  return { status, errorCode, issues, stage }
+}
+
+describe.each(dialects)('on %s', (dialect) => {
+  const api = useApi(dialect)
+
+  test.each<[string, DefinitionInput, RegExp]>([
+    [
+      'an unknown placeholder',
+      { design: { ...design, fields: { primary: [{ key: 'a', value: 'Hi {{nmae}}' }] } } },
+      /^definition\.design\.fields\.primary\.0\.value: .*\{\{nmae\}\}/,
+    ],
+    [
+      'one in the overrides of a platform',
+      { design, google: { object: { list: ['{{gone}}'] } } },
+      /^definition\.google\.object\.list\.0: .*\{\{gone\}\}/,
+    ],
+    [
+      'a field key that stands twice',
+      { design: { ...design, fields: { header: [{ key: 'a', value: '' }], back: [{ key: 'a', value: '' }] } } },
+      /^definition\.design\.fields\.back\.0\.key: .* a /,
+    ],
+    [
+      'a variable that is declared twice',
+      { design, variables: [1, 2].map(() => ({ name: 'v', label: 'V' })) },
+      /^definition\.variables\.1\.name: .* v /,
+    ],
+    [
+      'an image that is not there',
+      { design: { ...design, images: { logo: id } } },
+      /^definition\.design\.images\.logo: /,
+    ],
+    ['an expiry that is no moment', { design, expiresAt: 'next week' }, /^definition\.expiresAt: /],
+  ])('%s keeps a draft from being published, with its path', async (_, content, expected) => {
+    const answer = await tryPublish(await api.workspace(), content)
+    expect(answer).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR', stage: 'draft' })
+    expect(answer.issues).toEqual([expect.stringMatching(expected)])
+  })
+
+  test('everything that is wrong is told at once', async () => {
+    const answer = await tryPublish(await api.workspace(), {
+      design: { ...design, logoText: '{{a}}', images: { logo: id, hero: id } },
+      expiresAt: '{{b}}',
+    })
+    expect(answer.issues.map((issue) => issue.split(':')[0]).sort()).toEqual([
+      'definition.design.images.hero',
+      'definition.design.images.logo',
+      'definition.design.logoText',
+      'definition.expiresAt',
+    ])
+  })
+
+  test('what a platform would refuse is told before anyone holds a pass', async () => {
+    const workspace = await api.workspace()
+    // Apple refuses a boarding pass without a kind of transit, Google a flight without a flight number.
+    const apple = await tryPublish(workspace, { design, apple: { boardingPass: { transitType: 7 } } }, 'boardingPass')
+    expect(apple).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR', stage: 'draft' })
+    expect(apple.issues.join()).toContain('definition.apple: ')
+    const google = await tryPublish(workspace, { design, google: { kind: 'flight' } }, 'boardingPass')
+    expect(google).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR', stage: 'draft' })
+    expect(google.issues.join()).toContain('definition.google: ')
+  })
+
+  test.each(['generic', 'eventTicket', 'storeCard', 'coupon', 'boardingPass'] as const)(
+    'a plain %s is published for both platforms, with its images',
+    async (passType) => {
+      const workspace = await api.workspace()
+      const image = await workspace.ok(contract.images.create, { body: await png(), contentType: 'image/png' })
+      const content = definition()
+      const images = { icon: image.id, logo: image.id, strip: image.id, hero: image.id }
+      const answer = await tryPublish(workspace, { ...content, design: { ...content.design, images } }, passType)
+      expect(answer).toMatchObject({ status: 200, stage: 'published' })
+    },
+  )
+
+  test('a definition that no schema allows is refused when the draft is written, with its path', async () => {
+    const workspace = await api.workspace()
+    const template = await makeTemplate(workspace)
+    const bad = {
+      variables: [{ name: '1st', label: '' }],
+      design: { ...design, colors: { background: 'red' }, fields: { primary: [{ key: 'a b', value: 1 }] }, extra: 1 },
+      apple: { serialNumber: 'mine' },
+      google: { object: { id: 'mine' } },
+      redemption: { maxUses: 0 },
+    }
+    const answer = await workspace.send('POST', `/v1/templates/${template.id}/versions`, { body: { definition: bad } })
+    const { issues } = (answer.body as ErrorBody).details as { issues: Issue[] }
+    expect(issues.map(({ path }) => path.join('.')).sort()).toEqual([
+      'definition.apple.serialNumber',
+      'definition.design.colors.background',
+      'definition.design.extra',
+      'definition.design.fields.primary.0.key',
+      'definition.design.fields.primary.0.value',
+      'definition.google.object.id',
+      'definition.redemption.maxUses',
+      'definition.variables.0.label',
+      'definition.variables.0.name',
+    ])
+  })
+})

@@ -1,0 +1,155 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { contract } from '../../../src/core/contract/contract.ts'
+import type { ErrorBody } from '../../../src/core/errors.ts'
+import { type TestWorkspace, targetOf, useApi } from '../../support/api.ts'
+import { allRoutes } from '../../support/conformance.ts'
+import { dialects } from '../../support/databases.ts'
+import { definition, issuedPass, makeProject, makeTemplate, passBody, publishedTemplate } from '../fixtures.ts'
+import { png } from './templates/pictures.ts'
+
+const routesWithIds = allRoutes.filter(({ route }) => route.params)
+
+/** A body that would work, for routes that need one. */
+const bodies: Record<string, object> = {
+  'projects.update': { name: 'Mine now' },
+  'templates.update': { name: 'Mine now', projectId: null },
+  'templates.createVersion': { definition: definition() },
+  'passes.update': { label: 'Mine now' },
+  'templateVersions.update': { definition: definition() },
+  'notifications.create': { body: 'Doors open at 7' },
+  'broadcasts.create': { body: 'Doors open at 7' },
+  'webhooks.update': { url: 'https://mine.example' },
+}
+
+type Name =
+  | 'project'
+  | 'template'
+  | 'published'
+  | 'draft'
+  | 'pass'
+  | 'image'
+  | 'webhook'
+  | 'delivery'
+  | 'scan'
+  | 'notification'
+  | 'broadcast'
+
+const tables = [
+  'projects',
+  'templates',
+  'template_versions',
+  'images',
+  'passes',
+  'jobs',
+  'events',
+  'tokens',
+  'webhooks',
+  'webhook_deliveries',
+  'scans',
+  'notifications',
+  'broadcasts',
+]
+
+describe.each(dialects)('on %s', (dialect) => {
+  const api = useApi(dialect)
+  let owner: TestWorkspace
+  let stranger: TestWorkspace
+  /** One id of each kind of row. */
+  let ids: Record<Name, string>
+
+  beforeAll(async () => {
+    owner = await api.workspace()
+    stranger = await api.workspace()
+    const project = await makeProject(owner)
+    const template = await publishedTemplate(owner, { projectId: project.id })
+    const draft = await owner.ok(contract.templates.createVersion, { params: { id: template.id } })
+    const pass = await issuedPass(owner, { projectId: project.id })
+    const image = await owner.ok(contract.images.create, { body: await png(), contentType: 'image/png' })
+    const body = { body: 'Doors open at 7', sendAt: '2027-01-01T00:00:00Z' }
+    const notification = await owner.ok(contract.notifications.create, { params: { id: pass.id }, body })
+    const broadcast = await owner.ok(contract.broadcasts.create, { params: { id: project.id }, body })
+    const endpoint = { url: 'https://hooks.example/passes', events: ['pass.issued' as const] }
+    const webhook = await owner.ok(contract.webhooks.create, { body: endpoint })
+    const delivery = await owner.ok(contract.webhooks.test, { params: { id: webhook.id } })
+    const { scan } = await owner.ok(contract.scans.create, { body: { passId: pass.id } })
+    ids = {
+      notification: notification.id,
+      broadcast: (broadcast as { id: string }).id,
+      project: project.id,
+      template: template.id,
+      published: template.versionId,
+      draft: draft.id,
+      pass: pass.id,
+      image: image.id,
+      webhook: webhook.id,
+      delivery: delivery.id,
+      scan: scan.id,
+    }
+  })
+
+  const rowsOf = async (workspace: TestWorkspace) =>
+    Promise.all(tables.map((table) => api.database.writer(table).where({ workspace_id: workspace.id }).orderBy('id')))
+
+  test.each(routesWithIds)('$name answers 404 for every foreign id and changes nothing', async ({ name, route }) => {
+    const before = await rowsOf(owner)
+    for (const [kind, id] of Object.entries(ids)) {
+      const body = bodies[name]
+      // What stands below another row is asked for below the owner's, too.
+      for (const parent of [id, ids.pass, ids.project]) {
+        const names = Object.keys(route.params!.shape)
+        const params = Object.fromEntries(names.map((name, n) => [name, n === names.length - 1 ? id : parent]))
+        const answer = await stranger.send(route.method, targetOf(route, { params }), body ? { body } : {})
+        expect(answer.status, `${kind}: ${answer.text}`).toBe(404)
+        expect((answer.body as ErrorBody).errorCode, kind).toMatch(/NOT_FOUND$/)
+      }
+    }
+    expect(await rowsOf(owner)).toEqual(before)
+  })
+
+  test('no list shows a row of another workspace', async () => {
+    for (const { items, total } of [
+      await stranger.ok(contract.projects.list, {}),
+      await stranger.ok(contract.templates.list, {}),
+      await stranger.ok(contract.templates.list, { query: { projectId: ids.project } }),
+      await stranger.ok(contract.webhooks.list, {}),
+      await stranger.ok(contract.deliveries.list, {}),
+      await stranger.ok(contract.deliveries.list, { query: { webhookId: ids.webhook } }),
+      await stranger.ok(contract.scans.list, { query: { passId: ids.pass } }),
+    ]) {
+      expect([items, total]).toEqual([[], 0])
+    }
+  })
+
+  test('a foreign id inside of a body or a query is as unknown as one in the path', async () => {
+    const template = { name: 'T', passType: 'generic' as const, projectId: ids.project }
+    expect(await stranger.refused(contract.templates.create, { body: template })).toMatchObject({ status: 404 })
+    const own = await makeTemplate(stranger)
+    const move = { params: { id: own.id }, body: { projectId: ids.project } }
+    expect(await stranger.refused(contract.templates.update, move)).toMatchObject({ status: 404 })
+    const body = passBody(ids.template)
+    expect(await stranger.refused(contract.passes.create, { body })).toMatchObject({ errorCode: 'TEMPLATE_NOT_FOUND' })
+    const batch = await stranger.ok(contract.passes.createBatch, { body: { passes: [body] } })
+    expect(batch.results[0]).toMatchObject({ success: false, error: { code: 'TEMPLATE_NOT_FOUND' } })
+    const query = { templateId: ids.template }
+    expect(await stranger.refused(contract.templateVersions.list, { query })).toMatchObject({ status: 404 })
+  })
+
+  test('an image of another workspace cannot be published', async () => {
+    const { id } = await makeTemplate(stranger)
+    const content = definition()
+    const design = { ...content.design, images: { logo: ids.image } }
+    const body = { definition: { ...content, design } }
+    const draft = await stranger.ok(contract.templates.createVersion, { params: { id }, body })
+    const refusal = await stranger.refused(contract.templateVersions.publish, { params: { id: draft.id } })
+    expect(refusal.message).toContain('design.images.logo')
+  })
+
+  test('two workspaces use the same externalPassId, each for its own pass', async () => {
+    const [one, other] = [
+      await issuedPass(owner, { externalPassId: 'same' }),
+      await issuedPass(stranger, { externalPassId: 'same' }),
+    ]
+    expect(one.id).not.toBe(other.id)
+    expect(await stranger.refused(contract.passes.get, { params: { id: one.id } })).toMatchObject({ status: 404 })
+  })
+})

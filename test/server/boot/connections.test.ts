@@ -1,0 +1,203 @@
+import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import type { ConnectionsOptions } from '../../../src/server/boot/connections.ts'
+import { choosePort, startListener } from '../../../src/server/boot/listener.ts'
+import { eventually } from '../../support/eventually.ts'
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => unknown
+
+const host = '127.0.0.1'
+
+/** A listener on a free port, and what it said of connections that it closed. */
+async function start(handler: Handler, options: Partial<ConnectionsOptions> = {}) {
+  const refused: string[] = []
+  const port = await choosePort({ host, port: 0 })
+  const onRefused = (reason: string) => void refused.push(reason)
+  const listener = await startListener(host, port, handler, {
+    maxConnections: 100,
+    isDirect: true,
+    onRefused,
+    ...options,
+  })
+  onTestFinished(() => listener.close())
+  const open = async () => {
+    const socket = connect({ host, port })
+    socket.on('error', () => undefined)
+    onTestFinished(() => void socket.destroy())
+    await once(socket, 'connect')
+    return socket
+  }
+  return { open, refused }
+}
+
+const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`
+
+/** All that a connection was sent until its end. */
+async function received(socket: Socket): Promise<string> {
+  let text = ''
+  for await (const chunk of socket) text += chunk
+  return text
+}
+
+test('an address whose connections are closed for pipelining again and again is held without an answer for a while', async () => {
+  let answered = 0
+  const patience = { heldMs: 300 }
+  const { open, refused } = await start(
+    (_, response) => {
+      answered += 1
+      response.end()
+    },
+    { patience },
+  )
+  for (let n = 0; n < 5; n += 1) {
+    const socket = await open()
+    socket.write(get('/').repeat(600))
+    await once(socket.resume(), 'close')
+  }
+  expect(refused).toEqual(Array(5).fill('too many requests at once on one connection'))
+  const before = answered
+  const next = await open()
+  const openedAt = performance.now()
+  next.write(get('/'))
+  expect(await received(next).catch(() => '')).toBe('')
+  expect([answered, performance.now() - openedAt > patience.heldMs / 2]).toEqual([before, true])
+  expect(refused.slice(5)).toEqual(['address of connections that were closed just now'])
+})
+
+test('of the requests of one connection one is in work at a time, and all are answered in their order', async () => {
+  let [inWork, most] = [0, 0]
+  const { open, refused } = await start(async ({ url }, response) => {
+    inWork += 1
+    most = Math.max(most, inWork)
+    await new Promise((resolve) => setImmediate(resolve))
+    inWork -= 1
+    response.end(`answer to ${url};`)
+  })
+  const socket = await open()
+  const paths = Array.from({ length: 12 }, (_, n) => `/${n}`)
+  socket.write(
+    paths
+      .slice(0, 11)
+      .map((path) => get(path))
+      .join('') + get('/11', 'Connection: close\r\n'),
+  )
+  const answers = [...(await received(socket)).matchAll(/answer to (\S+);/g)].map(([, path]) => path)
+  expect([answers, most, refused]).toEqual([paths, 1, []])
+})
+
+test('a body that follows a request which is still in work is read when its turn comes', async () => {
+  const { open } = await start(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    response.end(`body of ${body.length};`)
+  })
+  const socket = await open()
+  const post = (bytes: number, more = '') =>
+    `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n${more}\r\n${'x'.repeat(bytes)}`
+  socket.write(post(10) + post(300_000) + post(5, 'Connection: close\r\n'))
+  expect([...(await received(socket)).matchAll(/body of (\d+);/g)].map(([, bytes]) => bytes)).toEqual([
+    '10',
+    '300000',
+    '5',
+  ])
+})
+
+test('a connection that sends hundreds of requests at once is closed', async () => {
+  let handled = 0
+  const { open, refused } = await start((_, response) => {
+    handled += 1
+    setImmediate(() => response.end('x'.repeat(100_000)))
+  })
+  const socket = await open()
+  socket.resume().write(get('/').repeat(600))
+  await once(socket, 'close')
+  expect(refused).toEqual(['too many requests at once on one connection'])
+  expect(handled).toBe(1)
+})
+
+test('a client that reads no answer holds one of them, and is closed after a while', async () => {
+  let handled = 0
+  const large = Buffer.alloc(20 * 1024 * 1024)
+  const { open, refused } = await start(
+    (_, response) => {
+      handled += 1
+      response.end(large)
+    },
+    { patience: { unreadMs: 300 } },
+  )
+  const socket = await open()
+  socket.pause().write(get('/').repeat(10))
+  await eventually(() => expect(refused).toEqual(['answer not read']))
+  expect(handled).toBe(1)
+})
+
+test('a handler that takes its time is waited for', async () => {
+  const { open } = await start(async (_, response) => void setTimeout(() => response.end('late'), 400), {
+    patience: { unreadMs: 50 },
+  })
+  const socket = await open()
+  socket.write(get('/', 'Connection: close\r\n'))
+  expect(await received(socket)).toContain('late')
+})
+
+test.each([
+  ['is 408', (request: IncomingMessage) => void request.resume(), 408],
+  [
+    'of a request that was answered before is not waited for',
+    (_: unknown, response: ServerResponse) => response.end(),
+    200,
+  ],
+])('a body that drips %s, and its connection is closed', async (_, handler, status) => {
+  const { open, refused } = await start(handler, { patience: { bodyMs: 100, bodyBytes: 1_000 } })
+  const socket = await open()
+  const answer = received(socket)
+  socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n')
+  const dripping = setInterval(() => socket.writable && socket.write('x'), 20)
+  onTestFinished(() => clearInterval(dripping))
+  expect(await answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+  expect(refused).toEqual(['body sent too slowly'])
+})
+
+test('a body that comes slowly and steadily is taken', async () => {
+  const { open, refused } = await start(
+    async (request, response) => {
+      let bytes = 0
+      for await (const chunk of request) bytes += chunk.length
+      response.end(`took ${bytes}`)
+    },
+    { patience: { bodyMs: 100, bodyBytes: 2 } },
+  )
+  const socket = await open()
+  const answer = received(socket)
+  socket.write('POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 80\r\n\r\n')
+  const dripping = setInterval(() => socket.writable && socket.write('xx'), 20)
+  onTestFinished(() => clearInterval(dripping))
+  await eventually(async () => expect(await answer).toContain('took 80'))
+  expect(refused).toEqual([])
+})
+
+test('one address has half of the connections, and all together have no more than there are', async () => {
+  const handler: Handler = (_, response) => response.end('ok')
+  const direct = await start(handler, { maxConnections: 4 })
+  const proxied = await start(handler, { maxConnections: 4, isDirect: false })
+  for (const [{ open, refused }, room, reason] of [
+    [direct, 2, 'too many connections of one address'],
+    [proxied, 4, 'too many connections'],
+  ] as const) {
+    const sockets = await Promise.all(Array.from({ length: room }, open))
+    const extra = await open()
+    extra.resume()
+    await once(extra, 'close')
+    expect(refused).toEqual([reason])
+    sockets[0]!.write(get('/', 'Connection: close\r\n'))
+    expect(await received(sockets[0]!)).toContain('200 OK')
+    // There is room again.
+    await eventually(async () => {
+      const next = await open()
+      next.write(get('/', 'Connection: close\r\n'))
+      expect(await received(next)).toContain('200 OK')
+    })
+  }
+})

@@ -1,0 +1,49 @@
+import { describe, expect, test } from 'vitest'
+import { createReadiness } from '../../../src/server/boot/readiness.ts'
+import { openTestDatabase, openTestStore } from '../../storage/fixtures.ts'
+import { dialects, emptyDatabase, type TestDialect } from '../../support/databases.ts'
+
+const state = { isWorking: () => true, isStopping: () => false }
+const allOf = (dialect: TestDialect) => ({
+  database: true,
+  migrations: true,
+  worker: true,
+  serving: true,
+  ...(dialect === 'sqlite' && { integrity: true }),
+})
+
+describe.each(dialects)('on %s', (dialect) => {
+  const allIsWell = allOf(dialect)
+
+  test('a migrated database that answers is ready', async () => {
+    const { database } = await openTestStore(dialect)
+    expect(await createReadiness({ database, ...state })()).toEqual(allIsWell)
+  })
+
+  test('a migration that is missing is told, one of a newer program is no fault', async () => {
+    const { database } = await openTestStore(dialect)
+    const readiness = createReadiness({ database, ...state })
+    await database.writer('migrations').insert({ name: '9999-newer' })
+    expect(await readiness()).toEqual(allIsWell)
+    await database.writer('migrations').where({ name: '0001-start' }).delete()
+    expect(await readiness()).toEqual({ ...allIsWell, migrations: false })
+    const empty = openTestDatabase(await emptyDatabase(dialect))
+    expect(await createReadiness({ database: empty, ...state })()).toEqual({ ...allIsWell, migrations: false })
+  })
+
+  test('a server that stops, or does not work off its jobs, says so; one that only answers has none', async () => {
+    const { database } = await openTestStore(dialect)
+    const stopping = createReadiness({ database, isWorking: () => false, isStopping: () => true })
+    expect(await stopping()).toEqual({ ...allIsWell, worker: false, serving: false })
+    const { worker: _, ...ofApi } = allIsWell
+    expect(await createReadiness({ database, isStopping: () => false })()).toEqual(ofApi)
+  })
+})
+
+test.each([
+  ['does not listen', 'postgres', 'postgres://nobody@127.0.0.1:1/none'],
+  ['cannot be opened', 'sqlite', 'sqlite:/nonexistent/passes.db'],
+] as const)('a database that %s is told', async (_, dialect, url) => {
+  const readiness = createReadiness({ database: openTestDatabase(url), ...state })
+  expect(await readiness()).toEqual({ ...allOf(dialect), database: false, migrations: false })
+})

@@ -1,0 +1,74 @@
+import { cpSync, existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Config } from '../../../src/server/boot/config.ts'
+import { loadSandboxApple, loadSandboxGoogle } from '../../../src/server/boot/sandbox.ts'
+import { temporaryFolder } from '../../support/databases.ts'
+
+const at = new Date('2026-03-01T12:00:00Z')
+
+function configOf(folder: string): Config {
+  return { databaseUrl: 'sqlite:unused.db', sandboxFolder: folder } as Config
+}
+
+test('servers that start together on an empty folder have the same credentials, and so has one that starts later', async () => {
+  const config = configOf(temporaryFolder())
+  const apples = await Promise.all([1, 2, 3].map(() => loadSandboxApple(config, at)))
+  const googles = await Promise.all([1, 2, 3].map(() => loadSandboxGoogle(config)))
+  apples.push(await loadSandboxApple(config, at))
+  googles.push(await loadSandboxGoogle(config))
+  expect(new Set(apples.map(({ identity }) => identity.certificatePem)).size).toBe(1)
+  expect(new Set(googles.map(({ privateKeyId }) => privateKeyId)).size).toBe(1)
+  expect(readdirSync(config.sandboxFolder!).sort()).toEqual(['apple', 'google'])
+})
+
+let whole: string
+beforeAll(async () => {
+  whole = temporaryFolder(afterAll)
+  await loadSandboxApple(configOf(whole), at)
+})
+
+/** A copy of a whole folder, of which a test may break what it likes. */
+function copy(): Config {
+  const folder = temporaryFolder()
+  cpSync(whole, folder, { recursive: true })
+  return configOf(folder)
+}
+
+const files = ['root.pem', 'wwdr.pem', 'pass.pem', 'pass.key', 'apns.pem', 'apns.key']
+
+test.each(files)('a folder without %s is replaced by a whole one', async (name) => {
+  const config = copy()
+  rmSync(join(config.sandboxFolder!, 'apple', name))
+  await loadSandboxApple(config, at)
+  expect(readdirSync(join(config.sandboxFolder!, 'apple-2')).sort()).toEqual(files.toSorted())
+})
+
+test('servers that find a broken folder together have the same credentials afterwards', async () => {
+  const config = copy()
+  writeFileSync(join(config.sandboxFolder!, 'apple', 'apns.pem'), '-----BEGIN NONSENSE-----')
+  const [first, second] = await Promise.all([loadSandboxApple(config, at), loadSandboxApple(config, at)])
+  expect(second.serverCertificatePem).toBe(first.serverCertificatePem)
+  expect((await loadSandboxApple(config, at)).rootPem).toBe(first.rootPem)
+})
+
+test('a folder whose files belong to different chains is replaced', async () => {
+  const [config, other] = [copy(), configOf(temporaryFolder())]
+  await loadSandboxApple(other, at)
+  cpSync(join(other.sandboxFolder!, 'apple', 'root.pem'), join(config.sandboxFolder!, 'apple', 'root.pem'))
+  await loadSandboxApple(config, at)
+  expect(existsSync(join(config.sandboxFolder!, 'apple-2'))).toBe(true)
+})
+
+test('a folder whose certificates have expired is replaced', async () => {
+  const later = new Date(at.getTime() + 6 * 365 * 86_400_000)
+  const { identity } = await loadSandboxApple(copy(), later)
+  expect(identity.certificate.notAfter.getTime()).toBeGreaterThan(later.getTime())
+})
+
+test.each(['service-account.json', 'issuer-id'])('a folder of google without %s is replaced', async (name) => {
+  const config = configOf(temporaryFolder())
+  const before = await loadSandboxGoogle(config)
+  rmSync(join(config.sandboxFolder!, 'google', name))
+  expect((await loadSandboxGoogle(config)).privateKeyId).not.toBe(before.privateKeyId)
+})

@@ -1,0 +1,59 @@
+import { describe, expect, test } from 'vitest'
+import { contract } from '../../../src/core/contract/contract.ts'
+import type { ErrorBody } from '../../../src/core/errors.ts'
+import { createBodyRoom } from '../../../src/server/http/middleware/body-room.ts'
+import { useApi } from '../../support/api.ts'
+import { passBody, publishedTemplate } from '../fixtures.ts'
+
+const MIB = 1024 * 1024
+
+test('a workspace has its part of the room, all have no more than there is, and what is left comes back', () => {
+  const room = createBodyRoom({ processBytes: 30, workspaceBytes: 20 })
+  const [first, second, other] = [room.enter('a'), room.enter('a'), room.enter('b')]
+  first.reserve(15)
+  expect(() => second.reserve(6)).toThrow(
+    expect.objectContaining({ code: 'TOO_MANY_REQUESTS', headers: expect.objectContaining({ 'retry-after': '1' }) }),
+  )
+  second.reserve(5)
+  expect(() => other.reserve(11)).toThrow(expect.objectContaining({ code: 'SERVICE_UNAVAILABLE' }))
+  other.reserve(10)
+  first.leave()
+  first.leave()
+  second.reserve(15)
+  expect(() => second.reserve(1)).toThrow(expect.objectContaining({ code: 'TOO_MANY_REQUESTS' }))
+})
+
+describe('large bodies', () => {
+  const api = useApi('sqlite')
+
+  test('a workspace that sends more than its part of them at once is 429, and another is not', async () => {
+    const [workspace, other] = [await api.workspace(), await api.workspace()]
+    const headers = { 'content-length': String(8 * MIB) }
+    const controllers: ReadableStreamDefaultController[] = []
+    const hanging = () => new ReadableStream({ start: (controller) => void controllers.push(controller) })
+    const send = (by = workspace) => by.send('POST', '/v1/passes/batch', { body: hanging(), headers })
+    const first = [send(), send()]
+    const refused = await send()
+    expect([refused.status, (refused.body as ErrorBody).errorCode, refused.headers.get('retry-after')]).toEqual([
+      429,
+      'TOO_MANY_REQUESTS',
+      '1',
+    ])
+    const others = send(other)
+    for (const controller of controllers) {
+      controller.enqueue(Buffer.from('{}'))
+      controller.close()
+    }
+    for (const { status } of await Promise.all([...first, others])) expect(status).toBe(400)
+    expect((await workspace.send('POST', '/v1/passes/batch', { body: {}, headers })).status).toBe(400)
+  })
+
+  test('a batch of 100 passes with 64 KiB of variables each is created', async () => {
+    const workspace = await api.workspace()
+    const template = await publishedTemplate(workspace)
+    const variables = { notes: 'x'.repeat(64 * 1024 - JSON.stringify({ notes: '' }).length) }
+    const passes = Array.from({ length: 100 }, () => passBody(template.id, { variables }))
+    const { totalCreated } = await workspace.ok(contract.passes.createBatch, { body: { passes } })
+    expect(totalCreated).toBe(100)
+  })
+})

@@ -1,0 +1,124 @@
+import { describe, expect, test } from 'vitest'
+import { type Buckets, createBuckets } from '../../../src/server/http/middleware/buckets.ts'
+
+const rate = { perSecond: 100, burst: 200 }
+
+/** What a bucket gives in so many seconds to whoever asks all the time. */
+const limit = (seconds: number) => rate.burst + rate.perSecond * seconds
+
+const SECONDS = 5
+const STEP = 0.001
+const EXCHANGE = 0.15
+
+/** Requests a second at each server; far more than the limit lets through. */
+const loads: [string, number[]][] = [
+  ['one server', [1000]],
+  ['two, balanced', [500, 500]],
+  ['two, all to one', [1000, 0]],
+  ['two, lopsided', [900, 100]],
+  ['two, a trickle at one', [1000, 3]],
+  ['four, balanced', [400, 400, 400, 400]],
+  ['four, all to one', [1000, 0, 0, 0]],
+]
+
+test.each(loads)('%s: what passes is within 20 % of the limit', (_, load) => {
+  const passed = run(load, SECONDS)
+  expect(passed).toBeGreaterThan(limit(SECONDS) * 0.8)
+  expect(passed).toBeLessThan(limit(SECONDS) * 1.2)
+})
+
+test.each(loads)('%s: so it is with a burst that is but a fifth of the limit', (_, load) => {
+  const passed = run(load, SECONDS, { perSecond: 100, burst: 20 })
+  expect(passed).toBeGreaterThan(520 * 0.8)
+  expect(passed).toBeLessThan(520 * 1.2)
+})
+
+test.each(loads)('%s: a key that keeps to the limit is never refused', (_, load) => {
+  const total = load.reduce((sum, one) => sum + one, 0)
+  const gentle = load.map((one) => (one / total) * rate.perSecond * 0.95)
+  expect(run(gentle, SECONDS)).toBe(asked(gentle, SECONDS))
+})
+
+test('a small limit is nobody starved of', () => {
+  const small = { perSecond: 1, burst: 0 }
+  const passed = run([50, 50], 10, small)
+  expect(passed).toBeGreaterThanOrEqual(9)
+  expect(passed).toBeLessThanOrEqual(13)
+})
+
+describe('alone', () => {
+  test('the burst goes through at once, and then so many a second', () => {
+    const buckets = createBuckets(rate)
+    expect(takeAll(buckets, 'key', 0)).toBe(200)
+    expect(takeAll(buckets, 'key', 0.5)).toBe(50)
+    expect(takeAll(buckets, 'other', 0.5)).toBe(200)
+    expect(takeAll(buckets, 'key', 60)).toBe(200)
+  })
+
+  test('whoever is refused is told when the next request may come', () => {
+    const buckets = createBuckets({ perSecond: 2, burst: 0 })
+    expect(takeAll(buckets, 'key', 0)).toBe(1)
+    expect(buckets.take('key', 0)).toBeCloseTo(0.5)
+    expect(buckets.take('key', 0.5)).toBe(undefined)
+  })
+
+  test('keys that are at rest are forgotten', () => {
+    const buckets = createBuckets(rate)
+    for (let n = 0; n < 5_000; n += 1) buckets.take(`key ${n}`, n / 1_000)
+    expect(Object.keys(buckets.spent(5))).toHaveLength(1_000)
+    buckets.share(1, 20)
+    expect(buckets.spent(20)).toEqual({})
+  })
+})
+
+test('nobody is shut out for longer than a second more than the burst takes to come back, whatever the others say', () => {
+  const buckets = createBuckets(rate)
+  buckets.hear('other', 'key', 1_000_000, 0)
+  buckets.share(2, 0)
+  expect(takeAll(buckets, 'key', 2.9)).toBe(0)
+  expect(takeAll(buckets, 'key', 6)).toBeGreaterThan(100)
+})
+
+function takeAll(buckets: Buckets, key: string, now: number): number {
+  let taken = 0
+  while (buckets.take(key, now) === undefined) taken += 1
+  return taken
+}
+
+function asked(load: number[], seconds: number): number {
+  return load.reduce((sum, perSecond) => sum + Math.floor(perSecond * (seconds - STEP)) + (perSecond > 0 ? 1 : 0), 0)
+}
+
+/** Servers that exchange their counts in turns, under a load for each; resolves to how many requests pass. */
+function run(load: number[], seconds: number, limits = rate): number {
+  const servers = load.map((perSecond, index) => ({
+    perSecond,
+    buckets: createBuckets(limits),
+    told: {} as Record<string, number>,
+    heard: load.map(() => 0),
+    sent: 0,
+    nextExchange: (EXCHANGE * index) / load.length,
+  }))
+  for (const { buckets } of servers) buckets.share(servers.length, 0)
+  let passed = 0
+  for (let now = 0; now < seconds; now += STEP) {
+    for (const [index, server] of servers.entries()) {
+      if (now >= server.nextExchange) {
+        server.nextExchange += EXCHANGE
+        server.told = server.buckets.spent(now)
+        for (const [from, other] of servers.entries()) {
+          const count = other.told.key ?? 0
+          if (from !== index && count > server.heard[from]!) {
+            server.buckets.hear(String(from), 'key', count - server.heard[from]!, now)
+            server.heard[from] = count
+          }
+        }
+        server.buckets.share(servers.length, now)
+      }
+      for (; server.perSecond > 0 && server.sent <= server.perSecond * now; server.sent += 1) {
+        if (server.buckets.take('key', now) === undefined) passed += 1
+      }
+    }
+  }
+  return passed
+}

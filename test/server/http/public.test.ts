@@ -1,0 +1,132 @@
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { describe, expect, test } from 'vitest'
+import type { Image } from '../../../src/core/contract/images.ts'
+import { openApiDocument } from '../../../src/core/openapi.ts'
+import { useApi } from '../../support/api.ts'
+import { dialects } from '../../support/databases.ts'
+import { png } from '../api/templates/pictures.ts'
+
+const decoders = { br: brotliDecompressSync, gzip: gunzipSync }
+
+describe.each(dialects)('on %s', (dialect) => {
+  const state = { database: true, migrations: true, worker: true }
+  const api = useApi(dialect, { readiness: async () => state })
+
+  test('/healthz says that the process is alive, to anyone', async () => {
+    const { status, body } = await api.send('GET', '/healthz')
+    expect([status, body]).toEqual([200, { status: 'ok' }])
+  })
+
+  test('/readyz says whether the server can work, and what keeps it from it', async () => {
+    const ready = await api.send('GET', '/readyz')
+    expect([ready.status, ready.body]).toEqual([200, { status: 'ready', checks: state }])
+    state.worker = false
+    const unavailable = await api.send('GET', '/readyz')
+    state.worker = true
+    expect([unavailable.status, unavailable.body]).toEqual([
+      503,
+      { status: 'unavailable', checks: { ...state, worker: false } },
+    ])
+  })
+
+  test('/ leads to the reference', async () => {
+    const { status, headers } = await api.send('GET', '/')
+    expect([status, headers.get('location')]).toEqual([302, './docs'])
+  })
+
+  test.each(['/', '/healthz', '/readyz', '/openapi.json', '/docs'])(
+    '%s answers HEAD as GET, to anyone',
+    async (path) => {
+      const [get, head] = [await api.send('GET', path), await api.send('HEAD', path)]
+      expect(head.status).toBe(get.status)
+      expect([...head.headers.keys()]).toEqual([...get.headers.keys()])
+    },
+  )
+
+  test('/openapi.json is the description that the contract makes, to anyone', async () => {
+    const { status, headers, body } = await api.send('GET', '/openapi.json')
+    expect([status, headers.get('content-type')]).toEqual([200, 'application/json'])
+    expect(body).toEqual(JSON.parse(JSON.stringify(openApiDocument())))
+  })
+
+  test('/docs is a page that may load its own files and nothing else, to anyone', async () => {
+    const { status, headers, text } = await api.send('GET', '/docs')
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+    expect(headers.get('content-security-policy')).toBe(
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    )
+    expect(Object.fromEntries(headers)).toMatchObject({
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'x-frame-options': 'DENY',
+    })
+    expect(text).not.toMatch(/<script(?! src=)| style=|<style|(src|href)="(https?:)?\/\//)
+    const paths = [...text.matchAll(/(?:src|href)="(assets\/[^"]+)"/g)].map(([, path]) => `/${path}`)
+    expect(paths).toHaveLength(5)
+    for (const path of paths) {
+      const file = await api.send('GET', path)
+      expect([path, file.status]).toEqual([path, 200])
+      expect(file.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+      expect(file.headers.get('x-content-type-options')).toBe('nosniff')
+    }
+  })
+
+  test('what the reference loads is large, and goes out as gzip to whoever takes it', async () => {
+    const { text } = await api.send('GET', '/docs')
+    const [path] = /assets\/swagger-ui-bundle[^"]+/.exec(text) ?? []
+    const plain = await api.send('GET', `/${path}`)
+    const small = await api.send('GET', `/${path}`, { headers: { 'accept-encoding': 'gzip' } })
+    expect([plain.headers.get('content-encoding'), small.headers.get('content-encoding')]).toEqual([null, 'gzip'])
+    expect(small.headers.get('vary')).toBe('Accept-Encoding')
+  })
+
+  test('what anybody may read is sent as br or gzip, and as 304 to whoever has it', async () => {
+    const workspace = await api.workspace()
+    const { body } = await workspace.send('POST', '/v1/images', {
+      body: await png(),
+      headers: { 'content-type': 'image/png' },
+    })
+    const { text } = await api.send('GET', '/docs')
+    const bundle = `/${/assets\/swagger-ui-bundle[^"]+/.exec(text)![0]}`
+    const isCompressed = {
+      '/openapi.json': true,
+      [bundle]: true,
+      '/docs': false,
+      [`/images/${(body as Image).id}`]: false,
+    }
+    for (const [path, compressed] of Object.entries(isCompressed)) {
+      const get = (headers: Record<string, string> = {}, method = 'GET') => api.send(method, path, { headers })
+      const plain = await get()
+      const tags: string[] = []
+      for (const coding of ['br', 'gzip']) {
+        const small = await get({ 'accept-encoding': coding === 'br' ? 'gzip, br' : coding })
+        expect(small.headers.get('content-encoding'), path).toBe(compressed ? coding : null)
+        expect(small.headers.get('vary')).toBe(compressed ? 'Accept-Encoding' : null)
+        expect(small.bytes.length / plain.bytes.length, path).toSatisfy((ratio) =>
+          compressed ? ratio < 0.4 : ratio === 1,
+        )
+        const content = compressed ? decoders[coding as 'br'](small.bytes) : small.bytes
+        expect(content.equals(plain.bytes), path).toBe(true)
+        tags.push(small.headers.get('etag')!)
+        const head = await get({ 'accept-encoding': coding }, 'HEAD')
+        expect(Number(head.headers.get('content-length'))).toBe((await get({ 'accept-encoding': coding })).bytes.length)
+        expect(head.bytes).toHaveLength(0)
+      }
+      tags.push(plain.headers.get('etag')!)
+      expect(new Set(tags).size).toBe(compressed ? 3 : 1)
+      for (const known of [...tags, `W/${tags[0]}`, `"other", ${tags[1]}`, '*']) {
+        const again = await get({ 'if-none-match': known })
+        expect([again.status, again.bytes.length], `${path} ${known}`).toEqual([304, 0])
+        expect(again.headers.get('etag')).toBe(plain.headers.get('etag'))
+        expect(again.headers.get('cache-control')).toBe(plain.headers.get('cache-control'))
+      }
+      expect((await get({ 'if-none-match': '"other"' })).status).toBe(200)
+    }
+  })
+
+  test('a file of another content has another path: an old one is not found', async () => {
+    expect((await api.send('GET', '/assets/swagger-ui.0000000000000000.css')).status).toBe(404)
+    expect((await api.send('GET', '/assets/docs.js')).status).toBe(404)
+  })
+})

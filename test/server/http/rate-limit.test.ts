@@ -1,0 +1,111 @@
+import { describe, expect, test } from 'vitest'
+import { contract } from '../../../src/core/contract/contract.ts'
+import { type ErrorBody, Problem } from '../../../src/core/errors.ts'
+import { newToken } from '../../../src/core/rules/crypto/token.ts'
+import { createLimits } from '../../../src/server/http/middleware/rate-limit.ts'
+import { type Api, useApi } from '../../support/api.ts'
+
+/** The limit counts real time: everything here is sent within a moment. */
+const perSecond = 5
+const burst = 10
+
+const attempts = (count: number, send: () => Promise<{ status: number; headers: Headers; body: unknown }>) =>
+  Promise.all(Array.from({ length: count }, send))
+
+const refused = (answers: { status: number }[]) => answers.filter(({ status }) => status === 429).length
+
+describe('with a limit', () => {
+  const api = useApi('sqlite', { rateLimit: { perSecond, burst } })
+
+  test('a token has its burst and its requests a second, and then 429 RATE_LIMITED with Retry-After', async () => {
+    const workspace = await api.workspace()
+    const other = await api.workspace()
+    const answers = await attempts(30, () => workspace.call(contract.tokens.current, {}))
+    expect(refused(answers)).toBeGreaterThanOrEqual(30 - burst - 2 * perSecond)
+    expect(refused(answers)).toBeLessThanOrEqual(30 - burst)
+    const last = answers.find(({ status }) => status === 429)!
+    expect((last.body as ErrorBody).errorCode).toBe('RATE_LIMITED')
+    expect(Number(last.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
+    expect((await other.call(contract.tokens.current, {})).status).toBe(200)
+  })
+
+  test('whoever guesses tokens is slowed down by address, and is not told apart from a stranger', async () => {
+    const answers = await attempts(200, () => guess(api))
+    expect(refused(answers)).toBeGreaterThan(0)
+    expect(answers.filter(({ status }) => status === 401).length).toBeGreaterThan(50)
+    const workspace = await api.workspace()
+    expect((await workspace.call(contract.tokens.current, {})).status).toBe(200)
+  })
+
+  test('opened links are limited by address', async () => {
+    const answers = await attempts(200, () => api.send('GET', '/l/x', { headers: { accept: 'application/json' } }))
+    expect(refused(answers)).toBeGreaterThan(0)
+  })
+})
+
+describe('what needs no token', () => {
+  const refuse = () => {
+    throw new Problem('RATE_LIMITED', { headers: { 'retry-after': '1' } })
+  }
+  const byAddress = { address: refuse, files: refuse, wallets: refuse, health: refuse }
+  const api = useApi('sqlite', { limits: { byAddress } })
+
+  test.each([
+    '/openapi.json',
+    '/docs',
+    '/assets/docs.js',
+    '/images/018f2f5e-7c1a-7000-8000-0123456789ab',
+    '/',
+    '/nowhere',
+    '/l/x',
+    '/apple/v1/passes/a/b',
+    '/apple/v1/log',
+    '/google/callbacks',
+    '/healthz',
+    '/readyz',
+    '/v1/nowhere',
+  ])('%s is limited by address', async (path) => {
+    for (const method of ['GET', 'HEAD', 'POST']) {
+      const answer = await api.send(method, path, { headers: { accept: 'application/json' } })
+      expect([method, answer.status, answer.headers.get('retry-after')]).toEqual([method, 429, '1'])
+    }
+  })
+
+  test('a token is not refused for what its address did without one', async () => {
+    const workspace = await api.workspace()
+    expect((await workspace.call(contract.tokens.current, {})).status).toBe(200)
+  })
+})
+
+test('each of the limits by address ends, and a large file counts for more than a small one', () => {
+  const { byAddress } = createLimits({ perSecond, burst })
+  const allowed = (limit: (address: string) => void, address = '192.0.2.7') => {
+    for (let n = 0; n < 10_000; n += 1) {
+      try {
+        limit(address)
+      } catch (error) {
+        expect(error).toMatchObject({ code: 'RATE_LIMITED' })
+        return n
+      }
+    }
+    return Infinity
+  }
+  for (const [name, limit] of Object.entries(byAddress)) expect([name, allowed(limit)]).not.toContain(Infinity)
+  expect(allowed((address) => byAddress.files(address, 17), '192.0.2.8')).toBeLessThan(20)
+  expect(allowed(byAddress.files, '192.0.2.9')).toBeGreaterThanOrEqual(200)
+})
+
+describe('without a limit', () => {
+  const api = useApi('sqlite')
+
+  test('nothing is ever refused', async () => {
+    const workspace = await api.workspace()
+    await api.services.store.transaction((tx) => tx.limits.set(workspace.id, { requestsInFlight: 300 }))
+    expect(refused(await attempts(300, () => workspace.call(contract.tokens.current, {})))).toBe(0)
+    expect(refused(await attempts(200, () => guess(api)))).toBe(0)
+  })
+})
+
+function guess(api: Api) {
+  return api.send('GET', '/v1/tokens/current', { headers: { authorization: `Bearer ${newToken()}` } })
+}

@@ -1,0 +1,50 @@
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { type TestWorkspace, useApi } from '../../support/api.ts'
+
+describe('when something fails', () => {
+  const api = useApi('sqlite')
+
+  afterEach(() => {
+    vi.restoreAllMocks()
+  })
+
+  /** What a caller is told when the database fails in this way; not by `send`, for which a 500 is a broken test. */
+  async function answerTo(error: unknown) {
+    const workspace: TestWorkspace = await api.workspace()
+    vi.spyOn(api.services.store.forRequests(workspace.id).projects, 'list').mockRejectedValue(error)
+    const headers = { authorization: `Bearer ${workspace.token}`, 'x-correlation-id': 'trace-1' }
+    const response = await api.app.fetch(new Request('https://passes.example/v1/projects', { headers }))
+    return { status: response.status, headers: response.headers, body: await response.json() }
+  }
+
+  test('a fault of ours is 500 INTERNAL_ERROR with the correlation id, and tells nothing of our insides', async () => {
+    for (const error of [
+      new Error('secret at 10.0.0.1:5432'),
+      'secret',
+      null,
+      { secret: 1 },
+      new TypeError('secret'),
+    ]) {
+      const { status, headers, body } = await answerTo(error)
+      expect(status).toBe(500)
+      expect(headers.get('x-correlation-id')).toBe('trace-1')
+      expect(body).toMatchObject({ errorCode: 'INTERNAL_ERROR', correlationId: 'trace-1', details: {} })
+      expect(JSON.stringify(body)).not.toMatch(/secret|10\.0\.0\.1|TypeError|\.ts/)
+    }
+  })
+
+  test.each(['SQLITE_BUSY', 'SQLITE_FULL', 'ECONNREFUSED', '57P01', '40001'])(
+    'a database that fails with %s is 503 SERVICE_UNAVAILABLE, to be tried again',
+    async (code) => {
+      const { status, headers, body } = await answerTo(Object.assign(new Error('secret'), { code }))
+      expect([status, headers.get('retry-after')]).toEqual([503, '1'])
+      expect(body).toMatchObject({ errorCode: 'SERVICE_UNAVAILABLE', correlationId: 'trace-1' })
+      expect(JSON.stringify(body)).not.toContain('secret')
+    },
+  )
+
+  test('a pool without a free connection is 503 too', async () => {
+    const { status } = await answerTo(Object.assign(new Error('full'), { name: 'KnexTimeoutError' }))
+    expect(status).toBe(503)
+  })
+})

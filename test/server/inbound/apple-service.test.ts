@@ -1,0 +1,101 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { contract } from '../../../src/core/contract/contract.ts'
+import { useApi } from '../../support/api.ts'
+import { dialects } from '../../support/databases.ts'
+import { issuedPass } from '../fixtures.ts'
+
+const type = 'pass.test.api'
+
+describe.each(dialects)('on %s', (dialect) => {
+  const api = useApi(dialect)
+
+  test.each(['%00', 'a%00b', '%ED%A0%80', '%E0%A4%A', 'x'.repeat(256)])('%s is the id of no device', async (device) => {
+    expect((await api.send('GET', `/apple/v1/devices/${device}/registrations/${type}`)).status).toBe(400)
+  })
+
+  test.each(['%00', '%E0%A4%A', '..%2f'])('%s is the name of nothing', async (part) => {
+    const { status } = await api.send('GET', `/apple/v1/passes/${part}/${part}`)
+    expect([400, 401]).toContain(status)
+  })
+
+  test('a pass takes 10,000 devices, refuses one more, and still knows those that it has', async () => {
+    const workspace = await api.workspace()
+    const pass = await issuedPass(workspace)
+    const stored = (await api.services.store.passes.find(workspace.id, pass.id))!
+    const register = async (device: string) => {
+      const path = `/apple/v1/devices/${device}/registrations/${type}/${pass.id}`
+      const headers = { authorization: `ApplePass ${stored.appleToken}` }
+      return (await api.send('POST', path, { body: { pushToken: 'push' }, headers })).status
+    }
+    const registration = { workspace_id: workspace.id, pass_id: pass.id, push_token: 'push', registered_at: 1 }
+    const rows = Array.from({ length: 9_999 }, (_, n) => ({
+      ...registration,
+      device_id: `device-${n}`,
+      pushed_version: 0,
+      fetched_version: 0,
+    }))
+    await api.database.writer.batchInsert('apple_registrations', rows, 100)
+    const warn = vi.spyOn(api.services.log, 'warn')
+    onTestFinished(() => warn.mockRestore())
+    expect(await register('the-last')).toBe(201)
+    expect(await register('one-more')).toBe(403)
+    expect(await register('another')).toBe(403)
+    expect(await register('the-last')).toBe(200)
+    expect(warn).toHaveBeenCalledOnce()
+  })
+
+  test('a phone that names no tag is told of every pass it has registered, changed or not', async () => {
+    const workspace = await api.workspace()
+    const passes = [await issuedPass(workspace), await issuedPass(workspace), await issuedPass(workspace)]
+    const list = async (query = '') => {
+      const answer = await api.send('GET', `/apple/v1/devices/the-phone/registrations/${type}${query}`)
+      return { status: answer.status, ...(answer.body as { serialNumbers?: string[]; lastUpdated?: string }) }
+    }
+    expect(await list()).toMatchObject({ status: 204 })
+    for (const pass of passes) {
+      const stored = (await api.services.store.passes.find(workspace.id, pass.id))!
+      const path = `/apple/v1/devices/the-phone/registrations/${type}/${pass.id}`
+      const headers = { authorization: `ApplePass ${stored.appleToken}` }
+      expect((await api.send('POST', path, { body: { pushToken: 'push' }, headers })).status).toBe(201)
+    }
+    const all = await list()
+    expect([all.status, all.serialNumbers?.toSorted()]).toEqual([200, passes.map(({ id }) => id).toSorted()])
+    // None of them changed since.
+    expect(await list(`?passesUpdatedSince=${all.lastUpdated}`)).toMatchObject({ status: 204 })
+    await workspace.ok(contract.passes.update, { params: { id: passes[1]!.id }, body: { label: 'Grace' } })
+    await api.runJobs()
+    const changed = await list(`?passesUpdatedSince=${all.lastUpdated}`)
+    expect(changed).toMatchObject({ status: 200, serialNumbers: [passes[1]!.id] })
+    expect(await list(`?passesUpdatedSince=${changed.lastUpdated}`)).toMatchObject({ status: 204 })
+    expect((await list()).serialNumbers).toHaveLength(3)
+  })
+
+  test('changes within one second have a Last-Modified each, so that a phone misses none', async () => {
+    const workspace = await api.workspace()
+    const { id } = await issuedPass(workspace)
+    const fetched = async (since?: string) => {
+      const { appleToken } = (await api.services.store.passes.find(workspace.id, id))!
+      const headers = { authorization: `ApplePass ${appleToken}`, ...(since && { 'if-modified-since': since }) }
+      const answer = await api.send('GET', `/apple/v1/passes/${type}/${id}`, { headers })
+      return { status: answer.status, modified: answer.headers.get('last-modified')! }
+    }
+    let { modified } = await fetched()
+    for (const label of ['Grace', 'Hedy', 'Radia']) {
+      expect(await fetched(modified)).toEqual({ status: 304, modified })
+      await workspace.ok(contract.passes.update, { params: { id }, body: { label } })
+      const next = await fetched(modified)
+      expect(next.status).toBe(200)
+      expect(Date.parse(next.modified)).toBeGreaterThanOrEqual(Date.parse(modified) + 1000)
+      modified = next.modified
+    }
+  })
+
+  test('of what a phone complains of, five lines of 300 characters are logged', async () => {
+    const warn = vi.spyOn(api.services.log, 'warn')
+    onTestFinished(() => warn.mockRestore())
+    const logs = Array.from({ length: 100 }, () => 'x'.repeat(600))
+    expect((await api.send('POST', '/apple/v1/log', { body: { logs } })).status).toBe(200)
+    const logged = warn.mock.calls.map(([facts]) => (facts as unknown as { message: string }).message)
+    expect(logged).toEqual(Array(5).fill('x'.repeat(300)))
+  })
+})

@@ -1,0 +1,113 @@
+import { appendFileSync, copyFileSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import knex from 'knex'
+import { expect, test } from 'vitest'
+import { backUp, restore } from '../../../src/server/operator/backup.ts'
+import { openDatabase } from '../../../src/storage/db/database.ts'
+import { migrate } from '../../../src/storage/db/migrate.ts'
+import { createStore } from '../../../src/storage/store.ts'
+import { temporaryFolder } from '../../support/databases.ts'
+
+const at = new Date('2026-07-01T12:00:00Z')
+const quietly = { force: false, onProgress: () => undefined }
+
+/** A database with one workspace of that name, and a backup of it. */
+async function backedUp(name = 'Harbour Cinema') {
+  const folder = temporaryFolder()
+  const database = join(folder, 'passes.db')
+  const opened = openDatabase(`sqlite:${database}`)
+  await migrate(opened)
+  await createStore(opened).transaction((tx) => tx.workspaces.insert(name, at))
+  await opened.close()
+  const file = join(folder, 'backup')
+  const { bytes } = await backUp(database, file, quietly)
+  expect(bytes).toBe(statSync(file).size)
+  return { folder, database, file }
+}
+
+const restoreTo = (file: string, target: string, options: { force?: boolean; unverified?: boolean } = {}) =>
+  restore(file, target, { force: false, unverified: false, at, ...options })
+
+async function workspacesOf(file: string): Promise<string[]> {
+  const db = knex({ client: 'sqlite3', connection: { filename: file }, useNullAsDefault: true })
+  const names = await db('workspaces').pluck('name')
+  await db.destroy()
+  return names
+}
+
+const lengthOfDatabase = (file: string) => readFileSync(file).indexOf('\npasses-backup-1 ')
+
+const damage: [string, (file: string) => void, string][] = [
+  ['cut short by a page', (file) => truncateSync(file, lengthOfDatabase(file) - 4096), 'cut short'],
+  ['cut short to its first page', (file) => truncateSync(file, 4096), 'cut short'],
+  ['cut in its last line', (file) => truncateSync(file, statSync(file).size - 5), 'at its end'],
+  ['with something behind it', (file) => appendFileSync(file, 'more'), 'at its end'],
+  ['with one bit changed in a page', (file) => flip(file, lengthOfDatabase(file) - 3), 'checksum'],
+  ['with its checksum changed', (file) => flip(file, statSync(file).size - 3), 'damaged'],
+  ['that is text', (file) => writeFileSync(file, 'hello '.repeat(1_000)), 'no SQLite database'],
+  ['that is empty', (file) => truncateSync(file, 0), 'holds no database of passes'],
+]
+test.each(damage)('a backup %s is refused, checksum or not, and nothing is made', async (_, harm, message) => {
+  const { folder, file } = await backedUp()
+  harm(file)
+  const target = join(folder, 'new.db')
+  for (const unverified of [false, true]) {
+    await expect(restoreTo(file, target, { unverified })).rejects.toThrow(message)
+  }
+  expect(readdirSync(folder).sort()).toEqual(['backup', 'passes.db'])
+})
+
+test('a backup of an older program has no checksum: it takes --unverified, and its pages are checked all the same', async () => {
+  const { folder, file } = await backedUp()
+  truncateSync(file, lengthOfDatabase(file))
+  const target = join(folder, 'new.db')
+  await expect(restoreTo(file, target)).rejects.toThrow('--unverified')
+  expect(readdirSync(folder)).not.toContain('new.db')
+  expect(await restoreTo(file, target, { unverified: true })).toMatchObject({ verified: false, replaced: null })
+  expect(await workspacesOf(target)).toEqual(['Harbour Cinema'])
+})
+
+test('the database of another program is refused, though it has migrations too', async () => {
+  const folder = temporaryFolder()
+  const file = join(folder, 'theirs.db')
+  const db = knex({ client: 'sqlite3', connection: { filename: file }, useNullAsDefault: true })
+  await db.schema.createTable('migrations', (table) => table.text('id'))
+  await db.destroy()
+  await expect(restoreTo(file, join(folder, 'new.db'), { unverified: true })).rejects.toThrow(
+    'holds no database of passes',
+  )
+})
+
+test('a backup with its checksum is still a database, and what is restored from it has none', async () => {
+  const { folder, database, file } = await backedUp()
+  expect(await workspacesOf(file)).toEqual(['Harbour Cinema'])
+  const target = join(folder, 'new.db')
+  expect(await restoreTo(file, target)).toMatchObject({ verified: true })
+  expect(lengthOfDatabase(target)).toBe(-1)
+  expect(statSync(target).mode & 0o777).toBe(0o600)
+  expect(statSync(target).size % 4096).toBe(0)
+  expect(await workspacesOf(database)).toEqual(await workspacesOf(target))
+})
+
+test('doing it twice, or at once, loses nothing: the second is refused, or keeps what it replaces', async () => {
+  const { folder, database, file } = await backedUp()
+  const target = join(folder, 'new.db')
+  const restores = await Promise.allSettled([restoreTo(file, target), restoreTo(file, target)])
+  expect(restores.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+  await expect(restoreTo(file, target)).rejects.toThrow('--force replaces it')
+  const { replaced } = await restoreTo(file, target, { force: true })
+  expect(await workspacesOf(replaced!)).toEqual(['Harbour Cinema'])
+  const second = join(folder, 'second')
+  const backups = await Promise.allSettled([backUp(database, second, quietly), backUp(database, second, quietly)])
+  expect(backups.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+  expect(readdirSync(dirname(target)).filter((name) => name.endsWith('.part'))).toEqual([])
+  const wrong = join(folder, 'wrong')
+  copyFileSync(database, wrong)
+  await expect(restoreTo(wrong, target, { force: true })).rejects.toThrow('no checksum')
+})
+
+function flip(file: string, position: number): void {
+  const bytes = readFileSync(file)
+  bytes[position]! ^= 1
+  writeFileSync(file, bytes)
+}

@@ -1,0 +1,133 @@
+import { createPublicKey } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import type { Config } from '../../../src/server/boot/config.ts'
+import { type DoctorOptions, diagnose } from '../../../src/server/operator/doctor/doctor.ts'
+import { parseGoogleIdentity } from '../../../src/wallets/google/identity.ts'
+import { startSandboxApns } from '../../../src/wallets/sandbox/apple/apns-server.ts'
+import { createSandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
+import { createFaults } from '../../../src/wallets/sandbox/faults.ts'
+import { createSandboxGoogle } from '../../../src/wallets/sandbox/google/google-identity.ts'
+import { startSandboxGoogle } from '../../../src/wallets/sandbox/google/google-server.ts'
+import { temporaryFolder } from '../../support/databases.ts'
+
+/** Checks that need what no test machine has, against stand-ins that speak the same protocols. */
+
+const at = new Date('2026-07-01T12:00:00Z')
+let apple: Awaited<ReturnType<typeof createSandboxApple>>
+let google: Awaited<ReturnType<typeof createSandboxGoogle>>
+
+beforeAll(async () => {
+  const names = { passTypeIdentifier: 'pass.test.doctor', teamIdentifier: 'TEAM000001' }
+  ;[apple, google] = await Promise.all([createSandboxApple({ ...names, at }), createSandboxGoogle()])
+})
+
+async function examine(options: Partial<DoctorOptions>, config: Partial<Config> = {}) {
+  const databaseUrl = `sqlite:${join(temporaryFolder(), 'none.db')}`
+  const checks = await diagnose({
+    clock: () => at,
+    ...options,
+    config: {
+      databaseUrl,
+      host: '127.0.0.1',
+      port: 0,
+      role: 'all',
+      isProduction: false,
+      platforms: ['apple', 'google'],
+      previousServerKeys: [],
+      retention: { deliveriesDays: 0, auditDays: 0 },
+      rateLimit: 0,
+      rateBurst: 0,
+      maxConnections: 1_000,
+      linkTtlDays: 400,
+      trustedProxies: 0,
+      faults: [],
+      allowInsecureWebhooks: false,
+      apple: { certificate: apple.certificatePem, key: apple.keyPem, wwdr: apple.wwdrPem },
+      google: { serviceAccount: google.serviceAccountJson, issuerId: google.issuerId },
+      ...config,
+    },
+  })
+  return (title: string) => checks.find(({ group, name }) => `${group}: ${name}` === title)!
+}
+
+async function apnsServer(faults: Parameters<typeof createFaults>[0] = []) {
+  const server = await startSandboxApns({
+    serverCertificate: apple.serverCertificatePem,
+    serverKey: apple.serverKeyPem,
+    clientRoot: apple.rootPem + apple.wwdrPem,
+    faults: createFaults(faults),
+    clock: () => at,
+  })
+  onTestFinished(() => server.close())
+  return { address: server.address, port: server.port, ca: apple.rootPem }
+}
+
+async function googleEndpoints(publicKey = publicKeyOf(google.serviceAccountJson)) {
+  const { issuerId } = google
+  const { clientEmail } = parseGoogleIdentity({ source: 'google', json: google.serviceAccountJson }, issuerId)
+  const callbackUrl = 'http://127.0.0.1:9/never'
+  const server = await startSandboxGoogle({ clientEmail, publicKey, issuerId, callbackUrl, faults: createFaults() })
+  onTestFinished(() => server.close())
+  return { api: server.apiUrl, token: server.tokenUrl }
+}
+
+function publicKeyOf(serviceAccountJson: string) {
+  return createPublicKey(JSON.parse(serviceAccountJson).private_key)
+}
+
+test('an APNs that takes the certificate and a Google that lets us read pass', async () => {
+  const find = await examine({ apns: { server: await apnsServer() }, google: { endpoints: await googleEndpoints() } })
+  expect(find('Apple: APNs')).toMatchObject({ status: 'PASSED', message: expect.stringContaining('BadDeviceToken') })
+  expect(find('Google: Key')).toMatchObject({ status: 'PASSED', message: expect.stringContaining(google.issuerId) })
+  expect(find('Google: Permission').status).toBe('PASSED')
+})
+
+test('an APNs that cannot be reached and a service account that Google refuses fail', async () => {
+  const server = { address: '127.0.0.1', port: 9, ca: apple.rootPem }
+  const stranger = publicKeyOf((await createSandboxGoogle()).serviceAccountJson)
+  const find = await examine({ apns: { server }, google: { endpoints: await googleEndpoints(stranger) } })
+  expect(find('Apple: APNs').status).toBe('FAILED')
+  expect(find('Google: Permission')).toMatchObject({ status: 'FAILED', fix: expect.stringContaining('console') })
+})
+
+test('a Google that does not answer is no question of permission', async () => {
+  const nowhere = 'http://127.0.0.1:9'
+  const find = await examine({ google: { endpoints: { api: nowhere, token: nowhere } } }, { platforms: ['google'] })
+  expect(find('Google: Permission')).toMatchObject({ status: 'FAILED', fix: expect.stringContaining('port 443') })
+})
+
+test('an expired certificate fails with the day on which it did', async () => {
+  const later = new Date('2035-01-01T00:00:00Z')
+  const find = await examine({ clock: () => later }, { platforms: ['apple'] })
+  expect(find('Apple: Pass certificate')).toMatchObject({
+    status: 'FAILED',
+    message: expect.stringMatching(/expired on 2031-/),
+  })
+  expect(find('Apple: WWDR expiry').status).toBe('PASSED')
+})
+
+test('a public URL that another service answers fails, and its clock is compared with ours', async () => {
+  const answers = new Map([
+    ['/healthz', '{"status":"ok"}'],
+    ['/openapi.json', '{"info":{"title":"Something else"}}'],
+  ])
+  const server = createServer((request, response) => {
+    response.setHeader('date', new Date(at.getTime() - 60_000).toUTCString())
+    response.end(answers.get(request.url!) ?? 'none')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const publicUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const sandbox = { platforms: [] }
+  const find = await examine({}, { ...sandbox, publicUrl })
+  expect(find('Public URL: Reachable')).toMatchObject({ status: 'FAILED', message: `${publicUrl} is another service.` })
+  expect(find('Database: Clock')).toMatchObject({
+    status: 'FAILED',
+    message: expect.stringContaining('59.5 s ahead of'),
+  })
+  answers.set('/healthz', '<html>Welcome</html>')
+  expect((await examine({}, { ...sandbox, publicUrl }))('Public URL: Reachable').message).toContain('/healthz')
+})

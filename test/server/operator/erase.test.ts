@@ -1,0 +1,220 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { describe, expect, test, vi } from 'vitest'
+import { contract } from '../../../src/core/contract/contract.ts'
+import type { ScanItem } from '../../../src/core/contract/scan-shapes.ts'
+import { erasePass } from '../../../src/server/operator/erase-pass.ts'
+import type { Database } from '../../../src/storage/db/database.ts'
+import { type TestWorkspace, useApi } from '../../support/api.ts'
+import { dialects } from '../../support/databases.ts'
+import { startReceiver } from '../../support/receiver.ts'
+import { definition, issuedPass } from '../fixtures.ts'
+
+/** Stands in no other row, whatever the case, and its trigrams in no other name. */
+const PLANTED = 'xq7zkvjw'
+const SAID = `Ada ${PLANTED} Lovelace`
+
+describe.each(dialects)('on %s', (dialect) => {
+  const api = useApi(dialect, { outbound: { allowInsecure: true } })
+
+  /** A pass with something of its holder wherever the interface takes any. */
+  const plant = async (workspace: TestWorkspace) => {
+    const content = definition()
+    const design = { ...content.design, barcode: { format: 'qr' as const, message: '{{seat}}' } }
+    const { id } = await issuedPass(workspace, {
+      definition: { ...content, design },
+      externalPassId: SAID,
+      label: SAID,
+      variables: { seat: 'xq7zkvjw', own: { deep: [SAID] }, [PLANTED]: SAID },
+    })
+    const params = { id }
+    await api.services.store.transaction((tx) => {
+      const device = { passId: id, deviceId: 'phone', pushToken: 'push' }
+      return tx.registrations.insert(workspace.id, device, api.now)
+    })
+    await workspace.ok(contract.passes.update, { params, body: { label: `${SAID}, once more` } })
+    const message = { body: SAID, options: { google: { header: SAID } }, idempotencyKey: `key of ${PLANTED}` }
+    await workspace.ok(contract.notifications.create, { params, body: message })
+    const sendAt = '2027-01-01T00:00:00Z'
+    await workspace.ok(contract.notifications.create, { params, body: { body: SAID, sendAt } })
+    const context = { gate: SAID, lane: SAID, location: SAID, sessionId: SAID, note: SAID }
+    const { scan } = await workspace.ok(contract.scans.create, { body: { qrPayload: PLANTED, context } })
+    // Its message tells the place of the first use.
+    await workspace.ok(contract.scans.create, { body: { passId: id, context } })
+    const reversal = { reason: SAID, context }
+    await workspace.ok(contract.scans.reverse, { params: { id: scan.id }, body: reversal })
+    const offline = { externalRef: `report ${id}`, passId: id, scannedAt: api.now.toISOString(), context }
+    const report = { ...offline, result: 'denied' as const, reason: 'expired' as const }
+    await workspace.ok(contract.scanner.report, { body: { scans: [report] } })
+    return id
+  }
+  const makeWebhook = (workspace: TestWorkspace, url: string) => {
+    const events = ['pass.issued' as const, 'pass.updated' as const, 'pass.voided' as const, 'pass.scanned' as const]
+    return workspace.ok(contract.webhooks.create, { body: { url, events } })
+  }
+  const erase = (workspace: TestWorkspace, id: string) =>
+    erasePass({ store: api.services.store, database: api.database }, workspace.id, id, api.now)
+  const ledger = async (workspace: TestWorkspace, passId: string) =>
+    (await workspace.ok(contract.scans.list, { query: { passId: [passId] } })).items
+
+  test.runIf(dialect === 'postgres')(
+    'erasing takes turns with the delivery of a notification of the pass',
+    async () => {
+      const workspace = await api.workspace()
+      const { id } = await issuedPass(workspace)
+      const message = await workspace.ok(contract.notifications.create, { params: { id }, body: { body: SAID } })
+      let erasing: Promise<unknown> | undefined
+      await api.services.store.transaction(async (delivery) => {
+        await delivery.notifications.lock(workspace.id, [message.id])
+        erasing = erase(workspace, id)
+        const waiting = api.database.reader('pg_stat_activity').where({ wait_event_type: 'Lock' })
+        const ours = waiting.whereRaw('datname = current_database()')
+        await vi.waitFor(async () => expect(await ours.clone()).toHaveLength(1), { timeout: 4_000 })
+        expect(await delivery.passes.lockIssued(workspace.id, [id], api.now)).toEqual(new Set([id]))
+      })
+      await erasing
+      expect(await workspace.ok(contract.passes.get, { params: { id } })).toMatchObject({ label: 'Erased' })
+    },
+  )
+
+  test('nothing of a holder is left in any column of any table, nor in the bytes of the file', async () => {
+    const workspace = await api.workspace()
+    const receiver = await startReceiver()
+    receiver.reply(500)
+    const webhook = await makeWebhook(workspace, receiver.url)
+    const id = await plant(workspace)
+    await workspace.ok(contract.passes.void, { params: { id }, body: { reason: SAID } })
+    await api.runJobs()
+    const stats = async () => {
+      const { lastScanAt: _, ...figures } = (await workspace.ok(contract.scans.stats, {})) as Record<string, unknown>
+      return figures
+    }
+    const before = { ledger: await ledger(workspace, id), stats: await stats() }
+    const planted = await tablesWith(api.database, PLANTED)
+    expect(planted).toEqual(expect.arrayContaining(['events', 'notifications', 'pass_variables', 'passes', 'scans']))
+    expect(receiver.received.length).toBeGreaterThan(0)
+
+    const result = await erase(workspace, id)
+    expect(result).toMatchObject({ id, voided: false, overwritten: true })
+    expect(result.erased).toMatchObject({ variables: 3, notifications: 2, scans: 4 })
+    expect(result.erased.events).toBeGreaterThanOrEqual(7)
+    expect(await tablesWith(api.database, PLANTED)).toEqual([])
+    expect(filesWith(api.database, PLANTED)).toEqual([])
+    // What the search index is made of.
+    expect(await tablesWith(api.database, PLANTED.slice(0, 3))).toEqual([])
+
+    expect(await stats()).toEqual(before.stats)
+    expect((await ledger(workspace, id)).map(verdict)).toEqual(before.ledger.map(verdict))
+    for (const { id: scanId } of before.ledger) await workspace.ok(contract.scans.get, { params: { id: scanId } })
+    const pass = await workspace.ok(contract.passes.get, { params: { id } })
+    expect(pass).toMatchObject({ status: 'VOID', label: 'Erased', externalPassId: `erased-${id}`, variables: {} })
+    const notifications = await workspace.ok(contract.notifications.list, { params: { id } })
+    expect(notifications.items.map(({ body, options }) => [body, options])).toEqual([
+      ['', {}],
+      ['', {}],
+    ])
+    const deliveries = await workspace.ok(contract.webhooks.listDeliveries, { params: { id: webhook.id } })
+    for (const { id: deliveryId } of deliveries.items) {
+      const { payload } = await workspace.ok(contract.deliveries.get, { params: { id: deliveryId } })
+      expect(Object.keys(payload.data)).toEqual(['id'])
+    }
+    for (const search of [PLANTED, SAID]) {
+      expect((await workspace.ok(contract.passes.list, { query: { search } })).total).toBe(0)
+    }
+    await workspace.ok(contract.passes.preview, { params: { id } })
+    expect(await workspace.ok(contract.scans.create, { body: { passId: id } })).toMatchObject({ reasonCode: 'revoked' })
+    expect((await workspace.ok(contract.scans.create, { body: { qrPayload: PLANTED } })).result).toBe('unknown')
+  })
+
+  test('a pass that is not void becomes so, wallets are told, and what waited to be delivered is never sent', async () => {
+    const workspace = await api.workspace()
+    const receiver = await startReceiver()
+    receiver.reply(500)
+    await makeWebhook(workspace, receiver.url)
+    const id = await plant(workspace)
+    await api.runJobs()
+    const sent = receiver.received.length
+    expect(sent).toBeGreaterThan(0)
+    await api.database.writer('jobs').where({ kind: 'update-wallet' }).delete()
+    const walletVersion = (await api.services.store.passes.find(workspace.id, id))!.walletVersion
+
+    api.advance(1)
+    const { voided, erased } = await erase(workspace, id)
+    expect([voided, erased.pendingDeliveries > 0]).toEqual([true, true])
+    expect((await api.services.store.passes.find(workspace.id, id))!.walletVersion).toBeGreaterThan(walletVersion)
+    expect(await api.database.writer('jobs').where({ kind: 'update-wallet', subject: id })).toHaveLength(1)
+    await api.database.writer('jobs').where({ kind: 'update-wallet' }).delete()
+    receiver.reply(204)
+    api.advance(3 * 24 * 3600)
+    await api.runJobs()
+    const after = receiver.received.slice(sent)
+    expect(after.map(({ envelope }) => [envelope.type, envelope.data])).toEqual([
+      ['pass.voided', { id, externalPassId: `erased-${id}`, reason: null }],
+    ])
+    const [entry] = await api.database.writer('audit_entries').where({ action: 'pass.erase', target_id: id })
+    expect(entry).toMatchObject({ token_id: null, workspace_id: workspace.id, target_count: 1 })
+  })
+
+  test('run again it takes out what came since, and a foreign workspace erases nothing', async () => {
+    const [workspace, stranger] = [await api.workspace(), await api.workspace()]
+    const id = await plant(workspace)
+    await expect(erase(stranger, id)).rejects.toThrow('There is no such pass')
+    expect((await workspace.ok(contract.passes.get, { params: { id } })).externalPassId).toBe(SAID)
+    await erase(workspace, id)
+    await workspace.ok(contract.scans.create, { body: { passId: id, context: { note: SAID } } })
+    expect(await tablesWith(api.database, PLANTED)).not.toEqual([])
+    expect(await erase(workspace, id)).toMatchObject({ voided: false })
+    expect(await tablesWith(api.database, PLANTED)).toEqual([])
+  })
+
+  test('the ledger still refuses every other change', async () => {
+    const workspace = await api.workspace()
+    const { id } = await issuedPass(workspace)
+    const { scan } = await workspace.ok(contract.scans.create, { body: { passId: id, context: { note: 'x' } } })
+    const gone = { external_pass_id: null, payload_digest: null, context: null, reversal_reason: null }
+    const rows = () => api.database.writer('scans').where({ id: scan.id })
+    for (const change of [
+      { result: 'denied' },
+      { ...gone, message: 'Erased.', result: 'denied' },
+      { ...gone, message: 'Erased.', scanned_at: 1 },
+      { ...gone, message: 'Other words.' },
+      { ...gone, message: 'Erased.', external_pass_id: 'other' },
+    ]) {
+      await expect(rows().update(change)).rejects.toThrow('append-only')
+    }
+    await expect(rows().delete()).rejects.toThrow('append-only')
+  })
+})
+
+/** What erasing leaves as it is. */
+function verdict({ metadata, externalPassId: _, reversalReason: __, ...kept }: ScanItem) {
+  return { ...kept, conflict: metadata.conflict, validateAsOf: metadata.validateAsOf }
+}
+
+/** Tables, those behind the search index included, of which some column holds the text in whatever case. */
+async function tablesWith({ dialect, writer }: Database, text: string): Promise<string[]> {
+  const names: string[] =
+    dialect === 'sqlite'
+      ? await writer('sqlite_master').where({ type: 'table' }).pluck('name')
+      : await writer('information_schema.tables').where({ table_schema: 'public' }).pluck('table_name')
+  const found: string[] = []
+  for (const name of names) {
+    const rows: object[] = await writer(name)
+    const values = rows.flatMap((row) => Object.values(row))
+    const asText = values.map((value) => (Buffer.isBuffer(value) ? value.toString('latin1') : String(value)))
+    if (asText.some((value) => value.toLowerCase().includes(text))) found.push(name)
+  }
+  return found.sort()
+}
+
+/** Files of the database that hold the text. */
+function filesWith({ dialect, reader }: Database, text: string): string[] {
+  if (dialect !== 'sqlite') return []
+  const { filename } = reader.client.config.connection
+  const names = readdirSync(dirname(filename)).filter((name) => name.startsWith('passes.db'))
+  return names.filter((name) =>
+    readFileSync(`${dirname(filename)}/${name}`, 'latin1')
+      .toLowerCase()
+      .includes(text),
+  )
+}

@@ -1,0 +1,71 @@
+import { describe, expect, test } from 'vitest'
+import { retryJobs } from '../../../src/server/operator/failed-jobs.ts'
+import type { JobKind } from '../../../src/storage/jobs/jobs.ts'
+import { insertPasses, insertTemplate, insertWorkspace, newPass } from '../../storage/fixtures.ts'
+import { dialects } from '../../support/databases.ts'
+import { openServices, type TestServices } from '../jobs/fixtures.ts'
+
+describe.each(dialects)('on %s', (dialect) => {
+  test('a retried job is due at once as if it were new, and its pass waits to be issued again', async () => {
+    const services = await openServices(dialect)
+    const { store, workspaceId } = services
+    const id = await insertFailed(services, workspaceId, 'issue-pass')
+    const [failed] = await store.backlog.listFailed({}, 10)
+    expect(failed).toMatchObject({ workspaceId, kind: 'issue-pass', subject: id, error: 'no luck' })
+    services.advance(60)
+    expect(await retryJobs(store, { ids: [failed!.id] }, services.clock())).toBe(1)
+    expect(await store.passes.find(workspaceId, id)).toMatchObject({ status: 'QUEUED' })
+    expect(await store.backlog.listFailed({}, 10)).toEqual([])
+    const [job] = await store.transaction((tx) => tx.jobs.claim('issuing', services.clock(), lease))
+    expect(job).toMatchObject({ id: failed!.id, attempts: 1 })
+    expect(await retryJobs(store, {}, services.clock())).toBe(0)
+  })
+
+  test('a wallet update that is run again fires pass.updated with manual_requeue alone', async () => {
+    const services = await openServices(dialect)
+    const { store, workspaceId, database } = services
+    const id = await insertFailed(services, workspaceId, 'update-wallet')
+    const before = await store.passes.find(workspaceId, id)
+    await database.writer('events').delete()
+    expect(await retryJobs(store, {}, services.clock())).toBe(1)
+    const events = await database.reader('events').select('type', 'subject', 'data', 'correlation_id')
+    expect(events).toMatchObject([{ type: 'pass.updated', subject: id, correlation_id: 'c-1' }])
+    expect(JSON.parse(events[0].data)).toEqual({
+      id,
+      externalPassId: before!.externalPassId,
+      templateId: before!.templateId,
+      projectId: null,
+      templateVersionId: before!.templateVersionId,
+      changedFields: ['manual_requeue'],
+    })
+    expect(await store.passes.find(workspaceId, id)).toEqual(before)
+  })
+
+  test('only the jobs of the workspace that was named are run again', async () => {
+    const services = await openServices(dialect)
+    const { store, workspaceId } = services
+    const other = await insertWorkspace(store, 'other')
+    await insertFailed(services, workspaceId, 'issue-pass')
+    await insertFailed(services, other, 'issue-pass')
+    expect(await retryJobs(store, { workspaceId: other }, services.clock())).toBe(1)
+    expect(await store.backlog.listFailed({}, 10)).toMatchObject([{ workspaceId }])
+    expect(await store.backlog.counts()).toMatchObject([{ kind: 'issue-pass', waiting: 1, running: 0, failed: 1 }])
+  })
+})
+
+const lease = { limit: 100, leaseSeconds: 10 }
+
+/** A pass with one job, which gave up. */
+async function insertFailed({ store, database, clock }: TestServices, workspaceId: string, kind: JobKind) {
+  const version = await insertTemplate(store, workspaceId)
+  const [id] = await insertPasses(store, workspaceId, [newPass(version)])
+  await database.writer('jobs').where({ subject: id }).delete()
+  await store.transaction(async (tx) => {
+    await tx.jobs.insert([{ workspaceId, kind, subject: id!, correlationId: 'c-1' }], clock())
+    const jobs = await tx.jobs.claim(kind === 'issue-pass' ? 'issuing' : 'wallets', clock(), lease)
+    await tx.jobs.fail(jobs, clock(), 'no luck')
+    if (kind !== 'issue-pass') return
+    await tx.passes.setFailed(workspaceId, id!, { code: 'PASS_ISSUING_FAILED', message: 'no luck' }, clock())
+  })
+  return id!
+}

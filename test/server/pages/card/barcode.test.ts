@@ -1,0 +1,44 @@
+import sharp from 'sharp'
+import { expect, test } from 'vitest'
+import { BarcodeFormat } from '../../../../src/core/contract/definition.ts'
+import { barcodeHtml, barcodeSvg } from '../../../../src/server/pages/card/barcode.ts'
+
+test.each(BarcodeFormat.options)('%s is drawn as a picture that has a name', async (format) => {
+  const html = barcodeHtml({ format, message: 'PG27-00016', altText: 'No. 16' })
+  expect(html).toMatch(/role="img" aria-label="[\w ]+"><svg /)
+  expect(html).toContain('<figcaption dir="auto">No. 16</figcaption>')
+  expect(html).not.toMatch(/style=|<script|<style/)
+  const { width, height } = await sharp(Buffer.from(barcodeSvg(format, 'PG27-00016')!)).metadata()
+  expect(Math.min(width!, height!)).toBeGreaterThan(20)
+})
+
+test.each(BarcodeFormat.options)('two messages are two pictures as %s, and one is always the same', (format) => {
+  expect(barcodeSvg(format, 'A-1')).toBe(barcodeSvg(format, 'A-1'))
+  expect(barcodeSvg(format, 'A-1')).not.toBe(barcodeSvg(format, 'A-2'))
+})
+
+test.each([
+  { format: 'code128', message: '日本語', why: 'a script that it has no letters for' },
+  { format: 'code128', message: 'x'.repeat(600), why: 'more than it holds' },
+  { format: 'aztec', message: '語'.repeat(900), why: 'more than it holds' },
+  { format: 'qr', message: 'x'.repeat(2048), why: 'more than a camera can tell apart' },
+] as const)('$format shows as text what it cannot draw: $why', ({ format, message }) => {
+  const html = barcodeHtml({ format, message, altText: null })
+  expect(html).not.toContain('<svg')
+  expect(html).toContain(`>${message}</figcaption>`)
+})
+
+test('a message that stands as text is escaped', () => {
+  const html = barcodeHtml({ format: 'code128', message: '<b>日本語</b>', altText: null })
+  expect(html).toContain('&#60;b&#62;日本語')
+})
+
+test.each(BarcodeFormat.options)('every letter of Latin-1 and any other script reaches %s or its text', (format) => {
+  for (const message of ['Café Zoë', 'ÿ', '日本語', '🎟️', '^ECI000026', '^FNC1', '\u0000\u001f', ' ']) {
+    expect(barcodeHtml({ format, message, altText: null }), message).toMatch(/<svg|<figcaption/)
+  }
+})
+
+test('without a message there is nothing', () => {
+  expect(barcodeHtml({ format: 'qr', message: '', altText: 'No. 16' })).toBe('')
+})

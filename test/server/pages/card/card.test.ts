@@ -1,0 +1,126 @@
+import { createHash } from 'node:crypto'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { fieldGroups, PassType } from '../../../../src/core/contract/definition.ts'
+import type { Card } from '../../../../src/core/rules/display/card.ts'
+import { expiryHtml } from '../../../../src/server/pages/card/card.ts'
+import { directionOf } from '../../../../src/server/pages/card/direction.ts'
+import { previewPage } from '../../../../src/server/pages/card/preview-page.ts'
+import { hostileTexts, imageId, sampleCard } from './samples.ts'
+
+const picture = 'data:image/png;base64,AAAA'
+
+/** A page with the card on an iPhone alone. */
+function cardPage(card: Card, imageUrl: (id: string) => string | undefined = () => picture) {
+  const { images } = card
+  return previewPage({ title: card.description, subtitle: '', apple: card, google: null, images, at }, { imageUrl })
+}
+
+const at = new Date('2027-01-01T00:00:00Z')
+
+/** A card that says the same text in every place that takes one. */
+function cardOf(text: string, parts: Partial<Card> = {}): Card {
+  const field = { key: 'f', label: text, value: text }
+  return sampleCard({
+    organizationName: text,
+    description: text,
+    logoText: text,
+    fields: { header: [field], primary: [field], secondary: [field], auxiliary: [field], back: [field] },
+    barcode: { format: 'code128', message: text, altText: text },
+    links: [{ label: text, url: `https://harbour.example/${text}` }],
+    ...parts,
+  })
+}
+
+/** Tags with the names of their attributes. */
+const tagsOf = (html: string) => html.match(/<[^>]*>?/g)!.map((tag) => tag.replaceAll(/"[^"]*"/g, '""'))
+
+test('no text of a definition or a holder adds a tag or an attribute', () => {
+  const text = fc.oneof(fc.constantFrom(...hostileTexts), fc.string({ unit: 'binary', maxLength: 40 }))
+  // A message of its own keeps the barcode from drawing some texts and writing others.
+  const barcode = { format: 'qr', message: 'same', altText: 'same' } as const
+  const usual = tagsOf(cardPage(cardOf('text', { barcode })).html)
+  fc.assert(
+    fc.property(text, (hostile) => {
+      fc.pre(hostile.trim() !== '')
+      const { html } = cardPage(cardOf(hostile, { barcode }))
+      expect(tagsOf(html)).toEqual(usual)
+    }),
+  )
+})
+
+test('every field, its label and the names are on the card', () => {
+  const { html } = cardPage(sampleCard())
+  const { fields } = sampleCard()
+  for (const { label, value } of fieldGroups.flatMap((group) => fields[group])) {
+    expect(html).toContain(`<dt dir="auto">${label}</dt><dd dir="auto">${value}</dd>`)
+  }
+  expect(html).toContain('alt="Harbour Cinema"')
+  expect(html).toContain('aria-label="Ticket to the late show"')
+  expect(html).toContain('href="https://harbour.example/programme"')
+})
+
+test('a page that is kept as a file holds all it needs', () => {
+  const { html } = cardPage(sampleCard())
+  expect(html).not.toMatch(/<script|<link|@import|url\(/)
+  const addresses = [...html.matchAll(/src="([^"]*)"/g)].map(([, address]) => address)
+  expect(addresses).toEqual([picture, picture, picture])
+  expect(cardPage(sampleCard(), () => undefined).html).not.toContain('<img')
+})
+
+test('the policy of the page takes its one style sheet, and images from nowhere else', () => {
+  const { html, headers } = cardPage(sampleCard())
+  const style = /<style>([\s\S]*?)<\/style>/.exec(html)![1]!
+  const digest = createHash('sha256').update(style).digest('base64')
+  expect(headers['content-security-policy']).toBe(
+    `default-src 'none'; style-src 'sha256-${digest}'; img-src data:; base-uri 'none'; ` +
+      `form-action 'none'; frame-ancestors 'none'`,
+  )
+  expect(html).not.toMatch(/\sstyle=/)
+})
+
+test('the hero stands in for a strip, and a name for a logo', () => {
+  const { html } = cardPage(sampleCard({ images: { hero: imageId } }))
+  expect(html).toContain(`<img class="hero" src="${picture}" alt="">`)
+  expect(html).toContain('<span dir="auto">Harbour Cinema</span>')
+  expect(html).not.toContain('class="strip"')
+})
+
+test.each(['javascript:alert(1)', 'data:text/html,<script>', ' javascript:alert(1)', 'vbscript:x', 'nonsense', '//x'])(
+  'a link that a phone would not open is left out: %s',
+  (url) => {
+    const { html } = cardPage(sampleCard({ links: [{ label: 'L', url }] }))
+    expect(html).not.toContain('<a ')
+  },
+)
+
+test('the expiry is shown with its time zone, and nothing where there is none', () => {
+  const expiresAt = new Date('2027-05-21T21:00:00Z')
+  expect(expiryHtml(sampleCard({ expiresAt }))).toContain(
+    'Valid until <time datetime="2027-05-21T21:00:00.000Z">21 May 2027 at 21:00 UTC</time>',
+  )
+  expect(expiryHtml(sampleCard())).toBe('')
+})
+
+test.each(PassType.options)('a card with nothing but what it must have is drawn: %s', (passType) => {
+  const fields = { header: [], primary: [], secondary: [], auxiliary: [], back: [] }
+  const barcode = { format: 'qr', message: '', altText: null } as const
+  const { html } = cardPage(sampleCard({ passType, fields, barcode, images: {}, links: [], logoText: '' }))
+  expect(html).toContain(`class="card ${passType}"`)
+  expect(html).not.toMatch(/<dl|<img|<figure|<details/)
+})
+
+test.each([
+  ['Harbour', 'ltr'],
+  ['123 !', 'ltr'],
+  ['', 'ltr'],
+  ['מכבי', 'rtl'],
+  ['«مكتبة» Library', 'rtl'],
+  ['Library مكتبة', 'ltr'],
+  ['𞤀𞤣', 'rtl'],
+])('%s is read from the side that its first letter says', (text, direction) => {
+  expect(directionOf(text)).toBe(direction)
+  expect(cardPage(sampleCard({ organizationName: text || ' ', description: 'D' })).html).toContain(
+    `<article class="card eventTicket" dir="${direction}"`,
+  )
+})

@@ -1,0 +1,92 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { PassType } from '../../../../src/core/contract/definition.ts'
+import type { Card } from '../../../../src/core/rules/display/card.ts'
+import { readGoogleView } from '../../../../src/core/rules/display/google-view.ts'
+import { appleCard } from '../../../../src/server/pages/card/apple-card.ts'
+import { previewPage } from '../../../../src/server/pages/card/preview-page.ts'
+import { hostileTexts, imageId, sampleCard } from './samples.ts'
+
+const at = new Date('2027-01-01T00:00:00Z')
+const imageUrl = (id: string) => `data:image/png;base64,${id}`
+
+const fieldPath = (id: string) => ({ firstValue: { fields: [{ fieldPath: `object.textModulesData['${id}']` }] } })
+const rows = [{ twoItems: { startItem: fieldPath('seat'), endItem: fieldPath('gate') } }]
+
+/** An object and its class that say the same text in every place that takes one. */
+function googleView(text: string, object: object = {}) {
+  const localized = { defaultValue: { language: 'en', value: text } }
+  const ofClass = {
+    issuerName: text,
+    eventName: localized,
+    hexBackgroundColor: '#112233',
+    classTemplateInfo: { cardTemplateOverride: { cardRowTemplateInfos: rows } },
+  }
+  return readGoogleView(ofClass, {
+    state: 'ACTIVE',
+    textModulesData: ['seat', 'gate', 'terms'].map((id) => ({ id, header: text, body: text })),
+    linksModuleData: { uris: [{ uri: 'https://harbour.example/', description: text }] },
+    ...object,
+  })
+}
+
+const pageOf = (google: ReturnType<typeof googleView>, images: Card['images'] = {}) =>
+  previewPage({ title: 'T', subtitle: 'S', apple: null, google, images, at }, { imageUrl }).html
+
+test('on the Android phone stand the rows that the class names, and in the details the rest', () => {
+  const texts = { seat: 'B7', gate: 'North', terms: 'No refunds.' }
+  const textModulesData = Object.entries(texts).map(([id, body]) => ({ id, header: id, body }))
+  const html = pageOf(googleView('Harbour', { textModulesData }), { icon: imageId, hero: imageId })
+  const [front, details] = html.split('<details') as [string, string]
+  for (const text of ['B7', 'North']) expect(front).toContain(text)
+  expect(front).not.toContain(texts.terms)
+  expect(details).toContain(texts.terms)
+  expect(front).toContain(`<img class="google-hero" src="${imageUrl(imageId)}" alt="">`)
+  expect(front).toContain('<img class="google-logo"')
+})
+
+test('no text of an object or a class adds a tag or an attribute', () => {
+  const tagsOf = (html: string) => html.match(/<[^>]*>?/g)!.map((tag) => tag.replaceAll(/"[^"]*"/g, '""'))
+  const usual = tagsOf(pageOf(googleView('text')))
+  const text = fc.oneof(fc.constantFrom(...hostileTexts), fc.string({ unit: 'binary', maxLength: 40 }))
+  fc.assert(
+    fc.property(text, (hostile) => {
+      fc.pre(hostile.trim() !== '')
+      expect(tagsOf(pageOf(googleView(hostile)))).toEqual(usual)
+    }),
+  )
+})
+
+test('whatever JSON stands in a class or an object, a page comes of it', () => {
+  const json = fc.jsonValue({ maxDepth: 4 })
+  fc.assert(
+    fc.property(fc.dictionary(fc.string(), json), json, json, (object, textModulesData, barcode) => {
+      expect(pageOf(readGoogleView(object, { ...object, textModulesData, barcode }))).toContain('Google Wallet')
+    }),
+  )
+})
+
+test.each([
+  ['generic', ['logo', 'thumbnail']],
+  ['eventTicket', ['logo', 'strip']],
+  ['storeCard', ['logo', 'strip']],
+  ['coupon', ['logo', 'strip']],
+  ['boardingPass', ['logo']],
+] as const)('an iPhone shows of a %s the images that it has a place for', (passType, roles) => {
+  const { images } = appleCard(sampleCard({ passType: PassType.parse(passType) }), {})
+  expect(Object.keys(images).sort()).toEqual([...roles])
+})
+
+test('an iPhone shows what pass.json says: what overrides the design, and the fields of its style', () => {
+  const card = sampleCard({ passType: 'eventTicket' })
+  const passJson = {
+    organizationName: 'Harbour',
+    logoText: 'Quay 7',
+    backgroundColor: 'rgb(26, 43, 60)',
+    foregroundColor: 'rgb(999, 0, 0)',
+    eventTicket: { primaryFields: [{ key: 'n', value: 7 }, { value: 'no key' }, 'no field'], backFields: 'none' },
+  }
+  const { logoText, colors, fields, links } = appleCard(card, passJson)
+  expect([logoText, colors, links]).toEqual(['Quay 7', { background: '#1a2b3c', foreground: null, label: null }, []])
+  expect(fields).toMatchObject({ primary: [{ key: 'n', label: '', value: '7' }], header: [], back: [] })
+})

@@ -1,0 +1,145 @@
+import { describe, expect, test } from 'vitest'
+import { contract } from '../../../src/core/contract/contract.ts'
+import type { Pass } from '../../../src/core/contract/passes.ts'
+import { useApi } from '../../support/api.ts'
+import { dialects } from '../../support/databases.ts'
+import { definition, issuedPass, makePass, publishedTemplate } from '../fixtures.ts'
+
+const iphone = 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 Mobile/15E148 Safari/604.1'
+const android = 'Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 Chrome/131.0.0.0 Mobile Safari/537.36'
+const desktop = 'Mozilla/5.0 (X11; Linux x86_64; rv:133.0) Gecko/20100101 Firefox/133.0'
+
+describe.each(dialects)('on %s', (dialect) => {
+  const api = useApi(dialect)
+  const { get } = contract.passes
+
+  const open = (pass: Pass, kind: 'apple' | 'google' | 'smart', headers: Record<string, string> = {}) =>
+    api.send('GET', new URL(pass.hostedLinks[kind]!).pathname, { headers })
+
+  test('the apple link gives the signed package', async () => {
+    const workspace = await api.workspace()
+    const pass = await issuedPass(workspace, { label: 'Ada', variables: { seat: 'B7' } })
+    const answer = await open(pass, 'apple')
+    expect(answer.status).toBe(200)
+    expect(Object.fromEntries(answer.headers)).toMatchObject({
+      'content-type': 'application/vnd.apple.pkpass',
+      'content-disposition': `attachment; filename="${pass.id}.pkpass"`,
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    })
+    expect(answer.bytes.subarray(0, 4).toString('latin1')).toBe('PK\x03\x04')
+    // Nothing in it is compressed, so the parts can be read where they stand.
+    for (const part of [`"serialNumber":"${pass.id}"`, '"value":"B7"', 'manifest.json', 'signature', 'icon.png']) {
+      expect(answer.bytes.includes(part), part).toBe(true)
+    }
+  })
+
+  test('the google link leads to the save address of google, with a token that holds the pass', async () => {
+    const workspace = await api.workspace()
+    const pass = await issuedPass(workspace, { label: 'Ada' })
+    const answer = await open(pass, 'google')
+    expect([answer.status, answer.headers.get('cache-control')]).toEqual([302, 'no-store'])
+    const location = answer.headers.get('location')!
+    expect(location).toMatch(/^https:\/\/pay\.google\.com\/gp\/v\/save\/[\w-]+\.[\w-]+\.[\w-]+$/)
+    const [, claims] = location.slice(location.lastIndexOf('/') + 1).split('.')
+    const { aud, typ, iat, payload } = JSON.parse(Buffer.from(claims!, 'base64url').toString())
+    expect({ aud, typ, iat }).toEqual({ aud: 'google', typ: 'savetowallet', iat: Math.floor(api.now.getTime() / 1000) })
+    expect(payload.genericObjects).toHaveLength(1)
+    expect(JSON.stringify(payload)).toContain(pass.id)
+  })
+
+  test.each([
+    ['an iPhone', { 'user-agent': iphone }, 'apple'],
+    ['an Android phone', { 'user-agent': android }, 'google'],
+    ['an Android hint', { 'user-agent': desktop, 'sec-ch-ua-platform': '"Android"' }, 'google'],
+  ] as const)('the smart link leads %s to its own wallet', async (_, headers, kind) => {
+    const workspace = await api.workspace()
+    const pass = await issuedPass(workspace)
+    const answer = await open(pass, 'smart', headers)
+    expect([answer.status, answer.headers.get('location')]).toEqual([302, pass.hostedLinks[kind]])
+    expect(answer.headers.get('vary')).toBe('User-Agent, Sec-CH-UA-Platform')
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+  })
+
+  test.each<Record<string, string>>([{}, { 'user-agent': desktop }])(
+    'the smart link offers both wallets to anyone else: %j',
+    async (headers) => {
+      const workspace = await api.workspace()
+      const pass = await issuedPass(workspace, { label: 'Ada Lovelace', name: 'Members card' })
+      const { status, headers: answered, text } = await open(pass, 'smart', headers)
+      expect(status).toBe(200)
+      expect(answered.get('vary')).toBe('User-Agent, Sec-CH-UA-Platform')
+      for (const part of ['Ada Lovelace', 'Members card', pass.hostedLinks.apple!, pass.hostedLinks.google!]) {
+        expect(text).toContain(part)
+      }
+    },
+  )
+
+  test('a page runs no script of others, is framed by no one, and tells no one where its visitor came from', async () => {
+    const workspace = await api.workspace()
+    const pass = await issuedPass(workspace)
+    const page = Object.fromEntries((await open(pass, 'smart')).headers)
+    expect(page).toMatchObject({
+      'content-type': 'text/html; charset=utf-8',
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'x-frame-options': 'DENY',
+      'cache-control': 'no-store',
+    })
+    const policy = page['content-security-policy']!
+    for (const part of ["default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'"]) {
+      expect(policy).toContain(part)
+    }
+    expect(policy).not.toMatch(/script-src[^;]*unsafe/)
+  })
+
+  test('whatever label and names hold stays text on the page', async () => {
+    const workspace = await api.workspace()
+    const hostile = `"><script>alert(1)</script><img src=x onerror='alert(2)'>&amp;{{tier}}`
+    const pass = await issuedPass(workspace, { label: hostile, name: hostile })
+    const { text } = await open(pass, 'smart')
+    expect(text).not.toMatch(/<script>alert|<img src=x|onerror='/)
+    expect(text.match(/&#60;script&#62;alert\(1\)/g)!.length).toBeGreaterThanOrEqual(2)
+    expect(text).toContain('&#38;amp;{{tier}}')
+  })
+
+  test('opening a link of a QUEUED pass issues it at once, and the job that waits finds nothing to do', async () => {
+    const workspace = await api.workspace()
+    const template = await publishedTemplate(workspace)
+    for (const kind of ['apple', 'google', 'smart'] as const) {
+      const pass = await makePass(workspace, template.id)
+      expect(pass.status).toBe('QUEUED')
+      const answer = await open(pass, kind, { 'x-correlation-id': `opened-${kind}` })
+      expect(answer.status).toBeLessThan(400)
+      const issued = await workspace.ok(get, { params: { id: pass.id } })
+      expect(issued.status).toBe('ISSUED')
+      await api.runJobs()
+      expect(await workspace.ok(get, { params: { id: pass.id } })).toEqual(issued)
+      const events = await workspace.events(pass.id)
+      expect(events).toMatchObject([{ type: 'pass.issued', correlationId: `opened-${kind}` }])
+    }
+  })
+
+  test('phones that open a QUEUED pass at the same instant, and the worker, issue it once', async () => {
+    const workspace = await api.workspace()
+    const template = await publishedTemplate(workspace)
+    const pass = await makePass(workspace, template.id)
+    const opened = await Promise.all([open(pass, 'apple'), open(pass, 'apple'), api.runJobs(), open(pass, 'google')])
+    expect([opened[0].status, opened[1].status, opened[3].status]).toEqual([200, 200, 302])
+    expect(await workspace.events(pass.id)).toHaveLength(1)
+  })
+
+  test('a QUEUED pass that no phone would take is FAILED by opening it, and its link has ended', async () => {
+    const workspace = await api.workspace()
+    const content = { ...definition(), apple: { description: '{{seat}}' } }
+    const variables = [
+      { name: 'tier', label: 'Tier' },
+      { name: 'seat', label: 'Seat', default: 'x' },
+    ]
+    const template = await publishedTemplate(workspace, { definition: { ...content, variables } })
+    const pass = await makePass(workspace, template.id, { variables: { seat: '' } })
+    expect((await open(pass, 'apple')).status).toBe(410)
+    expect(await workspace.ok(get, { params: { id: pass.id } })).toMatchObject({ status: 'FAILED' })
+    expect((await workspace.events(pass.id)).map(({ type }) => type)).toEqual(['pass.failed'])
+  })
+})

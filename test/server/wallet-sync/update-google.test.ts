@@ -1,0 +1,111 @@
+import { describe, expect, test } from 'vitest'
+import { contract } from '../../../src/core/contract/contract.ts'
+import { createGoogleSync, type GoogleSync } from '../../../src/server/wallet-sync/google-sync.ts'
+import { updateGoogleObjects } from '../../../src/server/wallet-sync/update-google.ts'
+import type { GoogleCalls } from '../../../src/wallets/google/api/api.ts'
+import { GoogleApiError } from '../../../src/wallets/google/api/api-error.ts'
+import { useApi } from '../../support/api.ts'
+import { dialects } from '../../support/databases.ts'
+import { issuedPass } from '../fixtures.ts'
+import { gate } from '../jobs/fixtures.ts'
+
+describe.each(dialects)('on %s', (dialect) => {
+  const api = useApi(dialect)
+
+  /** A pass whose link was opened, so that Google holds it, and which then changed. */
+  async function changedPass() {
+    const workspace = await api.workspace()
+    const { id } = await issuedPass(workspace)
+    const pass = () => api.services.store.passes.find(workspace.id, id).then((found) => found!)
+    await api.services.google!.ensure(await pass(), api.now)
+    const update = (label: string) => workspace.ok(contract.passes.update, { params: { id }, body: { label } })
+    await update('Grace')
+    return { workspace, id, pass, update }
+  }
+
+  const jobsOf = (subject: string): Promise<Record<string, unknown>[]> =>
+    api.database.writer('jobs').where({ subject, kind: 'update-google' })
+
+  /** Runs the job of a pass against a Google that answers every update so. */
+  async function runWith(subject: string, update: GoogleSync['update']): Promise<void> {
+    const { store, google } = api.services
+    const claim = { limit: 100, leaseSeconds: 10 }
+    const jobs = await store.transaction((tx) => tx.jobs.claim('google', api.now, claim))
+    expect(jobs.map((job) => job.subject)).toContain(subject)
+    await updateGoogleObjects(jobs, { ...api.services, google: { ...google!, update } })
+  }
+
+  const refused = (error: GoogleApiError) => async () => {
+    throw error
+  }
+
+  test('an update that our own pacing holds back is put off as long as it says, and no try is counted', async () => {
+    const { id, workspace } = await changedPass()
+    await runWith(id, refused(new GoogleApiError({ kind: 'quota', message: 'x', retryAfterSeconds: 45 })))
+    expect(await jobsOf(id)).toMatchObject([{ attempts: 0, claim_token: null, run_at: api.now.getTime() + 45_000 }])
+    const { google } = await workspace.ok(contract.passes.wallets, { params: { id } })
+    expect(google).toMatchObject({ state: 'stale', lastError: null })
+  })
+
+  test('an update that Google refuses is tried again, no sooner than Google wants, and says why', async () => {
+    const { id, workspace } = await changedPass()
+    const quota = { kind: 'quota', message: 'Google answered 429', status: 429, retryAfterSeconds: 45 } as const
+    await runWith(id, refused(new GoogleApiError(quota)))
+    expect(await jobsOf(id)).toMatchObject([{ attempts: 1, run_at: api.now.getTime() + 45_000, failed_at: null }])
+    const wallets = await workspace.ok(contract.passes.wallets, { params: { id } })
+    expect(wallets.google).toMatchObject({ state: 'stale', lastError: 'GOOGLE_API_FAILED: Google answered 429' })
+    api.advance(45)
+    await api.runJobs()
+    expect(await jobsOf(id)).toEqual([])
+    expect((await workspace.ok(contract.passes.wallets, { params: { id } })).google).toMatchObject({
+      state: 'current',
+      lastError: null,
+    })
+  })
+
+  test('an update that Google refuses again and again is set aside in the end', async () => {
+    const { id } = await changedPass()
+    const broken = refused(new GoogleApiError({ kind: 'invalid', message: 'Google answered 400', status: 400 }))
+    for (let attempt = 1; attempt <= 20; attempt += 1) {
+      await runWith(id, broken)
+      api.advance(300)
+    }
+    expect(await jobsOf(id)).toMatchObject([{ attempts: 20, failed_at: expect.any(Number) }])
+  })
+
+  test.each([
+    ['before Google has it, so that nobody knows of an object to update', false],
+    ['while an older object is on its way, which may arrive last', true],
+  ])('a pass that changes %s is sent again', async (_, isKnown) => {
+    const workspace = await api.workspace()
+    const { id } = await issuedPass(workspace)
+    const { store, google, issuing, wallets, clock } = api.services
+    const find = async () => (await store.passes.find(workspace.id, id))!
+    const update = (label: string) => workspace.ok(contract.passes.update, { params: { id }, body: { label } })
+    if (isKnown) {
+      await google!.ensure(await find(), api.now)
+      await update('Grace')
+    }
+    const held = gate()
+    const upsertObject: GoogleCalls['upsertObject'] = async (...call) => {
+      await held.pass()
+      await google!.api.upsertObject(...call)
+    }
+    const slow = { ...google!.api, upsertObject }
+    const sync = createGoogleSync({ api: slow, wallet: wallets.google!, store, issuing, clock })
+    const sending = sync.ensure(await find(), api.now)
+    await expect.poll(() => held.waiting()).toBe(1)
+    await update('Katherine')
+    await api.runJobs()
+    held.open()
+    await sending
+
+    await api.runJobs()
+    const issuerId = wallets.google!.objectOf(await issuing.render(await find()), api.now).id.split('.')[0]
+    const object = await google!.api.getObject('generic', `${issuerId}.${id}`)
+    expect(JSON.stringify(object)).toContain('Katherine')
+    expect(await jobsOf(id)).toEqual([])
+    const { google: shown } = await workspace.ok(contract.passes.wallets, { params: { id } })
+    expect(shown?.state).toBe('current')
+  })
+})

@@ -1,0 +1,119 @@
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { contract } from '../../../src/core/contract/contract.ts'
+import { erasePass } from '../../../src/server/operator/erase-pass.ts'
+import { deliverWebhooks } from '../../../src/server/webhooks/deliver-webhooks.ts'
+import { type TestWorkspace, useApi } from '../../support/api.ts'
+import { dialects } from '../../support/databases.ts'
+import { type Receiver, startReceiver } from '../../support/receiver.ts'
+import { issuedPass } from '../fixtures.ts'
+import { eventually, gate } from '../jobs/fixtures.ts'
+import { makeWebhook, queueTests, sendTest } from './webhook-fixtures.ts'
+
+describe.each(dialects)('on %s', (dialect) => {
+  const api = useApi(dialect, { outbound: { allowInsecure: true } })
+  let workspace: TestWorkspace
+  let receiver: Receiver
+
+  beforeEach(async () => {
+    workspace = await api.workspace()
+    receiver = await startReceiver()
+    await api.database.writer('jobs').delete()
+  })
+
+  /** The job that comes next. */
+  const claim = () => api.services.store.transaction((tx) => tx.jobs.claim('webhooks', api.now, claimed))
+
+  const waiting = () => api.database.writer('jobs').where({ claim_token: null })
+
+  const countOf = async (status: 'SUCCESS' | 'PENDING') =>
+    (await workspace.ok(contract.deliveries.list, { query: { status } })).total
+
+  test('a turn that is over sends nothing more of what was read, and its endpoint goes behind those that wait', async () => {
+    useFakeTime()
+    const held = gate()
+    receiver.reply((response) => held.pass().then(() => void response.writeHead(500).end()))
+    const hanging = await makeWebhook(workspace, receiver)
+    await queueTests(workspace, hanging.id, 20)
+    const turn = deliverWebhooks(await claim(), api.services)
+    await eventually(() => expect(held.waiting()).toBe(8))
+    api.advance(1)
+    const other = await makeWebhook(workspace, await startReceiver())
+    await sendTest(workspace, other.id)
+    api.advance(1)
+    vi.advanceTimersByTime(10_000)
+    held.open()
+    await turn
+    expect(receiver.received).toHaveLength(8)
+    const next = [...(await claim()), ...(await claim())]
+    expect(next.map(({ subject }) => subject)).toEqual([other.id, hanging.id])
+    receiver.reply(204)
+    await deliverWebhooks(next, api.services)
+    expect([await countOf('SUCCESS'), await countOf('PENDING')]).toEqual([13, 8])
+  })
+
+  test('however much happens while an endpoint hangs, few jobs wait for it, and all of it is sent', async () => {
+    useFakeTime('setInterval', 'clearInterval')
+    const held = gate()
+    receiver.reply((response) => held.pass().then(() => void response.end()))
+    const { id } = await makeWebhook(workspace, receiver)
+    await queueTests(workspace, id, 8)
+    const turn = deliverWebhooks(await claim(), api.services)
+    await eventually(() => expect(held.waiting()).toBe(8))
+    await queueTests(workspace, id, 5)
+    expect(await waiting()).toHaveLength(1)
+    vi.advanceTimersByTime(4_000)
+    await eventually(async () => expect(await waiting()).toEqual([]))
+    held.open()
+    await turn
+    expect(await countOf('SUCCESS')).toBe(13)
+    expect(await waiting()).toEqual([])
+  })
+
+  test('what a sender has read of a holder and not sent yet is not sent once the holder is erased', async () => {
+    useFakeTime()
+    const held = gate()
+    receiver.reply((response) => held.pass().then(() => void response.writeHead(204).end()))
+    const webhook = await makeWebhook(workspace, receiver)
+    const { id, externalPassId } = await issuedPass(workspace)
+    await api.runJobs()
+    const data = { id, externalPassId, reason: 'Ada wished so' }
+    const event = { type: 'pass.voided' as const, subject: id, data, correlationId: null }
+    const { store } = api.services
+    await store.transaction(async (tx) => {
+      for (let n = 0; n < 12; n += 1)
+        await tx.events.insertFor(workspace.id, { ...webhook, generation: 1 }, event, api.now)
+    })
+    const turn = deliverWebhooks(await claim(), api.services)
+    await eventually(() => expect(held.waiting()).toBe(8))
+    await erasePass({ store, database: api.database }, workspace.id, id, api.now)
+    // An endpoint is looked at again when it was last seen some time ago.
+    vi.advanceTimersByTime(100)
+    held.open()
+    await turn
+    expect(receiver.received).toHaveLength(8)
+    expect(await countOf('PENDING')).toBe(0)
+  })
+
+  test('a job that fails leaves its endpoint free, so that its next try is one', async () => {
+    const { id } = await makeWebhook(workspace, receiver)
+    await sendTest(workspace, id)
+    const { store } = api.services
+    const unreadable = async () => {
+      throw new Error('no such thing')
+    }
+    const deliveries = Object.assign(Object.create(store.deliveries), { listDue: unreadable })
+    const services = { ...api.services, store: { ...store, deliveries } }
+    const jobs = await claim()
+    for (const _ of [1, 2]) await expect(deliverWebhooks(jobs, services)).rejects.toThrow('no such thing')
+    await deliverWebhooks(jobs, api.services)
+    expect(await countOf('SUCCESS')).toBe(1)
+  })
+})
+
+const claimed = { limit: 1, leaseSeconds: 60 }
+
+/** What a turn is timed by; the network, and unless it is named the renewal of a hold, goes by real time. */
+function useFakeTime(...others: ('setInterval' | 'clearInterval')[]): void {
+  vi.useFakeTimers({ toFake: ['performance', ...others] })
+  onTestFinished(() => void vi.useRealTimers())
+}

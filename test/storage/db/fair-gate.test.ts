@@ -1,0 +1,122 @@
+import fc from 'fast-check'
+import { expect, test, vi } from 'vitest'
+import { FairGate } from '../../../src/storage/db/fair-gate.ts'
+
+test('no party has more than its share, nor all together more than the places, and no place stays empty that is wanted', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.record({ party: fc.constantFrom('a', 'b', 'c'), isLeave: fc.boolean() }), { maxLength: 60 }),
+      async (steps) => {
+        const [places, share] = [3, 2]
+        const gate = new FairGate({ places, shareOf: () => share })
+        const inside = new Map([...'abc'].map((party) => [party, 0]))
+        const wanted = new Map([...'abc'].map((party) => [party, 0]))
+        const add = (counts: Map<string, number>, party: string, n: number) => counts.set(party, counts.get(party)! + n)
+        const total = () => [...inside.values()].reduce((sum, n) => sum + n, 0)
+        const leaving: string[] = []
+        for (const { party, isLeave } of steps) {
+          if (!isLeave) {
+            add(wanted, party, 1)
+            void gate.enter(party).then(() => {
+              add(wanted, party, -1)
+              add(inside, party, 1)
+            })
+          } else if (inside.get(party)! > 0) {
+            add(inside, party, -1)
+            gate.leave(party)
+          }
+          await settled()
+          expect(total()).toBeLessThanOrEqual(places)
+          for (const [one, n] of inside) {
+            expect(n).toBeLessThanOrEqual(share)
+            if (wanted.get(one)! > 0) expect(n === share || total() === places).toBe(true)
+          }
+        }
+        // Whoever still waits comes in.
+        while (total() > 0) {
+          for (const [party, n] of inside) for (let left = n; left > 0; left -= 1) leaving.push(party)
+          for (const party of leaving.splice(0)) {
+            add(inside, party, -1)
+            gate.leave(party)
+          }
+          await settled()
+        }
+        expect([...wanted.values()]).toEqual([0, 0, 0])
+      },
+    ),
+  )
+})
+
+test('a place goes to who has the fewest, and of those to who was inside for the shortest time', async () => {
+  vi.useFakeTimers()
+  try {
+    const { order, enter, stay } = watched(new FairGate({ places: 2, shareOf: () => 2 }))
+    for (const party of ['a', 'a', 'a', 'a', 'b', 'b', 'c']) enter(party)
+    for (const party of ['a', 'b', 'a', 'c']) await stay(party, 10)
+    // Both of a stayed for 10 and 30 ms, b for 10.
+    expect(order).toEqual(['a', 'a', 'b', 'c', 'b', 'a'])
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('at one place, who stays short comes in as often as it wants beside who stays long, and weights count', async () => {
+  vi.useFakeTimers()
+  try {
+    const weights: Record<string, number> = { weighty: 2 }
+    const gate = new FairGate({ places: 1, shareOf: () => 1, weightOf: (party) => weights[party] ?? 1 })
+    const { order, enter, stay } = watched(gate)
+    const stays: Record<string, number> = { long: 60, short: 10, weighty: 20 }
+    for (const party of ['long', 'short', 'weighty']) for (let n = 0; n < 20; n += 1) enter(party)
+    await vi.advanceTimersByTimeAsync(0)
+    for (let n = 0; n < 26; n += 1) await stay(order.at(-1)!, stays[order.at(-1)!]!)
+    const turns = (name: string) => order.slice(0, 26).filter((party) => party === name).length
+    expect(turns('long')).toBeLessThanOrEqual(3)
+    expect(Math.abs(turns('short') - turns('weighty'))).toBeLessThanOrEqual(2)
+    // Who was away does not come back with turns that it saved up.
+    for (let n = 0; n < 10; n += 1) enter('new')
+    const before = order.length
+    for (let n = 0; n < 6; n += 1) await stay(order.at(-1)!, 10)
+    expect(order.slice(before).filter((party) => party === 'new').length).toBeLessThanOrEqual(3)
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('who waits for too long is refused and told to come back, and its place goes to others', async () => {
+  vi.useFakeTimers()
+  try {
+    const gate = new FairGate({ places: 1, shareOf: () => 1 })
+    await gate.enter('a')
+    const refused = expect(gate.enter('b', 5_000)).rejects.toMatchObject({
+      code: 'SERVICE_UNAVAILABLE',
+      status: 503,
+      headers: { 'retry-after': '1' },
+    })
+    await vi.advanceTimersByTimeAsync(5_000)
+    await refused
+    const patient = gate.enter('c')
+    gate.leave('a')
+    await patient
+    gate.leave('c')
+    await gate.enter('b')
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+/** A gate of which is noted who came in, and where who is inside stays for a time of the fake clock. */
+function watched(gate: FairGate) {
+  const order: string[] = []
+  return {
+    order,
+    enter: (party: string) => void gate.enter(party).then(() => order.push(party)),
+    async stay(party: string, ms: number) {
+      await vi.advanceTimersByTimeAsync(ms)
+      gate.leave(party)
+      await vi.advanceTimersByTimeAsync(0)
+    },
+  }
+}
+
+const settled = () => new Promise((resolve) => setImmediate(resolve))

@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto'
+import { expect, test } from 'vitest'
+import type { Database } from '../../../src/storage/db/database.ts'
+import { isUnavailable } from '../../../src/storage/db/dialect.ts'
+import { migrate } from '../../../src/storage/db/migrate.ts'
+import { createStore, type Repositories } from '../../../src/storage/store.ts'
+import { errorOf } from '../../support/error-of.ts'
+import {
+  insertPasses,
+  insertTemplate,
+  insertWorkspace,
+  later,
+  newPass,
+  openTestDatabase,
+  openTestStore,
+  start,
+} from '../fixtures.ts'
+
+test('what a server holds that hangs in a transaction on PostgreSQL is free again by itself', async () => {
+  const { store, url } = await openTestStore('postgres')
+  const workspaceId = await insertWorkspace(store)
+  const [passId] = await insertPasses(store, workspaceId, [newPass(await insertTemplate(store, workspaceId))])
+  const device = { passId: passId!, deviceId: 'phone', pushToken: 'token' }
+  await store.transaction((tx) => tx.registrations.insert(workspaceId, device, start))
+
+  // With what an address says in its end, tests need not wait for as long as servers do.
+  const hung = openTestDatabase(`${url}?idle_in_transaction_session_timeout=300`)
+  const outcome = await errorOf(
+    createStore(hung).transaction(async (tx) => {
+      await tx.registrations.announce(workspaceId, [passId!])
+      await store.transaction((other) => other.registrations.announce(workspaceId, [passId!]))
+      await tx.registrations.announce(workspaceId, [passId!])
+    }),
+  )
+  expect(isUnavailable(outcome)).toBe(true)
+  await createStore(hung).transaction((tx) => tx.registrations.announce(workspaceId, [passId!]))
+  expect((await store.registrations.listChanged('phone', 0)).tag).toBe(2)
+})
+
+test('a row that another keeps locked on PostgreSQL is unavailable after a while', async () => {
+  const { store, url } = await openTestStore('postgres')
+  const impatient = createStore(openTestDatabase(`${url}?lock_timeout=50`))
+  const write = (value: string) => (tx: Repositories) => tx.settings.update('name', value)
+  await store.transaction((tx) => tx.settings.insert('name', 'first'))
+  await store.transaction(async (tx) => {
+    await write('second')(tx)
+    const error = await errorOf(impatient.transaction(write('third')))
+    expect(error).toMatchObject({ code: '55P03' })
+    expect(isUnavailable(error)).toBe(true)
+  })
+  await impatient.transaction(write('third'))
+})
+
+test('servers wait 5 s for a lock on PostgreSQL and may hang in a transaction for 10 s', async () => {
+  const { database } = await openTestStore('postgres')
+  expect(await show(database, 'lock_timeout')).toBe('5s')
+  expect(await show(database, 'idle_in_transaction_session_timeout')).toBe('10s')
+})
+
+test('servers that start while another migrates PostgreSQL wait for as long as that takes', async () => {
+  const { url, database } = await openTestStore('postgres')
+  const impatient = openTestDatabase(`${url}?lock_timeout=50`)
+  let waiting: Promise<string[]> | undefined
+  await database.writer.transaction(async (tx) => {
+    await tx.raw('lock table migrations')
+    waiting = migrate(impatient)
+    await tx.raw('select pg_sleep(0.2)')
+  })
+  expect(await waiting).toEqual([])
+})
+
+test('a PostgreSQL that turned read-only is unavailable, and the next statement connects again', async () => {
+  const { database } = await openTestStore('postgres')
+  await database.writer.raw('set default_transaction_read_only = on')
+  const error = await errorOf(database.writer('settings').insert({ name: 'a', value: 'b' }))
+  expect(error).toMatchObject({ code: '25006' })
+  expect(isUnavailable(error)).toBe(true)
+  await database.writer('settings').insert({ name: 'a', value: 'b' })
+})
+
+test('jobs whose lease ended are released past one that a hung worker keeps locked on PostgreSQL', async () => {
+  const { store, url } = await openTestStore('postgres')
+  const workspaceId = randomUUID()
+  const subjects = [randomUUID(), randomUUID()]
+  const jobs = subjects.map((subject) => ({
+    workspaceId,
+    kind: 'issue-pass' as const,
+    subject,
+    correlationId: null,
+  }))
+  await store.transaction((tx) => tx.jobs.insert(jobs, start))
+  const claimed = await store.transaction((tx) => tx.jobs.claim('issuing', start, { limit: 2, leaseSeconds: 10 }))
+  const impatient = createStore(openTestDatabase(`${url}?lock_timeout=50`))
+  const release = () => impatient.transaction((tx) => tx.jobs.release(later(10)))
+  await store.transaction(async (tx) => {
+    await tx.jobs.complete(claimed.filter(({ subject }) => subject === subjects[0]))
+    expect(await release()).toMatchObject([{ subject: subjects[1] }])
+  })
+  expect(await release()).toEqual([])
+})
+
+async function show(database: Database, setting: string): Promise<unknown> {
+  const { rows } = await database.writer.raw(`show ${setting}`)
+  return rows[0][setting]
+}

@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest'
+import { newId } from '../../../src/core/ids.ts'
+import type { Database } from '../../../src/storage/db/database.ts'
+import { createStore } from '../../../src/storage/store.ts'
+import { eventually } from '../../support/eventually.ts'
+import {
+  definition,
+  insertPasses,
+  insertTemplate,
+  insertWorkspace,
+  later,
+  newPass,
+  openTestDatabase,
+  openTestStore,
+  start,
+} from '../fixtures.ts'
+
+test('an announcement that waits for its passes on PostgreSQL holds up no other', async () => {
+  const { store, other, workspaceId, passIds } = await openHeldPasses(2)
+  const [first, second] = passIds as [string, string]
+  let waiting: Promise<void> | undefined
+  await store.transaction(async (tx) => {
+    await tx.passes.findForUpdate(workspaceId, first)
+    waiting = store.transaction((announcing) => announcing.registrations.announce(workspaceId, [first]))
+    await eventually(async () => expect(await locksWaitedFor(other.database)).toHaveLength(1))
+    await other.transaction((announcing) => announcing.registrations.announce(workspaceId, [second]))
+  })
+  await waiting
+  expect((await store.registrations.listChanged('phone', 0)).serialNumbers).toEqual([second, first])
+})
+
+test('whoever takes the same passes on PostgreSQL takes them in one order, whatever order they stand in', async () => {
+  const { store, other, workspaceId, projectId, passIds } = await openHeldPasses(300)
+  const works = [
+    () => store.transaction((tx) => tx.passes.lockIssued(workspaceId, passIds, start)),
+    () => other.transaction((tx) => tx.registrations.announce(workspaceId, passIds)),
+    () => store.transaction((tx) => tx.passes.setIssuing(workspaceId, passIds, later(1))),
+    () => other.transaction((tx) => tx.passes.setQueued(workspaceId, passIds, later(1))),
+    () => other.transaction((tx) => tx.passes.detachFromProject(workspaceId, projectId, 100, later(1))),
+  ]
+  for (let n = 0; n < 10; n += 1) await Promise.all(works.map((work) => work()))
+})
+
+test('a draft is edited on PostgreSQL while somebody holds its template to publish it', async () => {
+  const { store, other, workspaceId, templateId } = await openHeldPasses(0)
+  const draft = await store.transaction((tx) =>
+    tx.templateVersions.insert(workspaceId, templateId, 2, definition, start),
+  )
+  await store.transaction(async (tx) => {
+    await tx.templates.findForUpdate(workspaceId, templateId)
+    await other.transaction((edit) => edit.templateVersions.findForUpdate(workspaceId, draft.id))
+    expect(await tx.templateVersions.findForUpdate(workspaceId, draft.id)).toEqual(draft)
+  })
+})
+
+/** Passes that a phone holds, which stand in the table in the other order than that of their ids. */
+async function openHeldPasses(count: number) {
+  const { store, url } = await openTestStore('postgres')
+  const workspaceId = await insertWorkspace(store)
+  const version = await insertTemplate(store, workspaceId)
+  const projectId = newId(start)
+  const passes = Array.from({ length: count }, (_, n) =>
+    newPass(version, { externalPassId: `${9_999 - n}`, projectId }),
+  )
+  const passIds = await insertPasses(store, workspaceId, passes)
+  await store.transaction(async (tx) => {
+    for (const passId of passIds) {
+      await tx.registrations.insert(workspaceId, { passId, deviceId: 'phone', pushToken: 'token' }, start)
+    }
+  })
+  const database = openTestDatabase(`${url}?lock_timeout=1000`)
+  return {
+    store,
+    other: { ...createStore(database), database },
+    workspaceId,
+    projectId,
+    templateId: version.templateId,
+    passIds,
+  }
+}
+
+function locksWaitedFor({ reader }: Database): Promise<unknown[]> {
+  return reader('pg_stat_activity').where({ wait_event_type: 'Lock' }).whereRaw('datname = current_database()')
+}

@@ -1,0 +1,133 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { execa } from 'execa'
+import type { Knex } from 'knex'
+import { describe, expect, test } from 'vitest'
+import { newId } from '../../../src/core/ids.ts'
+import type { Database } from '../../../src/storage/db/database.ts'
+import { isPostgres } from '../../../src/storage/db/dialect.ts'
+import { migrate, pendingMigrations } from '../../../src/storage/db/migrate.ts'
+import { createStore } from '../../../src/storage/store.ts'
+import { dialects, emptyDatabase } from '../../support/databases.ts'
+import {
+  acceptedScan,
+  insertPasses,
+  insertTemplate,
+  insertWorkspace,
+  newPass,
+  openTestDatabase,
+  start,
+} from '../fixtures.ts'
+
+/** Every file in the folder runs, in the order of their numbers. */
+const all = readdirSync(join(import.meta.dirname, '../../../src/storage/migrations'))
+  .map((name) => name.replace(/\.ts$/, ''))
+  .sort()
+const tables = ['settings', 'workspaces', 'tokens', 'projects', 'templates', 'passes', 'jobs', 'events']
+
+describe.each(dialects)('on %s', (dialect) => {
+  test('migrating brings an empty database up to date, and a second time changes nothing', async () => {
+    const database = openTestDatabase(await emptyDatabase(dialect))
+    expect(await pendingMigrations(database)).toEqual(all)
+    expect(await migrate(database)).toEqual(all)
+    expect(await pendingMigrations(database)).toEqual([])
+    expect(await migrate(database)).toEqual([])
+    expect(await existing(database)).toEqual(tables)
+  })
+
+  test('of several servers that migrate at once one does the work and all go on', async () => {
+    const url = await emptyDatabase(dialect)
+    const servers = Array.from({ length: 4 }, () => openTestDatabase(url))
+    const applied = await Promise.all(servers.map(migrate))
+    expect(applied.filter((names) => names.length > 0)).toEqual([all])
+    for (const server of servers) expect(await pendingMigrations(server)).toEqual([])
+  })
+
+  test('a migration that fails leaves nothing behind and works once its cause is gone', async () => {
+    const database = openTestDatabase(await emptyDatabase(dialect))
+    await database.writer.schema.createTable('events', (table) => table.text('in_the_way'))
+    await expect(migrate(database)).rejects.toThrow(/already exists/)
+    expect(await existing(database)).toEqual(['events'])
+    await database.writer.schema.dropTable('events')
+    expect(await migrate(database)).toEqual(all)
+  })
+
+  test('dates of scans and passes from before are known after it', async () => {
+    const database = openTestDatabase(await emptyDatabase(dialect))
+    const { writer } = database
+    await migrate(database)
+    const store = createStore(database)
+    const workspaceId = await insertWorkspace(store)
+    const version = await insertTemplate(store, workspaceId)
+    const perPeriod = { unit: 'day', count: 1, timezone: 'Asia/Tokyo' } as const
+    const expiresAt = new Date('2026-06-30T20:00:00Z')
+    const passes = [
+      newPass(version, { expiresAt }),
+      newPass(version, { expiresAt, redemption: { perPeriod } }),
+      newPass(version, { expiresAt: null, redemption: { perPeriod } }),
+      newPass(version, { expiresAt, redemption: { windows: [{ start: '2026-06-30T20:00+09:00' }] } }),
+    ]
+    await insertPasses(store, workspaceId, passes)
+    const scans = [null, '2026-05-01'].map((validateAsOf, n) =>
+      acceptedScan(passes[0]!.id, { id: newId(start), externalRef: `scan ${n}`, validateAsOf }),
+    )
+    await store.transaction(async (tx) => {
+      await tx.scans.insert(workspaceId, scans)
+      const uses = scans.map(({ id, scannedAt, validateAsOf }) => ({
+        scanId: id,
+        passId: passes[0]!.id,
+        projectId: null,
+        templateId: version.templateId,
+        scanContextKey: null,
+        scannedAt,
+        chargedWindow: null,
+        validityDate: validateAsOf,
+      }))
+      await tx.acceptedScans.insert(workspaceId, uses)
+    })
+    const dates = async () => ({
+      passes: await writer('passes')
+        .whereIn(
+          'id',
+          passes.map(({ id }) => id),
+        )
+        .orderBy('id')
+        .pluck('expiry_date'),
+      scans: await writer('accepted_scans').orderBy('scan_id').pluck('validity_date'),
+    })
+    const known = { passes: ['2026-06-30', '2026-07-01', null, '2026-07-01'], scans: [null, '2026-05-01'] }
+    expect(await dates()).toEqual(known)
+    await undoScanDates(writer)
+    expect(await migrate(database)).toEqual(['0022-scan-dates'])
+    expect(await dates()).toEqual(known)
+    await expect(writer('scans').update({ device_time: 1 })).rejects.toThrow('append-only')
+  })
+
+  test('a migration that is killed leaves nothing behind', async () => {
+    const url = await emptyDatabase(dialect)
+    const script = join(import.meta.dirname, 'migrate-until-killed.ts')
+    const killed = await execa('node', ['--import', 'tsx', script, url, 'pass_identifiers'], { reject: false })
+    expect(killed.signal).toBe('SIGKILL')
+    const database = openTestDatabase(url)
+    expect(await existing(database)).toEqual([])
+    expect(await migrate(database)).toEqual(all)
+  })
+})
+
+/** The database as the migration found it. */
+async function undoScanDates(db: Knex): Promise<void> {
+  await db.raw(`drop trigger scans_no_device_time_update${isPostgres(db) ? ' on scans' : ''}`)
+  for (const [table, column] of [
+    ['passes', 'expiry_date'],
+    ['accepted_scans', 'validity_date'],
+    ['scans', 'device_time'],
+  ] as const) {
+    await db.raw(`alter table ${table} drop column ${column}`)
+  }
+  await db('migrations').where({ name: '0022-scan-dates' }).delete()
+}
+
+async function existing({ writer }: Database): Promise<string[]> {
+  const found = await Promise.all(tables.map((table) => writer.schema.hasTable(table)))
+  return tables.filter((_, index) => found[index])
+}

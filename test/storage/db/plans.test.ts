@@ -1,0 +1,161 @@
+import { describe, expect, test } from 'vitest'
+import { familyName, templateId } from '../../../bench/support/many-passes.ts'
+import { dialects } from '../../support/databases.ts'
+import { type Filters, type Plan, ROWS, useLists } from './query-plans.ts'
+
+interface List {
+  name: string
+  filters: Filters
+  /** The condition by which SQLite's plan must reach passes. */
+  leads: string
+}
+
+/** Sorts that go on behind the last row of a page, and those that go on at an offset. */
+const rowSorts = ['createdAt', 'updatedAt', 'label', 'externalPassId', 'status', 'expiresAt']
+const offsetSorts = ['templateVersion', 'revision']
+
+const sorted = [...rowSorts, ...offsetSorts].flatMap((sortBy) =>
+  (['asc', 'desc'] as const).map((sortDir) => ({ sortBy, sortDir })),
+)
+
+/** Each filter that has an index. */
+const filtered: List[] = [
+  { name: 'status', filters: { status: ['VOID'] }, leads: 'status=?' },
+  { name: 'status ISSUED', filters: { status: ['ISSUED'] }, leads: 'status=?' },
+  { name: 'status EXPIRED', filters: { status: ['EXPIRED'] }, leads: 'status=?' },
+  { name: 'externalPassId', filters: { externalPassId: ['ext-5'] }, leads: 'external_pass_id=?' },
+  { name: 'externalPassIds', filters: { externalPassId: ['ext-5', 'ext-6'] }, leads: 'external_pass_id=?' },
+  { name: 'search', filters: { search: [familyName(777)] }, leads: 'pass_search' },
+  { name: 'no project', filters: { projectId: ['null'] }, leads: 'project_id=?' },
+  { name: 'projectId', filters: { projectId: [templateId(1)] }, leads: 'project_id=?' },
+  { name: 'templateId', filters: { templateId: [templateId(3)] }, leads: 'template_id=?' },
+  { name: 'a common variable', filters: { variable: [pair('tier', '3')] }, leads: 'value=?' },
+  { name: 'a rare variable', filters: { variable: [pair('seat', '777')] }, leads: 'value=?' },
+  { name: 'a rare variable of a common value', filters: { variable: [pair('seat', '3')] }, leads: 'value=?' },
+  { name: 'either value', filters: { variable: [pair('seat', '3'), pair('seat', '4')] }, leads: 'value=?' },
+  { name: 'both variables', filters: { variable: [pair('seat', '13'), pair('tier', '3')] }, leads: 'value=?' },
+  { name: 'label', filters: { label: [`${familyName(777)} 777`] }, leads: 'label_beginning=?' },
+  { name: 'label contains', filters: { label: [familyName(777)], labelMatch: ['contains'] }, leads: 'pass_search' },
+  { name: 'revision', filters: { revision: [{ comparison: '=', value: 3 }] }, leads: 'revision=?' },
+  {
+    name: 'templateVersion',
+    filters: { templateVersion: [{ comparison: '=', value: 3 }] },
+    leads: 'template_version=?',
+  },
+  { name: 'created since', filters: { created: { from: new Date(Date.UTC(2026, 0, 1) + 19_000) } }, leads: 'id>?' },
+  { name: 'created until', filters: { created: { to: new Date(Date.UTC(2026, 0, 1) + 1_000) } }, leads: 'id<?' },
+]
+
+/**
+ * Read in the order of the sort until the page is full, each pass looked up by a key at most: quick where many passes fit,
+ * and a walk over the workspace where next to none does.
+ */
+const walked: { name: string; filters: Filters; why: string }[] = [
+  { name: 'a short term', filters: { search: ['zx'] }, why: 'fewer than three characters make no trigram' },
+  { name: 'several statuses', filters: { status: ['VOID', 'FAILED'] }, why: 'an index has one order for each status' },
+  {
+    name: 'a bound',
+    filters: { revision: [{ comparison: '>=', value: 2 }] },
+    why: 'its index has no order within a bound',
+  },
+  {
+    name: 'a prefix',
+    filters: { label: ['ban'], labelMatch: ['prefix'] },
+    why: 'its index has no order within it either',
+  },
+  { name: 'validOn', filters: { validOn: ['2027-01-01'] }, why: 'it also takes passes without windows' },
+  { name: 'redeemed', filters: { redeemed: [true] }, why: 'it is a question to another table' },
+  { name: 'not redeemed', filters: { redeemed: [false] }, why: 'it is a question to another table' },
+  {
+    name: 'a filter under another sort',
+    filters: { status: ['VOID'], sortBy: 'label' },
+    why: 'an index has one order',
+  },
+  {
+    name: 'the door list',
+    filters: { status: ['ISSUED'], validOn: ['2027-01-01'], redeemed: [false], redeemedContext: ['2027-01-01'] },
+    why: 'as validOn and redeemed',
+  },
+]
+
+describe.each(dialects)('on %s', (dialect) => {
+  const lists = useLists(dialect)
+
+  test.each(sorted)('a page of passes by $sortBy $sortDir is read in the order of its index', async (sort) => {
+    const plans = await lists.plansOf('passes', sort)
+    for (const plan of plans) expectFew(plan)
+    if (dialect === 'sqlite' && rowSorts.includes(sort.sortBy)) {
+      expect(plans.filter(({ isPage }) => isPage)[1]?.text).toMatch(/\(workspace_id=\? AND (\w+|\(\w+,id\))[<>]/)
+    }
+  })
+
+  test.each(filtered)('a page of passes by $name is found by an index', async ({ filters, leads }) => {
+    for (const plan of await lists.plansOf('passes', filters)) {
+      expectFew(plan)
+      if (dialect === 'sqlite' && plan.isPage) expect(plan.text).toContain(leads)
+    }
+  })
+
+  if (dialect === 'sqlite') {
+    test.each([...filtered, ...walked])('to count by $name no passes of other workspaces are read', async (list) => {
+      const counts = (await lists.plansOf('passes', list.filters)).filter(({ isCount }) => isCount)
+      expect(counts).toHaveLength(1)
+      expect(counts[0]!.fullScans, counts[0]!.text).toEqual([])
+    })
+  }
+
+  // PostgreSQL knows how many passes each would leave, and reads all of them where that is quicker.
+  if (dialect === 'sqlite') {
+    test.each(walked)('a page of passes by $name walks and sorts nothing, as $why', async ({ filters }) => {
+      for (const plan of await lists.plansOf('passes', filters)) {
+        expect([plan.fullScans, plan.sorted], plan.text).toEqual([[], 0])
+      }
+    })
+  }
+
+  test('names of templates stand in another table: under their sort all passes are sorted', async () => {
+    const plans = await lists.plansOf('passes', { sortBy: 'templateName' })
+    for (const plan of plans.filter(({ isPage }) => isPage)) expect(plan.sorted).toBe(ROWS)
+  })
+
+  test.each(['projects', 'templates'] as const)('a page of %s is read in the order of its index', async (name) => {
+    for (const sortBy of ['createdAt', 'updatedAt', 'name']) {
+      for (const sortDir of ['asc', 'desc'] as const) {
+        const plans = await lists.plansOf(name, { sortBy, sortDir })
+        for (const plan of plans.filter(({ isPage }) => isPage)) {
+          expect(plan.fullScans, `${sortBy} ${sortDir}: ${plan.text}`).toEqual([])
+          expect(plan.sorted, `${sortBy} ${sortDir}: ${plan.text}`).toBeLessThan(100)
+        }
+      }
+    }
+  })
+
+  test.each([null, templateId(1)])(
+    'a page of the door list of project %s looks up its passes alone',
+    async (project) => {
+      for (const plan of await lists.plansOfDoorList(project)) {
+        expectFew(plan)
+        expect(plan.sorted, plan.text).toBeLessThan(100)
+      }
+    },
+  )
+
+  test('the sweep finds what expired without a look at what did not', async () => {
+    for (const plan of await lists.plansOfSweep()) {
+      expect(plan.fullScans, plan.text).toEqual([])
+      expect(plan.text).toContain('passes_expiring')
+    }
+  })
+})
+
+function expectFew(plan: Plan): void {
+  // A count reads what it counts, which may well be most of a table.
+  if (plan.isCount) return
+  expect(plan.fullScans, plan.text).toEqual([])
+  expect(plan.sorted, plan.text).toBeLessThan(ROWS / 10)
+  expect(plan.rowsRead, plan.text).toBeLessThan(ROWS / 5)
+}
+
+function pair(name: string, value: string) {
+  return { name, value }
+}

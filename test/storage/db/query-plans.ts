@@ -1,0 +1,233 @@
+import type { Knex } from 'knex'
+import pg from 'pg'
+import { beforeAll, expect } from 'vitest'
+import { insertPasses } from '../../../bench/support/many-passes.ts'
+import { insertScans } from '../../../bench/support/many-scans.ts'
+import { newId, parseUuid } from '../../../src/core/ids.ts'
+import { type Database, openDatabase } from '../../../src/storage/db/database.ts'
+import { insertMany } from '../../../src/storage/db/dialect.ts'
+import { migrate } from '../../../src/storage/db/migrate.ts'
+import type { PassListRequest } from '../../../src/storage/passes/pass-list.ts'
+import type { ScanListRequest } from '../../../src/storage/scans/scan-list.ts'
+import { createStore, type Repositories, type Store } from '../../../src/storage/store.ts'
+import { cleanUpAfterAll, emptyDatabase, type TestDialect } from '../../support/databases.ts'
+import { insertWorkspace, start } from '../fixtures.ts'
+
+export const ROWS = 20_000
+
+/** Each of these passes was scanned ten times. */
+const SCANNED_PASSES = 2_000
+
+/** Tables that may grow large. */
+const LARGE = [
+  'passes',
+  'pass_variables',
+  'pass_windows',
+  'pass_identifiers',
+  'projects',
+  'templates',
+  'webhook_deliveries',
+  'delivery_keys',
+  'webhook_attempts',
+  'accepted_scans',
+  'scans',
+]
+
+export type ScanFilters = Omit<Partial<ScanListRequest>, 'cursor' | 'offset'>
+
+export type Filters = Omit<Partial<PassListRequest>, 'cursor' | 'offset'>
+
+export interface Statement {
+  sql: string
+  bindings: Knex.Value[]
+}
+
+export interface Plan {
+  text: string
+  /** Whether it is that of a page rather than of something asked beside it. */
+  isPage?: boolean
+  /** Whether it is that of the total, which reads all that it counts. */
+  isCount?: boolean
+  /** Large tables that are read from end to end. */
+  fullScans: string[]
+  /** Rows that are sorted; SQLite does not say how many, so that it counts as all of them. */
+  sorted: number
+  /** Rows of large tables that were read, where the database says so. */
+  rowsRead: number
+}
+
+/** A workspace of many rows, made once for the tests of a block, and the plans by which its lists are read. */
+export function useLists(dialect: TestDialect) {
+  const cleanUp = cleanUpAfterAll()
+  let database: Database
+  let store: Store
+  let url: string
+  let workspaceId: string
+  const statements: Statement[] = []
+
+  beforeAll(async () => {
+    url = await emptyDatabase(dialect, cleanUp)
+    database = openDatabase(url)
+    cleanUp(() => database.close())
+    await migrate(database)
+    store = createStore(database)
+    workspaceId = await insertWorkspace(store)
+    const db = database.writer
+    await insertPasses(db, workspaceId, ROWS)
+    await addWindowsAndScans(db, workspaceId)
+    await addProjectsAndTemplates(db, workspaceId)
+    await insertScans(db, workspaceId, ROWS, SCANNED_PASSES)
+    // SQLite has the statistics that it was given when its tables were made.
+    if (dialect === 'postgres') await db.raw('vacuum analyze')
+    for (const connection of new Set([database.reader, database.writer])) {
+      connection.on('query', ({ sql, bindings }: Statement) => statements.push({ sql, bindings }))
+    }
+  })
+
+  const explain = async (statement: Statement): Promise<Plan> => ({
+    ...(await (dialect === 'sqlite' ? explainSqlite(database.reader, statement) : explainPostgres(url, statement))),
+    isPage: statement.sql.includes('sort_key'),
+    isCount: / count\(/.test(statement.sql),
+  })
+
+  return {
+    /** Of the statements behind the first two pages. */
+    async plansOf(name: 'passes' | 'projects' | 'templates', filters: Filters): Promise<Plan[]> {
+      const request = { limit: 20, sortBy: 'createdAt', sortDir: 'desc' as const, ...filters }
+      statements.length = 0
+      const { nextCursor } = await store[name].list(workspaceId, request, start)
+      if (nextCursor) await store[name].list(workspaceId, { ...request, cursor: nextCursor }, start)
+      expect(statements.some(({ sql }) => sql.includes('sort_key'))).toBe(true)
+      return Promise.all([...statements].map(explain))
+    },
+
+    /** Of the statements behind the first two pages of a door list. */
+    async plansOfDoorList(projectId: string | null): Promise<Plan[]> {
+      const request = { projectId, madeUntil: start, limit: 20 }
+      statements.length = 0
+      const { rows } = await store.doorList.list(workspaceId, request)
+      await store.doorList.list(workspaceId, { ...request, after: rows.at(-1)?.passId ?? newId(start) })
+      return Promise.all(statements.splice(0).map(explain))
+    },
+
+    /** Of the first two pages of the ledger, as plansOf. */
+    async plansOfScans(filters: ScanFilters): Promise<Plan[]> {
+      statements.length = 0
+      const { nextCursor } = await store.scans.list(workspaceId, { limit: 20, ...filters })
+      if (nextCursor) await store.scans.list(workspaceId, { limit: 20, ...filters, cursor: nextCursor })
+      const asked = statements.filter(({ sql }) => !/ count\(/.test(sql))
+      expect(asked.some(({ sql }) => sql.includes('sort_key'))).toBe(true)
+      return Promise.all(asked.map(explain))
+    },
+
+    /** Of whatever the work asks. */
+    async plansOfWork(work: (reads: Repositories, workspaceId: string) => Promise<unknown>): Promise<Plan[]> {
+      statements.length = 0
+      await work(store, workspaceId)
+      return Promise.all(statements.filter(({ sql }) => /^(select|with)/i.test(sql)).map(explain))
+    },
+
+    async plansOfSweep(): Promise<Plan[]> {
+      statements.length = 0
+      await store.passes.hasExpired(start)
+      await store.transaction((tx) => tx.passes.expire(start, 100))
+      const asked = statements.filter(({ sql }) => sql.includes('expires_at'))
+      expect(asked).toHaveLength(2)
+      return Promise.all(asked.map(explain))
+    },
+  }
+}
+
+/** An identifier for each pass, windows and scans for a fifth, some changed. */
+async function addWindowsAndScans(db: Knex, workspaceId: string): Promise<void> {
+  const ids: string[] = await db('passes').orderBy('id').pluck('id')
+  await db.transaction(async (tx) => {
+    for (let n = 0; n < ids.length; n += 5) {
+      const row = { workspace_id: workspaceId, pass_id: ids[n] }
+      await tx('pass_windows').insert({ ...row, start_date: `2027-01-${String(1 + (n % 28)).padStart(2, '0')}` })
+      await tx('accepted_scans').insert({ ...row, scan_id: ids[n], scan_context_key: '2027-01-01', scanned_at: n })
+    }
+    const identifier = (id: string) => ({ workspace_id: workspaceId, digest: parseUuid(id), pass_id: id, active: true })
+    await insertMany(tx, 'pass_identifiers', ids.map(identifier))
+    await tx('passes').whereIn('id', tx('pass_windows').select('pass_id')).update({ has_windows: true })
+    await tx('passes').whereIn('id', ids.slice(0, 50)).update({ revision: 3, template_version: 3 })
+  })
+}
+
+async function addProjectsAndTemplates(db: Knex, workspaceId: string): Promise<void> {
+  const rows = Array.from({ length: ROWS }, (_, n) => ({
+    id: newId(start),
+    workspace_id: workspaceId,
+    name: `name ${n}`,
+    description: '',
+    created_at: n,
+    updated_at: n,
+  }))
+  await db.transaction(async (tx) => {
+    await insertMany(
+      tx,
+      'projects',
+      rows.map((row) => ({ ...row, color: 'gray' })),
+    )
+    await insertMany(
+      tx,
+      'templates',
+      rows.map((row) => ({ ...row, pass_type: 'generic', latest_version: 0 })),
+    )
+  })
+}
+
+export async function explainSqlite(db: Knex, { sql, bindings }: Statement): Promise<Plan> {
+  const steps: { parent: number; detail: string }[] = await db.raw(`explain query plan ${sql}`, bindings)
+  const text = steps.map(({ detail }) => detail).join('\n')
+  const scans = [...text.matchAll(/^SCAN (\w+)/gm)].map(([, table]) => table!)
+  // The rows of the page itself are put in order at the top; below it, the sort is of whatever was found.
+  const sorts = steps.some(({ parent, detail }) => parent !== 0 && detail === 'USE TEMP B-TREE FOR ORDER BY')
+  const isWhole =
+    /^SEARCH (passes|projects|templates|scans|webhook_deliveries|delivery_keys) USING (COVERING )?INDEX \w+ \(workspace_id=\?\)$/m.test(
+      text,
+    )
+  return {
+    text,
+    fullScans: scans.filter((table) => LARGE.includes(table)),
+    sorted: sorts && isWhole ? ROWS : 0,
+    rowsRead: 0,
+  }
+}
+
+interface PostgresStep {
+  'Node Type': string
+  'Relation Name'?: string
+  'Actual Rows': number
+  'Actual Loops': number
+  'Rows Removed by Filter'?: number
+  Plans?: PostgresStep[]
+}
+
+export async function explainPostgres(url: string, { sql, bindings }: Statement): Promise<Plan> {
+  const client = new pg.Client(url)
+  await client.connect()
+  const { rows } = await client.query(`explain (analyze, timing off, format json) ${sql}`, bindings)
+  await client.end()
+  const root: PostgresStep = rows[0]['QUERY PLAN'][0].Plan
+  const steps = flatten(root)
+  const isLarge = (step: PostgresStep) => LARGE.includes(step['Relation Name'] ?? '')
+  const all = (counted: PostgresStep[], rowsOf: (step: PostgresStep) => number) =>
+    counted.reduce((sum, step) => sum + rowsOf(step) * step['Actual Loops'], 0)
+  const sorts = steps.filter((step) => step['Node Type'] === 'Sort')
+  return {
+    text: JSON.stringify(root, null, 1),
+    fullScans: steps
+      .filter((step) => step['Node Type'] === 'Seq Scan' && isLarge(step))
+      .map((step) => step['Relation Name']!),
+    sorted: all(
+      sorts.flatMap((step) => step.Plans ?? []),
+      (step) => step['Actual Rows'],
+    ),
+    rowsRead: all(steps.filter(isLarge), (step) => step['Actual Rows'] + (step['Rows Removed by Filter'] ?? 0)),
+  }
+}
+
+function flatten(step: PostgresStep): PostgresStep[] {
+  return [step, ...(step.Plans ?? []).flatMap(flatten)]
+}

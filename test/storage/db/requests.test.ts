@@ -1,0 +1,66 @@
+import type { Knex } from 'knex'
+import { describe, expect, test } from 'vitest'
+import { isTooSlow, isUnavailable } from '../../../src/storage/db/dialect.ts'
+import { pendingMigrations } from '../../../src/storage/db/migrate.ts'
+import { createStore } from '../../../src/storage/store.ts'
+import { dialects, type TestDialect } from '../../support/databases.ts'
+import { errorOf } from '../../support/error-of.ts'
+import { openTestDatabase, openTestStore } from '../fixtures.ts'
+
+/** A statement that takes as long as it is let. */
+const endless: Record<TestDialect, string> = {
+  sqlite: 'with recursive n(i) as (select 1 union all select i + 1 from n) select max(i) from n',
+  postgres: 'select count(*) from generate_series(1, 1000000000000)',
+}
+
+describe.each(dialects)('on %s', (dialect) => {
+  async function setUp() {
+    const { url } = await openTestStore(dialect)
+    return openTestDatabase(url, { statementLimitMs: 200 })
+  }
+
+  test('statements of requests end when their time is up, the next of a connection is unharmed, background work goes on', async () => {
+    const database = await setUp()
+    const { reader } = database.forRequests('a')
+    const held = await database.reader.client.acquireConnection()
+    let isOver = false
+    const background = errorOf(database.reader.raw(endless[dialect]).connection(held)).then(() => (isOver = true))
+    for (let round = 0; round < 5; round += 1) {
+      // As many as the party may run at once, so that what follows comes on the connections that were interrupted.
+      const slow = Array.from({ length: dialect === 'sqlite' ? 2 : 5 }, () => errorOf(reader.raw(endless[dialect])))
+      for (const error of await Promise.all(slow))
+        expect([isTooSlow(error), isUnavailable(error)]).toEqual([true, true])
+      for (let n = 0; n < 20; n += 1) await reader.raw('select 1')
+    }
+    expect(isOver).toBe(false)
+    if (dialect === 'sqlite') held.interrupt()
+    else await database.writer.raw('select pg_cancel_backend(?)', [held.processID])
+    await background
+    database.reader.client.releaseConnection(held)
+  })
+
+  test('while one party holds its share, another reads, tokens are found and health answers', async () => {
+    const database = await setUp()
+    const greedy = database.forRequests('greedy')
+    const ended: number[] = []
+    const attempts = Array.from({ length: 20 }, (_, n) =>
+      errorOf(greedy.reader.raw(endless[dialect])).then(() => ended.push(n)),
+    )
+    await database.forRequests('other').reader.raw('select 1')
+    expect(await createStore(database).tokens.findByDigest('none')).toBeUndefined()
+    expect(await pendingMigrations(database)).toEqual([])
+    // None of the twenty that came before stood in the way, but for those that ran.
+    expect(ended.length).toBeLessThan(20)
+    await Promise.all(attempts)
+    await greedy.reader.raw('select 1')
+  })
+})
+
+test('a transaction of a request on PostgreSQL may wait for a lock for longer than a read may take', async () => {
+  const { database } = await openTestStore('postgres')
+  const limit = async (db: Knex) => (await db.raw('show statement_timeout')).rows[0].statement_timeout
+  const { reader, writer } = database.forRequests('a')
+  expect(await writer.transaction(limit)).toBe('7s')
+  expect(await limit(reader)).toBe('2s')
+  expect([await limit(database.reader), await limit(database.entry)]).toEqual(['0', '0'])
+})

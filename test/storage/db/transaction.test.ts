@@ -1,0 +1,99 @@
+import { describe, expect, test } from 'vitest'
+import { createStore, type Store } from '../../../src/storage/store.ts'
+import { dialects } from '../../support/databases.ts'
+import {
+  insertPasses,
+  insertTemplate,
+  insertWorkspace,
+  newPass,
+  openTestDatabase,
+  openTestStore,
+  start,
+} from '../fixtures.ts'
+
+describe.each(dialects)('on %s', (dialect) => {
+  test('a transaction that throws leaves none of its rows, in whatever table', async () => {
+    const { store, database } = await openTestStore(dialect)
+    const workspaceId = await insertWorkspace(store)
+    const version = await insertTemplate(store, workspaceId)
+    const pass = newPass(version)
+    const attempt = store.transaction(async (tx) => {
+      await tx.passes.insert(workspaceId, [pass], start)
+      await tx.jobs.insert([{ workspaceId, kind: 'issue-pass', subject: pass.id, correlationId: null }], start)
+      await tx.settings.insert('name', 'value')
+      await tx.projects.insert(workspaceId, { name: 'Tour', description: '', color: 'gray' }, start)
+      throw new Error('changed my mind')
+    })
+    await expect(attempt).rejects.toThrow('changed my mind')
+    for (const table of ['passes', 'pass_identifiers', 'pass_variables', 'jobs', 'settings', 'projects']) {
+      expect(await database.reader(table), table).toEqual([])
+    }
+    await insertPasses(store, workspaceId, [pass])
+    expect(await store.passes.find(workspaceId, pass.id)).toBeDefined()
+  })
+
+  test('workers are told of jobs once they are committed, and not of jobs that were rolled back', async () => {
+    const told: string[] = []
+    let visible: boolean | undefined
+    const { store } = await openTestStore(dialect, (lane) => {
+      told.push(lane)
+    })
+    const workspaceId = await insertWorkspace(store)
+    const job = { workspaceId, kind: 'issue-pass', subject: workspaceId, correlationId: null } as const
+    const failing = store.transaction(async (tx) => {
+      await tx.jobs.insert([job], start)
+      throw new Error('no')
+    })
+    await expect(failing).rejects.toThrow('no')
+    expect(told).toEqual([])
+    await store.transaction(async (tx) => {
+      await tx.jobs.insert([job], start)
+      visible = told.length > 0
+    })
+    expect([told, visible]).toEqual([['issuing'], false])
+    await expect(store.jobs.insert([job], start)).rejects.toThrow('inside a transaction')
+  })
+
+  test('a transaction may read first and write later while other servers write: none fails, no update is lost', async () => {
+    const { store, url } = await openTestStore(dialect)
+    await store.transaction((tx) => tx.settings.insert('count', '0'))
+    const stores = [store, ...Array.from({ length: 3 }, () => createStore(openTestDatabase(url)))]
+    const attempts = Array.from({ length: 80 }, (_, n) => count(stores[n % stores.length]!))
+    if (dialect === 'sqlite') {
+      await Promise.all(attempts)
+      expect(await store.settings.find('count')).toBe('80')
+    } else {
+      // Rows are locked by who asks for it there; what must hold is that nobody fails.
+      await expect(Promise.all(attempts)).resolves.toHaveLength(80)
+    }
+  })
+})
+
+test('on sqlite connections for reading refuse to write', async () => {
+  const { database } = await openTestStore('sqlite')
+  await expect(database.reader('settings').insert({ name: 'a', value: 'b' })).rejects.toMatchObject({
+    code: 'SQLITE_READONLY',
+  })
+  expect(await database.writer('settings')).toEqual([])
+})
+
+test('on sqlite a write goes on while as many reads as there may be take their time', async () => {
+  const { store, database } = await openTestStore('sqlite')
+  await store.transaction((tx) => tx.settings.insert('name', 'first'))
+  const slow = 'with recursive n(i) as (select 1 union all select i + 1 from n where i < 6000000) select max(i) from n'
+  // One more would wait for a connection, and no longer than 5 s.
+  const readAll = (sql: string) => Array.from({ length: 3 }, () => database.reader.raw(sql).then(() => 'read'))
+  // So that every connection is open.
+  await Promise.all(readAll('select 1'))
+  const reads = readAll(slow)
+  const write = store.transaction((tx) => tx.settings.update('name', 'second')).then(() => 'write')
+  expect(await Promise.race([write, ...reads])).toBe('write')
+  await Promise.all(reads)
+})
+
+async function count(store: Store): Promise<void> {
+  await store.transaction(async (tx) => {
+    const value = Number(await tx.settings.find('count'))
+    await tx.settings.update('count', String(value + 1))
+  })
+}

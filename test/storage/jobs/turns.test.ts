@@ -1,0 +1,171 @@
+import { randomUUID } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import type { Job, JobKind, NewJob, Queue } from '../../../src/storage/jobs/jobs.ts'
+import type { Store } from '../../../src/storage/store.ts'
+import { dialects } from '../../support/databases.ts'
+import { explainSqlite, type Statement } from '../db/query-plans.ts'
+import { insertWorkspace, later, openTestStore, start } from '../fixtures.ts'
+
+const lease = { limit: 100, leaseSeconds: 10 }
+
+describe.each(dialects)('on %s', (dialect) => {
+  test.each([
+    ['few', 1],
+    ['more than are looked through one by one', 120],
+  ])('workspaces with due jobs take turns, however many jobs the first has: %s', async (_, count) => {
+    const { store } = await openTestStore(dialect)
+    const [a, b, c] = [randomUUID(), randomUUID(), randomUUID()].sort()
+    await insert(store, a!, count)
+    await insert(store, b!, 1, { runAt: later(1) })
+    await insert(store, c!, 2)
+    const turn = (after?: string, except: string[] = [], at = start) =>
+      store.jobs.findTurn('issuing', at, { after, except })
+    expect([await turn(), await turn(a), await turn(b), await turn(c)]).toEqual([a, c, c, a])
+    expect([await turn(a, [c!]), await turn(undefined, [a!]), await turn(a, [a!, c!])]).toEqual([a, c, undefined])
+    expect(await turn(a, [], later(1))).toBe(b)
+    expect(await turn(undefined, [], later(-1))).toBe(undefined)
+    expect(await store.jobs.findTurn('wallets', start)).toBe(undefined)
+  })
+
+  test('a claim takes jobs of one workspace, the oldest first', async () => {
+    const { store } = await openTestStore(dialect)
+    const [a, b] = [randomUUID(), randomUUID()].sort()
+    const [second, first] = [await insert(store, b!, 1), await insert(store, b!, 1, { runAt: later(-9) })]
+    await insert(store, a!, 3)
+    const jobs = await claim(store, 'issuing', start, { workspaceId: b! })
+    expect(jobs.map(({ subject }) => subject).sort()).toEqual([...first, ...second].sort())
+    expect((await claim(store, 'issuing', start, { limit: 2 })).map((job) => job.workspaceId)).toEqual([a, a])
+  })
+
+  test.each([
+    ['few', 3],
+    ['more than are looked through one by one', 120],
+  ])('jobs of suspended and of expired workspaces wait and hold up nobody: %s', async (_, count) => {
+    const { store, database } = await openTestStore(dialect)
+    const [suspended, expired, other] = [
+      await insertWorkspace(store, 'suspended'),
+      await insertWorkspace(store, 'expired'),
+      await insertWorkspace(store, 'other'),
+    ]
+    for (const workspaceId of [suspended, expired]) await insert(store, workspaceId, count)
+    await insert(store, other, 1)
+    await store.transaction((tx) => tx.workspaces.setSuspended(suspended, start))
+    await database
+      .writer('workspaces')
+      .where({ id: expired })
+      .update({ expires_at: later(60).getTime() })
+    const taken = async (at: Date) => (await claim(store, 'issuing', at)).map((job) => job.workspaceId)
+    expect([await taken(later(60)), await taken(later(60))]).toEqual([[other], []])
+    expect(new Set(await taken(later(59)))).toEqual(new Set([expired]))
+    await store.transaction((tx) => tx.workspaces.setSuspended(suspended, null))
+    expect(new Set(await taken(later(60)))).toEqual(new Set([suspended]))
+  })
+
+  test('of the jobs of one kind and subject one runs at a time; another kind may run beside it', async () => {
+    const { store } = await openTestStore(dialect)
+    const [workspaceId, subject] = [randomUUID(), randomUUID()]
+    const put = (kind: JobKind) =>
+      store.transaction((tx) => tx.jobs.insert([{ workspaceId, kind, subject, correlationId: null }], start))
+    await put('update-google')
+    const [running] = await claim(store, 'google', start)
+    await put('update-google')
+    expect(await claim(store, 'google', start)).toEqual([])
+    expect(await store.jobs.findTurn('google', start)).toBe(undefined)
+    await put('upsert-google-class')
+    expect(await claim(store, 'google', start)).toMatchObject([{ kind: 'upsert-google-class', subject }])
+    await store.transaction((tx) => tx.jobs.complete([running!]))
+    expect(await claim(store, 'google', start)).toMatchObject([{ kind: 'update-google', subject }])
+  })
+
+  test('what a person waits for has queues that bulk of the same kind never enters', async () => {
+    const { store } = await openTestStore(dialect)
+    const workspaceId = randomUUID()
+    const expected: [JobKind, Queue, Queue][] = [
+      ['issue-pass', 'issuing', 'bulk-issuing'],
+      ['update-wallet', 'wallets', 'bulk-wallets'],
+      ['update-google', 'google', 'bulk-google'],
+    ]
+    for (const [kind, queue, bulkQueue] of expected) {
+      const [single] = await insert(store, workspaceId, 1, { kind })
+      const [bulk] = await insert(store, workspaceId, 1, { kind, isBulk: true })
+      expect(await claim(store, queue, start)).toMatchObject([{ subject: single }])
+      expect(await claim(store, bulkQueue, start)).toMatchObject([{ subject: bulk }])
+    }
+  })
+
+  test('notifications of broadcasts never enter the queues of single ones', async () => {
+    const { store } = await openTestStore(dialect)
+    const workspaceId = randomUUID()
+    const expected: [JobKind, Queue][] = [
+      ['send-broadcast', 'bulk'],
+      ['message-google-broadcast', 'bulk-google'],
+    ]
+    for (const [kind, queue] of expected) {
+      const [subject] = await insert(store, workspaceId, 1, { kind })
+      for (const urgent of ['urgent', 'urgent-google'] as const) expect(await claim(store, urgent, start)).toEqual([])
+      expect(await claim(store, queue, start)).toMatchObject([{ kind, subject }])
+    }
+  })
+
+  test('an update that waits among many goes before them once a person waits for it', async () => {
+    const { store } = await openTestStore(dialect)
+    const job = {
+      workspaceId: randomUUID(),
+      kind: 'update-wallet' as const,
+      subject: randomUUID(),
+      correlationId: null,
+    }
+    const once = (isBulk: boolean) => store.transaction((tx) => tx.jobs.insertOnce([{ ...job, isBulk }], start))
+    await once(true)
+    await once(false)
+    await once(true)
+    expect(await claim(store, 'wallets', start)).toMatchObject([{ subject: job.subject }])
+    expect(await claim(store, 'bulk-wallets', start)).toEqual([])
+  })
+})
+
+test('on sqlite each look for a turn goes along the index of turns, and the first one along that of moments', async () => {
+  const { store, database } = await openTestStore('sqlite')
+  const workspaceId = randomUUID()
+  await insert(store, workspaceId, 120)
+  const statements: Statement[] = []
+  database.reader.on('query', ({ sql, bindings }: Statement) => statements.push({ sql, bindings }))
+  await store.jobs.findTurn('issuing', start, { after: workspaceId, except: [randomUUID()] })
+  await store.jobs.nextRunAt('issuing', start)
+  const plans = await Promise.all(statements.splice(0).map((one) => explainSqlite(database.reader, one)))
+  const indexes = plans.map(({ text }) =>
+    [...text.matchAll(/(?:SEARCH|SCAN) jobs USING (?:COVERING )?(.*)/g)].map(([, index]) => index),
+  )
+  const moments = 'INDEX jobs_due (lane=? AND run_at<?)'
+  const ring = ['INDEX jobs_turns (lane=? AND workspace_id>?)', 'INDEX jobs_turns (lane=? AND workspace_id>?)']
+  const due = 'INDEX jobs_turns (lane=? AND workspace_id=? AND run_at<?)'
+  expect(indexes[0]).toEqual([moments])
+  expect(indexes[1]?.toSorted()).toEqual([due, ...ring].toSorted())
+  expect(indexes.at(-1)).toEqual(['INDEX jobs_due (lane=? AND run_at>?)'])
+})
+
+async function insert(
+  store: Store,
+  workspaceId: string,
+  count: number,
+  fields: Partial<NewJob> = {},
+): Promise<string[]> {
+  const subjects = Array.from({ length: count }, () => randomUUID())
+  const job = { workspaceId, kind: 'issue-pass' as const, correlationId: null, ...fields }
+  await store.transaction((tx) =>
+    tx.jobs.insert(
+      subjects.map((subject) => ({ ...job, subject })),
+      start,
+    ),
+  )
+  return subjects
+}
+
+function claim(
+  store: Store,
+  queue: Queue,
+  at: Date,
+  options: { limit?: number; workspaceId?: string } = {},
+): Promise<Job[]> {
+  return store.transaction((tx) => tx.jobs.claim(queue, at, { ...lease, ...options }))
+}

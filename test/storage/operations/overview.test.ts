@@ -1,0 +1,90 @@
+import { describe, expect, test } from 'vitest'
+import { newId } from '../../../src/core/ids.ts'
+import type { News } from '../../../src/storage/operations/news.ts'
+import { createStore } from '../../../src/storage/store.ts'
+import { dialects } from '../../support/databases.ts'
+import { explainSqlite, type Statement } from '../db/query-plans.ts'
+import { insertPasses, insertTemplate, insertWorkspace, later, newPass, openTestStore, start } from '../fixtures.ts'
+
+const claim = { limit: 1, leaseSeconds: 10 }
+const isBusy = ({ due, later: planned, running }: { due: number; later: number; running: number }) =>
+  due + planned + running > 0
+
+describe.each(dialects)('on %s', (dialect) => {
+  test('the overview counts jobs by lane and state, and tells since when the oldest one is due', async () => {
+    const { store } = await openTestStore(dialect)
+    const workspaceId = await insertWorkspace(store)
+    const job = (runAt: Date) => ({
+      workspaceId,
+      kind: 'issue-pass' as const,
+      subject: newId(start),
+      correlationId: null,
+      runAt,
+    })
+    await store.transaction(async (tx) => {
+      await tx.jobs.insert([job(later(-90)), job(later(-80)), job(later(-70)), job(later(-60)), job(later(60))], start)
+      await tx.jobs.fail(await tx.jobs.claim('issuing', start, claim), start, 'no luck')
+      await tx.jobs.claim('issuing', start, claim)
+    })
+    const { lanes, setAside, webhooks, deliveries } = await store.overviews.read(start)
+    expect(lanes.filter(isBusy)).toEqual([{ lane: 'issuing', due: 2, later: 1, running: 1, oldestDueAt: later(-70) }])
+    expect(setAside).toEqual([{ kind: 'issue-pass', count: 1 }])
+    expect({ webhooks, deliveries }).toEqual({
+      webhooks: { sound: 0, failing: 0, disabled: 0 },
+      deliveries: { due: 0, later: 0 },
+    })
+  })
+
+  test('the overview adds up what is limited, and counts the workspaces near a limit without naming them', async () => {
+    const { store } = await openTestStore(dialect)
+    const [full, other] = [await insertWorkspace(store, 'full'), await insertWorkspace(store, 'other')]
+    for (const id of [full, other]) {
+      const version = await insertTemplate(store, id)
+      await insertPasses(
+        store,
+        id,
+        [1, 2, 3, 4].map(() => newPass(version)),
+      )
+    }
+    await store.transaction((tx) => tx.limits.set(full, { passes: 5 }))
+    await store.transaction((tx) => tx.limits.set(other, { passes: 6 }))
+    const { usage } = await store.overviews.read(start)
+    expect(usage.find(({ limit }) => limit === 'passes')).toEqual({ limit: 'passes', total: 8, near: 1 })
+    expect(usage.find(({ limit }) => limit === 'webhooks')).toEqual({ limit: 'webhooks', total: 0, near: 0 })
+  })
+
+  test('what was rolled back is not told to whoever counts', async () => {
+    const { database } = await openTestStore(dialect)
+    const news: News[] = []
+    const store = createStore(database, { onNews: (one) => news.push(one) })
+    const workspaceId = await insertWorkspace(store)
+    const job = { workspaceId, kind: 'issue-pass' as const, subject: newId(start), correlationId: null }
+    await store.transaction((tx) => tx.jobs.insert([job], start))
+    const complete = (isUndone: boolean) =>
+      store.transaction(async (tx) => {
+        await tx.jobs.complete(await tx.jobs.claim('issuing', start, claim))
+        if (isUndone) throw new Error('undone')
+      })
+    await expect(complete(true)).rejects.toThrow('undone')
+    expect(news).toEqual([])
+    await complete(false)
+    expect(news).toEqual([{ what: 'runs', kind: 'issue-pass', outcome: 'done', count: 1 }])
+  })
+})
+
+test('on sqlite jobs and deliveries are counted along indexes of what waits', async () => {
+  const { database, store } = await openTestStore('sqlite')
+  const statements: Statement[] = []
+  database.reader.on('query', ({ sql, bindings }: Statement) => statements.push({ sql, bindings }))
+  await store.overviews.read(start)
+  const asked = statements.splice(0).filter(({ sql }) => /jobs|deliveries/.test(sql))
+  const plans = await Promise.all(asked.map((one) => explainSqlite(database.reader, one)))
+  const indexes = plans.map(({ text }) => /USING (?:COVERING )?INDEX (\w+)/.exec(text)?.[1])
+  expect(indexes.sort()).toEqual([
+    'jobs_claimed',
+    'jobs_due',
+    'jobs_failed',
+    'jobs_of_workspace',
+    'webhook_deliveries_due',
+  ])
+})

@@ -1,0 +1,95 @@
+import { describe, expect, test } from 'vitest'
+import { passId, templateId } from '../../../bench/support/many-passes.ts'
+import { identifierDigest } from '../../../src/core/rules/crypto/scan-code.ts'
+import { planRedemption } from '../../../src/core/rules/redemption/redemption-plan.ts'
+import { dialects } from '../../support/databases.ts'
+import { type Plan, ROWS, type ScanFilters, useLists } from '../db/query-plans.ts'
+import { start } from '../fixtures.ts'
+
+interface List {
+  name: string
+  filters: ScanFilters
+  /** The condition by which SQLite's plan must reach the ledger. */
+  leads: string
+}
+
+const lists: List[] = [
+  { name: 'nothing', filters: {}, leads: 'workspace_id=?' },
+  { name: 'passId', filters: { passId: [passId(7)] }, leads: 'pass_id=?' },
+  { name: 'projectId', filters: { projectId: [templateId(1)] }, leads: 'project_id=?' },
+  { name: 'templateId', filters: { templateId: [templateId(3)] }, leads: 'template_id=?' },
+  { name: 'result=accepted', filters: { result: ['accepted'] }, leads: 'result=?' },
+  { name: 'result=denied', filters: { result: ['denied'] }, leads: 'result=?' },
+  { name: 'resultGroup=denied', filters: { resultGroup: ['denied'] }, leads: 'result=?' },
+  { name: 'result=duplicate', filters: { result: ['duplicate'] }, leads: 'reason=?' },
+  { name: 'reason', filters: { reason: ['valid'] }, leads: 'reason=?' },
+  { name: 'scanContextKey', filters: { scanContextKey: ['context 3'] }, leads: 'scan_context_key=?' },
+  { name: 'from', filters: { scanned: { from: new Date(Date.UTC(2026, 6, 1) + 19_000) } }, leads: 'scanned_at>?' },
+  { name: 'to', filters: { scanned: { to: new Date(Date.UTC(2026, 6, 1) + 1_000) } }, leads: 'scanned_at<?' },
+  {
+    name: 'passId and reason',
+    filters: { passId: [passId(7)], reason: ['valid'] },
+    leads: 'workspace_id=? AND',
+  },
+]
+
+describe.each(dialects)('on %s', (dialect) => {
+  const database = useLists(dialect)
+
+  test.each(lists)('a page of the ledger by $name is found by an index, in its order', async ({ filters, leads }) => {
+    for (const plan of await database.plansOfScans(filters)) {
+      expectFew(plan, ROWS / 5)
+      if (dialect === 'sqlite' && plan.isPage) expect(plan.text).toContain(leads)
+    }
+  })
+
+  test('several results walk the ledger in its order', async () => {
+    for (const plan of await database.plansOfScans({ result: ['duplicate', 'reversal', 'accepted'] })) {
+      expectFew(plan, ROWS / 5)
+    }
+  })
+
+  test('a scan reads by keys, and of the history of its pass no more than index ranges', async () => {
+    const digest = identifierDigest('code')
+    const plan = planRedemption({
+      status: 'ISSUED' as const,
+      expiresAt: null,
+      realTime: start,
+      scanContextKey: 'context 7',
+      policy: {
+        perPeriod: { unit: 'day', count: 1, timezone: 'Europe/Berlin' },
+        windows: [
+          { start: '2026-07-01T00:00Z', end: '2026-07-02T00:00Z', maxUses: 1 },
+          { end: '2026-07-02T00:00Z', maxUses: 1 },
+        ],
+      },
+    })
+    const plans = await database.plansOfWork(async (reads, workspaceId) => {
+      await reads.scans.listByExternalRefs(workspaceId, ['ref'])
+      await reads.identifiers.listPassIds(workspaceId, digest, templateId(1))
+      await reads.passes.findForUpdate(workspaceId, passId(7))
+      await reads.acceptedScans.findHistory(workspaceId, passId(7), plan)
+      await reads.identifiers.isStale(workspaceId, digest, passId(7))
+      await reads.acceptedScans.findPlace(workspaceId, passId(7), start)
+      await reads.acceptedScans.listCounts(workspaceId, [passId(7), passId(8)], 'context 7')
+      await reads.acceptedScans.isCounted(workspaceId, passId(7))
+      await reads.scans.find(workspaceId, passId(7))
+    })
+    expect(plans).toHaveLength(10)
+    for (const plan of plans) expectFew(plan, 200)
+  })
+
+  test('figures are counted along indexes, whatever stands in other projects', async () => {
+    const plans = await database.plansOfWork((reads, workspaceId) =>
+      reads.scans.counts(workspaceId, { scanContextKey: ['context 3'], projectId: [templateId(1)] }),
+    )
+    expect(plans).toHaveLength(4)
+    for (const { fullScans, text } of plans) expect(fullScans, text).toEqual([])
+  })
+})
+
+function expectFew(plan: Plan, limit: number): void {
+  expect(plan.fullScans, plan.text).toEqual([])
+  expect(plan.sorted, plan.text).toBeLessThan(ROWS / 10)
+  expect(plan.rowsRead, plan.text).toBeLessThan(limit)
+}
