@@ -3,7 +3,7 @@ import { ClientCommand } from '../cli/command/client-command.ts'
 import { UsageError } from '../cli/command/errors.ts'
 import { details } from '../cli/command/output.ts'
 import { askSecret, canAsk, readStdin } from '../cli/command/prompt.ts'
-import { writeProfile } from '../cli/settings/profile.ts'
+import { currentProfile, findProfile, readProfiles, writeProfile } from '../cli/settings/profile.ts'
 import { overridingVariables, resolveConnection, type Setting } from '../cli/settings/settings.ts'
 
 export default class Login extends ClientCommand {
@@ -28,7 +28,9 @@ export default class Login extends ClientCommand {
     this.connection = { ...resolved, token }
     const current = await this.connect(flags).tokens.current()
     const { name, path } = resolved.profile
+    const replaced = findProfile(readProfiles(path), name)
     writeProfile(path, name, { url: resolved.url.value, token: token.value })
+    const inUse = currentProfile(readProfiles(path))
     this.log(
       details([
         ['Profile', `${name} (${path})`],
@@ -37,6 +39,8 @@ export default class Login extends ClientCommand {
         ['Token', `${current.name}, ${current.role}`],
       ]),
     )
+    if (replaced && replaced.url !== resolved.url.value) this.note(`Profile ${name} was for ${replaced.url} before.`)
+    if (name !== inUse) this.note(`Profile ${inUse} is in use; change that with: passes profile use ${name}`)
     const overriding = overridingVariables()
     if (overriding.length > 0)
       this.note(`Set in the environment, where it wins over a profile: ${overriding.join(', ')}`)

@@ -16,7 +16,7 @@ export abstract class ClientCommand extends BaseCommand {
     }),
     token: Flags.string({ summary: 'Access token (PASSES_TOKEN).', helpGroup: 'CONNECTION' }),
     profile: Flags.string({
-      summary: 'Stored profile to take what flags and environment leave open (PASSES_PROFILE; default).',
+      summary: 'Stored profile to take what flags and environment leave open (PASSES_PROFILE; that of profile use).',
       helpGroup: 'CONNECTION',
     }),
     timeout: Flags.string({

@@ -2,35 +2,87 @@ import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { z } from 'zod'
 import { makePrivateFolder, replacePrivateSync } from '../../files/private-file.ts'
-import { CliError } from '../command/errors.ts'
+import { CliError, UsageError } from '../command/errors.ts'
 
 const Profile = z.strictObject({
   /** The server that the token belongs to, as an origin such as https://passes.example. */
   url: z.string(),
-  token: z.string(),
+  /** Missing after a logout. */
+  token: z.string().optional(),
 })
 export type Profile = z.output<typeof Profile>
 
-const ProfilesFile = z.strictObject({ profiles: z.record(z.string(), Profile) })
+const ProfilesFile = z.strictObject({
+  /** The profile that is used where none is named; `default` where nothing is said. */
+  current: z.string().optional(),
+  profiles: z.record(z.string(), Profile),
+})
+export type ProfilesFile = z.output<typeof ProfilesFile>
 
-export type Profiles = Readonly<Record<string, Profile>>
-
-/** The stored profiles by name; none where there is no file. */
-export function readProfiles(path: string): Profiles {
+/** The stored profiles; none where there is no file. */
+export function readProfiles(path: string): ProfilesFile {
   const text = readIfThere(path)
-  if (text === undefined) return {}
+  if (text === undefined) return { profiles: {} }
   const file = ProfilesFile.safeParse(parseJson(text))
   if (!file.success) {
     throw new CliError(`${path} is not a file of profiles`, { hint: 'Mend or delete it, then run passes login.' })
   }
-  return file.data.profiles
+  return file.data
 }
 
-/** Stores one profile beside the others. The file is replaced as a whole, so a crash leaves the old or the new one. */
+export function findProfile({ profiles }: ProfilesFile, name: string): Profile | undefined {
+  return Object.hasOwn(profiles, name) ? profiles[name] : undefined
+}
+
+/** The name of the profile that is used where none is named. */
+export function currentProfile({ current = 'default' }: ProfilesFile): string {
+  return current
+}
+
+/** Stores one profile beside the others. The first one is used from then on, whatever its name. */
 export function writeProfile(path: string, name: string, profile: Profile): void {
-  const profiles = { ...readProfiles(path), [name]: profile }
+  const file = readProfiles(path)
+  const isFirst = Object.keys(file.profiles).length === 0
+  replaceFile(path, { ...file, ...(isFirst && { current: name }), profiles: { ...file.profiles, [name]: profile } })
+}
+
+/** @throws UsageError where there is no such profile */
+export function chooseProfile(path: string, name: string): void {
+  const file = readProfiles(path)
+  requireProfile(file, path, name)
+  replaceFile(path, { ...file, current: name })
+}
+
+/** @throws UsageError where there is no such profile */
+export function removeProfile(path: string, name: string): void {
+  const file = readProfiles(path)
+  requireProfile(file, path, name)
+  const { current, ...rest } = file
+  const profiles = Object.fromEntries(Object.entries(file.profiles).filter(([other]) => other !== name))
+  replaceFile(path, { ...rest, ...(current !== undefined && current !== name && { current }), profiles })
+}
+
+/** Forgets the token of a profile and keeps its address. @throws UsageError where there is no such profile */
+export function forgetToken(path: string, name: string): void {
+  const file = readProfiles(path)
+  const { url } = requireProfile(file, path, name)
+  replaceFile(path, { ...file, profiles: { ...file.profiles, [name]: { url } } })
+}
+
+export function requireProfile(file: ProfilesFile, path: string, name: string): Profile {
+  const profile = findProfile(file, name)
+  if (profile) return profile
+  const names = Object.keys(file.profiles)
+  const others = names.length > 0 ? `there are ${names.join(', ')}; ` : ''
+  throw new UsageError(`There is no profile ${name} in ${path}`, {
+    hint: `${others}passes login --profile ${name} makes it.`,
+  })
+}
+
+/** The file is replaced as a whole, so a crash leaves the old or the new one. */
+function replaceFile(path: string, file: ProfilesFile): void {
   makePrivateFolder(dirname(path))
-  replacePrivateSync(path, `${JSON.stringify({ profiles }, undefined, 2)}\n`)
+  replacePrivateSync(path, `${JSON.stringify(file, undefined, 2)}\n`)
 }
 
 function readIfThere(path: string): string | undefined {

@@ -3,7 +3,7 @@ import { isAbsolute, join, parse } from 'node:path'
 import { DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS } from '../../client/errors.ts'
 import { isOpenToOthers } from '../../files/private-file.ts'
 import { UsageError } from '../command/errors.ts'
-import { readProfiles } from './profile.ts'
+import { currentProfile, findProfile, readProfiles, requireProfile } from './profile.ts'
 
 /** The one reader of the environment in the command line. Flags win over environment, environment over profile. */
 
@@ -37,7 +37,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 export interface ResolveOptions {
   environment?: Environment
-  /** Set by login, which makes the profile. */
+  /** Set by what makes or manages profiles. */
   profileMayBeMissing?: boolean
 }
 
@@ -48,15 +48,15 @@ export interface ResolveOptions {
 export function resolveConnection(flags: ConnectionFlags, options: ResolveOptions = {}): Connection {
   const environment = options.environment ?? process.env
   const named = pick(flags.profile, '--profile', environment.PASSES_PROFILE, 'PASSES_PROFILE')?.value
-  const name = named ?? 'default'
   const path = profilesPath(environment)
   const chosenUrl = pick(flags.url, '--url', environment.PASSES_URL, 'PASSES_URL')
   let token = pick(flags.token, '--token', environment.PASSES_TOKEN, 'PASSES_TOKEN')
   // Where nothing is open, a file that is broken is in nobody's way.
-  const profile = named || !chosenUrl || !token ? readProfiles(path)[name] : undefined
-  if (named && !profile && !options.profileMayBeMissing) {
-    throw new UsageError(`There is no profile ${name} in ${path}`, { hint: `passes login --profile ${name} makes it.` })
-  }
+  const isRead = named || !chosenUrl || !token || options.profileMayBeMissing
+  const file = isRead ? readProfiles(path) : { profiles: {} }
+  const name = named ?? currentProfile(file)
+  const isNamed = (named ?? file.current) !== undefined
+  const profile = isNamed && !options.profileMayBeMissing ? requireProfile(file, path, name) : findProfile(file, name)
   const source = `profile ${name} (${path})`
   const url: Setting = chosenUrl ?? {
     value: profile?.url ?? defaultUrl,
@@ -67,11 +67,14 @@ export function resolveConnection(flags: ConnectionFlags, options: ResolveOption
   let noToken = 'There is no access token: no --token, no PASSES_TOKEN, and no profile.'
   if (!token && profile) {
     // A stored token belongs to its server: it is never sent to another one.
-    if (profile.url === origin) {
+    if (profile.url !== origin) {
+      noToken = `There is no access token for ${origin}: the one of ${source} belongs to ${profile.url}.`
+    } else if (profile.token === undefined) noToken = `There is no access token: ${source} is logged out.`
+    else {
       token = { value: profile.token, source }
       if (isOpenToOthers(path))
         warning = `Warning: other users of this machine may read ${path}. Try: chmod 600 ${path}`
-    } else noToken = `There is no access token for ${origin}: the one of ${source} belongs to ${profile.url}.`
+    }
   }
   const timeoutSeconds = secondsOf(pick(flags.timeout, '--timeout', environment.PASSES_TIMEOUT, 'PASSES_TIMEOUT'))
   return {
@@ -89,6 +92,11 @@ function secondsOf(said: Setting | undefined): number {
   const seconds = Number(said.value)
   if (seconds > 0 && seconds <= MAX_TIMEOUT_SECONDS) return seconds
   throw new UsageError(`${said.source} must be seconds, more than 0 and at most ${MAX_TIMEOUT_SECONDS}: ${said.value}`)
+}
+
+/** The profile that commands use, there or not, and the file of profiles. */
+export function profileInUse(flag?: string): Connection['profile'] {
+  return resolveConnection({ profile: flag }, { profileMayBeMissing: true }).profile
 }
 
 /** Variables that win over a stored profile, so that login can say so. */

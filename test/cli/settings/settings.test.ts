@@ -1,8 +1,14 @@
-import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, isAbsolute, join } from 'node:path'
 import { afterAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { readProfiles, writeProfile } from '../../../src/cli/settings/profile.ts'
+import {
+  chooseProfile,
+  forgetToken,
+  readProfiles,
+  removeProfile,
+  writeProfile,
+} from '../../../src/cli/settings/profile.ts'
 import {
   type ConnectionFlags,
   canAnimate,
@@ -126,7 +132,36 @@ test('profiles can be read by their owner alone, and leave nothing else behind',
   expect(statSync(path).mode & 0o777).toBe(0o600)
   expect(statSync(dirname(path)).mode & 0o777).toBe(0o700)
   expect(readdirSync(dirname(path))).toEqual(['profiles.json'])
-  expect(Object.keys(readProfiles(path))).toEqual(['default', 'two'])
+  expect(Object.keys(readProfiles(path).profiles)).toEqual(['default', 'two'])
+})
+
+test('the profile in use is the first one, then the one that was chosen, and a flag or variable goes before it', () => {
+  writeProfile(path, 'one', { url: 'https://one.example', token: 'one' })
+  writeProfile(path, 'two', { url: 'https://two.example', token: 'two' })
+  expect(resolve({}).token?.value).toBe('one')
+  chooseProfile(path, 'two')
+  expect(resolve({}).token?.value).toBe('two')
+  expect(resolve({}, { PASSES_PROFILE: 'one' }).token?.value).toBe('one')
+  removeProfile(path, 'two')
+  expect(resolve({}).token).toBeUndefined()
+  expect(resolve({ profile: 'one' }).token?.value).toBe('one')
+})
+
+test('a profile that is logged out keeps its server and no token, in a file of its owner', () => {
+  writeProfile(path, 'default', { url: 'https://one.example', token: 'one' })
+  chmodSync(path, 0o644)
+  forgetToken(path, 'default')
+  expect(statSync(path).mode & 0o777).toBe(0o600)
+  expect(readFileSync(path, 'utf8')).not.toContain('token')
+  expect(resolve({})).toMatchObject({
+    url: { value: 'https://one.example' },
+    noToken: expect.stringContaining('is logged out'),
+  })
+})
+
+test.each(['constructor', '__proto__'])('%s is the name of no profile until one is stored under it', (name) => {
+  expect(() => resolve({ profile: name })).toThrow(`There is no profile ${name}`)
+  expect(() => chooseProfile(path, name)).toThrow(`There is no profile ${name}`)
 })
 
 test('a stored token that other users may read is warned of when it is used', () => {

@@ -88,6 +88,30 @@ test('login checks the token, stores it for its owner alone, and every command t
   expect(readFileSync(path, 'utf8')).toBe(stored)
 })
 
+test('profiles are listed without their tokens, chosen, logged out of and removed', async () => {
+  const server = await shared()
+  const env = newcomer()
+  const call = (...args: string[]) => run(args, undefined, { env })
+  const login = (profile: string) =>
+    run(['login', '--url', server.url, '--token-stdin', '--profile', profile], undefined, { env, input: server.token })
+  expect((await call('profile', 'list')).stderr).toContain('passes login')
+  await login('staging')
+  expect((await login('production')).stderr).toContain('passes profile use production')
+  expect((await call('profile', 'use', 'production')).stdout).toBe(`Profile production (${server.url}) is in use.`)
+  const listed = await call('profile', 'list', '--json')
+  expect(JSON.parse(listed.stdout)).toEqual([
+    { name: 'staging', url: server.url, inUse: false, loggedIn: true },
+    { name: 'production', url: server.url, inUse: true, loggedIn: true },
+  ])
+  expect((await call('profile', 'use', 'prodction')).stderr).toContain('there are staging, production')
+  expect((await call('logout')).stdout).toBe('The token of profile production is forgotten.')
+  expect(await call('whoami')).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('is logged out') })
+  expect((await call('whoami', '--profile', 'staging')).exitCode).toBe(0)
+  expect((await call('profile', 'remove', 'production')).exitCode).toBe(2)
+  expect((await call('profile', 'remove', 'production', '--yes')).exitCode).toBe(0)
+  expect((await call('profile', 'list')).stdout).not.toContain('production')
+})
+
 test('whoami says for people and for scripts which source won', async () => {
   const server = await shared()
   const { stdout } = await run(['whoami', '--token', server.token], { url: server.url, token: 'psk_other' })

@@ -1,0 +1,24 @@
+import { Flags } from '@oclif/core'
+import { BaseCommand } from '../cli/command/base-command.ts'
+import { forgetToken } from '../cli/settings/profile.ts'
+import { overridingVariables, profileInUse } from '../cli/settings/settings.ts'
+
+export default class Logout extends BaseCommand {
+  static override summary = 'Forget the stored token of a profile.'
+  static override description =
+    'Its address stays, for the next login; profile remove takes both. The token itself goes on working: passes token ' +
+    'revoke ends it, on the server.'
+  static override examples = ['<%= config.bin %> logout', '<%= config.bin %> logout --profile production --json']
+  static override flags = {
+    profile: Flags.string({ summary: 'Name of the profile; the one in use (passes profile list) when left out.' }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(Logout)
+    const { name, path } = profileInUse(flags.profile)
+    forgetToken(path, name)
+    this.log(`The token of profile ${name} is forgotten.`)
+    if (overridingVariables().includes('PASSES_TOKEN')) this.note('PASSES_TOKEN is set, and still used.')
+    return { profile: name, path }
+  }
+}
