@@ -87,7 +87,7 @@ test('apple and google never meet, and the sandbox knows neither server nor stor
 
 test('resources enqueue work and never call a wallet', () => {
   const wrong = imports.filter(
-    ({ file, target, isTypeOnly }) => file.startsWith('server/resources/') && /^wallets\//.test(target) && !isTypeOnly,
+    ({ file, target, isTypeOnly }) => file.startsWith('server/api/') && /^wallets\//.test(target) && !isTypeOnly,
   )
   expect(wrong.map(show)).toEqual([])
 })
@@ -119,6 +119,27 @@ test('no literal is spread only to keep its parts on one line', () => {
 test('no file is named utils, and none is longer than 350 lines', () => {
   expect(files.filter((file) => /(^|[/-])(utils?|helpers?|misc)[./-]/.test(file))).toEqual([])
   expect(files.filter((file) => read(file).trimEnd().split('\n').length > 350)).toEqual([])
+})
+
+test('no file imports itself by way of others, types included', () => {
+  const targetsOf = (file: string) => imports.filter((one) => one.file === file && one.isLocal)
+  const done = new Set<string>()
+  const circles: string[] = []
+  const visit = (file: string, path: string[]): void => {
+    if (path.includes(file)) circles.push([...path.slice(path.indexOf(file)), file].join(' → '))
+    if (path.includes(file) || done.has(file)) return
+    for (const { target } of targetsOf(file)) visit(target, [...path, file])
+    done.add(file)
+  }
+  for (const file of files) visit(file, [])
+  expect(circles).toEqual([])
+})
+
+test('no folder shows more than 16 files, but for those that hold a row of the same', () => {
+  const rows = ['core/contract', 'storage/migrations']
+  const folders = [...new Set(files.map((file) => dirname(file)))]
+  const countIn = (folder: string) => files.filter((file) => dirname(file) === folder).length
+  expect(folders.filter((folder) => countIn(folder) > 16 && !rows.includes(folder))).toEqual([])
 })
 
 /** Files that are no secret, lie in a private folder, or are written to through a descriptor. */

@@ -2,6 +2,7 @@ import type { Repositories, Store } from '../storage/store.ts'
 import type { TokenWithWorkspace } from '../storage/workspaces/tokens.ts'
 import type { ApplePush } from '../wallets/apple/push.ts'
 import type { TakeQueue } from './api/limits.ts'
+import type { RetentionDays } from './boot/config.ts'
 import type { Logger } from './boot/log.ts'
 import type { Wallets } from './boot/wallets.ts'
 import type { InFlight } from './http/middleware/in-flight.ts'
@@ -14,14 +15,6 @@ import type { GoogleSync } from './wallet-sync/google-sync.ts'
 import type { Issuing } from './wallet-sync/issuing.ts'
 import type { Outbound } from './webhooks/outbound.ts'
 import type { WebhookSecrets } from './webhooks/webhook-secrets.ts'
-
-/** How many days what is over is kept; 0 keeps it for good. */
-export interface RetentionDays {
-  /** Webhook deliveries that ended, their attempts and events. */
-  deliveriesDays: number
-  /** Entries of the audit log. */
-  auditDays: number
-}
 
 /** What every part of the server works with. */
 export interface Services {

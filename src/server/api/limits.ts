@@ -1,10 +1,13 @@
 import { Problem } from '../../core/errors.ts'
 import type { LimitName } from '../../core/rules/pass/limits.ts'
-import type { Repositories } from '../../storage/store.ts'
+import type { Repositories, Store } from '../../storage/store.ts'
+import type { TokenWithWorkspace } from '../../storage/workspaces/tokens.ts'
 import type { StoredUsage } from '../../storage/workspaces/usage.ts'
-import type { RequestContext } from '../context.ts'
 
-type Asking = Pick<RequestContext, 'workspaceId' | 'token'>
+interface Asking {
+  workspaceId: string
+  token: TokenWithWorkspace
+}
 
 /**
  * Below this distance from a limit it is looked up under a lock, so that it holds exactly however many race. Beyond it what
@@ -63,10 +66,7 @@ const RECOUNTED_MS = 1_000
 const MAX_WORKSPACES = 10_000
 
 /** Notes that so many jobs are about to be queued, or says why they may not be. */
-export type TakeQueue = (
-  context: Asking & Pick<RequestContext, 'store' | 'now'>,
-  jobs: number,
-) => Promise<Problem | undefined>
+export type TakeQueue = (context: Asking & { store: Store; now: Date }, jobs: number) => Promise<Problem | undefined>
 
 /**
  * Jobs come and go too fast for a counter: they are counted now and then, and what this process adds meanwhile is known.

@@ -2,12 +2,19 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { sqliteFile } from '../../storage/db/database.ts'
 import { CredentialError, type Platform } from '../../wallets/wallet.ts'
-import type { RetentionDays } from '../context.ts'
 
 export type ServerRole = 'all' | 'api' | 'worker'
 
 /** A credential: the path of a file, or its content, which starts with -----BEGIN or {. */
 export type Secret = string
+
+/** How many days what is over is kept; 0 keeps it for good. */
+export interface RetentionDays {
+  /** Webhook deliveries that ended, their attempts and events. */
+  deliveriesDays: number
+  /** Entries of the audit log. */
+  auditDays: number
+}
 
 /** Every setting of the server, as flags and environment gave them. */
 export interface Config {

@@ -1,4 +1,4 @@
-import type { JobKind, Lane } from '../../storage/jobs/jobs.ts'
+import type { JobKind, Lane } from '../../storage/jobs/job-kinds.ts'
 import { fanOutBroadcasts } from '../messages/fan-out-broadcast.ts'
 import { failGoogleMessage, messageGoogle } from '../messages/message-google.ts'
 import { failNotification, sendNotifications } from '../messages/send-notification.ts'

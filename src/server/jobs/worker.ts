@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isUnavailable } from '../../storage/db/dialect.ts'
-import { type Job, type JobKind, type Lane, type Queue, queues } from '../../storage/jobs/jobs.ts'
+import { type JobKind, type Lane, type Queue, queues } from '../../storage/jobs/job-kinds.ts'
+import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
 import type { Leave } from '../http/thread.ts'

@@ -1,5 +1,6 @@
 import { exceedsCap } from '../../core/rules/sending/google-cap.ts'
-import type { Job, JobKind, NewJob } from '../../storage/jobs/jobs.ts'
+import type { JobKind } from '../../storage/jobs/job-kinds.ts'
+import type { Job, NewJob } from '../../storage/jobs/jobs.ts'
 import type { StoredNotification } from '../../storage/messages/notification-row.ts'
 import type { NotificationChange, Place } from '../../storage/messages/notifications.ts'
 import type { Repositories } from '../../storage/store.ts'

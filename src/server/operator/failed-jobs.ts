@@ -1,6 +1,6 @@
 import type { AuditAction } from '../../core/audit.ts'
 import type { FailedJob, FailedJobFilter } from '../../storage/jobs/backlog.ts'
-import type { JobKind } from '../../storage/jobs/jobs.ts'
+import type { JobKind } from '../../storage/jobs/job-kinds.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 import { auditOperator, getWorkspace, OperatorError, withStore } from './operator.ts'
 

@@ -1,4 +1,4 @@
-import type { MadeAttempt } from '../../storage/webhooks/deliveries.ts'
+import type { MadeAttempt } from '../../storage/webhooks/webhook-attempts.ts'
 import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
 import type { Services } from '../context.ts'
 import { noteHealth } from './webhook-health.ts'

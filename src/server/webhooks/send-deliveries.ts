@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SIGNATURE_HEADER, sign } from '../../core/rules/crypto/signature.ts'
-import type { DueDelivery, MadeAttempt } from '../../storage/webhooks/deliveries.ts'
+import type { DueDelivery, MadeAttempt } from '../../storage/webhooks/webhook-attempts.ts'
 import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
 import type { Services } from '../context.ts'
 import { createAttemptLedger } from './attempt-ledger.ts'

@@ -1,6 +1,6 @@
 import { healthAfter } from '../../core/rules/sending/delivery.ts'
 import type { Repositories } from '../../storage/store.ts'
-import type { MadeAttempt } from '../../storage/webhooks/deliveries.ts'
+import type { MadeAttempt } from '../../storage/webhooks/webhook-attempts.ts'
 import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
 
 /** Deliveries that are ended in one transaction; a job ends the rest. */

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { LAPSES_TO_RUN_ALONE, MAX_JOB_LAPSES } from '../../core/rules/sending/retry.ts'
 import { moment } from '../db/moment.ts'
-import type { JobKind } from './jobs.ts'
+import type { JobKind } from './job-kinds.ts'
 
 /** How many jobs of one kind there are in each state. */
 export interface BacklogCounts {

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import type { JobOutcome, Tell } from '../operations/news.ts'
-import { type Job, Jobs, type Queue, type RescuedJob } from './jobs.ts'
+import type { Queue } from './job-kinds.ts'
+import { type Job, Jobs, type RescuedJob } from './jobs.ts'
 
 /** The outbox, with somebody who is told how runs end. */
 export class ObservedJobs extends Jobs {

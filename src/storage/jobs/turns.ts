@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { LAPSES_TO_RUN_ALONE } from '../../core/rules/sending/retry.ts'
 import { isPostgres, rowsOf } from '../db/dialect.ts'
-import type { Queue } from './jobs.ts'
+import type { Queue } from './job-kinds.ts'
 
 /** Where a look around the workspaces begins, and which of them it passes over. */
 export interface TurnOptions {

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { moment } from '../db/moment.ts'
 import { isQuarantined } from '../jobs/backlog.ts'
-import { type JobKind, type Lane, lanes } from '../jobs/jobs.ts'
+import { type JobKind, type Lane, lanes } from '../jobs/job-kinds.ts'
 import { Usage, type UsageOverview } from '../workspaces/usage.ts'
 
 /** How one lane of the outbox stands. */

@@ -1,12 +1,7 @@
 import type { Knex } from 'knex'
 import type { Attempt, Delivery, DeliveryStatus } from '../../core/contract/deliveries.ts'
 import { newId } from '../../core/ids.ts'
-import {
-  type AttemptFacts,
-  afterAttempt,
-  type DeliveryProgress,
-  redelivered,
-} from '../../core/rules/sending/delivery.ts'
+import { afterAttempt, redelivered } from '../../core/rules/sending/delivery.ts'
 import { isNotInJson } from '../db/bulk-rows.ts'
 import { forUpdate, forUpdateSkipLocked, idIsChosen, insertMany, runPrepared } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
@@ -22,7 +17,13 @@ import {
   toDeliveryRow,
   toProgress,
 } from './delivery-row.ts'
-import { insertAttempts, listAttempts, type RecordedAttempt } from './webhook-attempts.ts'
+import {
+  type DueDelivery,
+  insertAttempts,
+  listAttempts,
+  type MadeAttempt,
+  type RecordedAttempt,
+} from './webhook-attempts.ts'
 
 /** An endpoint that something is sent to. */
 export interface Target {
@@ -34,22 +35,6 @@ export interface Target {
 export interface EventRow {
   id: string
   type: Delivery['eventType']
-}
-
-/** A delivery whose attempt is due. */
-export interface DueDelivery {
-  id: string
-  /** The text that every attempt sends. */
-  payload: string
-  /** As it was read. */
-  progress: DeliveryProgress
-}
-
-/** One attempt that was made. */
-export interface MadeAttempt extends AttemptFacts {
-  delivery: Pick<DueDelivery, 'id' | 'progress'>
-  startedAt: Date
-  durationMs: number
 }
 
 export interface DeliveryFilters extends ListRequest {

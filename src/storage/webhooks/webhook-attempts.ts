@@ -1,8 +1,7 @@
 import type { Knex } from 'knex'
 import type { Attempt } from '../../core/contract/deliveries.ts'
-import type { DeliveryProgress } from '../../core/rules/sending/delivery.ts'
+import type { AttemptFacts, DeliveryProgress } from '../../core/rules/sending/delivery.ts'
 import { type Columns, insertRows } from '../db/bulk-rows.ts'
-import type { MadeAttempt } from './deliveries.ts'
 
 const ATTEMPT_COLUMNS: Columns = {
   workspace_id: 'uuid',
@@ -12,6 +11,22 @@ const ATTEMPT_COLUMNS: Columns = {
   duration_ms: 'integer',
   response_code: 'integer',
   error: 'text',
+}
+
+/** A delivery whose attempt is due. */
+export interface DueDelivery {
+  id: string
+  /** The text that every attempt sends. */
+  payload: string
+  /** As it was read. */
+  progress: DeliveryProgress
+}
+
+/** One attempt that was made. */
+export interface MadeAttempt extends AttemptFacts {
+  delivery: Pick<DueDelivery, 'id' | 'progress'>
+  startedAt: Date
+  durationMs: number
 }
 
 /** An attempt, and what it made of its delivery. */

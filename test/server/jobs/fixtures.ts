@@ -11,7 +11,7 @@ import {
 import { countNews } from '../../../src/server/metrics/count.ts'
 import { createMetrics } from '../../../src/server/metrics/metrics.ts'
 import type { Database } from '../../../src/storage/db/database.ts'
-import { type JobKind, jobKinds, type Lane, lanes, type Queue } from '../../../src/storage/jobs/jobs.ts'
+import { type JobKind, jobKinds, type Lane, lanes, type Queue } from '../../../src/storage/jobs/job-kinds.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import type { Wallet } from '../../../src/wallets/wallet.ts'
 import { insertTemplate, insertWorkspace, later, openTestStore, start } from '../../storage/fixtures.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import { sendNotifications } from '../../../src/server/messages/send-notification.ts'
-import type { Queue } from '../../../src/storage/jobs/jobs.ts'
+import type { Queue } from '../../../src/storage/jobs/job-kinds.ts'
 import type { PushResult } from '../../../src/wallets/apple/push.ts'
 import { useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'

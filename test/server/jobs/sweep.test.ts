@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { RetentionDays } from '../../../src/server/context.ts'
+import type { RetentionDays } from '../../../src/server/boot/config.ts'
 import { sweep } from '../../../src/server/jobs/sweep.ts'
 import type { Target } from '../../../src/storage/webhooks/deliveries.ts'
 import type { StoredDelivery } from '../../../src/storage/webhooks/delivery-row.ts'

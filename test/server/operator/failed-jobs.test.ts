@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { retryJobs } from '../../../src/server/operator/failed-jobs.ts'
-import type { JobKind } from '../../../src/storage/jobs/jobs.ts'
+import type { JobKind } from '../../../src/storage/jobs/job-kinds.ts'
 import { insertPasses, insertTemplate, insertWorkspace, newPass } from '../../storage/fixtures.ts'
 import { dialects } from '../../support/databases.ts'
 import { openServices, type TestServices } from '../jobs/fixtures.ts'

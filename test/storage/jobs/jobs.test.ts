@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import type { Job, JobKind, Queue } from '../../../src/storage/jobs/jobs.ts'
+import type { JobKind, Queue } from '../../../src/storage/jobs/job-kinds.ts'
+import type { Job } from '../../../src/storage/jobs/jobs.ts'
 import { createStore, type Repositories, type Store } from '../../../src/storage/store.ts'
 import { dialects } from '../../support/databases.ts'
 import { later, openTestDatabase, openTestStore, start } from '../fixtures.ts'

@@ -1,5 +1,4 @@
-import { inspectJpeg } from './jpeg.ts'
-import { inspectPng } from './png.ts'
+import { inspectJpeg, inspectPng, type Unfit } from './image-structure.ts'
 
 export type ImageType = 'image/png' | 'image/jpeg'
 
@@ -19,11 +18,6 @@ export interface ImageFacts {
 /** An image that can never be shown: the message says why, in words that fit behind "The image". */
 export class ImageFault extends Error {
   override readonly name = 'ImageFault'
-}
-
-/** The same as a value. */
-export interface Unfit {
-  fault: string
 }
 
 /** The type that the first bytes of a file say, whatever its sender called it. */

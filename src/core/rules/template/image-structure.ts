@@ -1,4 +1,53 @@
-import type { Unfit } from './image.ts'
+/** Why an image can never be shown, in words that fit behind "The image". */
+export interface Unfit {
+  fault: string
+}
+
+/** A chunk of 4 KB is the least that programs write: as many as hold the largest file, with room to spare. */
+const MAX_CHUNKS = 5_000
+/** Profiles, EXIF and text: what is compressed in there unfolds to a thousand times its size. */
+const MAX_PNG_METADATA_BYTES = 1024 * 1024
+
+const SIGNATURE_BYTES = 8
+/** Length, type and checksum of a chunk. */
+const CHUNK_BYTES = 12
+
+const BROKEN_PNG: Unfit = { fault: 'is a broken PNG' }
+
+export function inspectPng(bytes: Uint8Array): { width: number; height: number; isAnimated: boolean } | Unfit {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  let size: { width: number; height: number } | undefined
+  let hasPixels = false
+  let isAnimated = false
+  let metadataBytes = 0
+  let at = SIGNATURE_BYTES
+  for (let chunks = 0; ; chunks += 1) {
+    if (chunks > MAX_CHUNKS) return { fault: `has more than ${MAX_CHUNKS} chunks` }
+    if (at + CHUNK_BYTES > bytes.length) return BROKEN_PNG
+    const length = view.getUint32(at)
+    const kind = String.fromCharCode(...bytes.subarray(at + 4, at + 8))
+    if (at + CHUNK_BYTES + length > bytes.length) return BROKEN_PNG
+    if ((kind === 'IHDR') !== (chunks === 0)) return BROKEN_PNG
+    if (kind === 'IHDR') {
+      if (length !== 13) return BROKEN_PNG
+      size = { width: view.getUint32(at + 8), height: view.getUint32(at + 12) }
+      if (size.width === 0 || size.height === 0) return BROKEN_PNG
+    } else if (kind === 'IDAT') hasPixels = true
+    else if (kind === 'acTL') isAnimated = true
+    else if (kind !== 'fdAT' && isAncillary(bytes[at + 4]!)) metadataBytes += length
+    if (metadataBytes > MAX_PNG_METADATA_BYTES) {
+      return { fault: 'has more than 1 MiB of metadata (profiles, EXIF, text); save it without' }
+    }
+    at += CHUNK_BYTES + length
+    if (kind === 'IEND') break
+  }
+  return size && hasPixels ? { ...size, isAnimated } : BROKEN_PNG
+}
+
+/** The case of its first letter says whether a picture can be shown without a chunk. */
+function isAncillary(firstLetter: number): boolean {
+  return (firstLetter & 0x20) !== 0
+}
 
 /**
  * Each scan of a progressive picture is a pass over all of its pixels, and needs no more than 12 bytes of the file.
@@ -6,7 +55,7 @@ import type { Unfit } from './image.ts'
  */
 const MAX_SCANS = 32
 /** Profiles, EXIF and text, which whoever decodes the picture copies and parses. */
-const MAX_METADATA_BYTES = 2 * 1024 * 1024
+const MAX_JPEG_METADATA_BYTES = 2 * 1024 * 1024
 const MAX_SEGMENTS = 1_000
 
 /** Markers of ITU-T T.81, table B.1. */
@@ -25,7 +74,7 @@ const refused = new Map([
   ...[0xc9, 0xca, 0xcb, 0xcc].map((code) => [code, ARITHMETIC] as const),
 ])
 
-const BROKEN: Unfit = { fault: 'is a broken JPEG' }
+const BROKEN_JPEG: Unfit = { fault: 'is a broken JPEG' }
 
 /** What stands behind the end of the picture, as phones append previews, is not looked at. */
 export function inspectJpeg(bytes: Uint8Array): { width: number; height: number; isAnimated: false } | Unfit {
@@ -36,31 +85,31 @@ export function inspectJpeg(bytes: Uint8Array): { width: number; height: number;
   let at = 2
   for (let segments = 0; ; segments += 1) {
     if (segments > MAX_SEGMENTS) return { fault: `has more than ${MAX_SEGMENTS} segments` }
-    if (bytes[at] !== 0xff) return BROKEN
+    if (bytes[at] !== 0xff) return BROKEN_JPEG
     while (bytes[at] === 0xff) at += 1
     const code = bytes[at]
-    if (code === undefined) return BROKEN
+    if (code === undefined) return BROKEN_JPEG
     at += 1
     if (code === marker.endOfImage) break
     if (code === marker.temporary || isRestart(code)) continue
     const reason = refused.get(code)
     if (reason) return { fault: reason }
-    if (at + 2 > bytes.length) return BROKEN
+    if (at + 2 > bytes.length) return BROKEN_JPEG
     const length = view.getUint16(at)
     const end = at + length
-    if (length < 2 || end > bytes.length) return BROKEN
+    if (length < 2 || end > bytes.length) return BROKEN_JPEG
     if (FRAMES.has(code)) {
-      if (length < 8) return BROKEN
+      if (length < 8) return BROKEN_JPEG
       if (size) return { fault: 'has more than one frame' }
       if (view.getUint8(at + 2) !== 8) return { fault: 'has more than 8 bits a colour, which phones do not show' }
       size = { height: view.getUint16(at + 3), width: view.getUint16(at + 5) }
-      if (size.width === 0 || size.height === 0) return BROKEN
+      if (size.width === 0 || size.height === 0) return BROKEN_JPEG
     }
     if (code === marker.comment || (code >= 0xe0 && code <= 0xef)) metadataBytes += length
-    if (metadataBytes > MAX_METADATA_BYTES) return tooMuchMetadata()
+    if (metadataBytes > MAX_JPEG_METADATA_BYTES) return tooMuchMetadata()
     at = end
     if (code === marker.startOfScan) {
-      if (!size) return BROKEN
+      if (!size) return BROKEN_JPEG
       scans += 1
       if (scans > MAX_SCANS) {
         return {
@@ -70,12 +119,12 @@ export function inspectJpeg(bytes: Uint8Array): { width: number; height: number;
       at = endOfScan(bytes, at)
     }
   }
-  return size && scans > 0 ? { ...size, isAnimated: false } : BROKEN
+  return size && scans > 0 ? { ...size, isAnimated: false } : BROKEN_JPEG
 }
 
 function tooMuchMetadata(): Unfit {
   return {
-    fault: `has more than ${MAX_METADATA_BYTES / 1024 / 1024} MiB of metadata (profiles, EXIF, text); save it without`,
+    fault: `has more than ${MAX_JPEG_METADATA_BYTES / 1024 / 1024} MiB of metadata (profiles, EXIF, text); save it without`,
   }
 }
 
