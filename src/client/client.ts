@@ -52,7 +52,28 @@ export type Client = {
       ? Method<Contract[Resource][Operation]>
       : never
   }
-} & { close(): Promise<void> }
+} & {
+  /**
+   * Sends a request to any path, for what has no method here; answers whatever its success status.
+   * @throws as every method does
+   */
+  request(request: RawRequest, options?: CallOptions): Promise<RawAnswer>
+  close(): Promise<void>
+}
+
+export interface RawRequest {
+  method: string
+  /** With its query, from the slash on. */
+  path: string
+  headers?: Record<string, string>
+  body?: Uint8Array
+}
+
+export interface RawAnswer {
+  status: number
+  headers: Record<string, string | string[] | undefined>
+  body: Uint8Array
+}
 
 /**
  * A client for one server and token. Methods resolve to the body of the answer.
@@ -82,7 +103,12 @@ export function createClient(options: ClientOptions): Client {
       ]),
     ),
   ])
-  return { ...Object.fromEntries(resources), close: () => dispatcher.close() } as Client
+  return {
+    ...Object.fromEntries(resources),
+    request: (raw: RawRequest, callOptions: CallOptions = {}) =>
+      sendRaw(raw, { ...options, ...callOptions, timeoutSeconds, dispatcher }),
+    close: () => dispatcher.close(),
+  } as Client
 }
 
 /** Walks a list endpoint to its end, a page at a time. */
@@ -114,13 +140,27 @@ interface SendOptions extends ClientOptions, CallOptions {
 }
 
 async function send(route: Route, call: AnyCall, options: SendOptions): Promise<unknown> {
+  return withRetries(isIdempotentRoute(route), options, () => sendOnce(route, call, options))
+}
+
+async function sendRaw(raw: RawRequest, options: SendOptions): Promise<RawAnswer> {
+  const { method, path, body } = raw
+  const sent = { method, path, name: path, headers: { accept: '*/*', ...raw.headers }, body: body && Buffer.from(body) }
+  return withRetries(method === 'GET' || method === 'DELETE', options, async () => {
+    const { status, headers, bytes } = await exchange(sent, options)
+    if (status >= 400) throw apiError({ method, path, headers, status, isCodeOptional: true }, bytes)
+    return { status, headers, body: new Uint8Array(bytes) }
+  })
+}
+
+async function withRetries<T>(isIdempotent: boolean, options: SendOptions, once: () => Promise<T>): Promise<T> {
   const attempts = options.attempts ?? 5
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await sendOnce(route, call, options)
+      return await once()
     } catch (error) {
-      const isIdempotent = options.idempotent === true || isIdempotentRoute(route)
-      const wait = attempt < attempts ? waitBeforeRetry(isIdempotent, error, attempt) : undefined
+      const mayRepeat = options.idempotent === true || isIdempotent
+      const wait = attempt < attempts ? waitBeforeRetry(mayRepeat, error, attempt) : undefined
       if (wait === undefined || options.signal?.aborted) throw error
       options.onRetry?.({ error: error as Error, waitSeconds: wait, attempt })
       await sleep(wait * 1000, undefined, { signal: options.signal })
@@ -128,30 +168,62 @@ async function send(route: Route, call: AnyCall, options: SendOptions): Promise<
   }
 }
 
-async function sendOnce(
-  route: Route,
-  call: AnyCall,
-  { url, token, signal, timeoutSeconds, onAnswer, dispatcher }: SendOptions,
-): Promise<unknown> {
+async function sendOnce(route: Route, call: AnyCall, options: SendOptions): Promise<unknown> {
+  const { method, files } = route
   const path = pathOf(route, call)
   const isRaw = route.rawBody !== undefined
   const body = call.body === undefined ? undefined : isRaw ? (call.body as Uint8Array) : JSON.stringify(call.body)
+  const sent = {
+    method,
+    path,
+    name: route.path,
+    headers: {
+      ...stringHeaders(call.headers),
+      accept: ['application/json', ...(files ?? [])].join(', '),
+      ...(route.compressed && { 'accept-encoding': 'gzip' }),
+      ...(body !== undefined && { 'content-type': isRaw ? call.contentType! : 'application/json' }),
+    },
+    body: body === undefined ? undefined : Buffer.from(body),
+  }
+  const { status, headers, bytes } = await exchange(sent, options)
+  const type = String(headers['content-type'] ?? '').split(';')[0]!
+  options.onAnswer?.({ status })
+  if (status === 200 && files?.includes(type)) return new Uint8Array(bytes)
+  if (status === 204) return undefined
+  const said = status < 300 ? parseJson(bytes.toString()) : undefined
+  if (said !== undefined) return said
+  throw apiError({ method, path, headers, status, isCodeOptional: route.errorsWithoutCode === true }, bytes)
+}
+
+interface SentRequest {
+  method: string
+  path: string
+  /** The path as errors name it. */
+  name: string
+  headers: Record<string, string>
+  body: Buffer | undefined
+}
+
+interface Answer {
+  status: number
+  headers: Dispatcher.ResponseData['headers']
+  bytes: Buffer
+}
+
+/** One request and its answer, whatever its status. */
+async function exchange({ method, path, name, headers, body }: SentRequest, options: SendOptions): Promise<Answer> {
+  const { url, token, signal, timeoutSeconds, dispatcher } = options
   let answer: Dispatcher.ResponseData
   let bytes: Buffer
   try {
     answer = await request(url.replace(/\/+$/, '') + path, {
-      method: route.method,
+      method: method as Dispatcher.HttpMethod,
       headers: {
+        ...headers,
         authorization: `Bearer ${token}`,
-        ...stringHeaders(call.headers),
-        accept: ['application/json', ...(route.files ?? [])].join(', '),
-        ...(route.compressed && { 'accept-encoding': 'gzip' }),
-        ...(body !== undefined && {
-          'content-type': isRaw ? call.contentType : 'application/json',
-          'content-length': String(Buffer.byteLength(body)),
-        }),
+        ...(body && { 'content-length': String(body.length) }),
       },
-      body: body === undefined ? null : pieces(Buffer.from(body)),
+      body: body ? pieces(body) : null,
       dispatcher,
       signal,
     })
@@ -160,19 +232,13 @@ async function sendOnce(
   } catch (error) {
     if (signal?.aborted) throw error
     if (timeouts.some((timeout) => error instanceof timeout)) {
-      throw new TimeoutError(url, error, { timeoutSeconds, request: { method: route.method, path: route.path } })
+      throw new TimeoutError(url, error, { timeoutSeconds, request: { method, path: name } })
     }
     throw new ConnectionError(url, error)
   }
   // A passes server names each of its answers; whatever another one says is not to be taken for success.
   if (answer.statusCode < 400 && !answer.headers['x-correlation-id']) throw new ForeignServerError(url)
-  const type = String(answer.headers['content-type'] ?? '').split(';')[0]!
-  onAnswer?.({ status: answer.statusCode })
-  if (answer.statusCode === 200 && route.files?.includes(type)) return new Uint8Array(bytes)
-  if (answer.statusCode === 204) return undefined
-  const said = parseJson(bytes.toString())
-  if (answer.statusCode < 300 && said !== undefined) return said
-  throw apiError(route, path, answer, said)
+  return { status: answer.statusCode, headers: answer.headers, bytes }
 }
 
 const timeouts = [errors.ConnectTimeoutError, errors.HeadersTimeoutError, errors.BodyTimeoutError]
@@ -210,16 +276,26 @@ function parseJson(text: string): unknown {
   }
 }
 
-function apiError(route: Route, path: string, answer: Dispatcher.ResponseData, body: unknown): ApiError {
-  const retryAfter = Number(answer.headers['retry-after'] ?? Number.NaN)
-  const known = (body ?? {}) as { errorCode?: string; message?: string; correlationId?: string; details?: object }
+interface Refusal {
+  method: string
+  path: string
+  status: number
+  headers: Answer['headers']
+  /** Where bodies of errors may come without a code. */
+  isCodeOptional: boolean
+}
+
+function apiError({ method, path, status, headers, isCodeOptional }: Refusal, bytes: Buffer): ApiError {
+  const retryAfter = Number(headers['retry-after'] ?? Number.NaN)
+  const body = parseJson(bytes.toString()) ?? {}
+  const known = body as { errorCode?: string; message?: string; correlationId?: string; details?: object }
   return new ApiError({
-    status: answer.statusCode,
-    code: known.errorCode ?? (route.errorsWithoutCode && codeByStatus[answer.statusCode]) ?? 'INTERNAL_ERROR',
-    message: known.message ?? `The server answered ${answer.statusCode} without a body of this interface`,
-    correlationId: known.correlationId ?? String(answer.headers['x-correlation-id'] ?? ''),
+    status,
+    code: known.errorCode ?? (isCodeOptional ? codeByStatus[status] : undefined) ?? 'INTERNAL_ERROR',
+    message: known.message ?? `The server answered ${status} without a body of this interface`,
+    correlationId: known.correlationId ?? String(headers['x-correlation-id'] ?? ''),
     details: { ...known.details },
-    request: { method: route.method, path },
+    request: { method, path },
     ...(Number.isFinite(retryAfter) && { retryAfterSeconds: retryAfter }),
   })
 }

@@ -1,7 +1,6 @@
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
 import { Definition, type ImageRole, imageRoles, PassType } from '../../core/contract/definition.ts'
-import { type ImageType, MAX_IMAGE_BYTES } from '../../core/contract/images.ts'
 import { templates } from '../../core/contract/templates.ts'
 import { listIssues } from '../../core/errors.ts'
 import { Uuid } from '../../core/ids.ts'
@@ -9,24 +8,22 @@ import { parseAs } from '../../core/issues.ts'
 import { findLossyNumbers } from '../../core/rules/lists/json-numbers.ts'
 import { readNamed } from '../arguments/named-file.ts'
 import { CliError, invalidDocument } from '../command/errors.ts'
+import { type ImageFile, readImage } from './image-file.ts'
 
 /** A template as a file: what design.images names are paths relative to it, or ids of images uploaded earlier. */
 export interface TemplateFile {
   name: string
   description: string | undefined
   passType: PassType
-  images: ImageFile[]
+  images: NamedImage[]
   /** The definition as far as it can be known before the upload: image paths stand as the nil id. */
   definition: Definition
   /** The definition with each image path replaced by the id that its upload gave. */
   withImages: (ids: ReadonlyMap<ImageRole, string>) => Definition
 }
 
-export interface ImageFile {
+interface NamedImage extends ImageFile {
   role: ImageRole
-  path: string
-  contentType: z.output<typeof ImageType>
-  bytes: Uint8Array
 }
 
 const NIL_ID = '00000000-0000-0000-0000-000000000000'
@@ -58,7 +55,7 @@ export async function readTemplateFile(path: string): Promise<TemplateFile> {
       },
     })
   const definition = withImages(new Map(files.map(([role]) => [role, NIL_ID])))
-  const images = await Promise.all(files.map(([role, value]) => readImage(role, resolve(dirname(path), value))))
+  const images = await Promise.all(files.map(([role, value]) => readRole(role, resolve(dirname(path), value))))
   const { name, description, passType } = envelope
   return { name, description, passType, images, definition, withImages }
 }
@@ -87,18 +84,6 @@ function parseDefinition(path: string, value: unknown): Definition {
   throw invalidDocument(`${path} does not fit the schema of a definition`, issues)
 }
 
-async function readImage(role: ImageRole, path: string): Promise<ImageFile> {
-  const bytes = await readNamed(path)
-  const contentType = imageType(bytes)
-  if (!contentType) throw new CliError(`${path} (${role}) is neither PNG nor JPEG`)
-  if (bytes.length > MAX_IMAGE_BYTES) {
-    throw new CliError(`${path} (${role}) has ${bytes.length} bytes; at most ${MAX_IMAGE_BYTES} are taken`)
-  }
-  return { role, path, contentType, bytes }
-}
-
-/** By the first bytes: what a file is called proves nothing. */
-function imageType(bytes: Buffer): ImageFile['contentType'] | undefined {
-  if (bytes.subarray(0, 8).equals(Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'))) return 'image/png'
-  return bytes.subarray(0, 3).equals(Buffer.from([0xff, 0xd8, 0xff])) ? 'image/jpeg' : undefined
+async function readRole(role: ImageRole, path: string): Promise<NamedImage> {
+  return { role, ...(await readImage(path, role)) }
 }

@@ -1,7 +1,7 @@
 import { Args, Flags } from '@oclif/core'
 import { BaseCommand, terminalWidth } from '../../cli/command/base-command.ts'
 import { UsageError } from '../../cli/command/errors.ts'
-import { count, table } from '../../cli/command/output.ts'
+import { limitFlag, showLimits } from '../../cli/records/limits.ts'
 import { databaseFlags } from '../../cli/settings/server-flags.ts'
 import { defaultLimits, type LimitName, limitNames, MAX_LIMIT } from '../../core/rules/pass/limits.ts'
 
@@ -14,8 +14,6 @@ const summaries: Record<LimitName, string> = {
   scheduledSends: 'Scheduled notifications and broadcasts.',
   requestsInFlight: 'Requests in flight, at each server process.',
 }
-
-const kebab = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
 export default class WorkspaceLimits extends BaseCommand {
   static override summary = 'Show or change what a workspace may have.'
@@ -33,7 +31,7 @@ export default class WorkspaceLimits extends BaseCommand {
     ...Object.fromEntries(
       limitNames.map((name) => {
         const summary = `${summaries[name]} Default: ${defaultLimits[name]}.`
-        return [kebab(name), Flags.string({ summary, helpGroup: 'LIMITS' })]
+        return [limitFlag(name), Flags.string({ summary, helpGroup: 'LIMITS' })]
       }),
     ),
   }
@@ -43,31 +41,15 @@ export default class WorkspaceLimits extends BaseCommand {
     const given: Record<string, unknown> = flags
     const changes = Object.fromEntries(
       limitNames.flatMap((name) => {
-        const text = given[kebab(name)]
+        const text = given[limitFlag(name)]
         return typeof text === 'string' ? [[name, parseLimit(text, name)]] : []
       }),
     )
     const { setLimits } = await import('../../server/operator/operator.ts')
     const found = await setLimits(flags.database, args.workspace, { changes, at: new Date() })
-    const usage: Partial<Record<LimitName, number>> = found.usage
-    this.log(
-      table(
-        limitNames,
-        [
-          { title: 'Limit', value: (name) => kebab(name) },
-          { title: 'Used', value: (name) => (usage[name] === undefined ? '' : count(usage[name])) },
-          { title: 'Allowed', value: (name) => count(found.limits[name]) },
-          { title: '%', value: (name) => share(usage[name], found.limits[name]) },
-        ],
-        { width: terminalWidth() },
-      ),
-    )
+    this.log(showLimits(found.limits, found.usage, terminalWidth()))
     return found
   }
-}
-
-function share(used: number | undefined, allowed: number): string {
-  return used === undefined || allowed === 0 ? '' : String(Math.floor((100 * used) / allowed))
 }
 
 const units: Record<string, number> = { KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, TiB: 1024 ** 4 }
@@ -79,5 +61,5 @@ function parseLimit(text: string, name: LimitName): number | null {
   const value = Number(digits) * (unit ? units[unit]! : 1)
   if (digits !== undefined && value <= MAX_LIMIT && (!unit || name === 'storedBytes')) return value
   const example = name === 'storedBytes' ? 'a number of bytes such as 10737418240 or 10GiB' : 'a whole number'
-  throw new UsageError(`--${kebab(name)} takes ${example}, or default, and holds "${text}"`)
+  throw new UsageError(`--${limitFlag(name)} takes ${example}, or default, and holds "${text}"`)
 }

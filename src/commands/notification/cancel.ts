@@ -1,0 +1,22 @@
+import { getPassId, passFlags } from '../../cli/arguments/pass-argument.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
+import { notificationArgs } from '../../cli/notify/notification-argument.ts'
+
+export default class NotificationCancel extends ClientCommand {
+  static override summary = 'Cancel a notification that is still scheduled.'
+  static override examples = [
+    '<%= config.bin %> notification cancel T-1 0198c7a9-0d10-7f02-8c11-6a5d3f1b9e77 --external',
+    '<%= config.bin %> notification cancel 0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33 0198c7a9-0d10-7f02-8c11-6a5d3f1b9e77 --json',
+  ]
+  static override args = notificationArgs
+  static override flags = passFlags
+
+  async run() {
+    const { args, flags } = await this.parse(NotificationCancel)
+    const client = this.connect(flags)
+    const id = await getPassId(client, { id: args.id, external: flags.external })
+    await client.notifications.cancel({ params: { id, notificationId: args.notification } })
+    this.log(`Notification ${args.notification} is cancelled: it is not sent.`)
+    return { id: args.notification, cancelled: true }
+  }
+}

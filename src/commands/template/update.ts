@@ -1,0 +1,37 @@
+import { Flags } from '@oclif/core'
+import { idArg, idOf } from '../../cli/arguments/id-argument.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
+import { showTemplate } from '../../cli/records/show.ts'
+import { PassType } from '../../core/contract/definition.ts'
+
+export default class TemplateUpdate extends ClientCommand {
+  static override summary = 'Change what a template is called, or where its passes go.'
+  static override description =
+    'What is not given stays as it is. The pass type is locked by the first publish; passes keep the project that they ' +
+    'were created in. template push changes the content.'
+  static override examples = [
+    '<%= config.bin %> template update 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --name "Day ticket"',
+    '<%= config.bin %> template update 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --project none --json',
+  ]
+  static override args = { id: idArg('template') }
+  static override flags = {
+    name: Flags.string({ summary: 'New name.', atLeastOne: ['name', 'description', 'pass-type', 'project'] }),
+    description: Flags.string({ summary: 'New description.' }),
+    'pass-type': Flags.option({ summary: 'New kind of pass.', options: PassType.options })(),
+    project: Flags.string({
+      summary: 'Id of the project that its passes go to from now on; none for no project.',
+      parse: async (text) => (text === 'none' ? text : idOf('project')(text)),
+    }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(TemplateUpdate)
+    const { name, description, 'pass-type': passType, project } = flags
+    const template = await this.connect(flags).templates.update({
+      params: { id: args.id },
+      body: { name, description, passType, projectId: project === 'none' ? null : project },
+    })
+    this.log(showTemplate(template))
+    return template
+  }
+}

@@ -1,0 +1,26 @@
+import { terminalWidth } from '../../cli/command/base-command.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
+import { details } from '../../cli/command/output.ts'
+import { showLimits } from '../../cli/records/limits.ts'
+
+export default class WorkspaceShow extends ClientCommand {
+  static override summary = 'Show the workspace of the token: its limits, and what is used of them.'
+  static override description = 'Asks the server. An operator changes limits with workspace limits, on the database.'
+  static override examples = [
+    '<%= config.bin %> workspace show',
+    '<%= config.bin %> workspace show --profile production --json',
+  ]
+
+  async run() {
+    const { flags } = await this.parse(WorkspaceShow)
+    const workspace = await this.connect(flags).workspace.get()
+    const { id, name, expiresAt, limits, usage } = workspace
+    const facts = details([
+      ['Workspace', id],
+      ['Name', name],
+      ['Ends', expiresAt ?? 'never'],
+    ])
+    this.log(`${facts}\n\n${showLimits(limits, usage, terminalWidth())}`)
+    return workspace
+  }
+}
