@@ -166,7 +166,7 @@ export const faults: Fault[] = [
   {
     name: 'mapped-address',
     breaks: 'Webhooks reach hosts of the own network by an IPv4 address that is written as IPv6.',
-    file: 'src/server/webhooks/public-address.ts',
+    file: 'src/server/webhooks/outbound.ts',
     text: 'const parsed = ipaddr.parse(address)',
     replacement: "const parsed = ipaddr.parse(address)\n  if (parsed.range() === 'ipv4Mapped') return true",
     tests: ['test/server/webhooks/outbound.test.ts'],
@@ -224,7 +224,7 @@ export const faults: Fault[] = [
   {
     name: 'broadcast-is-urgent',
     breaks: 'A single notification waits behind all those of a broadcast.',
-    file: 'src/storage/jobs/jobs.ts',
+    file: 'src/storage/jobs/job-kinds.ts',
     text: "'send-broadcast': { lane: 'bulk' }",
     replacement: "'send-broadcast': { lane: 'urgent' }",
     tests: ['test/storage/jobs/turns.test.ts'],

@@ -1,5 +1,5 @@
+import { type CsvColumn, csvFormat, type PageFormat } from '../arguments/list.ts'
 import { type Column, tableWriter } from '../command/output.ts'
-import { type CsvColumn, csvFormat, type PageFormat } from '../command/page-format.ts'
 
 /** An entry of the audit log, as the database holds it. */
 export interface Entry {

@@ -1,6 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { openPrivate } from '../../files/private-file.ts'
-import { type Dialect, formatRows } from './dialect.ts'
+import { type Dialect, formatRows } from './csv.ts'
 
 /** A CSV file that is written beside the input, and goes on where an interrupted run left it. */
 export interface OutputFile {

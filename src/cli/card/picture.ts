@@ -1,8 +1,8 @@
+import type { BarcodeFormat } from '../../core/contract/definition.ts'
 import type { Card } from '../../core/rules/display/card.ts'
+import { cardColors } from '../../core/rules/display/colors.ts'
 import { details } from '../command/output.ts'
-import { blankLine, centredLine, fieldLines, type Line, textLine } from './layout.ts'
-import { type ColorDepth, paint } from './paint.ts'
-import { halfBlocks, symbolModules } from './symbol.ts'
+import { blankLine, centredLine, fieldLines, type Line, type Style, textLine } from './layout.ts'
 
 /** A card as the interface shows it: JSON has no dates. */
 export type CardJson = Omit<Card, 'expiresAt'> & { expiresAt: string | null }
@@ -58,4 +58,112 @@ function backOf({ fields, links, expiresAt }: CardJson): string {
     ...(expiresAt ? [['Expires', expiresAt] as const] : []),
   ]
   return entries.length > 0 ? details(entries) : ''
+}
+
+/** Bits of colour that a terminal takes: 1 is none. */
+export type ColorDepth = 1 | 8 | 24
+
+/** The lines of a card on its background; without colour in a frame. */
+function paint(lines: readonly Line[], colors: Card['colors'], depth: ColorDepth): string[] {
+  if (depth === 1) return frame(lines)
+  const { background, foreground, label } = cardColors(colors)
+  const styles: Record<Style, string> = {
+    label: `${back(background, depth)}${front(label, depth)}`,
+    value: `${back(background, depth)}${front(foreground, depth)}`,
+    strong: `${back(background, depth)}${front(foreground, depth)}\u001B[1m`,
+    // Whatever the card looks like, a camera wants black on white.
+    symbol: `${back('#000000', depth)}${front('#ffffff', depth)}`,
+  }
+  const margin = `${styles.value}  `
+  return lines.map((line) => {
+    const text = line.map((piece) => `${RESET}${styles[piece.style]}${piece.text}`).join('')
+    return `${margin}${text}${RESET}${margin}${RESET}`
+  })
+}
+
+const RESET = '\u001B[0m'
+
+function frame(lines: readonly Line[]): string[] {
+  const texts = lines.map((line) => line.map(({ text }) => text).join(''))
+  const edge = '─'.repeat(widthOf(lines) + 2)
+  return [`╭${edge}╮`, ...texts.map((text) => `│ ${text} │`), `╰${edge}╯`]
+}
+
+/** All lines are as wide as a blank one, in which every character is one column. */
+function widthOf(lines: readonly Line[]): number {
+  const blank = lines.find((line) => line.every(({ text }) => text.trim() === ''))
+  return blank?.reduce((sum, { text }) => sum + text.length, 0) ?? 0
+}
+
+function front(color: string, depth: ColorDepth): string {
+  return `\u001B[38;${code(color, depth)}m`
+}
+
+function back(color: string, depth: ColorDepth): string {
+  return `\u001B[48;${code(color, depth)}m`
+}
+
+/** The colour itself, or the nearest of the 6x6x6 cube of 256 colours. */
+function code(color: string, depth: ColorDepth): string {
+  const [red, green, blue] = channels(color)
+  if (depth === 24) return `2;${red};${green};${blue}`
+  const [r, g, b] = [red, green, blue].map((channel) => Math.round((channel / 255) * 5)) as [number, number, number]
+  return `5;${16 + 36 * r + 6 * g + b}`
+}
+
+function channels(color: string): [number, number, number] {
+  return [1, 3, 5].map((start) => Number.parseInt(color.slice(start, start + 2), 16)) as [number, number, number]
+}
+
+/** Modules of a two-dimensional code, row by row: true is dark. */
+export type Modules = boolean[][]
+
+/** How the library calls a format, and the light modules that readers need around it. */
+const symbols = {
+  qr: { bcid: 'qrcode', quietZone: 4 },
+  aztec: { bcid: 'azteccode', quietZone: 2 },
+  pdf417: { bcid: 'pdf417', quietZone: 2 },
+} as const
+
+/** A longer message has more modules than any terminal has room for, and takes long to lay out. */
+const MAX_LENGTH = 1000
+
+/** The code with its quiet zone; undefined for a bar code, and for a message that the format cannot hold. */
+export async function symbolModules(format: BarcodeFormat, message: string): Promise<Modules | undefined> {
+  if (format === 'code128' || message === '' || message.length > MAX_LENGTH) return undefined
+  // A named export raw is something else: a symbol of that name.
+  const { default: library } = await import('bwip-js/node')
+  const { bcid, quietZone } = symbols[format]
+  try {
+    const [symbol] = library.raw({ bcid, text: message })
+    return symbol && 'pixs' in symbol ? framed(symbol, quietZone) : undefined
+  } catch (error) {
+    // The library names its refusals after the check that failed: `bwipp.qrcodeTooLong#1234`.
+    if (error instanceof Error && /^bwipp\.|^bwip-js/.test(error.message)) return undefined
+    throw error
+  }
+}
+
+/** Two modules in each character: the upper and the lower half. Light is drawn, dark is what stands behind it. */
+export function halfBlocks(modules: Modules): string[] {
+  const lines: string[] = []
+  for (let y = 0; y < modules.length; y += 2) {
+    const upper = modules[y]!
+    const lower = modules[y + 1] ?? upper.map(() => false)
+    lines.push(upper.map((isDark, x) => blocks[(isDark ? 0 : 1) + (lower[x] ? 0 : 2)]).join(''))
+  }
+  return lines
+}
+
+const blocks = [' ', '▀', '▄', '█']
+
+function framed({ pixs, pixx, pixy }: { pixs: number[]; pixx: number; pixy: number }, quietZone: number): Modules {
+  // The rows of PDF417 are given once, and are to be drawn several modules tall.
+  const tall = (pixx * pixy) / pixs.length
+  return Array.from({ length: pixy + 2 * quietZone }, (_, row) =>
+    Array.from({ length: pixx + 2 * quietZone }, (__, column) => {
+      const [x, y] = [column - quietZone, Math.floor((row - quietZone) / tall)]
+      return x >= 0 && x < pixx && y >= 0 && pixs[y * pixx + x] === 1
+    }),
+  )
 }

@@ -3,7 +3,6 @@ import type { Client } from '../../client/client.ts'
 import { ApiError } from '../../client/errors.ts'
 import { errorLine, failure } from '../bulk/results.ts'
 import type { RowResult } from '../bulk/row-action.ts'
-import { limitConcurrency } from './limit-concurrency.ts'
 
 /** Answers that speak of one pass; any other (no permission, no server) would meet every row. */
 const rowStatuses = [400, 404, 409, 412]
@@ -39,6 +38,24 @@ export function changeConcurrently<Item, Name extends string>({ concurrency, cha
       return await Promise.all(items.map((item) => limit(() => changeItem(item))))
     } finally {
       stop.abort()
+    }
+  }
+}
+
+/** Runs at most `limit` pieces of work at once; the others wait in their order. */
+export function limitConcurrency(limit: number) {
+  const waiting: (() => void)[] = []
+  let running = 0
+  return async <T>(work: () => Promise<T>): Promise<T> => {
+    // Who ends hands his place to the next in line, so that nobody can slip in between.
+    if (running === limit) await new Promise<void>((resolve) => waiting.push(resolve))
+    else running += 1
+    try {
+      return await work()
+    } finally {
+      const next = waiting.shift()
+      if (next) next()
+      else running -= 1
     }
   }
 }

@@ -3,7 +3,7 @@ import type { Door, Overrides } from './door.ts'
 import type { Input } from './input.ts'
 import type { Key } from './keys.ts'
 import type { Candidate, Outcome } from './outcome.ts'
-import type { Panel } from './screen/panel.ts'
+import type { Panel } from './screen/lines.ts'
 
 export interface Controls {
   readonly panel: Panel

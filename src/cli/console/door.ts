@@ -6,10 +6,7 @@ import { judge } from './judge.ts'
 import { createListKeeper, type ListKeeper } from './offline/list-keeper.ts'
 import type { DoorStore } from './offline/store.ts'
 import { type Attempt, type Candidate, failureMessage, type Outcome, type Station } from './outcome.ts'
-import { createQueue } from './queue.ts'
-import { createRecentScans } from './screen/recent-scans.ts'
-import { amend, count, emptyTally, type Tally } from './screen/tally.ts'
-import { createUndo } from './undo.ts'
+import { amend, count, createRecentScans, createUndo, emptyTally, type Tally } from './recent-scans.ts'
 
 export interface Overrides {
   scanContextKey: string | null
@@ -169,6 +166,43 @@ export function createDoor(options: DoorOptions): Door {
       const left = await queue.stop()
       await Promise.all([connection.stop(), lists.stop()])
       return left
+    },
+  }
+}
+
+export interface Queue {
+  /** Runs the work when everything before it is done. */
+  push<T>(work: () => Promise<T>): Promise<T>
+  /** Lets what runs come to its end and nothing else begin; resolves to how much never began. */
+  stop(): Promise<number>
+}
+
+/** One after the other, in their order. `onChange` is told how many are not done. */
+function createQueue(onChange: (waiting: number) => void): Queue {
+  const tasks: (() => Promise<void>)[] = []
+  let running: Promise<void> | undefined
+  let isStopped = false
+
+  async function run(): Promise<void> {
+    while (tasks.length > 0 && !isStopped) {
+      await tasks[0]!()
+      tasks.shift()
+      onChange(tasks.length)
+    }
+    running = undefined
+  }
+
+  return {
+    push: (work) =>
+      new Promise((resolve, reject) => {
+        tasks.push(() => work().then(resolve, reject))
+        onChange(tasks.length)
+        running ??= run()
+      }),
+    async stop() {
+      isStopped = true
+      await running
+      return tasks.length
     },
   }
 }

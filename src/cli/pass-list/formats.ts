@@ -1,6 +1,6 @@
 import type { Pass } from '../../core/contract/passes.ts'
+import { type CsvColumn, csvFormat, type PageFormat } from '../arguments/list.ts'
 import { type Column, tableWriter } from '../command/output.ts'
-import { type CsvColumn, csvFormat, type PageFormat } from '../command/page-format.ts'
 
 const tableColumns: Column<Pass>[] = [
   { title: 'id', value: (pass) => pass.id, whole: true },

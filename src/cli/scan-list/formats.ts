@@ -1,6 +1,6 @@
 import type { ScanItem } from '../../core/contract/scan-shapes.ts'
+import { type CsvColumn, csvFormat, jsonLines, type PageFormat } from '../arguments/list.ts'
 import { type Column, tableWriter } from '../command/output.ts'
-import { type CsvColumn, csvFormat, jsonLines, type PageFormat } from '../command/page-format.ts'
 
 /** What became of a scan, in a word: the reason says more than that it was denied. */
 function verdictOf({ result, reason }: ScanItem): string {

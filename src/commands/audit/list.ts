@@ -3,8 +3,7 @@ import { filterFlag, listFlags, listPages, moreHint } from '../../cli/arguments/
 import { pastFlag } from '../../cli/arguments/moment.ts'
 import { rawCellsFlag } from '../../cli/bulk/spreadsheet-cells.ts'
 import { BaseCommand, terminalWidth } from '../../cli/command/base-command.ts'
-import { count } from '../../cli/command/output.ts'
-import { writeOut } from '../../cli/command/write-out.ts'
+import { count, writeOut } from '../../cli/command/output.ts'
 import { databaseFlags } from '../../cli/settings/server-flags.ts'
 
 export default class AuditList extends BaseCommand {
@@ -45,7 +44,7 @@ export default class AuditList extends BaseCommand {
     const { withStore } = await import('../../server/operator/operator.ts')
     const { listAudit, resolveSearch } = await import('../../server/api/admin/list-audit.ts')
     const { auditCsv, auditTable } = await import('../../cli/audit/formats.ts')
-    const { jsonLines } = await import('../../cli/command/page-format.ts')
+    const { jsonLines } = await import('../../cli/arguments/list.ts')
     const { workspace, actor: actors, action: actions, target } = flags
     const since = flags.since === undefined ? undefined : new Date(flags.since)
     const until = flags.until === undefined ? undefined : new Date(flags.until)

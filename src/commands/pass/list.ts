@@ -3,8 +3,7 @@ import { listFlags, listPages, moreHint } from '../../cli/arguments/list.ts'
 import { rawCellsFlag } from '../../cli/bulk/spreadsheet-cells.ts'
 import { terminalWidth } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { count } from '../../cli/command/output.ts'
-import { writeOut } from '../../cli/command/write-out.ts'
+import { count, writeOut } from '../../cli/command/output.ts'
 import { passFilterFlags, passQuery } from '../../cli/pass-list/filters.ts'
 
 export default class PassList extends ClientCommand {
@@ -50,7 +49,7 @@ export default class PassList extends ClientCommand {
   }
 
   async #format({ csv, 'raw-cells': rawCells }: { csv: boolean; 'raw-cells': boolean }) {
-    if (this.jsonEnabled()) return (await import('../../cli/command/page-format.ts')).jsonLines
+    if (this.jsonEnabled()) return (await import('../../cli/arguments/list.ts')).jsonLines
     const { passesCsv, tableFormat } = await import('../../cli/pass-list/formats.ts')
     return csv ? passesCsv({ rawCells }) : tableFormat(terminalWidth())
   }

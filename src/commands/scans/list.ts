@@ -1,8 +1,7 @@
 import { listFlags, listPages, moreHint } from '../../cli/arguments/list.ts'
 import { terminalWidth } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { count } from '../../cli/command/output.ts'
-import { writeOut } from '../../cli/command/write-out.ts'
+import { count, writeOut } from '../../cli/command/output.ts'
 import { scanFilterFlags, scanQuery } from '../../cli/scan-list/filters.ts'
 import { passIdsOf } from '../../cli/scan-list/passes.ts'
 
@@ -41,7 +40,7 @@ export default class ScansList extends ClientCommand {
   }
 
   async #format() {
-    if (this.jsonEnabled()) return (await import('../../cli/command/page-format.ts')).jsonLines
+    if (this.jsonEnabled()) return (await import('../../cli/arguments/list.ts')).jsonLines
     return (await import('../../cli/scan-list/formats.ts')).scansTable(terminalWidth())
   }
 }

@@ -10,7 +10,6 @@ import { correlationIdOf } from '../http/middleware/correlation.ts'
 import { readJson } from '../http/request-body.ts'
 import { renderOr } from '../wallet-sync/issuing.ts'
 import { queueWalletUpdates } from '../wallet-sync/wallet-updates.ts'
-import { parseTag, walletTag } from './tag.ts'
 
 /** Slows down whoever guesses; called with every request that is refused. */
 export type LimitRefused = (event: H3Event) => void
@@ -149,4 +148,16 @@ function decoded(part = ''): string {
   } catch (cause) {
     throw new Problem('VALIDATION_ERROR', { cause })
   }
+}
+
+/** lastUpdated must be a string: a number stops the updates of a phone. It is opaque to phones and only ever grows. */
+function walletTag(tag: number): string {
+  return `v${tag}`
+}
+
+/** Null where the phone names none. A tag that is not ours is older than every change. */
+function parseTag(text: string | null): number | null {
+  if (text === null) return null
+  const digits = /^v(\d{1,15})$/.exec(text)?.[1]
+  return digits === undefined ? 0 : Number(digits)
 }

@@ -8,7 +8,7 @@ import { updateWallets } from '../wallet-sync/update-wallet.ts'
 import { upsertGoogleClasses } from '../wallet-sync/upsert-google-class.ts'
 import { deliverWebhooks } from '../webhooks/deliver-webhooks.ts'
 import { fanOutEvents } from '../webhooks/fan-out-events.ts'
-import { detachProjects } from './detach-project.ts'
+import { detachProjects } from './maintenance.ts'
 import type { GiveUp, JobHandler, LaneOptions } from './worker.ts'
 
 /** What each kind of job does. */

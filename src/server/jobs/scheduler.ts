@@ -1,10 +1,9 @@
 import { type Logger as CronLogger, schedule } from 'node-cron'
 import type { Logger } from '../boot/log.ts'
 import type { Services } from '../context.ts'
-import { expirePasses } from './expire-passes.ts'
 import { createLease } from './lease.ts'
+import { expirePasses, sweep } from './maintenance.ts'
 import { releaseJobs } from './release-jobs.ts'
-import { sweep } from './sweep.ts'
 
 type Task = (services: Services) => Promise<void>
 

@@ -8,7 +8,6 @@ import type { Services } from '../context.ts'
 import { correlationIdOf } from '../http/middleware/correlation.ts'
 import { type Issuing, renderOr } from '../wallet-sync/issuing.ts'
 import { pageResponse } from './html.ts'
-import { isInAppBrowser } from './in-app-browser.ts'
 import { linkPage } from './link-page.ts'
 
 /**
@@ -112,4 +111,23 @@ function notConfigured(): Problem {
     message: 'This server no longer issues passes for this platform.',
     details: { reason: 'platform' },
   })
+}
+
+/** How apps that show web pages themselves sign their user agent. */
+const signatures = [
+  /\bInstagram\b/,
+  /\bFB(?:AN|AV|_IAB)\b/,
+  /\bLine\//,
+  /\bMicroMessenger\//,
+  /\bSnapchat\b/,
+  /\b(?:musical_ly|BytedanceWebview|TikTok)\b/,
+  /\bLinkedInApp\b/,
+  /\bTwitter for\b/,
+  /\bPinterest\//,
+  /\bKAKAOTALK\b/,
+]
+
+/** Whether a page is shown inside another app, where wallets can often not be reached. */
+export function isInAppBrowser(userAgent: string | null): boolean {
+  return userAgent !== null && signatures.some((signature) => signature.test(userAgent))
 }

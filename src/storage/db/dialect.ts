@@ -241,3 +241,8 @@ export function isUnavailable(error: unknown): boolean {
   if (isTooSlow(error) || (typeof code === 'string' && UNAVAILABLE.has(code))) return true
   return error.cause !== undefined && isUnavailable(error.cause)
 }
+
+/** A nullable column of milliseconds as a moment. */
+export function moment(value: number | null): Date | null {
+  return value === null ? null : new Date(value)
+}

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { LAPSES_TO_RUN_ALONE, MAX_JOB_LAPSES } from '../../core/rules/sending/retry.ts'
-import { moment } from '../db/moment.ts'
+import { moment } from '../db/dialect.ts'
 import type { JobKind } from './job-kinds.ts'
 
 /** How many jobs of one kind there are in each state. */

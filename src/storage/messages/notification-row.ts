@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { DeliveryState, MessageOptions } from '../../core/contract/notifications.ts'
-import { moment } from '../db/moment.ts'
+import { moment } from '../db/dialect.ts'
 
 /** A notification as it is stored. What it says at which moment is for `notificationStatus` to tell. */
 export interface StoredNotification {

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { moment } from '../db/moment.ts'
+import { moment } from '../db/dialect.ts'
 import { isQuarantined } from '../jobs/backlog.ts'
 import { type JobKind, type Lane, lanes } from '../jobs/job-kinds.ts'
 import { Usage, type UsageOverview } from '../workspaces/usage.ts'

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { moment } from '../db/moment.ts'
+import { moment } from '../db/dialect.ts'
 
 /** The Google object of a pass: there from the first opening of its link on. */
 export interface GoogleObject {

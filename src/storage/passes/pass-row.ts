@@ -5,7 +5,7 @@ import type { ErrorCode } from '../../core/errors.ts'
 import { foldCase } from '../../core/rules/lists/search.ts'
 import { expiryDate } from '../../core/rules/redemption/redemption-windows.ts'
 import type { Variables } from '../../core/rules/template/variables.ts'
-import { moment } from '../db/moment.ts'
+import { moment } from '../db/dialect.ts'
 
 /** A pass as it is stored. Its status is the stored one: an ISSUED pass past expiresAt reads as EXPIRED. */
 export interface StoredPass {

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { moment } from '../db/moment.ts'
+import { moment } from '../db/dialect.ts'
 import { lockPasses } from './pass-change.ts'
 
 /** A device that holds a pass in Apple Wallet, and how far it has come. */

@@ -1,8 +1,7 @@
 import type { Knex } from 'knex'
 import type { ScanContext } from '../../core/contract/scan-shapes.ts'
 import type { RedemptionHistory, RedemptionPlan } from '../../core/rules/redemption/redemption-plan.ts'
-import { insertMany, runPrepared } from '../db/dialect.ts'
-import { moment } from '../db/moment.ts'
+import { insertMany, moment, runPrepared } from '../db/dialect.ts'
 
 export interface NewAcceptedScan {
   scanId: string

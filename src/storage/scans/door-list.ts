@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import type { PassStatus } from '../../core/contract/pass-status.ts'
 import type { RedemptionPolicy } from '../../core/contract/redemption.ts'
 import { idBound } from '../../core/ids.ts'
-import { moment } from '../db/moment.ts'
+import { moment } from '../db/dialect.ts'
 
 export interface DoorListRequest {
   /** Null for every pass of the workspace. */

@@ -6,7 +6,7 @@ import type {
   ScanItem,
   ScanReasonCode,
 } from '../../core/contract/scan-shapes.ts'
-import { moment } from '../db/moment.ts'
+import { moment } from '../db/dialect.ts'
 
 /** An item of the ledger as it is stored. It tells of the pass as it was then. */
 export interface StoredScan {

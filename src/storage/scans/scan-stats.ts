@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { moment } from '../db/moment.ts'
+import { moment } from '../db/dialect.ts'
 
 /** What figures of the ledger are narrowed by (spec 4.13). */
 export interface ScanStatsRequest {

@@ -2,8 +2,7 @@ import type { Knex } from 'knex'
 import type { Definition, PassType } from '../../core/contract/definition.ts'
 import type { TemplateVersion } from '../../core/contract/template-versions.ts'
 import { newId } from '../../core/ids.ts'
-import { forUpdate } from '../db/dialect.ts'
-import { moment } from '../db/moment.ts'
+import { forUpdate, moment } from '../db/dialect.ts'
 
 interface Row {
   id: string

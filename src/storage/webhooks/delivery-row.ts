@@ -1,7 +1,7 @@
 import type { Delivery } from '../../core/contract/deliveries.ts'
 import type { DeliveryProgress } from '../../core/rules/sending/delivery.ts'
-import { envelopeText } from '../../core/rules/sending/envelope.ts'
-import { moment } from '../db/moment.ts'
+import { envelopeText } from '../../core/rules/sending/delivery.ts'
+import { moment } from '../db/dialect.ts'
 
 /** A delivery as it is kept. */
 export interface StoredDelivery extends DeliveryProgress {

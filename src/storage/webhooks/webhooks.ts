@@ -1,8 +1,7 @@
 import type { Knex } from 'knex'
 import type { Webhook } from '../../core/contract/webhooks.ts'
-import { forUpdate, runPrepared } from '../db/dialect.ts'
+import { forUpdate, moment, runPrepared } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
-import { moment } from '../db/moment.ts'
 
 /** An endpoint as it is kept: its secrets are encrypted. */
 export interface StoredWebhook extends Webhook {

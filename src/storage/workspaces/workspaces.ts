@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { newId } from '../../core/ids.ts'
-import { moment } from '../db/moment.ts'
+import { moment } from '../db/dialect.ts'
 
 export interface Workspace {
   id: string

@@ -1,10 +1,9 @@
 import { Readable } from 'node:stream'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { openCsv } from '../../../src/cli/bulk/csv.ts'
-import { type Dialect, formatRows } from '../../../src/cli/bulk/dialect.ts'
+import { csvFormat, jsonLines } from '../../../src/cli/arguments/list.ts'
+import { type Dialect, formatRows, openCsv } from '../../../src/cli/bulk/csv.ts'
 import { escapeCell, unescapeCell } from '../../../src/cli/bulk/spreadsheet-cells.ts'
-import { csvFormat, jsonLines } from '../../../src/cli/command/page-format.ts'
 
 test.each([
   '=1+1',

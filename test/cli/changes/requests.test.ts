@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { limitConcurrency } from '../../../src/cli/changes/concurrent-changes.ts'
 import { changeEach } from '../../../src/cli/changes/each-pass.ts'
 import { groupIds } from '../../../src/cli/changes/find-passes.ts'
-import { limitConcurrency } from '../../../src/cli/changes/limit-concurrency.ts'
 import type { Client } from '../../../src/client/client.ts'
 import { ApiError } from '../../../src/client/errors.ts'
 

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { compileRow } from '../../../src/cli/changes/update-action.ts'
-import { planUpdateColumns } from '../../../src/cli/changes/update-columns.ts'
+import { compileRow, planUpdateColumns } from '../../../src/cli/changes/update-action.ts'
 import { voidAction } from '../../../src/cli/changes/void-action.ts'
 import type { Client } from '../../../src/client/client.ts'
 

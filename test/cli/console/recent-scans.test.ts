@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type Attempt, failedOutcome, type Outcome } from '../../../src/cli/console/outcome.ts'
-import { createRecentScans } from '../../../src/cli/console/screen/recent-scans.ts'
+import { createRecentScans } from '../../../src/cli/console/recent-scans.ts'
 import { newId } from '../../../src/core/ids.ts'
 
 function attempt(seconds: number, more: Partial<Attempt> = {}): Attempt {

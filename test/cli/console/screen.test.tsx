@@ -4,7 +4,7 @@ import { expect, test, vi } from 'vitest'
 import { textWidth } from '../../../src/cli/command/output.ts'
 import type { DoorState } from '../../../src/cli/console/door.ts'
 import type { Outcome } from '../../../src/cli/console/outcome.ts'
-import type { Panel } from '../../../src/cli/console/screen/panel.ts'
+import type { Panel } from '../../../src/cli/console/screen/lines.ts'
 import { Screen } from '../../../src/cli/console/screen/screen.tsx'
 import { screenLines, type View } from '../../../src/cli/console/screen/screen-lines.ts'
 

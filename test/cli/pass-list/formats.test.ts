@@ -1,7 +1,7 @@
 import { parse } from 'csv-parse/sync'
 import { expect, test } from 'vitest'
+import { jsonLines } from '../../../src/cli/arguments/list.ts'
 import { textWidth } from '../../../src/cli/command/output.ts'
-import { jsonLines } from '../../../src/cli/command/page-format.ts'
 import { passesCsv, tableFormat } from '../../../src/cli/pass-list/formats.ts'
 import type { Pass } from '../../../src/core/contract/passes.ts'
 

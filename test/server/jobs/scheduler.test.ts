@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { expirePasses } from '../../../src/server/jobs/expire-passes.ts'
+import { expirePasses } from '../../../src/server/jobs/maintenance.ts'
 import { startScheduler } from '../../../src/server/jobs/scheduler.ts'
 import type { Job } from '../../../src/storage/jobs/jobs.ts'
 import { insertPasses, later, newPass } from '../../storage/fixtures.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { RetentionDays } from '../../../src/server/boot/config.ts'
-import { sweep } from '../../../src/server/jobs/sweep.ts'
+import { sweep } from '../../../src/server/jobs/maintenance.ts'
 import type { Target } from '../../../src/storage/webhooks/deliveries.ts'
 import type { StoredDelivery } from '../../../src/storage/webhooks/delivery-row.ts'
 import { explainPostgres, explainSqlite, type Statement } from '../../storage/db/query-plans.ts'

@@ -2,8 +2,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { createServer, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { createOutbound, type OutboundOptions } from '../../../src/server/webhooks/outbound.ts'
-import { isPublicAddress } from '../../../src/server/webhooks/public-address.ts'
+import { createOutbound, isPublicAddress, type OutboundOptions } from '../../../src/server/webhooks/outbound.ts'
 import { startReceiver } from '../../support/receiver.ts'
 
 /** Hosts that a URL may name and that nothing may be sent to; as addresses also what names must not resolve to. */

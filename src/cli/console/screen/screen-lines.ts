@@ -1,11 +1,20 @@
 import { count, cut, printable, textWidth } from '../../command/output.ts'
 import type { DoorState } from '../door.ts'
 import type { Place } from '../offline/door-folder.ts'
-import { age, clockTime, filled, joined, type Line, toHeight } from './lines.ts'
-import { historyLines, NARROW, panelLines } from './lower-lines.ts'
-import type { Panel } from './panel.ts'
-import { rate } from './tally.ts'
-import { verdictLines } from './verdict-lines.ts'
+import { rate } from '../recent-scans.ts'
+import type { Panel } from './lines.ts'
+import {
+  age,
+  clockTime,
+  filled,
+  historyLines,
+  joined,
+  type Line,
+  NARROW,
+  panelLines,
+  toHeight,
+  verdictLines,
+} from './lines.ts'
 
 /** Everything that the screen is made of. */
 export interface View {

@@ -7,9 +7,8 @@ import type { CheckResult, PassChange, Phone } from '../phone.ts'
 import { directoryOf, readDirectory } from '../sandbox.ts'
 import type { AppleAccount, AppleDevice, ApplePass } from '../state.ts'
 import type { DeviceFile } from '../store.ts'
-import { bannersOf } from './changes.ts'
 import { openPackage } from './package.ts'
-import type { PassJson } from './pass-json.ts'
+import { fieldsOf, type PassJson, styleOf } from './pass-json.ts'
 import { complain, fetchPass, listChanged, register, unregister } from './web-service.ts'
 
 /** An iPhone: it verifies what it installs, registers for pushes, and takes only content that is newer than its own. */
@@ -161,4 +160,13 @@ function isSame({ content }: ApplePass, other: PassJson): boolean {
 
 function isNewer(lastModified: string, than: string | null): boolean {
   return than === null || Date.parse(lastModified) > Date.parse(than)
+}
+
+/** The text that iOS shows on its lock screen for each field with a changeMessage whose value is another now. */
+function bannersOf(before: PassJson, after: PassJson): string[] {
+  const old = new Map(fieldsOf(styleOf(before)).map(({ key, value }) => [key, value]))
+  return fieldsOf(styleOf(after)).flatMap(({ key, value, changeMessage }) => {
+    if (changeMessage === undefined || old.get(key) === value) return []
+    return [changeMessage.replaceAll('%@', () => String(value))]
+  })
 }

@@ -1,4 +1,4 @@
-import type { DeliveryStatus } from '../../contract/deliveries.ts'
+import type { DeliveryStatus, Envelope } from '../../contract/deliveries.ts'
 
 /** How a delivery goes on after each attempt. The table of attempts is published: customers plan by it. */
 
@@ -122,4 +122,13 @@ const GONE = 410
 
 function ended(status: 'SUCCESS' | 'FAILED') {
   return { status, dueAt: null, isRedelivery: false, resumeAt: null }
+}
+
+/**
+ * What is sent to an endpoint (spec 6), put together from parts that never change: every attempt sends the same bytes.
+ * @param data the event's data as JSON, taken over as it stands
+ */
+export function envelopeText({ id, type, timestamp, correlationId }: Omit<Envelope, 'data'>, data: string): string {
+  const head = JSON.stringify({ id, type, timestamp, correlationId })
+  return `${head.slice(0, -1)},"data":${data}}`
 }

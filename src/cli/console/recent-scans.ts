@@ -1,0 +1,158 @@
+import type { Client } from '../../client/client.ts'
+import { newId } from '../../core/ids.ts'
+import { ask } from './ask.ts'
+import type { DoorStore } from './offline/store.ts'
+import { type Attempt, failedOutcome, failureMessage, type Outcome, outcomeOfAnswer, type Station } from './outcome.ts'
+
+/** What was read a moment ago, so that a reader in a nervous hand makes one scan and not two. */
+export interface RecentScans {
+  /** The attempt to make, or what it is the same as. */
+  take(attempt: Attempt): Attempt | { same: Outcome }
+  resolve(attempt: Attempt, outcome: Outcome): void
+  /** It was taken back: the next reading is a new scan. */
+  forget(outcome: Outcome): void
+}
+
+/** For so long an attempt without an answer is sent again under its name: the server may have recorded it. */
+const UNRESOLVED_MS = 10 * 60_000
+
+interface Reading {
+  attempt: Attempt
+  outcome: Outcome | null
+}
+
+export function createRecentScans(sameScanMs: number): RecentScans {
+  const readings = new Map<string, Reading>()
+
+  function forgetOld(now: number): void {
+    for (const [key, { attempt, outcome }] of readings) {
+      const keptMs = outcome?.result === 'error' ? UNRESOLVED_MS : sameScanMs
+      if (now - attempt.at.getTime() >= keptMs) readings.delete(key)
+    }
+  }
+
+  return {
+    take(attempt) {
+      forgetOld(attempt.at.getTime())
+      const key = keyOf(attempt)
+      const found = readings.get(key)
+      const isSame = found && attempt.at.getTime() - found.attempt.at.getTime() < sameScanMs
+      const isOpen = found?.outcome?.result === 'error'
+      if (isSame && !isOpen) return { same: sameAs(found, attempt) }
+      const named = isOpen ? { ...attempt, externalRef: found!.attempt.externalRef } : attempt
+      readings.set(key, { attempt: named, outcome: null })
+      return named
+    },
+    resolve(attempt, outcome) {
+      const found = readings.get(keyOf(attempt))
+      if (found?.attempt.externalRef === attempt.externalRef) found.outcome = outcome
+    },
+    forget(outcome) {
+      for (const [key, found] of readings) {
+        if (found.attempt.externalRef === outcome.externalRef) readings.delete(key)
+      }
+    },
+  }
+}
+
+/** Under another context or date it is another scan. */
+function keyOf({ payload, scanContextKey, validityDate }: Attempt): string {
+  return JSON.stringify([payload, scanContextKey, validityDate])
+}
+
+function sameAs({ attempt, outcome }: Reading, again: Attempt): Outcome {
+  const first = outcome ?? failedOutcome(attempt, 'It is being judged.')
+  const seconds = Math.max(1, Math.round((again.at.getTime() - attempt.at.getTime()) / 1000))
+  return {
+    ...first,
+    result: 'same_scan',
+    readAt: again.at.toISOString(),
+    message: `Read ${seconds} s ago: ${first.message}`,
+  }
+}
+
+/** What stands below the verdict: the last scans and the counts of this console since it started. */
+export interface Tally {
+  /** Newest first. */
+  last: Outcome[]
+  accepted: number
+  turnedAway: number
+  /** When those of the last minute were judged, in milliseconds. */
+  recent: number[]
+}
+
+const LAST = 8
+const MINUTE_MS = 60_000
+
+export const emptyTally: Tally = { last: [], accepted: 0, turnedAway: 0, recent: [] }
+
+export function count(tally: Tally, outcome: Outcome, at: number): Tally {
+  const isVerdict = outcome.result !== 'error' && outcome.result !== 'reversal'
+  return {
+    last: [outcome, ...tally.last].slice(0, LAST),
+    accepted: tally.accepted + (outcome.result === 'accepted' ? 1 : outcome.result === 'reversal' ? -1 : 0),
+    turnedAway: tally.turnedAway + (isVerdict && outcome.result !== 'accepted' ? 1 : 0),
+    recent: isVerdict ? [...recentAt(tally, at), at] : tally.recent,
+  }
+}
+
+/** The same with something that became known later about one of the last scans. */
+export function amend(tally: Tally, externalRef: string, later: Partial<Outcome>): Tally {
+  return {
+    ...tally,
+    last: tally.last.map((outcome) => (outcome.externalRef === externalRef ? { ...outcome, ...later } : outcome)),
+  }
+}
+
+/** Verdicts in the minute before a moment. */
+export function rate(tally: Tally, at: number): number {
+  return recentAt(tally, at).length
+}
+
+function recentAt({ recent }: Tally, at: number): number[] {
+  return recent.filter((moment) => at - moment < MINUTE_MS)
+}
+
+export interface Undo {
+  /** The newest accepted scan that was not taken back. */
+  last(tally: Tally): Outcome | undefined
+  /** Takes it back in the ledger. It never throws. */
+  reverse(scan: Outcome): Promise<Outcome>
+}
+
+export function createUndo(options: { client: Client; store: DoorStore; station: Station; clock: () => Date }): Undo {
+  const { client, store, station, clock } = options
+  const undone = new Set<string>()
+  /** By scan: where no answer came, the same reversal is asked for again. */
+  const references = new Map<string, string>()
+
+  return {
+    last: ({ last }) => last.find(({ result, externalRef }) => result === 'accepted' && !undone.has(externalRef)),
+
+    async reverse(scan) {
+      const at = clock()
+      const externalRef = references.get(scan.externalRef) ?? newId(at)
+      references.set(scan.externalRef, externalRef)
+      const attempt = { ...scan, externalRef, at, scanContextKey: null, validityDate: null }
+      const failed = (message: string) => ({ ...failedOutcome(attempt, message), label: scan.label })
+      if (scan.scanId === null) return failed('The server has not got this scan yet. Undo it when the server is back.')
+      const { deviceId, context } = station
+      const body = { reason: 'Undone at the door', externalRef, context, ...(deviceId !== undefined && { deviceId }) }
+      try {
+        const params = { id: scan.scanId }
+        const reply = await ask((callOptions) => client.scans.reverse({ params, body }, callOptions))
+        if (reply.kind === 'silence')
+          return failed('No answer from the server: it is not known whether it was undone. Undo again.')
+        if (reply.kind === 'refusal') return failed(failureMessage(reply.error))
+        undone.add(scan.externalRef)
+        const { recordedAt } = reply.value.scan
+        if (scan.passId !== null) {
+          store.append({ kind: 'reversed', passId: scan.passId, scannedAt: scan.scannedAt, recordedAt })
+        }
+        return outcomeOfAnswer({ payload: scan.payload, externalRef, at }, reply.value)
+      } catch (error) {
+        return failed(`Not undone: ${failureMessage(error)}`)
+      }
+    },
+  }
+}
