@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import ts from 'typescript'
 import { expect, test } from 'vitest'
@@ -140,6 +140,22 @@ test('no folder shows more than 16 files, but for those that hold a row of the s
   const folders = [...new Set(files.map((file) => dirname(file)))]
   const countIn = (folder: string) => files.filter((file) => dirname(file) === folder).length
   expect(folders.filter((folder) => countIn(folder) > 16 && !rows.includes(folder))).toEqual([])
+})
+
+test('each file that the documents name is there, and each answer of the architecture is one that holds what it names', () => {
+  const root = join(src, '..')
+  const documents = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => join(root, 'docs', file))
+  const textOf = (file: string) => readFileSync(file, 'utf8')
+  const isThere = (file: string) => existsSync(join(src, file)) || existsSync(join(root, file))
+  const missing = [...documents, join(root, 'CONTRIBUTING.md')].flatMap((document) =>
+    [...textOf(document).matchAll(/`([a-z0-9/-]+\.tsx?)`/g)].map(([, file]) => file!).filter((file) => !isThere(file)),
+  )
+  expect(missing).toEqual([])
+  const answers = [...textOf(join(root, 'docs/architecture.md')).matchAll(/^\| .+ \| `(.+)` \(`(.+)`\) \|$/gm)]
+  expect(answers).toHaveLength(10)
+  for (const [, file, text] of answers) expect(read(file!), file).toContain(text)
 })
 
 /** Files that are no secret, lie in a private folder, or are written to through a descriptor. */
