@@ -1,6 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import type { Definition } from '../../core/contract/definition.ts'
 import type { Template } from '../../core/contract/templates.ts'
+import type { Warning } from '../../core/contract/warnings.ts'
 import { below, listIssues } from '../../core/errors.ts'
 import { checkDefinition } from '../../core/rules/template/definition.ts'
 import { invalidDocument } from '../command/errors.ts'
@@ -21,6 +22,8 @@ export interface Pushed {
   versionId: string
   stage: 'draft' | 'published'
   images: number
+  /** What to look at before holders do. */
+  warnings: Warning[]
 }
 
 /** Brings a template file to the server: images, template, draft version, and with `publish` its publication. */
@@ -42,6 +45,7 @@ export async function pushTemplate(client: Client, path: string, options: PushOp
     versionId: version.id,
     stage: version.stage,
     images: file.images.length,
+    warnings: version.warnings,
   }
 }
 

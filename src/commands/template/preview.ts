@@ -6,12 +6,14 @@ import { terminalWidth } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { colorDepth } from '../../cli/settings/settings.ts'
 import { getVersion } from '../../cli/template/template-version.ts'
+import { warningText } from '../../cli/warnings.ts'
 
 export default class TemplatePreview extends ClientCommand {
   static override summary = 'Draw a sample pass of a template.'
   static override description =
     'Variables are filled with their examples. In the terminal colours, fields and the code to scan; --html writes a ' +
-    'page that shows the pass on an iPhone and on an Android phone, images and all, in one file to send around.'
+    'page that shows the pass on an iPhone and on an Android phone, images and all, in one file to send around. Both say ' +
+    'what to look at before holders do.'
   static override examples = [
     {
       description: 'The newest version, be it a draft',
@@ -49,6 +51,8 @@ export default class TemplatePreview extends ClientCommand {
       const card = preview.card as unknown as CardJson
       this.log(await drawCard(card, { width: terminalWidth(), colorDepth: depth }))
       this.note(`Version ${version} (${stage}), with sample values.`)
+      const warnings = warningText(preview.warnings)
+      if (warnings) this.note(warnings)
     }
     return preview
   }

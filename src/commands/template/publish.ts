@@ -2,6 +2,7 @@ import { Flags } from '@oclif/core'
 import { idArg } from '../../cli/arguments/id-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { getVersion } from '../../cli/template/template-version.ts'
+import { warningText } from '../../cli/warnings.ts'
 
 export default class TemplatePublish extends ClientCommand {
   static override summary = 'Publish a draft version, once and for good.'
@@ -22,6 +23,8 @@ export default class TemplatePublish extends ClientCommand {
     const wanted = await getVersion(client, { templateId: args.id, version: flags.version, draftOnly: true })
     const { definition: _, ...published } = await client.templateVersions.publish({ params: { id: wanted.id } })
     this.log(`Version ${published.version} of template ${published.templateId} is published.`)
+    const warnings = warningText(published.warnings)
+    if (warnings && !this.jsonEnabled()) this.note(warnings)
     return published
   }
 }

@@ -4,13 +4,15 @@ import { ClientCommand } from '../../cli/command/client-command.ts'
 import { details } from '../../cli/command/output.ts'
 import { programName } from '../../cli/command/program.ts'
 import { pushTemplate } from '../../cli/template/template-push.ts'
+import { warningText } from '../../cli/warnings.ts'
 
 export default class TemplatePush extends ClientCommand {
   static override summary =
     'Bring a template file to the server: its images, its draft, and on request its publication.'
   static override description =
     'The file holds {name, description, passType, definition}; what definition.design.images names are paths beside it.\n' +
-    'Without --template a new template is made. A newest version that is a draft is replaced, else a new draft is made.'
+    'Without --template a new template is made. A newest version that is a draft is replaced, else a new draft is made.\n' +
+    'What holders would regret, such as colours that cannot be read or texts that phones cut, is told as warnings.'
   static override examples = [
     {
       description: 'A new template, ready to issue from',
@@ -48,6 +50,8 @@ export default class TemplatePush extends ClientCommand {
           ['Images', pushed.images],
         ]),
       )
+      const warnings = warningText(pushed.warnings)
+      if (warnings && !this.jsonEnabled()) this.note(warnings)
       const next =
         pushed.stage === 'draft'
           ? `template publish ${pushed.templateId}`

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { text } from './common.ts'
 import { RedemptionTemplate } from './redemption.ts'
+import { WarningCode } from './warnings.ts'
 
 /** The definition of a template version: one JSON document that renders on both platforms. */
 
@@ -143,6 +144,8 @@ export const Definition = z.strictObject({
   expiresAt: text(1, 255).nullable().default(null),
   redemption: RedemptionTemplate.optional(),
   photo: text(1, 2048).optional(),
+  /** Codes of warnings that are meant to be so. */
+  accept: z.array(WarningCode).max(50).optional(),
 })
 export type Definition = z.output<typeof Definition>
 export type DefinitionInput = z.input<typeof Definition>

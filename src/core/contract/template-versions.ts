@@ -3,6 +3,7 @@ import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
 import { PositiveInt, UtcTimestamp } from './common.ts'
 import { Definition } from './definition.ts'
+import { Warning, warningTable } from './warnings.ts'
 
 const Stage = z.enum(['draft', 'published'])
 
@@ -18,15 +19,20 @@ export const TemplateVersion = z.strictObject({
 })
 export type TemplateVersion = z.output<typeof TemplateVersion>
 
-/** The record of spec 2.9 with the content of the version. */
-export const TemplateVersionDetail = TemplateVersion.extend({ definition: Definition })
+/** The record of spec 2.9 with the content of the version, and what to look at before holders do. */
+export const TemplateVersionDetail = TemplateVersion.extend({ definition: Definition, warnings: z.array(Warning) })
 
 /** A sample pass of a version: the neutral card that it renders, and what each configured platform would be given. */
 const TemplatePreview = z.strictObject({
   card: z.looseObject({}),
   apple: z.looseObject({}).nullable(),
   google: z.strictObject({ class: z.looseObject({}), object: z.looseObject({}) }).nullable(),
+  warnings: z.array(Warning),
 })
+
+const WARNINGS = Object.entries(warningTable)
+  .map(([code, meaning]) => `- \`${code}\`: ${meaning}`)
+  .join('\n')
 
 const ById = z.strictObject({ id: Uuid })
 const errors = ['TEMPLATE_NOT_FOUND', 'CONFLICT'] as const
@@ -74,7 +80,10 @@ export const templateVersions = {
     path: '/v1/template-versions/{id}/publish',
     scope: 'templates:write',
     summary: 'Publish a draft, once and for good',
-    description: 'The definition is validated whole and for each configured platform.',
+    description:
+      'The definition is validated whole and for each configured platform. What wallets take and holders would regret is ' +
+      `told as warnings, which keep nothing from being published:\n\n${WARNINGS}\n\nA definition accepts a warning by its ` +
+      'code: `accept: ["contrast-low"]`.',
     params: ById,
     responses: { 200: TemplateVersionDetail },
     errors: [...errors, 'VALIDATION_ERROR'],

@@ -43,6 +43,11 @@ export class Images {
     return this.db('images').where({ workspace_id: workspaceId, id }).first(RECORD)
   }
 
+  /** Those of the ids that the workspace has. */
+  async list(workspaceId: string, ids: string[]): Promise<Image[]> {
+    return this.db('images').where({ workspace_id: workspaceId }).whereIn('id', ids).select(RECORD)
+  }
+
   /** Keeps what is there already: two servers may have made the same. */
   async insertFiles(workspaceId: string, imageId: string, files: StoredImageFile[]): Promise<void> {
     const rows = files.map(({ size, data }) => ({ image_id: imageId, workspace_id: workspaceId, size, data }))

@@ -13,7 +13,7 @@ export interface CardImages {
 }
 
 /** Points; a file holds them once, twice and three times as pixels. A hero belongs to the other platform. */
-const points = {
+export const points = {
   icon: { width: 38, height: 38 },
   logo: { width: 160, height: 50 },
   strip: { width: 375, height: 144 },

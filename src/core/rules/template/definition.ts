@@ -1,5 +1,6 @@
 import { type Definition, fieldGroups, type VariableFormat } from '../../contract/definition.ts'
 import { type Issue, listIssues } from '../../errors.ts'
+import { estimateWidth } from '../text-width.ts'
 import {
   literalPart,
   placeholdersDeep,
@@ -57,6 +58,23 @@ export function sampleScope({ variables }: Definition): Scope {
     }),
   ])
 }
+
+/** As sampleScope, with values for which room is needed: the longer of example and default, else as long as allowed. */
+export function longScope(definition: Definition): Scope {
+  const long = definition.variables.map(({ name, example, default: fallback, format = 'text', maxLength }) => {
+    const [longest] = [example, fallback]
+      .filter((value) => value !== undefined)
+      .toSorted((a, b) => estimateWidth(b) - estimateWidth(a))
+    return [name, longest ?? (format === 'text' && maxLength ? LONG_TEXT.slice(0, maxLength) : undefined)] as const
+  })
+  return new Map([
+    ...sampleScope(definition),
+    ...long.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const])),
+  ])
+}
+
+/** Longer ones have room nowhere. */
+const LONG_TEXT = 'The longest value '.repeat(12)
 
 function checkFieldKeys({ design }: Definition): Issue[] {
   const issues: Issue[] = []

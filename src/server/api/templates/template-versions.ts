@@ -7,6 +7,7 @@ import type { VersionDetail } from '../../../storage/templates/template-versions
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { previewOf, previewPageOf, samplePass } from '../../pages/card/preview.ts'
+import { findTemplateWarnings, withWarnings } from '../../template-warnings.ts'
 import { renderOr } from '../../wallet-sync/issuing.ts'
 import { audit } from '../audit.ts'
 import { bytesOf, requireBytes } from '../limits.ts'
@@ -22,20 +23,22 @@ export const templateVersions: Handlers<typeof contract> = {
     return { status: 200, body: await store.templateVersions.list(workspaceId, query.templateId) }
   },
 
-  get: async ({ params }, { store, workspaceId }) => ({
-    status: 200,
-    body: (await store.templateVersions.find(workspaceId, params.id)) ?? missing(params.id),
-  }),
+  get: async ({ params }, context) => {
+    const { store, workspaceId } = context
+    const version = (await store.templateVersions.find(workspaceId, params.id)) ?? missing(params.id)
+    return { status: 200, body: await withWarnings(version, context) }
+  },
 
-  update: ({ params, body }, context) => {
+  update: async ({ params, body }, context) => {
     const { store, workspaceId, now } = context
-    return store.transaction(async (tx) => {
+    const version = await store.transaction(async (tx) => {
       const draft = await getDraft(tx, workspaceId, params.id)
       await requireBytes(tx, context, bytesOf(body.definition) - bytesOf(draft.definition))
       await tx.templateVersions.setDefinition(workspaceId, draft.id, body.definition, now)
       await audit(tx, context, 'template-version.update', draft.id)
-      return { status: 200, body: { ...draft, definition: body.definition, updatedAt: now.toISOString() } }
+      return { ...draft, definition: body.definition, updatedAt: now.toISOString() }
     })
+    return { status: 200, body: await withWarnings(version, context) }
   },
 
   delete: ({ params }, context) => {
@@ -53,7 +56,7 @@ export const templateVersions: Handlers<typeof contract> = {
     const checked = (await store.templateVersions.find(workspaceId, params.id)) ?? missing(params.id)
     const template = (await store.templates.find(workspaceId, checked.templateId)) ?? missing(params.id)
     if (checked.stage === 'draft') await checkPublishable(checked.definition, template.passType, context)
-    return store.transaction(async (tx) => {
+    const version = await store.transaction(async (tx) => {
       // The template's row first, in the order of every other writer.
       const current = await tx.templates.findForUpdate(workspaceId, checked.templateId)
       const draft = await getDraft(tx, workspaceId, params.id)
@@ -67,20 +70,23 @@ export const templateVersions: Handlers<typeof contract> = {
       }
       await audit(tx, context, 'template-version.publish', draft.id)
       const published = { stage: 'published' as const, publishedAt: now.toISOString(), updatedAt: now.toISOString() }
-      return { status: 200, body: { ...draft, ...published } }
+      return { ...draft, ...published }
     })
+    return { status: 200, body: await withWarnings(version, context) }
   },
 
-  preview: async ({ params, query }, { store, workspaceId, wallets, now }) => {
+  preview: async ({ params, query }, context) => {
+    const { store, workspaceId, wallets, now } = context
     const version = (await store.templateVersions.find(workspaceId, params.id)) ?? missing(params.id)
     const template = (await store.templates.find(workspaceId, version.templateId)) ?? missing(params.id)
     const sample = await renderOr(() => samplePass(version.definition, template.passType))
+    const warnings = await findTemplateWarnings(version, context)
     if (query.format === 'html') {
       const subtitle = `Version ${version.version}, ${version.stage}, with sample values`
-      const page = await previewPageOf(sample, { title: template.name, subtitle, wallets, store, at: now })
+      const page = await previewPageOf(sample, { title: template.name, subtitle, wallets, store, at: now, warnings })
       return { status: 200, body: Buffer.from(page.html), headers: page.headers }
     }
-    return { status: 200, body: { card: { ...sample.card }, ...previewOf(sample, wallets, now) } }
+    return { status: 200, body: { card: { ...sample.card }, ...previewOf(sample, wallets, now), warnings } }
   },
 }
 

@@ -3,6 +3,7 @@ import { Problem } from '../../../core/errors.ts'
 import { variablesSchema } from '../../../core/rules/template/variables.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { Handlers } from '../../http/mount.ts'
+import { withWarnings } from '../../template-warnings.ts'
 import { audit } from '../audit.ts'
 import { bytesOf, requireBytes, requireUnderLimit } from '../limits.ts'
 import { toPage } from '../page.ts'
@@ -57,9 +58,9 @@ export const templates: Handlers<typeof contract> = {
     })
   },
 
-  createVersion: ({ params, body }, context) => {
+  createVersion: async ({ params, body }, context) => {
     const { store, workspaceId, now } = context
-    return store.transaction(async (tx) => {
+    const version = await store.transaction(async (tx) => {
       const number = (await tx.templates.takeVersionNumber(workspaceId, params.id)) ?? missing(params.id)
       const definition = body.definition ?? (await tx.templateVersions.findNewest(workspaceId, params.id))?.definition
       if (!definition) {
@@ -72,8 +73,9 @@ export const templates: Handlers<typeof contract> = {
       await requireBytes(tx, context, bytesOf(definition))
       const version = await tx.templateVersions.insert(workspaceId, params.id, number, definition, now)
       await audit(tx, context, 'template-version.create', version.id)
-      return { status: 201, body: version }
+      return version
     })
+    return { status: 201, body: await withWarnings(version, context) }
   },
 
   variablesSchema: async ({ params }, { store, workspaceId }) => {

@@ -47,4 +47,9 @@ export const PHONE_STYLE = `
 .iphone .banner:has(.strip) .front { position: relative; align-self: center; padding: .75rem 0; text-shadow: 0 0 .5rem var(--background) }
 .iphone .coupon { border-radius: 0 }
 .preview .back { margin: 0 }
+.warnings { max-width: 48rem; margin: 2.5rem auto 0; padding: 1rem 1.25rem; border-radius: .875rem; background: var(--raised) }
+.warnings h2 { margin: 0; font-size: 1rem }
+.warnings ul { margin: 0; padding: 0; list-style: none }
+.warnings li { padding: .625rem 0; border-top: 1px solid var(--line) }
+.warnings code { color: var(--muted); font-size: .875rem }
 `

@@ -1,3 +1,4 @@
+import type { Warning } from '../../../core/contract/warnings.ts'
 import type { Card } from '../../../core/rules/display/card.ts'
 import type { GoogleView } from '../../../core/rules/display/google-view.ts'
 import { buildPage, escapeHtml, type Page } from '../html.ts'
@@ -14,6 +15,8 @@ export interface PreviewPageFacts {
   google: GoogleView | null
   images: Card['images']
   at: Date
+  /** What to look at; told under the phones. */
+  warnings?: readonly Warning[]
 }
 
 /**
@@ -21,13 +24,14 @@ export interface PreviewPageFacts {
  * loads nothing, and imageUrl gives its pictures as data.
  */
 export function previewPage(facts: PreviewPageFacts, options: CardOptions): Page {
-  const { title, subtitle, apple, google, images, at } = facts
+  const { title, subtitle, apple, google, images, at, warnings = [] } = facts
   const phones = [apple && applePhone(apple, at, options), google && androidPhone(google, images, options)].filter(
     (phone) => phone !== null,
   )
   const main = `<div class="intro"><h1 dir="auto">${escapeHtml(title)}</h1>
 <p class="muted" dir="auto">${escapeHtml(subtitle)}</p></div>
-<div class="phones">${phones.join('\n')}</div>`
+<div class="phones">${phones.join('\n')}</div>
+${warningsHtml(warnings)}`
   return buildPage({
     title,
     main,
@@ -35,6 +39,15 @@ export function previewPage(facts: PreviewPageFacts, options: CardOptions): Page
     hasOwnImages: true,
     bodyClass: 'preview',
   })
+}
+
+function warningsHtml(warnings: readonly Warning[]): string {
+  if (warnings.length === 0) return ''
+  const items = warnings.map(
+    ({ code, path, message }) =>
+      `<li><p><strong>${code}</strong> <code>${escapeHtml(path.join('.'))}</code></p><p dir="auto">${escapeHtml(message)}</p></li>`,
+  )
+  return `<section class="warnings" aria-labelledby="warnings"><h2 id="warnings">Warnings</h2><ul>${items.join('')}</ul></section>`
 }
 
 function applePhone(card: Card, at: Date, options: CardOptions): string {

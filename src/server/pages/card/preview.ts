@@ -1,4 +1,5 @@
 import type { Definition, PassType } from '../../../core/contract/definition.ts'
+import type { Warning } from '../../../core/contract/warnings.ts'
 import { type Card, renderCard } from '../../../core/rules/display/card.ts'
 import { readGoogleView } from '../../../core/rules/display/google-view.ts'
 import { sampleScope } from '../../../core/rules/template/definition.ts'
@@ -26,11 +27,13 @@ export interface PreviewPageOptions {
   store: Pick<Repositories, 'images'>
   at: Date
   platform?: Platform | undefined
+  /** What to look at; told under the phones. */
+  warnings?: Warning[]
 }
 
 /** The same as a page: the pass as the phones of each platform draw what they would be given. */
 export async function previewPageOf(pass: WalletPass, options: PreviewPageOptions): Promise<Page> {
-  const { title, subtitle, wallets, store, at, platform } = options
+  const { title, subtitle, wallets, store, at, platform, warnings = [] } = options
   const { apple, google } = previewOf(pass, wallets, at, platform)
   const { images } = pass.card
   const pictures = await loadPictures(images, store)
@@ -42,6 +45,7 @@ export async function previewPageOf(pass: WalletPass, options: PreviewPageOption
       google: google && readGoogleView(google.class, google.object),
       images,
       at,
+      warnings,
     },
     { imageUrl: (id) => pictures.get(id) },
   )
@@ -58,9 +62,8 @@ async function loadPictures(images: Card['images'], store: Pick<Repositories, 'i
 }
 
 /** A pass that nobody holds, for trying a definition. */
-export function samplePass(definition: Definition, passType: PassType): WalletPass {
+export function samplePass(definition: Definition, passType: PassType, scope = sampleScope(definition)): WalletPass {
   const nil = '00000000-0000-0000-0000-000000000000'
-  const scope = sampleScope(definition)
   const expiry = resolveExpiry(definition.expiresAt, scope)
   const expiresAt = 'value' in expiry ? expiry.value : null
   const card = renderCard({ definition, passType, scope, expiresAt, voided: false })

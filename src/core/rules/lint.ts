@@ -1,0 +1,245 @@
+import type { Definition, FieldGroup, GoogleKind, ImageRole, PassType } from '../contract/definition.ts'
+import type { Warning, WarningCode } from '../contract/warnings.ts'
+import { MAX_ISSUES } from '../errors.ts'
+import {
+  type FrontField,
+  type FrontRow,
+  layOutFront,
+  logoTextWidth,
+  roomForLogoText,
+  saysSomething,
+} from './apple-front.ts'
+import type { Card } from './display/card.ts'
+import { cardColors, contrast, MIN_CONTRAST } from './display/colors.ts'
+import type { GoogleView } from './display/google-view.ts'
+
+export interface PixelSize {
+  width: number
+  height: number
+}
+
+export interface LintFacts {
+  definition: Definition
+  passType: PassType
+  /** A sample with long values as an iPhone shows it; null where the server does not issue for Apple. */
+  apple: Card | null
+  /** The same as Google Wallet shows it, with the neutral card that it was made of. */
+  google: { kind: GoogleKind; card: Card; view: GoogleView } | null
+  /** The uploaded images by role, as far as they are known. */
+  images: Partial<Record<ImageRole, PixelSize>>
+  /** What wallets show of an image at their largest, by role. */
+  wantedPixels: Partial<Record<ImageRole, PixelSize>>
+}
+
+/**
+ * What holders would see and nobody wants, in the first place: texts that cannot be read, fields and texts that are not
+ * shown, images that are not there or not sharp. What the definition accepts is left out; 100 are listed at most.
+ */
+export function lintDefinition(facts: LintFacts): Warning[] {
+  const accepted = new Set(facts.definition.accept)
+  const warnings: Warning[] = []
+  for (const warning of findWarnings(facts)) {
+    if (!accepted.has(warning.code)) warnings.push(warning)
+    if (warnings.length === MAX_ISSUES) break
+  }
+  return warnings
+}
+
+function* findWarnings(facts: LintFacts): Generator<Warning> {
+  yield* lintColors(facts)
+  yield* lintFields(facts)
+  yield* lintImages(facts)
+  yield* lintGoogle(facts)
+}
+
+function* lintColors({ definition, apple }: LintFacts): Generator<Warning> {
+  if (!apple) return
+  const { background, ...texts } = cardColors(apple.colors)
+  const front = layOutFront(apple).flatMap(({ fields }) => fields)
+  const isWritten = {
+    foreground: apple.logoText !== null || front.some(({ value }) => value.trim() !== ''),
+    label: front.some(({ label }) => label.trim() !== ''),
+  }
+  for (const role of ['foreground', 'label'] as const) {
+    const ratio = contrast(texts[role], background)
+    if (!isWritten[role] || ratio >= MIN_CONTRAST) continue
+    const isOverride = definition.apple?.[`${role}Color`] !== undefined
+    yield warn(
+      'contrast-low',
+      isOverride ? ['apple', `${role}Color`] : ['design', 'colors', role],
+      `${COLORED[role]} in ${texts[role]} on ${background} have a contrast of ${ratio.toFixed(2)}, and ${MIN_CONTRAST} is the ` +
+        `least that can be read well: choose a ${role} or a background that differs more`,
+    )
+  }
+}
+
+const COLORED = { foreground: 'Values', label: 'Labels' }
+
+function* lintFields({ definition, passType, apple, images }: LintFacts): Generator<Warning> {
+  if (!apple) return
+  const rows = layOutFront(apple)
+  for (const row of rows) {
+    if (row.surplus.length > 0) yield surplusWarning(definition, passType, row)
+    for (const field of row.fields) {
+      if (field.width > field.room) yield cutWarning(definition, passType, field)
+    }
+  }
+  const { logo } = images
+  const room = roomForLogoText(apple, rows[0]!, logo && logo.width / logo.height)
+  const width = logoTextWidth(apple.logoText ?? '')
+  if (width > room) {
+    yield warn(
+      'text-cut',
+      definition.apple?.logoText === undefined ? ['design', 'logoText'] : ['apple', 'logoText'],
+      `An iPhone cuts ${quote(apple.logoText!)}: it is about ${Math.round(width)} points wide, and the logo and the header ` +
+        `leave ${Math.round(room)}. Shorten it, or leave it out where the logo says the name`,
+    )
+  }
+}
+
+function surplusWarning(definition: Definition, passType: PassType, { name, max, surplus }: FrontRow): Warning {
+  const groups =
+    name === 'secondary' && surplus.some(({ group }) => group === 'auxiliary')
+      ? 'secondary and auxiliary fields together'
+      : `${name} ${max === 1 ? 'field' : 'fields'}`
+  const keys = surplus.map(({ key }) => key).join(', ')
+  return warn(
+    'fields-over',
+    pathOf(definition, passType, surplus[0]!),
+    `An iPhone shows ${max} ${groups} on this pass, and none of what follows: ${keys}. Move them to the back, or leave them out`,
+  )
+}
+
+function cutWarning(definition: Definition, passType: PassType, field: FrontField): Warning {
+  const { label, value, width, room } = field
+  return warn(
+    'text-cut',
+    pathOf(definition, passType, field),
+    `An iPhone cuts ${quote(value || label)}: ${label && value ? `with its label ${quote(label)} it` : 'it'} is about ` +
+      `${Math.round(width)} points wide, and the row leaves ${Math.round(room)}. Shorten it, show fewer fields beside it, or ` +
+      'move it to the back; a variable is tried with the longer of its example and default, else at its maxLength',
+  )
+}
+
+function* lintImages({ apple, google, images, definition, wantedPixels }: LintFacts): Generator<Warning> {
+  const { icon, logo } = definition.design.images
+  if (apple && icon === undefined) {
+    yield warn(
+      'image-missing',
+      ['design', 'images', 'icon'],
+      'Lock screens and notifications of iPhones show an icon: without one they show a plain square. Give an icon of at ' +
+        `least ${sizeText(wantedPixels.icon)}`,
+    )
+  }
+  if (google && icon === undefined && logo === undefined && needsLogo.has(google.kind)) {
+    yield warn(
+      'image-missing',
+      ['design', 'images', 'logo'],
+      `Google requires a logo for passes of the kind ${google.kind}: give an icon or a logo`,
+    )
+  }
+  for (const [role, size] of Object.entries(images) as [ImageRole, PixelSize][]) {
+    const wanted = wantedPixels[role]
+    const isShown = role === 'hero' ? google !== null : role === 'icon' || apple?.images[role] !== undefined
+    // An image is fitted into its place: it fills that when one of its sides does.
+    if (!wanted || !isShown || size.width >= wanted.width || size.height >= wanted.height) continue
+    yield warn(
+      'image-small',
+      ['design', 'images', role],
+      `The ${role} has ${sizeText(size)} and is blurred on phones with sharp screens: upload one that fills ${sizeText(wanted)}`,
+    )
+  }
+}
+
+const needsLogo: ReadonlySet<GoogleKind> = new Set(['loyalty', 'transit'])
+
+function sizeText(size: PixelSize | undefined): string {
+  return size ? `${size.width} x ${size.height} pixels` : 'the size that the guide says'
+}
+
+/** Google shows so many text modules, and so many links. */
+const MAX_MODULES = 10
+/** What Google advises for names at the top of the card. */
+const MAX_GOOGLE_NAME = 20
+
+function* lintGoogle({ definition, passType, google }: LintFacts): Generator<Warning> {
+  if (!google) return
+  const { kind, card, view } = google
+  const { header, primary, secondary, auxiliary, back } = card.fields
+  const front = [header, primary, secondary, auxiliary].flat().filter(saysSomething)
+  // The first primary field of a generic pass is its title.
+  const title = kind === 'generic' ? primary[0] : undefined
+  const modules = [...front, ...back].filter((field) => field !== title && field.value.trim() !== '')
+  if (modules.length > MAX_MODULES) {
+    const path = pathIn(definition, modules[MAX_MODULES]!.key) ?? ['design', 'fields']
+    yield warn(
+      'google-modules-over',
+      path,
+      `Google Wallet shows ${MAX_MODULES} fields of a pass beside its title, and this one has ${modules.length}: join some of ` +
+        'those of the back, or leave them out',
+    )
+  }
+  if (view.links.length > MAX_MODULES) {
+    yield warn(
+      'google-modules-over',
+      ['design', 'links', MAX_MODULES],
+      `Google Wallet shows ${MAX_MODULES} links of a pass, and this one has ${view.links.length}: leave some out`,
+    )
+  }
+  const isRowShown = view.rows.some((row) => row.some(saysSomething))
+  const isTitleShown = front.some(({ value }) => value.trim() !== '' && view.title?.includes(value))
+  // A flight has a front of its own: its airports, times and number.
+  if (kind !== 'flight' && !isRowShown && !isTitleShown) {
+    yield warn(
+      'google-front-empty',
+      ['design', 'fields'],
+      'The front of the pass in Google Wallet shows none of its fields: give header, primary, secondary or auxiliary fields',
+    )
+  }
+  for (const [text, key, path] of namesOf({ definition, passType, kind, view })) {
+    const length = [...text].length
+    if (length <= MAX_GOOGLE_NAME) continue
+    yield warn(
+      'text-cut',
+      path,
+      `Google Wallet may cut ${quote(text)} (${key}) on small phones: it has ${length} characters, and Google advises ` +
+        `${MAX_GOOGLE_NAME} at most`,
+    )
+  }
+}
+
+/** The texts at the top of the card for which Google advises a length. */
+function* namesOf(facts: { definition: Definition; passType: PassType; kind: GoogleKind; view: GoogleView }) {
+  const { definition, kind, view } = facts
+  const place = (key: string, ...otherwise: string[]) =>
+    definition.google?.class?.[key] === undefined ? otherwise : ['google', 'class', key]
+  if (kind !== 'generic') yield [view.name, 'issuerName', place('issuerName', 'design', 'organizationName')] as const
+  if (kind === 'loyalty' && view.title !== null) {
+    const text = definition.design.logoText === undefined ? 'description' : 'logoText'
+    yield [view.title, 'programName', place('programName', 'design', text)] as const
+  }
+}
+
+function pathOf(definition: Definition, passType: PassType, { key, group }: FrontField): Warning['path'] {
+  return pathIn(definition, key) ?? ['apple', passType, `${group}Fields`]
+}
+
+/** Where the design has a field of that key; undefined where it comes from an override. */
+function pathIn({ design }: Definition, key: string): Warning['path'] | undefined {
+  for (const [group, fields] of Object.entries(design.fields) as [FieldGroup, { key: string }[]][]) {
+    const index = fields.findIndex((field) => field.key === key)
+    if (index >= 0) return ['design', 'fields', group, index]
+  }
+  return undefined
+}
+
+const MAX_QUOTED = 40
+
+function quote(text: string): string {
+  const chars = [...text]
+  return `“${chars.length > MAX_QUOTED ? `${chars.slice(0, MAX_QUOTED - 1).join('')}…` : text}”`
+}
+
+function warn(code: WarningCode, path: Warning['path'], message: string): Warning {
+  return { code, path: ['definition', ...path], message }
+}

@@ -1,0 +1,76 @@
+import type { Definition, ImageRole } from '../core/contract/definition.ts'
+import type { Warning } from '../core/contract/warnings.ts'
+import { Problem } from '../core/errors.ts'
+import { readGoogleView } from '../core/rules/display/google-view.ts'
+import { lintDefinition, type PixelSize } from '../core/rules/lint.ts'
+import { longScope } from '../core/rules/template/definition.ts'
+import type { VersionDetail } from '../storage/templates/template-versions.ts'
+import { points } from '../wallets/apple/image-files.ts'
+import { kindOf } from '../wallets/google/resource.ts'
+import type { RequestContext } from './context.ts'
+import { appleCard } from './pages/card/apple-card.ts'
+import { previewOf, samplePass } from './pages/card/preview.ts'
+
+type LintContext = Pick<RequestContext, 'store' | 'workspaceId' | 'wallets' | 'now'>
+
+/** A version as it is answered: with what to look at before holders do. */
+export async function withWarnings(
+  version: VersionDetail,
+  context: LintContext,
+): Promise<VersionDetail & { warnings: Warning[] }> {
+  return { ...version, warnings: await findTemplateWarnings(version, context) }
+}
+
+/** None of a version that cannot be rendered, such as a draft with a mistake: publishing tells what is wrong with it. */
+export async function findTemplateWarnings(
+  { templateId, definition }: Pick<VersionDetail, 'templateId' | 'definition'>,
+  { store, workspaceId, wallets, now }: LintContext,
+): Promise<Warning[]> {
+  const template = await store.templates.find(workspaceId, templateId)
+  if (!template) return []
+  const { passType } = template
+  const pass = renderOrNone(() => samplePass(definition, passType, longScope(definition)))
+  if (!pass) return []
+  const { card } = pass
+  const { apple, google } = previewOf(pass, wallets, now)
+  return lintDefinition({
+    definition,
+    passType,
+    apple: apple && appleCard(card, apple),
+    google: google && { kind: kindOf(card), card, view: readGoogleView(google.class, google.object) },
+    images: await sizesOf(definition, { store, workspaceId }),
+    wantedPixels: WANTED_PIXELS,
+  })
+}
+
+/** What the sharpest phones show, and the size that Google asks of a hero. */
+const WANTED_PIXELS: Partial<Record<ImageRole, PixelSize>> = {
+  ...Object.fromEntries(
+    Object.entries(points).map(([role, { width, height }]) => [role, { width: 3 * width, height: 3 * height }]),
+  ),
+  hero: { width: 1032, height: 336 },
+}
+
+function renderOrNone<T>(render: () => T): T | undefined {
+  try {
+    return render()
+  } catch (error) {
+    if (error instanceof Problem) return undefined
+    throw error
+  }
+}
+
+async function sizesOf(
+  { design: { images } }: Definition,
+  { store, workspaceId }: Pick<LintContext, 'store' | 'workspaceId'>,
+): Promise<Partial<Record<ImageRole, PixelSize>>> {
+  const ids = Object.values(images)
+  if (ids.length === 0) return {}
+  const known = new Map((await store.images.list(workspaceId, ids)).map((image) => [image.id, image]))
+  return Object.fromEntries(
+    Object.entries(images).flatMap(([role, id]) => {
+      const image = known.get(id)
+      return image ? [[role, { width: image.width, height: image.height }]] : []
+    }),
+  )
+}

@@ -1,0 +1,261 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { Definition, type DefinitionInput, type PassType } from '../../../src/core/contract/definition.ts'
+import { warningTable } from '../../../src/core/contract/warnings.ts'
+import { renderCard } from '../../../src/core/rules/display/card.ts'
+import { readGoogleView } from '../../../src/core/rules/display/google-view.ts'
+import { type LintFacts, lintDefinition } from '../../../src/core/rules/lint.ts'
+import { longScope } from '../../../src/core/rules/template/definition.ts'
+
+const id = '018f2f5e-7c1a-7000-8000-0123456789ab'
+const wantedPixels = { icon: { width: 114, height: 114 }, logo: { width: 480, height: 150 } }
+
+type Design = DefinitionInput['design']
+
+/** A design without a fault; parts of it are replaced by what a test is about. */
+function factsOf(
+  parts: Partial<Design>,
+  passType: PassType = 'generic',
+  rest: Partial<DefinitionInput> = {},
+): LintFacts {
+  const definition = Definition.parse({
+    design: {
+      organizationName: 'Harbour Cinema',
+      description: 'Ticket',
+      images: { icon: id, logo: id },
+      fields: { primary: [{ key: 'name', label: 'NAME', value: '{{pass.label}}' }] },
+      ...parts,
+    },
+    ...rest,
+  })
+  const scope = longScope(definition)
+  const card = renderCard({ definition, passType, scope, expiresAt: null, voided: false })
+  const view = readGoogleView({}, { header: { defaultValue: { value: 'Ada Lovelace' } } })
+  const images = { icon: { width: 114, height: 114 }, logo: { width: 480, height: 150 } }
+  return { definition, passType, apple: card, google: { kind: 'generic', card, view }, images, wantedPixels }
+}
+
+const found = (facts: LintFacts) => lintDefinition(facts).map(({ code, path }) => `${code} ${path.slice(1).join('.')}`)
+
+const fields = (group: string, count: number, value = 'B7') =>
+  Array.from({ length: count }, (_, n) => ({ key: `${group}${n}`, label: group.slice(0, 4), value }))
+
+test('a design that every phone shows as it is has no warning', () => {
+  expect(found(factsOf({}))).toEqual([])
+})
+
+describe('contrast', () => {
+  test.each([
+    ['white on white', { foreground: '#ffffff' }, ['contrast-low design.colors.foreground']],
+    [
+      'a label of the colour behind it',
+      { background: '#777777', foreground: '#000000', label: '#777777' },
+      ['contrast-low design.colors.label'],
+    ],
+    [
+      'just too little',
+      { background: '#ffffff', foreground: '#777777', label: '#000000' },
+      ['contrast-low design.colors.foreground'],
+    ],
+    ['just enough', { background: '#ffffff', foreground: '#767676', label: '#000000' }, []],
+    ['colours that the phone chooses', { background: '#777777' }, []],
+  ] as const)('%s', (_, colors, expected) => {
+    expect(found(factsOf({ colors }))).toEqual(expected)
+  })
+
+  test('the message says the figure of WCAG and what to do', () => {
+    const [warning] = lintDefinition(factsOf({ colors: { background: '#ffffff', foreground: '#777777' } }))
+    expect(warning!.message).toMatch(/#777777 on #ffffff have a contrast of 4\.48.* 4\.5 .*choose/)
+  })
+
+  test('a colour of the overrides is told where it stands', () => {
+    const facts = factsOf({}, 'generic', { apple: { foregroundColor: 'rgb(255, 255, 255)' } })
+    const apple = { ...facts.apple!, colors: { background: '#ffffff', foreground: '#ffffff', label: null } }
+    expect(found({ ...facts, apple })).toEqual(['contrast-low apple.foregroundColor'])
+  })
+
+  test('labels that nobody writes have no colour', () => {
+    const primary = [{ key: 'name', value: 'Ada' }]
+    expect(found(factsOf({ colors: { background: '#ffffff', label: '#ffffff' }, fields: { primary } }))).toEqual([])
+  })
+})
+
+describe('more fields than the style shows', () => {
+  const square = { format: 'qr' as const }
+  const bars = { format: 'pdf417' as const }
+  test.each([
+    ['generic', bars, { secondary: 4, auxiliary: 4 }, undefined],
+    ['generic', square, { secondary: 2, auxiliary: 2 }, undefined],
+    ['generic', square, { secondary: 2, auxiliary: 3 }, 'design.fields.auxiliary.2'],
+    ['coupon', bars, { secondary: 2, auxiliary: 3 }, 'design.fields.auxiliary.2'],
+    ['storeCard', bars, { secondary: 5 }, 'design.fields.secondary.4'],
+    ['eventTicket', square, { secondary: 4, auxiliary: 4 }, undefined],
+    ['eventTicket', square, { auxiliary: 5 }, 'design.fields.auxiliary.4'],
+    ['boardingPass', square, { primary: 2, secondary: 4, auxiliary: 5 }, undefined],
+    ['boardingPass', square, { auxiliary: 6 }, 'design.fields.auxiliary.5'],
+    ['boardingPass', square, { primary: 3 }, 'design.fields.primary.2'],
+    ['eventTicket', square, { primary: 2 }, 'design.fields.primary.1'],
+  ] as const)('%s with %o and %o', (passType, barcode, counts, path) => {
+    const groups = Object.fromEntries(Object.entries(counts).map(([group, count]) => [group, fields(group, count)]))
+    const warnings = lintDefinition({ ...factsOf({ fields: groups, barcode }, passType), google: null })
+    expect(warnings.map(({ code, path: at }) => [code, at.slice(1).join('.')])).toEqual(
+      path ? [['fields-over', path]] : [],
+    )
+  })
+
+  test('a field that says nothing takes no place', () => {
+    const secondary = [...fields('secondary', 4), { key: 'empty', label: '', value: '' }]
+    expect(found({ ...factsOf({ fields: { secondary } }, 'coupon'), google: null })).toEqual([])
+  })
+
+  test('the message names what is not shown', () => {
+    const facts = factsOf(
+      { fields: { secondary: fields('secondary', 3), auxiliary: fields('auxiliary', 3) } },
+      'coupon',
+    )
+    const [warning] = lintDefinition({ ...facts, google: null })
+    expect(warning!.message).toMatch(
+      /4 secondary and auxiliary fields together.*auxiliary1, auxiliary2.*Move them to the back/,
+    )
+  })
+})
+
+describe('texts that are cut', () => {
+  const cut = (value: string, others = 0, rest: Partial<DefinitionInput> = {}) => {
+    const secondary = [{ key: 'long', label: 'L', value }, ...fields('short', others)]
+    return found({ ...factsOf({ fields: { secondary } }, 'eventTicket', rest), google: null })
+  }
+  test('a row that has room for all is whole, and the widest text of one that has not is cut', () => {
+    expect(cut('Mercado da Ribeira, stall 12')).toEqual([])
+    expect(cut('Mercado da Ribeira, stall 12, behind the flowers')).toEqual(['text-cut design.fields.secondary.0'])
+    expect(cut('Mercado da Ribeira, stall 12', 3)).toEqual(['text-cut design.fields.secondary.0'])
+  })
+
+  test('a variable is tried with the longer of example and default, and with its maxLength where it has neither', () => {
+    const long = 'Mercado da Ribeira, stall 12, behind the flowers'
+    const of = (variable: object) => cut('{{shop}}', 0, { variables: [{ name: 'shop', label: 'Shop', ...variable }] })
+    expect(of({ example: 'B7' })).toEqual([])
+    expect(of({ example: 'B7', maxLength: 200 })).toEqual([])
+    expect(of({ example: 'B7', default: long })).toHaveLength(1)
+    expect(of({ example: long, default: 'B7' })).toHaveLength(1)
+    expect(of({ maxLength: 200 })).toHaveLength(1)
+    expect(of({ maxLength: 5 })).toEqual([])
+  })
+
+  test('a text in large is shrunk before it is cut', () => {
+    const of = (value: string) => found({ ...factsOf({ fields: { primary: [{ key: 'name', value }] } }), google: null })
+    expect(of('Association of Ferrymen')).toEqual([])
+    expect(of('Association of Ferrymen of the Lower Tagus and Its Tributaries')).toEqual([
+      'text-cut design.fields.primary.0',
+    ])
+  })
+
+  test('the text beside the logo has what the logo and the header leave', () => {
+    const logoText = 'Harbour Cinema and Theatre'
+    const header = fields('header', 2, '18:30')
+    expect(found({ ...factsOf({ logoText, images: { icon: id } }), google: null })).toEqual([])
+    expect(found({ ...factsOf({ logoText, fields: { header } }), google: null })).toEqual(['text-cut design.logoText'])
+  })
+
+  test('letters of other scripts have their own width', () => {
+    expect(cut('東京国際フォーラム多言語会議実行委員会事務局')).toEqual(['text-cut design.fields.secondary.0'])
+    expect(cut(`e${'\u0301'.repeat(100)}`)).toEqual([])
+  })
+
+  test('Google is told names of more letters than it advises', () => {
+    const facts = factsOf({ organizationName: 'The Royal Society of Cinemas' }, 'eventTicket')
+    const view = { ...facts.google!.view, name: 'The Royal Society of Cinemas', title: 'Ada Lovelace' }
+    expect(found({ ...facts, google: { ...facts.google!, kind: 'eventTicket', view } })).toEqual([
+      'text-cut design.organizationName',
+    ])
+  })
+})
+
+describe('images', () => {
+  test('a pass without an icon, and a loyalty card without any logo', () => {
+    const facts = factsOf({ images: {} }, 'storeCard')
+    expect(found({ ...facts, images: {}, google: { ...facts.google!, kind: 'loyalty' } })).toEqual([
+      'image-missing design.images.icon',
+      'image-missing design.images.logo',
+    ])
+    expect(found({ ...facts, images: {}, google: null })).toEqual(['image-missing design.images.icon'])
+  })
+
+  test('an image that fills no side of its place on the sharpest phones', () => {
+    const facts = factsOf({})
+    expect(found({ ...facts, images: { logo: { width: 479, height: 149 } } })).toEqual([
+      'image-small design.images.logo',
+    ])
+    expect(found({ ...facts, images: { logo: { width: 120, height: 150 } } })).toEqual([])
+  })
+
+  test('an image that the style does not show may be as small as it likes', () => {
+    const facts = factsOf({})
+    const thumbnail = { width: 10, height: 10 }
+    expect(
+      found({ ...facts, images: { thumbnail }, wantedPixels: { thumbnail: { width: 270, height: 270 } } }),
+    ).toEqual([])
+  })
+})
+
+describe('Google', () => {
+  const bars = { format: 'pdf417' as const }
+  test('fields and links that it does not show', () => {
+    const back = fields('back', 11)
+    expect(found(factsOf({ fields: { primary: fields('primary', 1, 'Ada Lovelace'), back }, barcode: bars }))).toEqual([
+      'google-modules-over design.fields.back.10',
+    ])
+    expect(found(factsOf({ fields: { primary: fields('primary', 1, 'Ada Lovelace'), back: back.slice(1) } }))).toEqual(
+      [],
+    )
+    const facts = factsOf({})
+    const links = Array.from({ length: 11 }, (_, n) => ({ label: 'L', url: `https://harbour.example/${n}` }))
+    expect(found({ ...facts, google: { ...facts.google!, view: { ...facts.google!.view, links } } })).toEqual([
+      'google-modules-over design.links.10',
+    ])
+  })
+
+  test('a front that shows no field', () => {
+    const facts = factsOf({ fields: { back: fields('back', 1) } })
+    expect(found(facts)).toEqual(['google-front-empty design.fields'])
+    expect(found({ ...facts, google: { ...facts.google!, kind: 'flight' } })).toEqual([])
+    const rows = [[{ key: 'seat', label: 'Seat', value: 'B7' }]]
+    expect(found({ ...facts, google: { ...facts.google!, view: { ...facts.google!.view, rows } } })).toEqual([])
+  })
+})
+
+test('what the definition accepts by its code is not told, and all else is', () => {
+  const faulty = { colors: { foreground: '#ffffff', label: '#ffffff' }, images: {} }
+  const all = found(factsOf(faulty))
+  expect(all).toEqual([
+    'contrast-low design.colors.foreground',
+    'contrast-low design.colors.label',
+    'image-missing design.images.icon',
+  ])
+  expect(found(factsOf(faulty, 'generic', { accept: ['contrast-low'] }))).toEqual(['image-missing design.images.icon'])
+})
+
+test('a definition accepts known codes only', () => {
+  const parsed = Definition.safeParse({ design: { organizationName: 'O', description: 'D' }, accept: ['contrast'] })
+  expect(parsed.error!.issues[0]!.path).toEqual(['accept', 0])
+})
+
+test('every code stands in the guide with what to do about it', () => {
+  const guide = readFileSync(join(import.meta.dirname, '../../../docs/templates.md'), 'utf8')
+  for (const code of Object.keys(warningTable)) expect(guide).toContain(`| \`${code}\` |`)
+})
+
+test('whatever texts a design holds, warnings are few, short and well-formed', () => {
+  const text = fc.string({ maxLength: 200 }).map((letters) => letters.replaceAll('\0', ''))
+  fc.assert(
+    fc.property(text, text, (label, value) => {
+      const all = ['header', 'primary', 'secondary', 'auxiliary'] as const
+      const groups = Object.fromEntries(all.map((group) => [group, [{ key: group, label: label, value }]]))
+      const warnings = lintDefinition(factsOf({ fields: groups, logoText: label }, 'boardingPass'))
+      expect(warnings.length).toBeLessThan(20)
+      for (const { message } of warnings) expect([message.isWellFormed(), message.length < 700]).toEqual([true, true])
+    }),
+  )
+})

@@ -1,0 +1,111 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { contract } from '../../src/core/contract/contract.ts'
+import type { DefinitionInput, PassType } from '../../src/core/contract/definition.ts'
+import { type TestWorkspace, useApi } from '../support/api.ts'
+import { dialects } from '../support/databases.ts'
+import { png } from './api/templates/pictures.ts'
+import { makeTemplate } from './fixtures.ts'
+
+const { get, update, publish, preview } = contract.templateVersions
+const { createVersion } = contract.templates
+const design = { organizationName: 'Harbour Cinema', description: 'Ticket' }
+const primary = [{ key: 'name', label: 'NAME', value: '{{pass.label}}' }]
+const unreadable = { ...design, colors: { foreground: '#ffffff' }, fields: { primary } }
+
+describe.each(dialects)('on %s', (dialect) => {
+  const api = useApi(dialect)
+
+  async function draft(workspace: TestWorkspace, definition: DefinitionInput, passType: PassType = 'generic') {
+    const { id } = await makeTemplate(workspace, { passType })
+    return workspace.ok(createVersion, { params: { id }, body: { definition } })
+  }
+  const codes = ({ warnings }: { warnings: { code: string }[] }) => warnings.map(({ code }) => code)
+
+  test('every answer that holds a definition says what to look at, and publishing is not kept from it', async () => {
+    const workspace = await api.workspace()
+    const made = await draft(workspace, { design: unreadable })
+    const params = { id: made.id }
+    const expected = [
+      { code: 'contrast-low', path: ['definition', 'design', 'colors', 'foreground'], message: expect.any(String) },
+      { code: 'image-missing', path: ['definition', 'design', 'images', 'icon'], message: expect.any(String) },
+    ]
+    expect(made.warnings).toEqual(expected)
+    const body = { definition: { design: unreadable, accept: ['image-missing' as const] } }
+    const answers = [
+      await workspace.ok(update, { params, body }),
+      await workspace.ok(get, { params }),
+      (await workspace.ok(preview, { params })) as typeof made,
+      await workspace.ok(publish, { params }),
+      await workspace.ok(get, { params }),
+    ]
+    for (const answer of answers) expect(answer.warnings).toEqual(expected.slice(0, 1))
+    expect(answers.at(-1)!.stage).toBe('published')
+    expect(answers.at(-1)!.definition.accept).toEqual(['image-missing'])
+  })
+
+  test('the page of a preview tells them under the phones', async () => {
+    const workspace = await api.workspace()
+    const { id } = await draft(workspace, { design: unreadable })
+    const { bytes } = await workspace.call(preview, { params: { id }, query: { format: 'html' } })
+    expect(new TextDecoder().decode(bytes)).toMatch(/<strong>contrast-low<\/strong>.*design\.colors\.foreground/)
+  })
+
+  test('overrides are looked at as phones get them', async () => {
+    const workspace = await api.workspace()
+    const secondaryFields = Array.from({ length: 5 }, (_, n) => ({ key: `f${n}`, value: 'B7' }))
+    const apple = { labelColor: 'rgb(255, 255, 255)', coupon: { secondaryFields } }
+    const made = await draft(workspace, { design: { ...design, fields: { primary } }, apple }, 'coupon')
+    expect(made.warnings.map(({ code, path }) => `${code} ${path.slice(1).join('.')}`)).toEqual([
+      'contrast-low apple.labelColor',
+      'fields-over apple.coupon.secondaryFields',
+      'image-missing design.images.icon',
+    ])
+  })
+
+  test('an image is small where it fills neither side of its place', async () => {
+    const workspace = await api.workspace()
+    const { id } = await workspace.ok(contract.images.create, { body: await png(), contentType: 'image/png' })
+    const made = await draft(workspace, { design: { ...design, images: { icon: id, strip: id }, fields: { primary } } })
+    // A generic pass shows no strip.
+    expect(codes(made)).toEqual(['image-small'])
+  })
+
+  test.each<[string, DefinitionInput]>([
+    ['an unknown placeholder', { design: { ...design, logoText: '{{nobody}}' } }],
+    [
+      'more than can be rendered',
+      {
+        design: { ...design, description: '{{v}}'.repeat(9) },
+        variables: [{ name: 'v', label: 'V', example: 'v'.repeat(9000) }],
+      },
+    ],
+    [
+      'overrides of any shape',
+      {
+        design,
+        apple: { coupon: [], generic: { headerFields: 7 }, logoText: 5 },
+        google: { class: { classTemplateInfo: 3 }, object: { textModulesData: 'x', barcode: 1 } },
+      },
+    ],
+    ['an image that is not there', { design: { ...design, images: { logo: '018f2f5e-7c1a-7000-8000-0123456789ab' } } }],
+  ])('a draft with a mistake is answered: %s', async (_, definition) => {
+    const made = await draft(await api.workspace(), definition)
+    expect(Array.isArray(made.warnings)).toBe(true)
+  })
+
+  test.each(['conference', 'loyalty', 'coupon'])('the %s example is published without a warning', async (example) => {
+    const workspace = await api.workspace()
+    const folder = join(import.meta.dirname, '../../examples', example)
+    const { passType, definition } = JSON.parse(await readFile(join(folder, 'template.json'), 'utf8'))
+    const images: Record<string, string> = {}
+    for (const [role, path] of Object.entries(definition.design.images)) {
+      const body = await readFile(join(folder, String(path)))
+      images[role] = (await workspace.ok(contract.images.create, { body, contentType: 'image/png' })).id
+    }
+    const { id } = await draft(workspace, { ...definition, design: { ...definition.design, images } }, passType)
+    expect((await workspace.ok(publish, { params: { id } })).warnings).toEqual([])
+    expect(definition.accept).toBeUndefined()
+  })
+})
