@@ -36,7 +36,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const answers = [
       await workspace.ok(update, { params, body }),
       await workspace.ok(get, { params }),
-      (await workspace.ok(preview, { params })) as typeof made,
+      (await workspace.ok(preview, { params })) as unknown as typeof made,
       await workspace.ok(publish, { params }),
       await workspace.ok(get, { params }),
     ]
