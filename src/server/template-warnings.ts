@@ -1,15 +1,13 @@
 import type { Definition, ImageRole } from '../core/contract/definition.ts'
 import type { Warning } from '../core/contract/warnings.ts'
 import { Problem } from '../core/errors.ts'
-import { readGoogleView } from '../core/rules/display/google-view.ts'
 import { lintDefinition, type PixelSize } from '../core/rules/lint.ts'
 import { longScope } from '../core/rules/template/definition.ts'
 import type { VersionDetail } from '../storage/templates/template-versions.ts'
 import { points } from '../wallets/apple/image-files.ts'
 import { kindOf } from '../wallets/google/resource.ts'
 import type { RequestContext } from './context.ts'
-import { appleCard } from './pages/card/apple-card.ts'
-import { previewOf, samplePass } from './pages/card/preview.ts'
+import { samplePass, viewsOf } from './pages/card/preview.ts'
 
 type LintContext = Pick<RequestContext, 'store' | 'workspaceId' | 'wallets' | 'now'>
 
@@ -32,12 +30,12 @@ export async function findTemplateWarnings(
   const pass = renderOrNone(() => samplePass(definition, passType, longScope(definition)))
   if (!pass) return []
   const { card } = pass
-  const { apple, google } = previewOf(pass, wallets, now)
+  const { apple, google } = viewsOf(pass, wallets, now)
   return lintDefinition({
     definition,
     passType,
-    apple: apple && appleCard(card, apple),
-    google: google && { kind: kindOf(card), card, view: readGoogleView(google.class, google.object) },
+    apple,
+    google: google && { kind: kindOf(card), card, view: google },
     images: await sizesOf(definition, { store, workspaceId }),
     wantedPixels: WANTED_PIXELS,
   })

@@ -8,20 +8,20 @@ import { estimateWidth } from './text-width.ts'
  */
 
 /** The inside of a card on the narrowest phones that have Wallet. */
-const CONTENT_WIDTH = 320
+export const CONTENT_WIDTH = 320
 /** Between the fields of a row, and between a picture and what stands beside it. */
-const GAP = 16
-const LABEL_SIZE = 11
-const VALUE_SIZE = 17
-const LOGO = { width: 160, height: 40 } as const
-const THUMBNAIL = 90
+export const GAP = 16
+export const LABEL_SIZE = 11
+export const VALUE_SIZE = 17
+export const LOGO = { width: 160, height: 40 } as const
+export const THUMBNAIL = 90
 /** What the fields of the header may take of the first line. */
-const HEADER_SHARE = 0.6
+export const HEADER_SHARE = 0.6
 /** Of the sign between origin and destination, with the gaps around it. */
-const SIGN_WIDTH = 64
+export const SIGN_WIDTH = 64
 
 /** Of the values in large. */
-const primarySizes: Record<PassType, number> = {
+export const primarySizes: Record<PassType, number> = {
   generic: 28,
   eventTicket: 28,
   storeCard: 40,
@@ -30,7 +30,7 @@ const primarySizes: Record<PassType, number> = {
 }
 
 /** How far values in large are shrunk to fit, in steps; longer ones are cut. */
-const scales = [1, 0.9, 0.8, 0.7, 0.6, 0.5] as const
+export const scales = [1, 0.9, 0.8, 0.7, 0.6, 0.5] as const
 
 type FrontGroup = Exclude<FieldGroup, 'back'>
 

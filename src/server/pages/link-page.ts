@@ -1,15 +1,22 @@
+import type { Card } from '../../core/rules/display/card.ts'
+import type { GoogleView } from '../../core/rules/display/google-view.ts'
 import type { DevicePlatform } from '../../core/rules/display/user-agent.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Platform, WalletPass } from '../../wallets/wallet.ts'
 import type { Links } from '../links.ts'
 import { fromLink, pageIcon, tabletScript } from './assets.ts'
 import { barcodeSvg } from './card/barcode.ts'
-import { cardBackHtml, cardHtml, cardStyle, expiryHtml } from './card/card.ts'
+import { cardBackHtml, cardHtml, cardStyle, expiryHtml, surplusOf } from './card/card.ts'
+import { googleCardHtml, googleCardStyle } from './card/google-card.ts'
 import { buildPage, escapeHtml, type Page } from './html.ts'
 
 export interface LinkPageFacts {
   pass: StoredPass
   rendered: WalletPass
+  /** The pass as an iPhone shows it; null where the server does not issue for Apple. */
+  apple: Card | null
+  /** The same as Google Wallet shows it. */
+  google: GoogleView | null
   /** The configured platforms. */
   platforms: Platform[]
   device: DevicePlatform
@@ -28,6 +35,8 @@ export function linkPage(facts: LinkPageFacts): Page {
   const {
     pass,
     rendered: { card },
+    apple,
+    google,
     platforms,
     device,
     isInApp,
@@ -40,19 +49,29 @@ export function linkPage(facts: LinkPageFacts): Page {
     const address = escapeHtml(links.urlFor(platform, pass, at))
     return `<a class="button" data-platform="${platform}" href="${address}">Add to ${platformNames[platform]}</a>`
   })
+  const picture = draw(card, apple, google)
   const main = `<div class="intro"><h1 dir="auto">${escapeHtml(pass.label)}</h1>
 <p class="muted" dir="auto">${escapeHtml(pass.templateName)}</p>
 ${expiryHtml(card)}</div>
-<div class="picture">${cardHtml(card, { imageUrl: (id) => imageBase + id })}</div>
+<div class="picture">${picture.html}</div>
 <div class="actions">${isInApp ? IN_APP_HINT : ''}${buttons.join('\n')}</div>
-<div class="more">${device === 'undetermined' ? phoneHtml(links.urlFor('smart', pass, at)) : ''}${cardBackHtml(card)}</div>`
+<div class="more">${device === 'undetermined' ? phoneHtml(links.urlFor('smart', pass, at)) : ''}${cardBackHtml(card, apple ? surplusOf(apple) : [])}</div>`
   return buildPage({
     title: [pass.label, card.organizationName].filter((text) => text.trim() !== '').join(' – '),
     main,
-    styles: [cardStyle(card), LINK_STYLE],
+    styles: [...picture.styles, LINK_STYLE],
     script: sendsOn ? fromLink(tabletScript.path) : undefined,
     icon: card.images.icon ? imageBase + card.images.icon : fromLink(pageIcon.path),
   })
+}
+
+/** As the previews draw it: the card of an iPhone, or where none is issued that of Google Wallet. */
+function draw(card: Card, apple: Card | null, google: GoogleView | null): { html: string; styles: string[] } {
+  const options = { imageUrl: (id: string) => imageBase + id }
+  if (apple) return { html: cardHtml(apple, options), styles: [cardStyle(apple)] }
+  if (google)
+    return { html: googleCardHtml(google, card.images, options), styles: [cardStyle(card), googleCardStyle(google)] }
+  return { html: '', styles: [] }
 }
 
 const imageBase = fromLink('/images/')

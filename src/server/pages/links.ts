@@ -7,6 +7,7 @@ import type { Platform, WalletPass } from '../../wallets/wallet.ts'
 import type { Services } from '../context.ts'
 import { correlationIdOf } from '../http/middleware/correlation.ts'
 import { type Issuing, renderOr } from '../wallet-sync/issuing.ts'
+import { viewsOf } from './card/preview.ts'
 import { pageResponse } from './html.ts'
 import { linkPage } from './link-page.ts'
 
@@ -83,7 +84,8 @@ async function openSmart(event: H3Event, pass: StoredPass, services: Services, a
   }
   const rendered = await render(pass, issuing)
   const platforms = wallets.all.map(({ platform }) => platform)
-  const page = linkPage({ pass, rendered, platforms, device, isInApp, sendsOn: isSentOn, links, at })
+  const views = viewsOf(rendered, wallets, at)
+  const page = linkPage({ pass, rendered, ...views, platforms, device, isInApp, sendsOn: isSentOn, links, at })
   return pageResponse(page, { headers: vary })
 }
 

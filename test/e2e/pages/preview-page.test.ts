@@ -4,8 +4,9 @@ import { pathToFileURL } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { pushTemplate } from '../../../src/cli/template/template-push.ts'
+import type { DefinitionInput, PassType } from '../../../src/core/contract/definition.ts'
 import { cleanUpAfterAll, temporaryFolder } from '../../support/databases.ts'
-import { accessibilityIssues, launchBrowser, screens, skipReason, visit } from '../support/browser.ts'
+import { accessibilityIssues, launchBrowser, overPictures, screens, skipReason, visit } from '../support/browser.ts'
 import { run } from '../support/program.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
@@ -24,9 +25,6 @@ const boarding = {
   },
   barcode: { format: 'aztec' as const },
 }
-
-/** What stands over a picture is as easy to read as the picture lets it: only people can judge that. */
-const overPictures = /^undecided color-contrast:/
 
 describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped: ${skipReason})` : ''}`, () => {
   const cleanUp = cleanUpAfterAll()
@@ -106,6 +104,96 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     expect(primary.y + primary.height).toBeLessThanOrEqual(strip.y + strip.height + 1)
     const [code, hero] = [await box('.android .barcode'), await box('.google-hero')]
     expect(hero.y).toBeGreaterThan(code.y + code.height)
+  })
+
+  const field = (key: string, value = 'B7') => ({ key, label: key.toUpperCase(), value })
+
+  /** The preview of a design, and the page of a pass of it, each with what is drawn of the front. */
+  async function drawn(passType: PassType, design: Partial<DefinitionInput['design']>, apple = {}) {
+    const { templates, templateVersions, passes } = server.client
+    const template = await templates.create({ body: { name: passType, passType } })
+    const definition = {
+      apple,
+      design: { organizationName: 'Harbour', description: 'Ticket', barcode: CODE, ...design },
+    }
+    const draft = await templates.createVersion({ params: { id: template.id }, body: { definition } })
+    await templateVersions.publish({ params: { id: draft.id } })
+    const body = { templateId: template.id, externalPassId: `drawn-${template.id}`, label: 'Ada Lovelace' }
+    const { hostedLinks } = await passes.create({ body })
+    const extraHTTPHeaders = { authorization: `Bearer ${server.token}` }
+    const preview = await visit(browser, { viewport: screens.desktop, extraHTTPHeaders })
+    await preview.page.goto(`${server.url}/v1/template-versions/${draft.id}/preview?format=html`)
+    const page = await visit(browser, { viewport: screens.desktop })
+    await page.page.goto(hostedLinks.smart!)
+    expect([...preview.incidents, ...page.incidents]).toEqual([])
+    return { preview: preview.page, page: page.page }
+  }
+  const CODE = { format: 'pdf417' as const, message: 'TICKET-1' }
+  const inCard = (page: Page, script: string) =>
+    page.evaluate(`(() => { const card = document.querySelector('.card'); ${script} })()`)
+
+  test('white on white stays white, in the preview and on the page of the pass, which draw one card', async () => {
+    const white = { background: '#ffffff', foreground: '#ffffff', label: '#ffffff' }
+    const { preview, page } = await drawn('generic', { colors: white, fields: { primary: [field('name')] } })
+    for (const shown of [preview, page]) {
+      const colors = await inCard(
+        shown,
+        `return [card, ...card.querySelectorAll('dt, dd')].map((part) => getComputedStyle(part).color)`,
+      )
+      expect(new Set(colors as string[])).toEqual(new Set(['rgb(255, 255, 255)']))
+      expect(await inCard(shown, 'return getComputedStyle(card).backgroundColor')).toBe('rgb(255, 255, 255)')
+    }
+    expect(await inCard(preview, 'return card.outerHTML')).toBe(await inCard(page, 'return card.outerHTML'))
+  })
+
+  test('fields beyond those of the style are faded and marked in the preview, and stand under the card of the page', async () => {
+    const secondary = ['one', 'two', 'three', 'four', 'five', 'six'].map((key) => field(key))
+    const { preview, page } = await drawn('coupon', { fields: { secondary } })
+    const surplus = preview.locator('.iphone .surplus')
+    expect(await surplus.innerText()).toMatch(/Not shown on an iPhone:\s+FIVE\s+B7\s+SIX\s+B7/)
+    expect(await preview.evaluate(`getComputedStyle(document.querySelector('.surplus')).opacity`)).toBe('0.5')
+    expect(await preview.locator('.iphone .secondary > div').count()).toBe(4)
+    expect(await preview.locator('.warnings').innerText()).toContain('fields-over')
+    expect(await page.locator('.card').innerText()).not.toContain('FIVE')
+    await page.locator('summary').click()
+    expect(await page.locator('details').innerText()).toMatch(/FIVE\s+B7\s+SIX\s+B7/)
+  })
+
+  test('a text that is wider than what its row leaves is cut on one line, and its neighbours are whole', async () => {
+    const secondary = [field('shop', 'Mercado da Ribeira, stall 12, behind the flowers'), field('seat'), field('row')]
+    const { preview, page } = await drawn('eventTicket', { fields: { secondary } })
+    for (const shown of [preview, page]) {
+      const cut = await inCard(
+        shown,
+        `return [...card.querySelectorAll('.secondary dd')].map((text) => {
+          const { textOverflow, lineHeight } = getComputedStyle(text)
+          return [text.scrollWidth > text.clientWidth, Math.round(text.clientHeight / parseFloat(lineHeight)), textOverflow]
+        })`,
+      )
+      expect(cut).toEqual([true, false, false].map((isCut) => [isCut, 1, 'ellipsis']))
+    }
+  })
+
+  test('a boarding pass shows auxiliary above secondary fields, and the sign of its transport between the places', async () => {
+    const fields = {
+      primary: [field('from', 'HAM'), field('to', 'STO')],
+      secondary: [field('name')],
+      auxiliary: [field('seat')],
+    }
+    const { preview, page } = await drawn('boardingPass', { fields }, { transitType: 'PKTransitTypeTrain' })
+    for (const shown of [preview, page]) {
+      const card = shown.locator('.card')
+      const box = async (part: ReturnType<typeof card.locator>) => (await part.boundingBox())!
+      expect((await box(card.locator('.auxiliary'))).y).toBeLessThan((await box(card.locator('.secondary'))).y)
+      const [from, sign, to] = [
+        await box(card.getByText('HAM')),
+        await box(card.getByRole('img', { name: 'Train' })),
+        await box(card.getByText('STO')),
+      ]
+      expect(sign.x).toBeGreaterThanOrEqual(from.x + from.width)
+      expect(to.x).toBeGreaterThanOrEqual(sign.x + sign.width)
+      expect(sign.height).toBeGreaterThan(16)
+    }
   })
 
   test('a pass is shown as its holder has it, served under a policy that lets nothing in', async () => {

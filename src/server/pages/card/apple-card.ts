@@ -21,6 +21,7 @@ const Style = z.object({
   secondaryFields: Fields,
   auxiliaryFields: Fields,
   backFields: Fields,
+  transitType: z.unknown().optional(),
 })
 const Visible = z.object({
   organizationName: text,
@@ -47,6 +48,7 @@ export function appleCard(card: Card, passJson: Record<string, unknown>): Card {
       label: parseRgb(shown.labelColor),
     },
     images: imagesOf(card),
+    apple: { transitType: style.transitType },
     fields: {
       header: fieldsOf(style.headerFields),
       primary: fieldsOf(style.primaryFields),

@@ -13,7 +13,7 @@ export const GOOGLE_CARD_STYLE = `
 .google-card .heading:empty { display: none }
 .google-card .subtitle { color: var(--label); font-size: .875rem }
 .google-card .title { font-size: 1.625rem; line-height: 1.2; letter-spacing: -.01em }
-.fields.google-row { display: flex; flex-wrap: nowrap; justify-content: space-between; gap: 1rem; padding: 1.125rem 1.25rem 0 }
+.fields.google-row { display: flex; justify-content: space-between; gap: 1rem; padding: 1.125rem 1.25rem 0 }
 .google-card .google-row > div { flex: 0 1 auto; align-items: flex-start }
 .google-card .google-row > div:last-child:not(:first-child) { align-items: flex-end; text-align: end }
 .google-card .google-row dt { font-size: .75rem; font-weight: 400; letter-spacing: 0 }

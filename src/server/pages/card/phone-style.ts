@@ -4,7 +4,7 @@ export const PHONE_STYLE = `
 .preview .intro { margin-bottom: 2rem; text-align: center }
 .preview h1 { font-size: clamp(1.5rem, 4vw, 2.25rem) }
 .phones { display: flex; flex-wrap: wrap; justify-content: center; align-items: flex-start; gap: 2.5rem clamp(1.5rem, 6vw, 5rem) }
-.phone { display: grid; grid-template-columns: minmax(0, 1fr); gap: 1rem; flex: 0 1 24.5rem; min-width: 0 }
+.phone { display: grid; grid-template-columns: minmax(0, 1fr); gap: 1rem; flex: 0 1 24.875rem; min-width: 0 }
 .phone h2 { margin: 0; font-size: 1rem; font-weight: 600; text-align: center }
 .frame { padding: .6875rem; border-radius: 3.25rem; background: #17171a;
   box-shadow: 0 0 0 1px #3c3c43, inset 0 0 0 1px #3c3c43, 0 1.5rem 3.5rem -.5rem var(--shadow) }
@@ -41,10 +41,6 @@ export const PHONE_STYLE = `
 .iphone .sheet { max-width: none; margin: 0; width: 100% }
 .iphone .card { min-height: 30rem; border-radius: .875rem }
 .iphone .card .barcode { margin-top: auto }
-.iphone .storeCard .rows, .iphone .coupon .rows { display: flex; flex-wrap: wrap; justify-content: space-between; gap: .75rem 1.25rem }
-.iphone .banner:has(.strip) { display: grid }
-.iphone .banner > * { grid-area: 1 / 1 }
-.iphone .banner:has(.strip) .front { position: relative; align-self: center; padding: .75rem 0; text-shadow: 0 0 .5rem var(--background) }
 .iphone .coupon { border-radius: 0 }
 .preview .back { margin: 0 }
 .warnings { max-width: 48rem; margin: 2.5rem auto 0; padding: 1rem 1.25rem; border-radius: .875rem; background: var(--raised) }

@@ -57,7 +57,7 @@ function applePhone(card: Card, at: Date, options: CardOptions): string {
     name: 'Apple Wallet',
     bar: '<span>Done</span><span class="round">•••</span>',
     stamp: card.voided ? 'VOID' : isExpired ? 'EXPIRED' : null,
-    card: cardHtml(card, options),
+    card: cardHtml(card, { ...options, marksSurplus: true }),
     back: cardBackHtml(card),
   })
 }

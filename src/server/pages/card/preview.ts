@@ -20,6 +20,15 @@ export function previewOf(pass: WalletPass, { apple, google }: Wallets, at: Date
   }
 }
 
+/** The same as phones show it. */
+export function viewsOf(pass: WalletPass, wallets: Wallets, at: Date, platform?: Platform) {
+  const { apple, google } = previewOf(pass, wallets, at, platform)
+  return {
+    apple: apple && appleCard(pass.card, apple),
+    google: google && readGoogleView(google.class, google.object),
+  }
+}
+
 export interface PreviewPageOptions {
   title: string
   subtitle: string
@@ -34,15 +43,13 @@ export interface PreviewPageOptions {
 /** The same as a page: the pass as the phones of each platform draw what they would be given. */
 export async function previewPageOf(pass: WalletPass, options: PreviewPageOptions): Promise<Page> {
   const { title, subtitle, wallets, store, at, platform, warnings = [] } = options
-  const { apple, google } = previewOf(pass, wallets, at, platform)
   const { images } = pass.card
   const pictures = await loadPictures(images, store)
   return previewPage(
     {
       title,
       subtitle,
-      apple: apple && appleCard(pass.card, apple),
-      google: google && readGoogleView(google.class, google.object),
+      ...viewsOf(pass, wallets, at, platform),
       images,
       at,
       warnings,

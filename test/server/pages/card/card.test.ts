@@ -79,11 +79,25 @@ test('the policy of the page takes its one style sheet, and images from nowhere 
   expect(html).not.toMatch(/\sstyle=/)
 })
 
-test('the hero stands in for a strip, and a name for a logo', () => {
-  const { html } = cardPage(sampleCard({ images: { hero: imageId } }))
-  expect(html).toContain(`<img class="hero" src="${picture}" alt="">`)
-  expect(html).toContain('<span dir="auto">Harbour Cinema</span>')
-  expect(html).not.toContain('class="strip"')
+test('neither a hero nor an icon is on the card, and no name but the text for beside the logo', () => {
+  const images = { hero: imageId, icon: imageId }
+  expect(cardPage(sampleCard({ images })).html).not.toMatch(/<img|<span dir="auto">/)
+  expect(cardPage(sampleCard({ images, logoText: 'Harbour' })).html).toContain('<span dir="auto">Harbour</span>')
+})
+
+test.each([
+  ['PKTransitTypeAir', 'Flight'],
+  ['PKTransitTypeTrain', 'Train'],
+  ['PKTransitTypeBus', 'Bus'],
+  ['PKTransitTypeBoat', 'Boat'],
+  ['PKTransitTypeGeneric', 'To'],
+  [undefined, 'To'],
+])('a boarding pass of the type %s has its sign between the two places', (transitType, name) => {
+  const { fields } = sampleCard()
+  const places = ['HAM', 'STO'].map((value) => ({ key: value, label: '', value }))
+  const parts = { passType: 'boardingPass' as const, apple: { transitType }, fields: { ...fields, primary: places } }
+  const { html } = cardPage(sampleCard(parts))
+  expect(html).toMatch(new RegExp(`>HAM</dd>.*<svg class="sign"[^>]*aria-label="${name}">.*>STO</dd>`))
 })
 
 test.each(['javascript:alert(1)', 'data:text/html,<script>', ' javascript:alert(1)', 'vbscript:x', 'nonsense', '//x'])(
