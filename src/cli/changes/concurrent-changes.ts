@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import pLimit from 'p-limit'
 import type { Client } from '../../client/client.ts'
 import { ApiError } from '../../client/errors.ts'
 import { errorLine, failure } from '../bulk/results.ts'
@@ -20,7 +21,7 @@ export interface ConcurrentChanges<Item, Name extends string> {
 
 /** Changes the items of a batch, each by a request of its own: a result for each, in their order. */
 export function changeConcurrently<Item, Name extends string>({ concurrency, change }: ConcurrentChanges<Item, Name>) {
-  const limit = limitConcurrency(concurrency)
+  const limit = pLimit(concurrency)
   return async (client: Client, items: Item[]): Promise<RowResult<Name>[]> => {
     // The first answer that stops the run ends the requests beside it, whose tries would keep the program waiting.
     const stop = new AbortController()
@@ -38,24 +39,6 @@ export function changeConcurrently<Item, Name extends string>({ concurrency, cha
       return await Promise.all(items.map((item) => limit(() => changeItem(item))))
     } finally {
       stop.abort()
-    }
-  }
-}
-
-/** Runs at most `limit` pieces of work at once; the others wait in their order. */
-export function limitConcurrency(limit: number) {
-  const waiting: (() => void)[] = []
-  let running = 0
-  return async <T>(work: () => Promise<T>): Promise<T> => {
-    // Who ends hands his place to the next in line, so that nobody can slip in between.
-    if (running === limit) await new Promise<void>((resolve) => waiting.push(resolve))
-    else running += 1
-    try {
-      return await work()
-    } finally {
-      const next = waiting.shift()
-      if (next) next()
-      else running -= 1
     }
   }
 }

@@ -1,4 +1,5 @@
 import { Notification, Provider } from 'apn'
+import pLimit from 'p-limit'
 import { CredentialError, type ProviderCall } from '../wallet.ts'
 import type { AppleIdentity } from './identity.ts'
 
@@ -41,7 +42,7 @@ class PassChanged extends Notification {
  */
 export function createApplePush({ identity, server, onCall }: ApplePushOptions): ApplePush {
   const provider = openProvider({ identity, server })
-  const slots = createSlots(CALLS_IN_FLIGHT)
+  const limit = pLimit(CALLS_IN_FLIGHT)
   const notification = new PassChanged()
   notification.topic = identity.passTypeIdentifier
 
@@ -62,7 +63,7 @@ export function createApplePush({ identity, server, onCall }: ApplePushOptions):
       const results: PushResult[] = []
       for (let start = 0; start < pushTokens.length; start += TOKENS_PER_CALL) {
         const some = pushTokens.slice(start, start + TOKENS_PER_CALL)
-        results.push(...(await slots.run(() => exchange(some))))
+        results.push(...(await limit(() => exchange(some))))
       }
       return results
     },
@@ -88,25 +89,6 @@ function openProvider({ identity, server }: Pick<ApplePushOptions, 'identity' | 
       `Apple push does not take the certificate of ${identity.passTypeIdentifier} (${(cause as Error).message}): give the pass type certificate as Apple issued it.`,
       { cause },
     )
-  }
-}
-
-/** So many at the same time; the others in turn, so that many phones of one pass leave room for one of another. */
-function createSlots(count: number) {
-  const waiting: (() => void)[] = []
-  let free = count
-  return {
-    async run<T>(work: () => Promise<T>): Promise<T> {
-      if (free > 0) free -= 1
-      else await new Promise<void>((resolve) => waiting.push(resolve))
-      try {
-        return await work()
-      } finally {
-        const next = waiting.shift()
-        if (next) next()
-        else free += 1
-      }
-    },
   }
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { limitConcurrency } from '../../../src/cli/changes/concurrent-changes.ts'
+import { changeConcurrently } from '../../../src/cli/changes/concurrent-changes.ts'
 import { changeEach } from '../../../src/cli/changes/each-pass.ts'
 import { groupIds } from '../../../src/cli/changes/find-passes.ts'
 import type { Client } from '../../../src/client/client.ts'
@@ -24,24 +24,23 @@ test('ids are asked for in groups of twenty that fit the line of a request, each
   )
 })
 
-test('no more than the limit runs at once, all of it runs, and a failure frees its place', async () => {
-  const limit = limitConcurrency(3)
+test('no more than the limit is asked for at once, every row is, and a refused one frees its place', async () => {
   let running = 0
   let most = 0
-  const results = await Promise.allSettled(
-    Array.from({ length: 20 }, (_, index) =>
-      limit(async () => {
-        running += 1
-        most = Math.max(most, running)
-        await sleep(1)
-        running -= 1
-        if (index % 5 === 0) throw new Error('no')
-        return index
-      }),
-    ),
-  )
+  const change = async (n: number) => {
+    running += 1
+    most = Math.max(most, running)
+    await sleep(1)
+    running -= 1
+    if (n % 5 === 0) throw refusal(404, 'PASS_NOT_FOUND')
+    return { outcome: 'changed' as const, values: [] }
+  }
+  const changeAll = changeConcurrently({ concurrency: 3, change })
+  const results = await changeAll({} as Client, [...Array(20).keys()])
   expect(most).toBe(3)
-  expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(16)
+  expect(results.map(({ outcome }) => outcome)).toEqual(
+    [...Array(20).keys()].map((n) => (n % 5 === 0 ? 'failed' : 'changed')),
+  )
 })
 
 /** A client that finds a pass for every id but `missing`. */
