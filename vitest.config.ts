@@ -3,13 +3,20 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['test/**/*.test.{ts,tsx}'],
-    globalSetup: ['test/support/postgres.ts', 'test/support/sandbox.ts'],
+    globalSetup: [
+      // npm run test:quick does without it.
+      ...(process.env.PASSES_TEST_DATABASES === 'sqlite' ? [] : ['test/support/postgres.ts']),
+      'test/support/migrated.ts',
+      'test/support/sandbox.ts',
+    ],
     // These end what hangs, and nothing else: however busy the machine is, a test waits for what it waits for.
     testTimeout: 300_000,
     hookTimeout: 300_000,
     maxWorkers: 2,
     // A worker keeps the modules that it has loaded for its next file: loading them anew costs as much as the tests.
     isolate: false,
+    // What was built is loaded as Node.js loads it.
+    server: { deps: { external: [new RegExp(`^${import.meta.dirname}/dist/`)] } },
     // Node's http2 takes a half-loaded tls where something else loads that first.
     execArgv: ['--require', 'tls'],
     // The output of commands that tests run in this process must reach them.

@@ -4,13 +4,12 @@ import { Definition } from '../../src/core/contract/definition.ts'
 import { newId } from '../../src/core/ids.ts'
 import { identifierDigest, newScanCode } from '../../src/core/rules/crypto/scan-code.ts'
 import { type Database, type DatabaseOptions, openDatabase } from '../../src/storage/db/database.ts'
-import { migrate } from '../../src/storage/db/migrate.ts'
 import type { Queue } from '../../src/storage/jobs/job-kinds.ts'
 import type { NewPass } from '../../src/storage/passes/pass-row.ts'
 import type { StoredScan } from '../../src/storage/scans/scan-row.ts'
 import { createStore, type Store } from '../../src/storage/store.ts'
 import type { PublishedVersion } from '../../src/storage/templates/template-versions.ts'
-import { emptyDatabase, type TestDialect } from '../support/databases.ts'
+import { migratedDatabase, type TestDialect } from '../support/databases.ts'
 
 /** The moment that tests begin at. */
 export const start = new Date('2026-07-01T12:00:00.000Z')
@@ -27,9 +26,8 @@ export interface TestStore {
 
 /** A migrated database with one workspace's worth of nothing in it, closed after the test. */
 export async function openTestStore(dialect: TestDialect, onJobs?: (queue: Queue) => void): Promise<TestStore> {
-  const url = await emptyDatabase(dialect)
+  const url = await migratedDatabase(dialect)
   const database = openTestDatabase(url)
-  await migrate(database)
   return { url, database, store: createStore(database, onJobs && { onDue: onJobs }) }
 }
 

@@ -15,7 +15,6 @@ import { createMetrics } from '../../src/server/metrics/metrics.ts'
 import { createToken, type TokenOptions } from '../../src/server/operator/tokens.ts'
 import type { OutboundOptions } from '../../src/server/webhooks/outbound.ts'
 import { type Database, type DatabaseOptions, openDatabase } from '../../src/storage/db/database.ts'
-import { migrate } from '../../src/storage/db/migrate.ts'
 import { queues } from '../../src/storage/jobs/job-kinds.ts'
 import type { Job } from '../../src/storage/jobs/jobs.ts'
 import { createStore } from '../../src/storage/store.ts'
@@ -26,7 +25,7 @@ import type { SandboxApple } from '../../src/wallets/sandbox/apple/certificates.
 import { createFaults, type Faults } from '../../src/wallets/sandbox/faults.ts'
 import { startSandboxGoogle } from '../../src/wallets/sandbox/google/google-server.ts'
 import { type Answer, checkConformance } from './conformance.ts'
-import { cleanUpAfterAll, emptyDatabase, type TestDialect } from './databases.ts'
+import { cleanUpAfterAll, migratedDatabase, type TestDialect } from './databases.ts'
 import { appleNames, madeAt } from './sandbox.ts'
 import { webhookServices } from './webhooks.ts'
 
@@ -55,9 +54,8 @@ export function useApi(dialect: TestDialect, options: ApiOptions = {}): Api {
   const api = new Api()
   const cleanUp = cleanUpAfterAll()
   beforeAll(async () => {
-    const database = openDatabase(await emptyDatabase(dialect, cleanUp), options.database)
+    const database = openDatabase(await migratedDatabase(dialect, cleanUp), options.database)
     cleanUp(() => database.close())
-    await migrate(database)
     const identities = sandboxIdentities()
     const google = await startGoogle(identities, api.faults)
     cleanUp(() => google.close())

@@ -1,13 +1,18 @@
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import pg from 'pg'
 import { afterAll, inject, onTestFinished } from 'vitest'
+import { getCurrentTest } from 'vitest/suite'
+import { onServer } from './migrated.ts'
+
+export type TestDialect = 'sqlite' | 'postgres'
+
+/** Set by `npm run test:quick`, which starts no PostgreSQL: what needs it is skipped. */
+export const isSqliteOnly = process.env.PASSES_TEST_DATABASES === 'sqlite'
 
 /** Every guarantee of storage is tested on both databases: describe.each(dialects). */
-export const dialects = ['sqlite', 'postgres'] as const
-export type TestDialect = (typeof dialects)[number]
+export const dialects: readonly TestDialect[] = isSqliteOnly ? ['sqlite'] : ['sqlite', 'postgres']
 
 /** Told what to do once nobody needs a thing any more; by default that is when the test has finished. */
 export type CleanUp = (work: () => void | Promise<void>) => void
@@ -21,12 +26,26 @@ export function cleanUpAfterAll(): CleanUp {
   return (work) => void works.push(work)
 }
 
-/** An empty database of its own, gone after the test. */
+/** An empty database of its own, without a table, gone after the test. */
 export async function emptyDatabase(dialect: TestDialect, cleanUp: CleanUp = onTestFinished): Promise<string> {
   if (dialect === 'sqlite') return `sqlite:${join(temporaryFolder(cleanUp), 'passes.db')}`
+  return createOnServer('', cleanUp)
+}
+
+/** A database of its own with every table and no row, gone after the test: a copy, where migrating takes longer than most tests. */
+export async function migratedDatabase(dialect: TestDialect, cleanUp: CleanUp = onTestFinished): Promise<string> {
+  const { sqliteFile, postgresName } = inject('migrated')
+  if (dialect === 'postgres') return createOnServer(`template ${postgresName}`, cleanUp)
+  const file = join(temporaryFolder(cleanUp), 'passes.db')
+  copyFileSync(sqliteFile, file)
+  return `sqlite:${file}`
+}
+
+async function createOnServer(options: string, cleanUp: CleanUp): Promise<string> {
+  if (isSqliteOnly) getCurrentTest()?.context.skip('it needs PostgreSQL')
   const name = `passes_${randomUUID().replaceAll('-', '')}`
-  await onServer(`create database ${name}`)
-  cleanUp(() => onServer(`drop database ${name} with (force)`))
+  await onServer(inject('postgresUrl'), `create database ${name} ${options}`)
+  cleanUp(() => onServer(inject('postgresUrl'), `drop database ${name} with (force)`))
   return `${inject('postgresUrl')}${name}`
 }
 
@@ -35,14 +54,4 @@ export function temporaryFolder(cleanUp: CleanUp = onTestFinished): string {
   const folder = mkdtempSync(join(tmpdir(), 'passes-test-'))
   cleanUp(() => rmSync(folder, { recursive: true, force: true }))
   return folder
-}
-
-async function onServer(sql: string): Promise<void> {
-  const client = new pg.Client(`${inject('postgresUrl')}postgres`)
-  await client.connect()
-  try {
-    await client.query(sql)
-  } finally {
-    await client.end()
-  }
 }

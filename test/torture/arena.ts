@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type ServerOptions, startServer, type TestServer } from '../e2e/support/server.ts'
+import { type ServerOptions, type ServerProcess, startServer } from '../e2e/support/server.ts'
 import type { TestDialect } from '../support/databases.ts'
 import { temporaryFolder } from '../support/databases.ts'
 import { freePort } from '../support/ports.ts'
@@ -36,7 +36,7 @@ export interface Arena {
   check(holds: boolean, evidence: string): void
   folder(): string
   emptyDatabase(): Promise<string>
-  start(options?: ServerOptions): Promise<TestServer>
+  start(options?: ServerOptions): Promise<ServerProcess>
   /** Resolves to the seconds that it took, or breaks the promise after so many. */
   waitUntil(what: string, seconds: number, isSo: () => Promise<boolean> | boolean): Promise<number>
   cleanUp(work: () => void | Promise<void>): void
@@ -61,7 +61,7 @@ export interface ArenaOptions extends Pick<Arena, 'dialect' | 'random' | 'databa
  */
 export function openArena(options: ArenaOptions): { arena: Arena; close(): Promise<void> } {
   const { findings, databases, dialect, isLong } = options
-  const servers: TestServer[] = []
+  const servers: ServerProcess[] = []
   const works: (() => void | Promise<void>)[] = []
   const cleanUp = (work: () => void | Promise<void>) => void works.push(work)
   const sandbox = temporaryFolder(cleanUp)

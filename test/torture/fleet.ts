@@ -1,8 +1,8 @@
-import type { ServerOptions, TestServer } from '../e2e/support/server.ts'
+import type { ServerOptions, ServerProcess } from '../e2e/support/server.ts'
 import type { Arena } from './arena.ts'
 
 /** Some servers on one empty database, so that nothing in one process can keep requests apart. */
-export async function startFleet(arena: Arena, count: number, options: ServerOptions = {}): Promise<TestServer[]> {
+export async function startFleet(arena: Arena, count: number, options: ServerOptions = {}): Promise<ServerProcess[]> {
   const first = await arena.start({ ...options, database: await arena.emptyDatabase() })
   const { database, token } = first
   const others = Array.from({ length: count - 1 }, () => arena.start({ ...options, database, token }))

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
-import type { TestServer } from '../e2e/support/server.ts'
+import type { ServerProcess } from '../e2e/support/server.ts'
 
 /** A request that the server has begun to read, as it said itself with 100 Continue, and that waits for its body. */
 export interface HeldRequest {
@@ -8,7 +8,7 @@ export interface HeldRequest {
   finish(): Promise<number | string>
 }
 
-export async function holdRequest({ url, token }: TestServer, path: string, body: object): Promise<HeldRequest> {
+export async function holdRequest({ url, token }: ServerProcess, path: string, body: object): Promise<HeldRequest> {
   const text = JSON.stringify(body)
   const held = request(url + path, {
     method: 'POST',

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError, type Client, ConnectionError } from '../../src/client/client.ts'
 import { publishTemplate } from '../e2e/support/passes.ts'
-import type { TestServer } from '../e2e/support/server.ts'
+import type { ServerProcess } from '../e2e/support/server.ts'
 import type { Arena } from './arena.ts'
 import { type Journal, type Keyed, newRecord, type PassRecord } from './journal.ts'
 
@@ -10,7 +10,7 @@ export interface Target {
   templateId: string
   projectId: string
   /** Servers to choose from, by chance; they change while the load runs, and it waits while there are none. */
-  servers: Pick<TestServer, 'client'>[]
+  servers: Pick<ServerProcess, 'client'>[]
   journal: Journal
 }
 
@@ -24,7 +24,7 @@ export interface Load {
 let loads = 0
 
 /** A project with a template, for passes of any scene. */
-export async function prepareTarget(server: Pick<TestServer, 'client'>, journal: Journal): Promise<Target> {
+export async function prepareTarget(server: Pick<ServerProcess, 'client'>, journal: Journal): Promise<Target> {
   const { id: projectId } = await server.client.projects.create({ body: { name: 'Torture' } })
   const templateId = await publishTemplate(server.client, undefined, projectId)
   return { templateId, projectId, servers: [server], journal }

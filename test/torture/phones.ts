@@ -1,7 +1,7 @@
 import { findSaveJwt } from '../../src/cli/device/hosted-link.ts'
 import { batchOf, publishTemplate } from '../e2e/support/passes.ts'
 import { listenForPushes, newPhone, type TestPhone } from '../e2e/support/phone.ts'
-import type { TestServer } from '../e2e/support/server.ts'
+import type { ServerProcess } from '../e2e/support/server.ts'
 import type { Arena } from './arena.ts'
 
 /** An issued pass that an iPhone holds, and maybe an Android phone. */
@@ -16,7 +16,7 @@ export interface HeldPass {
 /** Issued passes, each on a phone of its own, the first ones on an Android phone, too. A worker must be running. */
 export async function holdPasses(
   arena: Arena,
-  api: TestServer,
+  api: ServerProcess,
   counts: { passes: number; onGoogle: number },
 ): Promise<HeldPass[]> {
   const templateId = await publishTemplate(api.client)
@@ -37,7 +37,7 @@ export async function holdPasses(
 }
 
 /** As an Android phone does; returns how to look at what Google then shows. */
-async function save({ url }: TestServer, link: string): Promise<() => Promise<string[]>> {
+async function save({ url }: ServerProcess, link: string): Promise<() => Promise<string[]>> {
   const { google } = (await (await fetch(`${url}/sandbox`)).json()) as { google: { url: string } }
   const jwt = await findSaveJwt(link)
   const body = JSON.stringify({ jwt, device: 'android' })

@@ -1,9 +1,9 @@
-import { destination, type Logger, pino } from 'pino'
+import { type DestinationStream, destination, type Logger, pino } from 'pino'
 
 export type { Logger } from 'pino'
 
 /** Structured logs on stderr: stdout belongs to what a command prints. */
-export function createLogger(level: string): Logger {
+export function createLogger(level: string, stream: DestinationStream = destination(2)): Logger {
   return pino(
     {
       level,
@@ -11,6 +11,6 @@ export function createLogger(level: string): Logger {
       base: null,
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
     },
-    destination(2),
+    stream,
   )
 }

@@ -6,7 +6,7 @@ import { openDatabase } from '../../../src/storage/db/database.ts'
 import { type AppleChain, appleFlags, makeAppleChain, passType, team } from '../../support/apple-chain.ts'
 import { type CleanUp, dialects, emptyDatabase, temporaryFolder } from '../../support/databases.ts'
 import { run } from '../support/program.ts'
-import { sharedServer, startServer } from '../support/server.ts'
+import { hostServer, sharedServer } from '../support/server.ts'
 
 interface Check {
   group: string
@@ -79,7 +79,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   test('work that waits, jobs that gave up and endpoints that fail are told with the command that mends them', async () => {
-    const server = await startServer({ dialect, args: ['--role', 'api', '--allow-insecure-webhooks'] })
+    const server = await hostServer({ dialect, args: ['--role', 'api', '--allow-insecure-webhooks'] })
     const { client, database } = server
     const webhook = await client.webhooks.create({ body: { url: 'http://127.0.0.1:9/', events: ['pass.issued'] } })
     const { writer } = open(database)

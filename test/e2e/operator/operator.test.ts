@@ -4,14 +4,14 @@ import { describe, expect, test, vi } from 'vitest'
 import { dialects, emptyDatabase } from '../../support/databases.ts'
 import { inspect, publishTemplate } from '../support/passes.ts'
 import { run } from '../support/program.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { hostServer, startServer, type TestServer } from '../support/server.ts'
 
 /** How long a revocation may take to hold on a running server. */
 const HOLDS_MS = 2_000
 
 describe.each(dialects)('on %s', (dialect) => {
   test('a token that an operator makes works at once, and is refused within two seconds of being revoked', async () => {
-    const server = await startServer({ dialect })
+    const server = await hostServer({ dialect })
     const made = await ok(['token', 'create', '--name', 'door', '--scope', 'passes:read'], server.database)
     expect(made).toEqual({
       id: expect.any(String),
@@ -45,7 +45,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   test('a suspended workspace is refused within two seconds, and works again when it is resumed', async () => {
-    const server = await startServer({ dialect })
+    const server = await hostServer({ dialect })
     const { database } = server
     const workspace = await ok(['workspace', 'create', '--name', 'acme'], database)
     expect(workspace).toEqual({
@@ -85,13 +85,13 @@ describe.each(dialects)('on %s', (dialect) => {
     const database = await emptyDatabase(dialect)
     const { token } = await ok(['token', 'create', '--name', 'first', '--role', 'owner'], database)
     expect(await ok(['migrate'], database)).toEqual({ applied: [] })
-    const server = await startServer({ dialect, database, token })
+    const server = await hostServer({ dialect, database, token })
     expect(await server.client.tokens.current()).toMatchObject({ name: 'first', workspaceName: 'default' })
     expect(await inspect(database).rows('tokens')).toHaveLength(1)
   })
 
   test('an operator sees what waits in the outbox and runs again what gave up', async () => {
-    const server = await startServer({ dialect, args: ['--role', 'api'] })
+    const server = await hostServer({ dialect, args: ['--role', 'api'] })
     const templateId = await publishTemplate(server.client)
     const body = { externalPassId: 'p-1', label: 'Ada', templateId }
     const pass = await server.client.passes.create({ body })

@@ -6,7 +6,7 @@ import { pushTemplate } from '../../../src/cli/template/template-push.ts'
 import type { DefinitionInput, PassType } from '../../../src/core/contract/definition.ts'
 import { cleanUpAfterAll } from '../../support/databases.ts'
 import { accessibilityIssues, launchBrowser, overPictures, screens, skipReason, visit } from '../support/browser.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { hostServer, type TestServer } from '../support/server.ts'
 
 const mac = 'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5'
 const wideWord = 'W'.repeat(255)
@@ -44,7 +44,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
   beforeAll(async () => {
     browser = await launchBrowser()
     cleanUp(() => browser.close())
-    server = await startServer({ cleanUp })
+    server = await hostServer({ cleanUp })
     for (const [name, { label, variables }] of Object.entries(examples)) {
       const path = join(import.meta.dirname, '../../../examples', name, 'template.json')
       const { templateId } = await pushTemplate(server.client, path, { publish: true })

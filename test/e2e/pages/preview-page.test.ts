@@ -8,7 +8,7 @@ import type { DefinitionInput, PassType } from '../../../src/core/contract/defin
 import { cleanUpAfterAll, temporaryFolder } from '../../support/databases.ts'
 import { accessibilityIssues, launchBrowser, overPictures, screens, skipReason, visit } from '../support/browser.ts'
 import { run } from '../support/program.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { hostServer, type TestServer } from '../support/server.ts'
 
 const templates = ['conference', 'loyalty', 'coupon', 'boarding', 'member']
 const boarding = {
@@ -36,7 +36,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
   beforeAll(async () => {
     browser = await launchBrowser()
     cleanUp(() => browser.close())
-    server = await startServer({ cleanUp })
+    server = await hostServer({ cleanUp })
     folder = temporaryFolder(cleanUp)
     for (const name of ['conference', 'loyalty', 'coupon']) {
       const path = join(import.meta.dirname, '../../../examples', name, 'template.json')

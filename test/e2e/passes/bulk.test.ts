@@ -11,11 +11,13 @@ import {
   readRows,
   resume,
   type Setup,
+  setUpOn,
   sharedSetUp,
   startRun,
   writeRows,
 } from '../support/bulk-setup.ts'
 import { program, run } from '../support/program.ts'
+import { startServer } from '../support/server.ts'
 
 const setUp = sharedSetUp()
 
@@ -162,8 +164,8 @@ describe('over HTTP', () => {
 
 test('a run outlasts a server that is killed and started again in the middle of its updates', async () => {
   const database = await emptyDatabase('sqlite')
-  const setup = await setUp({ database })
-  const { server } = setup
+  const server = await startServer({ database })
+  const setup = await setUpOn(server)
   const ids = await createPasses(setup, 800)
   writeRows(setup, 'file.csv', [['externalPassId', 'seat'], ...ids.map((id) => [id, '2'])])
   const { child } = await startRun(setup, ['update', 'file.csv', '--json'])

@@ -3,13 +3,13 @@ import { dialects, emptyDatabase } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { inspect, issuedPass } from '../support/passes.ts'
 import { run } from '../support/program.ts'
-import { startServer } from '../support/server.ts'
+import { hostServer } from '../support/server.ts'
 
 const HOLDER = 'Grace qx7wvzkj'
 
 describe.each(dialects)('on %s', (dialect) => {
   test('what operators and tokens do stands in the log, without what they typed', async () => {
-    const server = await startServer({ dialect })
+    const server = await hostServer({ dialect })
     const onDatabase = ['--database', server.database]
     expect((await run(['workspace', 'create', '--name', 'acme', ...onDatabase])).exitCode).toBe(0)
     const made = await run(['token', 'create', '--name', 'ci', '--workspace', 'acme', '--json', ...onDatabase])
@@ -49,7 +49,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   test('an operator erases a holder while the server runs, after seeing what would go', async () => {
-    const server = await startServer({ dialect })
+    const server = await hostServer({ dialect })
     const { client, database } = server
     const { id, templateId } = await issuedPass(client)
     const body = { externalPassId: HOLDER, label: HOLDER, templateId: templateId!, variables: { name: HOLDER } }

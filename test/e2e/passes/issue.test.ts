@@ -6,8 +6,17 @@ import { execa } from 'execa'
 import { expect, onTestFinished, test } from 'vitest'
 import { emptyDatabase } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
-import { environment, publishTicket, resume, type Setup, sharedSetUp, startRun } from '../support/bulk-setup.ts'
+import {
+  environment,
+  publishTicket,
+  resume,
+  type Setup,
+  setUpOn,
+  sharedSetUp,
+  startRun,
+} from '../support/bulk-setup.ts'
 import { program, run } from '../support/program.ts'
+import { startServer } from '../support/server.ts'
 
 const setUp = sharedSetUp()
 
@@ -166,8 +175,9 @@ test('after SIGKILL in the middle the same command goes on, without a pass or a 
 
 test('a run outlasts a server that is killed and started again', async () => {
   const database = await emptyDatabase('sqlite')
-  const setup = await setUp({ database })
-  const { server, folder, templateId } = setup
+  const server = await startServer({ database })
+  const setup = await setUpOn(server)
+  const { folder, templateId } = setup
   writeFileSync(join(folder, 'file.csv'), csv(rowsFor(2_000)))
   const { child } = await startRun(setup, ['issue', 'file.csv', '--template', templateId, '--json', ...slowly])
   await server.kill()

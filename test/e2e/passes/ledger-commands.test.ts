@@ -4,7 +4,7 @@ import { dialects } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { publishTemplate } from '../support/passes.ts'
 import { run } from '../support/program.ts'
-import { sharedServer, startServer, type TestServer } from '../support/server.ts'
+import { hostServer, sharedServer, type TestServer } from '../support/server.ts'
 
 async function json(server: TestServer, ...args: string[]) {
   const { exitCode, stdout } = await run([...args, '--json'], server)
@@ -70,7 +70,7 @@ describe.each(dialects.slice(1))('on %s', (dialect) => {
   })
 
   test('an operator forbids scanning offline and allows it again while the server runs', async () => {
-    const server = await startServer({ dialect })
+    const server = await hostServer({ dialect })
     const offline = (state: string) =>
       run(['workspace', 'offline-scanning', 'default', state, '--json'], undefined, {
         env: { PASSES_DATABASE_URL: server.database },

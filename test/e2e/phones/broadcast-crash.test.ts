@@ -4,11 +4,12 @@ import { insertProject } from '../../../bench/support/project.ts'
 import type { Broadcast } from '../../../src/core/contract/broadcasts.ts'
 import { openDatabase } from '../../../src/storage/db/database.ts'
 import { dialects } from '../../support/databases.ts'
+import { times } from '../../support/long.ts'
 import { startServer } from '../support/server.ts'
 
 /** Many more of both by hand. */
-const KILLS = Number(process.env.PASSES_BROADCAST_KILLS ?? 3)
-const PASSES = Number(process.env.PASSES_BROADCAST_PASSES ?? 12_000)
+const KILLS = Number(process.env.PASSES_BROADCAST_KILLS ?? times(2, 3))
+const PASSES = Number(process.env.PASSES_BROADCAST_PASSES ?? times(8_000, 12_000))
 
 describe.each(dialects)('on %s', (dialect) => {
   test('a broadcast that is stopped or killed in mid fan-out, again and again, ends DISPATCHED with one notification for each pass', {

@@ -5,7 +5,7 @@ import { pushTemplate } from '../../../src/cli/template/template-push.ts'
 import type { Pass } from '../../../src/core/contract/passes.ts'
 import { cleanUpAfterAll } from '../../support/databases.ts'
 import { launchBrowser, screens, skipReason, visit } from '../support/browser.ts'
-import { startServer } from '../support/server.ts'
+import { hostServer } from '../support/server.ts'
 
 const agents = {
   iphone:
@@ -27,7 +27,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
   beforeAll(async () => {
     browser = await launchBrowser()
     cleanUp(() => browser.close())
-    const server = await startServer({ cleanUp })
+    const server = await hostServer({ cleanUp })
     const path = join(import.meta.dirname, '../../../examples/coupon/template.json')
     const { templateId } = await pushTemplate(server.client, path, { publish: true })
     const variables = { percentage: '15', validUntil: '2099-09-30' }

@@ -4,13 +4,13 @@ import type { Pass } from '../../../src/core/contract/passes.ts'
 import { dialects, temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { run } from '../support/program.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { hostServer, type TestServer } from '../support/server.ts'
 
 const loyalty = new URL('../../../examples/loyalty/template.json', import.meta.url).pathname
 
 describe.each(dialects)('on %s', (dialect) => {
   test('a notification, one for later and a broadcast reach both phones of a pass', async () => {
-    const server = await startServer({ dialect })
+    const server = await hostServer({ dialect })
     const { client } = server
     const project = await client.projects.create({ body: { name: 'Phones' } })
     const [first, second] = await createPasses(server, project.id, 2)
@@ -51,7 +51,7 @@ describe.each(dialects)('on %s', (dialect) => {
 })
 
 test('the commands send, rehearse, watch, list, show and cancel', async () => {
-  const server = await startServer()
+  const server = await hostServer()
   const project = await server.client.projects.create({ body: { name: 'Phones' } })
   const [pass] = await createPasses(server, project.id, 3)
   const json = async (...args: string[]) => JSON.parse(await command(server, [...args, '--json']))

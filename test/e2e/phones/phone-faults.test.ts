@@ -4,7 +4,7 @@ import { dialects, emptyDatabase, temporaryFolder } from '../../support/database
 import { eventually } from '../../support/eventually.ts'
 import { inspect } from '../support/passes.ts'
 import { findApns, listenForPushes, newPhone, newPhones, setFaults } from '../support/phone.ts'
-import { type ServerOptions, startServer, type TestServer } from '../support/server.ts'
+import { hostServer, type ServerOptions, startServer, type TestServer } from '../support/server.ts'
 
 // Several servers one after the other, and leases that must end.
 
@@ -13,7 +13,7 @@ const BURST = 500
 
 describe.each(dialects)('on %s', (dialect) => {
   test('a phone that keeps fetching while its pass changes 50 times never goes back, and ends on the last', async () => {
-    const { server, passId, update } = await openPass(await startServer({ dialect }))
+    const { server, passId, update } = await openPass(await hostServer({ dialect }))
     const phone = await newPhone(server, passId, 'device')
     await phone.register(server)
     const seen: string[] = []
@@ -56,7 +56,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   test('of 500 phones that register at the same moment none is lost, and each is pushed', async () => {
-    const { server, passId, update } = await openPass(await startServer({ dialect }))
+    const { server, passId, update } = await openPass(await hostServer({ dialect }))
     const deviceIds = Array.from({ length: BURST }, (_, n) => `device-${n}`)
     const phones = await newPhones(server, passId, deviceIds)
     await Promise.all(
@@ -113,7 +113,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   test('while APNs is down the API answers and nothing is lost; up again, everything drains', async () => {
-    const { server, passId, update } = await openPass(await startServer({ dialect }))
+    const { server, passId, update } = await openPass(await hostServer({ dialect }))
     const phones = await newPhones(server, passId, ['device-1', 'device-2', 'device-3'])
     for (const phone of phones) await phone.register(server)
     await setFaults(server, 'apns-down')

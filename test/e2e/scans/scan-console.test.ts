@@ -4,7 +4,7 @@ import { cleanUpAfterAll, temporaryFolder } from '../../support/databases.ts'
 import { issueWithCodes, ledger, tallyOf } from '../support/door.ts'
 import { run } from '../support/program.ts'
 import { openTerminal, type Terminal, type TerminalOptions } from '../support/pty.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { type ServerProcess, startServer } from '../support/server.ts'
 
 const F2 = '\u001BOQ'
 const F3 = '\u001BOR'
@@ -26,7 +26,7 @@ const codes = Array.from({ length: 500 }, (_, n) => `PASS-${n}`)
 
 describe('the door console on a real terminal', () => {
   const cleanUp = cleanUpAfterAll()
-  let server: TestServer
+  let server: ServerProcess
 
   beforeAll(async () => {
     server = await startServer({ cleanUp })

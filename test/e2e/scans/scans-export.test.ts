@@ -10,13 +10,13 @@ import { dialects, type TestDialect, temporaryFolder } from '../../support/datab
 import { resume } from '../support/bulk-setup.ts'
 import { type HeldProxy, startHeldProxy } from '../support/held-proxy.ts'
 import { program, run } from '../support/program.ts'
-import { startServer } from '../support/server.ts'
+import { hostServer } from '../support/server.ts'
 
 const SCANS = 2_050
 const newestFirst = Array.from({ length: SCANS }, (_, index) => scanId(SCANS - index))
 
 async function setUp(dialect: TestDialect) {
-  const server = await startServer({ dialect })
+  const server = await hostServer({ dialect })
   const { workspaceId } = await server.client.tokens.current()
   const database = openDatabase(server.database)
   await insertPasses(database.writer, workspaceId, 20)

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { dialects } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
+import { times } from '../../support/long.ts'
 import { batchOf, inspect, publishTemplate } from '../support/passes.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
-const KILLS = 3
+const KILLS = times(2, 4)
 const IN_FLIGHT = 6
 const BATCH_SIZE = 25
 

@@ -4,7 +4,7 @@ import { openApiDocument } from '../../../src/core/openapi.ts'
 import { allRoutes } from '../../support/conformance.ts'
 import { cleanUpAfterAll } from '../../support/databases.ts'
 import { accessibilityIssues, launchBrowser, screens, skipReason, visit } from '../support/browser.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { hostServer, type TestServer } from '../support/server.ts'
 
 describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped: ${skipReason})` : ''}`, () => {
   const cleanUp = cleanUpAfterAll()
@@ -14,7 +14,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
   beforeAll(async () => {
     browser = await launchBrowser()
     cleanUp(() => browser.close())
-    server = await startServer({ cleanUp })
+    server = await hostServer({ cleanUp })
   })
 
   async function openDocs(options: Parameters<typeof visit>[1] = {}) {

@@ -2,9 +2,9 @@ import { execa } from 'execa'
 import { expect, test } from 'vitest'
 import { png } from '../../server/api/templates/pictures.ts'
 import { eventually } from '../../support/eventually.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { type ServerProcess, startServer } from '../support/server.ts'
 
-const endings: [string, (server: TestServer) => Promise<unknown>][] = [
+const endings: [string, (server: ServerProcess) => Promise<unknown>][] = [
   ['is told to stop', (server) => server.stop()],
   ['is killed', (server) => server.kill()],
 ]

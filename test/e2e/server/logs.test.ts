@@ -4,12 +4,12 @@ import { eventually } from '../../support/eventually.ts'
 import { startReceiver } from '../../support/receiver.ts'
 import { issuedPass } from '../support/passes.ts'
 import { run } from '../support/program.ts'
-import { startServer } from '../support/server.ts'
+import { hostServer } from '../support/server.ts'
 
 describe.each(dialects)('on %s', (dialect) => {
   test('one correlation id finds the request, its jobs, the call to the platform and the delivery', async () => {
     const receiver = await startReceiver()
-    const server = await startServer({ dialect, args: ['--log-level', 'debug', '--allow-insecure-webhooks'] })
+    const server = await hostServer({ dialect, args: ['--log-level', 'debug', '--allow-insecure-webhooks'] })
     const { client, url, token } = server
     await client.webhooks.create({ body: { url: `${receiver.url}/planted-path`, events: ['pass.updated'] } })
     const pass = await issuedPass(client)

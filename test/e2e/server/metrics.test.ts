@@ -5,7 +5,7 @@ import { eventually } from '../../support/eventually.ts'
 import { startReceiver } from '../../support/receiver.ts'
 import { issuedPass } from '../support/passes.ts'
 import { spawnProgram } from '../support/program.ts'
-import { startServer } from '../support/server.ts'
+import { hostServer } from '../support/server.ts'
 
 const docs = readFileSync(new URL('../../../docs/metrics.md', import.meta.url), 'utf8')
 
@@ -20,7 +20,7 @@ describe.each(dialects)('on %s', (dialect) => {
   test('what a server serves is what docs/metrics.md lists, by type and labels', async () => {
     const receiver = await startReceiver()
     const args = [...withMetrics, '--allow-insecure-webhooks', '--rate-limit', '20', '--rate-burst', '20']
-    const server = await startServer({ dialect, args })
+    const server = await hostServer({ dialect, args })
     await busy(server, receiver.url)
     const live = await eventually(async () => {
       const found = await families(server.metricsUrl!)
@@ -37,13 +37,13 @@ describe.each(dialects)('on %s', (dialect) => {
 })
 
 test('a server that only works has metrics too, and its gauges tell of the whole installation', async () => {
-  const api = await startServer({ args: ['--role', 'api'] })
+  const api = await hostServer({ args: ['--role', 'api'] })
   const { id } = await api.client.templates.create({ body: { name: 'Ticket', passType: 'generic' } })
   const body = { definition: { design: { organizationName: 'Acme', description: 'Ticket' } } }
   const version = await api.client.templates.createVersion({ params: { id }, body })
   await api.client.templateVersions.publish({ params: { id: version.id } })
   await api.client.passes.create({ body: { externalPassId: 'p', label: 'Ada', templateId: id } })
-  const worker = await startServer({
+  const worker = await hostServer({
     database: api.database,
     token: api.token,
     args: [...withMetrics, '--role', 'worker'],
@@ -60,7 +60,7 @@ test('a server that only works has metrics too, and its gauges tell of the whole
 })
 
 test('metrics are on a listener of their own, on loopback, and no label holds what a customer brings', async () => {
-  const server = await startServer({ args: withMetrics })
+  const server = await hostServer({ args: withMetrics })
   expect(new URL(server.metricsUrl!).hostname).toBe('127.0.0.1')
   expect((await fetch(`${server.url}/metrics`)).status).toBe(404)
   expect((await fetch(server.metricsUrl!.replace('/metrics', '/'))).status).toBe(404)
@@ -79,7 +79,7 @@ test('metrics are on a listener of their own, on loopback, and no label holds wh
 })
 
 test('a port that is taken ends the start with what to give instead', async () => {
-  const server = await startServer({ args: withMetrics })
+  const server = await hostServer({ args: withMetrics })
   const port = new URL(server.metricsUrl!).port
   const taken = await spawnProgram([
     'serve',
@@ -106,7 +106,7 @@ test('the example alerts name metrics and labels that there are', () => {
 })
 
 /** Something of everything: requests, refusals, issuing, a scan, a notification, a broadcast, a delivery. */
-async function busy({ client, url, token }: Awaited<ReturnType<typeof startServer>>, receiver: string): Promise<void> {
+async function busy({ client, url, token }: Awaited<ReturnType<typeof hostServer>>, receiver: string): Promise<void> {
   await client.webhooks.create({ body: { url: receiver, events: ['pass.issued'] } })
   const { id: projectId } = await client.projects.create({ body: { name: 'Tour' } })
   const pass = await issuedPass(client)

@@ -6,17 +6,17 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { createSandboxApple, type SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
 import { emptyDatabase, temporaryFolder } from '../../support/databases.ts'
-import { spawnProgram } from '../support/program.ts'
-import { startServer } from '../support/server.ts'
+import { run, spawnProgram } from '../support/program.ts'
+import { hostServer } from '../support/server.ts'
 
 const names = { passTypeIdentifier: 'pass.com.example', teamIdentifier: 'TEAM000001' }
 const serverKey = 'ab'.repeat(32)
 
 describe('serve refuses to start, exits 1 and says which file or flag is to blame:', () => {
   test('another server key than the database was made with', async () => {
-    const { database, stop } = await startServer()
+    const { database, stop } = await hostServer()
     await stop()
-    await expectRefusal(database, ['--server-key', serverKey], ['server key', 'PASSES_SERVER_KEY'])
+    await expectRefusal(database, ['--server-key', serverKey], ['server key', 'PASSES_SERVER_KEY'], spawnProgram)
   })
 
   test('PostgreSQL without a server key', async () => {
@@ -91,7 +91,7 @@ describe('serve refuses Apple credentials that no phone would take, exits 1 and 
       stdio: ['pipe', 'pipe', 'ignore'],
     }).toString()
     const wrong = ['--apple-key-passphrase', 'close sesame']
-    const { stderr } = await expectAppleRefusal({ ...good, keyPem }, wrong, ['pass.key', 'passphrase'])
+    const { stderr } = await expectAppleRefusal({ ...good, keyPem }, wrong, ['pass.key', 'passphrase'], spawnProgram)
     expect(stderr).not.toContain('sesame')
   })
 
@@ -127,7 +127,7 @@ describe('serve refuses Apple credentials that no phone would take, exits 1 and 
 
   test('and takes sound ones, also in production', async () => {
     const { args } = writeApple(good)
-    const server = await startServer({ args: [...args, '--production', '--platforms', 'apple'] })
+    const server = await hostServer({ args: [...args, '--production', '--platforms', 'apple'] })
     expect(await server.client.tokens.current()).toMatchObject({ name: 'first owner' })
   })
 })
@@ -140,11 +140,16 @@ test('serve refuses a Google key file that is none, exits 1 and names it', async
   await expectRefusal(database, ['--google-key', file, '--google-issuer-id', '123'], [file])
 })
 
-async function expectRefusal(database: string, args: string[], words: string[]) {
-  const refused = await spawnProgram(['serve', '--database', database, ...args], undefined, {
+/** @param start spawnProgram() where a secret is given, for all that is written, the log with it, to be seen */
+async function expectRefusal(
+  database: string,
+  args: string[],
+  words: string[],
+  start: typeof run | typeof spawnProgram = run,
+) {
+  const refused = await start(['serve', '--database', database, ...args], undefined, {
     cwd: temporaryFolder(),
     env: { PASSES_PORT: '0' },
-    timeout: 120_000,
   })
   const { exitCode, stdout, stderr } = refused as { exitCode?: number; stdout: string; stderr: string }
   expect(exitCode, stderr).toBe(1)
@@ -155,9 +160,9 @@ async function expectRefusal(database: string, args: string[], words: string[]) 
   return { stderr }
 }
 
-async function expectAppleRefusal(chain: SandboxApple, args: string[], words: string[]) {
+async function expectAppleRefusal(chain: SandboxApple, args: string[], words: string[], start?: typeof spawnProgram) {
   const { args: files } = writeApple(chain)
-  return expectRefusal(await emptyDatabase('sqlite'), [...files, ...args], words)
+  return expectRefusal(await emptyDatabase('sqlite'), [...files, ...args], words, start)
 }
 
 function writeApple(chain: SandboxApple): { args: string[] } {

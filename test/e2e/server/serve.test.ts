@@ -8,7 +8,7 @@ import { dialects, emptyDatabase } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { batchOf, inspect, publishTemplate } from '../support/passes.ts'
 import { run } from '../support/program.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { type ServerProcess, startServer } from '../support/server.ts'
 
 const STOP_MS = 20_000
 
@@ -95,7 +95,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await rows('settings')).toMatchObject([{ name: 'server-key-fingerprint' }])
     const made = await run(['token', 'create', '--name', 'test', '--database', database, '--json'])
     const { token } = JSON.parse(String(made.stdout)) as { token: string }
-    const [maker, ...others] = servers as [TestServer, ...TestServer[]]
+    const [maker, ...others] = servers as [ServerProcess, ...ServerProcess[]]
     const asked = { ...maker, token }
     const link = await linkOf(asked)
     for (const other of others) {
@@ -144,7 +144,7 @@ function filesIn(folder: string): string[] {
     .filter((path) => statSync(path).isFile())
 }
 
-async function linkOf({ url, token }: Pick<TestServer, 'url' | 'token'>): Promise<string> {
+async function linkOf({ url, token }: Pick<ServerProcess, 'url' | 'token'>): Promise<string> {
   const client = createClient({ url, token })
   onTestFinished(() => client.close())
   const body = { externalPassId: 'linked', label: 'Ada', templateId: await publishTemplate(client) }
@@ -153,7 +153,7 @@ async function linkOf({ url, token }: Pick<TestServer, 'url' | 'token'>): Promis
 }
 
 /** A create that the server has surely begun to read: it asked for the body, which is sent when told to. */
-async function openRequest({ url, token }: TestServer, body: object) {
+async function openRequest({ url, token }: ServerProcess, body: object) {
   const { hostname, port } = new URL(url)
   const content = JSON.stringify(body)
   const socket: Socket = connect(Number(port), hostname)

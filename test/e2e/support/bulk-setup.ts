@@ -7,7 +7,7 @@ import type { Client } from '../../../src/client/client.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { program } from './program.ts'
-import { type ServerOptions, sharedServer, startServer, type TestServer } from './server.ts'
+import { hostServer, type ServerOptions, sharedServer, type TestServer } from './server.ts'
 
 /** A server with a template, and a folder to work in. */
 export interface Setup {
@@ -21,10 +21,13 @@ export interface Setup {
 export function sharedSetUp(sharedOptions?: ServerOptions): (options?: ServerOptions) => Promise<Setup> {
   const shared = sharedServer(sharedOptions)
   return async (options) => {
-    const server = options ? await startServer(options) : await shared()
-    const { id: projectId } = await server.client.projects.create({ body: { name: 'Fair' } })
-    return { server, folder: temporaryFolder(), projectId, templateId: await publishTicket(server.client, projectId) }
+    return setUpOn(options ? await hostServer(options) : await shared())
   }
+}
+
+export async function setUpOn(server: TestServer): Promise<Setup> {
+  const { id: projectId } = await server.client.projects.create({ body: { name: 'Fair' } })
+  return { server, folder: temporaryFolder(), projectId, templateId: await publishTicket(server.client, projectId) }
 }
 
 /** A template whose passes need a seat and may have a day. */

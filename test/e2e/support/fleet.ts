@@ -3,7 +3,7 @@ import { type ComposeService, servicesOf } from '../../support/compose.ts'
 import { type CleanUp, emptyDatabase, temporaryFolder } from '../../support/databases.ts'
 import { freePort } from '../../support/ports.ts'
 import { run } from './program.ts'
-import { startServer, type TestServer } from './server.ts'
+import { type ServerProcess, startServer } from './server.ts'
 
 /** One process of the fleet, which may end and be started again as it was. */
 export interface Member {
@@ -13,7 +13,7 @@ export interface Member {
   /** Stays the same; empty for one that only works. */
   url: string
   /** The process as it runs now. */
-  server(): TestServer
+  server(): ServerProcess
   /** SIGTERM; resolves to the exit code. */
   stop(): Promise<number | undefined>
   kill(): Promise<void>
@@ -52,7 +52,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
 
   async function member(role: Member['role'], [name, service]: [string, ComposeService]): Promise<Member> {
     const port = role === 'api' ? String(await freePort()) : '0'
-    let current: TestServer | undefined
+    let current: ServerProcess | undefined
     const server = () => {
       if (!current) throw new Error(`${name} does not run`)
       return current

@@ -44,6 +44,16 @@ function environmentFor(server?: Pick<TestServer, 'url' | 'token'>): Record<stri
 /** Commands share what belongs to the process: one runs at a time. */
 let latest: Promise<unknown> = Promise.resolve()
 
+/** Reads what the environment has to say while no command changes it. */
+export function withEnvironment<T>(env: RunOptions['env'], work: () => Promise<T>): Promise<T> {
+  const result = latest.then(async () => {
+    const back = setEnvironment(env)
+    return work().finally(back)
+  })
+  latest = result.catch(() => undefined)
+  return result
+}
+
 /** What process.exit() throws: nothing behind it may run, as nothing does in a process that ends. */
 class Exit extends Error {}
 

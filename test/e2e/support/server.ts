@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { cpSync, existsSync } from 'node:fs'
+import { cpSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
+import { Parser } from '@oclif/core'
 import { execa } from 'execa'
 import { inject, onTestFinished } from 'vitest'
 import { type Client, createClient } from '../../../src/client/client.ts'
@@ -11,11 +12,11 @@ import { createStore } from '../../../src/storage/store.ts'
 import {
   type CleanUp,
   cleanUpAfterAll,
-  emptyDatabase,
+  migratedDatabase,
   type TestDialect,
   temporaryFolder,
 } from '../../support/databases.ts'
-import { program } from './program.ts'
+import { program, withEnvironment } from './program.ts'
 
 /** A secret for servers on PostgreSQL, which have no file to keep one beside. */
 const SERVER_KEY = 'e2e-'.repeat(11)
@@ -36,38 +37,53 @@ export interface ServerOptions {
 }
 
 export interface TestServer {
-  pid: number
   url: string
   /** Null where it serves none. */
   metricsUrl: string | null
   token: string
   database: string
   client: Client
+  /** What it logged. */
+  stderr(): string
+}
+
+/** One that serves in this process. */
+export interface HostedServer extends TestServer {
+  stop(): Promise<void>
+}
+
+/** One in a process of its own. */
+export interface ServerProcess extends TestServer {
+  pid: number
   /** SIGTERM, and waits for the end; resolves to the exit code. */
   stop(): Promise<number | undefined>
   /** SIGKILL, and waits for the end. */
   kill(): Promise<void>
   /** As from outside: SIGSTOP and SIGCONT hold the process and let it go on. */
   signal(name: 'SIGSTOP' | 'SIGCONT'): void
-  stderr(): string
 }
 
-/** Starts `passes serve` as a process of its own on a free port, without a rate limit. */
-export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
+/** What serve is given unless a test says otherwise. */
+function settingsFor(database: string, options: ServerOptions): Record<string, string> {
+  return {
+    PASSES_DATABASE_URL: database,
+    PASSES_RATE_LIMIT: '0',
+    PASSES_LOG_LEVEL: 'warn',
+    PASSES_DRAIN_SECONDS: '0',
+    ...(database.startsWith('postgres') && { PASSES_SERVER_KEY: SERVER_KEY }),
+    ...options.env,
+  }
+}
+
+/** Starts `passes serve` as a process of its own on a free port, without a rate limit: for what is stopped or killed. */
+export async function startServer(options: ServerOptions = {}): Promise<ServerProcess> {
   const { cleanUp = onTestFinished } = options
-  const database = options.database ?? (await emptyDatabase(options.dialect ?? 'sqlite', cleanUp))
+  const database = options.database ?? (await migratedDatabase(options.dialect ?? 'sqlite', cleanUp))
   const folder = temporaryFolder(cleanUp)
   if (!options.makesSandbox) copySandbox(database, folder)
   const child = execa('node', [program, 'serve', '--port', options.port ?? '0', '--json', ...(options.args ?? [])], {
     cwd: folder,
-    env: {
-      PASSES_DATABASE_URL: database,
-      PASSES_RATE_LIMIT: '0',
-      PASSES_LOG_LEVEL: 'warn',
-      PASSES_DRAIN_SECONDS: '0',
-      ...(database.startsWith('postgres') && { PASSES_SERVER_KEY: SERVER_KEY }),
-      ...options.env,
-    },
+    env: settingsFor(database, options),
     reject: false,
     buffer: false,
     // A server that does not stop by itself must be seen to hang.
@@ -82,17 +98,9 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     await child
   })
   const started = await firstJson(child.stdout, () => stderr)
-  const token = options.token ?? started.token
-  if (!token) throw new Error('The database had a workspace already: give its token')
-  const client = createClient({ url: started.url, token, attempts: 1 })
-  cleanUp(() => client.close())
   return {
     pid: child.pid!,
-    url: started.url,
-    metricsUrl: started.metricsUrl,
-    token,
-    database,
-    client,
+    ...describe(started, database, options),
     stderr: () => stderr,
     async stop() {
       child.kill('SIGTERM')
@@ -106,13 +114,61 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   }
 }
 
-/** One server for tests of a file that leave it running, each in a workspace of its own; started with the first of them. */
-export function sharedServer(options: ServerOptions = {}): () => Promise<TestServer> {
-  const shared = sharedServers(1, options)
-  return async () => (await shared())[0]!
+/**
+ * Starts what `passes serve` starts, with the same flags and environment, in this process: that costs a tenth of a process
+ * of its own. On a free port, without a rate limit.
+ */
+export async function hostServer(options: ServerOptions = {}): Promise<HostedServer> {
+  const { cleanUp = onTestFinished } = options
+  const database = options.database ?? (await migratedDatabase(options.dialect ?? 'sqlite', cleanUp))
+  const folder = temporaryFolder(cleanUp)
+  if (!options.makesSandbox) copySandbox(database, folder)
+  const { serveFlags, serverConfig, createLogger, startServer } = await built()
+  const env = { PASSES_SANDBOX_DIR: sandboxOf(database, folder), ...settingsFor(database, options) }
+  let stderr = ''
+  const server = await withEnvironment(env, async () => {
+    const argv = ['--port', options.port ?? '0', ...(options.args ?? [])]
+    const { flags } = await Parser.parse(argv, { flags: serveFlags })
+    const write = (line: string) => {
+      stderr += line
+    }
+    const log = createLogger(flags['log-level'], { write })
+    return startServer({ config: serverConfig(flags), log, version })
+  })
+  let closed: Promise<void> | undefined
+  const stop = () => (closed ??= server.close())
+  cleanUp(stop)
+  const started = { url: server.url, metricsUrl: server.metricsUrl ?? null, token: server.firstToken ?? null }
+  return { ...describe(started, database, options), stderr: () => stderr, stop }
 }
 
-/** Several on one database, for tests as of sharedServer(): all see the one workspace of the test. */
+const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
+  version: string
+}
+
+/** The parts of the built program that `passes serve` is made of. */
+async function built() {
+  const load = (path: string) => import(new URL(`../../dist/${path}`, import.meta.url).href)
+  const flags: typeof import('../../../src/cli/settings/server-flags.ts') = await load('cli/server-flags.js')
+  const config: typeof import('../../../src/cli/settings/server-config.ts') = await load('cli/server-config.js')
+  const log: typeof import('../../../src/server/boot/log.ts') = await load('server/log.js')
+  const serve: typeof import('../../../src/server/boot/serve.ts') = await load('server/serve.js')
+  return { ...flags, ...config, ...log, ...serve }
+}
+
+/** One server for tests of a file that leave it running, each in a workspace of its own; started with the first of them. */
+export function sharedServer(options: ServerOptions = {}): () => Promise<TestServer> {
+  const cleanUp = cleanUpAfterAll()
+  let starting: Promise<TestServer> | undefined
+  return async () => {
+    starting ??= hostServer({ ...options, cleanUp })
+    const server = await starting
+    const [own] = inWorkspace([server], await createWorkspace(server.database))
+    return own!
+  }
+}
+
+/** Several on one database, each a process, for tests as of sharedServer(): all see the one workspace of the test. */
 export function sharedServers(count: number, options: ServerOptions = {}): () => Promise<TestServer[]> {
   const cleanUp = cleanUpAfterAll()
   const startAll = async () => {
@@ -125,13 +181,17 @@ export function sharedServers(count: number, options: ServerOptions = {}): () =>
   return async () => {
     starting ??= startAll()
     const servers = await starting
-    const token = await createWorkspace(servers[0]!.database)
-    return servers.map((server) => {
-      const client = createClient({ url: server.url, token, attempts: 1 })
-      onTestFinished(() => client.close())
-      return { ...server, token, client }
-    })
+    return inWorkspace(servers, await createWorkspace(servers[0]!.database))
   }
+}
+
+/** Servers as a test with a workspace of its own sees them. */
+function inWorkspace(servers: TestServer[], token: string): TestServer[] {
+  return servers.map((server) => {
+    const client = createClient({ url: server.url, token, attempts: 1 })
+    onTestFinished(() => client.close())
+    return { ...server, token, client }
+  })
 }
 
 /** A workspace of its own; resolves to the token of its owner. */
@@ -147,17 +207,36 @@ export async function createWorkspace(url: string): Promise<string> {
 
 /** To where the server looks for it. */
 function copySandbox(database: string, workingFolder: string): void {
-  const file = /^sqlite:(.+)$/.exec(database)?.[1]
-  const folder = file ? `${file}.sandbox` : join(workingFolder, 'passes.sandbox')
+  const folder = sandboxOf(database, workingFolder)
   if (!existsSync(folder)) cpSync(inject('sandboxFolder'), folder, { recursive: true })
+}
+
+function sandboxOf(database: string, workingFolder: string): string {
+  const file = /^sqlite:(.+)$/.exec(database)?.[1]
+  return file ? `${file}.sandbox` : join(workingFolder, 'passes.sandbox')
+}
+
+interface Started {
+  url: string
+  metricsUrl: string | null
+  token: string | null
+}
+
+function describe(started: Started, database: string, options: ServerOptions): Omit<TestServer, 'stderr'> {
+  const { url, metricsUrl } = started
+  const { cleanUp = onTestFinished } = options
+  const token = options.token ?? started.token
+  if (!token) throw new Error('The database had a workspace already: give its token')
+  const client = createClient({ url, token, attempts: 1 })
+  cleanUp(() => client.close())
+  return { url, metricsUrl, token, database, client }
 }
 
 async function firstJson(stdout: Readable, stderr: () => string) {
   let text = ''
   for await (const chunk of stdout) {
     text += chunk
-    if (text.endsWith('}\n'))
-      return JSON.parse(text) as { url: string; metricsUrl: string | null; token: string | null }
+    if (text.endsWith('}\n')) return JSON.parse(text) as Started
   }
   throw new Error(`The server did not start: ${stderr()}`)
 }

@@ -4,14 +4,14 @@ import { verify } from '../../../src/core/rules/crypto/signature.ts'
 import { cleanUpAfterAll } from '../../support/databases.ts'
 import { startReceiver } from '../../support/receiver.ts'
 import { program, run } from '../support/program.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { hostServer, type TestServer } from '../support/server.ts'
 
 const unknownId = '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10'
 
 let server: TestServer
 const cleanUp = cleanUpAfterAll()
 beforeAll(async () => {
-  server = await startServer({ args: ['--allow-insecure-webhooks'], cleanUp })
+  server = await hostServer({ args: ['--allow-insecure-webhooks'], cleanUp })
 })
 
 /** Runs a command with --json and reads its one value. */

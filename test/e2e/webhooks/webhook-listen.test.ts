@@ -6,12 +6,12 @@ import { cleanUpAfterAll } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startReceiver } from '../../support/receiver.ts'
 import { program, run, spawnProgram } from '../support/program.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { hostServer, type TestServer } from '../support/server.ts'
 
 let server: TestServer
 const cleanUp = cleanUpAfterAll()
 beforeAll(async () => {
-  server = await startServer({ args: ['--allow-insecure-webhooks'], cleanUp })
+  server = await hostServer({ args: ['--allow-insecure-webhooks'], cleanUp })
 })
 
 test('events are verified, shown, and passed on byte for byte; the answer of the application goes back', async () => {
@@ -87,7 +87,7 @@ test('it ends by itself after --seconds, and removes the webhook', async () => {
 })
 
 test('a server that sends to public addresses only is named, with the flag that mends it', async () => {
-  const strict = await startServer()
+  const strict = await hostServer()
   const { exitCode, stdout, stderr } = await run(['webhook', 'listen'], strict)
   expect([exitCode, stdout, stderr]).toEqual([1, '', expect.stringContaining('--allow-insecure-webhooks')])
 })

@@ -5,12 +5,13 @@ import type { Route } from '../../../src/core/route.ts'
 import { type TestWorkspace, targetOf, useApi } from '../../support/api.ts'
 import { allRoutes, described, schemaAt } from '../../support/conformance.ts'
 import { dialects } from '../../support/databases.ts'
+import { times } from '../../support/long.ts'
 import { png } from '../api/templates/pictures.ts'
 import { issuedPass, makeProject } from '../fixtures.ts'
 import { type KnownIds, oddValues, valuesOf } from './json-values.ts'
 
 /** Requests on each database; many more by hand. */
-const runs = Number(process.env.PASSES_FUZZ_RUNS ?? 400)
+const runs = Number(process.env.PASSES_FUZZ_RUNS ?? times(150, 2_000))
 const title = 'whatever is sent, no answer is a 5xx, each fits its schema, and what the description refuses is refused'
 const JSON_BODY = '/requestBody/content/application~1json/schema'
 

@@ -1,15 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { newId } from '../../../src/core/ids.ts'
 import { runPrepared } from '../../../src/storage/db/dialect.ts'
-import { migrate } from '../../../src/storage/db/migrate.ts'
 import { createStore } from '../../../src/storage/store.ts'
-import { dialects, emptyDatabase } from '../../support/databases.ts'
+import { dialects, emptyDatabase, migratedDatabase } from '../../support/databases.ts'
 import { insertPasses, insertTemplate, insertWorkspace, newPass, openTestDatabase, start } from '../fixtures.ts'
 
 describe.each(dialects)('on %s', (dialect) => {
   test('a statement that is kept sees every change of rows and of the schema', async () => {
-    const database = openTestDatabase(await emptyDatabase(dialect))
-    await migrate(database)
+    const database = openTestDatabase(await migratedDatabase(dialect))
     const store = createStore(database)
     const workspaceId = await insertWorkspace(store)
     const version = await insertTemplate(store, workspaceId)

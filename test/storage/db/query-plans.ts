@@ -6,11 +6,10 @@ import { insertScans } from '../../../bench/support/many-scans.ts'
 import { newId, parseUuid } from '../../../src/core/ids.ts'
 import { type Database, openDatabase } from '../../../src/storage/db/database.ts'
 import { insertMany } from '../../../src/storage/db/dialect.ts'
-import { migrate } from '../../../src/storage/db/migrate.ts'
 import type { PassListRequest } from '../../../src/storage/passes/pass-list.ts'
 import type { ScanListRequest } from '../../../src/storage/scans/scan-list.ts'
 import { createStore, type Repositories, type Store } from '../../../src/storage/store.ts'
-import { cleanUpAfterAll, emptyDatabase, type TestDialect } from '../../support/databases.ts'
+import { cleanUpAfterAll, migratedDatabase, type TestDialect } from '../../support/databases.ts'
 import { insertWorkspace, start } from '../fixtures.ts'
 
 export const ROWS = 20_000
@@ -66,10 +65,9 @@ export function useLists(dialect: TestDialect) {
   const statements: Statement[] = []
 
   beforeAll(async () => {
-    url = await emptyDatabase(dialect, cleanUp)
+    url = await migratedDatabase(dialect, cleanUp)
     database = openDatabase(url)
     cleanUp(() => database.close())
-    await migrate(database)
     store = createStore(database)
     workspaceId = await insertWorkspace(store)
     const db = database.writer

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { whereIssuedAt } from '../../../src/storage/passes/issued-span.ts'
 import type { PassChange } from '../../../src/storage/passes/passes.ts'
 import { dialects } from '../../support/databases.ts'
+import { times } from '../../support/long.ts'
 import { insertPasses, insertTemplate, insertWorkspace, later, newPass, openTestStore } from '../fixtures.ts'
 
 type Step = { kind: 'issue' } | { kind: 'void' } | { kind: 'sweep' } | { kind: 'update'; expiry: number | null }
@@ -83,7 +84,7 @@ describe.each(dialects)('on %s', (dialect) => {
           }
         },
       ),
-      { numRuns: 60 },
+      { numRuns: times(25, 60) },
     )
   })
 })

@@ -1,9 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { newId } from '../../../src/core/ids.ts'
 import { openDatabase } from '../../../src/storage/db/database.ts'
-import { migrate } from '../../../src/storage/db/migrate.ts'
 import { createStore } from '../../../src/storage/store.ts'
-import { emptyDatabase } from '../../support/databases.ts'
+import { migratedDatabase } from '../../support/databases.ts'
 import { explainSqlite, type Statement } from '../db/query-plans.ts'
 import { insertWorkspace, later, start } from '../fixtures.ts'
 
@@ -12,9 +11,8 @@ const target = { id: newId(start), generation: 1 }
 
 /** SQLite, which has no statistics, takes whatever constant leads into an index. */
 test('attempts are written to their deliveries alone, found by their ids', async () => {
-  const database = openDatabase(await emptyDatabase('sqlite'))
+  const database = openDatabase(await migratedDatabase('sqlite'))
   onTestFinished(() => database.close())
-  await migrate(database)
   const store = createStore(database)
   const workspaceId = await insertWorkspace(store)
   await store.transaction(async (tx) => {

@@ -1,10 +1,9 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../../src/core/ids.ts'
 import { type Database, openDatabase } from '../../../src/storage/db/database.ts'
-import { migrate } from '../../../src/storage/db/migrate.ts'
 import { createStore, type Store } from '../../../src/storage/store.ts'
 import type { DeliveryFilters } from '../../../src/storage/webhooks/deliveries.ts'
-import { cleanUpAfterAll, dialects, emptyDatabase } from '../../support/databases.ts'
+import { cleanUpAfterAll, dialects, migratedDatabase } from '../../support/databases.ts'
 import { explainPostgres, explainSqlite, type Statement } from '../db/query-plans.ts'
 import { insertWorkspace, later, start } from '../fixtures.ts'
 
@@ -21,10 +20,9 @@ describe.each(dialects)('on %s', (dialect) => {
   const statements: Statement[] = []
 
   beforeAll(async () => {
-    url = await emptyDatabase(dialect, cleanUp)
+    url = await migratedDatabase(dialect, cleanUp)
     database = openDatabase(url)
     cleanUp(() => database.close())
-    await migrate(database)
     store = createStore(database)
     workspaceId = await insertWorkspace(store)
     await store.transaction(async (tx) => {

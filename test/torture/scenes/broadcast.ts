@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { insertProject } from '../../../bench/support/project.ts'
 import { walk } from '../../../src/client/client.ts'
 import { openDatabase } from '../../../src/storage/db/database.ts'
-import type { TestServer } from '../../e2e/support/server.ts'
+import type { ServerProcess } from '../../e2e/support/server.ts'
 import type { Arena, Scene } from '../arena.ts'
 import { settle } from '../settle.ts'
 
@@ -47,7 +47,7 @@ async function killFanOut(arena: Arena): Promise<void> {
 }
 
 /** Passes by SQL alone, since the interface would take its time. */
-async function fill({ database: url, client }: TestServer, count: number): Promise<string> {
+async function fill({ database: url, client }: ServerProcess, count: number): Promise<string> {
   const database = openDatabase(url)
   try {
     return await insertProject(database, (await client.tokens.current()).workspaceId, count)
@@ -57,7 +57,12 @@ async function fill({ database: url, client }: TestServer, count: number): Promi
 }
 
 /** One for each, so that as many as passes is exactly one each; which is looked at for some of them. */
-async function checkEach(arena: Arena, { client }: TestServer, projectId: string, broadcastId: string): Promise<void> {
+async function checkEach(
+  arena: Arena,
+  { client }: ServerProcess,
+  projectId: string,
+  broadcastId: string,
+): Promise<void> {
   let seen = 0
   for await (const { id, status } of walk((call) => client.passes.list(call), { projectId: [projectId] })) {
     if (seen === SAMPLE) return

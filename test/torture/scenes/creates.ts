@@ -1,5 +1,5 @@
 import { publishTemplate } from '../../e2e/support/passes.ts'
-import type { TestServer } from '../../e2e/support/server.ts'
+import type { ServerProcess } from '../../e2e/support/server.ts'
 import type { Arena, Scene } from '../arena.ts'
 import { startFleet } from '../fleet.ts'
 import { issuedPass } from '../issued.ts'
@@ -15,7 +15,7 @@ const REQUESTS = 100
 
 async function raceCreates(arena: Arena): Promise<void> {
   const servers = await startFleet(arena, 2)
-  const [{ client }] = servers as [TestServer]
+  const [{ client }] = servers as [ServerProcess]
   const templateId = await publishTemplate(client)
   const { id: projectId } = await client.projects.create({ body: { name: 'Race' } })
   const passId = await issuedPass(arena, client, { maxUses: 50 })
@@ -45,7 +45,7 @@ async function raceCreates(arena: Arena): Promise<void> {
 /** The same request from all sides at once: one answer says that it did it, and all name the same thing. */
 async function race(
   arena: Arena,
-  servers: TestServer[],
+  servers: ServerProcess[],
   what: string,
   path: string,
   body: object,

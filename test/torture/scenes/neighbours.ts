@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { execa } from 'execa'
 import { publishTemplate } from '../../e2e/support/passes.ts'
-import { createWorkspace, type TestServer } from '../../e2e/support/server.ts'
+import { createWorkspace, type ServerProcess } from '../../e2e/support/server.ts'
 import type { Arena, Scene } from '../arena.ts'
 import type { Damage, Victim } from '../hostile.ts'
 import { startTallyReceiver, type TallyReceiver } from '../receiver.ts'
@@ -46,7 +46,7 @@ async function workBesideAttack(arena: Arena): Promise<void> {
 }
 
 interface Work {
-  server: TestServer
+  server: ServerProcess
   templateId: string
   receiver: TallyReceiver
 }
@@ -124,7 +124,7 @@ function startAttack(victim: Victim) {
 }
 
 /** The most that the server and the processes that it started held at once. */
-function watchMemory({ pid }: TestServer) {
+function watchMemory({ pid }: ServerProcess) {
   let most = 0
   const timer = setInterval(() => {
     most = Math.max(most, bytesOf(pid))

@@ -1,6 +1,6 @@
 import { walk } from '../../../src/client/client.ts'
 import type { ScanItem } from '../../../src/core/contract/scan-shapes.ts'
-import type { TestServer } from '../../e2e/support/server.ts'
+import type { ServerProcess } from '../../e2e/support/server.ts'
 import type { Arena, Scene } from '../arena.ts'
 import { startFleet } from '../fleet.ts'
 import { issuedPass } from '../issued.ts'
@@ -41,10 +41,10 @@ function base(round: number, name: string, at: number) {
   return { externalRef: `${round}-${name}`, scannedAt: new Date(at).toISOString(), deviceId: 'door' }
 }
 
-type Scans = Parameters<TestServer['client']['scanner']['report']>[0]['body']['scans']
+type Scans = Parameters<ServerProcess['client']['scanner']['report']>[0]['body']['scans']
 
 /** In pieces of any size, as a device does whose connection comes and goes. */
-async function upload(arena: Arena, servers: TestServer[], scans: Scans): Promise<void> {
+async function upload(arena: Arena, servers: ServerProcess[], scans: Scans): Promise<void> {
   for (let rest = scans; rest.length > 0; ) {
     const count = arena.random.between(1, rest.length)
     const { client } = arena.random.pick(servers)
@@ -56,7 +56,7 @@ async function upload(arena: Arena, servers: TestServer[], scans: Scans): Promis
   arena.did('scans uploaded', scans.length)
 }
 
-async function ledgerOf(client: TestServer['client'], passId: string[]): Promise<ScanItem[]> {
+async function ledgerOf(client: ServerProcess['client'], passId: string[]): Promise<ScanItem[]> {
   const items: ScanItem[] = []
   for await (const item of walk((call) => client.scans.list(call), { passId })) items.push(item)
   return items

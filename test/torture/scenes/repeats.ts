@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { subscribableEvents } from '../../../src/core/events.ts'
 import { laneOptions } from '../../../src/server/jobs/handlers.ts'
 import { setFaults } from '../../e2e/support/phone.ts'
-import type { TestServer } from '../../e2e/support/server.ts'
+import type { ServerProcess } from '../../e2e/support/server.ts'
 import type { Arena, Scene } from '../arena.ts'
 import { type HeldPass, holdPasses } from '../phones.ts'
 import { startTallyReceiver, type TallyReceiver } from '../receiver.ts'
@@ -46,7 +46,7 @@ async function killWorkers(arena: Arena): Promise<void> {
 }
 
 /** A notification and a change of every pass. */
-async function sendAll({ client }: TestServer, held: HeldPass[], round: number): Promise<void> {
+async function sendAll({ client }: ServerProcess, held: HeldPass[], round: number): Promise<void> {
   for (const { id } of held) {
     const platforms: ('apple' | 'google')[] = round < GOOGLE_CAP ? ['apple', 'google'] : ['apple']
     await client.notifications.create({ params: { id }, body: { body: `Message ${round}`, platforms } })
@@ -54,7 +54,7 @@ async function sendAll({ client }: TestServer, held: HeldPass[], round: number):
   }
 }
 
-async function checkNotifications(arena: Arena, { client }: TestServer, held: HeldPass[], count: number) {
+async function checkNotifications(arena: Arena, { client }: ServerProcess, held: HeldPass[], count: number) {
   let repeated = 0
   for (const { id, pushes, googleMessages } of held) {
     const { items } = await client.notifications.list({ params: { id }, query: { limit: 100 } })

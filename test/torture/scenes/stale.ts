@@ -3,7 +3,7 @@ import { openDatabase } from '../../../src/storage/db/database.ts'
 import { isUnavailable } from '../../../src/storage/db/dialect.ts'
 import { batchOf, publishTemplate } from '../../e2e/support/passes.ts'
 import { setFaults } from '../../e2e/support/phone.ts'
-import type { TestServer } from '../../e2e/support/server.ts'
+import type { ServerProcess } from '../../e2e/support/server.ts'
 import type { Arena, Scene } from '../arena.ts'
 import { type HeldPass, holdPasses } from '../phones.ts'
 import { listJobs, settle } from '../settle.ts'
@@ -59,7 +59,7 @@ async function overtakeWorkers(arena: Arena): Promise<void> {
 }
 
 /** Notifications that the worker has begun with and that APNs takes its time to answer. */
-async function beginWork(arena: Arena, api: TestServer, held: HeldPass[]): Promise<void> {
+async function beginWork(arena: Arena, api: ServerProcess, held: HeldPass[]): Promise<void> {
   await setFaults(api, 'apns-slow')
   for (const { id } of held) {
     await api.client.notifications.create({ params: { id }, body: { body: 'Now', platforms: ['apple'] } })
@@ -72,7 +72,7 @@ async function beginWork(arena: Arena, api: TestServer, held: HeldPass[]): Promi
  * A server that froze between two statements, with what every worker needs in its hands: the counter that each change on
  * phones takes its tag from, and jobs whose lease ends meanwhile.
  */
-async function hangInTransaction(arena: Arena, api: TestServer, held: HeldPass[]): Promise<void> {
+async function hangInTransaction(arena: Arena, api: ServerProcess, held: HeldPass[]): Promise<void> {
   await beginWork(arena, api, held)
   const hung = openDatabase(api.database)
   const hanging = hung.writer.transaction(async (tx) => {
@@ -89,7 +89,7 @@ async function hangInTransaction(arena: Arena, api: TestServer, held: HeldPass[]
 }
 
 /** Everything that a stale acknowledgement could touch. */
-async function look({ client }: TestServer, held: HeldPass[]): Promise<string[]> {
+async function look({ client }: ServerProcess, held: HeldPass[]): Promise<string[]> {
   const lines: string[] = []
   for (const { id } of held) {
     const [pass, wallets] = [
@@ -106,7 +106,12 @@ async function look({ client }: TestServer, held: HeldPass[]): Promise<string[]>
  * Stopped at any moment, in the middle of a transaction, too: what it holds there must not hold up the others. (On SQLite
  * a process that is stopped while it writes keeps the one lock of the file; there is no way around that.)
  */
-async function stopUnderLoad(arena: Arena, api: TestServer, first: TestServer, startWorker: () => Promise<TestServer>) {
+async function stopUnderLoad(
+  arena: Arena,
+  api: ServerProcess,
+  first: ServerProcess,
+  startWorker: () => Promise<ServerProcess>,
+) {
   const second = await startWorker()
   const templateId = await publishTemplate(api.client)
   const create = (n: number) =>

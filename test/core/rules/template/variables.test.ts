@@ -11,6 +11,7 @@ import {
   variablesSchema,
   variablesTooLarge,
 } from '../../../../src/core/rules/template/variables.ts'
+import { times } from '../../../support/long.ts'
 
 /** A user of the published schema: any validator of JSON Schema 2020-12 that looks at own properties only. */
 function schemaAccepts(declared: VariableDefinition[]): (variables: Variables) => boolean {
@@ -80,7 +81,7 @@ test('the published JSON Schema and the server accept exactly the same variables
         }
       },
     ),
-    { numRuns: 150 },
+    { numRuns: times(75, 500) },
   )
 })
 

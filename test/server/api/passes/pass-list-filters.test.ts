@@ -4,6 +4,7 @@ import { contract } from '../../../../src/core/contract/contract.ts'
 import { PassStatus } from '../../../../src/core/contract/pass-status.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
 import { dialects } from '../../../support/databases.ts'
+import { times } from '../../../support/long.ts'
 import { publishedTemplate } from '../../fixtures.ts'
 import {
   contexts,
@@ -158,7 +159,7 @@ describe.each(dialects)('on %s', (dialect) => {
           expect(shown, JSON.stringify(query)).toEqual(expected.map(({ id }) => id))
         }
       }),
-      { numRuns: 40 },
+      { numRuns: times(15, 40) },
     )
   })
 
@@ -194,7 +195,7 @@ describe.each(dialects)('on %s', (dialect) => {
             expect(await walk(first, query, 100), JSON.stringify(query)).toEqual(expected)
           }
         }),
-        { numRuns: 4 },
+        { numRuns: times(2, 10) },
       )
     }
   })

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import { useApi } from '../../../support/api.ts'
 import { dialects } from '../../../support/databases.ts'
+import { times } from '../../../support/long.ts'
 import {
   deletePasses,
   insertListed,
@@ -91,7 +92,7 @@ describe.each(dialects)('on %s', (dialect) => {
             expect(shown.filter((id) => steady.has(id))).toEqual(expected.map(({ id }) => id))
           },
         ),
-        { numRuns: 15 },
+        { numRuns: times(6, 15) },
       )
     },
   )

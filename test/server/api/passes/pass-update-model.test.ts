@@ -4,6 +4,7 @@ import { contract } from '../../../../src/core/contract/contract.ts'
 import type { Pass } from '../../../../src/core/contract/passes.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
 import { dialects } from '../../../support/databases.ts'
+import { times } from '../../../support/long.ts'
 import { makePass, publishedTemplate } from '../../fixtures.ts'
 import { change, traces } from './pass-changes.ts'
 
@@ -102,7 +103,7 @@ describe.each(dialects)('on %s', (dialect) => {
           await expectAgreement(workspace, id, model)
         }
       }),
-      { numRuns: 60 },
+      { numRuns: times(20, 200) },
     )
   })
 })

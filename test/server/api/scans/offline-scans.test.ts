@@ -8,6 +8,7 @@ import type { OfflineScan } from '../../../../src/core/contract/scanner.ts'
 import { newId } from '../../../../src/core/ids.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
 import { dialects } from '../../../support/databases.ts'
+import { times } from '../../../support/long.ts'
 import { definition, issuedPass } from '../../fixtures.ts'
 
 const { report, snapshot } = contract.scanner
@@ -334,7 +335,7 @@ describe.each(dialects)('on %s', (dialect) => {
         expect(once.shown).toHaveLength(items.length)
         expect(await upload(items, orders, together)).toEqual(once)
       }),
-      { numRuns: 5 },
+      { numRuns: times(2, 10) },
     )
   })
 

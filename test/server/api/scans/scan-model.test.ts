@@ -5,11 +5,12 @@ import { scans } from '../../../../src/core/contract/scans.ts'
 import { insertTemplate, newPass } from '../../../storage/fixtures.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
 import { dialects } from '../../../support/databases.ts'
+import { times } from '../../../support/long.ts'
 import { localDate, localTime, ReferencePass } from './scan-reference.ts'
 import { scan } from './scan-support.ts'
 
 /** Histories on each database; many more by hand. */
-const runs = Number(process.env.PASSES_SCAN_MODEL_RUNS ?? 60)
+const runs = Number(process.env.PASSES_SCAN_MODEL_RUNS ?? times(25, 200))
 
 /** In some of them midnight comes twice or never, and one changes its clocks by half an hour. */
 const zones = [
