@@ -1,4 +1,14 @@
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/** The dearest first, so that no worker has a long file left when the other is done. */
+class EndToEndFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const bySize = await super.sort(files)
+    const isEndToEnd = ({ moduleId }: TestSpecification) => moduleId.includes('/test/e2e/')
+    return [...bySize.filter(isEndToEnd), ...bySize.filter((file) => !isEndToEnd(file))]
+  }
+}
 
 export default defineConfig({
   test: {
@@ -13,6 +23,7 @@ export default defineConfig({
     testTimeout: 300_000,
     hookTimeout: 300_000,
     maxWorkers: 2,
+    sequence: { sequencer: EndToEndFirst },
     // A worker keeps the modules that it has loaded for its next file: loading them anew costs as much as the tests.
     isolate: false,
     // What was built is loaded as Node.js loads it.

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { execa } from 'execa'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { temporaryFolder } from '../../support/databases.ts'
+import { isLong } from '../../support/long.ts'
 
 const root = new URL('../../../', import.meta.url).pathname
 const { name, dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
@@ -62,7 +63,8 @@ describe('the package', () => {
   })
 
   test.each([
-    { module: 'node16', moduleResolution: 'node16' },
+    // Resolves as nodenext does.
+    ...(isLong ? [{ module: 'node16', moduleResolution: 'node16' }] : []),
     { module: 'nodenext', moduleResolution: 'nodenext' },
     { module: 'esnext', moduleResolution: 'bundler' },
   ])('its exports have types for moduleResolution $moduleResolution', async (options) => {

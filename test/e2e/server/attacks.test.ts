@@ -2,13 +2,13 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { cleanUpAfterAll } from '../../support/databases.ts'
-import { hostServer, type TestServer } from '../support/server.ts'
+import { startServer, type TestServer } from '../support/server.ts'
 
 const cleanUp = cleanUpAfterAll()
 let server: TestServer
 
 beforeAll(async () => {
-  server = await hostServer({ cleanUp })
+  server = await startServer({ cleanUp })
 })
 
 const SLOW_SOCKETS = 1_000

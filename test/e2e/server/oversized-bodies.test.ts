@@ -3,13 +3,13 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { beforeAll, expect, test } from 'vitest'
 import { cleanUpAfterAll } from '../../support/databases.ts'
-import { hostServer, type TestServer } from '../support/server.ts'
+import { startServer, type TestServer } from '../support/server.ts'
 
 const cleanUp = cleanUpAfterAll()
 let server: TestServer
 
 beforeAll(async () => {
-  server = await hostServer({ cleanUp })
+  server = await startServer({ cleanUp })
 })
 
 const KIB = 1024

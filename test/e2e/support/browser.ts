@@ -65,10 +65,9 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 /** What axe-core has against a page, by every rule and of any weight, and what it could not decide. */
 export async function accessibilityIssues(page: Page): Promise<string[]> {
   await page.evaluate(axe)
-  const { violations, incomplete } = (await page.evaluate('axe.run()')) as Record<
-    'violations' | 'incomplete',
-    Finding[]
-  >
+  const { violations, incomplete } = (await page.evaluate(
+    `axe.run({ resultTypes: ['violations', 'incomplete'] })`,
+  )) as Record<'violations' | 'incomplete', Finding[]>
   const show = ({ id, nodes }: Finding) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(', ')}`
   return [...violations.map(show), ...incomplete.map((finding) => `undecided ${show(finding)}`)]
 }
