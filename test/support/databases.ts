@@ -9,7 +9,7 @@ import { onServer } from './migrated.ts'
 export type TestDialect = 'sqlite' | 'postgres'
 
 /** Set by `npm run test:quick`, which starts no PostgreSQL: what needs it is skipped. */
-export const isSqliteOnly = process.env.PASSES_TEST_DATABASES === 'sqlite'
+const isSqliteOnly = process.env.PASSES_TEST_DATABASES === 'sqlite'
 
 /** Every guarantee of storage is tested on both databases: describe.each(dialects). */
 export const dialects: readonly TestDialect[] = isSqliteOnly ? ['sqlite'] : ['sqlite', 'postgres']

@@ -48,7 +48,7 @@ export interface TestServer {
 }
 
 /** One that serves in this process. */
-export interface HostedServer extends TestServer {
+interface HostedServer extends TestServer {
   stop(): Promise<void>
 }
 
@@ -148,11 +148,11 @@ const { version } = JSON.parse(readFileSync(new URL('../../../package.json', imp
 
 /** The parts of the built program that `passes serve` is made of. */
 async function built() {
-  const load = (path: string) => import(new URL(`../../dist/${path}`, import.meta.url).href)
-  const flags: typeof import('../../../src/cli/settings/server-flags.ts') = await load('cli/server-flags.js')
-  const config: typeof import('../../../src/cli/settings/server-config.ts') = await load('cli/server-config.js')
-  const log: typeof import('../../../src/server/boot/log.ts') = await load('server/log.js')
-  const serve: typeof import('../../../src/server/boot/serve.ts') = await load('server/serve.js')
+  const load = (path: string) => import(new URL(`../../../dist/${path}`, import.meta.url).href)
+  const flags: typeof import('../../../src/cli/settings/server-flags.ts') = await load('cli/settings/server-flags.js')
+  const config: typeof import('../../../src/cli/settings/server-config.ts') = await load('cli/settings/server-config.js')
+  const log: typeof import('../../../src/server/boot/log.ts') = await load('server/boot/log.js')
+  const serve: typeof import('../../../src/server/boot/serve.ts') = await load('server/boot/serve.js')
   return { ...flags, ...config, ...log, ...serve }
 }
 
