@@ -12,6 +12,7 @@ import { writeStep } from './protocols/writing.ts'
 // First of all: what loads behind it is recorded.
 const recording = startRecording()
 const { createClient } = await import('../src/client/client.ts')
+const { readTemplateFile } = await import('../src/cli/template/template-file.ts')
 const { pushTemplate } = await import('../src/cli/template/template-push.ts')
 const { deviceFor, passIdsOf, phoneOf } = await import('../src/cli/device/phones.ts')
 const { startServer } = await import('../src/server/boot/serve.ts')
@@ -75,7 +76,7 @@ await step(
   'Google wants a class for what all passes of a template share. It is made when a version is published: a token for ' +
     'the service account first, then an insert; a class that is there already is replaced.',
   async () => {
-    templateId = (await pushTemplate(client, template, { publish: true })).templateId
+    templateId = (await pushTemplate(client, await readTemplateFile(template), { publish: true })).templateId
   },
   async () => recording.hasSeen(/POST .*\/loyaltyClass/),
 )

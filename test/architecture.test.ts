@@ -164,7 +164,9 @@ const writers = [
   'cli/console/offline/log-files.ts',
   'cli/demo/pkpass.ts',
   'cli/demo/story.ts',
+  'commands/template/init.ts',
   'commands/template/preview.ts',
+  'commands/template/pull.ts',
 ]
 
 test('files are made private in files/, and by nothing else', () => {

@@ -1,5 +1,3 @@
-import { type Issue, issueDetails } from '../../core/errors.ts'
-
 export interface CliErrorOptions {
   /** A short name for scripts, shown in the JSON form. */
   code?: string
@@ -44,9 +42,4 @@ export class InterruptedError extends CliError {
   constructor(message: string, options: Pick<CliErrorOptions, 'hint' | 'details'> = {}) {
     super(message, { ...options, code: 'INTERRUPTED', exitCode: 130 })
   }
-}
-
-/** A document that does not fit its schema, with every problem listed as the server would list it. */
-export function invalidDocument(message: string, issues: Issue[]): CliError {
-  return new CliError(message, { code: 'VALIDATION_ERROR', details: issueDetails(issues) })
 }

@@ -3,6 +3,7 @@ import { Errors } from '@oclif/core'
 import { ApiError, ConnectionError, ForeignServerError, TimeoutError } from '../../client/errors.ts'
 import { type Issue, Problem } from '../../core/errors.ts'
 import type { Connection } from '../settings/settings.ts'
+import type { LocatedIssue } from '../template/positions.ts'
 import { CliError } from './errors.ts'
 import { printable } from './output.ts'
 import { editDistance } from './suggest.ts'
@@ -186,9 +187,10 @@ function describeBug(error: unknown): Failure {
 /** One a line; what a flag of the command said is called by its name. */
 function issueLines(details: Record<string, unknown>, flags: readonly string[] = []): string[] {
   if (!Array.isArray(details.issues)) return []
-  const lines = (details.issues as Issue[]).map(({ path, message }) => {
+  const lines = (details.issues as LocatedIssue[]).map(({ path, message, line, column }) => {
     const flag = flagOf(path, flags)
-    const where = flag ? `--${flag}` : path.join('.')
+    const place = line === undefined ? '' : `${line}:${column} `
+    const where = flag ? `--${flag}` : `${place}${path.join('.')}`
     return where ? `${where}: ${message}` : message
   })
   return details.omittedIssues === undefined ? lines : [...lines, `and ${details.omittedIssues} more`]

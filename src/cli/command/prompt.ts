@@ -23,6 +23,11 @@ export async function confirm(question: string, options: PromptOptions & { yes: 
   if (!/^y(es)?$/i.test(answer)) throw new CliError('Nothing was done.', { code: 'DECLINED' })
 }
 
+/** Asks for a line of text; empty where none was given. */
+export function askText(question: string): Promise<string> {
+  return ask(question, { hidden: false })
+}
+
 /** Asks for a secret without showing it. */
 export async function askSecret(question: string): Promise<string> {
   const answer = await ask(question, { hidden: true })

@@ -19,6 +19,7 @@ export function showProject(project: Project): string {
 export function showTemplate(template: Template): string {
   return details([
     ['Template', template.id],
+    ['Key', template.key],
     ['Name', template.name],
     ['Description', template.description || null],
     ['Pass type', template.passType],

@@ -1,23 +1,27 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Client } from '../../client/client.ts'
 import type { Definition } from '../../core/contract/definition.ts'
 import type { Template } from '../../core/contract/templates.ts'
 import type { Warning } from '../../core/contract/warnings.ts'
-import { below, listIssues } from '../../core/errors.ts'
-import { checkDefinition } from '../../core/rules/template/definition.ts'
-import { invalidDocument } from '../command/errors.ts'
-import { readTemplateFile, type TemplateFile } from './template-file.ts'
+import type { Change } from './compare.ts'
+import { changesTo, findStored, type StoredTemplate } from './stored-template.ts'
+import { requirePublishable, type TemplateFile } from './template-file.ts'
 
 export interface PushOptions {
-  /** The template to change; a new one is made where there is none. */
+  /** The template to change; without it the one with the key of the file, and a new one where there is none. */
   templateId?: string | undefined
   projectId?: string | undefined
   publish: boolean
-  /** Told as soon as the template exists, before anything else can fail. */
-  onTemplate?: (template: Template) => void
+  /** Asked before anything that publishes, with what would change for new passes; throws where the answer is no. */
+  confirmPublish?: (changes: Change[]) => Promise<void>
+  /** Told as soon as a template is made, before anything else can fail. */
+  onMade?: (template: Template) => void
 }
 
 export interface Pushed {
   templateId: string
+  key: string | null
+  outcome: 'created' | 'updated' | 'unchanged'
   version: number
   versionId: string
   stage: 'draft' | 'published'
@@ -27,20 +31,23 @@ export interface Pushed {
 }
 
 /** Brings a template file to the server: images, template, draft version, and with `publish` its publication. */
-export async function pushTemplate(client: Client, path: string, options: PushOptions): Promise<Pushed> {
-  const file = await readTemplateFile(path)
+export async function pushTemplate(client: Client, file: TemplateFile, options: PushOptions): Promise<Pushed> {
   // A draft may be unfinished. What is to be published is checked here, before half of it stands on the server.
-  if (options.publish) checkPublishable(path, file)
-  const template = await saveTemplate(client, file, options)
-  options.onTemplate?.(template)
-  const ids = new Map<TemplateFile['images'][number]['role'], string>()
-  for (const { role, bytes, contentType } of file.images) {
-    ids.set(role, (await client.images.create({ body: bytes, contentType })).id)
+  if (options.publish) await requirePublishable(file)
+  const stored = await findStored(client, file, options.templateId)
+  const definition = file.withImages(await uploadImages(client, file))
+  const isEqual = stored?.newest !== undefined && isDeepStrictEqual(stored.newest.definition, definition)
+  const publishes = options.publish && !(isEqual && stored.newest?.stage === 'published')
+  if (publishes) {
+    await options.confirmPublish?.(changesTo(stored?.template, stored?.published, file, definition))
   }
-  const draft = await saveDraft(client, template.id, file.withImages(ids))
-  const version = options.publish ? await client.templateVersions.publish({ params: { id: draft.id } }) : draft
+  const { template, isChanged } = await saveTemplate(client, file, stored?.template, options)
+  const newest = isEqual ? stored.newest! : await saveDraft(client, template.id, stored, definition)
+  const version = publishes ? await client.templateVersions.publish({ params: { id: newest.id } }) : newest
   return {
     templateId: template.id,
+    key: template.key,
+    outcome: !stored ? 'created' : isChanged || !isEqual || publishes ? 'updated' : 'unchanged',
     version: version.version,
     versionId: version.id,
     stage: version.stage,
@@ -49,29 +56,42 @@ export async function pushTemplate(client: Client, path: string, options: PushOp
   }
 }
 
-function checkPublishable(path: string, file: TemplateFile): void {
-  const issues = checkDefinition(file.definition)
-  if (issues.length > 0) {
-    throw invalidDocument(`${path} cannot be published`, listIssues(below('definition', issues)))
+/** The same bytes always have the same id: what the server has already stays as it is. */
+async function uploadImages(client: Client, { images }: TemplateFile) {
+  const ids = new Map<TemplateFile['images'][number]['role'], string>()
+  for (const { role, bytes, contentType } of images) {
+    ids.set(role, (await client.images.create({ body: bytes, contentType })).id)
   }
+  return ids
 }
 
-async function saveTemplate(client: Client, file: TemplateFile, options: PushOptions): Promise<Template> {
-  const { name, description, passType } = file
-  const wanted = { name, description, passType, projectId: options.projectId }
-  if (!options.templateId) return client.templates.create({ body: wanted })
-  const params = { id: options.templateId }
-  const current = await client.templates.get({ params })
+async function saveTemplate(
+  client: Client,
+  { key, name, description, passType }: TemplateFile,
+  current: Template | undefined,
+  { projectId, onMade }: PushOptions,
+): Promise<{ template: Template; isChanged: boolean }> {
+  const wanted = { key, name, description, passType, projectId }
+  if (!current) {
+    const template = await client.templates.create({ body: wanted })
+    onMade?.(template)
+    return { template, isChanged: true }
+  }
   const isCurrent = Object.entries(wanted).every(
-    ([key, value]) => value === undefined || value === current[key as keyof typeof wanted],
+    ([field, value]) => value === undefined || value === current[field as keyof typeof wanted],
   )
-  return isCurrent ? current : client.templates.update({ params, body: wanted })
+  if (isCurrent) return { template: current, isChanged: false }
+  return { template: await client.templates.update({ params: { id: current.id }, body: wanted }), isChanged: true }
 }
 
 /** A draft that is the newest version is replaced; otherwise a new one is made. */
-async function saveDraft(client: Client, templateId: string, definition: Definition) {
-  const [newest] = await client.templateVersions.list({ query: { templateId } })
-  return newest?.stage === 'draft'
-    ? client.templateVersions.update({ params: { id: newest.id }, body: { definition } })
+async function saveDraft(
+  client: Client,
+  templateId: string,
+  stored: StoredTemplate | undefined,
+  definition: Definition,
+) {
+  return stored?.newest?.stage === 'draft'
+    ? client.templateVersions.update({ params: { id: stored.newest.id }, body: { definition } })
     : client.templates.createVersion({ params: { id: templateId }, body: { definition } })
 }

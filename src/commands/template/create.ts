@@ -14,15 +14,16 @@ export default class TemplateCreate extends ClientCommand {
   static override flags = {
     name: Flags.string({ summary: 'Name, up to 255 characters.', required: true }),
     'pass-type': Flags.option({ summary: 'Kind of pass.', options: PassType.options, required: true })(),
+    key: Flags.string({ summary: 'What files and commands call it: small letters, digits, hyphens; unique.' }),
     description: Flags.string({ summary: 'Description, up to 2000 characters.' }),
     project: Flags.string({ summary: 'Id of the project that its passes go to.', parse: idOf('project') }),
   }
 
   async run() {
     const { flags } = await this.parse(TemplateCreate)
-    const { name, description, project } = flags
+    const { key, name, description, project } = flags
     const template = await this.connect(flags).templates.create({
-      body: { name, description, passType: flags['pass-type'], projectId: project },
+      body: { key, name, description, passType: flags['pass-type'], projectId: project },
     })
     this.log(showTemplate(template))
     return template

@@ -25,6 +25,7 @@ export default class TemplateList extends ClientCommand {
         page.items,
         [
           { title: 'id', value: (template) => template.id, whole: true },
+          { title: 'key', value: (template) => template.key, whole: true },
           { title: 'name', value: (template) => template.name },
           { title: 'pass type', value: (template) => template.passType },
           { title: 'published', value: (template) => template.latestPublishedVersion ?? 'none' },

@@ -1,66 +1,108 @@
-import { Args, Flags } from '@oclif/core'
+import { Flags } from '@oclif/core'
 import { idOf } from '../../cli/arguments/id-argument.ts'
+import { terminalWidth } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { details } from '../../cli/command/output.ts'
+import { UsageError } from '../../cli/command/errors.ts'
+import { details, table } from '../../cli/command/output.ts'
 import { programName } from '../../cli/command/program.ts'
-import { pushTemplate } from '../../cli/template/template-push.ts'
+import { canAsk, confirm } from '../../cli/command/prompt.ts'
+import { type Change, showChanges } from '../../cli/template/compare.ts'
+import type { TemplateFile } from '../../cli/template/template-file.ts'
+import { readTemplateFiles, templateFileArgs } from '../../cli/template/template-files.ts'
+import { type Pushed, pushTemplate } from '../../cli/template/template-push.ts'
 import { warningText } from '../../cli/warnings.ts'
 
 export default class TemplatePush extends ClientCommand {
-  static override summary =
-    'Bring a template file to the server: its images, its draft, and on request its publication.'
+  static override summary = 'Bring template files to the server: images, drafts, and on request their publication.'
   static override description =
-    'The file holds {name, description, passType, definition}; what definition.design.images names are paths beside it.\n' +
-    'Without --template a new template is made. A newest version that is a draft is replaced, else a new draft is made.\n' +
+    'A file holds {key, name, description, passType, definition}; what definition.design.images names are paths beside it. ' +
+    'The key says which template it is: the first push makes it, a later one changes its draft (or makes the next where ' +
+    'the newest version is published), and an equal one changes nothing. A file without a key makes a new template, unless ' +
+    '--template names one. --publish shows on a terminal what would change for new passes, and asks. ' +
     'What holders would regret, such as colours that cannot be read or texts that phones cut, is told as warnings.'
   static override examples = [
+    { description: 'Every template of a folder', command: '<%= config.bin %> template push templates/' },
     {
-      description: 'A new template, ready to issue from',
+      description: 'A template, ready to issue from',
       command: '<%= config.bin %> template push ticket.json --publish',
     },
     {
-      description: 'The next draft of a template',
+      description: 'The next draft of a template that has no key',
       command: '<%= config.bin %> template push ticket.json --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
     },
   ]
-  static override args = { file: Args.string({ description: 'The template file, JSON.', required: true }) }
+  static override strict = false
+  static override args = templateFileArgs
   static override flags = {
     template: Flags.string({ summary: 'Id of the template to change.', parse: idOf('template') }),
     project: Flags.string({ summary: 'Id of the project that its passes go to.', parse: idOf('project') }),
     publish: Flags.boolean({ summary: 'Publish the version as well.' }),
+    yes: Flags.boolean({ summary: 'Publish without asking.', dependsOn: ['publish'] }),
   }
 
   async run() {
-    const { args, flags } = await this.parse(TemplatePush)
+    const { argv, flags } = await this.parse(TemplatePush)
+    const { files, isMany } = await readTemplateFiles(argv as string[])
+    if (isMany && flags.template) throw new UsageError('--template is for one file; several are named by their keys')
+    const isAsked = flags.publish && !flags.yes && canAsk({ noInput: flags['no-input'] })
     const client = this.connect(flags)
-    let made: string | undefined
-    try {
-      const pushed = await pushTemplate(client, args.file, {
-        templateId: flags.template,
-        projectId: flags.project,
-        publish: flags.publish,
-        onTemplate: ({ id }) => {
-          if (!flags.template) made = id
-        },
-      })
-      this.log(
-        details([
-          ['Template', pushed.templateId],
-          ['Version', `${pushed.version} (${pushed.stage})`],
-          ['Images', pushed.images],
-        ]),
-      )
-      const warnings = warningText(pushed.warnings)
-      if (warnings && !this.jsonEnabled()) this.note(warnings)
-      const next =
-        pushed.stage === 'draft'
-          ? `template publish ${pushed.templateId}`
-          : `issue FILE.csv --template ${pushed.templateId}`
-      if (!this.jsonEnabled()) this.note(`Next: ${programName()} ${next}`)
-      return pushed
-    } catch (error) {
-      if (made) this.note(`Template ${made} was made before this failed: push again with --template ${made}`)
-      throw error
+    const pushed: Pushed[] = []
+    for (const file of files) {
+      let made: string | undefined
+      try {
+        const options = {
+          templateId: flags.template,
+          projectId: flags.project,
+          publish: flags.publish,
+          ...(isAsked && { confirmPublish: (changes: Change[]) => this.#ask(file, changes) }),
+          onMade: ({ id }: { id: string }) => {
+            made = id
+          },
+        }
+        pushed.push(await pushTemplate(client, file, options))
+      } catch (error) {
+        if (made && file.key === undefined)
+          this.note(`Template ${made} was made before this failed: push again with --template ${made}`)
+        if (pushed.length > 0) this.note(`${pushed.length} of ${files.length} files were pushed before this failed`)
+        throw error
+      }
     }
+    if (isMany) this.log(showMany(pushed))
+    else this.#showOne(pushed[0]!)
+    const warnings = warningText(pushed.flatMap((one) => one.warnings))
+    if (warnings && !this.jsonEnabled()) this.note(warnings)
+    return isMany ? pushed : pushed[0]
   }
+
+  async #ask({ path, name }: TemplateFile, changes: Change[]): Promise<void> {
+    this.note(changes.length > 0 ? showChanges(changes) : 'It is the same as the version that is published.')
+    await confirm(`Publish ${name} (${path})?`, { yes: false, noInput: false })
+  }
+
+  #showOne({ templateId, key, outcome, version, stage, images }: Pushed): void {
+    this.log(
+      details([
+        ['Template', templateId],
+        ['Key', key],
+        ['Outcome', outcome],
+        ['Version', `${version} (${stage})`],
+        ['Images', images],
+      ]),
+    )
+    const next = stage === 'draft' ? `template publish ${templateId}` : `issue FILE.csv --template ${templateId}`
+    if (!this.jsonEnabled()) this.note(`Next: ${programName()} ${next}`)
+  }
+}
+
+function showMany(pushed: readonly Pushed[]): string {
+  return table(
+    pushed,
+    [
+      { title: 'key', value: ({ key }) => key, whole: true },
+      { title: 'outcome', value: ({ outcome }) => outcome, whole: true },
+      { title: 'version', value: ({ version, stage }) => `${version} (${stage})` },
+      { title: 'id', value: ({ templateId }) => templateId, whole: true },
+    ],
+    { width: terminalWidth() },
+  )
 }

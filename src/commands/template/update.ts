@@ -15,7 +15,8 @@ export default class TemplateUpdate extends ClientCommand {
   ]
   static override args = { id: idArg('template') }
   static override flags = {
-    name: Flags.string({ summary: 'New name.', atLeastOne: ['name', 'description', 'pass-type', 'project'] }),
+    name: Flags.string({ summary: 'New name.', atLeastOne: ['name', 'key', 'description', 'pass-type', 'project'] }),
+    key: Flags.string({ summary: 'New key: small letters, digits, hyphens; unique. "" takes it away.' }),
     description: Flags.string({ summary: 'New description.' }),
     'pass-type': Flags.option({ summary: 'New kind of pass.', options: PassType.options })(),
     project: Flags.string({
@@ -26,10 +27,16 @@ export default class TemplateUpdate extends ClientCommand {
 
   async run() {
     const { args, flags } = await this.parse(TemplateUpdate)
-    const { name, description, 'pass-type': passType, project } = flags
+    const { name, key, description, 'pass-type': passType, project } = flags
     const template = await this.connect(flags).templates.update({
       params: { id: args.id },
-      body: { name, description, passType, projectId: project === 'none' ? null : project },
+      body: {
+        key: key === '' ? null : key,
+        name,
+        description,
+        passType,
+        projectId: project === 'none' ? null : project,
+      },
     })
     this.log(showTemplate(template))
     return template

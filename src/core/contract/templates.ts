@@ -6,8 +6,15 @@ import { Definition, PassType } from './definition.ts'
 import { anyOf, listQuery } from './list.ts'
 import { TemplateVersionDetail } from './template-versions.ts'
 
+/** What files and commands call a template: unique in its workspace. */
+export const TemplateKey = z
+  .string()
+  .regex(/^[a-z0-9-]{1,64}$/, 'Must be 1 to 64 small letters, digits or hyphens, such as day-ticket')
+  .meta({ description: 'What files and commands call the template; unique in the workspace.' })
+
 export const Template = z.strictObject({
   id: Uuid,
+  key: TemplateKey.nullable(),
   projectId: Uuid.nullable(),
   name: z.string(),
   description: z.string(),
@@ -40,6 +47,7 @@ export const templates = {
     description: 'projectId takes the word null for templates without a project.',
     query: listQuery(['createdAt', 'updatedAt', 'name'], {
       projectId: anyOf(z.union([Uuid, z.literal('null')])).optional(),
+      key: anyOf(TemplateKey).optional(),
     }),
     responses: { 200: pageOf(Template) },
   }),
@@ -53,9 +61,10 @@ export const templates = {
       description: description.default(''),
       passType: PassType,
       projectId: Uuid.nullable().default(null),
+      key: TemplateKey.nullable().default(null),
     }),
     responses: { 201: Template },
-    errors: ['NOT_FOUND'],
+    errors: ['NOT_FOUND', 'CONFLICT'],
   }),
   get: route({
     method: 'GET',
@@ -78,9 +87,10 @@ export const templates = {
       description: description.optional(),
       passType: PassType.optional(),
       projectId: Uuid.nullable().optional(),
+      key: TemplateKey.nullable().optional(),
     }),
     responses: { 200: Template },
-    errors: ['TEMPLATE_NOT_FOUND', 'NOT_FOUND', 'MISSING_REQUIRED_FIELD', 'TEMPLATE_PASS_TYPE_LOCKED'],
+    errors: ['TEMPLATE_NOT_FOUND', 'NOT_FOUND', 'CONFLICT', 'MISSING_REQUIRED_FIELD', 'TEMPLATE_PASS_TYPE_LOCKED'],
   }),
   delete: route({
     method: 'DELETE',

@@ -233,6 +233,12 @@ export function isTooSlow(error: unknown): boolean {
   return code === 'SQLITE_INTERRUPT' || code === '57014'
 }
 
+/** True where a unique index refused a row; SQLite does not tell it from its other constraints. */
+export function isTaken(error: unknown): boolean {
+  const { code } = (error ?? {}) as { code?: unknown }
+  return code === 'SQLITE_CONSTRAINT' || code === '23505'
+}
+
 /** True where the database cannot serve for the moment and the same request may work later. */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false

@@ -2,11 +2,12 @@ import type { Knex } from 'knex'
 import type { PassType } from '../../core/contract/definition.ts'
 import type { Template } from '../../core/contract/templates.ts'
 import { newId } from '../../core/ids.ts'
-import { forUpdate } from '../db/dialect.ts'
+import { forUpdate, isTaken } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
 
 interface Row {
   id: string
+  key: string | null
   project_id: string | null
   name: string
   description: string
@@ -18,11 +19,17 @@ interface Row {
   updated_at: number
 }
 
-export type TemplateFields = Pick<Template, 'name' | 'description' | 'passType' | 'projectId'>
+export type TemplateFields = Pick<Template, 'name' | 'description' | 'passType' | 'projectId'> & {
+  key?: string | null | undefined
+}
+
+/** Another template of the workspace has the key; the transaction is over. */
+export class KeyTaken extends Error {}
 
 export interface TemplateListRequest extends ListRequest {
   /** Ids, or the word null for templates without a project. */
   projectId?: string[] | undefined
+  key?: string[] | undefined
 }
 
 const SPEC: ListSpec = {
@@ -43,17 +50,19 @@ export class Templates {
     this.db = db
   }
 
+  /** @throws KeyTaken */
   async insert(workspaceId: string, fields: TemplateFields, at: Date): Promise<Template> {
     const row: Row = {
       id: newId(at),
       ...toColumns(fields),
+      key: fields.key ?? null,
       latest_version: 0,
       published_version: null,
       published_version_id: null,
       created_at: at.getTime(),
       updated_at: at.getTime(),
     }
-    await this.db('templates').insert({ ...row, workspace_id: workspaceId })
+    await refusingTakenKey(fields, async () => await this.db('templates').insert({ ...row, workspace_id: workspaceId }))
     return toTemplate(row)
   }
 
@@ -77,20 +86,23 @@ export class Templates {
         if (ids.length < request.projectId!.length) or.orWhereNull('templates.project_id')
       })
     }
+    if (request.key) query.whereIn('templates.key', request.key)
     const page = await listPage<Row>(this.db, query, SPEC, request, (rows) => rows.select('templates.*'))
     return { ...page, rows: page.rows.map(toTemplate) }
   }
 
+  /** @throws KeyTaken */
   async update(
     workspaceId: string,
     id: string,
     fields: Partial<TemplateFields>,
     at: Date,
   ): Promise<Template | undefined> {
-    const [row] = await this.live(workspaceId)
-      .where({ id })
-      .update({ ...toColumns(fields), updated_at: at.getTime() })
-      .returning('*')
+    const columns = { ...toColumns(fields), updated_at: at.getTime() }
+    const [row] = await refusingTakenKey(
+      fields,
+      async () => await this.live(workspaceId).where({ id }).update(columns).returning('*'),
+    )
     return row && toTemplate(row)
   }
 
@@ -125,18 +137,28 @@ export class Templates {
   }
 }
 
-function toColumns({ passType, projectId, name, description }: Partial<TemplateFields>) {
+async function refusingTakenKey<T>({ key }: Partial<TemplateFields>, write: () => Promise<T>): Promise<T> {
+  try {
+    return await write()
+  } catch (error) {
+    throw key && isTaken(error) ? new KeyTaken() : error
+  }
+}
+
+function toColumns({ key, passType, projectId, name, description }: Partial<TemplateFields>) {
   return {
+    ...(key !== undefined && { key }),
     ...(name !== undefined && { name }),
     ...(description !== undefined && { description }),
     ...(passType !== undefined && { pass_type: passType }),
     ...(projectId !== undefined && { project_id: projectId }),
-  } as Pick<Row, 'name' | 'description' | 'pass_type' | 'project_id'>
+  } as Pick<Row, 'key' | 'name' | 'description' | 'pass_type' | 'project_id'>
 }
 
 function toTemplate(row: Row): Template {
   return {
     id: row.id,
+    key: row.key,
     projectId: row.project_id,
     name: row.name,
     description: row.description,

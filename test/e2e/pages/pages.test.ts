@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { readTemplateFile } from '../../../src/cli/template/template-file.ts'
 import { pushTemplate } from '../../../src/cli/template/template-push.ts'
 import type { DefinitionInput, PassType } from '../../../src/core/contract/definition.ts'
 import { cleanUpAfterAll } from '../../support/databases.ts'
@@ -47,7 +48,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     server = await hostServer({ cleanUp })
     for (const [name, { label, variables }] of Object.entries(examples)) {
       const path = join(import.meta.dirname, '../../../examples', name, 'template.json')
-      const { templateId } = await pushTemplate(server.client, path, { publish: true })
+      const { templateId } = await pushTemplate(server.client, await readTemplateFile(path), { publish: true })
       links[name] = await issue(templateId, label, variables)
     }
     links.hostile = await issue(await hostileTemplate(), `${hostile.slice(0, 4).join('')}`)

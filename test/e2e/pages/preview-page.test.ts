@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { readTemplateFile } from '../../../src/cli/template/template-file.ts'
 import { pushTemplate } from '../../../src/cli/template/template-push.ts'
 import type { DefinitionInput, PassType } from '../../../src/core/contract/definition.ts'
 import { cleanUpAfterAll, temporaryFolder } from '../../support/databases.ts'
@@ -40,7 +41,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     folder = temporaryFolder(cleanUp)
     for (const name of ['conference', 'loyalty', 'coupon']) {
       const path = join(import.meta.dirname, '../../../examples', name, 'template.json')
-      ids[name] = (await pushTemplate(server.client, path, { publish: true })).templateId
+      ids[name] = (await pushTemplate(server.client, await readTemplateFile(path), { publish: true })).templateId
     }
     ids.boarding = await draft('boardingPass', boarding)
     ids.member = await draft('generic', { organizationName: 'Library', description: 'Card' })

@@ -211,6 +211,9 @@ test('a template file becomes a template; pushed again it replaces the draft, an
   expect(again.value).toMatchObject({ templateId: id, version: 1, versionId: pushed.value.versionId })
   const published = await json(['template', 'publish', id], server)
   expect(published).toMatchObject({ exitCode: 0, value: { templateId: id, version: 1, stage: 'published' } })
+  const equal = await json(['template', 'push', file, '--template', id, '--publish'], server)
+  expect(equal.value).toMatchObject({ outcome: 'unchanged', version: 1 })
+  writeFileSync(file, readFileSync(file, 'utf8').replace('"Fair"', '"Autumn fair"'))
   const next = await json(['template', 'push', file, '--template', id, '--publish'], server)
   expect(next.value).toMatchObject({ templateId: id, version: 2, stage: 'published' })
 

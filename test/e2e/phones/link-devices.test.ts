@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { readTemplateFile } from '../../../src/cli/template/template-file.ts'
 import { pushTemplate } from '../../../src/cli/template/template-push.ts'
 import type { Pass } from '../../../src/core/contract/passes.ts'
 import { cleanUpAfterAll } from '../../support/databases.ts'
@@ -29,7 +30,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     cleanUp(() => browser.close())
     const server = await hostServer({ cleanUp })
     const path = join(import.meta.dirname, '../../../examples/coupon/template.json')
-    const { templateId } = await pushTemplate(server.client, path, { publish: true })
+    const { templateId } = await pushTemplate(server.client, await readTemplateFile(path), { publish: true })
     const variables = { percentage: '15', validUntil: '2099-09-30' }
     const body = { templateId, externalPassId: 'V-1', label: 'Ada Lovelace', variables }
     links = (await server.client.passes.create({ body })).hostedLinks as Required<Pass['hostedLinks']> & typeof links

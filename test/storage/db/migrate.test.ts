@@ -103,6 +103,22 @@ describe.each(dialects)('on %s', (dialect) => {
     await expect(writer('scans').update({ device_time: 1 })).rejects.toThrow('append-only')
   })
 
+  test('templates from before have no key, and can be given one', async () => {
+    const database = openTestDatabase(await emptyDatabase(dialect))
+    await migrate(database)
+    const { writer } = database
+    const store = createStore(database)
+    const workspaceId = await insertWorkspace(store)
+    const { templateId } = await insertTemplate(store, workspaceId)
+    await writer.raw('drop index templates_by_key')
+    await writer.raw('alter table templates drop column "key"')
+    await writer('migrations').where({ name: '0029-template-keys' }).delete()
+    expect(await migrate(database)).toEqual(['0029-template-keys'])
+    expect(await store.templates.find(workspaceId, templateId)).toMatchObject({ key: null })
+    await store.transaction((tx) => tx.templates.update(workspaceId, templateId, { key: 'k' }, start))
+    expect(await store.templates.find(workspaceId, templateId)).toMatchObject({ key: 'k' })
+  })
+
   test('a migration that is killed leaves nothing behind', async () => {
     const url = await emptyDatabase(dialect)
     const script = join(import.meta.dirname, 'migrate-until-killed.ts')

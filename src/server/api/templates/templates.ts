@@ -2,6 +2,7 @@ import type { templates as contract } from '../../../core/contract/templates.ts'
 import { Problem } from '../../../core/errors.ts'
 import { variablesSchema } from '../../../core/rules/template/variables.ts'
 import type { Repositories } from '../../../storage/store.ts'
+import { KeyTaken } from '../../../storage/templates/templates.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { withWarnings } from '../../template-warnings.ts'
 import { audit } from '../audit.ts'
@@ -18,7 +19,7 @@ export const templates: Handlers<typeof contract> = {
     const { store, workspaceId, now } = context
     return store.transaction(async (tx) => {
       await requireProject(tx, workspaceId, body.projectId)
-      const template = await tx.templates.insert(workspaceId, body, now)
+      const template = await orTaken(body.key, () => tx.templates.insert(workspaceId, body, now))
       await audit(tx, context, 'template.create', template.id)
       return { status: 201, body: template }
     })
@@ -33,7 +34,7 @@ export const templates: Handlers<typeof contract> = {
     const { store, workspaceId, now } = context
     if (Object.keys(body).length === 0) {
       throw new Problem('MISSING_REQUIRED_FIELD', {
-        message: 'Give at least one of name, description, passType, projectId.',
+        message: 'Give at least one of name, description, passType, projectId, key.',
       })
     }
     return store.transaction(async (tx) => {
@@ -43,7 +44,7 @@ export const templates: Handlers<typeof contract> = {
       if (body.passType && body.passType !== template.passType && template.latestPublishedVersion !== null) {
         throw new Problem('TEMPLATE_PASS_TYPE_LOCKED', { details: { passType: template.passType } })
       }
-      const updated = await tx.templates.update(workspaceId, params.id, body, now)
+      const updated = await orTaken(body.key, () => tx.templates.update(workspaceId, params.id, body, now))
       await audit(tx, context, 'template.update', params.id)
       return { status: 200, body: updated ?? missing(params.id) }
     })
@@ -88,6 +89,16 @@ export const templates: Handlers<typeof contract> = {
     }
     return { status: 200, body: { schema: variablesSchema(version.definition) } }
   },
+}
+
+/** @throws Problem CONFLICT where another template has the key, however close the race */
+async function orTaken<T>(key: string | null | undefined, write: () => Promise<T>): Promise<T> {
+  try {
+    return await write()
+  } catch (error) {
+    if (!(error instanceof KeyTaken)) throw error
+    throw new Problem('CONFLICT', { message: `Another template has the key ${key}.`, details: { key } })
+  }
 }
 
 async function requireProject(tx: Repositories, workspaceId: string, projectId: string | null): Promise<void> {

@@ -46,6 +46,34 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await workspace.ok(contract.templates.list, {})).items).toEqual([])
   })
 
+  test('of templates that take one key at once exactly one has it, in its workspace, until it lets it go', async () => {
+    const [workspace, other] = [await api.workspace(), await api.workspace()]
+    const body = { name: 'Card', passType: 'generic' as const, key: 'day-card' }
+    const answers = await Promise.all([1, 2, 3].map(() => workspace.call(create, { body })))
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409])
+    expect((await other.call(create, { body })).status).toBe(201)
+    const taken = { status: 409, errorCode: 'CONFLICT', details: { key: 'day-card' } }
+    const { id: rival } = await makeTemplate(workspace)
+    const take = { params: { id: rival }, body: { key: 'day-card' } }
+    expect(await workspace.refused(update, take)).toMatchObject(taken)
+    const listed = await workspace.ok(contract.templates.list, { query: { key: ['day-card', 'unknown'] } })
+    expect(listed.items).toMatchObject([{ key: 'day-card' }])
+    const params = { id: listed.items[0]!.id }
+    expect(await workspace.ok(update, { params, body: { name: 'Same', key: 'day-card' } })).toMatchObject({
+      key: 'day-card',
+    })
+    await workspace.ok(update, { params, body: { key: null } })
+    expect(await workspace.ok(update, take)).toMatchObject({ key: 'day-card' })
+    await workspace.call(remove, { params: { id: rival } })
+    expect((await workspace.call(create, { body })).status).toBe(201)
+  })
+
+  test.each(['', 'Day', 'a b', 'ä', 'a'.repeat(65), 'a_b'])('"%s" is no key', async (key) => {
+    const workspace = await api.workspace()
+    const refused = await workspace.refused(create, { body: { name: 'Card', passType: 'generic', key } })
+    expect(refused).toMatchObject({ status: 400, details: { issues: [{ path: ['key'] }] } })
+  })
+
   test('an unknown template is 404 TEMPLATE_NOT_FOUND, an unknown project NOT_FOUND', async () => {
     const workspace = await api.workspace()
     for (const call of [get, remove, variablesSchema]) {

@@ -1,0 +1,76 @@
+import type { Client } from '../../client/client.ts'
+import type { Definition } from '../../core/contract/definition.ts'
+import type { TemplateVersion } from '../../core/contract/template-versions.ts'
+import type { Template } from '../../core/contract/templates.ts'
+import { findTemplateByKey } from '../arguments/template-argument.ts'
+import { type Change, findChanges } from './compare.ts'
+import { NIL_ID, type TemplateFile } from './template-file.ts'
+
+export type StoredVersion = Awaited<ReturnType<Client['templateVersions']['get']>>
+
+/** A template as the server has it. */
+export interface StoredTemplate {
+  template: Template
+  newest: StoredVersion | undefined
+  /** The newest of those that are published. */
+  published: StoredVersion | undefined
+}
+
+/** The template that a file is about: the one that is named, else the one with its key; undefined where there is none. */
+export async function findStored(
+  client: Client,
+  file: Pick<TemplateFile, 'key'>,
+  templateId?: string,
+): Promise<StoredTemplate | undefined> {
+  const template = templateId
+    ? await client.templates.get({ params: { id: templateId } })
+    : file.key && (await findTemplateByKey(client, file.key))
+  if (!template) return undefined
+  const versions = await client.templateVersions.list({ query: { templateId: template.id } })
+  const read = (version: TemplateVersion | undefined) =>
+    version && client.templateVersions.get({ params: { id: version.id } })
+  const [first] = versions
+  const newest = await read(first)
+  const published =
+    first?.stage === 'published' ? newest : await read(versions.find(({ stage }) => stage === 'published'))
+  return { template, newest, published }
+}
+
+/** What a file and one version of its template differ in; what the file does not say is not compared. */
+export function changesTo(
+  template: Template | undefined,
+  version: StoredVersion | undefined,
+  file: TemplateFile,
+  definition: Definition,
+): Change[] {
+  const { key, name, description, passType } = file
+  const wanted = {
+    ...(key !== undefined && { key }),
+    name,
+    ...(description !== undefined && { description }),
+    passType,
+  }
+  const said =
+    template && Object.fromEntries(Object.keys(wanted).map((name) => [name, template[name as keyof Template]]))
+  return [...findChanges(said ?? {}, wanted), ...findChanges(version?.definition ?? {}, definition, 'definition')]
+}
+
+/** The definition of a file with the ids of images that the version shows with the same bytes; nothing is uploaded. */
+export async function withStoredImages(
+  client: Client,
+  file: TemplateFile,
+  version: StoredVersion | undefined,
+): Promise<Definition> {
+  const ids = await Promise.all(
+    file.images.map(async ({ role, bytes }) => {
+      const id = version?.definition.design.images[role]
+      const isSame = id && Buffer.from(await readImage(client, id)).equals(bytes)
+      return [role, isSame ? id : NIL_ID] as const
+    }),
+  )
+  return file.withImages(new Map(ids))
+}
+
+async function readImage(client: Client, id: string): Promise<Uint8Array> {
+  return (await client.request({ method: 'GET', path: `/images/${id}` })).body
+}

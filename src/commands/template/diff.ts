@@ -1,0 +1,46 @@
+import { ClientCommand } from '../../cli/command/client-command.ts'
+import { UsageError } from '../../cli/command/errors.ts'
+import { showChanges } from '../../cli/template/compare.ts'
+import { changesTo, findStored, withStoredImages } from '../../cli/template/stored-template.ts'
+import { readTemplateFiles, templateFileArgs } from '../../cli/template/template-files.ts'
+
+/** Differences were found. */
+const DIFFERENT = 3
+
+export default class TemplateDiff extends ClientCommand {
+  static override summary = 'Show what template files and the templates of the server differ in.'
+  static override description =
+    'Compares with the newest version, be it a draft: - stands before what the server has, + before what the file says. ' +
+    'Changes nothing. Exit code 0 where nothing differs, 3 where something does.'
+  static override examples = [
+    '<%= config.bin %> template diff ticket.json',
+    {
+      description: 'Whether a folder and the server have drifted apart',
+      command: '<%= config.bin %> template diff templates/ --json',
+    },
+  ]
+  static override strict = false
+  static override args = templateFileArgs
+
+  async run() {
+    const { argv, flags } = await this.parse(TemplateDiff)
+    const { files } = await readTemplateFiles(argv as string[])
+    const client = this.connect(flags)
+    const found = []
+    for (const file of files) {
+      if (file.key === undefined)
+        throw new UsageError(`${file.path} has no key`, { hint: 'it says which template it is.' })
+      const stored = await findStored(client, file)
+      const definition = await withStoredImages(client, file, stored?.newest)
+      const changes = changesTo(stored?.template, stored?.newest, file, definition)
+      const state = !stored ? 'missing' : changes.length > 0 ? 'different' : 'equal'
+      found.push({ file: file.path, key: file.key, state, changes })
+      if (state === 'missing') this.log(`${file.path}: the server has no template ${file.key}`)
+      else if (state === 'different')
+        this.log(`${file.path}: differs from template ${file.key}\n${showChanges(changes)}`)
+      else this.note(`${file.path}: equal`)
+    }
+    if (found.some(({ state }) => state !== 'equal')) process.exitCode = DIFFERENT
+    return found
+  }
+}

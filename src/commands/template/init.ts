@@ -1,0 +1,62 @@
+import { writeFile } from 'node:fs/promises'
+import { Args, Flags } from '@oclif/core'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { CliError, UsageError } from '../../cli/command/errors.ts'
+import { programName } from '../../cli/command/program.ts'
+import { askText, canAsk } from '../../cli/command/prompt.ts'
+import { keyOf, starterKinds, starterTemplate } from '../../cli/template/starters.ts'
+
+export default class TemplateInit extends BaseCommand {
+  static override summary = 'Write a template file to begin with.'
+  static override description =
+    'Asks on a terminal for what is not given. The file is complete: template push takes it as it is. One that is there ' +
+    'already is left alone.'
+  static override examples = [
+    '<%= config.bin %> template init',
+    '<%= config.bin %> template init ticket.json --kind event-ticket --name "Day ticket" --organization "Spring fair"',
+  ]
+  static override args = { file: Args.string({ description: 'File to write; KEY.json when left out.' }) }
+  static override flags = {
+    kind: Flags.option({ summary: 'What it is for.', options: starterKinds })(),
+    name: Flags.string({ summary: 'Name of the template, such as "Day ticket".' }),
+    organization: Flags.string({ summary: 'Who issues it, as cards show it.' }),
+    key: Flags.string({ summary: 'What files and commands call it; made from its name when left out.' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(TemplateInit)
+    const kind = starterKinds.find((known) => known === flags.kind) ?? (await this.#askKind(flags['no-input']))
+    const name = flags.name ?? (await this.#ask('name', 'Name, such as "Day ticket": ', flags['no-input']))
+    const organization =
+      flags.organization ?? (await this.#ask('organization', 'Organization, as cards show it: ', flags['no-input']))
+    const key = flags.key ?? keyOf(name)
+    const path = args.file ?? `${key}.json`
+    const file = starterTemplate(kind, { key, name, organization })
+    await writeNew(path, `${JSON.stringify(file, undefined, 2)}\n`)
+    this.log(`Wrote ${path}.`)
+    this.note(`Next: change it, then ${programName()} template push ${path}`)
+    return { file: path, kind, key }
+  }
+
+  async #askKind(noInput: boolean) {
+    const said = await this.#ask('kind', `Kind (${starterKinds.join(', ')}): `, noInput)
+    const kind = starterKinds.find((known) => known === said)
+    if (kind) return kind
+    throw new UsageError(`There is no kind ${said}`, { hint: `give one of ${starterKinds.join(', ')}.` })
+  }
+
+  async #ask(flag: string, question: string, noInput: boolean): Promise<string> {
+    const said = canAsk({ noInput }) ? await askText(question) : ''
+    if (said === '') throw new UsageError(`There is no ${flag}`, { hint: `give it with --${flag}.` })
+    return said
+  }
+}
+
+async function writeNew(path: string, text: string): Promise<void> {
+  try {
+    await writeFile(path, text, { flag: 'wx' })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    throw new CliError(`${path} is there already`, { hint: 'name another file.' })
+  }
+}

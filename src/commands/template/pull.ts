@@ -1,0 +1,41 @@
+import { writeFile } from 'node:fs/promises'
+import { Flags } from '@oclif/core'
+import { getTemplate, templateArgs } from '../../cli/arguments/template-argument.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
+import { getVersion } from '../../cli/template/template-version.ts'
+
+export default class TemplatePull extends ClientCommand {
+  static override summary = 'Write a template of the server as a template file.'
+  static override description =
+    'The newest version, be it a draft, in the form that template push takes. Images stand as the ids that they have on the ' +
+    'server. Without --out it goes to stdout.'
+  static override examples = [
+    '<%= config.bin %> template pull day-ticket --out ticket.json',
+    {
+      description: 'What version 2 said',
+      command: '<%= config.bin %> template pull 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --version 2',
+    },
+  ]
+  static override args = templateArgs
+  static override flags = {
+    version: Flags.integer({ summary: 'Number of the version; the newest by default.', min: 1 }),
+    out: Flags.string({ summary: 'Write to this file.' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(TemplatePull)
+    const client = this.connect(flags)
+    const { id, key, name, description, passType } = await getTemplate(client, args.template)
+    const version = await getVersion(client, { templateId: id, version: flags.version })
+    const { definition } = await client.templateVersions.get({ params: { id: version.id } })
+    const file = { ...(key !== null && { key }), name, description, passType, definition }
+    const text = JSON.stringify(file, undefined, 2)
+    if (flags.out === undefined) this.log(text)
+    else {
+      await writeFile(flags.out, `${text}\n`)
+      this.log(`Wrote ${flags.out} (version ${version.version}, ${version.stage}).`)
+    }
+    if (key === null) this.note(`It has no key: passes template update ${id} --key … gives it one, for push and diff.`)
+    return file
+  }
+}

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest'
+import { findChanges, showChanges } from '../../../src/cli/template/compare.ts'
+
+const field = (key: string, value: string) => ({ key, value })
+
+test('items of a list are compared with those of the same key, wherever they stand', () => {
+  const before = { fields: [field('a', '1'), field('b', '2')] }
+  expect(findChanges(before, { fields: [field('b', '2'), field('a', '1')] })).toEqual([
+    { path: 'fields', before: ['a', 'b'], after: ['b', 'a'] },
+  ])
+  expect(findChanges(before, { fields: [field('new', '0'), field('a', '1'), field('b', '3')] })).toEqual([
+    { path: 'fields.b.value', before: '2', after: '3' },
+    { path: 'fields.new', after: field('new', '0') },
+  ])
+})
+
+test.each<[string, unknown, unknown, number]>([
+  ['the order of properties', { a: 1, b: 2 }, { b: 2, a: 1 }, 0],
+  ['a property that is undefined', { a: 1, b: undefined }, { a: 1 }, 1],
+  ['a list that became an object', { a: [1] }, { a: { 0: 1 } }, 1],
+  ['null for an object', { a: null }, { a: {} }, 1],
+  ['keys that come twice', [field('a', '1'), field('a', '2')], [field('a', '1'), field('a', '3')], 1],
+])('%s', (_, before, after, count) => {
+  expect(findChanges(before, after)).toHaveLength(count)
+})
+
+test('what goes stands before what comes, on a line each', () => {
+  const changes = findChanges({ name: 'Old\n\u001b[31m' }, { name: 'New', key: 'k' })
+  expect(showChanges(changes).split('\n')).toEqual(['- name: "Old\\n\\u001b[31m"', '+ name: "New"', '+ key: "k"'])
+})

@@ -1,0 +1,157 @@
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { temporaryFolder } from '../../support/databases.ts'
+import { run } from '../support/program.ts'
+import { sharedServer, type TestServer } from '../support/server.ts'
+
+const shared = sharedServer()
+const icons = new URL('../../../examples/', import.meta.url).pathname
+
+const ticket = {
+  key: 'day-ticket',
+  name: 'Ticket',
+  description: 'One day',
+  passType: 'eventTicket',
+  definition: {
+    variables: [{ name: 'seat', label: 'Seat', required: true }],
+    design: { organizationName: 'Fair', description: 'Ticket', images: { icon: 'images/icon.png' } },
+  },
+}
+
+/** A folder with templates as files, and an image that they may name. */
+function folderOf(files: Record<string, unknown>): string {
+  const folder = temporaryFolder()
+  mkdirSync(join(folder, 'images'))
+  copyFileSync(join(icons, 'conference/images/icon.png'), join(folder, 'images/icon.png'))
+  for (const [name, file] of Object.entries(files)) write(folder, name, file)
+  return folder
+}
+
+function write(folder: string, name: string, file: unknown): void {
+  writeFileSync(join(folder, name), typeof file === 'string' ? file : JSON.stringify(file, undefined, 2))
+}
+
+async function json(args: string[], server?: TestServer) {
+  const { exitCode, stdout } = await run(['template', ...args, '--json'], server)
+  return { exitCode, value: JSON.parse(stdout) }
+}
+
+test('a file finds its template by key: makes it, leaves it, changes its draft, and makes the next after publishing', async () => {
+  const server = await shared()
+  const folder = folderOf({ 'ticket.json': ticket })
+  const file = join(folder, 'ticket.json')
+  const push = (...more: string[]) => json(['push', file, ...more], server)
+  const made = await push()
+  expect(made.value).toMatchObject({ key: 'day-ticket', outcome: 'created', version: 1, stage: 'draft' })
+  const { templateId } = made.value
+  expect((await push()).value).toMatchObject({ templateId, outcome: 'unchanged', version: 1 })
+  write(folder, 'ticket.json', {
+    ...ticket,
+    name: 'Day ticket',
+    definition: { ...ticket.definition, expiresAt: '2030-01-01' },
+  })
+  expect((await push()).value).toMatchObject({ templateId, outcome: 'updated', version: 1 })
+  expect((await push('--publish')).value).toMatchObject({
+    templateId,
+    outcome: 'updated',
+    version: 1,
+    stage: 'published',
+  })
+  expect((await push('--publish')).value).toMatchObject({ outcome: 'unchanged', version: 1, stage: 'published' })
+  copyFileSync(join(icons, 'coupon/images/icon.png'), join(folder, 'images/icon.png'))
+  expect((await push()).value).toMatchObject({ templateId, outcome: 'updated', version: 2, stage: 'draft' })
+  expect(await server.client.templates.list()).toMatchObject({
+    items: [{ id: templateId, name: 'Day ticket' }],
+    total: 1,
+  })
+})
+
+test('diff says what a file and the server differ in, sends nothing, and ends with 3 where something does', async () => {
+  const server = await shared()
+  const folder = folderOf({ 'ticket.json': ticket })
+  const file = join(folder, 'ticket.json')
+  const diff = () => json(['diff', file], server)
+  expect(await diff()).toMatchObject({ exitCode: 3, value: [{ state: 'missing' }] })
+  await run(['template', 'push', file], server)
+  expect(await diff()).toEqual({ exitCode: 0, value: [{ file, key: 'day-ticket', state: 'equal', changes: [] }] })
+  copyFileSync(join(icons, 'coupon/images/icon.png'), join(folder, 'images/icon.png'))
+  write(folder, 'ticket.json', { ...ticket, name: 'New' })
+  const { exitCode, stdout } = await run(['template', 'diff', file], server)
+  expect(exitCode).toBe(3)
+  expect(stdout.split('\n').slice(1, 3)).toEqual(['- name: "Ticket"', '+ name: "New"'])
+  expect(stdout).toContain('- definition.design.images.icon: ')
+  expect((await server.client.workspace.get()).usage.storedBytes).toBeLessThan(200_000)
+})
+
+test('what is pulled is pushed back unchanged', async () => {
+  const server = await shared()
+  const folder = folderOf({ 'ticket.json': ticket })
+  await run(['template', 'push', join(folder, 'ticket.json')], server)
+  const out = join(folder, 'pulled.json')
+  expect((await run(['template', 'pull', 'day-ticket', '--out', out], server)).exitCode).toBe(0)
+  expect(JSON.parse(readFileSync(out, 'utf8'))).toMatchObject({
+    key: 'day-ticket',
+    definition: { variables: [{ name: 'seat' }] },
+  })
+  expect((await json(['push', out], server)).value).toMatchObject({ outcome: 'unchanged' })
+  expect(await run(['template', 'pull', 'other'], server)).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining('no template with the key other'),
+  })
+})
+
+test('a folder is pushed as a whole, after each of its files was read', async () => {
+  const server = await shared()
+  const coupon = { ...ticket, key: 'coupon', passType: 'coupon' }
+  const folder = folderOf({ 'a.json': ticket, 'b.json': coupon, 'notes.txt': 'none' })
+  expect((await json(['push', folder], server)).value).toMatchObject([
+    { key: 'day-ticket', outcome: 'created' },
+    { key: 'coupon', outcome: 'created' },
+  ])
+  for (const [broken, said] of [
+    [{ ...coupon, key: undefined }, 'b.json has no key'],
+    [ticket, 'have the same key day-ticket'],
+    [{ ...coupon, key: 'Coupon' }, 'small letters, digits or hyphens'],
+  ] as const) {
+    write(folder, 'a.json', { ...ticket, name: 'Never' })
+    write(folder, 'b.json', broken)
+    const { exitCode, stderr } = await run(['template', 'push', folder], server)
+    expect([exitCode === 0, stderr]).toEqual([false, expect.stringContaining(said)])
+  }
+  expect((await server.client.templates.list({ query: { key: 'day-ticket' } })).items[0]!.name).toBe('Ticket')
+})
+
+test('lint says every problem with its line and column, without a server', async () => {
+  const broken = { ...ticket, definition: { ...ticket.definition, expiresAt: '{{nothing}}' } }
+  const folder = folderOf({ 'ok.json': ticket, 'broken.json': broken, 'half.json': '{\n  "name": "x",\n  "key"' })
+  const lint = (name: string) => run(['template', 'lint', join(folder, name)])
+  expect(await lint('ok.json')).toMatchObject({ exitCode: 0 })
+  expect(await lint('broken.json')).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringMatching(/ 21:18 definition\.expiresAt: /),
+  })
+  expect(await lint('half.json')).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining('half.json:3:8 is not valid JSON'),
+  })
+  const { value } = await json(['lint', join(folder, 'broken.json')])
+  expect(value.error.details.issues).toMatchObject([{ path: ['definition', 'expiresAt'], line: 21, column: 18 }])
+})
+
+test('init writes a template that push publishes, and never over a file', async () => {
+  const server = await shared()
+  const cwd = temporaryFolder()
+  const args = ['template', 'init', '--kind', 'event-ticket', '--name', 'Day ticket', '--organization', 'Fair']
+  expect(await run(args, undefined, { cwd })).toMatchObject({ exitCode: 0, stdout: 'Wrote day-ticket.json.' })
+  expect(await run(args, undefined, { cwd })).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining('is there already'),
+  })
+  const pushed = await run(['template', 'push', 'day-ticket.json', '--publish', '--json'], server, { cwd })
+  expect(JSON.parse(pushed.stdout)).toMatchObject({ outcome: 'created', stage: 'published' })
+  expect(await run(['template', 'init'], undefined, { cwd })).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('--kind'),
+  })
+})
