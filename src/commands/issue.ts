@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import { idOf } from '../cli/arguments/id-argument.ts'
+import { requiredFlag } from '../cli/arguments/id-argument.ts'
 import { BulkCommand, bulkArgs, bulkFlags } from '../cli/bulk/bulk-command.ts'
 import { UsageError } from '../cli/command/errors.ts'
 import { existingFlag } from '../cli/issue/existing-flag.ts'
@@ -43,11 +43,7 @@ export default class Issue extends BulkCommand {
   ]
   static override args = bulkArgs
   static override flags = {
-    template: Flags.string({
-      summary: 'Id of a template with a published version.',
-      required: true,
-      parse: idOf('template'),
-    }),
+    template: requiredFlag('template'),
     ...bulkFlags,
     'label-column': Flags.string({ summary: "Column of the holder's name.", default: 'label' }),
     out: Flags.string({ summary: 'Write the input with the pass id and its links to this file.' }),

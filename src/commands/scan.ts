@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { Flags } from '@oclif/core'
-import { idOf } from '../cli/arguments/id-argument.ts'
+import { namedFlag } from '../cli/arguments/id-argument.ts'
 import { ClientCommand } from '../cli/command/client-command.ts'
 import { InterruptedError, UsageError } from '../cli/command/errors.ts'
 import { onInterrupt } from '../cli/command/interrupt.ts'
@@ -28,7 +28,7 @@ export default class Scan extends ClientCommand {
     'cat payloads.txt | <%= config.bin %> scan --stdin > verdicts.jsonl',
   ]
   static override flags = {
-    project: Flags.string({ summary: 'Id of the project whose passes may come in here.', parse: idOf('project') }),
+    project: namedFlag('project', ' whose passes may come in here; its id where the server may be away'),
     context: Flags.string({
       summary: 'Scan context, such as an event day: a pass without a limit is let in once in each.',
     }),

@@ -2,6 +2,7 @@ import { Flags } from '@oclif/core'
 import type { Page } from '../../core/contract/common.ts'
 import { formatRows } from '../bulk/csv.ts'
 import { count } from '../command/output.ts'
+import { named } from './named.ts'
 
 /** Flags of every command that lists. */
 export const listFlags = {
@@ -15,7 +16,9 @@ export function filterFlag(summary: string) {
   return Flags.string({ summary: `${summary} Repeatable.`, multiple: true, multipleNonGreedy: true })
 }
 
-export const projectFilter = filterFlag('Only those of this project; none for those without one.')
+export const projectFilter = named('project', filterFlag('Only those of this project; none for those without one.'), {
+  mayBeNone: true,
+})
 
 /** The interface calls the absence of a project null. */
 export function projectQuery(projects: string[] | undefined): { projectId?: string[] } {

@@ -1,15 +1,15 @@
 import { Args, Flags } from '@oclif/core'
-import type { Client } from '../../client/client.ts'
+import { type Client, walk } from '../../client/client.ts'
 import type { Pass } from '../../core/contract/passes.ts'
-import { CliError } from '../command/errors.ts'
-import { checkId } from './id-argument.ts'
+import { Uuid } from '../../core/ids.ts'
+import { CliError, UsageError } from '../command/errors.ts'
 
 export const passArgs = {
-  id: Args.string({ description: 'Id of the pass, or with --external your own key of it.', required: true }),
+  id: Args.string({ description: 'External id, id, or the beginning of an id of the pass.', required: true }),
 }
 
 export const passFlags = {
-  external: Flags.boolean({ summary: 'The pass is named by its externalPassId.' }),
+  external: Flags.boolean({ summary: 'It is an external id, whatever it looks like.' }),
 }
 
 interface PassReference {
@@ -17,23 +17,38 @@ interface PassReference {
   external: boolean
 }
 
-/** @throws CliError where there is no such pass */
-export async function getPass(client: Client, reference: PassReference): Promise<Pass> {
-  if (!reference.external) return client.passes.get({ params: { id: checkPassId(reference.id) } })
-  const { items } = await client.passes.list({ query: { externalPassId: reference.id, limit: 1 } })
-  if (items[0]) return items[0]
-  throw new CliError(`There is no pass with the external id ${reference.id}`, {
+/** @throws CliError where there is no such pass, UsageError where the beginning of an id says too little */
+export async function getPass(client: Client, { id, external }: PassReference): Promise<Pass> {
+  if (!external && Uuid.safeParse(id).success) return client.passes.get({ params: { id } })
+  const { items } = await client.passes.list({ query: { externalPassId: id, limit: 1 } })
+  const pass = items[0] ?? (external ? undefined : await findByPrefix(client, id))
+  if (pass) return pass
+  throw new CliError(`There is no pass with the external id ${id}`, {
     code: 'PASS_NOT_FOUND',
-    details: { externalPassId: reference.id },
+    details: { externalPassId: id },
     hint: 'passes pass list --search finds passes by a part of their id or label.',
   })
 }
 
 /** The id of the pass; asks the server only where it must. */
-export async function getPassId(client: Client, reference: PassReference): Promise<string> {
-  return reference.external ? (await getPass(client, reference)).id : checkPassId(reference.id)
+export async function getPassId(client: Client, { id, external }: PassReference): Promise<string> {
+  return !external && Uuid.safeParse(id).success ? id : (await getPass(client, { id, external })).id
 }
 
-function checkPassId(id: string): string {
-  return checkId(id, 'pass', 'add --external to name a pass by its externalPassId.')
+/** Digits of an id that begins with its time in milliseconds (12): these leave 16 of them. */
+const SHORTEST_PREFIX = 11
+
+/** The pass whose id begins so: an id holds the moment that it was made at, by which the server finds it. */
+async function findByPrefix(client: Client, text: string): Promise<Pass | undefined> {
+  const digits = text.toLowerCase().replaceAll('-', '')
+  if (!/^0[0-9a-f]+$/.test(digits) || digits.length < SHORTEST_PREFIX) return undefined
+  const moment = (filler: string) => new Date(Number.parseInt(digits.slice(0, 12).padEnd(12, filler), 16)).toISOString()
+  const found: Pass[] = []
+  const query = { createdFrom: moment('0'), createdTo: moment('f') }
+  for await (const pass of walk((call) => client.passes.list(call), query)) {
+    if (pass.id.replaceAll('-', '').startsWith(digits)) found.push(pass)
+    if (found.length > 1)
+      throw new UsageError(`The ids of several passes begin with ${text}`, { hint: 'give more of it.' })
+  }
+  return found[0]
 }

@@ -1,6 +1,7 @@
-import { Flags } from '@oclif/core'
+import { Flags, type Interfaces } from '@oclif/core'
 import { type Client, type ClientOptions, createClient, TimeoutError } from '../../client/client.ts'
 import { DEFAULT_TIMEOUT_SECONDS } from '../../client/errors.ts'
+import { resolveNames } from '../arguments/named.ts'
 import { type Connection, type ConnectionFlags, defaultUrl, resolveConnection } from '../settings/settings.ts'
 import { BaseCommand } from './base-command.ts'
 import { UsageError } from './errors.ts'
@@ -28,6 +29,23 @@ export abstract class ClientCommand extends BaseCommand {
   /** Known once `connect` was called; errors name where the address and the token came from. */
   protected connection: Connection | undefined
   readonly #clients: Client[] = []
+
+  /** What names a project, template or webhook in other words than by its id has become the id. */
+  protected override async parse<
+    F extends Interfaces.OutputFlags<Interfaces.FlagInput>,
+    B extends Interfaces.OutputFlags<Interfaces.FlagInput>,
+    A extends Interfaces.OutputArgs<Interfaces.ArgInput>,
+  >(options?: Interfaces.Input<F, B, A>, argv?: string[]): Promise<Interfaces.ParserOutput<F, B, A>> {
+    const parsed = await super.parse(options, argv)
+    let client: Client | undefined
+    const connect = () => {
+      client ??= this.connect(parsed.flags as ConnectionFlags)
+      return client
+    }
+    await resolveNames(this.ctor.args ?? {}, parsed.args, connect)
+    await resolveNames(this.ctor.flags ?? {}, parsed.flags, connect)
+    return parsed
+  }
 
   /** A client for the server and token that flags, environment and profile say. */
   protected connect(flags: ConnectionFlags, options: Omit<ClientOptions, 'url' | 'token'> = {}): Client {

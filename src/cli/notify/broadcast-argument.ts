@@ -1,6 +1,6 @@
-import { idArg } from '../arguments/id-argument.ts'
+import { idArg, namedArg } from '../arguments/id-argument.ts'
 
-export const projectArg = { project: idArg('project') }
+export const projectArg = { project: namedArg('project') }
 export const broadcastArgs = {
   ...projectArg,
   broadcast: idArg('broadcast'),

@@ -4,6 +4,7 @@ import { passes } from '../../core/contract/passes.ts'
 import type { RouteCall } from '../../core/route.ts'
 import { filterFlag, projectFilter, projectQuery } from '../arguments/list.ts'
 import { pastFlag } from '../arguments/moment.ts'
+import { named } from '../arguments/named.ts'
 
 type Query = NonNullable<RouteCall<typeof passes.list>['query']>
 
@@ -21,7 +22,7 @@ export const passFilterFlags = {
   'external-pass-id': filterFlag('Exactly this external id.'),
   search: filterFlag('A part of label, external id or status.'),
   project: projectFilter,
-  template: filterFlag('Issued from the template with this id.'),
+  template: named('template', filterFlag('Issued from this template.')),
   variable: filterFlag('A variable as name:value; up to five.'),
   'valid-on': filterFlag('Valid for scanning on this day, such as 2027-05-31.'),
   redeemed: Flags.boolean({ summary: 'Scanned and accepted, or with --no-redeemed not.', allowNo: true }),

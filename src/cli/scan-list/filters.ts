@@ -4,13 +4,14 @@ import type { scans } from '../../core/contract/scans.ts'
 import type { RouteCall } from '../../core/route.ts'
 import { filterFlag } from '../arguments/list.ts'
 import { pastFlag } from '../arguments/moment.ts'
+import { named } from '../arguments/named.ts'
 
 type Query = NonNullable<RouteCall<typeof scans.list>['query']>
 
 /** Filters of the ledger and of its figures. */
 export const ledgerFlags = {
-  project: filterFlag('Only scans of passes of the project with this id.'),
-  template: filterFlag('Only scans of passes issued from the template with this id.'),
+  project: named('project', filterFlag('Only scans of passes of this project.')),
+  template: named('template', filterFlag('Only scans of passes issued from this template.')),
   context: filterFlag('Only scans in this context, such as an event day.'),
   from: pastFlag('Scanned at this moment or later: 2027-05-31T00:00:00Z, or 12h for twelve hours ago.'),
   to: pastFlag('Scanned at this moment or earlier.'),
@@ -19,8 +20,8 @@ export const ledgerFlags = {
 /** Every filter of the list of scans but for the pass, which may be named by its external id. */
 export const scanFilterFlags = {
   ...ledgerFlags,
-  pass: filterFlag('Only scans of the pass with this id, or with --external with this external id.'),
-  external: Flags.boolean({ summary: 'Passes are named by their externalPassId.', dependsOn: ['pass'] }),
+  pass: filterFlag('Only scans of this pass (external id or id).'),
+  external: Flags.boolean({ summary: '--pass is an external id, whatever it looks like.', dependsOn: ['pass'] }),
   result: Flags.option({
     summary: 'Only those with this result; denied is whatever was not accepted. Repeatable.',
     options: ScanResult.options,

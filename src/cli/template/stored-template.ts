@@ -2,7 +2,6 @@ import type { Client } from '../../client/client.ts'
 import type { Definition } from '../../core/contract/definition.ts'
 import type { TemplateVersion } from '../../core/contract/template-versions.ts'
 import type { Template } from '../../core/contract/templates.ts'
-import { findTemplateByKey } from '../arguments/template-argument.ts'
 import { type Change, findChanges } from './compare.ts'
 import { NIL_ID, type TemplateFile } from './template-file.ts'
 
@@ -73,4 +72,9 @@ export async function withStoredImages(
 
 async function readImage(client: Client, id: string): Promise<Uint8Array> {
   return (await client.request({ method: 'GET', path: `/images/${id}` })).body
+}
+
+async function findTemplateByKey(client: Client, key: string): Promise<Template | undefined> {
+  const { items } = await client.templates.list({ query: { key, limit: 1 } })
+  return items[0]
 }

@@ -1,8 +1,8 @@
 import { Flags } from '@oclif/core'
 import { subscribableEvents } from '../../core/events.ts'
-import { idArg } from '../arguments/id-argument.ts'
+import { namedArg } from '../arguments/id-argument.ts'
 
-export const webhookArgs = { id: idArg('webhook') }
+export const webhookArgs = { id: namedArg('webhook') }
 
 /** The events of an endpoint. */
 export function eventFlag(summary: string) {

@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import { idOf } from '../../cli/arguments/id-argument.ts'
+import { requiredFlag } from '../../cli/arguments/id-argument.ts'
 import { splitVariable, variableFlag } from '../../cli/arguments/variables.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { existingFlag } from '../../cli/issue/existing-flag.ts'
@@ -29,7 +29,7 @@ export default class PassCreate extends ClientCommand {
     },
   ]
   static override flags = {
-    template: Flags.string({ summary: 'Id of the template.', required: true, parse: idOf('template') }),
+    template: requiredFlag('template'),
     'external-id': Flags.string({ summary: 'Your own key of the pass, unique in the workspace.', required: true }),
     label: Flags.string({ summary: 'Name of the holder.', required: true }),
     var: variableFlag,

@@ -1,5 +1,5 @@
-import { Flags } from '@oclif/core'
-import { passArgs, passFlags } from '../../cli/arguments/pass-argument.ts'
+import { Args, Flags } from '@oclif/core'
+import { passFlags } from '../../cli/arguments/pass-argument.ts'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { count } from '../../cli/command/output.ts'
 import { confirm } from '../../cli/command/prompt.ts'
@@ -17,7 +17,9 @@ export default class PassErase extends BaseCommand {
     '<%= config.bin %> pass erase 0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33 --dry-run',
     '<%= config.bin %> pass erase T-1 --external --workspace acme --yes --json',
   ]
-  static override args = passArgs
+  static override args = {
+    id: Args.string({ description: 'Id of the pass, or with --external your own key of it.', required: true }),
+  }
   static override flags = {
     ...databaseFlags,
     ...passFlags,

@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import { idArg } from '../../cli/arguments/id-argument.ts'
+import { namedArg } from '../../cli/arguments/id-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { confirm } from '../../cli/command/prompt.ts'
 
@@ -10,7 +10,7 @@ export default class ProjectDelete extends ClientCommand {
     '<%= config.bin %> project delete 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10',
     '<%= config.bin %> project delete 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --yes --json',
   ]
-  static override args = { id: idArg('project') }
+  static override args = { id: namedArg('project') }
   static override flags = { yes: Flags.boolean({ summary: 'Do it without asking.' }) }
 
   async run() {

@@ -1,4 +1,4 @@
-import { idArg } from '../../cli/arguments/id-argument.ts'
+import { namedArg } from '../../cli/arguments/id-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { count, details } from '../../cli/command/output.ts'
 
@@ -8,7 +8,7 @@ export default class ProjectStats extends ClientCommand {
     '<%= config.bin %> project stats 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10',
     '<%= config.bin %> project stats 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --json',
   ]
-  static override args = { id: idArg('project') }
+  static override args = { id: namedArg('project') }
 
   async run() {
     const { args, flags } = await this.parse(ProjectStats)

@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import { idArg } from '../../cli/arguments/id-argument.ts'
+import { namedArg } from '../../cli/arguments/id-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { showProject } from '../../cli/records/show.ts'
 import { ProjectColor } from '../../core/contract/projects.ts'
@@ -11,7 +11,7 @@ export default class ProjectUpdate extends ClientCommand {
     '<%= config.bin %> project update 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --name "Autumn fair"',
     '<%= config.bin %> project update 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --color orange --description ""',
   ]
-  static override args = { id: idArg('project') }
+  static override args = { id: namedArg('project') }
   static override flags = {
     name: Flags.string({ summary: 'New name.', atLeastOne: ['name', 'description', 'color'] }),
     description: Flags.string({ summary: 'New description.' }),

@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import { idOf } from '../../cli/arguments/id-argument.ts'
+import { namedFlag } from '../../cli/arguments/id-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { showTemplate } from '../../cli/records/show.ts'
 import { PassType } from '../../core/contract/definition.ts'
@@ -16,7 +16,7 @@ export default class TemplateCreate extends ClientCommand {
     'pass-type': Flags.option({ summary: 'Kind of pass.', options: PassType.options, required: true })(),
     key: Flags.string({ summary: 'What files and commands call it: small letters, digits, hyphens; unique.' }),
     description: Flags.string({ summary: 'Description, up to 2000 characters.' }),
-    project: Flags.string({ summary: 'Id of the project that its passes go to.', parse: idOf('project') }),
+    project: namedFlag('project', ' that its passes go to'),
   }
 
   async run() {

@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import { idArg } from '../../cli/arguments/id-argument.ts'
+import { namedArg } from '../../cli/arguments/id-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { confirm } from '../../cli/command/prompt.ts'
 
@@ -10,7 +10,7 @@ export default class TemplateDelete extends ClientCommand {
     '<%= config.bin %> template delete 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
     '<%= config.bin %> template delete 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --yes --json',
   ]
-  static override args = { id: idArg('template') }
+  static override args = { id: namedArg('template') }
   static override flags = { yes: Flags.boolean({ summary: 'Do it without asking.' }) }
 
   async run() {

@@ -1,4 +1,4 @@
-import { idArg } from '../../cli/arguments/id-argument.ts'
+import { namedArg } from '../../cli/arguments/id-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { showTemplate } from '../../cli/records/show.ts'
 
@@ -8,7 +8,7 @@ export default class TemplateGet extends ClientCommand {
     '<%= config.bin %> template get 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
     '<%= config.bin %> template get 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --json',
   ]
-  static override args = { id: idArg('template') }
+  static override args = { id: namedArg('template') }
 
   async run() {
     const { args, flags } = await this.parse(TemplateGet)

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { Flags } from '@oclif/core'
-import { idArg } from '../../cli/arguments/id-argument.ts'
+import { namedArg } from '../../cli/arguments/id-argument.ts'
 import type { CardJson } from '../../cli/card/picture.ts'
 import { terminalWidth } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
@@ -24,7 +24,7 @@ export default class TemplatePreview extends ClientCommand {
       command: '<%= config.bin %> template preview 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --version 2 --html ticket.html',
     },
   ]
-  static override args = { id: idArg('template') }
+  static override args = { id: namedArg('template') }
   static override flags = {
     version: Flags.integer({ summary: 'Number of the version; the newest by default.', min: 1 }),
     html: Flags.string({ summary: 'Write both phones as a page to this file.' }),

@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import { idArg } from '../../cli/arguments/id-argument.ts'
+import { namedArg } from '../../cli/arguments/id-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { getVersion } from '../../cli/template/template-version.ts'
 import { warningText } from '../../cli/warnings.ts'
@@ -14,7 +14,7 @@ export default class TemplatePublish extends ClientCommand {
     },
     '<%= config.bin %> template publish 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --version 3',
   ]
-  static override args = { id: idArg('template') }
+  static override args = { id: namedArg('template') }
   static override flags = { version: Flags.integer({ summary: 'Number of the version; the newest draft by default.' }) }
 
   async run() {

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { Flags } from '@oclif/core'
-import { getTemplate, templateArgs } from '../../cli/arguments/template-argument.ts'
+import { namedArg } from '../../cli/arguments/id-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { getVersion } from '../../cli/template/template-version.ts'
 
@@ -16,7 +16,7 @@ export default class TemplatePull extends ClientCommand {
       command: '<%= config.bin %> template pull 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --version 2',
     },
   ]
-  static override args = templateArgs
+  static override args = { id: namedArg('template') }
   static override flags = {
     version: Flags.integer({ summary: 'Number of the version; the newest by default.', min: 1 }),
     out: Flags.string({ summary: 'Write to this file.' }),
@@ -25,7 +25,7 @@ export default class TemplatePull extends ClientCommand {
   async run() {
     const { args, flags } = await this.parse(TemplatePull)
     const client = this.connect(flags)
-    const { id, key, name, description, passType } = await getTemplate(client, args.template)
+    const { id, key, name, description, passType } = await client.templates.get({ params: { id: args.id } })
     const version = await getVersion(client, { templateId: id, version: flags.version })
     const { definition } = await client.templateVersions.get({ params: { id: version.id } })
     const file = { ...(key !== null && { key }), name, description, passType, definition }

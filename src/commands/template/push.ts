@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import { idOf } from '../../cli/arguments/id-argument.ts'
+import { namedFlag } from '../../cli/arguments/id-argument.ts'
 import { terminalWidth } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { UsageError } from '../../cli/command/errors.ts'
@@ -34,8 +34,8 @@ export default class TemplatePush extends ClientCommand {
   static override strict = false
   static override args = templateFileArgs
   static override flags = {
-    template: Flags.string({ summary: 'Id of the template to change.', parse: idOf('template') }),
-    project: Flags.string({ summary: 'Id of the project that its passes go to.', parse: idOf('project') }),
+    template: namedFlag('template', ' to change'),
+    project: namedFlag('project', ' that its passes go to'),
     publish: Flags.boolean({ summary: 'Publish the version as well.' }),
     yes: Flags.boolean({ summary: 'Publish without asking.', dependsOn: ['publish'] }),
   }
@@ -89,7 +89,8 @@ export default class TemplatePush extends ClientCommand {
         ['Images', images],
       ]),
     )
-    const next = stage === 'draft' ? `template publish ${templateId}` : `issue FILE.csv --template ${templateId}`
+    const name = key ?? templateId
+    const next = stage === 'draft' ? `template publish ${name}` : `issue FILE.csv --template ${name}`
     if (!this.jsonEnabled()) this.note(`Next: ${programName()} ${next}`)
   }
 }

@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import { idArg, idOf } from '../../cli/arguments/id-argument.ts'
+import { namedArg, namedFlag } from '../../cli/arguments/id-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { showTemplate } from '../../cli/records/show.ts'
 import { PassType } from '../../core/contract/definition.ts'
@@ -13,16 +13,13 @@ export default class TemplateUpdate extends ClientCommand {
     '<%= config.bin %> template update 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --name "Day ticket"',
     '<%= config.bin %> template update 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --project none --json',
   ]
-  static override args = { id: idArg('template') }
+  static override args = { id: namedArg('template') }
   static override flags = {
     name: Flags.string({ summary: 'New name.', atLeastOne: ['name', 'key', 'description', 'pass-type', 'project'] }),
     key: Flags.string({ summary: 'New key: small letters, digits, hyphens; unique. "" takes it away.' }),
     description: Flags.string({ summary: 'New description.' }),
     'pass-type': Flags.option({ summary: 'New kind of pass.', options: PassType.options })(),
-    project: Flags.string({
-      summary: 'Id of the project that its passes go to from now on; none for no project.',
-      parse: async (text) => (text === 'none' ? text : idOf('project')(text)),
-    }),
+    project: namedFlag('project', ' that its passes go to from now on; none for no project', { mayBeNone: true }),
   }
 
   async run() {

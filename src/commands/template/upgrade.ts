@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import { idOf } from '../../cli/arguments/id-argument.ts'
+import { namedFlag } from '../../cli/arguments/id-argument.ts'
 import { rawCellsFlag } from '../../cli/bulk/spreadsheet-cells.ts'
 import { showReasons, showUpgrade, type UpgradeSummary } from '../../cli/changes/upgrade-summary.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
@@ -42,8 +42,8 @@ export default class TemplateUpgrade extends ClientCommand {
     },
   ]
   static override flags = {
-    template: Flags.string({ summary: 'Id of the template whose passes move.', parse: idOf('template') }),
-    project: Flags.string({ summary: 'Id of the project whose passes move; none for passes without one.' }),
+    template: namedFlag('template', ' whose passes move'),
+    project: namedFlag('project', ' whose passes move; none for passes without one', { mayBeNone: true }),
     to: templateVersionFlag({ summary: 'The version (latest); a number needs --template.', default: 'latest' }),
     status: Flags.option({
       summary: 'Only passes with this status (all but VOID). Repeatable.',

@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import { idArg } from '../../cli/arguments/id-argument.ts'
+import { namedArg } from '../../cli/arguments/id-argument.ts'
 import { terminalWidth } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { table } from '../../cli/command/output.ts'
@@ -15,7 +15,7 @@ export default class TemplateVersions extends ClientCommand {
       command: '<%= config.bin %> template versions 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --version 3',
     },
   ]
-  static override args = { id: idArg('template') }
+  static override args = { id: namedArg('template') }
   static override flags = { version: Flags.integer({ summary: 'Number of a version, to show this one.', min: 1 }) }
 
   async run() {

@@ -1,6 +1,7 @@
 import { Args, Flags } from '@oclif/core'
 import { idOf } from '../../cli/arguments/id-argument.ts'
 import { filterFlag, listFlags, listPage, moreHint } from '../../cli/arguments/list.ts'
+import { named } from '../../cli/arguments/named.ts'
 import { terminalWidth } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { table } from '../../cli/command/output.ts'
@@ -33,7 +34,7 @@ export default class WebhookDeliveries extends ClientCommand {
     id: Args.string({ description: 'Id of a delivery, to show this one.', parse: idOf('delivery') }),
   }
   static override flags = {
-    webhook: filterFlag('Only those to this webhook.'),
+    webhook: named('webhook', filterFlag('Only those to this webhook.')),
     event: Flags.option({ options: eventTypes, ...alternatives })({ summary: 'Only those of this event. Repeatable.' }),
     status: Flags.option({ options: DeliveryStatus.options, ...alternatives })({
       summary: 'Only those of this status. Repeatable.',

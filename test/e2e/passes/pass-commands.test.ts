@@ -97,7 +97,7 @@ test('filters and sorts reach the server', async () => {
 test.each([
   ['two formats', ['pass', 'list', '--csv', '--json'], 2],
   ['a status that is none', ['pass', 'list', '--status', 'LOST'], 2],
-  ['an id that is none', ['pass', 'get', 'T-1'], 2],
+  ['an id that is none', ['scans', 'get', 'T-1'], 2],
   ['nothing to change', ['pass', 'update', '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10'], 2],
   ['a version that is none', ['pass', 'update', 'T-1', '--external', '--template-version', 'newest'], 2],
   ['a variable set and unset', ['pass', 'update', 'T-1', '--external', '--var', 'a=b', '--unset', 'a'], 2],

@@ -97,7 +97,7 @@ test('what is pulled is pushed back unchanged', async () => {
   expect((await json(['push', out], server)).value).toMatchObject({ outcome: 'unchanged' })
   expect(await run(['template', 'pull', 'other'], server)).toMatchObject({
     exitCode: 1,
-    stderr: expect.stringContaining('no template with the key other'),
+    stderr: expect.stringContaining('no template called other'),
   })
 })
 

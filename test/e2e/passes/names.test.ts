@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest'
+import { issuedPass } from '../support/passes.ts'
+import { run } from '../support/program.ts'
+import { sharedServer } from '../support/server.ts'
+
+const shared = sharedServer()
+
+test('a project, a template or a webhook is named by its key, its exact name or the beginning of its id', async () => {
+  const server = await shared()
+  const { client } = server
+  const project = await client.projects.create({ body: { name: 'Spring fair' } })
+  const body = { name: 'Ticket', passType: 'generic', key: 'day', projectId: project.id } as const
+  const template = await client.templates.create({ body })
+  // A key goes before a name.
+  const other = await client.templates.create({ body: { ...body, name: 'day', key: 'other' } })
+  const webhook = await client.webhooks.create({ body: { url: 'https://example.com/h', events: ['pass.issued'] } })
+  const idOf = async (...args: string[]) => {
+    const { stdout, stderr } = await run([...args, '--json'], server)
+    return JSON.parse(stdout).id ?? stderr
+  }
+  expect(await idOf('project', 'get', 'Spring fair')).toBe(project.id)
+  expect(await idOf('project', 'get', project.id.slice(0, 13).toUpperCase())).toBe(project.id)
+  expect(await idOf('template', 'get', 'day')).toBe(template.id)
+  expect(await idOf('template', 'update', 'other', '--project', 'none')).toBe(other.id)
+  expect(await idOf('template', 'update', 'other', '--project', 'Spring fair')).toBe(other.id)
+  expect((await client.templates.get({ params: { id: other.id } })).projectId).toBe(project.id)
+  expect(await idOf('webhook', 'get', 'https://example.com/h')).toBe(webhook.id)
+  const listed = await run(['template', 'list', '--project', 'Spring fair', '--project', 'none', '--json'], server)
+  expect(JSON.parse(listed.stdout).total).toBe(2)
+})
+
+test('what is ambiguous is listed, what is unknown says so, and neither does anything', async () => {
+  const server = await shared()
+  const { projects } = server.client
+  const twins = [await projects.create({ body: { name: 'Twin' } }), await projects.create({ body: { name: 'Twin' } })]
+  for (const text of ['Twin', twins[0]!.id.slice(0, 6)]) {
+    const { exitCode, stderr } = await run(['project', 'delete', text, '--yes'], server)
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining(`${text} may be any of 2 projects`)])
+    for (const { id } of twins) expect(stderr).toContain(`${id} Twin`)
+  }
+  const unknown = await run(['project', 'delete', 'twin', '--yes'], server)
+  expect([unknown.exitCode, unknown.stderr]).toEqual([1, expect.stringContaining('no project called twin')])
+  expect((await projects.list()).total).toBe(2)
+})
+
+test('a pass is named by its external id or the beginning of its id, too', async () => {
+  const server = await shared()
+  const pass = await issuedPass(server.client)
+  for (const text of [pass.externalPassId, pass.id, pass.id.slice(0, 18)]) {
+    const { stdout } = await run(['pass', 'get', text, '--json'], server)
+    expect(JSON.parse(stdout)).toMatchObject({ id: pass.id })
+  }
+  const unknown = await run(['pass', 'get', 'T-99'], server)
+  expect([unknown.exitCode, unknown.stderr]).toEqual([1, expect.stringContaining('no pass with the external id T-99')])
+  const external = await run(['pass', 'get', pass.id, '--external'], server)
+  expect(external.stderr).toContain(`no pass with the external id ${pass.id}`)
+})
