@@ -20,7 +20,7 @@ const MANY = Number(process.env.PASSES_BENCH_ROWS ?? 1_000_000)
 const PASSES = 10_000
 const ROUNDS = Number(process.env.PASSES_BENCH_ROUNDS ?? 3)
 const SCANS = 1_000
-const IN_FLIGHT = 16
+const IN_FLIGHT = Number(process.env.PASSES_BENCH_IN_FLIGHT ?? 16)
 const LIMITS = { http: 0.5, many: 0.5 }
 
 interface Side {
@@ -31,6 +31,8 @@ interface Side {
   http: number[]
   raw: number[]
   p99: number[]
+  /** What the server's process used of the processors for a scan, in milliseconds. */
+  cpu: number[]
 }
 
 /** No scan of the run is of a pass and context that another was of: every one is accepted. */
@@ -66,19 +68,21 @@ async function openSide(url: string, rows: number): Promise<Side> {
   const database = openDatabase(url, { poolSize: IN_FLIGHT })
   const { workspaceId } = await server.client.tokens.current()
   const statements = await captureScan(database, workspaceId, { passId: passId(30), qrPayload: codeOf(30) })
-  return { rows, server, database, statements, http: [], raw: [], p99: [] }
+  return { rows, server, database, statements, http: [], raw: [], p99: [], cpu: [] }
 }
 
 async function scanOverHttp(side: Side): Promise<void> {
-  const { scans } = side.server.client
+  const { client, cpuMilliseconds } = side.server
+  const cpuBefore = cpuMilliseconds()
   const times: number[] = []
   const tasks = nextScans().map(({ n, scanContextKey }) => async () => {
     const startedAt = performance.now()
-    const { result } = await scans.create({ body: { qrPayload: codeOf(n), scanContextKey } })
+    const { result } = await client.scans.create({ body: { qrPayload: codeOf(n), scanContextKey } })
     times.push(performance.now() - startedAt)
     if (result !== 'accepted') throw new Error(`A scan was ${result}`)
   })
   side.http.push(SCANS / (await timeAll(tasks, IN_FLIGHT)))
+  side.cpu.push((cpuMilliseconds() - cpuBefore) / SCANS)
   side.p99.push(times.sort((a, b) => a - b)[Math.floor(times.length * 0.99)]!)
 }
 
@@ -104,9 +108,9 @@ function codeOf(n: number): string {
 }
 
 function report(kind: string, few: Side, many: Side): void {
-  for (const { rows, statements, http, raw, p99 } of [few, many]) {
+  for (const { rows, statements, http, raw, p99, cpu } of [few, many]) {
     const ledger = `${rows.toLocaleString('en')} scans in the ledger`
-    const rates = `HTTP ${best(http).toFixed(0)} scans/s, p99 ${Math.min(...p99).toFixed(0)} ms`
+    const rates = `HTTP ${best(http).toFixed(0)} scans/s, p99 ${Math.min(...p99).toFixed(0)} ms, CPU ${Math.min(...cpu).toFixed(2)} ms`
     console.log(`${kind}, ${ledger}: ${rates}, bare ${best(raw).toFixed(0)} of ${statements.length} statements each`)
     figure(`scans over HTTP to bare transactions, ${ledger}, ${kind}`, best(http) / best(raw), { atLeast: LIMITS.http })
   }

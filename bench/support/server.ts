@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execa } from 'execa'
@@ -14,6 +14,8 @@ export interface BenchServer {
   url: string
   token: string
   client: Client
+  /** What its process used of the processors so far, in milliseconds; NaN where the system has no /proc. */
+  cpuMilliseconds(): number
   stop(): Promise<void>
 }
 
@@ -46,18 +48,32 @@ export async function startServer(database: string, args: string[] = [], seed?: 
     text += chunk
     if (text.endsWith('}\n')) break
   }
-  const { url, token = seededToken! } = JSON.parse(text) as { url: string; token?: string }
+  const started = JSON.parse(text) as { url: string; token?: string | null }
+  const { url } = started
+  const token = seededToken ?? started.token!
   const client = createClient({ url, token, attempts: 1 })
   return {
     url,
     token,
     client,
+    cpuMilliseconds: () => cpuMillisecondsOf(child.pid!),
     async stop() {
       await client.close()
       child.kill('SIGTERM')
       await child
       rmSync(folder, { recursive: true, force: true })
     },
+  }
+}
+
+/** Of user and system, in ticks of 10 ms. */
+function cpuMillisecondsOf(pid: number): number {
+  try {
+    const [, numbers] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')
+    const [user, system] = numbers!.split(' ').slice(11, 13).map(Number)
+    return (user! + system!) * 10
+  } catch {
+    return Number.NaN
   }
 }
 

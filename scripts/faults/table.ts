@@ -141,8 +141,8 @@ export const faults: Fault[] = [
     name: 'racing-scans',
     breaks: 'Two doors that scan a single-use pass at once both let it in, on PostgreSQL.',
     file: 'src/server/api/scans/judge-scan.ts',
-    text: 'await tx.passes.findForUpdate(workspaceId, named)',
-    replacement: 'await tx.passes.find(workspaceId, named)',
+    text: 'await tx.passes.listForUpdate(workspaceId, named)',
+    replacement: 'await tx.passes.listByIds(workspaceId, named)',
     tests: ['test/server/api/scans/scans.test.ts'],
   },
   {

@@ -6,7 +6,7 @@ import { flushDeleted, mergeSearchIndex, overwriteDeleted } from '../../storage/
 import { erasedExternalId, type Holdings } from '../../storage/operations/erasure.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
-import { voidPass } from '../api/passes/void-pass.ts'
+import { voidPasses } from '../api/passes/void-pass.ts'
 import { queueWalletUpdates } from '../wallet-sync/wallet-updates.ts'
 import { auditOperator, OperatorError } from './operator.ts'
 
@@ -61,7 +61,7 @@ async function eraseInside(tx: Repositories, workspaceId: string, passId: string
   const voided = pass.status !== 'VOID'
   if (voided) {
     const renamed = { id: passId, externalPassId: erasedExternalId(passId) }
-    await voidPass(tx, workspaceId, renamed, { reason: null, at, correlationId })
+    await voidPasses(tx, workspaceId, [{ pass: renamed, reason: null, correlationId }], at)
   } else {
     await queueWalletUpdates(tx, workspaceId, [passId], { at, correlationId })
   }

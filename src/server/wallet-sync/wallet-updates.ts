@@ -1,5 +1,12 @@
 import type { Repositories } from '../../storage/store.ts'
 
+export interface UpdateCause {
+  at: Date
+  /** One for all passes, or that of each. */
+  correlationId: string | null | ((passId: string) => string | null)
+  isBulk?: boolean
+}
+
 /**
  * Queues the update of wallets that hold these passes, one job a pass and platform however many changes come together.
  * An update of many that no person waits for is bulk. Called in the transaction of the change, which holds the passes'
@@ -9,14 +16,20 @@ export async function queueWalletUpdates(
   tx: Repositories,
   workspaceId: string,
   passIds: string[],
-  { at, correlationId, isBulk = false }: { at: Date; correlationId: string | null; isBulk?: boolean },
+  { at, correlationId, isBulk = false }: UpdateCause,
 ): Promise<void> {
   const held = {
     'update-wallet': await tx.registrations.listHeldPasses(workspaceId, passIds),
     'update-google': (await tx.googleObjects.list(workspaceId, passIds)).map(({ passId }) => passId),
   }
   for (const kind of ['update-wallet', 'update-google'] as const) {
-    const jobs = held[kind].map((subject) => ({ workspaceId, kind, subject, correlationId, isBulk }))
+    const jobs = held[kind].map((subject) => ({
+      workspaceId,
+      kind,
+      subject,
+      correlationId: typeof correlationId === 'function' ? correlationId(subject) : correlationId,
+      isBulk,
+    }))
     await tx.jobs.insertOnce(jobs, at)
   }
 }

@@ -97,6 +97,33 @@ function fieldsOf<Item>(columns: Columns, rowOf: (item: Item) => Row | undefined
   }))
 }
 
+/** What is looked up for each of many items: what they bring, by column, and their values. */
+export interface Lookup {
+  /** Of the statement. */
+  name: string
+  given: Columns
+  items: Row[]
+}
+
+/**
+ * Runs a select that looks something up for any number of items, by a statement that is the same for any number of them.
+ * @param sql selects from `given`: what each item brings, beside `workspace_id` and `n`, the place of the item
+ */
+export async function selectForEach<Found extends { n: number }>(
+  db: Knex,
+  workspaceId: string,
+  { name, given, items }: Lookup,
+  sql: string,
+): Promise<Found[]> {
+  const fields: Field<readonly [number, Row]>[] = [
+    { name: 'n', type: 'integer', valueIn: ([n]) => n },
+    { name: 'workspace_id', type: 'uuid', valueIn: () => workspaceId },
+    ...fieldsOf(given, ([, row]: readonly [number, Row]) => row),
+  ]
+  const bindings = bind(db, fields, [...items.entries()])
+  return runPrepared<Found>(db, name, bindings, () => db.raw(`with given as (${select(db, fields)}) ${sql}`, bindings))
+}
+
 /** Selects what `bind` binds: on PostgreSQL an array for each field, on SQLite a JSON array of arrays. */
 function select<Item>(db: Knex, fields: Field<Item>[]): string {
   if (!isPostgres(db))

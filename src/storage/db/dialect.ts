@@ -119,6 +119,36 @@ export function idIsChosen(db: Knex, chosen: Knex.QueryBuilder): Knex.Raw {
   return db.raw(isPostgres(db) ? 'id = any(array(?))' : 'id in (?)', [chosen as never])
 }
 
+/** The condition that a column is among the ids of one binding, however many `bindIds` put into it: found by their key. */
+export function isAmong(db: Knex, column: string): string {
+  return isPostgres(db) ? `${column} = any(?::uuid[])` : `${column} in (select value from json_each(?))`
+}
+
+export function bindIds(db: Knex, ids: string[]): Knex.Value {
+  return (isPostgres(db) ? ids : JSON.stringify(ids)) as Knex.Value
+}
+
+/** The bytes that a column has as hexadecimal text. */
+export function bytesOfHex(db: Knex, column: string): string {
+  return isPostgres(db) ? `decode(${column}, 'hex')` : `unhex(${column})`
+}
+
+/** The texts of a column that is a JSON array, as a subselect. */
+export function textsOfJson(db: Knex, column: string): string {
+  return isPostgres(db) ? `select json_array_elements_text(${column}::json)` : `select value from json_each(${column})`
+}
+
+/** One column of a query as a JSON array, in its order, within a row of another; `parseList` reads it. */
+export function listOf(db: Knex, column: string, query: string): string {
+  return isPostgres(db)
+    ? `array_to_json(array(${query}))`
+    : `(select json_group_array(${column}) from (${query}) as listed)`
+}
+
+export function parseList(value: string | string[]): string[] {
+  return typeof value === 'string' ? JSON.parse(value) : value
+}
+
 /** Deletes what the query selects and returns the ids. knex knows `returning` behind a delete for PostgreSQL only. */
 export async function deleteReturningIds(db: Knex, query: Knex.QueryBuilder): Promise<string[]> {
   const { sql, bindings } = query.delete().toSQL()

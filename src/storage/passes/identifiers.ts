@@ -1,8 +1,22 @@
 import type { Knex } from 'knex'
-import { runPrepared } from '../db/dialect.ts'
+import { selectForEach } from '../db/bulk-rows.ts'
+import { bytesOfHex, listOf, parseList } from '../db/dialect.ts'
 
 /** The most passes of one identifier that are looked at. */
 const MAX_MATCHES = 1_000
+
+/** What a scanner read, by SHA-256, and the project that it is scanned for. */
+export interface ScannedCode {
+  digest: Uint8Array
+  projectId?: string | undefined
+}
+
+interface Match {
+  n: number
+  /** Passes that carry the identifier now and that once did, as JSON. */
+  now: string | string[]
+  once: string | string[]
+}
 
 /** What scanners read off passes, by SHA-256. */
 export class Identifiers {
@@ -13,52 +27,67 @@ export class Identifiers {
   }
 
   /**
-   * The passes that carry an identifier now, or else those that once did. Where a project is named and has any of
+   * For each code the passes that carry it now, or else those that once did. Where a project is named and has any of
    * either, those of the project alone: what a pass of its own carried once goes before what one elsewhere carries.
    */
-  async listPassIds(workspaceId: string, digest: Uint8Array, projectId?: string): Promise<string[]> {
-    for (const project of projectId === undefined ? [undefined] : [projectId, undefined]) {
-      const found = await this.matches(workspaceId, digest, project)
-      const now = found.filter(({ is_active }) => is_active === 1)
-      if (found.length > 0) return (now.length > 0 ? now : found).map(({ pass_id }) => pass_id)
-    }
-    return []
-  }
-
-  /** Whether the pass carried the identifier once and does so no more. */
-  async isStale(workspaceId: string, digest: Uint8Array, passId: string): Promise<boolean> {
-    const bindings = [workspaceId, Buffer.from(digest), passId, false]
-    const key = { workspace_id: '', digest: '', pass_id: '', active: '' }
-    const rows = await runPrepared(this.db, 'stale-identifier', bindings, () =>
-      this.db('pass_identifiers').where(key).select('pass_id'),
-    )
-    return rows.length > 0
-  }
-
-  /** Both those that carry the identifier now and those that once did, the first of each by id. */
-  private matches(workspaceId: string, digest: Uint8Array, projectId: string | undefined): Promise<Match[]> {
-    const inProject = projectId === undefined ? '' : 'and passes.project_id = ?'
-    const join = projectId === undefined ? '' : 'join passes on passes.id = pass_identifiers.pass_id'
-    const part = (isActive: 0 | 1) => `select * from (
-      select pass_id, ${isActive} as is_active from pass_identifiers ${join}
-      where pass_identifiers.workspace_id = ? and digest = ? and active = ? ${inProject}
-      order by pass_id limit ?) as part_${isActive}`
-    const valuesOf = (isActive: boolean) => [
+  async listPassIds(workspaceId: string, codes: ScannedCode[]): Promise<string[][]> {
+    const inProject = await this.match(
       workspaceId,
-      Buffer.from(digest),
-      isActive,
-      ...(projectId === undefined ? [] : [projectId]),
-      MAX_MATCHES,
-    ]
-    const values = [...valuesOf(true), ...valuesOf(false)]
-    const name = projectId === undefined ? 'match-identifier' : 'match-identifier-in-project'
-    return runPrepared<Match>(this.db, name, values, () =>
-      this.db.select('*').from(this.db.raw(`(${part(1)} union all ${part(0)}) as matches`, values)),
+      codes.filter(({ projectId }) => projectId !== undefined),
     )
+    const anywhere = await this.match(
+      workspaceId,
+      codes.filter((code) => !inProject.get(code)?.length).map(({ digest }) => ({ digest })),
+    )
+    const byDigest = new Map([...anywhere].map(([{ digest }, ids]) => [digest, ids]))
+    return codes.map((code) => {
+      const found = inProject.get(code) ?? []
+      return found.length > 0 ? found : byDigest.get(code.digest)!
+    })
+  }
+
+  /** Of codes that all name a project, or none of them. */
+  private async match(workspaceId: string, codes: ScannedCode[]): Promise<Map<ScannedCode, string[]>> {
+    const isInProject = codes[0]?.projectId !== undefined
+    const rows =
+      codes.length === 0
+        ? []
+        : await selectForEach<Match>(
+            this.db,
+            workspaceId,
+            {
+              name: isInProject ? 'match-identifiers-in-project' : 'match-identifiers',
+              given: { digest: 'text', project_id: 'uuid' },
+              items: codes.map(({ digest, projectId = null }) => ({ digest: toHex(digest), project_id: projectId })),
+            },
+            this.matches(isInProject),
+          )
+    return new Map(
+      rows.map(({ n, now, once }) => {
+        const ids = parseList(now)
+        return [codes[n]!, ids.length > 0 ? ids : parseList(once)]
+      }),
+    )
+  }
+
+  /** The first of each by id. */
+  private matches(isInProject: boolean): string {
+    const join = isInProject ? 'join passes on passes.id = pass_identifiers.pass_id' : ''
+    const where = isInProject ? 'and passes.project_id = given.project_id' : ''
+    const part = (isActive: boolean) =>
+      listOf(
+        this.db,
+        'pass_id',
+        `select pass_id from pass_identifiers ${join}
+          where pass_identifiers.workspace_id = given.workspace_id
+            and digest = ${bytesOfHex(this.db, 'given.digest')} and active = ${isActive} ${where}
+          order by pass_id limit ${MAX_MATCHES}`,
+      )
+    return `select n, ${part(true)} as now, ${part(false)} as once from given`
   }
 }
 
-interface Match {
-  pass_id: string
-  is_active: 0 | 1
+/** As text, which goes to the database among others. */
+export function toHex(digest: Uint8Array): string {
+  return Buffer.from(digest).toString('hex')
 }

@@ -1,7 +1,17 @@
 import type { Knex } from 'knex'
 import type { PassStatus } from '../../core/contract/pass-status.ts'
 import { effectiveStatus } from '../../core/rules/pass/pass-status.ts'
-import { forShare, forUpdate, forUpdateSkipLocked, idIsChosen, moment, runPrepared } from '../db/dialect.ts'
+import {
+  bindIds,
+  boundColumn,
+  forShare,
+  forUpdate,
+  forUpdateSkipLocked,
+  idIsChosen,
+  isAmong,
+  moment,
+  runPrepared,
+} from '../db/dialect.ts'
 import type { ListPage } from '../db/list.ts'
 import { endedSpan, issuedSpan, movedSpan } from './issued-span.ts'
 import { counted, lockPasses, visible } from './pass-change.ts'
@@ -48,6 +58,25 @@ export class Passes {
       forUpdate(this.db, this.select('').where('passes.id', ''), 'passes'),
     )
     return row && toPass(row)
+  }
+
+  /** As findForUpdate for several, taken in one order for everyone; those that are gone are left out. */
+  async listForUpdate(workspaceId: string, ids: string[]): Promise<StoredPass[]> {
+    if (ids.length === 0) return []
+    const rows = await runPrepared<PassRow>(
+      this.db,
+      'list-passes-for-update',
+      [workspaceId, bindIds(this.db, ids)],
+      () => {
+        const chosen = this.db.raw(isAmong(this.db, 'passes.id'), [''])
+        const query = selectPass(
+          this.db,
+          this.db('passes').whereRaw(`${boundColumn(this.db, 'passes.workspace_id')} = ?`, ['']),
+        )
+        return forUpdate(this.db, query.whereRaw(chosen).orderBy('passes.id'), 'passes')
+      },
+    )
+    return rows.map(toPass)
   }
 
   /** What wallets are to show, which stays so until the transaction ends: any number of phones may register at once. */
@@ -110,9 +139,9 @@ export class Passes {
     await activateIdentifier(this.db, workspaceId, id, identifierDigest)
   }
 
-  async setVoid(workspaceId: string, id: string, at: Date): Promise<void> {
+  async setVoid(workspaceId: string, ids: string[], at: Date): Promise<void> {
     const change = visible(this.db, { status: 'VOID', voided_at: at.getTime(), ...endedSpan(this.db, at) }, at)
-    await this.row(workspaceId, id).update(change)
+    await this.db('passes').where({ workspace_id: workspaceId }).whereIn('id', ids).update(change)
   }
 
   /** Kills every hosted link that was made so far. */

@@ -1,7 +1,9 @@
 import type { Knex } from 'knex'
 import type { ScanContext } from '../../core/contract/scan-shapes.ts'
 import type { RedemptionHistory, RedemptionPlan } from '../../core/rules/redemption/redemption-plan.ts'
-import { insertMany, moment, runPrepared } from '../db/dialect.ts'
+import { selectForEach } from '../db/bulk-rows.ts'
+import { bytesOfHex, insertMany, moment, textsOfJson } from '../db/dialect.ts'
+import { toHex } from '../passes/identifiers.ts'
 
 export interface NewAcceptedScan {
   scanId: string
@@ -26,11 +28,48 @@ export interface UseCounts {
 
 export const NO_USES: UseCounts = { count: 0, lastAt: null, contextCount: 0, contextLastAt: null }
 
+/** A pass whose history is asked for. */
+export interface AskedHistory {
+  passId: string
+  plan: RedemptionPlan
+  /** The code that was read, to know whether it is one that the pass carries no more. */
+  digest?: Uint8Array | undefined
+}
+
+export interface FoundHistory {
+  history: RedemptionHistory
+  isStaleCode: boolean
+}
+
+/** A pass at a moment that it was let in. */
+export interface PlaceOfUse {
+  passId: string
+  at: Date
+}
+
 interface HistoryRow {
-  part: number
-  uses: number
+  n: number
+  total: number
   first_at: number | null
   last_at: number | null
+  in_context: number
+  context_first_at: number | null
+  context_last_at: number | null
+  previous_at: number | null
+  next_at: number | null
+  is_stale: boolean | 0 | 1
+}
+
+interface PlaceRow {
+  n: number
+  context: string | null
+  device_id: string | null
+}
+
+interface RangeRow {
+  n: number
+  uses: number
+  first_at: number | null
 }
 
 /** Accepted scans that were not reversed: what policies count. None given is a scan context of its own. */
@@ -67,39 +106,70 @@ export class AcceptedScans {
     return (await this.db('accepted_scans').where({ workspace_id: workspaceId, scan_id: scanId }).delete()) > 0
   }
 
-  /**
-   * What a judgement needs of the history of a pass, in one statement of counts and ends of index ranges. Whoever
-   * records what he judges holds the pass.
-   */
+  /** What a judgement needs of the history of a pass: see listHistories. */
   async findHistory(workspaceId: string, passId: string, plan: RedemptionPlan): Promise<RedemptionHistory> {
-    const at = plan.realTime.getTime()
-    const parts: Part[] = [
-      { name: 'all', ...COUNTED, where: '', values: [] },
-      { name: 'context', ...COUNTED, where: 'and scan_context_key = ?', values: [plan.scanContextKey ?? NO_CONTEXT] },
-      { name: 'previous', ...NEAREST, last: 'max(scanned_at)', where: `${UNDATED} and scanned_at <= ?`, values: [at] },
-      { name: 'next', ...NEAREST, first: 'min(scanned_at)', where: `${UNDATED} and scanned_at > ?`, values: [at] },
-      ...plan.counted.map(({ key, from, to, notChargedTo, isKeyless }) => ({
-        name: key,
-        ...COUNTED,
-        where: `${isKeyless ? KEYLESS : ''} and scanned_at >= ? and scanned_at < ?${notCharged(notChargedTo)}`,
-        values: [from, to, ...notChargedTo],
-      })),
-    ]
-    const rows = await this.read(workspaceId, passId, parts)
-    const row = (name: string) => rows.get(name)!
-    return {
-      total: row('all').uses,
-      firstAt: moment(row('all').first_at),
-      lastAt: moment(row('all').last_at),
-      inContext: row('context').uses,
-      contextFirstAt: moment(row('context').first_at),
-      contextLastAt: moment(row('context').last_at),
-      previousAt: moment(row('previous').last_at),
-      nextAt: moment(row('next').first_at),
-      counts: new Map(
-        plan.counted.map(({ key }) => [key, { count: row(key).uses, firstAt: moment(row(key).first_at) }]),
-      ),
+    const [found] = await this.listHistories(workspaceId, [{ passId, plan }])
+    return found!.history
+  }
+
+  /**
+   * What judgements need of the histories of passes, in order: counts and ends of index ranges, by one statement for all
+   * and one more where policies count by window or period. Whoever records what he judges holds the passes.
+   */
+  async listHistories(workspaceId: string, asked: AskedHistory[]): Promise<FoundHistory[]> {
+    if (asked.length === 0) return []
+    const items = asked.map(({ passId, plan, digest }) => ({
+      pass_id: passId,
+      context: plan.scanContextKey ?? NO_CONTEXT,
+      at: plan.realTime.getTime(),
+      digest: digest ? toHex(digest) : null,
+    }))
+    const rows = await selectForEach<HistoryRow>(this.db, workspaceId, { ...HISTORY, items }, historySql(this.db))
+    const counts = await this.countRanges(workspaceId, asked)
+    const found: FoundHistory[] = []
+    for (const row of rows) {
+      const history = {
+        total: row.total,
+        firstAt: moment(row.first_at),
+        lastAt: moment(row.last_at),
+        inContext: row.in_context,
+        contextFirstAt: moment(row.context_first_at),
+        contextLastAt: moment(row.context_last_at),
+        previousAt: moment(row.previous_at),
+        nextAt: moment(row.next_at),
+        counts: counts[row.n]!,
+      }
+      found[row.n] = { history, isStaleCode: Boolean(row.is_stale) }
     }
+    return found
+  }
+
+  /** By the keys of what each plan counts. */
+  private async countRanges(workspaceId: string, asked: AskedHistory[]): Promise<RedemptionHistory['counts'][]> {
+    const found = asked.map((): Map<string, { count: number; firstAt: Date | null }> => new Map())
+    const ranges = asked.flatMap(({ passId, plan }, place) =>
+      plan.counted.map((range) => ({ ...range, passId, place })),
+    )
+    for (const isKeyless of [false, true]) {
+      const alike = ranges.filter((range) => range.isKeyless === isKeyless)
+      if (alike.length === 0) continue
+      const lookup = {
+        name: isKeyless ? 'count-keyless-ranges' : 'count-ranges',
+        given: { pass_id: 'uuid', from_at: 'bigint', to_at: 'bigint', not_charged: 'text' } as const,
+        items: alike.map(({ passId, from, to, notChargedTo }) => ({
+          pass_id: passId,
+          from_at: from,
+          to_at: to,
+          not_charged: JSON.stringify(notChargedTo),
+        })),
+      }
+      const rows = await selectForEach<RangeRow>(this.db, workspaceId, lookup, rangeSql(this.db, isKeyless))
+      for (const { n, uses, first_at } of rows) {
+        const { key, place } = alike[n]!
+        found[place]!.set(key, { count: uses, firstAt: moment(first_at) })
+      }
+    }
+    return found
   }
 
   /** By pass; one that was never let in is left out. */
@@ -130,65 +200,60 @@ export class AcceptedScans {
     )
   }
 
-  /** Where a pass was let in at a moment, as the scan of then says. */
-  async findPlace(workspaceId: string, passId: string, at: Date): Promise<string | undefined> {
-    const row: { context: string | null; device_id: string | null } | undefined = await this.db('accepted_scans')
-      .join('scans', 'scans.id', 'accepted_scans.scan_id')
-      .where({
-        'accepted_scans.workspace_id': workspaceId,
-        'accepted_scans.pass_id': passId,
-        'accepted_scans.scanned_at': at.getTime(),
-      })
-      .orderBy('scans.id')
-      .first('scans.context', 'scans.device_id')
-    const { gate, lane, location }: ScanContext = row?.context ? JSON.parse(row.context) : {}
-    return [gate, lane, location].filter(Boolean).join(', ') || row?.device_id || undefined
-  }
-
-  private async read(workspaceId: string, passId: string, parts: Part[]): Promise<Map<string, HistoryRow>> {
-    const sql = parts.map(
-      ({ uses, first, last, where }, index) =>
-        `select ${index} as part, ${uses} as uses, ${first} as first_at, ${last} as last_at
-          from accepted_scans where workspace_id = ? and pass_id = ? ${where}`,
+  /** Where passes were let in at moments, as the scans of then say. */
+  async listPlaces(workspaceId: string, uses: PlaceOfUse[]): Promise<(string | undefined)[]> {
+    if (uses.length === 0) return []
+    const lookup = {
+      name: 'places-of-use',
+      given: { pass_id: 'uuid', at: 'bigint' } as const,
+      items: uses.map(({ passId, at }) => ({ pass_id: passId, at: at.getTime() })),
+    }
+    const first = `(select scan_id ${OF_PASS} and scanned_at = given.at order by scan_id limit 1)`
+    const rows = await selectForEach<PlaceRow>(
+      this.db,
+      workspaceId,
+      lookup,
+      `select n, scans.context, scans.device_id from given join scans on scans.id = ${first}`,
     )
-    const values = parts.flatMap((part) => [workspaceId, passId, ...part.values])
-    const query = () => this.db.select('*').from(this.db.raw(`(${sql.join(' union all ')}) as facts`, values))
-    const shape = shapeOf(parts)
-    const rows = await (shape ? runPrepared<HistoryRow>(this.db, `history-${shape}`, values, query) : query())
-    return new Map(rows.map((row) => [parts[row.part]!.name, row]))
+    const places: (string | undefined)[] = uses.map(() => undefined)
+    for (const row of rows) {
+      const { gate, lane, location }: ScanContext = row.context ? JSON.parse(row.context) : {}
+      places[row.n] = [gate, lane, location].filter(Boolean).join(', ') || row.device_id || undefined
+    }
+    return places
   }
 }
 
-interface Part {
-  name: string
-  /** In SQL: a count, and the first and last of its moments. */
-  uses: string
-  first: string
-  last: string
-  where: string
-  values: (string | number)[]
-}
-
-/** A name for the statement of a common history; none for the many that policies of several windows may need. */
-function shapeOf(parts: Part[]): string | undefined {
-  const isCommon = parts.length <= MOST_COMMON_PARTS && parts.every(({ where }) => !where.includes('charged_window'))
-  const isKeyless = parts.some(({ where }) => where.startsWith(KEYLESS))
-  return isCommon ? `${parts.length}${isKeyless ? '-keyless' : ''}` : undefined
-}
-
-/** Four facts of every pass, and two limits of its policy. */
-const MOST_COMMON_PARTS = 6
+const HISTORY = {
+  name: 'histories',
+  given: { pass_id: 'uuid', context: 'text', at: 'bigint', digest: 'text' },
+} as const
 
 /** How a scan is stored that has no context. */
 const NO_CONTEXT = ''
-const KEYLESS = `and scan_context_key = '${NO_CONTEXT}'`
-const UNDATED = 'and validity_date is null'
 
-const NOTHING = 'cast(null as bigint)'
-const COUNTED = { uses: 'count(*)', first: 'min(scanned_at)', last: 'max(scanned_at)' }
-const NEAREST = { uses: '0', first: NOTHING, last: NOTHING }
+const OF_PASS = 'from accepted_scans where workspace_id = given.workspace_id and pass_id = given.pass_id'
+const OF_CONTEXT = `${OF_PASS} and scan_context_key = given.context`
+const UNDATED = `${OF_PASS} and validity_date is null`
 
-function notCharged(keys: string[]): string {
-  if (keys.length === 0) return ''
-  return ` and (charged_window is null or charged_window not in (${keys.map(() => '?').join(', ')}))`
+function historySql(db: Knex): string {
+  return `select n,
+    (select count(*) ${OF_PASS}) as total,
+    (select min(scanned_at) ${OF_PASS}) as first_at,
+    (select max(scanned_at) ${OF_PASS}) as last_at,
+    (select count(*) ${OF_CONTEXT}) as in_context,
+    (select min(scanned_at) ${OF_CONTEXT}) as context_first_at,
+    (select max(scanned_at) ${OF_CONTEXT}) as context_last_at,
+    (select max(scanned_at) ${UNDATED} and scanned_at <= given.at) as previous_at,
+    (select min(scanned_at) ${UNDATED} and scanned_at > given.at) as next_at,
+    exists (select 1 from pass_identifiers where workspace_id = given.workspace_id
+      and digest = ${bytesOfHex(db, 'given.digest')} and pass_id = given.pass_id and active = false) as is_stale
+    from given`
+}
+
+function rangeSql(db: Knex, isKeyless: boolean): string {
+  const counted = `${OF_PASS} and scanned_at >= given.from_at and scanned_at < given.to_at
+    ${isKeyless ? `and scan_context_key = '${NO_CONTEXT}'` : ''}
+    and (charged_window is null or charged_window not in (${textsOfJson(db, 'given.not_charged')}))`
+  return `select n, (select count(*) ${counted}) as uses, (select min(scanned_at) ${counted}) as first_at from given`
 }

@@ -24,7 +24,8 @@ export class Scans {
     const rows = await insertMany<{ id: string }>(
       this.db,
       'scans',
-      scans.map((scan) => toScanRow(workspaceId, scan)),
+      // One order for everyone, so that two sets that hold the same externalRefs never wait for each other.
+      scans.toSorted(byExternalRef).map((scan) => toScanRow(workspaceId, scan)),
       'on conflict (workspace_id, external_ref) do nothing returning id',
     )
     const inserted = new Set(rows.map((row) => row.id))
@@ -55,4 +56,9 @@ export class Scans {
   counts(workspaceId: string, request: ScanStatsRequest): Promise<Map<string | null, ScanFigures>> {
     return countScans(this.db, workspaceId, request)
   }
+}
+
+function byExternalRef({ externalRef: a }: StoredScan, { externalRef: b }: StoredScan): number {
+  if (a === null || b === null) return Number(a === null) - Number(b === null)
+  return a < b ? -1 : Number(a > b)
 }

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { EventData, EventType } from '../../core/events.ts'
 import { newId } from '../../core/ids.ts'
-import { forUpdateSkipLocked, insertMany, runPrepared } from '../db/dialect.ts'
+import { forUpdateSkipLocked, insertMany, listOf, parseList, runPrepared } from '../db/dialect.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import type { Tell } from '../operations/news.ts'
 import type { Deliveries, EventRow, Target } from './deliveries.ts'
@@ -13,12 +13,17 @@ export interface NewEvent<T extends EventType = EventType> {
   subject: string
   data: EventData[T]
   correlationId: string | null
+  /** When it happened, where that is another moment than that of the others. */
+  at?: Date
 }
 
-interface Subscription {
-  /** Types as JSON. */
-  events: string
-  webhook_epoch: number
+/** An event that was written, and who wanted to know as it was. */
+interface WrittenEvent {
+  id: string
+  type: EventType
+  epoch: number
+  /** A JSON array of what endpoints want, each a JSON array of types. */
+  wanted: string | string[]
 }
 
 interface Endpoint {
@@ -52,10 +57,9 @@ export class Events {
 
   async insert(workspaceId: string, events: NewEvent[], at: Date): Promise<void> {
     const rows = await this.write(workspaceId, events, at)
-    const { epoch, types } = await this.subscriptions(workspaceId)
-    const wanted = rows.filter(({ type }) => types.has(type))
+    const wanted = rows.filter((row) => parseList(row.wanted).some((types) => JSON.parse(types).includes(row.type)))
     if (wanted.length === 0) return
-    const pending = wanted.map(({ id }) => ({ id, workspace_id: workspaceId, epoch }))
+    const pending = wanted.map(({ id, epoch }) => ({ id, workspace_id: workspaceId, epoch }))
     await insertMany(this.db, 'pending_events', pending)
     // Always a job of its own: one that waits already may be about to end. What is too many, the run clears away.
     const { correlationId } = events[0]!
@@ -100,34 +104,31 @@ export class Events {
     return taken.length === limit
   }
 
-  private async write(workspaceId: string, events: NewEvent[], at: Date): Promise<{ id: string; type: EventType }[]> {
+  private async write(workspaceId: string, events: NewEvent[], at: Date): Promise<WrittenEvent[]> {
     const rows = events.map((event) => ({
-      id: newId(at),
+      id: newId(event.at ?? at),
       workspace_id: workspaceId,
       type: event.type,
       subject: event.subject,
       data: JSON.stringify(event.data),
       correlation_id: event.correlationId,
-      created_at: at.getTime(),
+      created_at: (event.at ?? at).getTime(),
     }))
-    await insertMany(this.db, 'events', rows)
-    for (const { type } of events) this.tell({ what: 'event', type })
-    return rows
-  }
-
-  /** The types that some endpoint wants, and the epoch that they are as of. */
-  private async subscriptions(workspaceId: string): Promise<{ epoch: number; types: Set<string> }> {
-    const rows = await runPrepared<Subscription>(this.db, 'subscriptions', [workspaceId], () =>
-      this.db('webhooks')
-        .join('workspaces', 'workspaces.id', 'webhooks.workspace_id')
-        .where('webhooks.workspace_id', '')
-        .whereRaw(`webhooks.status = 'ENABLED'`)
-        .distinct('webhooks.events', 'workspaces.webhook_epoch'),
+    const wanted = listOf(
+      this.db,
+      'types',
+      `select distinct webhooks.events as types from webhooks
+        where webhooks.workspace_id = events.workspace_id and webhooks.status = 'ENABLED'`,
     )
-    return {
-      epoch: rows[0]?.webhook_epoch ?? 0,
-      types: new Set(rows.flatMap(({ events }) => JSON.parse(events) as string[])),
-    }
+    const written = await insertMany<WrittenEvent>(
+      this.db,
+      'events',
+      rows,
+      `returning id, type, (select webhook_epoch from workspaces where id = events.workspace_id) as epoch,
+        ${wanted} as wanted`,
+    )
+    for (const { type } of events) this.tell({ what: 'event', type })
+    return written
   }
 
   private async enabledEndpoints(workspaceId: string): Promise<(Target & { subscribedAt: Map<string, number> })[]> {

@@ -49,7 +49,7 @@ describe.each(dialects)('on %s', (dialect) => {
               stretches.push([now, Math.max(expiry, now)])
             } else if (kind === 'void') {
               isVoid = true
-              await store.transaction((tx) => tx.passes.setVoid(workspaceId, pass.id, at))
+              await store.transaction((tx) => tx.passes.setVoid(workspaceId, [pass.id], at))
               stretches = stretches.map(([from, until]) => [from, Math.min(until, now)])
             } else if (kind === 'sweep') {
               await store.transaction((tx) => tx.passes.expire(at, 10))

@@ -10,7 +10,7 @@ import {
   type ScanFacts,
 } from '../../../core/rules/redemption/scan-decision.ts'
 import type { RequestContext } from '../../context.ts'
-import { placeOfUse } from '../scans/judge-scan.ts'
+import { placesOfUse } from '../scans/judge-scan.ts'
 
 /**
  * Whether a scan at a moment would be accepted, with every check and what it looked at. Records nothing.
@@ -37,13 +37,14 @@ export async function explainPass(
   const facts: ScanFacts = { realTime, validityDate, matchCount: 1, found: { plan, history } }
   const decision = decideScan(facts)
   const { result, reasonCode, attempt } = decision
+  const [place] = await placesOfUse(store, workspaceId, [{ pass, usedAt: decidingUse(decision, facts) }])
   return {
     passId: pass.id,
     at: decision.at.toISOString(),
     scanContextKey,
     result,
     reasonCode,
-    message: decisionMessage(decision, facts, await placeOfUse(store, pass, decidingUse(decision, facts))),
+    message: decisionMessage(decision, facts, place),
     redemption: pass.redemption,
     acceptedScanCount: history.total,
     checks: explainRedemption(attempt!, history),

@@ -14,7 +14,7 @@ import { toPage } from '../page.ts'
 import { type CreateResult, createPasses } from './create-passes.ts'
 import { toPassWallets } from './pass-wallets.ts'
 import { updatePass } from './update-pass.ts'
-import { voidPass } from './void-pass.ts'
+import { voidPasses } from './void-pass.ts'
 
 export const passes: Handlers<typeof contract> = {
   create: async ({ body }, context) => {
@@ -71,7 +71,7 @@ export const passes: Handlers<typeof contract> = {
     return store.transaction(async (tx) => {
       const pass = (await tx.passes.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
       if (pass.status === 'VOID') throw new Problem('PASS_ALREADY_VOIDED', { details: { passId: pass.id } })
-      await voidPass(tx, workspaceId, pass, { reason: body.reason ?? null, at: now, correlationId })
+      await voidPasses(tx, workspaceId, [{ pass, reason: body.reason ?? null, correlationId }], now)
       await audit(tx, context, 'pass.void', pass.id)
       return { status: 200, body: { id: pass.id, status: 'VOID' } }
     })

@@ -1,11 +1,14 @@
 import { identifierDigest } from '../../../core/rules/crypto/scan-code.ts'
 import { statusAsOf } from '../../../core/rules/pass/pass-status.ts'
-import { planRedemption, type RedemptionHistory } from '../../../core/rules/redemption/redemption-plan.ts'
+import {
+  planRedemption,
+  type RedemptionHistory,
+  type RedemptionPlan,
+} from '../../../core/rules/redemption/redemption-plan.ts'
 import {
   decideScan,
   decidingUse,
   decisionMessage,
-  type FoundPass,
   type ScanDecision,
   type ScanFacts,
 } from '../../../core/rules/redemption/scan-decision.ts'
@@ -22,6 +25,8 @@ export interface Attempt {
   validityDate?: string | undefined
   /** When it was really made. */
   realTime: Date
+  /** The moment whose status counts: an online scan is judged by that of now, the policy as of the attempt. */
+  statusAt: Date
   /** Passes that carry the payload, found before the transaction; the id needs none. */
   matches: string[]
 }
@@ -35,43 +40,91 @@ export interface Judgement extends ScanDecision {
   history: RedemptionHistory | null
 }
 
-/** The passes that a payload names; a given id decides by itself. */
+/** For each scan the passes that its payload names; a given id decides by itself. */
 export async function findMatches(
   { identifiers }: Repositories,
   workspaceId: string,
-  { qrPayload, passId, projectId }: Pick<Attempt, 'qrPayload' | 'passId' | 'projectId'>,
-): Promise<string[]> {
-  if (passId !== undefined) return [passId]
-  return identifiers.listPassIds(workspaceId, identifierDigest(qrPayload!), projectId)
+  scans: Pick<Attempt, 'qrPayload' | 'passId' | 'projectId'>[],
+): Promise<string[][]> {
+  const byCode = scans.filter(({ passId }) => passId === undefined)
+  const codes = byCode.map(({ qrPayload, projectId }) => ({ digest: identifierDigest(qrPayload!), projectId }))
+  const found = await identifiers.listPassIds(workspaceId, codes)
+  const matches = new Map(byCode.map((scan, n) => [scan, found[n]!]))
+  return scans.map((scan) => matches.get(scan) ?? [scan.passId!])
+}
+
+/** The one pass that an attempt names; undefined where it names none or several. */
+export function namedPass({ matches: [match, ...others] }: Pick<Attempt, 'matches'>): string | undefined {
+  return others.length > 0 ? undefined : match
 }
 
 /**
- * The decision over an attempt. Within the transaction nobody else scans or changes the pass, so that what is decided
- * still holds when it is written.
- * @param statusAt the moment whose status counts: an online scan is judged by that of now, the policy as of the attempt
+ * The decisions over attempts, no two of which may name one pass. Within the transaction nobody else scans or changes the
+ * passes, so that what is decided still holds when it is written.
  */
-export async function judgeScan(
-  tx: Repositories,
-  workspaceId: string,
-  attempt: Attempt,
-  statusAt: Date,
-): Promise<Judgement> {
-  const { realTime, validityDate } = attempt
-  const [match, ...others] = attempt.matches
-  const named = match === undefined || others.length > 0 ? undefined : match
-  const pass = named === undefined ? null : ((await tx.passes.findForUpdate(workspaceId, named)) ?? null)
-  // A pass that went meanwhile was never found.
-  const matches = named !== undefined && !pass ? [] : attempt.matches
-  const found = pass && (await lookAt(tx, pass, attempt, statusAt))
-  const facts: ScanFacts = { realTime, validityDate, matchCount: matches.length, found }
-  const decision = decideScan(facts)
-  const message = decisionMessage(decision, facts, await placeOfUse(tx, pass, decidingUse(decision, facts)))
-  return { ...decision, message, pass, matches, history: found ? found.history : null }
+export async function judgeScans(tx: Repositories, workspaceId: string, attempts: Attempt[]): Promise<Judgement[]> {
+  const named = attempts.flatMap((attempt) => namedPass(attempt) ?? [])
+  const held = new Map((await tx.passes.listForUpdate(workspaceId, named)).map((pass) => [pass.id, pass]))
+  const looked = await lookAt(
+    tx,
+    workspaceId,
+    attempts.map((attempt) => ({ attempt, pass: held.get(namedPass(attempt) ?? '') ?? null })),
+  )
+  const decided = looked.map(({ facts, ...rest }) => ({ ...rest, facts, decision: decideScan(facts) }))
+  const places = await placesOfUse(
+    tx,
+    workspaceId,
+    decided.map(({ pass, decision, facts }) => ({ pass, usedAt: decidingUse(decision, facts) })),
+  )
+  return decided.map(({ pass, matches, facts, decision }, n) => ({
+    ...decision,
+    message: decisionMessage(decision, facts, places[n]),
+    pass,
+    matches,
+    history: facts.found?.history ?? null,
+  }))
 }
 
-async function lookAt(tx: Repositories, pass: StoredPass, attempt: Attempt, statusAt: Date): Promise<FoundPass> {
-  const { projectId, qrPayload, realTime, validityDate, scanContextKey = null } = attempt
-  const plan = planRedemption({
+interface LookedAt {
+  pass: StoredPass | null
+  matches: string[]
+  facts: ScanFacts
+}
+
+async function lookAt(
+  tx: Repositories,
+  workspaceId: string,
+  scans: { attempt: Attempt; pass: StoredPass | null }[],
+): Promise<LookedAt[]> {
+  const found = scans.flatMap(({ attempt, pass }) => (pass ? [{ attempt, pass, plan: planOf(attempt, pass) }] : []))
+  const histories = await tx.acceptedScans.listHistories(
+    workspaceId,
+    found.map(({ attempt: { qrPayload }, pass, plan }) => ({
+      passId: pass.id,
+      plan,
+      // Asked only now that the pass is held: a racing update may have replaced what it carries.
+      digest: qrPayload === undefined ? undefined : identifierDigest(qrPayload),
+    })),
+  )
+  const facts = new Map(found.map(({ attempt, plan }, n) => [attempt, { plan, ...histories[n]! }]))
+  return scans.map(({ attempt, pass }) => {
+    const { projectId, realTime, validityDate } = attempt
+    // A pass that went meanwhile was never found.
+    const matches = namedPass(attempt) !== undefined && !pass ? [] : attempt.matches
+    const isElsewhere = pass && projectId !== undefined && pass.projectId !== projectId
+    const elsewhere = isElsewhere ? { projectName: pass.projectName } : undefined
+    const about = facts.get(attempt)
+    return {
+      pass,
+      matches,
+      facts: { realTime, validityDate, matchCount: matches.length, found: about ? { ...about, elsewhere } : null },
+    }
+  })
+}
+
+function planOf(attempt: Attempt, pass: StoredPass): RedemptionPlan {
+  const { realTime, validityDate, scanContextKey = null, statusAt } = attempt
+  return planRedemption({
     status: statusAsOf(pass, statusAt),
     expiresAt: pass.expiresAt,
     policy: pass.redemption,
@@ -79,22 +132,16 @@ async function lookAt(tx: Repositories, pass: StoredPass, attempt: Attempt, stat
     validityDate,
     scanContextKey,
   })
-  const isElsewhere = projectId !== undefined && pass.projectId !== projectId
-  return {
-    plan,
-    history: await tx.acceptedScans.findHistory(pass.workspaceId, pass.id, plan),
-    elsewhere: isElsewhere ? { projectName: pass.projectName } : undefined,
-    // Asked only now that the pass is held: a racing update may have replaced what it carries.
-    isStaleCode:
-      qrPayload !== undefined && (await tx.identifiers.isStale(pass.workspaceId, identifierDigest(qrPayload), pass.id)),
-  }
 }
 
-/** Where a pass was let in that is let in no more, where a scan says so. */
-export async function placeOfUse(
+/** Where passes were let in that are let in no more, where scans say so; in order. */
+export async function placesOfUse(
   { acceptedScans }: Repositories,
-  pass: StoredPass | null,
-  usedAt: Date | null,
-): Promise<string | undefined> {
-  return pass && usedAt ? acceptedScans.findPlace(pass.workspaceId, pass.id, usedAt) : undefined
+  workspaceId: string,
+  uses: { pass: StoredPass | null; usedAt: Date | null }[],
+): Promise<(string | undefined)[]> {
+  const known = uses.flatMap(({ pass, usedAt: at }, n) => (pass && at ? [{ n, passId: pass.id, at }] : []))
+  const found = await acceptedScans.listPlaces(workspaceId, known)
+  const places = new Map(known.map(({ n }, place) => [n, found[place]]))
+  return uses.map((_, n) => places.get(n))
 }

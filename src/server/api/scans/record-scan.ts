@@ -1,33 +1,33 @@
 import type { PassSummary, ScanAnswer } from '../../../core/contract/scan-shapes.ts'
 import type { ScanCreate } from '../../../core/contract/scans.ts'
 import { reasonCodeOf, resultOf } from '../../../core/rules/redemption/scan-reasons.ts'
+import { grouped } from '../../../storage/grouped.ts'
 import type { UseCounts } from '../../../storage/scans/accepted-scans.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
+import type { Store } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
+import { recordTogether } from '../../resources/record-together.ts'
 import { summarizePasses, toPassSummary } from '../passes/pass-summary.ts'
-import { findMatches, type Judgement, judgeScan } from './judge-scan.ts'
+import { findMatches, type Judgement } from './judge-scan.ts'
 import { toScanRecord } from './scan-shapes.ts'
-import { toStoredScan, writeScan } from './write-scan.ts'
+import { toStoredScan } from './write-scan.ts'
 
 const MAX_CANDIDATES = 20
 
 /**
- * Judges a scan and records it with all that follows from it, in one transaction. An externalRef that was there already,
- * or that a racing request brings first, changes nothing and answers as it was answered then.
+ * Judges a scan and records it with all that follows from it, together with others that wait at the same moment. An
+ * externalRef that was there already, or that a racing request brings first, changes nothing and answers as it was
+ * answered then.
  */
 export async function recordScan(body: ScanCreate, context: RequestContext): Promise<ScanAnswer> {
-  const { store, workspaceId, now } = context
-  const replay = await findReplay(body, context)
-  if (replay) return replay
+  const { store, now } = context
+  const { known, matches } = await lookUpTogether(store, { body, context })
+  if (known) return replay(known, body, context)
 
   const realTime = body.scannedAt === undefined ? now : new Date(body.scannedAt)
-  const attempt = { ...body, realTime, matches: await findMatches(store, workspaceId, body) }
-  const recorded = await store.transaction(async (tx) => {
-    const judgement = await judgeScan(tx, workspaceId, attempt, now)
-    const scan = toStoredScan(body, judgement, context)
-    return (await writeScan(tx, scan, judgement, context)) ? { scan, judgement } : undefined
-  })
-  if (!recorded) return (await findReplay(body, context))!
+  const attempt = { ...body, realTime, statusAt: now, matches }
+  const recorded = await recordTogether(store, { attempt, context, toScan: toStoredScan })
+  if (!recorded) return replay((await findByRef(body, context))!, body, context)
 
   const { scan, judgement } = recorded
   const { result, pass } = judgement
@@ -41,15 +41,38 @@ export async function recordScan(body: ScanCreate, context: RequestContext): Pro
   })
 }
 
-/** The first answer to an externalRef, with the pass as it stands now. */
-async function findReplay(
-  { externalRef, projectId }: ScanCreate,
-  context: RequestContext,
-): Promise<ScanAnswer | undefined> {
-  if (externalRef === undefined) return undefined
+interface LookedUp {
+  /** What stands in the ledger by the externalRef. */
+  known: StoredScan | undefined
+  matches: string[]
+}
+
+const lookUpTogether = grouped(
+  async (store: Store, take: () => { body: ScanCreate; context: RequestContext }[]): Promise<LookedUp[]> => {
+    const asked = take()
+    const { workspaceId } = asked[0]!.context
+    const bodies = asked.map(({ body }) => body)
+    const refs = bodies.flatMap(({ externalRef }) => externalRef ?? [])
+    const known = refs.length > 0 ? await store.scans.listByExternalRefs(workspaceId, refs) : []
+    const byRef = new Map(known.map((scan) => [scan.externalRef, scan]))
+    const matches = await findMatches(store, workspaceId, bodies)
+    return bodies.map(({ externalRef }, n) => ({
+      known: externalRef === undefined ? undefined : byRef.get(externalRef),
+      matches: matches[n]!,
+    }))
+  },
+)
+
+/** The scan that was given this externalRef first. */
+async function findByRef({ externalRef }: ScanCreate, context: RequestContext): Promise<StoredScan | undefined> {
   const { store, workspaceId } = context
-  const [scan] = await store.scans.listByExternalRefs(workspaceId, [externalRef])
-  return scan && answerAgain(scan, { idempotentReplay: true, projectId }, context)
+  const [scan] = await store.scans.listByExternalRefs(workspaceId, [externalRef!])
+  return scan
+}
+
+/** The first answer to an externalRef, with the pass as it stands now. */
+function replay(scan: StoredScan, { projectId }: ScanCreate, context: RequestContext): Promise<ScanAnswer> {
+  return answerAgain(scan, { idempotentReplay: true, projectId }, context)
 }
 
 /** The answer to a scan that stands in the ledger. A given project narrows several matches, as it did the first time. */
@@ -60,7 +83,8 @@ export async function answerAgain(
 ): Promise<ScanAnswer> {
   const { store, workspaceId } = context
   const isAmbiguous = reasonCodeOf(scan) === 'multiple_matches' && scan.payloadDigest !== null
-  const candidates = isAmbiguous ? await store.identifiers.listPassIds(workspaceId, scan.payloadDigest!, projectId) : []
+  const codes = isAmbiguous ? [{ digest: scan.payloadDigest!, projectId }] : []
+  const [candidates = []] = await store.identifiers.listPassIds(workspaceId, codes)
   const [pass] = await summarizePasses(scan.passId === null ? [] : [scan.passId], scan.scanContextKey, context)
   return toAnswer(scan, {
     pass: pass ?? null,

@@ -3,9 +3,10 @@ import type { OfflineScan } from '../../../core/contract/scanner.ts'
 import { ledgerReason } from '../../../core/rules/redemption/scan-reasons.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { RequestContext } from '../../context.ts'
-import { findMatches, type Judgement, judgeScan } from './judge-scan.ts'
+import { recordTogether } from '../../resources/record-together.ts'
+import { findMatches, type Judgement } from './judge-scan.ts'
 import { toScanItem } from './scan-shapes.ts'
-import { toStoredScan, writeScan } from './write-scan.ts'
+import { toStoredScan } from './write-scan.ts'
 
 export interface ReportedScan {
   externalRef: string
@@ -26,8 +27,8 @@ interface Received {
 
 /**
  * Stores what a device decided as it was acted on, and notes where the server would have decided otherwise. Each scan is
- * judged as of its own time by the ledger as it stands, the earlier before the later, and in a transaction of its own: a
- * long report holds nobody up, and one that is sent again goes on where it broke off.
+ * judged as of its own time by the ledger as it stands, of one pass the earlier before the later, a set at a time: a long
+ * report holds nobody up, and one that is sent again goes on where it broke off.
  */
 export async function reportScans(reported: OfflineScan[], context: RequestContext): Promise<ReportedScan[]> {
   const { store, workspaceId } = context
@@ -38,12 +39,17 @@ export async function reportScans(reported: OfflineScan[], context: RequestConte
     reported.filter(({ externalRef }) => !stored.has(externalRef)),
     context,
   )
-  const results = new Map<OfflineScan, ReportedScan>()
-  for (const { report, ...facts } of received.toSorted(byTime)) {
-    const { scan, isNew } = stored.get(report.externalRef) ?? (await recordReport({ report, ...facts }, context))
-    stored.set(report.externalRef, { scan, isNew: false })
-    results.set(report, toReported(scan, { isNew }))
+  const first = new Map<string, Received>()
+  for (const one of received.toSorted(byTime)) {
+    if (!first.has(one.report.externalRef)) first.set(one.report.externalRef, one)
   }
+  const results = new Map<OfflineScan, ReportedScan>()
+  const recording = [...first.values()].map(async (one) => {
+    const { scan, isNew } = await recordReport(one, context)
+    stored.set(one.report.externalRef, { scan, isNew: false })
+    results.set(one.report, toReported(scan, { isNew }))
+  })
+  await Promise.all(recording)
   return reported.map(
     (report) => results.get(report) ?? toReported(stored.get(report.externalRef)!.scan, { isNew: false }),
   )
@@ -54,8 +60,8 @@ const MAX_AHEAD_MS = 24 * 3_600_000
 /** Finds the passes that are named, and brings each time between the making of its pass and a day from now. */
 async function receive(reports: OfflineScan[], context: RequestContext): Promise<Received[]> {
   const { store, workspaceId, now } = context
-  const named = []
-  for (const report of reports) named.push({ report, matches: await findMatches(store, workspaceId, report) })
+  const found = await findMatches(store, workspaceId, reports)
+  const named = reports.map((report, n) => ({ report, matches: found[n]! }))
   const ids = named.flatMap(({ matches }) => (matches.length === 1 ? matches : []))
   const passes = ids.length === 0 ? [] : await store.passes.listByIds(workspaceId, [...new Set(ids)])
   const madeAt = new Map(passes.map(({ id, createdAt }) => [id, createdAt.getTime()]))
@@ -81,14 +87,15 @@ async function recordReport(
   context: RequestContext,
 ): Promise<{ scan: StoredScan; isNew: boolean }> {
   const { store, workspaceId } = context
-  const attempt = { ...report, realTime, matches }
-  const recorded = await store.transaction(async (tx) => {
-    const judgement = await judgeScan(tx, workspaceId, attempt, realTime)
-    const decided = decidedOffline(report, judgement, deviceTime)
-    const scan = { ...toStoredScan(report, judgement, context), ...decided }
-    return (await writeScan(tx, scan, judgement, context)) ? scan : undefined
+  const recorded = await recordTogether(store, {
+    attempt: { ...report, realTime, statusAt: realTime, matches },
+    context,
+    toScan: (body, judgement) => ({
+      ...toStoredScan(body, judgement, context),
+      ...decidedOffline(report, judgement, deviceTime),
+    }),
   })
-  if (recorded) return { scan: recorded, isNew: true }
+  if (recorded) return { scan: recorded.scan, isNew: true }
   const [scan] = await store.scans.listByExternalRefs(workspaceId, [report.externalRef])
   return { scan: scan!, isNew: false }
 }

@@ -7,7 +7,7 @@ import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { RequestContext } from '../../context.ts'
 import { audit } from '../audit.ts'
 import { answerAgain } from './record-scan.ts'
-import { writeScanEvent } from './write-scan.ts'
+import { writeScanEvents } from './write-scan.ts'
 
 /**
  * Takes an accepted scan back: it counts no more, and the ledger gains an item that says so.
@@ -27,7 +27,7 @@ export async function reverseScan(scanId: string, body: ScanReversal, context: R
     const reversal = toReversal(scan, body, uses.get(passId)!.count, context)
     if (!(await tx.scans.insert(workspaceId, [reversal])).has(reversal.id)) return undefined
     await tx.acceptedScans.delete(workspaceId, scan.id)
-    await writeScanEvent(tx, reversal, context)
+    await writeScanEvents(tx, workspaceId, [{ scan: reversal, correlationId: context.correlationId }])
     await audit(tx, context, 'scan.reverse', scan.id)
     return reversal
   })

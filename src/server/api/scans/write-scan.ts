@@ -2,61 +2,90 @@ import type { ScanCreate } from '../../../core/contract/scans.ts'
 import { newId } from '../../../core/ids.ts'
 import { identifierDigest } from '../../../core/rules/crypto/scan-code.ts'
 import { ledgerReason, ledgerResult } from '../../../core/rules/redemption/scan-reasons.ts'
+import type { NewAcceptedScan } from '../../../storage/scans/accepted-scans.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
-import { voidPass } from '../passes/void-pass.ts'
+import { voidPasses } from '../passes/void-pass.ts'
 import type { Judgement } from './judge-scan.ts'
 import { toScanItem } from './scan-shapes.ts'
 
-/**
- * Puts an attempt into the ledger with all that follows from it. False, and nothing is written, where its externalRef
- * stands there already. What counts is the result that the ledger shows: a device may have let in whom the policy would
- * not.
- */
-export async function writeScan(
-  tx: Repositories,
-  scan: StoredScan,
-  { pass, charge, attempt }: Judgement,
-  context: RequestContext,
-): Promise<boolean> {
-  const { workspaceId, now, correlationId } = context
-  const isNew = (await tx.scans.insert(workspaceId, [scan])).has(scan.id)
-  if (!isNew || !pass) return isNew
-  if (scan.result === 'accepted') {
-    const accepted = {
-      scanId: scan.id,
-      passId: pass.id,
-      projectId: pass.projectId,
-      templateId: pass.templateId,
-      scanContextKey: scan.scanContextKey,
-      scannedAt: scan.scannedAt,
-      // Where one window alone holds the moment, the moment says it.
-      chargedWindow: (attempt?.isChargeStored && charge?.window?.key) || null,
-      validityDate: scan.validateAsOf,
-    }
-    await tx.acceptedScans.insert(workspaceId, [accepted])
-  }
-  await writeScanEvent(tx, scan, context)
-  if (scan.result === 'accepted' && charge?.exhausts && pass.status !== 'VOID') {
-    await voidPass(tx, workspaceId, pass, { reason: 'exhausted', at: now, correlationId })
-  }
-  return true
+/** An attempt that was judged, as it is to stand in the ledger. */
+export interface JudgedScan {
+  scan: StoredScan
+  judgement: Judgement
+  correlationId: string
 }
 
-/** The event of a recorded scan of a known pass: the bytes that a read of it answers. */
-export async function writeScanEvent(tx: Repositories, scan: StoredScan, context: RequestContext): Promise<void> {
-  const { workspaceId, now, correlationId } = context
-  const event = { type: 'pass.scanned' as const, subject: scan.id, data: toScanItem(scan), correlationId }
-  await tx.events.insert(workspaceId, [event], now)
+/**
+ * Puts attempts into the ledger with all that follows from them, and returns those that it had not: of one whose
+ * externalRef stands there already nothing is written. What counts is the result that the ledger shows: a device may have
+ * let in whom the policy would not.
+ */
+export async function writeScans(
+  tx: Repositories,
+  workspaceId: string,
+  judged: JudgedScan[],
+): Promise<Set<JudgedScan>> {
+  const inserted = await tx.scans.insert(
+    workspaceId,
+    judged.map(({ scan }) => scan),
+  )
+  const written = judged.filter(({ scan }) => inserted.has(scan.id))
+  const accepted = written.filter(({ scan }) => scan.result === 'accepted')
+  await tx.acceptedScans.insert(workspaceId, accepted.flatMap(toAcceptedScan))
+  const ofPasses = written.filter(({ judgement }) => judgement.pass)
+  await writeScanEvents(tx, workspaceId, ofPasses)
+  const voidings = accepted.flatMap(({ judgement: { charge, pass }, correlationId }) =>
+    charge?.exhausts && pass && pass.status !== 'VOID' ? [{ pass, reason: 'exhausted', correlationId }] : [],
+  )
+  // One moment for all: those of a set differ by milliseconds.
+  await voidPasses(tx, workspaceId, voidings, latest(written))
+  return new Set(written)
 }
+
+function latest(written: JudgedScan[]): Date {
+  return new Date(Math.max(0, ...written.map(({ scan }) => scan.recordedAt.getTime())))
+}
+
+function toAcceptedScan({ scan, judgement: { pass, charge, attempt } }: JudgedScan): NewAcceptedScan[] {
+  if (!pass) return []
+  const accepted = {
+    scanId: scan.id,
+    passId: pass.id,
+    projectId: pass.projectId,
+    templateId: pass.templateId,
+    scanContextKey: scan.scanContextKey,
+    scannedAt: scan.scannedAt,
+    // Where one window alone holds the moment, the moment says it.
+    chargedWindow: (attempt?.isChargeStored && charge?.window?.key) || null,
+    validityDate: scan.validateAsOf,
+  }
+  return [accepted]
+}
+
+/** The events of recorded scans of known passes: the bytes that a read of each answers. */
+export async function writeScanEvents(
+  tx: Repositories,
+  workspaceId: string,
+  written: Pick<JudgedScan, 'scan' | 'correlationId'>[],
+): Promise<void> {
+  if (written.length === 0) return
+  const events = written.map(({ scan, correlationId }) => ({
+    type: 'pass.scanned' as const,
+    subject: scan.id,
+    data: toScanItem(scan),
+    correlationId,
+    at: scan.recordedAt,
+  }))
+  await tx.events.insert(workspaceId, events, events[0]!.at)
+}
+
+/** What the ledger keeps of what was sent. */
+export type ScannedBody = Omit<ScanCreate, 'scannedAt' | 'projectId' | 'passId'>
 
 /** An attempt as the server judges it. */
-export function toStoredScan(
-  body: Omit<ScanCreate, 'scannedAt' | 'projectId' | 'passId'>,
-  judgement: Judgement,
-  { now, token }: RequestContext,
-): StoredScan {
+export function toStoredScan(body: ScannedBody, judgement: Judgement, { now, token }: RequestContext): StoredScan {
   const { pass, history, matches, reasonCode } = judgement
   return {
     id: newId(now),
