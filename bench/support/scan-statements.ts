@@ -13,15 +13,13 @@ export interface Subject {
   qrPayload: string
 }
 
-/** A place in a statement where each scan puts something of its own. */
-interface Own {
-  own: 'pass' | 'digest' | 'scan' | 'event' | 'context'
-}
-type Value = Knex.Value | Own
+/** What each scan puts into statements of its own. */
+type Own = Record<'pass' | 'digest' | 'scan' | 'event' | 'context', string> & { digestBytes: Uint8Array }
 
 export interface Statement {
   sql: string
-  values: Value[]
+  /** The values of one scan, in order. */
+  values: ((own: Own) => Knex.Value)[]
   /** Reads that go before the transaction, on another connection. */
   isBefore: boolean
 }
@@ -48,7 +46,7 @@ export async function captureScan(database: Database, workspaceId: string, subje
     .map(({ sql, bindings }) => ({
       sql,
       isBefore: seen.findIndex((one) => one.sql === sql) < begin,
-      values: bindings.map((value) => toOwn(value, { ...subject, workspaceId, scanId: scan.id, sql })),
+      values: bindings.map((value) => toOwn(value, knownIn(sql, bindings, { ...subject, scanId: scan.id }))),
     }))
 }
 
@@ -60,32 +58,41 @@ export async function replayScan(
   scanContextKey: string,
 ): Promise<void> {
   const at = new Date()
-  const own: Record<string, Knex.Value> = {
+  const digestBytes = identifierDigest(subject.qrPayload)
+  const own = {
     pass: subject.passId,
-    digest: identifierDigest(subject.qrPayload),
+    digest: Buffer.from(digestBytes).toString('hex'),
+    digestBytes,
     context: scanContextKey,
     scan: newId(at),
     event: newId(at),
   }
   const run = (db: Knex, { sql, values }: Statement) =>
-    db.raw(positional(sql), values.map((value) => (isOwn(value) ? own[value.own]! : value)) as Knex.RawBinding[])
+    db.raw(positional(sql), values.map((value) => value(own)) as Knex.RawBinding[])
   for (const statement of statements.filter(({ isBefore }) => isBefore)) await run(database.reader, statement)
   await database.writer.transaction(async (tx) => {
     for (const statement of statements.filter(({ isBefore }) => !isBefore)) await run(tx, statement)
   })
 }
 
-function toOwn(value: Knex.Value, known: Subject & { workspaceId: string; scanId: string; sql: string }): Value {
-  if (value === known.passId) return { own: 'pass' }
-  if (value === known.scanId) return { own: 'scan' }
-  if (value === 'captured') return { own: 'context' }
-  if (Buffer.isBuffer(value)) return { own: 'digest' }
-  const isNewEvent = /insert into events /.test(known.sql) && value !== known.workspaceId
-  return isNewEvent && /^[0-9a-f-]{36}$/.test(String(value)) ? { own: 'event' } : value
+/** The texts of the captured scan that others have their own of. */
+function knownIn(sql: string, bindings: Knex.Value[], { passId, qrPayload, scanId }: Subject & { scanId: string }) {
+  const digest = Buffer.from(identifierDigest(qrPayload)).toString('hex')
+  const known = { [passId]: 'pass', [digest]: 'digest', [scanId]: 'scan', captured: 'context' } as const
+  // The first value of an event is its id.
+  return /insert into events /.test(sql) ? { ...known, [String(bindings[0])]: 'event' as const } : known
 }
 
-function isOwn(value: Value): value is Own {
-  return value !== null && typeof value === 'object' && 'own' in value
+/** The same value for another scan: what it knows of the captured one is replaced, in lists and in JSON, too. */
+function toOwn(value: Knex.Value, known: Record<string, keyof Own>): (own: Own) => Knex.Value {
+  if (Buffer.isBuffer(value)) return (own) => own.digestBytes as Knex.Value
+  if (Array.isArray(value)) {
+    const items = value.map((item) => toOwn(item as Knex.Value, known))
+    return (own) => items.map((item) => item(own)) as Knex.Value
+  }
+  if (typeof value !== 'string') return () => value
+  return (own) =>
+    Object.entries(known).reduce((text, [from, name]) => text.replaceAll(from, own[name] as string), value)
 }
 
 /** knex numbers the values of PostgreSQL itself, from question marks. */

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { passes } from '../../../../src/core/contract/passes.ts'
-import { scans } from '../../../../src/core/contract/scans.ts'
+import { type ScanCreate, scans } from '../../../../src/core/contract/scans.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
 import { dialects } from '../../../support/databases.ts'
 import { makeProject } from '../../fixtures.ts'
@@ -123,6 +123,43 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await eventsOf(unknown.scan.id)).toEqual([])
     const item = await workspace.ok(scans.get, { params: { id: unknown.scan.id } })
     expect(item).toMatchObject({ result: 'denied', reason: 'no_match', passId: null, externalPassId: null })
+  })
+
+  test('scans that wait at the same moment share their commits, and each has its own verdict', async () => {
+    const project = await makeProject(workspace, 'Elsewhere')
+    const single = await scannablePass(workspace)
+    const dated = await scannablePass(workspace, {
+      redemption: { windows: [{ start: '2026-02-01T00:00Z', end: '2026-02-02T00:00Z' }] },
+    })
+    const daily = await scannablePass(workspace, {
+      redemption: { perPeriod: { unit: 'day', count: 2, timezone: 'UTC' }, autoVoidOnExhaustion: true },
+    })
+    const old = await scannablePass(workspace)
+    await workspace.ok(passes.update, { params: { id: old.id }, body: { variables: { code: 'another' } } })
+    const bodies: [ScanCreate, string][] = [
+      [{ qrPayload: single.code, context: { gate: 'North' } }, 'valid'],
+      [{ qrPayload: single.code }, 'already_scanned'],
+      [{ qrPayload: 'nobody' }, 'no_match'],
+      [{ qrPayload: dated.code }, 'out_of_window'],
+      [{ passId: daily.id }, 'valid'],
+      [{ passId: daily.id, scanContextKey: 'other' }, 'valid'],
+      [{ passId: daily.id, scanContextKey: 'third' }, 'quota_exhausted'],
+      [{ qrPayload: old.code }, 'stale_identifier'],
+      [{ qrPayload: 'another' }, 'valid'],
+      [{ qrPayload: dated.code, projectId: project.id }, 'wrong_scope'],
+    ]
+    const statements: string[] = []
+    const { writer } = api.database.forRequests(workspace.id)
+    writer.on('query', ({ sql }) => statements.push(sql))
+    const answers = await Promise.all(bodies.map(([body]) => scan(workspace, body)))
+    const reasons = answers.map(({ reasonCode }) => reasonCode)
+    expect(reasons).toEqual(bodies.map(([, reasonCode]) => reasonCode))
+    expect(answers[1]!.message).toContain('North')
+    for (const [n, { scan }] of answers.entries()) {
+      expect(await eventsOf(scan.id), `scan ${n}`).toHaveLength(scan.passId === null ? 0 : 1)
+    }
+    // Three of one pass take three; those that came before the first was begun go with it.
+    expect(statements.filter((sql) => /^begin/i.test(sql)).length).toBeLessThanOrEqual(5)
   })
 
   test('a replay answers the first verdict and scan with the pass of now, and records nothing', async () => {

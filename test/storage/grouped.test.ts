@@ -1,0 +1,122 @@
+import { describe, expect, test } from 'vitest'
+import { grouped } from '../../src/storage/grouped.ts'
+
+/** Work that notes its sets, and that ends when it is told to. */
+function startWork(outcome: (item: string) => string = (item) => item) {
+  const sets: string[][] = []
+  const scope = {}
+  const gates: (() => void)[] = []
+  const together = grouped(
+    async (_: object, take: () => string[]) => {
+      await new Promise<void>((resolve) => gates.push(resolve))
+      const items = take()
+      sets.push(items)
+      return items.map(outcome)
+    },
+    (item) => item.split(' ')[1],
+  )
+  return {
+    sets,
+    scope,
+    do: (item: string, of: object = scope) => together(of, item),
+    /** Lets sets begin until nothing waits. */
+    async finish() {
+      for (let idle = 0; idle < 20; idle += 1) {
+        const gate = gates.shift()
+        if (gate) idle = 0
+        gate?.()
+        await Promise.resolve()
+      }
+    },
+    gates,
+  }
+}
+
+describe('work that is done together', () => {
+  test('one alone begins at once, and takes along what came before it was taken', async () => {
+    const work = startWork((item) => `${item}!`)
+    const all = Promise.all(['a', 'b', 'c'].map((item) => work.do(item)))
+    expect(work.gates).toHaveLength(1)
+    await work.finish()
+    expect(await all).toEqual(['a!', 'b!', 'c!'])
+    expect(work.sets).toEqual([['a', 'b', 'c']])
+  })
+
+  test('what comes while a set is being done is the next set', async () => {
+    const sets: number[][] = []
+    let inner: Promise<number[]> | undefined
+    const together = grouped(async (_: object, take: () => number[]) => {
+      const items = take()
+      sets.push(items)
+      inner ??= Promise.all([2, 3].map((item) => together(scope, item)))
+      return items
+    })
+    const scope = {}
+    expect(await together(scope, 1)).toBe(1)
+    expect(await inner).toEqual([2, 3])
+    expect(sets).toEqual([[1], [2, 3]])
+  })
+
+  test('items of one key are never in one set, and keep their order', async () => {
+    const work = startWork()
+    const all = Promise.all(['a x', 'b x', 'c y', 'd x', 'e', 'f'].map((item) => work.do(item)))
+    await work.finish()
+    await all
+    expect(work.sets).toEqual([['a x', 'c y', 'e', 'f'], ['b x'], ['d x']])
+  })
+
+  test('a set has a bound, and what is behind it keeps its order', async () => {
+    const work = startWork()
+    const items = Array.from({ length: 300 }, (_, n) => `${n}`)
+    const all = Promise.all(items.map((item) => work.do(item)))
+    await work.finish()
+    expect(await all).toEqual(items)
+    expect(work.sets.map(({ length }) => length)).toEqual([128, 128, 44])
+    expect(work.sets.flat()).toEqual(items)
+  })
+
+  test('scopes have sets of their own', async () => {
+    const work = startWork()
+    const all = Promise.all([work.do('a'), work.do('b', {}), work.do('c')])
+    await work.finish()
+    await all
+    expect(work.sets.toSorted()).toEqual([['a', 'c'], ['b']])
+  })
+
+  test('one that cannot be done fails alone: a set that failed is done again one by one, in its order', async () => {
+    const work = startWork((item) => {
+      if (item.startsWith('bad')) throw new Error(item)
+      return item
+    })
+    const all = Promise.allSettled(['a x', 'bad y', 'c', 'd x'].map((item) => work.do(item)))
+    await work.finish()
+    expect((await all).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
+    expect(work.sets).toEqual([['a x', 'bad y', 'c'], ['a x'], ['bad y'], ['c'], ['d x']])
+  })
+
+  test('a database that is not there answers all of the set at once: nobody knows what was committed', async () => {
+    const work = startWork(() => {
+      throw Object.assign(new Error('lost'), { code: 'ECONNRESET' })
+    })
+    const all = Promise.allSettled(['a', 'b'].map((item) => work.do(item)))
+    await work.finish()
+    expect((await all).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    expect(work.sets).toEqual([['a', 'b']])
+  })
+
+  test('a turn that did not come refuses those that waited for it, and none that came after', async () => {
+    let refuse: (error: Error) => void = () => undefined
+    let turns = 0
+    const together = grouped(async (_: object, take: () => string[]) => {
+      turns += 1
+      if (turns === 1) await new Promise((_resolve, reject) => (refuse = reject))
+      return take()
+    })
+    const scope = {}
+    const early = together(scope, 'early')
+    const late = together(scope, 'late')
+    refuse(new Error('no turn'))
+    await expect(early).rejects.toThrow('no turn')
+    expect(await late).toBe('late')
+  })
+})
