@@ -10,13 +10,31 @@ import type { RequestContext } from '../context.ts'
  */
 export function audit(
   tx: Repositories,
-  { workspaceId, token, correlationId, now }: Pick<RequestContext, 'workspaceId' | 'token' | 'correlationId' | 'now'>,
+  context: Author,
   action: AuditAction,
   targetId: string | null,
   targetCount = 1,
 ): Promise<void> {
-  const actor = { tokenId: token.id, name: token.name }
-  return tx.auditLog.insert(workspaceId, { action, actor, targetId, targetCount, correlationId }, now)
+  return auditEach(tx, context.workspaceId, action, [{ context, targetId, targetCount }])
+}
+
+type Author = Pick<RequestContext, 'workspaceId' | 'token' | 'correlationId' | 'now'>
+
+/** The same of several requests of a workspace. */
+export function auditEach(
+  tx: Repositories,
+  workspaceId: string,
+  action: AuditAction,
+  done: { context: Author; targetId: string | null; targetCount?: number }[],
+): Promise<void> {
+  const entries = done.map(({ context: { token, correlationId, now }, ...target }) => ({
+    action,
+    actor: { tokenId: token.id, name: token.name },
+    correlationId,
+    at: now,
+    ...target,
+  }))
+  return tx.auditLog.insertAll(workspaceId, entries)
 }
 
 /**

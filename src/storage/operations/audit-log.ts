@@ -72,18 +72,24 @@ export class AuditLog {
 
   /** @param workspaceId null for what concerns the whole database */
   async insert(workspaceId: string | null, entry: NewAuditEntry, at: Date): Promise<void> {
-    const row: Row = {
-      id: newId(at),
-      workspace_id: workspaceId,
-      token_id: entry.actor.tokenId,
-      actor: entry.actor.name,
-      action: entry.action,
-      target_id: entry.targetId,
-      target_count: entry.targetCount ?? 1,
-      correlation_id: entry.correlationId,
-      created_at: at.getTime(),
-    }
-    await insertMany(this.db, 'audit_entries', [row])
+    await this.insertAll(workspaceId, [{ ...entry, at }])
+  }
+
+  async insertAll(workspaceId: string | null, entries: (NewAuditEntry & { at: Date })[]): Promise<void> {
+    const rows = entries.map(
+      ({ at, actor, action, targetId, targetCount = 1, correlationId }): Row => ({
+        id: newId(at),
+        workspace_id: workspaceId,
+        token_id: actor.tokenId,
+        actor: actor.name,
+        action,
+        target_id: targetId,
+        target_count: targetCount,
+        correlation_id: correlationId,
+        created_at: at.getTime(),
+      }),
+    )
+    await insertMany(this.db, 'audit_entries', rows)
   }
 
   /** Newest first, of every workspace unless one is named. */

@@ -58,6 +58,8 @@ export type NewPass = Pick<
 > & {
   /** SHA-256 of what a scanner reads off the pass. */
   identifierDigest: Uint8Array
+  /** Where it is another moment than that of the others. */
+  createdAt?: Date
 }
 
 export interface PassError {

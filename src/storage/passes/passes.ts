@@ -8,6 +8,7 @@ import {
   forUpdate,
   forUpdateSkipLocked,
   idIsChosen,
+  insertMany,
   isAmong,
   moment,
   runPrepared,
@@ -113,12 +114,13 @@ export class Passes {
    */
   async insert(workspaceId: string, passes: NewPass[], at: Date): Promise<Set<string>> {
     if (passes.length === 0) return new Set()
-    const rows: { id: string }[] = await this.db('passes')
+    const rows = await insertMany<{ id: string }>(
+      this.db,
+      'passes',
       // One order for everyone, so that two batches that hold the same passes never wait for each other.
-      .insert(passes.toSorted(byExternalId).map((pass) => toNewRow(workspaceId, pass, at)))
-      .onConflict(['workspace_id', 'external_pass_id'])
-      .ignore()
-      .returning('id')
+      passes.toSorted(byExternalId).map((pass) => toNewRow(workspaceId, pass, pass.createdAt ?? at)),
+      'on conflict (workspace_id, external_pass_id) do nothing returning id',
+    )
     const inserted = new Set(rows.map((row) => row.id))
     const fresh = passes.filter((pass) => inserted.has(pass.id))
     await insertIndex(this.db, workspaceId, fresh)

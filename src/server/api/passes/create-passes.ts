@@ -7,10 +7,12 @@ import { identifierDigest, newScanCode } from '../../../core/rules/crypto/scan-c
 import { barcodeMessage } from '../../../core/rules/display/card.ts'
 import { type CheckPass, compilePass, systemVariableProblem } from '../../../core/rules/pass/pass-rules.ts'
 import { buildScope } from '../../../core/rules/template/resolve.ts'
+import { grouped } from '../../../storage/db/grouped.ts'
 import type { NewPass, StoredPass } from '../../../storage/passes/pass-row.ts'
+import type { Repositories, Store } from '../../../storage/store.ts'
 import type { PublishedVersion } from '../../../storage/templates/template-versions.ts'
 import type { RequestContext } from '../../context.ts'
-import { audit } from '../audit.ts'
+import { auditEach } from '../audit.ts'
 import { bytesOf, openRoom } from '../limits.ts'
 
 export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPassId: string; problem: Problem }
@@ -57,29 +59,55 @@ interface Inserted {
   refused: Map<string, Problem>
 }
 
+/** Passes of one request. */
+interface Planned {
+  passes: NewPass[]
+  context: RequestContext
+}
+
 async function insertPasses(passes: NewPass[], context: RequestContext): Promise<Inserted> {
-  const { store, workspaceId, now, correlationId } = context
-  const refused = new Map<string, Problem>()
-  if (passes.length === 0) return { inserted: new Set(), refused }
+  if (passes.length === 0) return { inserted: new Set(), refused: new Map() }
   const full = await context.takeQueue(context, passes.length)
   if (full) return { inserted: new Set(), refused: new Map(passes.map((pass) => [pass.externalPassId, full])) }
-  const inserted = await store.transaction(async (tx) => {
-    const takeRoom = await openRoom(tx, context)
-    const fitting = passes.filter(({ externalPassId, variables }) => {
+  const planned = { passes, context }
+  if (passes.length === 1) return insertTogether(context.store, planned)
+  return context.store.transaction(async (tx) => (await insertIn(tx, [planned]))[0]!)
+}
+
+/** Passes that are created one by one at the same moment share their transaction. A batch has one of its own. */
+const insertTogether = grouped((store: Store, take: () => Planned[]) => store.transaction((tx) => insertIn(tx, take())))
+
+/** Of one workspace. */
+async function insertIn(tx: Repositories, requests: Planned[]): Promise<Inserted[]> {
+  const { workspaceId, now } = requests[0]!.context
+  const takeRoom = await openRoom(tx, requests[0]!.context)
+  const fitting = requests.map(({ passes, context }) => {
+    const refused = new Map<string, Problem>()
+    const accepted = passes.filter(({ externalPassId, variables }) => {
       const problem = takeRoom({ passes: 1, storedBytes: bytesOf(variables) })
       if (problem) refused.set(externalPassId, problem)
       return !problem
     })
-    const ids = await tx.passes.insert(workspaceId, fitting, now)
-    const job = { workspaceId, kind: 'issue-pass' as const, correlationId, isBulk: passes.length > 1 }
-    const jobs = [...ids].map((subject) => ({ ...job, subject }))
-    if (jobs.length > 0) await tx.jobs.insert(jobs, now)
-    const [only, ...others] = ids
-    // One entry however many: the correlation id leads from a batch to its passes.
-    if (only !== undefined) await audit(tx, context, 'pass.create', others.length > 0 ? null : only, ids.size)
-    return ids
+    return { context, refused, accepted, isBulk: passes.length > 1 }
   })
-  return { inserted, refused }
+  const rows = fitting.flatMap(({ accepted, context }) => accepted.map((pass) => ({ ...pass, createdAt: context.now })))
+  const ids = await tx.passes.insert(workspaceId, rows, now)
+  const written = fitting.map(({ accepted, ...rest }) => ({
+    ...rest,
+    inserted: new Set(accepted.map(({ id }) => id).filter((id) => ids.has(id))),
+  }))
+  const jobs = written.flatMap(({ inserted, isBulk, context: { correlationId } }) =>
+    [...inserted].map((subject) => ({ workspaceId, kind: 'issue-pass' as const, subject, correlationId, isBulk })),
+  )
+  if (jobs.length > 0) await tx.jobs.insert(jobs, now)
+  // One entry a request however many: the correlation id leads from a batch to its passes.
+  const entries = written.flatMap(({ inserted, context }) => {
+    const [only, ...others] = inserted
+    if (only === undefined) return []
+    return [{ context, targetId: others.length > 0 ? null : only, targetCount: inserted.size }]
+  })
+  await auditEach(tx, workspaceId, 'pass.create', entries)
+  return written
 }
 
 /** An item that is no PassCreate fails alone, with every problem listed. */
@@ -95,9 +123,23 @@ function parseItem(item: unknown): PassCreate | { externalPassId: string; proble
 
 async function findExisting(passes: { externalPassId: string }[], { store, workspaceId }: RequestContext) {
   const ids = [...new Set(passes.map((pass) => pass.externalPassId))]
-  const found = ids.length > 0 ? await store.passes.listByExternalIds(workspaceId, ids) : []
-  return new Map(found.map((pass) => [pass.externalPassId, pass]))
+  if (ids.length === 0) return new Map<string, StoredPass>()
+  const [only, ...others] = ids
+  const found =
+    others.length > 0
+      ? await store.passes.listByExternalIds(workspaceId, ids)
+      : [await findTogether(store, { workspaceId, externalPassId: only! })]
+  return new Map(found.flatMap((pass) => (pass ? [[pass.externalPassId, pass] as const] : [])))
 }
+
+/** Looks single passes up that are asked for at the same moment. */
+const findTogether = grouped(async (store: Store, take: () => { workspaceId: string; externalPassId: string }[]) => {
+  const asked = take()
+  const ids = [...new Set(asked.map(({ externalPassId }) => externalPassId))]
+  const found = await store.passes.listByExternalIds(asked[0]!.workspaceId, ids)
+  const byExternalId = new Map(found.map((pass) => [pass.externalPassId, pass]))
+  return asked.map(({ externalPassId }) => byExternalId.get(externalPassId))
+})
 
 /**
  * What to insert for each request, or why it is refused. As in single creates one after another, the first sound request

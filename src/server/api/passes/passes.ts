@@ -14,7 +14,7 @@ import { toPage } from '../page.ts'
 import { type CreateResult, createPasses } from './create-passes.ts'
 import { toPassWallets } from './pass-wallets.ts'
 import { updatePass } from './update-pass.ts'
-import { voidPasses } from './void-pass.ts'
+import { voidTogether } from './void-pass.ts'
 
 export const passes: Handlers<typeof contract> = {
   create: async ({ body }, context) => {
@@ -66,15 +66,10 @@ export const passes: Handlers<typeof contract> = {
     return { status: 200, body: toPass(pass, context), ...(!query.dryRun && { headers: etag(pass) }) }
   },
 
-  void: ({ params, body }, context) => {
-    const { store, workspaceId, now, correlationId } = context
-    return store.transaction(async (tx) => {
-      const pass = (await tx.passes.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
-      if (pass.status === 'VOID') throw new Problem('PASS_ALREADY_VOIDED', { details: { passId: pass.id } })
-      await voidPasses(tx, workspaceId, [{ pass, reason: body.reason ?? null, correlationId }], now)
-      await audit(tx, context, 'pass.void', pass.id)
-      return { status: 200, body: { id: pass.id, status: 'VOID' } }
-    })
+  void: async ({ params, body }, context) => {
+    const problem = await voidTogether(context.store, { passId: params.id, reason: body.reason ?? null, context })
+    if (problem) throw problem
+    return { status: 200, body: { id: params.id, status: 'VOID' } }
   },
 
   revokeLinks: ({ params }, context) => {

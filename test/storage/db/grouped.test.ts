@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { grouped } from '../../src/storage/grouped.ts'
+import { grouped } from '../../../src/storage/db/grouped.ts'
 
 /** Work that notes its sets, and that ends when it is told to. */
 function startWork(outcome: (item: string) => string = (item) => item) {

@@ -1,9 +1,9 @@
-import { grouped } from '../../storage/grouped.ts'
-import type { StoredScan } from '../../storage/scans/scan-row.ts'
-import type { Store } from '../../storage/store.ts'
-import { type Attempt, type Judgement, judgeScans, namedPass } from '../api/scans/judge-scan.ts'
-import { type ScannedBody, writeScans } from '../api/scans/write-scan.ts'
-import type { RequestContext } from '../context.ts'
+import { grouped } from '../../../storage/db/grouped.ts'
+import type { StoredScan } from '../../../storage/scans/scan-row.ts'
+import type { Store } from '../../../storage/store.ts'
+import type { RequestContext } from '../../context.ts'
+import { type Attempt, type Judgement, judgeScans, namedPass } from './judge-scan.ts'
+import { type ScannedBody, writeScans } from './write-scan.ts'
 
 /** A scan that waits to be judged and recorded. */
 export interface PendingScan {

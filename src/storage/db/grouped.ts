@@ -1,4 +1,4 @@
-import { isUnavailable } from './db/dialect.ts'
+import { isUnavailable } from './dialect.ts'
 
 /** So many are done together at most: more would make others wait for too long. */
 const MAX_TOGETHER = 128
