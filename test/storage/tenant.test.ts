@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Platform } from '../../src/core/contract/notifications.ts'
 import { newId } from '../../src/core/ids.ts'
@@ -106,7 +106,8 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     tx.registrations.setPushed(intruder, [{ passId: pass, deviceId: 'device', version: 9 }], later(1)),
   'registrations.setErrors': (tx, intruder, { pass }) =>
     tx.registrations.setErrors(intruder, [{ passId: pass, deviceId: 'device' }], 'x'),
-  'registrations.listHeldPasses': (tx, intruder, { pass }) => tx.registrations.listHeldPasses(intruder, [pass]),
+  'registrations.findHolders': async (tx, intruder, { pass }) =>
+    Object.values(await tx.registrations.findHolders(intruder, [pass])).flat(),
   'registrations.listBehind': (tx, intruder, { pass }) => tx.registrations.listBehind(intruder, [pass]),
   'registrations.announce': (tx, intruder, { pass }) => tx.registrations.announce(intruder, [pass]),
   'identifiers.listPassIds': async (tx, intruder) => (await tx.identifiers.listPassIds(intruder, [{ digest }]))[0],
@@ -394,10 +395,10 @@ function isNothing(value: unknown): boolean {
 /** Public methods of the repositories, as `repository.method`. */
 function methodsWithWorkspace(): string[] {
   const folder = join(import.meta.dirname, '../../src/storage')
-  return readdirSync(folder)
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts'))
     .flatMap((name) => {
-      const repository = name.slice(0, -3).replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
+      const repository = basename(name, '.ts').replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
       const source = readFileSync(join(folder, name), 'utf8')
       return [...source.matchAll(/^ {2}(?:async )?(\w+)\(\s*workspaceId: string/gm)].map(
         ([, method]) => `${repository}.${method}`,

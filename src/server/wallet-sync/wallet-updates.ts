@@ -18,10 +18,8 @@ export async function queueWalletUpdates(
   passIds: string[],
   { at, correlationId, isBulk = false }: UpdateCause,
 ): Promise<void> {
-  const held = {
-    'update-wallet': await tx.registrations.listHeldPasses(workspaceId, passIds),
-    'update-google': (await tx.googleObjects.list(workspaceId, passIds)).map(({ passId }) => passId),
-  }
+  const { apple, google } = await tx.registrations.findHolders(workspaceId, passIds)
+  const held = { 'update-wallet': apple, 'update-google': google }
   for (const kind of ['update-wallet', 'update-google'] as const) {
     const jobs = held[kind].map((subject) => ({
       workspaceId,

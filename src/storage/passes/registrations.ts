@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { moment } from '../db/dialect.ts'
+import { bindIds, boundColumn, isAmong, moment, runPrepared } from '../db/dialect.ts'
 import { lockPasses } from './pass-change.ts'
 
 /** A device that holds a pass in Apple Wallet, and how far it has come. */
@@ -89,13 +89,19 @@ export class Registrations {
     return rows.map(toRegistration)
   }
 
-  /** Those of these passes that some device holds. */
-  async listHeldPasses(workspaceId: string, passIds: string[]): Promise<string[]> {
-    return this.db('apple_registrations')
-      .where({ workspace_id: workspaceId })
-      .whereIn('pass_id', passIds)
-      .distinct('pass_id')
-      .pluck('pass_id')
+  /** Those of these passes that devices hold, and those that are kept at Google. */
+  async findHolders(workspaceId: string, passIds: string[]): Promise<Record<'apple' | 'google', string[]>> {
+    const sql = ['apple_registrations', 'google_objects'].map(
+      (table) => `select distinct pass_id, '${table}' as held_in from ${table}
+        where ${boundColumn(this.db, 'workspace_id')} = ? and ${isAmong(this.db, 'pass_id')}`,
+    )
+    const one = [workspaceId, bindIds(this.db, passIds)]
+    const values = [...one, ...one]
+    const rows = await runPrepared<{ pass_id: string; held_in: string }>(this.db, 'find-holders', values, () =>
+      this.db.raw(sql.join(' union all '), values),
+    )
+    const heldIn = (table: string) => rows.filter((row) => row.held_in === table).map((row) => row.pass_id)
+    return { apple: heldIn('apple_registrations'), google: heldIn('google_objects') }
   }
 
   /** Devices that were not pushed yet for what their pass now shows. */

@@ -1,0 +1,71 @@
+import { describe, expect, test } from 'vitest'
+import { passes } from '../../../src/core/contract/passes.ts'
+import { type TestWorkspace, useApi } from '../../support/api.ts'
+import { dialects } from '../../support/databases.ts'
+import { issuedPass, makePass, publishedTemplate } from '../fixtures.ts'
+import { scan, scannablePass } from './scans/scan-support.ts'
+
+describe.each(dialects)('on %s', (dialect) => {
+  const api = useApi(dialect)
+
+  /** The statements that some work awaits one after another, those that begin and end transactions among them. */
+  async function tripsOf({ id }: TestWorkspace, work: () => Promise<unknown>): Promise<string[]> {
+    const statements: string[] = []
+    const listen = ({ sql }: { sql: string }) => statements.push(sql)
+    const { reader, writer } = api.database.forRequests(id)
+    const connections = [...new Set([reader, writer])]
+    for (const connection of connections) connection.on('query', listen)
+    await work()
+    for (const connection of connections) connection.removeListener('query', listen)
+    return statements
+  }
+
+  const commits = (statements: string[]) => statements.filter((sql) => /^begin/i.test(sql)).length
+
+  test('a request goes to the database no more often than this', async () => {
+    const workspace = await api.workspace()
+    const template = await publishedTemplate(workspace)
+    // What is remembered of a token, a template and the queue is read with the first.
+    await makePass(workspace, template.id)
+    const { code } = await scannablePass(workspace)
+    await scan(workspace, { qrPayload: code, scanContextKey: 'first' })
+    const { id } = await issuedPass(workspace)
+    const works: [string, number, () => Promise<unknown>][] = [
+      ['GET of a pass', 1, () => workspace.ok(passes.get, { params: { id } })],
+      ['list of passes', 2, () => workspace.ok(passes.list, { query: {} })],
+      ['create', 9, () => makePass(workspace, template.id)],
+      ['scan', 8, () => scan(workspace, { qrPayload: code, scanContextKey: 'second' })],
+      ['PATCH', 12, () => workspace.ok(passes.update, { params: { id }, body: { label: 'Grace' } })],
+      ['void', 7, () => workspace.ok(passes.void, { params: { id } })],
+    ]
+    const made: Record<string, number> = {}
+    for (const [name, , work] of works) {
+      made[name] = (await tripsOf(workspace, work)).length
+    }
+    expect(made).toEqual(Object.fromEntries(works.map(([name, most]) => [name, most])))
+  })
+
+  test('requests of one kind that wait at the same moment share their statements', async () => {
+    const workspace = await api.workspace()
+    const template = await publishedTemplate(workspace)
+    const many = Array.from({ length: 20 }, (_, n) => n)
+    let ids: string[] = []
+    const created = await tripsOf(workspace, async () => {
+      ids = (await Promise.all(many.map(() => makePass(workspace, template.id)))).map(({ id }) => id)
+    })
+    const voided = await tripsOf(workspace, async () => {
+      const answers = await Promise.all(
+        many.map((n) => workspace.call(passes.void, { params: { id: ids[n]! }, body: { reason: `${n}` } })),
+      )
+      expect(answers.map(({ status }) => status)).toEqual(many.map(() => 200))
+    })
+    expect(commits(created)).toBeLessThan(many.length / 2)
+    expect(commits(voided)).toBeLessThan(many.length / 2)
+    for (const [n, id] of ids.entries()) {
+      const events = await workspace.events(id)
+      expect(events.map(({ type, data }) => [type, data.reason])).toEqual([['pass.voided', `${n}`]])
+    }
+    const actions: string[] = await api.database.writer('audit_entries').whereIn('target_id', ids).pluck('action')
+    expect(actions.toSorted()).toEqual([...many.map(() => 'pass.create'), ...many.map(() => 'pass.void')])
+  })
+})
