@@ -1,6 +1,7 @@
 import type { GoogleKind } from '../../core/contract/definition.ts'
 import type { Card } from '../../core/rules/display/card.ts'
 import type { WalletPass } from '../wallet.ts'
+import { typeOf } from './field-table.ts'
 import { templateInfo } from './fields.ts'
 import { applyOverrides } from './overrides.ts'
 import { classIdOf, type GoogleIssuer, type GoogleResource, kindOf } from './resource.ts'
@@ -19,7 +20,7 @@ export function buildClass(issuer: GoogleIssuer, pass: Pick<WalletPass, 'templat
       ...kindFields[kind](card, issuer),
     }),
   }
-  return applyOverrides(resource, card.google.class)
+  return applyOverrides(resource, card.google.class, typeOf(kind, 'Class'))
 }
 
 const kindFields: Record<GoogleKind, (card: Card, issuer: GoogleIssuer) => Record<string, unknown>> = {

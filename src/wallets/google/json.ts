@@ -11,3 +11,7 @@ export function parseJson<Schema extends z.ZodType>(schema: Schema, text: string
   }
   return schema.safeParse(value).data
 }
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

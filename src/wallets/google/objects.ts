@@ -1,6 +1,7 @@
 import type { BarcodeFormat, GoogleKind } from '../../core/contract/definition.ts'
 import type { Card } from '../../core/rules/display/card.ts'
 import type { WalletPass } from '../wallet.ts'
+import { typeOf } from './field-table.ts'
 import { textModules, titleField } from './fields.ts'
 import { applyOverrides } from './overrides.ts'
 import { classIdOf, type GoogleIssuer, type GoogleResource, kindOf, objectIdOf } from './resource.ts'
@@ -23,7 +24,7 @@ export function buildObject(issuer: GoogleIssuer, pass: WalletPass, at: Date): G
       ...kindFields[kindOf(card)](pass, issuer),
     }),
   }
-  return applyOverrides(resource, card.google.object)
+  return applyOverrides(resource, card.google.object, typeOf(kindOf(card), 'Object'))
 }
 
 /** Google ends a pass up to a day after its time interval, so the state says it too. */

@@ -1,25 +1,52 @@
+import { type Field, isRecordType, type RecordType } from './field-table.ts'
+import { isRecord } from './json.ts'
 import type { GoogleResource } from './resource.ts'
 
 /** Keys that identify a resource or say whether it is valid; no definition may forge them. */
 const reserved = new Set(['id', 'classId', 'state'])
 
-/** The resource with the definition's own keys merged over it: objects key by key, anything else as a whole. */
-export function applyOverrides(resource: GoogleResource, overrides: Record<string, unknown> = {}): GoogleResource {
-  const allowed = Object.fromEntries(Object.entries(overrides).filter(([key]) => !reserved.has(key)))
-  return { ...merge(resource, allowed), id: resource.id }
+/**
+ * The resource with the definition's own keys merged over it: objects key by key, anything else as a whole, and null
+ * takes a key away. Where Google wants a number or a boolean, a text that says one becomes it: placeholders make texts.
+ */
+export function applyOverrides(
+  resource: GoogleResource,
+  overrides: Record<string, unknown> | undefined,
+  type: RecordType,
+): GoogleResource {
+  const allowed = Object.fromEntries(Object.entries(overrides ?? {}).filter(([key]) => !reserved.has(key)))
+  return { ...merge(resource, allowed, type), id: resource.id }
 }
 
-function merge(base: Record<string, unknown>, overrides: Record<string, unknown>): Record<string, unknown> {
+function merge(
+  base: Record<string, unknown>,
+  overrides: Record<string, unknown>,
+  type: RecordType | undefined,
+): Record<string, unknown> {
   const merged = new Map(Object.entries(base))
   for (const [key, value] of Object.entries(overrides)) {
     // JSON can name this key as any other; spread or assigned later, it would replace a prototype.
     if (key === '__proto__') continue
+    const field = type?.fields.get(key)
     const current = merged.get(key)
-    merged.set(key, isRecord(value) ? merge(isRecord(current) ? current : {}, value) : value)
+    if (value === null) merged.delete(key)
+    else if (isRecord(value)) merged.set(key, merge(isRecord(current) ? current : {}, value, recordTypeOf(field)))
+    else merged.set(key, asTyped(value, field))
   }
   return Object.fromEntries(merged)
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+const NUMBER = /^-?\d{1,15}(\.\d{1,15})?$/
+
+function asTyped(value: unknown, field: Field | undefined): unknown {
+  if (Array.isArray(value)) {
+    return value.map((item) => (isRecord(item) ? merge({}, item, recordTypeOf(field)) : asTyped(item, field)))
+  }
+  if (typeof value !== 'string') return value
+  if (field?.type === 'boolean') return value === 'true' || (value === 'false' ? false : value)
+  return (field?.type === 'double' || field?.type === 'int32') && NUMBER.test(value) ? Number(value) : value
+}
+
+function recordTypeOf(field: Field | undefined): RecordType | undefined {
+  return field && isRecordType(field.type) ? field.type : undefined
 }

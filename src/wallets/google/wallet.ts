@@ -1,9 +1,10 @@
-import { Problem } from '../../core/errors.ts'
+import { below, issueDetails, listIssues, Problem } from '../../core/errors.ts'
 import type { Wallet, WalletPass } from '../wallet.ts'
+import { checkFields } from './check-fields.ts'
 import { buildClass } from './classes.ts'
+import { typeOf } from './field-table.ts'
 import type { GoogleIdentity } from './identity.ts'
 import { buildObject } from './objects.ts'
-import { missingFields } from './required.ts'
 import { type GoogleIssuer, type GoogleResource, kindOf } from './resource.ts'
 import { buildSaveJwt, saveUrl } from './save-link.ts'
 
@@ -34,11 +35,17 @@ export function createGoogleWallet({ identity, publicUrl }: GoogleWalletOptions)
 
     async check(pass, at) {
       const kind = kindOf(pass.card)
-      const missing = missingFields(kind, buildClass(issuer, pass), buildObject(issuer, pass, at))
-      if (missing.length === 0) return
+      const options = { needsLogos: issuer.publicUrl.startsWith('https://') }
+      const issues = listIssues([
+        ...below('class', checkFields(typeOf(kind, 'Class'), buildClass(issuer, pass), options)),
+        ...below('object', checkFields(typeOf(kind, 'Object'), buildObject(issuer, pass, at), options)),
+      ])
+      const [first] = issues
+      if (!first) return
+      const rest = issues.length > 1 ? ` (and ${issues.length - 1} more)` : ''
       throw new Problem('PASS_ISSUING_FAILED', {
-        message: `Google needs ${missing.join(', ')} for a pass of the kind ${kind}; set them in the template's definition.`,
-        details: { platform: 'google', missing },
+        message: `Google would refuse google.${first.path.join('.')}: ${first.message}${rest}.`,
+        details: { platform: 'google', ...issueDetails(issues) },
       })
     },
 

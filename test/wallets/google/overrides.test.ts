@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest'
-import { applyOverrides } from '../../../src/wallets/google/overrides.ts'
+import { typeOf } from '../../../src/wallets/google/field-table.ts'
+import { applyOverrides as applyTo } from '../../../src/wallets/google/overrides.ts'
+import type { GoogleResource } from '../../../src/wallets/google/resource.ts'
+
+const applyOverrides = (resource: GoogleResource, overrides: Record<string, unknown>) =>
+  applyTo(resource, overrides, typeOf('loyalty', 'Object'))
 
 const resource = { id: '1.a', classId: '1.c', state: 'ACTIVE', barcode: { type: 'QR_CODE', value: 'x' }, list: [1, 2] }
 
@@ -13,7 +18,8 @@ test('objects are merged, arrays and plain values are replaced', () => {
 })
 
 test('null takes a whole value away', () => {
-  expect(applyOverrides(resource, { barcode: null }).barcode).toBeNull()
+  expect(applyOverrides(resource, { barcode: null })).not.toHaveProperty('barcode')
+  expect(applyOverrides(resource, { barcode: { value: null } }).barcode).toEqual({ type: 'QR_CODE' })
 })
 
 test('id, class and state cannot be forged', () => {
@@ -42,4 +48,23 @@ test('neither the resource nor the overrides are changed', () => {
   applyOverrides(resource, overrides)
   expect(resource).toEqual(before)
   expect(overrides).toEqual({ barcode: { type: 'AZTEC' } })
+})
+
+test('a text becomes a number or a boolean where Google wants one, and stays a text everywhere else', () => {
+  const overrides = {
+    loyaltyPoints: { label: '12', balance: { int: '1250' } },
+    secondaryLoyaltyPoints: { balance: { double: '-12.5', money: { micros: '12500000' } } },
+    merchantLocations: [{ latitude: '47.4', longitude: '8' }],
+    disableExpirationNotification: 'true',
+    hasUsers: 'false',
+    linkedObjectIds: ['true', '1'],
+  }
+  expect(applyOverrides(resource, overrides)).toMatchObject({
+    loyaltyPoints: { label: '12', balance: { int: 1250 } },
+    secondaryLoyaltyPoints: { balance: { double: -12.5, money: { micros: '12500000' } } },
+    merchantLocations: [{ latitude: 47.4, longitude: 8 }],
+    disableExpirationNotification: true,
+    hasUsers: false,
+    linkedObjectIds: ['true', '1'],
+  })
 })

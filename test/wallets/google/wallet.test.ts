@@ -15,16 +15,16 @@ test('a flight whose definition leaves out what only it can say is refused with 
   const attempt = wallet.check(pass({ passType: 'boardingPass', google: { kind: 'flight' } }), at)
   await expect(attempt).rejects.toMatchObject({
     code: 'PASS_ISSUING_FAILED',
-    message: expect.stringContaining('google.class.flightHeader'),
+    message: expect.stringContaining('google.class.destination: Google requires it'),
     details: {
       platform: 'google',
-      missing: [
-        'google.class.origin',
-        'google.class.destination',
-        'google.class.flightHeader',
-        'google.class.localScheduledDepartureDateTime',
-        'google.object.passengerName',
-        'google.object.reservationInfo',
+      issues: [
+        { path: ['class', 'destination'], message: 'Google requires it of FlightClass' },
+        { path: ['class', 'flightHeader'], message: 'Google requires it of FlightClass' },
+        { path: ['class', 'localScheduledDepartureDateTime'], message: 'Google requires it of FlightClass' },
+        { path: ['class', 'origin'], message: 'Google requires it of FlightClass' },
+        { path: ['object', 'passengerName'], message: 'Google requires it of FlightObject' },
+        { path: ['object', 'reservationInfo'], message: 'Google requires it of FlightObject' },
       ],
     },
   })
@@ -33,7 +33,7 @@ test('a flight whose definition leaves out what only it can say is refused with 
 test('an override that takes a required field away is refused', async () => {
   await expect(wallet.check(pass({ google: { object: { header: null } } }), at)).rejects.toMatchObject({
     code: 'PASS_ISSUING_FAILED',
-    details: { missing: ['google.object.header'] },
+    details: { issues: [{ path: ['object', 'header'], message: 'Google requires it of GenericObject' }] },
   })
 })
 

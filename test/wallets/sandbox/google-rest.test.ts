@@ -111,9 +111,28 @@ test('other kinds want what Google wants of them', async () => {
   expect((await rest('POST', '/eventTicketClass', { id, ...common, eventName })).json).toMatchObject({
     reviewStatus: 'approved',
   })
-  expect(reasonOf(await rest('POST', '/transitClass', { id, ...common }))).toEqual([400, 'invalid'])
-  expect((await rest('POST', '/transitClass', { id, ...common, transitType: 'BUS' })).status).toBe(200)
+  const transit = { id: `${issuerId}.t`, ...common, transitType: 'BUS' }
+  expect(reasonOf(await rest('POST', '/transitClass', { ...transit, transitType: undefined }))).toEqual([
+    400,
+    'invalid',
+  ])
+  expect((await rest('POST', '/transitClass', transit)).status).toBe(200)
+  // Of a server that is reached by https a logo can be had, and is wanted.
+  const callbackOptions = { url: 'https://passes.example/google/callbacks' }
+  const reached = { ...transit, id: `${issuerId}.t2`, callbackOptions }
+  expect(reasonOf(await rest('POST', '/transitClass', reached))).toEqual([400, 'invalid'])
   expect(reasonOf(await rest('POST', '/nothingClass', { id }))).toEqual([404, 'notFound'])
+})
+
+test('an id is taken once among all kinds, and an object moves only to a class that is there', async () => {
+  const rest = await filled(await startGoogle())
+  const offer = { issuerName: 'E', reviewStatus: 'UNDER_REVIEW', title: 'T', provider: 'P', redemptionChannel: 'BOTH' }
+  const taken = { id: `${issuerId}.template-1`, ...offer }
+  expect(reasonOf(await rest('POST', '/offerClass', taken))).toEqual([409, 'existingResource'])
+  const classId = `${issuerId}.template-2`
+  expect(reasonOf(await rest('PATCH', path, { classId }))).toEqual([404, 'classNotFound'])
+  await rest('POST', '/genericClass', { id: classId })
+  expect((await rest('PATCH', path, { classId })).json).toMatchObject({ classId })
 })
 
 test('of notifying messages an object takes three in 24 hours, and of all messages ten', async () => {

@@ -26,6 +26,7 @@ function* findProblems(definition: Definition): Generator<Issue> {
   yield* checkPlaceholders(definition)
   yield* checkPolicies(definition)
   yield* checkPolicyTexts(definition)
+  yield* checkClassTexts(definition)
   yield* checkSizes(definition)
 }
 
@@ -76,6 +77,20 @@ export function longScope(definition: Definition): Scope {
 /** Longer ones have room nowhere. */
 const LONG_TEXT = 'The longest value '.repeat(12)
 
+/**
+ * True where the text at a place takes the value of a variable that nothing is known of: what a sample of our own comes to
+ * says nothing about it, and each pass is checked with its own value.
+ */
+export function standsForAnything(definition: Definition, path: Issue['path']): boolean {
+  const text = path.reduce((value: unknown, key) => (value as Record<string, unknown> | undefined)?.[key], definition)
+  if (typeof text !== 'string') return false
+  const names = new Set(placeholdersIn(text))
+  return definition.variables.some(
+    ({ name, format = 'text', example, default: fallback }) =>
+      names.has(name) && format === 'text' && (example ?? fallback) === undefined,
+  )
+}
+
 function checkFieldKeys({ design }: Definition): Issue[] {
   const issues: Issue[] = []
   const seen = new Set<string>()
@@ -113,6 +128,17 @@ function* checkPlaceholders(definition: Definition): Generator<Issue> {
 }
 
 const KNOWN_PLACEHOLDERS = `declare the variable, or use one of ${systemVariables.join(', ')}`
+
+/** Everybody who holds a pass of the version sees its class at Google, so that no value of one of them can stand there. */
+function* checkClassTexts({ google }: Definition): Generator<Issue> {
+  for (const { name, path } of placeholdersDeep(google?.class)) {
+    if (name === 'template.name' || name === 'project.name') continue
+    yield {
+      path: ['google', 'class', ...path],
+      message: `All passes of the version share its class at Google, so {{${name}}} cannot stand there; use google.object`,
+    }
+  }
+}
 
 /**
  * Nothing may be taken at publish of which no pass, and no reader of the variables schema, could tell what it takes. What the

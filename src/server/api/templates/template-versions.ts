@@ -1,7 +1,7 @@
 import type { Definition, PassType } from '../../../core/contract/definition.ts'
 import type { templateVersions as contract } from '../../../core/contract/template-versions.ts'
-import { below, invalid, listIssues, Problem } from '../../../core/errors.ts'
-import { checkDefinition } from '../../../core/rules/template/definition.ts'
+import { below, type Issue, invalid, listIssues, Problem } from '../../../core/errors.ts'
+import { checkDefinition, standsForAnything } from '../../../core/rules/template/definition.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { VersionDetail } from '../../../storage/templates/template-versions.ts'
 import type { RequestContext } from '../../context.ts'
@@ -116,7 +116,9 @@ async function platformIssues(definition: Definition, passType: PassType, { wall
         return []
       } catch (error) {
         if (!(error instanceof Problem) || error.code !== 'PASS_ISSUING_FAILED') throw error
-        return [{ path: [platform], message: error.message }]
+        const issues = error.details.issues as Issue[] | undefined
+        if (platform !== 'google' || !issues) return [{ path: [platform], message: error.message }]
+        return [...below(platform, issues)].filter(({ path }) => !standsForAnything(definition, path))
       }
     }),
   )

@@ -1,4 +1,5 @@
 import type { GoogleKind } from '../../../core/contract/definition.ts'
+import { isRecord } from '../json.ts'
 import type { GoogleResource } from '../resource.ts'
 
 /** Optional keys that objects are built with; of those with keys of their own, these. */
@@ -58,8 +59,4 @@ function fill(value: Record<string, unknown>, keys: ManagedKeys): Record<string,
     return [key, isRecord(current) ? fill(current, inner) : current]
   })
   return { ...value, ...Object.fromEntries(cleared) }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,11 +1,11 @@
 import { z } from 'zod'
+import { isRecord } from '../../google/json.ts'
 import type { Faults } from '../faults.ts'
 import type { LocalCall, LocalReply } from '../local-server.ts'
 import {
   asAnswered,
   checkResource,
   googleKinds,
-  isRecord,
   MAX_MESSAGES,
   mergePatch,
   type Resource,
@@ -44,22 +44,27 @@ export function createRest({ store, issuerId, faults, clock, onChange }: RestOpt
     return stored
   }
 
+  function lacksClass(kind: SandboxKind, role: Role, { classId }: Resource): LocalReply | undefined {
+    if (role === 'Class' || store.find(kind, 'Class', String(classId))) return undefined
+    return refusal(404, 'classNotFound', `The class ${classId} does not exist.`)
+  }
+
   function insert(kind: SandboxKind, role: Role, body: unknown): LocalReply {
     const verdict = checkResource(kind, role, body, issuerId)
     if (!verdict.ok) return refuse(verdict)
     const { resource } = verdict
-    if (store.find(kind, role, resource.id)) return refusal(409, 'existingResource', `${resource.id} exists already.`)
-    if (role === 'Object' && !store.find(kind, 'Class', String(resource.classId))) {
-      return refusal(404, 'classNotFound', `The class ${resource.classId} does not exist.`)
-    }
-    return found(write({ kind, role, resource, devices: [], notifiedAt: [] }))
+    // Ids are unique among all kinds.
+    if (googleKinds.some((other) => store.find(other, role, resource.id)))
+      return refusal(409, 'existingResource', `${resource.id} exists already.`)
+    return lacksClass(kind, role, resource) ?? found(write({ kind, role, resource, devices: [], notifiedAt: [] }))
   }
 
   function replace(stored: StoredResource, body: unknown): LocalReply {
     const verdict = checkResource(stored.kind, stored.role, body, issuerId)
     if (!verdict.ok) return refuse(verdict)
     if (verdict.resource.id !== stored.resource.id) return refusal(400, 'invalid', 'The id cannot change.')
-    return found(write({ ...stored, resource: verdict.resource }))
+    const { resource } = verdict
+    return lacksClass(stored.kind, stored.role, resource) ?? found(write({ ...stored, resource }))
   }
 
   function addMessage(stored: StoredResource, body: unknown): LocalReply {

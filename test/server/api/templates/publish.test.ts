@@ -38,8 +38,8 @@ describe.each(dialects)('on %s', (dialect) => {
     ],
     [
       'one in the overrides of a platform',
-      { design, google: { object: { list: ['{{gone}}'] } } },
-      /^definition\.google\.object\.list\.0: .*\{\{gone\}\}/,
+      { design, google: { object: { linkedObjectIds: ['{{gone}}'] } } },
+      /^definition\.google\.object\.linkedObjectIds\.0: .*\{\{gone\}\}/,
     ],
     [
       'a field key that stands twice',
@@ -84,7 +84,58 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(apple.issues.join()).toContain('definition.apple: ')
     const google = await tryPublish(workspace, { design, google: { kind: 'flight' } }, 'boardingPass')
     expect(google).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR', stage: 'draft' })
-    expect(google.issues.join()).toContain('definition.google: ')
+    expect(google.issues).toContain('definition.google.class.flightHeader: Google requires it of FlightClass')
+  })
+
+  test.each<[string, DefinitionInput['google'], PassType, string]>([
+    ['an unknown field', { class: { eventname: {} } }, 'eventTicket', 'class.eventname: '],
+    ['a wrong type', { object: { loyaltyPoints: '12' } }, 'storeCard', 'object.loyaltyPoints: Must be an object'],
+    ['a bad enum', { class: { redemptionChannel: 'SHOP' } }, 'coupon', 'class.redemptionChannel: Must be one of '],
+    ['a bad colour', { object: { hexBackgroundColor: 'red' } }, 'generic', 'object.hexBackgroundColor: '],
+    [
+      'a colour that its kind has not',
+      { class: { hexBackgroundColor: '#fff' } },
+      'generic',
+      'class.hexBackgroundColor: ',
+    ],
+    [
+      'an empty required value',
+      { class: { venue: { name: { defaultValue: { language: 'en', value: '' } } } } },
+      'eventTicket',
+      'class.venue.name.defaultValue.value: ',
+    ],
+    ['a field that is required and taken away', { class: { eventName: null } }, 'eventTicket', 'class.eventName: '],
+    [
+      'micros that are not whole',
+      { kind: 'giftCard', object: { balance: { micros: '12.5' } } },
+      'generic',
+      'object.balance.micros: ',
+    ],
+    [
+      'a module id that stands twice',
+      { object: { textModulesData: [{ id: 'a' }, { id: 'a' }] } },
+      'generic',
+      'object.textModulesData.1.id: ',
+    ],
+    ['a required logo', undefined, 'storeCard', 'class.programLogo: Google requires a logo'],
+    ['the value of one holder for all', { class: { countryCode: '{{pass.label}}' } }, 'coupon', 'class.countryCode: '],
+  ])(
+    '%s that Google would refuse keeps a draft from being published, with its path',
+    async (_, google, passType, expected) => {
+      const answer = await tryPublish(await api.workspace(), { design, google }, passType)
+      expect(answer).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR', stage: 'draft' })
+      expect(answer.issues.join()).toContain(`definition.google.${expected}`)
+    },
+  )
+
+  test('a variable that nothing is known of may stand where Google wants something of its own', async () => {
+    const variables = [{ name: 'cents', label: 'Cents' }]
+    const google = { kind: 'giftCard' as const, object: { balance: { micros: '{{cents}}', currencyCode: 'EUR' } } }
+    const workspace = await api.workspace()
+    expect(await tryPublish(workspace, { design, google, variables })).toMatchObject({ status: 200 })
+    const example = variables.map((variable) => ({ ...variable, example: '12.5' }))
+    const { issues } = await tryPublish(workspace, { design, google, variables: example })
+    expect(issues).toEqual([expect.stringMatching(/^definition\.google\.object\.balance\.micros: /)])
   })
 
   test.each(['generic', 'eventTicket', 'storeCard', 'coupon', 'boardingPass'] as const)(

@@ -1,0 +1,135 @@
+import type { Issue } from '../../core/errors.ts'
+import { type Field, isRecordType, type PlainType, type RecordType } from './field-table.ts'
+import { isRecord } from './json.ts'
+
+/** A field that Google needs an image for, which it fetches: it can only be given where the server is reached by https. */
+const requiredLogos: Record<string, string> = { LoyaltyClass: 'programLogo', TransitClass: 'logo' }
+
+export interface CheckOptions {
+  /** True where logos are required too: not so under plain http, since Google fetches images by https only. */
+  needsLogos: boolean
+}
+
+/** Everything for which Google would refuse a whole class or object, each with its path in the resource. */
+export function* checkFields(type: RecordType, resource: object, { needsLogos }: CheckOptions): Generator<Issue> {
+  const logo = requiredLogos[type.name] ?? ''
+  for (const issue of checkRecord(type, resource, [])) {
+    const isMissingLogo = issue.path.length === 1 && issue.path[0] === logo && !(logo in resource)
+    if (!isMissingLogo) yield issue
+    else if (needsLogos) yield { ...issue, message: 'Google requires a logo: give the design an icon or a logo' }
+  }
+}
+
+function* checkRecord(type: RecordType, value: unknown, path: Issue['path']): Generator<Issue> {
+  if (!isRecord(value)) {
+    yield { path, message: 'Must be an object' }
+    return
+  }
+  for (const [key, item] of Object.entries(value)) {
+    const field = type.fields.get(key)
+    if (field) yield* checkField(field, item, [...path, key])
+    else yield { path: [...path, key], message: `Google knows no such field of ${type.name}${suggestion(type, key)}` }
+  }
+  for (const [key, { isRequired }] of type.fields) {
+    if (isRequired && !(key in value)) yield { path: [...path, key], message: `Google requires it of ${type.name}` }
+  }
+}
+
+function* checkField(field: Field, value: unknown, path: Issue['path']): Generator<Issue> {
+  if (field.maxItems === undefined) {
+    yield* checkValue(field, value, path)
+    return
+  }
+  if (!Array.isArray(value)) {
+    yield { path, message: 'Must be a list' }
+    return
+  }
+  if (value.length > field.maxItems) yield { path, message: `Google takes at most ${field.maxItems} items` }
+  const seen = new Set<unknown>()
+  for (const [index, item] of value.entries()) {
+    yield* checkValue(field, item, [...path, index])
+    const id = isRecord(item) ? item.id : undefined
+    if (id !== undefined && seen.has(id)) yield { path: [...path, index, 'id'], message: `The id ${id} stands twice` }
+    seen.add(id)
+  }
+}
+
+function* checkValue({ type, isRequired }: Field, value: unknown, path: Issue['path']): Generator<Issue> {
+  if (isRecordType(type)) {
+    yield* checkRecord(type, value, path)
+    return
+  }
+  const message = typeof type === 'string' ? flawOf(type, value) : enumFlaw(type, value)
+  if (message) yield { path, message }
+  else if (isRequired && isEmpty(value)) yield { path, message: 'Google requires a value that is not empty' }
+}
+
+function isEmpty(value: unknown): boolean {
+  return typeof value === 'string' && (value.trim() === '' || value.endsWith('_UNSPECIFIED'))
+}
+
+function enumFlaw(names: readonly string[], value: unknown): string | undefined {
+  if (typeof value === 'string' && names.includes(value)) return undefined
+  // The names in lower case are of before, and still taken.
+  return `Must be one of ${names.filter((name) => /^[A-Z]/.test(name) && !name.endsWith('_UNSPECIFIED')).join(', ')}`
+}
+
+const ID = /^\d+\.[A-Za-z0-9._-]+$/
+const KEY = /^[A-Za-z0-9_-]*$/
+const COLOR = /^#(?:[0-9a-f]{3}|[0-9a-f]{6})$/i
+const INT64 = /^-?\d{1,19}$/
+const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(Z|[+-]\d\d:\d\d(?::\d\d)?)?$/
+const MAX_INT32 = 2 ** 31 - 1
+
+function flawOf(type: PlainType, value: unknown): string | undefined {
+  switch (type) {
+    case 'boolean':
+      return typeof value === 'boolean' ? undefined : 'Must be true or false'
+    case 'double':
+      return Number.isFinite(value) ? undefined : 'Must be a number'
+    case 'int32':
+      return Number.isInteger(value) && Math.abs(Number(value)) <= MAX_INT32 ? undefined : 'Must be a whole number'
+    case 'int64':
+      return isInt64(value) ? undefined : 'Must be a whole number in digits, such as "12500000"'
+    default:
+      return typeof value === 'string' ? textFlaw(type, value) : 'Must be a text'
+  }
+}
+
+function isInt64(value: unknown): boolean {
+  if (typeof value === 'number') return Number.isSafeInteger(value)
+  return typeof value === 'string' && INT64.test(value) && BigInt.asIntN(64, BigInt(value)) === BigInt(value)
+}
+
+function textFlaw(type: PlainType, value: string): string | undefined {
+  switch (type) {
+    case 'id':
+      return ID.test(value) ? undefined : 'Must be issuer.suffix, the suffix of letters, digits, ., _ and -'
+    case 'key':
+      return KEY.test(value) ? undefined : 'Must be letters, digits, _ and -'
+    case 'color':
+      return COLOR.test(value) ? undefined : 'Must be a colour such as #1a2b3c'
+    case 'url':
+      return URL.canParse(value) ? undefined : 'Must be an address such as https://example.com/'
+    case 'dateTime':
+      return isDateTime(value) ? undefined : 'Must be a date-time such as 2030-01-31T18:00:00Z'
+    case 'localDateTime':
+      return isDateTime(value, { isLocal: true })
+        ? undefined
+        : 'Must be a date-time without offset: 2030-01-31T18:00:00'
+    default:
+      return undefined
+  }
+}
+
+function isDateTime(value: string, { isLocal = false } = {}): boolean {
+  const [, offset] = DATE_TIME.exec(value) ?? ['', null]
+  if (offset === null || (isLocal && offset !== undefined)) return false
+  return !Number.isNaN(Date.parse(`${value.slice(0, 16)}Z`))
+}
+
+/** The field that was probably meant: of the same letters, whatever their case. */
+function suggestion({ fields }: RecordType, key: string): string {
+  const meant = [...fields.keys()].find((name) => name.toLowerCase() === key.toLowerCase())
+  return meant ? `; did you mean ${meant}?` : ''
+}

@@ -1,0 +1,76 @@
+import { describe, expect, test } from 'vitest'
+import type { PassType } from '../../../src/core/contract/definition.ts'
+import { checkFields } from '../../../src/wallets/google/check-fields.ts'
+import { typeOf } from '../../../src/wallets/google/field-table.ts'
+import { createGoogleWallet } from '../../../src/wallets/google/wallet.ts'
+import { checkResource } from '../../../src/wallets/sandbox/google/google-resources.ts'
+import { fullOverrides, fullRecord, mistakesIn, withMistake } from './field-samples.ts'
+import { allKinds, at, googleOf, identity, pass, publicUrl } from './samples.ts'
+
+const wallet = createGoogleWallet({ identity, publicUrl })
+const styles: PassType[] = ['generic', 'eventTicket', 'storeCard', 'coupon', 'boardingPass']
+const roles = ['Class', 'Object'] as const
+
+describe.each(allKinds)('of the kind %s', (kind) => {
+  test.each(roles)('a %s with every field right is taken, and refused at the place of each mistake', (role) => {
+    const type = typeOf(kind, role)
+    const issuesOf = (resource: object) => [...checkFields(type, resource, { needsLogos: true })]
+    expect(issuesOf(fullRecord(type))).toEqual([])
+    const mistakes = [...mistakesIn(type)]
+    const missed = mistakes.filter((mistake) => {
+      const issues = issuesOf(withMistake(type, mistake))
+      return !issues.some(({ path }) => path.slice(0, mistake.path.length).join() === mistake.path.join())
+    })
+    expect(missed).toEqual([])
+    expect(mistakes.length).toBeGreaterThan(100)
+  })
+
+  test.each(roles)('the emulator takes the same %s and refuses the same mistakes', (role) => {
+    const type = typeOf(kind, role)
+    // Where callbacks arrive images can be had, too: logos are required.
+    const callbackOptions = { url: `${publicUrl}/google/callbacks` }
+    const answer = (body: object) =>
+      checkResource(kind, role, role === 'Class' ? { callbackOptions, ...body } : body, '3388')
+    expect(answer(fullRecord(type))).toMatchObject({ ok: true })
+    expect([...mistakesIn(type)].filter((mistake) => answer(withMistake(type, mistake)).ok)).toEqual([])
+  })
+
+  test.each(styles)('a %s is taken as it is and with every field overridden', async (passType) => {
+    for (const google of [googleOf(kind), fullOverrides(kind, typeOf)]) {
+      await expect(wallet.check(pass({ passType, google }), at)).resolves.toBeUndefined()
+    }
+  })
+
+  test.each(styles)('a %s with a mistake in its overrides is refused, with its path', async (passType) => {
+    const { object, ...rest } = fullOverrides(kind, typeOf)
+    const google = { ...rest, object: { ...object, barcode: { type: 'QR', value: 'x' }, extra: 1 } }
+    await expect(wallet.check(pass({ passType, google }), at)).rejects.toMatchObject({
+      details: { issues: [{ path: ['object', 'barcode', 'type'] }, { path: ['object', 'extra'] }] },
+    })
+  })
+})
+
+test.each([
+  ['storeCard', 'programLogo'],
+  ['boardingPass', 'logo'],
+] as const)(
+  'under https a %s needs a logo, for which its icon serves; under http it cannot have one',
+  async (passType, field) => {
+    const bare = pass({ passType, design: { images: {} } })
+    await expect(wallet.check(bare, at)).rejects.toMatchObject({
+      details: { issues: [{ path: ['class', field], message: expect.stringContaining('an icon or a logo') }] },
+    })
+    const icon = '00000000-0000-8000-8000-000000000003'
+    await expect(wallet.check(pass({ passType, design: { images: { icon } } }), at)).resolves.toBeUndefined()
+    const local = createGoogleWallet({ identity, publicUrl: 'http://127.0.0.1:3000' })
+    await expect(local.check(bare, at)).resolves.toBeUndefined()
+  },
+)
+
+test('a field that is only spelt in another case is named', () => {
+  const [issue] = checkFields(typeOf('loyalty', 'Class'), { programname: 'x' }, { needsLogos: false })
+  expect(issue).toEqual({
+    path: ['programname'],
+    message: 'Google knows no such field of LoyaltyClass; did you mean programName?',
+  })
+})
