@@ -2,6 +2,8 @@ import type { Card, CardField } from '../../core/rules/display/card.ts'
 import { kindOf } from './resource.ts'
 import { firstText } from './values.ts'
 
+/** Text modules of an object that Google shows, and links. */
+export const MAX_SHOWN = 10
 const MAX_ROWS = 3
 const MAX_ITEMS = 3
 
@@ -10,13 +12,42 @@ export function titleField(card: Card): CardField | undefined {
   return kindOf(card) === 'generic' ? card.fields.primary[0] : undefined
 }
 
-/** Every field with a value as a text module, in the order of the card; undefined where there is none. */
-export function textModules(card: Card) {
-  const modules = [...frontGroups(card), card.fields.back]
+/** A text, under a header or none. */
+interface TextModule {
+  id: string
+  header?: string
+  body: string
+}
+
+/**
+ * Every field with a value as a text module, in the order of the card, and behind them the links that Google would not
+ * show; undefined where there is none. What is too much for Google stands in the last module, a line each; what the rows of
+ * the front name keeps a module of its own.
+ */
+export function textModules(card: Card, links: { uri: string; description: string }[] = []): TextModule[] | undefined {
+  const modules: TextModule[] = [...frontGroups(card), card.fields.back]
     .flat()
     .filter(({ value }) => firstText(value) !== undefined)
     .map(({ key, label, value }) => ({ id: key, ...(firstText(label) && { header: label }), body: value }))
-  return modules.length > 0 ? modules : undefined
+  const surplusLinks = links
+    .slice(MAX_SHOWN)
+    .map(({ uri, description }, index) => ({ id: `more-link-${index + 1}`, header: description, body: uri }))
+  const all = [...modules, ...surplusLinks]
+  if (all.length <= MAX_SHOWN) return all.length > 0 ? all : undefined
+  return folded(all, new Set(frontRows(card).flatMap((row) => row.map(({ key }) => key))))
+}
+
+function folded(modules: TextModule[], onFront: Set<string>): TextModule[] {
+  let places = MAX_SHOWN - 1 - modules.filter(({ id }) => onFront.has(id)).length
+  const shown = modules.filter(({ id }) => onFront.has(id) || places-- > 0)
+  const rest = modules.filter((module) => !shown.includes(module))
+  let id = 'more'
+  while (shown.some((module) => module.id === id)) id += '-'
+  return [...shown, { id, body: rest.map(lineOf).join('\n') }]
+}
+
+function lineOf({ header, body }: TextModule): string {
+  return header ? `${header}: ${body}` : body
 }
 
 /**
@@ -24,8 +55,12 @@ export function textModules(card: Card) {
  * Built from keys, not values, since one class serves every pass of a template.
  */
 export function templateInfo(card: Card) {
-  const rows = frontGroups(card).flatMap(inThrees).slice(0, MAX_ROWS).map(row)
+  const rows = frontRows(card).map(row)
   return rows.length > 0 ? { cardTemplateOverride: { cardRowTemplateInfos: rows } } : undefined
+}
+
+function frontRows(card: Card): CardField[][] {
+  return frontGroups(card).flatMap(inThrees).slice(0, MAX_ROWS)
 }
 
 function frontGroups(card: Card): CardField[][] {

@@ -2,7 +2,7 @@ import type { BarcodeFormat, GoogleKind } from '../../core/contract/definition.t
 import type { Card } from '../../core/rules/display/card.ts'
 import type { WalletPass } from '../wallet.ts'
 import { typeOf } from './field-table.ts'
-import { textModules, titleField } from './fields.ts'
+import { MAX_SHOWN, textModules, titleField } from './fields.ts'
 import { applyOverrides } from './overrides.ts'
 import { classIdOf, type GoogleIssuer, type GoogleResource, kindOf, objectIdOf } from './resource.ts'
 import { backgroundOf, compact, firstText, image, localized, nameOf } from './values.ts'
@@ -10,6 +10,7 @@ import { backgroundOf, compact, firstText, image, localized, nameOf } from './va
 /** What one pass shows: its fields, its barcode, and whether it is still valid at the given time. */
 export function buildObject(issuer: GoogleIssuer, pass: WalletPass, at: Date): GoogleResource {
   const { card } = pass
+  const links = linksOf(card)
   const resource: GoogleResource = {
     id: objectIdOf(issuer.issuerId, pass.id),
     classId: classIdOf(issuer.issuerId, pass.templateId, kindOf(card)),
@@ -17,8 +18,8 @@ export function buildObject(issuer: GoogleIssuer, pass: WalletPass, at: Date): G
     ...compact({
       barcode: barcode(card),
       heroImage: image(issuer, card, 'hero', 'strip'),
-      textModulesData: textModules(card),
-      linksModuleData: linksModule(card),
+      textModulesData: textModules(card, links),
+      linksModuleData: links.length > 0 ? { uris: links.slice(0, MAX_SHOWN) } : undefined,
       merchantLocations: merchantLocations(card),
       validTimeInterval: card.expiresAt ? { end: { date: card.expiresAt.toISOString() } } : undefined,
       ...kindFields[kindOf(card)](pass, issuer),
@@ -103,11 +104,10 @@ function barcode({ barcode: { format, message, altText } }: Card) {
 const linkProtocols = new Set(['https:', 'http:', 'tel:', 'mailto:'])
 
 /** The links that Google would take; one that it would not is left out rather than losing the pass. */
-function linksModule(card: Card) {
-  const uris = card.links
+function linksOf(card: Card) {
+  return card.links
     .map(({ label, url }, index) => ({ id: `link-${index + 1}`, uri: url, description: firstText(label) ?? url }))
     .filter(({ uri }) => URL.canParse(uri) && linkProtocols.has(new URL(uri).protocol))
-  return uris.length > 0 ? { uris } : undefined
 }
 
 function merchantLocations({ locations }: Card) {

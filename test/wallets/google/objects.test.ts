@@ -141,3 +141,55 @@ test('a header whose value came out empty falls back to the description', () => 
   expect(built.header).toEqual(text('Season ticket'))
   expect(built).not.toHaveProperty('subheader')
 })
+
+const fieldsOf = (prefix: string, count: number) =>
+  Array.from({ length: count }, (_, n) => ({
+    key: `${prefix}${n + 1}`,
+    label: `Label ${n + 1}`,
+    value: `Value ${n + 1}`,
+  }))
+
+test('ten fields have a module each; of more, those behind the ninth share the last one, in order', () => {
+  const bodies = (back: number) => {
+    const fields = {
+      header: fieldsOf('h', 2),
+      primary: fieldsOf('p', 1),
+      secondary: [],
+      auxiliary: [],
+      back: fieldsOf('b', back),
+    }
+    const object = objectOf({ passType: 'eventTicket', design: { fields } })
+    return object.textModulesData as { id: string; header?: string; body: string }[]
+  }
+  expect(bodies(7).map(({ id }) => id)).toEqual(['h1', 'h2', 'p1', 'b1', 'b2', 'b3', 'b4', 'b5', 'b6', 'b7'])
+  const modules = bodies(10)
+  expect(modules.map(({ id }) => id)).toEqual(['h1', 'h2', 'p1', 'b1', 'b2', 'b3', 'b4', 'b5', 'b6', 'more'])
+  expect(modules.at(-1)).toEqual({
+    id: 'more',
+    body: 'Label 7: Value 7\nLabel 8: Value 8\nLabel 9: Value 9\nLabel 10: Value 10',
+  })
+})
+
+test('what the rows of the front name keeps a module of its own, however much stands before it', () => {
+  const fields = {
+    header: fieldsOf('h', 3),
+    primary: fieldsOf('p', 3),
+    secondary: fieldsOf('s', 8),
+    auxiliary: fieldsOf('a', 8),
+    back: fieldsOf('b', 50),
+  }
+  const ids = (objectOf({ passType: 'eventTicket', design: { fields } }).textModulesData as { id: string }[]).map(
+    ({ id }) => id,
+  )
+  expect(ids).toEqual(['h1', 'h2', 'h3', 'p1', 'p2', 'p3', 's1', 's2', 's3', 'more'])
+})
+
+test('of more than ten links the others stand among the texts, a module each where there is room', () => {
+  const links = Array.from({ length: 13 }, (_, n) => ({ label: `Link ${n + 1}`, url: `https://example.com/${n + 1}` }))
+  const object = objectOf({ design: { links } })
+  expect((object.linksModuleData as { uris: unknown[] }).uris).toHaveLength(10)
+  expect((object.textModulesData as unknown[]).slice(-2)).toEqual([
+    { id: 'more-link-1', header: 'Link 11', body: 'https://example.com/11' },
+    { id: 'more', body: 'Link 12: https://example.com/12\nLink 13: https://example.com/13' },
+  ])
+})
