@@ -51,7 +51,10 @@ export const errorTable = {
   PASS_NOTIFICATION_BROADCAST_ALREADY_DISPATCHED: [409, 'The broadcast has started.'],
   APPLE_SIGNING_FAILED: [500, 'The Apple package could not be signed.'],
   APPLE_APNS_FAILED: [502, 'Apple push failed; shown on the notification.'],
-  GOOGLE_API_FAILED: [502, 'The Google Wallet API refused; shown on the notification.'],
+  GOOGLE_API_FAILED: [
+    502,
+    'The Google Wallet API refused; shown on the notification, the version or the pass. details.permanent: for good.',
+  ],
   GOOGLE_JWT_FAILED: [500, 'The Google save link could not be signed.'],
   PROVIDER_UNAVAILABLE: [503, 'A wallet platform does not answer.'],
   LINK_REVOKED: [410, 'The link was revoked, its pass is void, failed or expired, or its workspace is suspended.'],

@@ -1,3 +1,5 @@
+import type { z } from 'zod'
+import type { TemplateVersionDetail as Detail } from '../core/contract/template-versions.ts'
 import type { Definition, ImageRole } from '../core/contract/definition.ts'
 import type { Warning } from '../core/contract/warnings.ts'
 import { Problem } from '../core/errors.ts'
@@ -11,12 +13,11 @@ import { samplePass, viewsOf } from './pages/card/preview.ts'
 
 type LintContext = Pick<RequestContext, 'store' | 'workspaceId' | 'wallets' | 'now'>
 
-/** A version as it is answered: with what to look at before holders do. */
-export async function withWarnings(
-  version: VersionDetail,
-  context: LintContext,
-): Promise<VersionDetail & { warnings: Warning[] }> {
-  return { ...version, warnings: await findTemplateWarnings(version, context) }
+/** A version as it is answered: with what to look at before holders do, and why a platform refuses it. */
+export async function withWarnings(version: VersionDetail, context: LintContext): Promise<z.output<typeof Detail>> {
+  const refusals = await context.store.refusals.list(context.workspaceId, [version.id])
+  const warnings = await findTemplateWarnings(version, context)
+  return { ...version, warnings, lastError: refusals.get(version.id) ?? null }
 }
 
 /** None of a version that cannot be rendered, such as a draft with a mistake: publishing tells what is wrong with it. */

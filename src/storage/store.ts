@@ -18,6 +18,7 @@ import { GoogleObjects } from './passes/google-objects.ts'
 import { Identifiers } from './passes/identifiers.ts'
 import { Passes } from './passes/passes.ts'
 import { Registrations } from './passes/registrations.ts'
+import { Refusals } from './refusals.ts'
 import { AcceptedScans } from './scans/accepted-scans.ts'
 import { DoorList } from './scans/door-list.ts'
 import { Scans } from './scans/scans.ts'
@@ -45,6 +46,7 @@ export interface Repositories {
   passes: Passes
   registrations: Registrations
   googleObjects: GoogleObjects
+  refusals: Refusals
   notifications: Notifications
   broadcasts: Broadcasts
   webhooks: Webhooks
@@ -133,6 +135,7 @@ function repositories(db: Knex, { onDue, onNews }: Required<StoreListener>): Rep
     passes: new Passes(db),
     registrations: new Registrations(db),
     googleObjects: new GoogleObjects(db),
+    refusals: new Refusals(db),
     notifications: new Notifications(db, onNews),
     broadcasts: new Broadcasts(db, onNews),
     webhooks: new Webhooks(db),

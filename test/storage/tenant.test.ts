@@ -47,6 +47,8 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'templates.takeVersionNumber': (tx, intruder, { template }) => tx.templates.takeVersionNumber(intruder, template),
   'templates.setPublished': (tx, intruder, { template, version }) =>
     tx.templates.setPublished(intruder, template, { id: version, version: 9 }, later(1)),
+  'refusals.list': (tx, intruder, { pass }) => tx.refusals.list(intruder, [pass]),
+  'refusals.clear': (tx, intruder, { pass }) => tx.refusals.clear(intruder, pass, 'google'),
   'templateVersions.find': (tx, intruder, { version }) => tx.templateVersions.find(intruder, version),
   'templateVersions.findForUpdate': (tx, intruder, { version }) => tx.templateVersions.findForUpdate(intruder, version),
   'templateVersions.findNewest': (tx, intruder, { template }) => tx.templateVersions.findNewest(intruder, template),
@@ -340,6 +342,8 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
       { ...use, scanContextKey: null, chargedWindow: null, validityDate: null },
     ])
   })
+  const refusal = { platform: 'google', code: 'GOOGLE_API_FAILED', message: 'no', at: start.toISOString() } as const
+  await store.transaction((tx) => tx.refusals.insert(workspaceId, 'pass', pass, refusal))
   const ids = {
     project: project.id,
     template,
@@ -375,6 +379,7 @@ async function dump({ reader }: Database): Promise<string[][]> {
     'webhook_attempts',
     'apple_registrations',
     'google_objects',
+    'refusals',
     'scans',
     'accepted_scans',
   ]

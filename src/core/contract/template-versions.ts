@@ -3,6 +3,7 @@ import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
 import { PositiveInt, UtcTimestamp } from './common.ts'
 import { Definition } from './definition.ts'
+import { PlatformRefusal } from './wallets.ts'
 import { Warning, warningTable } from './warnings.ts'
 
 const Stage = z.enum(['draft', 'published'])
@@ -19,8 +20,12 @@ export const TemplateVersion = z.strictObject({
 })
 export type TemplateVersion = z.output<typeof TemplateVersion>
 
-/** The record of spec 2.9 with the content of the version, and what to look at before holders do. */
-export const TemplateVersionDetail = TemplateVersion.extend({ definition: Definition, warnings: z.array(Warning) })
+/** The record of spec 2.9 with the content of the version, what to look at before holders do, and why a platform refuses it. */
+export const TemplateVersionDetail = TemplateVersion.extend({
+  definition: Definition,
+  warnings: z.array(Warning),
+  lastError: PlatformRefusal.nullable(),
+})
 
 /** A sample pass of a version: the neutral card that it renders, and what each configured platform would be given. */
 const TemplatePreview = z.strictObject({

@@ -1,6 +1,18 @@
 import { z } from 'zod'
+import { ErrorCode } from '../errors.ts'
 import { Uuid } from '../ids.ts'
 import { Count, PositiveInt, UtcTimestamp } from './common.ts'
+import { Platform } from './notifications.ts'
+
+/** What a platform refuses for good: nothing is tried again until the version, the pass or the platform changes. */
+export const PlatformRefusal = z.strictObject({
+  platform: Platform,
+  code: ErrorCode,
+  /** In the words of the platform. */
+  message: z.string(),
+  at: UtcTimestamp,
+})
+export type PlatformRefusal = z.output<typeof PlatformRefusal>
 
 const State = z.enum(['current', 'stale'])
 
@@ -29,5 +41,7 @@ export const PassWallets = z.strictObject({
       lastError: z.string().nullable(),
     })
     .nullable(),
+  /** Why a platform does not take the pass, or its template version; null where none has refused. */
+  lastError: PlatformRefusal.nullable(),
 })
 export type PassWallets = z.output<typeof PassWallets>

@@ -37,7 +37,9 @@ export function createServices(options: ServicesOptions): RunningServices {
   const thread = createThread()
   const wallets = createWallets(images.loadFiles)
   const issuing = createIssuing(store, wallets)
-  const google = api && wallets.google && createGoogleSync({ api, wallet: wallets.google, store, issuing, clock })
+  const isOnlyPlatform = wallets.all.length === 1
+  const google =
+    api && wallets.google && createGoogleSync({ api, wallet: wallets.google, store, issuing, isOnlyPlatform, clock })
   const platforms = wallets.all.map(({ platform }) => platform)
   return {
     ...given,

@@ -1,11 +1,12 @@
 import { jobBackoffSeconds, MAX_JOB_ATTEMPTS } from '../../core/rules/sending/retry.ts'
 import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Repositories } from '../../storage/store.ts'
-import { GoogleApiError } from '../../wallets/google/api/api-error.ts'
+import { GoogleApiError, isPassing } from '../../wallets/google/api/api-error.ts'
 
 /**
  * What becomes of a job that threw: it runs again later, longer each time and no sooner than the platform wants; after the
- * last try it is set aside for an operator. One that our own pacing held back has not been tried at all. Resolves to
+ * last try it is set aside for an operator, and at once where a platform says no for another reason than being busy: only
+ * somebody who changes something can help. One that our own pacing held back has not been tried at all. Resolves to
  * whether this was the end of it.
  */
 export async function giveBack(tx: Repositories, job: Job, error: unknown, at: Date): Promise<boolean> {
@@ -16,7 +17,7 @@ export async function giveBack(tx: Repositories, job: Job, error: unknown, at: D
   }
   const message = error instanceof Error ? error.message : String(error)
   // A worker whose lease ended has nothing to give up.
-  if (job.attempts >= MAX_JOB_ATTEMPTS) return tx.jobs.fail([job], at, message)
+  if (job.attempts >= MAX_JOB_ATTEMPTS || !isPassing(error)) return tx.jobs.fail([job], at, message)
   await tx.jobs.retry([job], inSeconds(at, Math.max(jobBackoffSeconds(job.attempts), wantedSeconds)), message)
   return false
 }

@@ -83,6 +83,9 @@ export function registerGauges(
     [{ state: 'due' }, overview.deliveries.due],
     [{ state: 'later' }, overview.deliveries.later],
   ])
+  gauge('passes_refused', 'Versions and passes that a platform refuses for good.', ['kind'], ({ refused }) =>
+    Object.entries(refused).map(([kind, count]) => [{ kind }, count]),
+  )
   gauge('passes_usage', 'What workspaces have of what is limited, all together.', ['limit'], ({ usage }) =>
     usage.map(({ limit, total }) => [{ limit }, total]),
   )

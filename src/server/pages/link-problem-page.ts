@@ -78,6 +78,12 @@ const fault: Explanation = {
   advice: 'Load this page again in a minute.',
 }
 
+const refused: Explanation = {
+  title: 'This pass cannot be added to Google Wallet',
+  what: 'Google Wallet does not take it as it is. It is nothing that you did, and trying again will not help.',
+  advice: 'Tell whoever sent the link. Once they have put it right, this same link works again.',
+}
+
 /** The page of a link that opens nothing: what happened, and what its visitor can do. */
 export function linkProblemPage(problem: Problem, correlationId: string): Page {
   const { title, what, advice } = explain(problem)
@@ -95,6 +101,7 @@ function explain({ code, status, details }: Problem): Explanation {
   const reason = String(details.reason)
   if (code === 'LINK_REVOKED') return ended[reason] ?? ended.revoked!
   if (code === 'LINK_INVALID') return invalid[reason] ?? unknown
+  if (code === 'GOOGLE_API_FAILED') return refused
   if (status === 429) return busy
   return status >= 500 ? fault : unknown
 }

@@ -3,6 +3,7 @@ import { Problem } from '../../core/errors.ts'
 import { devicePlatform } from '../../core/rules/display/user-agent.ts'
 import { effectiveStatus, isInstallable } from '../../core/rules/pass/pass-status.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
+import { isPassing, isRefused } from '../../wallets/google/api/api-error.ts'
 import type { Platform, WalletPass } from '../../wallets/wallet.ts'
 import type { Services } from '../context.ts'
 import { correlationIdOf } from '../http/middleware/correlation.ts'
@@ -57,17 +58,26 @@ async function openGoogle(pass: StoredPass, { wallets, issuing, google }: Servic
   if (!wallets.google || !google) throw notConfigured()
   const rendered = await render(pass, issuing)
   await google.ensure(pass, at).catch((cause: unknown) => {
-    throw new Problem('PROVIDER_UNAVAILABLE', {
-      message: 'Google Wallet does not answer; try again in a moment.',
-      headers: { 'retry-after': '5' },
-      cause,
-    })
+    throw whyNotAtGoogle(cause)
   })
   const location = await wallets.google.saveUrl(rendered, at)
   return new Response(null, {
     status: 302,
     headers: { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' },
   })
+}
+
+/** What Google said stands on the pass for its issuer; the visitor only needs to know whether it may go by itself. */
+function whyNotAtGoogle(cause: unknown): Problem {
+  if (isPassing(cause)) {
+    const message = 'Google Wallet does not answer; try again in a moment.'
+    return new Problem('PROVIDER_UNAVAILABLE', { message, headers: { 'retry-after': '5' }, cause })
+  }
+  const permanent = isRefused(cause)
+  const message = permanent
+    ? 'Google Wallet refuses this pass until its issuer changes it.'
+    : 'Google Wallet refuses this server; its operator has to act.'
+  return new Problem('GOOGLE_API_FAILED', { message, details: { permanent }, cause })
 }
 
 /** Phones are sent on at once, unless the query `?choose` asks for the page or an app shows it that cannot add passes. */

@@ -1,21 +1,29 @@
+import type { PlatformRefusal } from '../../core/contract/wallets.ts'
+import { effectiveStatus } from '../../core/rules/pass/pass-status.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Store } from '../../storage/store.ts'
 import type { PublishedVersion } from '../../storage/templates/template-versions.ts'
 import type { GoogleApi, GoogleCalls } from '../../wallets/google/api/api.ts'
-import { GoogleApiError } from '../../wallets/google/api/api-error.ts'
+import { GoogleApiError, isRefused } from '../../wallets/google/api/api-error.ts'
 import { kindOf } from '../../wallets/google/resource.ts'
 import { nameOf } from '../../wallets/google/values.ts'
 import type { GoogleWallet } from '../../wallets/google/wallet.ts'
 import { sendMessage } from './google-messages.ts'
-import { type Issuing, renderTemplateCard } from './issuing.ts'
+import { type Issuing, recordFailure, renderTemplateCard } from './issuing.ts'
 import { queueWalletUpdates } from './wallet-updates.ts'
 
 /** Keeps classes and objects at Google in step with templates and passes. */
 export interface GoogleSync {
   readonly api: GoogleApi
-  /** Makes sure that class and object are there, as they now stand, before somebody saves the pass. */
+  /**
+   * Makes sure that class and object are there, as they now stand, before somebody saves the pass. What Google refuses for
+   * good is noted on the pass, which fails where it has no other platform.
+   */
   ensure(pass: StoredPass, at: Date): Promise<void>
-  /** Sends the class of a template version, unless a newer version has sent its own. */
+  /**
+   * Sends the class of a template version, unless a newer version has sent its own. Where Google refuses it for good, that
+   * is noted on the version and nothing is thrown: another try would be in vain.
+   */
   upsertClass(workspaceId: string, version: PublishedVersion): Promise<void>
   /** Sends the object as it now stands. */
   update(pass: StoredPass): Promise<void>
@@ -39,10 +47,14 @@ export interface GoogleSyncOptions {
   wallet: GoogleWallet
   store: Store
   issuing: Issuing
+  /** True where passes have no other platform. */
+  isOnlyPlatform?: boolean
   clock: () => Date
 }
 
-export function createGoogleSync({ api, wallet, store, issuing, clock }: GoogleSyncOptions): GoogleSync {
+export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
+  const { api, wallet, store, issuing, isOnlyPlatform = false, clock } = options
+
   /** Object and class, ready to be sent. */
   async function prepare(pass: StoredPass, at: Date) {
     const rendered = await issuing.render(pass)
@@ -67,14 +79,27 @@ export function createGoogleSync({ api, wallet, store, issuing, clock }: GoogleS
    * Notes what Google was sent. The pass may have changed meanwhile, when nobody knew yet that Google holds it, or while
    * somebody else sent something newer that this one has overwritten: then it is sent again.
    */
-  function recordSent({ workspaceId, id, walletVersion }: StoredPass): Promise<void> {
+  function recordSent({ workspaceId, id, templateVersionId, walletVersion }: StoredPass): Promise<void> {
     return store.transaction(async (tx) => {
       const at = clock()
       const current = await tx.passes.findForUpdate(workspaceId, id)
       if (!current) return
       await tx.googleObjects.setSent(workspaceId, id, walletVersion, at)
+      for (const subject of [id, templateVersionId]) await tx.refusals.clear(workspaceId, subject, 'google')
       if (current.walletVersion === walletVersion) return
       await queueWalletUpdates(tx, workspaceId, [id], { at, correlationId: null })
+    })
+  }
+
+  function recordRefusal(pass: StoredPass, error: GoogleApiError, at: Date): Promise<void> {
+    const { workspaceId, id } = pass
+    return store.transaction(async (tx) => {
+      const current = await tx.passes.findForUpdate(workspaceId, id)
+      if (current?.walletVersion !== pass.walletVersion) return
+      const refusal = refusalOf(error, at)
+      await tx.refusals.insert(workspaceId, 'pass', id, refusal)
+      if (!isOnlyPlatform || effectiveStatus(current, at) !== 'ISSUED') return
+      await recordFailure(tx, current, { code: refusal.code, message: refusal.message }, { at, correlationId: null })
     })
   }
 
@@ -84,7 +109,12 @@ export function createGoogleSync({ api, wallet, store, issuing, clock }: GoogleS
       const [known] = await store.googleObjects.list(pass.workspaceId, [pass.id])
       if (known && known.sentVersion >= pass.walletVersion) return
       const { make } = await prepare(pass, at)
-      await make(api)
+      try {
+        await make(api)
+      } catch (error) {
+        if (isRefused(error)) await recordRefusal(pass, error, at)
+        throw error
+      }
       await recordSent(pass)
     },
     async upsertClass(workspaceId, version) {
@@ -93,7 +123,13 @@ export function createGoogleSync({ api, wallet, store, issuing, clock }: GoogleS
       const resource = wallet.classOf({ templateId, templateCard })
       const [newest] = await store.templateVersions.listNewestPublished(workspaceId, [templateId])
       const { upsertClass, insertClass } = api.bulk
-      await (newest?.id === id ? upsertClass : insertClass)(kindOf(templateCard), resource)
+      try {
+        await (newest?.id === id ? upsertClass : insertClass)(kindOf(templateCard), resource)
+        await store.transaction((tx) => tx.refusals.clear(workspaceId, id, 'google'))
+      } catch (error) {
+        if (!isRefused(error)) throw error
+        await store.transaction((tx) => tx.refusals.insert(workspaceId, 'version', id, refusalOf(error, clock())))
+      }
     },
     async update(pass) {
       const { update, make } = await prepare(pass, clock())
@@ -119,4 +155,9 @@ export function createGoogleSync({ api, wallet, store, issuing, clock }: GoogleS
       }
     },
   }
+}
+
+/** What Google said, for those who made the template. */
+export function refusalOf(error: GoogleApiError, at: Date): PlatformRefusal {
+  return { platform: 'google', code: 'GOOGLE_API_FAILED', message: error.message, at: at.toISOString() }
 }

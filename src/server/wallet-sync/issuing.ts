@@ -1,3 +1,4 @@
+import type { PlatformRefusal } from '../../core/contract/wallets.ts'
 import { Problem } from '../../core/errors.ts'
 import { type Card, renderCard } from '../../core/rules/display/card.ts'
 import { distinctText } from '../../core/rules/sending/message.ts'
@@ -12,6 +13,8 @@ import type { Wallets } from '../boot/wallets.ts'
 export interface Outcome {
   pass: StoredPass
   error?: PassError
+  /** Why one platform would not take it, which another does: no reason not to issue it. */
+  refusal?: PlatformRefusal
 }
 
 /** Issuing is two steps, so that nothing but SQL happens inside a transaction. */
@@ -38,7 +41,14 @@ export function createIssuing(store: Store, wallets: Wallets): Issuing {
     async prepare(workspaceId, passIds, at) {
       const passes = (await store.passes.listByIds(workspaceId, passIds)).filter(isUnissued)
       const versions = await versionsOf(workspaceId, passes)
-      return Promise.all(passes.map((pass) => check(pass, versions.get(pass.templateVersionId)!, wallets, at)))
+      const refused = await refusedVersions(workspaceId, [...versions.keys()])
+      return Promise.all(
+        passes.map((pass) => {
+          const error = refused.get(pass.templateVersionId)
+          if (error) return { pass, error: { code: error.code, message: error.message } }
+          return check(pass, versions.get(pass.templateVersionId)!, wallets, at)
+        }),
+      )
     },
 
     async write(tx, workspaceId, outcomes, { at, correlationIdOf }) {
@@ -63,7 +73,8 @@ export function createIssuing(store: Store, wallets: Wallets): Issuing {
         })),
         at,
       )
-      for (const { pass, error } of current) {
+      for (const { pass, error, refusal } of current) {
+        if (refusal) await tx.refusals.insert(workspaceId, 'pass', pass.id, refusal)
         if (error) await recordFailure(tx, pass, error, { at, correlationId: correlationIdOf(pass.id) })
       }
       return outcomes
@@ -79,6 +90,11 @@ export function createIssuing(store: Store, wallets: Wallets): Issuing {
       const body = await store.notifications.findBody(pass.workspaceId, pass.message.notificationId)
       return { ...rendered, message: body && distinctText(body, pass.message.number) }
     },
+  }
+
+  /** A platform that refuses a version matters to issuing where there is no other. */
+  async function refusedVersions(workspaceId: string, ids: string[]): Promise<Map<string, PlatformRefusal>> {
+    return wallets.all.length === 1 ? store.refusals.list(workspaceId, ids) : new Map()
   }
 
   async function versionsOf(workspaceId: string, passes: StoredPass[]): Promise<Map<string, PublishedVersion>> {
@@ -121,8 +137,18 @@ export async function recordFailure(
 async function check(pass: StoredPass, version: PublishedVersion, wallets: Wallets, at: Date): Promise<Outcome> {
   try {
     const walletPass = toWalletPass(pass, version)
-    for (const wallet of wallets.all) await wallet.check(walletPass, at)
-    return { pass }
+    let refusal: PlatformRefusal | undefined
+    for (const wallet of wallets.all) {
+      try {
+        await wallet.check(walletPass, at)
+      } catch (error) {
+        // What Google would not take Apple may: of several platforms one is enough.
+        const isRefusal = error instanceof Problem && error.details.platform === 'google' && wallets.all.length > 1
+        if (!isRefusal) throw error
+        refusal = { platform: 'google', code: error.code, message: error.message, at: at.toISOString() }
+      }
+    }
+    return { pass, ...(refusal && { refusal }) }
   } catch (error) {
     // Anything but a refusal for good may be gone on the next try; the job's retry decides.
     if (!(error instanceof Problem) || 'retry-after' in error.headers) throw error

@@ -1,8 +1,9 @@
 import type { Job } from '../../storage/jobs/jobs.ts'
+import { isRefused } from '../../wallets/google/api/api-error.ts'
 import type { Services } from '../context.ts'
 import { giveBack, isHeldBack } from '../jobs/give-back.ts'
 import { logPlatformCall } from '../jobs/log-platform-call.ts'
-import type { GoogleSync } from './google-sync.ts'
+import { type GoogleSync, refusalOf } from './google-sync.ts'
 
 /** Sends Google the objects of changed passes as they now stand. What Google has already is not sent again. */
 export async function updateGoogleObjects(jobs: Job[], services: Services): Promise<void> {
@@ -17,7 +18,13 @@ async function updateObject(job: Job, services: Services): Promise<void> {
   } catch (error) {
     await store.transaction(async (tx) => {
       if ((await tx.jobs.lockHeld([job])).length === 0) return
-      await giveBack(tx, job, error, clock())
+      if (isRefused(error)) {
+        // Said on the pass, and sent again with its next change: there is nothing for an operator to retry.
+        await tx.jobs.complete([job])
+        await tx.refusals.insert(job.workspaceId, 'pass', job.subject, refusalOf(error, clock()))
+      } else {
+        await giveBack(tx, job, error, clock())
+      }
       if (isHeldBack(error)) return
       const message = `GOOGLE_API_FAILED: ${error instanceof Error ? error.message : String(error)}`
       await tx.googleObjects.setError(job.workspaceId, job.subject, message)

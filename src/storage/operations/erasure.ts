@@ -83,6 +83,9 @@ export class Erasure {
       .whereNotNull('body')
       .update({ body: '', options: '{}', idempotency_key: null, updated_at: at.getTime() })
     await notifications.update({ apple_error: null, google_error: null })
+    // A platform may quote what it refuses.
+    await this.db('refusals').where({ workspace_id: workspaceId, subject: passId }).delete()
+    await this.ofPass('google_objects', workspaceId, passId).update({ last_error: null })
   }
 
   private async erasePass(workspaceId: string, passId: string, at: Date): Promise<void> {

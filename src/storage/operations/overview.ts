@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import { moment } from '../db/dialect.ts'
 import { isQuarantined } from '../jobs/backlog.ts'
 import { type JobKind, type Lane, lanes } from '../jobs/job-kinds.ts'
+import type { RefusedKind } from '../refusals.ts'
 import { Usage, type UsageOverview } from '../workspaces/usage.ts'
 
 /** How one lane of the outbox stands. */
@@ -39,6 +40,16 @@ export interface Overview {
   deliveries: { due: number; later: number }
   /** What is limited for each workspace. */
   usage: UsageOverview[]
+  /** Template versions and passes that a platform refuses for good. */
+  refused: Record<RefusedKind, number>
+}
+
+export interface RefusedVersion {
+  workspaceName: string
+  /** Of the template. */
+  name: string
+  version: number
+  message: string
 }
 
 /** What those who watch over the installation look at; counted along indexes, since they look every few seconds. */
@@ -65,7 +76,34 @@ export class Overviews {
       ...waiting.get(lane),
       running: running.get(lane) ?? 0,
     }))
-    return { at, lanes: states, setAside, quarantined, webhooks, deliveries, usage }
+    const refused = await this.refused()
+    return { at, lanes: states, setAside, quarantined, webhooks, deliveries, usage, refused }
+  }
+
+  /** Template versions that a platform refuses, the last refused first. */
+  async listRefusedVersions(limit: number): Promise<RefusedVersion[]> {
+    const rows = await this.db('refusals')
+      .join('template_versions', 'template_versions.id', 'refusals.subject')
+      .join('templates', 'templates.id', 'template_versions.template_id')
+      .join('workspaces', 'workspaces.id', 'refusals.workspace_id')
+      .where({ kind: 'version' })
+      .orderBy('refusals.at', 'desc')
+      .limit(limit)
+      .select('templates.name', 'template_versions.version', 'refusals.message', { workspace_name: 'workspaces.name' })
+    return rows.map(({ name, version, message, workspace_name: workspaceName }) => ({
+      name,
+      version,
+      message,
+      workspaceName,
+    }))
+  }
+
+  private async refused(): Promise<Overview['refused']> {
+    const rows: { kind: RefusedKind; refused: number }[] = await this.db('refusals')
+      .groupBy('kind')
+      .select('kind', this.db.raw('count(*) as refused'))
+    const countOf = (kind: RefusedKind) => Number(rows.find((row) => row.kind === kind)?.refused ?? 0)
+    return { version: countOf('version'), pass: countOf('pass') }
   }
 
   /** Those that have failed for longest first. */

@@ -14,6 +14,8 @@ export const faultNames = [
   'apns-down',
   /** Accepted, and never handed to a phone: APNs promises no more. */
   'apns-drop',
+  /** No write is taken, for good. */
+  'google-400',
   'google-429',
   'google-500',
   'google-503',

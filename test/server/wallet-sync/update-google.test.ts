@@ -63,9 +63,29 @@ describe.each(dialects)('on %s', (dialect) => {
     })
   })
 
-  test('an update that Google refuses again and again is set aside in the end', async () => {
+  test('an update for which Google wants no other payload is not tried again, and the pass says why', async () => {
+    const { id, workspace, update } = await changedPass()
+    const message = 'Google answered 400'
+    await runWith(id, refused(new GoogleApiError({ kind: 'invalid', message, status: 400 })))
+    expect(await jobsOf(id)).toEqual([])
+    const walletsOf = () => workspace.ok(contract.passes.wallets, { params: { id } })
+    const lastError = { platform: 'google', code: 'GOOGLE_API_FAILED', message, at: api.now.toISOString() }
+    expect(await walletsOf()).toMatchObject({ google: { state: 'stale' }, lastError })
+    // The next change is sent, and what Google takes is no longer refused.
+    await update('Katherine')
+    await api.runJobs()
+    expect(await walletsOf()).toMatchObject({ google: { state: 'current' }, lastError: null })
+  })
+
+  test('an update that only an operator can help is set aside at once', async () => {
     const { id } = await changedPass()
-    const broken = refused(new GoogleApiError({ kind: 'invalid', message: 'Google answered 400', status: 400 }))
+    await runWith(id, refused(new GoogleApiError({ kind: 'permission', message: 'Google answered 403', status: 403 })))
+    expect(await jobsOf(id)).toMatchObject([{ attempts: 1, failed_at: expect.any(Number) }])
+  })
+
+  test('an update that Google cannot take again and again is set aside in the end', async () => {
+    const { id } = await changedPass()
+    const broken = refused(new GoogleApiError({ kind: 'unavailable', message: 'Google answered 500', status: 500 }))
     for (let attempt = 1; attempt <= 20; attempt += 1) {
       await runWith(id, broken)
       api.advance(300)

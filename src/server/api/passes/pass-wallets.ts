@@ -1,4 +1,4 @@
-import type { PassWallets } from '../../../core/contract/wallets.ts'
+import type { PassWallets, PlatformRefusal } from '../../../core/contract/wallets.ts'
 import type { GoogleObject } from '../../../storage/passes/google-objects.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Registration } from '../../../storage/passes/registrations.ts'
@@ -8,6 +8,7 @@ export function toPassWallets(
   pass: StoredPass,
   registrations: Registration[],
   object: GoogleObject | undefined,
+  lastError: PlatformRefusal | null,
 ): PassWallets {
   const { walletVersion } = pass
   return {
@@ -33,5 +34,6 @@ export function toPassWallets(
           lastError: object.lastError,
         }
       : null,
+    lastError,
   }
 }

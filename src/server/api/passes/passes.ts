@@ -88,7 +88,9 @@ export const passes: Handlers<typeof contract> = {
     const pass = (await store.passes.find(workspaceId, params.id)) ?? missing(params.id)
     const registrations = await store.registrations.list(workspaceId, [pass.id])
     const [object] = await store.googleObjects.list(workspaceId, [pass.id])
-    return { status: 200, body: toPassWallets(pass, registrations, object) }
+    const refusals = await store.refusals.list(workspaceId, [pass.id, pass.templateVersionId])
+    const refusal = refusals.get(pass.id) ?? refusals.get(pass.templateVersionId) ?? null
+    return { status: 200, body: toPassWallets(pass, registrations, object, refusal) }
   },
 
   preview: async ({ params, query }, { store, workspaceId, wallets, issuing, now }) => {

@@ -71,6 +71,21 @@ export function checkWork(database: Database | undefined, at: Date): Promise<Che
       },
     },
     {
+      name: 'Templates',
+      fix: 'passes template get ID',
+      async look() {
+        if (!overviews) return skipped(unknown)
+        const { refused } = await overviews.read(at)
+        const counts = `${refused.version} versions and ${refused.pass} passes are refused by a platform`
+        const [last] = await overviews.listRefusedVersions(1)
+        if (!last) return passed(counts)
+        return failed(
+          `${counts}, the last version ${last.version} of ${last.name} in ${last.workspaceName}: ${last.message}.`,
+          'publish a version without what is refused, and move its passes: passes template upgrade',
+        )
+      },
+    },
+    {
       name: 'Tokens',
       fix: 'passes token list',
       async look() {

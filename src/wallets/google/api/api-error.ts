@@ -41,6 +41,16 @@ export class GoogleApiError extends Error {
   }
 }
 
+/** True where another try may well succeed; everything else is refused until somebody changes something. */
+export function isPassing(error: unknown): boolean {
+  return !(error instanceof GoogleApiError) || error.kind === 'quota' || error.kind === 'unavailable'
+}
+
+/** True where Google takes no such payload: it is refused for good. */
+export function isRefused(error: unknown): error is GoogleApiError {
+  return error instanceof GoogleApiError && error.kind === 'invalid'
+}
+
 const MAX_MESSAGE = 500
 
 /** The Wallet API says `{error: {…}}`, the token endpoint `{error: 'invalid_grant', error_description: '…'}`. */

@@ -59,6 +59,7 @@ export async function startSandboxGoogle(options: SandboxGoogleOptions): Promise
     if (!tokens.isValid(call.headers.authorization)) {
       return refusal(401, 'authError', 'Request had invalid authentication credentials.')
     }
+    if (faults.has('google-400') && call.method !== 'GET') return refusal(400, 'invalid', 'Invalid value.')
     return rest.answer(call)
   }
 
