@@ -2,8 +2,8 @@ import type { Knex } from 'knex'
 import { moment } from '../db/dialect.ts'
 import { isQuarantined } from '../jobs/backlog.ts'
 import { type JobKind, type Lane, lanes } from '../jobs/job-kinds.ts'
-import type { RefusedKind } from '../refusals.ts'
 import { Usage, type UsageOverview } from '../workspaces/usage.ts'
+import type { RefusedKind } from './refusals.ts'
 
 /** How one lane of the outbox stands. */
 export interface LaneOverview {

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { PlatformRefusal } from '../core/contract/wallets.ts'
+import type { PlatformRefusal } from '../../core/contract/wallets.ts'
 
 /** What is refused: everything of a template version, or one pass. */
 export type RefusedKind = 'version' | 'pass'
