@@ -1,6 +1,6 @@
 import type { z } from 'zod'
-import type { TemplateVersionDetail as Detail } from '../core/contract/template-versions.ts'
 import type { Definition, ImageRole } from '../core/contract/definition.ts'
+import type { TemplateVersionDetail as Detail } from '../core/contract/template-versions.ts'
 import type { Warning } from '../core/contract/warnings.ts'
 import { Problem } from '../core/errors.ts'
 import { lintDefinition, type PixelSize } from '../core/rules/lint.ts'
