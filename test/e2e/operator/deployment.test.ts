@@ -44,7 +44,7 @@ test('what services mount and wait for is there', () => {
   for (const [name, { depends_on = {}, volumes: mounts = [] }] of Object.entries(services)) {
     expect(Object.keys(services), name).toEqual(expect.arrayContaining(Object.keys(depends_on)))
     for (const source of mounts.map((mount) => mount.split(':')[0]!)) {
-      if (source.startsWith('../')) expect(source === './secrets' || existsSync(join(root, source)), source).toBe(true)
+      if (source.startsWith('./')) expect(source === './secrets' || existsSync(join(root, source)), source).toBe(true)
       else expect(Object.keys(volumes)).toContain(source)
     }
   }
@@ -81,7 +81,7 @@ test('what the image copies out of its build is all that the program needs', asy
   for (const [, paths] of dockerfile.matchAll(/^COPY --from=build (.+)$/gm)) {
     const [target, ...sources] = paths!.split(' ').reverse()
     for (const source of sources.map((path) => path.replace('/app/', ''))) {
-      const to = target === '../' ? join(folder, source) : join(folder, target!)
+      const to = target === './' ? join(folder, source) : join(folder, target!)
       mkdirSync(dirname(to), { recursive: true })
       if (source === 'node_modules') symlinkSync(join(root, source), to)
       else cpSync(join(root, source), to, { recursive: true })

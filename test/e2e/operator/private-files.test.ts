@@ -56,7 +56,7 @@ test('a restore that is killed on its way leaves no database behind, and the nex
   const file = join(folder, 'backup')
   expect((await run(['backup', file, '--database', server.database])).exitCode).toBe(0)
   const target = (await emptyDatabase('sqlite')).replace('sqlite:', '')
-  const targetFolder = join(target, '../..')
+  const targetFolder = join(target, '..')
   const command = ['restore', file, '--database', `sqlite:${target}`]
   const child = execa('node', [program, ...command], { reject: false })
   const timer = setInterval(() => {
@@ -74,7 +74,7 @@ const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
 
 /** The files of a database and of what lies beside it. */
 function below(database: string): string[] {
-  const folder = join(database, '../..')
+  const folder = join(database, '..')
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
   return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
 }

@@ -43,7 +43,7 @@ test('every link of the guides to a file of the project leads somewhere', () => 
   const pages = ['docs/README.md', ...paths]
   const broken = pages.flatMap((page) =>
     [...readFileSync(join(root, page), 'utf8').matchAll(/\]\((?!https?:|#)([^)#]+)[^)]*\)/g)]
-      .map(([, target]) => join(page, '../..', target!))
+      .map(([, target]) => join(page, '..', target!))
       .filter((target) => !existsSync(join(root, target)))
       .map((target) => `${page}: ${target}`),
   )
