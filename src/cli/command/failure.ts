@@ -53,6 +53,7 @@ export function describeFailure(error: unknown, { connection, flags = [] }: Fail
 
 /** Errors of the server's own rooms, which are not loaded here: each says by itself what to do. */
 const setupErrors = new Set([
+  'SettingsError',
   'CredentialError',
   'ServerKeyError',
   'DatabaseError',

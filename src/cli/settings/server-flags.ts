@@ -50,7 +50,7 @@ export const serveFlags = {
     max: 60,
   }),
   production: Flags.boolean({
-    summary: 'Refuse to start with a sandboxed platform.',
+    summary: 'Refuse to start with a sandboxed platform, or without an https --public-url.',
     env: 'PASSES_PRODUCTION',
   }),
   platforms: Flags.string({

@@ -27,7 +27,7 @@ export interface Config {
   /** The address that phones and browsers reach the server by; the listening address by default. */
   publicUrl?: string | undefined
   role: ServerRole
-  /** Refuses to start with a sandboxed platform. */
+  /** Refuses to start with a sandboxed platform, or without an https address. */
   isProduction: boolean
   platforms: Platform[]
   serverKey?: string | undefined

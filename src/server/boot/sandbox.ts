@@ -10,7 +10,10 @@ import { type Config, sandboxFolder } from './config.ts'
 
 /** Sandbox credentials: made on first start, kept beside the database, readable by their owner only. */
 
-const APPLE = { passTypeIdentifier: 'pass.test.passes.sandbox', teamIdentifier: 'SANDBOX001' }
+/** No real phone holds a pass of this one. */
+export const SANDBOX_PASS_TYPE = 'pass.test.passes.sandbox'
+
+const APPLE = { passTypeIdentifier: SANDBOX_PASS_TYPE, teamIdentifier: 'SANDBOX001' }
 
 /** Who signs in the sandbox, and what the stand-in for APNs shows and trusts. */
 export interface AppleSandbox {

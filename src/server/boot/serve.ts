@@ -16,6 +16,7 @@ import { countNews, countProviderCall } from '../metrics/count.ts'
 import { createMetrics } from '../metrics/metrics.ts'
 import { startMetrics } from '../metrics/start.ts'
 import { createFirstToken, endingTokens } from '../operator/tokens.ts'
+import { requirePublicUrl, requireSamePassType } from '../start-checks.ts'
 import { createOutbound } from '../webhooks/outbound.ts'
 import { certificatesOf, watchCertificates } from './certificates.ts'
 import type { Config } from './config.ts'
@@ -62,7 +63,7 @@ export interface ServeOptions {
 
 /**
  * Migrates the database, checks credentials, and serves.
- * @throws CredentialError, ServerKeyError, DatabaseError, DatabaseUrlError, ListenError: each says what to do
+ * @throws SettingsError, CredentialError, ServerKeyError, DatabaseError, DatabaseUrlError, ListenError: each says what to do
  */
 export async function startServer(options: ServeOptions): Promise<RunningServer> {
   const { config, log, clock = () => new Date(), version = 'unknown' } = options
@@ -98,6 +99,8 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     if (migrations.length > 0) log.warn({ migrations }, 'a newer program made this database: restart with it soon')
     const keys = await loadServerKeys(config, store)
     const identities = await loadIdentities(config, clock())
+    requirePublicUrl(config)
+    await requireSamePassType(identities, store)
     const port = config.role === 'worker' ? 0 : await choosePort(config)
     const url = config.role === 'worker' ? '' : `http://${urlHost(config.host)}:${port}`
     const publicUrl = (config.publicUrl ?? url).replace(/\/+$/, '')

@@ -70,6 +70,11 @@ export class Registrations {
     return false
   }
 
+  /** Whether any device holds a pass, of all workspaces. */
+  async hasAny(): Promise<boolean> {
+    return (await this.db('apple_registrations').first('pass_id')) !== undefined
+  }
+
   /** Whether a device that is new to the pass would be one too many. */
   async isFull(workspaceId: string, passId: string, deviceId: string, maxDevices: number): Promise<boolean> {
     if (await this.one(workspaceId, passId, deviceId).first('pass_id')) return false

@@ -127,7 +127,9 @@ describe('serve refuses Apple credentials that no phone would take, exits 1 and 
 
   test('and takes sound ones, also in production', async () => {
     const { args } = writeApple(good)
-    const server = await hostServer({ args: [...args, '--production', '--platforms', 'apple'] })
+    const server = await hostServer({
+      args: [...args, '--production', '--platforms', 'apple', '--public-url', 'https://passes.example.com'],
+    })
     expect(await server.client.tokens.current()).toMatchObject({ name: 'first owner' })
   })
 })

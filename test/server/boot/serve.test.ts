@@ -1,39 +1,48 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { expect, inject, onTestFinished, test } from 'vitest'
+import { describe, expect, inject, onTestFinished, test } from 'vitest'
+import type { Config } from '../../../src/server/boot/config.ts'
 import { createLogger } from '../../../src/server/boot/log.ts'
 import { startServer } from '../../../src/server/boot/serve.ts'
-import { emptyDatabase } from '../../support/databases.ts'
+import { openDatabase } from '../../../src/storage/db/database.ts'
+import { createStore } from '../../../src/storage/store.ts'
+import { createSandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
+import { insertPasses, insertTemplate, insertWorkspace, newPass } from '../../storage/fixtures.ts'
+import { dialects, emptyDatabase } from '../../support/databases.ts'
+
+function startWith(settings: Partial<Config>) {
+  return startServer({
+    log: createLogger('silent'),
+    config: {
+      host: '127.0.0.1',
+      port: 0,
+      databaseUrl: '',
+      role: 'api',
+      isProduction: false,
+      platforms: ['apple'],
+      previousServerKeys: [],
+      rateLimit: 0,
+      rateBurst: 0,
+      maxConnections: 1_000,
+      linkTtlDays: 400,
+      allowInsecureWebhooks: false,
+      trustedProxies: 0,
+      sandboxFolder: inject('sandboxFolder'),
+      faults: [],
+      apple: {},
+      google: {},
+      retention: { deliveriesDays: 30, auditDays: 365 },
+      ...settings,
+    },
+  })
+}
 
 test('the first token is made when it can be shown, and until one is used the next start says that none was', async () => {
   const databaseUrl = await emptyDatabase('sqlite')
   const taken = createServer().listen(0, '127.0.0.1')
   onTestFinished(() => void taken.close())
   await once(taken, 'listening')
-  const start = (port: number) =>
-    startServer({
-      log: createLogger('silent'),
-      config: {
-        host: '127.0.0.1',
-        port,
-        databaseUrl,
-        role: 'api',
-        isProduction: false,
-        platforms: ['apple'],
-        previousServerKeys: [],
-        rateLimit: 0,
-        rateBurst: 0,
-        maxConnections: 1_000,
-        linkTtlDays: 400,
-        allowInsecureWebhooks: false,
-        trustedProxies: 0,
-        sandboxFolder: inject('sandboxFolder'),
-        faults: [],
-        apple: {},
-        google: {},
-        retention: { deliveriesDays: 30, auditDays: 365 },
-      },
-    })
+  const start = (port: number) => startWith({ databaseUrl, port })
   await expect(start((taken.address() as AddressInfo).port)).rejects.toThrow('it is in use')
 
   const first = await start(0)
@@ -54,3 +63,74 @@ test('the first token is made when it can be shown, and until one is used the ne
   expect(third.lacksToken).toBe(false)
   await third.close()
 })
+
+describe('a start that would lose phones is refused:', () => {
+  test.each([
+    ['no public URL', undefined],
+    ['a public URL that is not https', 'http://passes.example.com'],
+  ])('in production %s', async (_, publicUrl) => {
+    const apple = await credentialsFor('pass.com.example.tickets')
+    const databaseUrl = await emptyDatabase('sqlite')
+    for (const role of ['api', 'worker'] as const) {
+      await expect(startWith({ databaseUrl, isProduction: true, publicUrl, apple, role })).rejects.toThrow(
+        '--production needs an https --public-url',
+      )
+    }
+    const server = await startWith({ databaseUrl, isProduction: true, publicUrl: 'https://passes.example.com', apple })
+    await server.close()
+  })
+
+  test.each(dialects)(
+    'a certificate for another pass type than phones hold passes of, on %s; while none does, it may change',
+    async (dialect) => {
+      const databaseUrl = await emptyDatabase(dialect)
+      const serverKey = 'ab'.repeat(32)
+      const start = async (passType: string | undefined) => {
+        const apple = passType ? await credentialsFor(passType) : {}
+        const server = await startWith({ databaseUrl, serverKey, apple })
+        await server.close()
+      }
+      await start(undefined)
+      await register(databaseUrl, 'a phone of the sandbox')
+      await start('pass.com.example.tickets')
+      await expect(start('pass.com.other')).rejects.toThrow(
+        /identifier pass\.com\.other, and phones hold passes of pass\.com\.example\.tickets: .* Start with a certificate for/,
+      )
+      await expect(start(undefined)).rejects.toThrow(/^Without credentials .* pass\.com\.example\.tickets/)
+      await start('pass.com.example.tickets')
+
+      await unregister(databaseUrl)
+      await start('pass.com.other')
+      await register(databaseUrl, 'a phone')
+      await expect(start('pass.com.example.tickets')).rejects.toThrow('phones hold passes of pass.com.other')
+    },
+  )
+})
+
+const credentials = new Map<string, Promise<Config['apple']>>()
+
+function credentialsFor(passTypeIdentifier: string): Promise<Config['apple']> {
+  const known = credentials.get(passTypeIdentifier)
+  if (known) return known
+  const made = createSandboxApple({ passTypeIdentifier, teamIdentifier: 'TEAM000001', at: new Date() }).then(
+    ({ certificatePem, keyPem, wwdrPem }) => ({ certificate: certificatePem, key: keyPem, wwdr: wwdrPem }),
+  )
+  credentials.set(passTypeIdentifier, made)
+  return made
+}
+
+async function register(databaseUrl: string, deviceId: string): Promise<void> {
+  const database = openDatabase(databaseUrl)
+  const store = createStore(database)
+  const workspaceId = await insertWorkspace(store, deviceId)
+  const [passId] = await insertPasses(store, workspaceId, [newPass(await insertTemplate(store, workspaceId))])
+  const registration = { passId: passId!, deviceId, pushToken: 'token' }
+  await store.transaction((tx) => tx.registrations.insert(workspaceId, registration, new Date()))
+  await database.close()
+}
+
+async function unregister(databaseUrl: string): Promise<void> {
+  const database = openDatabase(databaseUrl)
+  await database.writer('apple_registrations').delete()
+  await database.close()
+}
