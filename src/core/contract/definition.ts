@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { text } from './common.ts'
-import { RedemptionTemplate } from './redemption.ts'
+import { RedemptionTemplate, Timezone } from './redemption.ts'
 import { WarningCode } from './warnings.ts'
 
 /** The definition of a template version: one JSON document that renders on both platforms. */
@@ -77,6 +77,7 @@ const Design = z.strictObject({
       message: text(1, 2048).optional(),
       altText: text(0, 255).optional(),
     })
+    .nullable()
     .default({ format: 'qr' }),
   locations: z
     .array(
@@ -139,6 +140,8 @@ const GoogleOverrides = z.strictObject({
 export const Definition = z.strictObject({
   variables: z.array(VariableDefinition).max(200).default([]),
   design: Design,
+  /** Where a day begins, for a relevantDate that is a date alone; UTC where it is not given. */
+  timeZone: Timezone.optional(),
   apple: AppleOverrides.optional(),
   google: GoogleOverrides.optional(),
   expiresAt: text(1, 255).nullable().default(null),

@@ -1,7 +1,6 @@
-import { Timestamp } from '../../core/contract/common.ts'
 import type { BarcodeFormat, FieldGroup } from '../../core/contract/definition.ts'
 import { fieldGroups, PassType } from '../../core/contract/definition.ts'
-import type { Card, CardField } from '../../core/rules/display/card.ts'
+import { type Card, type CardField, relevantMoment } from '../../core/rules/display/card.ts'
 import type { WalletPass } from '../wallet.ts'
 import { type JsonObject, mergeOver } from './overrides.ts'
 
@@ -64,7 +63,7 @@ function withMessage(shown: JsonObject, { card, message }: WalletPass): JsonObje
 
 function appearance(card: Card): JsonObject {
   const organizationName = firstText(card.organizationName, card.description, 'Pass')
-  const relevant = relevantDates(card.relevantDate)
+  const relevant = relevantDates(relevantMoment(card))
   return {
     organizationName,
     description: firstText(card.description, organizationName),
@@ -85,12 +84,15 @@ function styleFields(card: Card): JsonObject {
   const unique = uniqueKeys()
   const groups = fieldGroups.map((group) => {
     const fields: CardField[] = group === 'back' ? [...card.fields.back, ...links] : card.fields[group]
-    return [groupNames[group], fields.map((field) => passField(field, unique(field.key)))] as const
+    const keyed = fields.map((field) => ({ ...field, key: unique(field.key) }))
+    // One without a value would show its label over nothing.
+    const shown = keyed.filter(({ value }) => value.trim() !== '')
+    return [groupNames[group], shown.map(passField)] as const
   })
   return Object.fromEntries(groups.filter(([, fields]) => fields.length > 0))
 }
 
-function passField({ label, value, changeMessage }: CardField, key: string): JsonObject {
+function passField({ key, label, value, changeMessage }: CardField): JsonObject {
   return { key, ...(label !== '' && { label }), value, ...(changeMessage !== undefined && { changeMessage }) }
 }
 
@@ -115,12 +117,11 @@ function barcode({ format, message, altText }: Card['barcode']): JsonObject {
   }
 }
 
-/** Both spellings, for phones before and since iOS 18; nothing where the text is no date-time. */
-function relevantDates(text: string | null): JsonObject {
-  const parsed = Timestamp.safeParse(text)
-  if (!parsed.success) return {}
-  const date = w3cDate(new Date(parsed.data))
-  return { relevantDate: date, relevantDates: [{ date }] }
+/** In every spelling: the key of before iOS 18, and of an entry that of iOS 18 and that of later ones. */
+function relevantDates(at: Date | null): JsonObject {
+  if (!at) return {}
+  const date = w3cDate(at)
+  return { relevantDate: date, relevantDates: [{ date, relevantDate: date }] }
 }
 
 /** Phones take seconds without a fraction. */

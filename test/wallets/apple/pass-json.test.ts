@@ -73,7 +73,7 @@ test('a full pass is exactly this', () => {
       { latitude: 0, longitude: 0 },
     ],
     relevantDate: '2026-08-01T18:00:00Z',
-    relevantDates: [{ date: '2026-08-01T18:00:00Z' }],
+    relevantDates: [{ date: '2026-08-01T18:00:00Z', relevantDate: '2026-08-01T18:00:00Z' }],
     expirationDate: '2026-12-31T23:59:59Z',
     voided: true,
     sharingProhibited: true,
@@ -122,9 +122,12 @@ describe.each(PassType.options)('%s', (passType) => {
     })
     expect(PassJson.safeParse(json).error).toBeUndefined()
     const value = v.toWellFormed()
-    for (const group of groups) expect(json[passType][group][0].value).toBe(value)
-    expect(json[passType].primaryFields[0].changeMessage).toBe(`Now ${value} %@`)
-    expect(json[passType].backFields.at(-1)).toEqual({ key: 'link-1', value, ...(value && { label: value }) })
+    if (value === '') expect(groups.filter((group) => group in json[passType])).toEqual([])
+    else {
+      for (const group of groups) expect(json[passType][group][0].value).toBe(value)
+      expect(json[passType].primaryFields[0].changeMessage).toBe(`Now ${value} %@`)
+      expect(json[passType].backFields.at(-1)).toEqual({ key: 'link-1', value, label: value })
+    }
     expect(json.barcodes?.[0].message).toBe(value || undefined)
     expect(json.userInfo.note).toBe(value)
     expect(json.voided).toBeUndefined()
@@ -152,7 +155,39 @@ test('a barcode beyond Latin-1 is written as UTF-8', () => {
   expect(encoding('🎫')).toBe('utf-8')
 })
 
-test.each(['', 'tomorrow', '2026-08-01', '2026-02-30T10:00:00Z', '1754078400', '2026-08-01T20:00:00'])(
+test('a relevant date without a time is the start of that day in the time zone of the definition, else in UTC', () => {
+  const dates = (timeZone?: string) =>
+    build({ definition: { design: { relevantDate: '2026-08-01' }, ...(timeZone && { timeZone }) } })
+  expect(dates()).toMatchObject({ relevantDate: '2026-08-01T00:00:00Z' })
+  expect(dates('Europe/Lisbon')).toMatchObject({
+    relevantDate: '2026-07-31T23:00:00Z',
+    relevantDates: [{ date: '2026-07-31T23:00:00Z', relevantDate: '2026-07-31T23:00:00Z' }],
+  })
+})
+
+test('a field whose value comes out empty is left out, and the keys of the others stay', () => {
+  const genericOf = (v: string) =>
+    build({
+      variables: { v },
+      definition: {
+        variables: [{ name: 'v', label: 'V' }],
+        design: {
+          fields: { header: [field('a')], back: [field('link-1'), field('b', 'B')] },
+          links: [{ label: 'L', url: 'https://example.com' }],
+        },
+      },
+    }).generic
+  const keys = (generic: ReturnType<typeof genericOf>) => generic.backFields.map(({ key }: { key: string }) => key)
+  expect(keys(genericOf('x'))).toEqual(['link-1', 'b', 'link-1-2'])
+  expect(keys(genericOf(' '))).toEqual(['b', 'link-1-2'])
+  expect(genericOf(' ')).not.toHaveProperty('headerFields')
+})
+
+test('a definition whose barcode is null has none', () => {
+  expect(build({ definition: { design: { barcode: null } } })).not.toHaveProperty('barcodes')
+})
+
+test.each(['', 'tomorrow', '2026-02-30', '2026-02-30T10:00:00Z', '1754078400', '2026-08-01T20:00:00'])(
   'a relevant date of "%s" is left out',
   (relevantDate) => {
     const json = build({}, { relevantDate })
@@ -162,7 +197,8 @@ test.each(['', 'tomorrow', '2026-08-01', '2026-02-30T10:00:00Z', '1754078400', '
 )
 
 test('field keys are unique over all groups, and stay the same from one build to the next', () => {
-  const fields = { header: [field('a')], primary: [field('a'), field('link-1')], back: [field('a-2'), field('a')] }
+  const twice = (key: string) => field(key, 'x')
+  const fields = { header: [twice('a')], primary: [twice('a'), twice('link-1')], back: [twice('a-2'), twice('a')] }
   const options = { definition: { design: { fields, links: [{ label: 'L', url: 'https://example.com' }] } } }
   const keys = groups.flatMap((group) => (build(options).generic[group] ?? []).map(({ key }: { key: string }) => key))
   expect(keys).toEqual(['a', 'a-2', 'link-1', 'a-2-2', 'a-3', 'link-1-2'])
@@ -171,7 +207,9 @@ test('field keys are unique over all groups, and stay the same from one build to
 describe('overrides', () => {
   test('objects merge, arrays and all else replace, null takes away', () => {
     const json = build({
+      variables: { v: 'x' },
       definition: {
+        variables: [{ name: 'v', label: 'V' }],
         design: { logoText: 'Old', fields: everyGroup, locations: [{ latitude: 1, longitude: 2 }] },
         apple: {
           generic: { headerFields: [{ key: 'x', value: 7, numberStyle: 'PKNumberStylePercent' }] },

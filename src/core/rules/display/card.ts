@@ -1,3 +1,6 @@
+import { DateTime } from 'luxon'
+import { z } from 'zod'
+import { Timestamp } from '../../contract/common.ts'
 import type {
   BarcodeFormat,
   Definition,
@@ -22,8 +25,10 @@ export interface Card {
   fields: Record<FieldGroup, CardField[]>
   barcode: { format: BarcodeFormat; message: string; altText: string | null }
   locations: { latitude: number; longitude: number; relevantText?: string }[]
-  /** As the definition's text came out; a platform leaves out what is no ISO 8601 date-time. */
+  /** As the definition's text came out; a platform leaves out what is no ISO 8601 date-time or date. */
   relevantDate: string | null
+  /** Where a day begins; UTC where the definition gives none. */
+  timeZone?: string | undefined
   links: { label: string; url: string }[]
   expiresAt: Date | null
   /** True once the pass is void: it is still served, and shown as no longer valid. */
@@ -80,17 +85,20 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
     },
     images: { ...design.images },
     fields,
-    barcode: {
-      format: design.barcode.format,
-      message: barcodeMessage(definition, scope),
-      altText: optional(design.barcode.altText),
-    },
+    barcode: design.barcode
+      ? {
+          format: design.barcode.format,
+          message: barcodeMessage(definition, scope),
+          altText: optional(design.barcode.altText),
+        }
+      : { format: 'qr', message: '', altText: null },
     locations: design.locations.map((location) => ({
       latitude: location.latitude,
       longitude: location.longitude,
       ...(location.relevantText !== undefined && { relevantText: filled(location.relevantText) }),
     })),
     relevantDate: optional(design.relevantDate),
+    ...(definition.timeZone !== undefined && { timeZone: definition.timeZone }),
     links: design.links.map((link) => ({ label: filled(link.label), url: filled(link.url) })),
     expiresAt,
     voided,
@@ -99,7 +107,19 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
   }
 }
 
-/** What a scanner reads off the pass: the definition's message, or the scan code where it gives none. */
+/** What a scanner reads off the pass: the definition's message, or the scan code where it gives none or has no barcode. */
 export function barcodeMessage(definition: Definition, scope: Scope): string {
-  return fill(definition.design.barcode.message ?? '{{pass.scanCode}}', scope)
+  return fill(definition.design.barcode?.message ?? '{{pass.scanCode}}', scope)
+}
+
+/** The moment that a card is for, a date alone being the start of that day; null where its text is neither. */
+export function relevantMoment({
+  relevantDate,
+  timeZone = 'UTC',
+}: Pick<Card, 'relevantDate' | 'timeZone'>): Date | null {
+  if (relevantDate === null) return null
+  if (z.iso.date().safeParse(relevantDate).success) {
+    return DateTime.fromISO(relevantDate, { zone: timeZone }).startOf('day').toJSDate()
+  }
+  return Timestamp.safeParse(relevantDate).success ? new Date(relevantDate) : null
 }

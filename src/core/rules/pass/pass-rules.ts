@@ -1,5 +1,6 @@
 import type { Definition } from '../../contract/definition.ts'
 import { type Issue, Problem } from '../../errors.ts'
+import { compileBarcode } from '../template/barcode.ts'
 import { bytesIn, compileSizes, toValueIssues } from '../template/rendered-size.ts'
 import { buildScope, type PassFacts, type Resolved, resolvePolicies } from '../template/resolve.ts'
 import { compileVariables, MAX_VARIABLES_BYTES, variablesTooLarge } from '../template/variables.ts'
@@ -11,6 +12,7 @@ export type CheckPass = (facts: PassFacts) => Resolved | { issues: Issue[] }
 export function compilePass(definition: Definition): CheckPass {
   const checkVariables = compileVariables(definition)
   const findOversizes = compileSizes(definition)
+  const checkBarcode = compileBarcode(definition)
   return (facts) => {
     if (variablesTooLarge(facts.variables)) {
       const message = `Must have at most ${MAX_VARIABLES_BYTES / 1024} KiB as JSON`
@@ -20,7 +22,11 @@ export function compilePass(definition: Definition): CheckPass {
     if (issues.length > 0) return { issues }
     // Before anything is filled: what is made of the values must be bounded first.
     const tooLarge = toValueIssues(findOversizes(bytesIn(buildScope(definition.variables, facts))))
-    return tooLarge.length > 0 ? { issues: tooLarge } : resolvePolicies(definition, facts)
+    if (tooLarge.length > 0) return { issues: tooLarge }
+    const resolved = resolvePolicies(definition, facts)
+    if ('issues' in resolved || !checkBarcode) return resolved
+    const undrawable = checkBarcode(buildScope(definition.variables, facts, resolved.expiresAt))
+    return undrawable.length > 0 ? { issues: undrawable } : resolved
   }
 }
 

@@ -1,6 +1,7 @@
 import { type Definition, fieldGroups, type VariableFormat } from '../../contract/definition.ts'
 import { type Issue, listIssues } from '../../errors.ts'
 import { estimateWidth } from '../text-width.ts'
+import { checkBarcode } from './barcode.ts'
 import {
   literalPart,
   placeholdersDeep,
@@ -27,6 +28,7 @@ function* findProblems(definition: Definition): Generator<Issue> {
   yield* checkPolicies(definition)
   yield* checkPolicyTexts(definition)
   yield* checkClassTexts(definition)
+  yield* checkBarcode(definition)
   yield* checkSizes(definition)
 }
 

@@ -126,7 +126,8 @@ export function toValueIssues(oversizes: Oversize[]): Issue[] {
   }))
 }
 
-function pathOfValue(name: string): string[] {
+/** Where a request gives the value of a placeholder; empty for one that the system gives. */
+export function pathOfValue(name: string): string[] {
   if (name === 'pass.label') return ['label']
   if (name === 'pass.externalPassId') return ['externalPassId']
   return name.includes('.') ? [] : ['variables', name]

@@ -1,13 +1,13 @@
-import type { Store } from '../storage/store.ts'
-import { CredentialError } from '../wallets/wallet.ts'
-import type { Config } from './boot/config.ts'
-import { SANDBOX_PASS_TYPE } from './boot/sandbox.ts'
-import type { Identities } from './boot/wallets.ts'
+import type { Store } from '../../storage/store.ts'
+import { CredentialError } from '../../wallets/wallet.ts'
+import type { Config } from './config.ts'
+import { SANDBOX_PASS_TYPE } from './sandbox.ts'
+import type { Identities } from './wallets.ts'
 
 /** What phones hold is theirs for years: checks that keep a start from losing them. */
 
 /** A setting that cannot work: says which one, why, and what to do. Stops the start of the server. */
-export class SettingsError extends Error {
+class SettingsError extends Error {
   override readonly name = 'SettingsError'
 }
 

@@ -1,0 +1,94 @@
+import type { BarcodeFormat, Definition } from '../../contract/definition.ts'
+import type { Issue } from '../../errors.ts'
+import { barcodeMessage } from '../display/card.ts'
+import { placeholdersIn, type Scope } from './placeholder.ts'
+import { pathOfValue } from './rendered-size.ts'
+
+/** What the largest symbol of a format holds, by the kind of its message; the first that the whole message fits counts. */
+interface Capacity {
+  of: RegExp
+  what: string
+  max: number
+}
+
+const DIGITS = /^[0-9]*$/
+const QR_TEXT = /^[0-9A-Z $%*+./:-]*$/
+const PRINTABLE_ASCII = /^[\t\n\r -~]*$/
+const LETTERS_OF_ONE_CASE = /^(?:[A-Z ]*|[a-z ]*)$/
+const ANY = /^/
+
+/**
+ * By the standards: ISO/IEC 18004 (version 40, level L), 15438 (level 0) and 24778 (full range, 23 % correction). Code 128
+ * (15417) has no bound of its own: beyond this one its thinnest bar is narrower than a pixel of any phone.
+ */
+const capacities: Record<BarcodeFormat, Capacity[]> = {
+  qr: [
+    { of: DIGITS, what: 'digits', max: 7089 },
+    { of: QR_TEXT, what: 'characters', max: 4296 },
+    { of: ANY, what: 'bytes', max: 2953 },
+  ],
+  pdf417: [
+    { of: DIGITS, what: 'digits', max: 2710 },
+    { of: PRINTABLE_ASCII, what: 'characters', max: 1850 },
+    { of: ANY, what: 'bytes', max: 1108 },
+  ],
+  aztec: [
+    { of: DIGITS, what: 'digits', max: 3832 },
+    { of: LETTERS_OF_ONE_CASE, what: 'letters', max: 3067 },
+    { of: ANY, what: 'bytes', max: 1914 },
+  ],
+  code128: [
+    { of: DIGITS, what: 'digits', max: 256 },
+    { of: ANY, what: 'characters', max: 128 },
+  ],
+}
+
+const NOT_ASCII = /[^\0-\x7f]/u
+
+/** True for a message that ISO 8859-1 can write, which is what scanners expect. */
+export function isLatin1(message: string): boolean {
+  return !/[^\0-\xff]/u.test(message)
+}
+
+/** Why no phone can draw the message in the format; undefined where one can. Completes "It". */
+export function findUndrawable(format: BarcodeFormat, message: string): string | undefined {
+  const foreign = format === 'code128' ? NOT_ASCII.exec(message)?.[0] : undefined
+  if (foreign !== undefined) return `holds ${JSON.stringify(foreign)}, and code128 takes ASCII only`
+  const { what, max } = capacities[format].find(({ of }) => of.test(message))!
+  const size = isLatin1(message) ? message.length : Buffer.byteLength(message)
+  return size > max ? `has ${size} ${what}, and ${format} holds at most ${max}` : undefined
+}
+
+/** A message that cannot be drawn whatever the values: as far as it is known when a definition is published. */
+export function* checkBarcode(definition: Definition): Generator<Issue> {
+  const known = definition.variables.flatMap(({ name, example, default: fallback }) => {
+    const value = example ?? fallback
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  const reason = undrawableMessage(definition, new Map(known))
+  if (reason) yield { path: ['design', 'barcode', 'message'], message: `Cannot be drawn: it ${reason}` }
+}
+
+/** The check of a pass's values; undefined where the barcode holds none that could matter. */
+export function compileBarcode(definition: Definition): ((scope: Scope) => Issue[]) | undefined {
+  const names = placeholdersIn(definition.design.barcode?.message ?? '').filter((name) => pathOfValue(name).length > 0)
+  if (names.length === 0) return undefined
+  return (scope) => {
+    const reason = undrawableMessage(definition, scope)
+    if (!reason) return []
+    const textOf = (name: string) => scope.get(name) ?? ''
+    const [longest] = names.toSorted((a, b) => textOf(b).length - textOf(a).length)
+    const foreign = reason.includes('ASCII') ? names.find((name) => NOT_ASCII.test(textOf(name))) : undefined
+    return [
+      {
+        path: pathOfValue(foreign ?? longest!),
+        message: `Makes a barcode that cannot be drawn: its message ${reason}`,
+      },
+    ]
+  }
+}
+
+function undrawableMessage(definition: Definition, scope: Scope): string | undefined {
+  const { barcode } = definition.design
+  return barcode ? findUndrawable(barcode.format, barcodeMessage(definition, scope)) : undefined
+}
