@@ -1,4 +1,7 @@
+import type { Definition, PassType } from '../core/contract/definition.ts'
+import type { Issue } from '../core/errors.ts'
 import type { Card } from '../core/rules/display/card.ts'
+import type { CheckValues } from '../core/rules/pass/pass-rules.ts'
 
 export const platforms = ['apple', 'google'] as const
 export type Platform = (typeof platforms)[number]
@@ -49,6 +52,12 @@ export class CredentialError extends Error {
   override readonly name = 'CredentialError'
 }
 
+/** What a version says of its passes. */
+interface VersionContent {
+  definition: Definition
+  passType: PassType
+}
+
 /** One wallet platform, as issuing sees it. */
 export interface Wallet {
   readonly platform: Platform
@@ -58,4 +67,12 @@ export interface Wallet {
    * the signing identity is no longer sound.
    */
   check(pass: WalletPass, at: Date): Promise<void>
+  /**
+   * What the platform would refuse of a version that is to be published, with paths below its definition; the sample is a
+   * pass of it. Where there is none, `check` of the sample stands for it.
+   * @throws Problem as check
+   */
+  checkVersion?(version: VersionContent, sample: WalletPass, at: Date): Promise<Issue[]>
+  /** Compiles what the platform asks of the values of a version's passes; undefined where no value matters to it. */
+  compileValues?(version: VersionContent): CheckValues | undefined
 }

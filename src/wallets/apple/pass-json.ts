@@ -1,7 +1,9 @@
 import type { BarcodeFormat, FieldGroup } from '../../core/contract/definition.ts'
 import { fieldGroups, PassType } from '../../core/contract/definition.ts'
 import { type Card, type CardField, relevantMoment } from '../../core/rules/display/card.ts'
+import { isLatin1 } from '../../core/rules/template/barcode.ts'
 import type { WalletPass } from '../wallet.ts'
+import { toTypes } from './override-types.ts'
 import { type JsonObject, mergeOver } from './overrides.ts'
 
 /** The part of the signing identity that pass.json names. */
@@ -10,7 +12,8 @@ export interface PassIdentifiers {
   teamIdentifier: string
 }
 
-const groupNames: Record<FieldGroup, string> = {
+/** Groups of a definition's fields, as pass.json calls them. */
+export const groupNames: Record<FieldGroup, string> = {
   header: 'headerFields',
   primary: 'primaryFields',
   secondary: 'secondaryFields',
@@ -31,13 +34,10 @@ const barcodeFormats: Record<BarcodeFormat, string> = {
  */
 export function buildPassJson(pass: WalletPass, identity: PassIdentifiers, webServiceUrl: string): JsonObject {
   const { card } = pass
-  const { transitType = 'PKTransitTypeGeneric', ...overrides } = card.apple
-  const style = card.passType === 'boardingPass' ? { ...styleFields(card), transitType } : styleFields(card)
-  // A pass has one style: phones refuse a second one.
-  for (const other of PassType.options) if (other !== card.passType) delete overrides[other]
-  const shown = mergeOver({ ...appearance(card), [card.passType]: style }, overrides)
+  const base = { ...appearance(card), [card.passType]: styleFields(card) }
+  const shown = applyOverrides(base, card.apple, card.passType)
   return {
-    ...withMessage(shown, pass),
+    ...withMessage(withoutEmptyFields(shown, card.passType), pass),
     formatVersion: 1,
     passTypeIdentifier: identity.passTypeIdentifier,
     teamIdentifier: identity.teamIdentifier,
@@ -47,6 +47,28 @@ export function buildPassJson(pass: WalletPass, identity: PassIdentifiers, webSe
     voided: card.voided || undefined,
     expirationDate: card.expiresAt ? w3cDate(card.expiresAt) : undefined,
   }
+}
+
+/** The base with a definition's own keys for Apple over it, which come with their placeholders filled. */
+export function applyOverrides(base: JsonObject, filled: JsonObject, passType: PassType): JsonObject {
+  const { transitType = 'PKTransitTypeGeneric', ...overrides } = toTypes(filled)
+  const style = base[passType] as JsonObject
+  // A pass has one style: phones refuse a second one.
+  for (const other of PassType.options) if (other !== passType) delete overrides[other]
+  return mergeOver({ ...base, [passType]: passType === 'boardingPass' ? { ...style, transitType } : style }, overrides)
+}
+
+/** Without the fields that would show a label over nothing. */
+function withoutEmptyFields(shown: JsonObject, passType: PassType): JsonObject {
+  const style = new Map(Object.entries(shown[passType] as JsonObject))
+  for (const name of Object.values(groupNames)) {
+    const fields = style.get(name)
+    if (!Array.isArray(fields)) continue
+    const kept = fields.filter((field) => typeof field?.value !== 'string' || field.value.trim() !== '')
+    if (kept.length === 0 && fields.length > 0) style.delete(name)
+    else style.set(name, kept)
+  }
+  return { ...shown, [passType]: Object.fromEntries(style) }
 }
 
 /** A phone shows what came in by a notification on the back, and announces it as the change of that field. */
@@ -84,15 +106,12 @@ function styleFields(card: Card): JsonObject {
   const unique = uniqueKeys()
   const groups = fieldGroups.map((group) => {
     const fields: CardField[] = group === 'back' ? [...card.fields.back, ...links] : card.fields[group]
-    const keyed = fields.map((field) => ({ ...field, key: unique(field.key) }))
-    // One without a value would show its label over nothing.
-    const shown = keyed.filter(({ value }) => value.trim() !== '')
-    return [groupNames[group], shown.map(passField)] as const
+    return [groupNames[group], fields.map((field) => passField(field, unique(field.key)))] as const
   })
   return Object.fromEntries(groups.filter(([, fields]) => fields.length > 0))
 }
 
-function passField({ key, label, value, changeMessage }: CardField): JsonObject {
+function passField({ label, value, changeMessage }: CardField, key: string): JsonObject {
   return { key, ...(label !== '' && { label }), value, ...(changeMessage !== undefined && { changeMessage }) }
 }
 
@@ -112,7 +131,7 @@ function barcode({ format, message, altText }: Card['barcode']): JsonObject {
     format: barcodeFormats[format],
     message,
     // Scanners expect Latin-1; only a message that does not fit into it is written as UTF-8.
-    messageEncoding: /[\u0100-\uffff]/.test(message) ? 'utf-8' : 'iso-8859-1',
+    messageEncoding: isLatin1(message) ? 'iso-8859-1' : 'utf-8',
     ...(altText && { altText }),
   }
 }

@@ -4,10 +4,11 @@ import { createSigner } from './cms.ts'
 import { type AppleIdentity, assertSound } from './identity.ts'
 import type { CardImages } from './image-files.ts'
 import { createImageSets } from './images.ts'
+import { checkOverrides, compileOverrides } from './override-check.ts'
 import type { JsonObject } from './overrides.ts'
 import { type PackageFile, packageFile } from './package-file.ts'
 import { buildPassJson } from './pass-json.ts'
-import { PassJson } from './pass-json-schema.ts'
+import { isRefusedByPhones, PassJson } from './pass-json-schema.ts'
 import { zip } from './zip.ts'
 
 export interface AppleWallet extends Wallet {
@@ -44,9 +45,18 @@ export function createAppleWallet({ identity, webServiceUrl, loadImageFiles }: A
     async check(pass, at) {
       assertSound(identity, at)
       const { error } = PassJson.safeParse(passJson(pass))
-      if (error) throw unshowable(error.issues)
+      const issues = error?.issues.filter(isRefusedByPhones) ?? []
+      if (issues.length > 0) throw unshowable(issues)
       await imageFilesOf(imagesOf(pass))
     },
+
+    async checkVersion({ definition, passType }, sample, at) {
+      assertSound(identity, at)
+      await imageFilesOf(imagesOf(sample))
+      return checkOverrides(definition, passType)
+    },
+
+    compileValues: ({ definition, passType }) => compileOverrides(definition, passType),
 
     async buildPackage(pass, at) {
       assertSound(identity, at)

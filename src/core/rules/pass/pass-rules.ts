@@ -1,6 +1,7 @@
 import type { Definition } from '../../contract/definition.ts'
-import { type Issue, Problem } from '../../errors.ts'
+import { type Issue, listIssues, Problem } from '../../errors.ts'
 import { compileBarcode } from '../template/barcode.ts'
+import type { Scope } from '../template/placeholder.ts'
 import { bytesIn, compileSizes, toValueIssues } from '../template/rendered-size.ts'
 import { buildScope, type PassFacts, type Resolved, resolvePolicies } from '../template/resolve.ts'
 import { compileVariables, MAX_VARIABLES_BYTES, variablesTooLarge } from '../template/variables.ts'
@@ -8,11 +9,18 @@ import { compileVariables, MAX_VARIABLES_BYTES, variablesTooLarge } from '../tem
 /** What a pass enforces, or everything that keeps its values from being taken, with the paths of a request. */
 export type CheckPass = (facts: PassFacts) => Resolved | { issues: Issue[] }
 
-/** Compiles all rules that a version has for the values of a pass: the one check of create, update and `passes issue`. */
-export function compilePass(definition: Definition): CheckPass {
+/** What the values behind placeholders come to, judged by one rule; paths are those of a request. */
+export type CheckValues = (scope: Scope) => Issue[]
+
+/**
+ * Compiles all rules that a version has for the values of a pass: the one check of create, update and `passes issue`, which
+ * leaves those of the platforms to the server.
+ */
+export function compilePass(definition: Definition, platformChecks: readonly CheckValues[] = []): CheckPass {
   const checkVariables = compileVariables(definition)
   const findOversizes = compileSizes(definition)
   const checkBarcode = compileBarcode(definition)
+  const checks = checkBarcode ? [checkBarcode, ...platformChecks] : platformChecks
   return (facts) => {
     if (variablesTooLarge(facts.variables)) {
       const message = `Must have at most ${MAX_VARIABLES_BYTES / 1024} KiB as JSON`
@@ -24,9 +32,10 @@ export function compilePass(definition: Definition): CheckPass {
     const tooLarge = toValueIssues(findOversizes(bytesIn(buildScope(definition.variables, facts))))
     if (tooLarge.length > 0) return { issues: tooLarge }
     const resolved = resolvePolicies(definition, facts)
-    if ('issues' in resolved || !checkBarcode) return resolved
-    const undrawable = checkBarcode(buildScope(definition.variables, facts, resolved.expiresAt))
-    return undrawable.length > 0 ? { issues: undrawable } : resolved
+    if ('issues' in resolved || checks.length === 0) return resolved
+    const scope = buildScope(definition.variables, facts, resolved.expiresAt)
+    const refused = listIssues(checks.flatMap((check) => check(scope)))
+    return refused.length > 0 ? { issues: refused } : resolved
   }
 }
 

@@ -11,6 +11,7 @@ import { grouped } from '../../../storage/db/grouped.ts'
 import type { NewPass, StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Repositories, Store } from '../../../storage/store.ts'
 import type { PublishedVersion } from '../../../storage/templates/template-versions.ts'
+import type { Wallets } from '../../boot/wallets.ts'
 import type { RequestContext } from '../../context.ts'
 import { auditEach } from '../audit.ts'
 import { bytesOf, openRoom } from '../limits.ts'
@@ -155,7 +156,7 @@ async function planPasses(
       ? await context.store.templateVersions.listNewestPublished(context.workspaceId, templateIds)
       : []
   const rules = new Map(
-    versions.map((version) => [version.templateId, { version, checkPass: compilePass(version.definition) }]),
+    versions.map((version) => [version.templateId, { version, checkPass: compileVersion(version, context.wallets) }]),
   )
   const plans = new Map<PassCreate, NewPass | Problem>()
   const taken = new Set<string>()
@@ -198,6 +199,14 @@ function planPass(
     appleToken: randomBytes(24).toString('hex'),
     identifierDigest: identifierDigest(barcodeMessage(definition, scope)),
   }
+}
+
+/** All that a version asks of the values of its passes, each platform's own rules among it. */
+export function compileVersion(version: PublishedVersion, wallets: Wallets): CheckPass {
+  return compilePass(
+    version.definition,
+    wallets.all.flatMap((wallet) => wallet.compileValues?.(version) ?? []),
+  )
 }
 
 function pickNames({ templateName, projectName }: PublishedVersion) {

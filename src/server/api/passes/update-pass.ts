@@ -3,17 +3,19 @@ import type { PassUpdate } from '../../../core/contract/passes.ts'
 import { invalid, Problem } from '../../../core/errors.ts'
 import { identifierDigest } from '../../../core/rules/crypto/scan-code.ts'
 import { barcodeMessage } from '../../../core/rules/display/card.ts'
-import { compilePass, systemVariableProblem } from '../../../core/rules/pass/pass-rules.ts'
+import { systemVariableProblem } from '../../../core/rules/pass/pass-rules.ts'
 import { changedFields, mergeVariables, statusAfterUpdate } from '../../../core/rules/pass/update.ts'
 import { buildScope } from '../../../core/rules/template/resolve.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { PassChange } from '../../../storage/passes/passes.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { PublishedVersion } from '../../../storage/templates/template-versions.ts'
+import type { Wallets } from '../../boot/wallets.ts'
 import type { RequestContext } from '../../context.ts'
 import { queueWalletUpdates } from '../../wallet-sync/wallet-updates.ts'
 import { audit } from '../audit.ts'
 import { bytesOf, requireBytes } from '../limits.ts'
+import { compileVersion } from './create-passes.ts'
 
 export interface UpdateOptions {
   ifMatch: number[] | '*' | undefined
@@ -45,7 +47,7 @@ export async function updatePass(
     version: version.id !== pass.templateVersionId,
   })
   if (fields.length === 0) return pass
-  const change = planChange(pass, body, version, now)
+  const change = planChange(pass, body, { version, wallets: context.wallets, now })
   const isNew = isChange(pass, change)
   const isRetried = pass.status === 'FAILED'
   const updated = { ...pass, ...change, ...((isNew || isRetried) && counted(pass, isNew, now)) }
@@ -119,13 +121,17 @@ function noVersion(wanted: PassUpdate['templateVersion']): Problem {
 }
 
 /** @throws Problem for values that the version does not take */
-function planChange(pass: StoredPass, body: PassUpdate, version: PublishedVersion, now: Date): PassChange {
+function planChange(
+  pass: StoredPass,
+  body: PassUpdate,
+  { version, wallets, now }: { version: PublishedVersion; wallets: Wallets; now: Date },
+): PassChange {
   const variables = mergeVariables(pass.variables, body.variables ?? {})
   // Only what the request gives can try to write one.
   const refusal = systemVariableProblem(Object.keys(body.variables ?? {}))
   if (refusal) throw refusal
   const facts = { ...pass, label: body.label ?? pass.label, variables }
-  const resolved = compilePass(version.definition)(facts)
+  const resolved = compileVersion(version, wallets)(facts)
   if ('issues' in resolved) throw invalid(resolved.issues)
   const scope = buildScope(version.definition.variables, facts, resolved.expiresAt)
   return {

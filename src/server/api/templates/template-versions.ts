@@ -110,8 +110,9 @@ async function checkPublishable(definition: Definition, passType: PassType, cont
 async function platformIssues(definition: Definition, passType: PassType, { wallets, now }: RequestContext) {
   const sample = samplePass(definition, passType)
   const results = await Promise.all(
-    wallets.all.map(async ({ platform, check }) => {
+    wallets.all.map(async ({ platform, check, checkVersion }) => {
       try {
+        if (checkVersion) return await checkVersion({ definition, passType }, sample, now)
         await check(sample, now)
         return []
       } catch (error) {

@@ -1,0 +1,340 @@
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { Definition, type DefinitionInput, type PassType } from '../../../src/core/contract/definition.ts'
+import { checkOverrides, compileOverrides } from '../../../src/wallets/apple/override-check.ts'
+import { buildPassJson } from '../../../src/wallets/apple/pass-json.ts'
+import { passTypeIdentifier, teamIdentifier, testPass, webServiceUrl } from './fixtures.ts'
+
+// The package exports its schemas to nobody.
+const schemas = join(import.meta.dirname, '../../../node_modules/passkit-generator/lib/cjs/schemas/index.js')
+const { PassProps } = createRequire(import.meta.url)(schemas)
+
+const NFC_KEY = 'MDkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDIgACWpF1zC3h+dCh+eWyqV8unVddh2LQaUoV8LQrgb3BKkM='
+const design = {
+  organizationName: 'Hall',
+  description: 'Ticket',
+  fields: { header: [{ key: 'gate', label: 'Gate', value: '1' }] },
+}
+const variable = (name: string, more = {}) => ({ name, label: name, ...more })
+
+function define(apple: object, variables: object[] = []): Definition {
+  return Definition.parse({ variables, design, apple } as DefinitionInput)
+}
+
+const publish = (apple: object, passType: PassType = 'generic') =>
+  checkOverrides(define(apple), passType).map(({ path, message }) => `${path.join('.')}: ${message}`)
+
+const inGeneric = (field: object) => ({ generic: { backFields: [{ key: 'x', value: 'v', ...field }] } })
+const semantic = (tags: object) => ({ semantics: tags })
+const beacon = { proximityUUID: '5A4BCFCE-174E-4BAC-A814-092E77F6B7E5' }
+const barcode = (format: string, message: string, messageEncoding = 'utf-8') => ({
+  barcodes: [{ format: `PKBarcodeFormat${format}`, message, messageEncoding }],
+})
+
+/** What Apple takes, and beside it what it does not, with the path and a word of the reason. */
+const table: [string, object, object, string, RegExp][] = [
+  ['a date', { relevantDate: '2027-05-31T19:30+02:00' }, { relevantDate: 'garbage' }, 'relevantDate', /with an offset/],
+  ['a day', { relevantDate: '2028-02-29T10:00:00Z' }, { relevantDate: '2027-02-29T10:00:00Z' }, 'relevantDate', /date/],
+  [
+    'an offset',
+    { relevantDate: '2027-05-31T19:30:00.5Z' },
+    { relevantDate: '2027-05-31T19:30' },
+    'relevantDate',
+    /date/,
+  ],
+  ['a colour', { labelColor: '#aBc' }, { labelColor: 'red' }, 'labelColor', /rgb\(/],
+  ['a channel', { stripColor: 'rgb(1,2,255)' }, { stripColor: 'rgb(1,2,256)' }, 'stripColor', /rgb\(/],
+  ['meters', { maxDistance: 500 }, { maxDistance: '500 m' }, 'maxDistance', /a number/],
+  ['a distance', { maxDistance: 0.5 }, { maxDistance: 0 }, 'maxDistance', /more than 0/],
+  ['a switch', { sharingProhibited: true }, { sharingProhibited: 'yes' }, 'sharingProhibited', /true or false/],
+  [
+    'a number style',
+    inGeneric({ value: 7, numberStyle: 'PKNumberStylePercent' }),
+    inGeneric({ value: 7, numberStyle: 'decimal' }),
+    'generic.backFields.0.numberStyle',
+    /PKNumberStyleDecimal/,
+  ],
+  [
+    'a number to be styled',
+    inGeneric({ value: 7, currencyCode: 'EUR' }),
+    inGeneric({ value: 'seven', currencyCode: 'EUR' }),
+    'generic.backFields.0.value',
+    /Must be a number/,
+  ],
+  [
+    'a currency',
+    inGeneric({ value: 7, currencyCode: 'EUR' }),
+    inGeneric({ value: 7, currencyCode: 'euro' }),
+    'generic.backFields.0.currencyCode',
+    /ISO 4217/,
+  ],
+  [
+    'a date to be styled',
+    inGeneric({ value: '2027-05-31T19:30Z', dateStyle: 'PKDateStyleShort' }),
+    inGeneric({ value: '2027-05-31', dateStyle: 'PKDateStyleShort' }),
+    'generic.backFields.0.value',
+    /dateStyle/,
+  ],
+  [
+    'a time style',
+    inGeneric({ value: '2027-05-31T19:30Z', timeStyle: 'PKDateStyleNone' }),
+    inGeneric({ value: '2027-05-31T19:30Z', timeStyle: 'PKTimeStyleNone' }),
+    'generic.backFields.0.timeStyle',
+    /one of/,
+  ],
+  [
+    'an alignment',
+    inGeneric({ textAlignment: 'PKTextAlignmentRight' }),
+    inGeneric({ textAlignment: 'right' }),
+    'generic.backFields.0.textAlignment',
+    /one of/,
+  ],
+  [
+    'a detector',
+    inGeneric({ dataDetectorTypes: ['PKDataDetectorTypeLink'] }),
+    inGeneric({ dataDetectorTypes: ['link'] }),
+    'generic.backFields.0.dataDetectorTypes.0',
+    /one of/,
+  ],
+  ['a key of its own', inGeneric({ key: 'other' }), inGeneric({ key: 'gate' }), 'generic.backFields.0.key', /"gate"/],
+  ['a QR code', barcode('QR', '漢字'), barcode('QR', 'x'.repeat(2_954)), 'barcodes.0.message', /at most 2953/],
+  ['code 128', barcode('Code128', 'A-1'), barcode('Code128', '漢字'), 'barcodes.0.message', /ASCII/],
+  ['an encoding', barcode('QR', 'é', 'iso-8859-1'), barcode('QR', '漢', 'iso-8859-1'), 'barcodes.0.message', /utf-8/],
+  ['a format', barcode('EAN13', '4006381333931'), barcode('DataMatrix', 'x'), 'barcodes.0.format', /PKBarcodeFormatQR/],
+  [
+    'an NFC message',
+    { nfc: { message: 'x'.repeat(64), encryptionPublicKey: NFC_KEY } },
+    { nfc: { message: '漢'.repeat(22), encryptionPublicKey: NFC_KEY } },
+    'nfc.message',
+    /1 to 64 bytes/,
+  ],
+  [
+    'an NFC key',
+    { nfc: { message: 'x', encryptionPublicKey: NFC_KEY } },
+    { nfc: { message: 'x', encryptionPublicKey: 'AAAA' } },
+    'nfc.encryptionPublicKey',
+    /P-256/,
+  ],
+  [
+    'all of NFC',
+    { nfc: { message: 'x', encryptionPublicKey: NFC_KEY, requiresAuthentication: true } },
+    { nfc: { message: 'x' } },
+    'nfc.encryptionPublicKey',
+    /required/,
+  ],
+  [
+    'an address of an app',
+    { appLaunchURL: 'hall://ticket', associatedStoreIdentifiers: [1234567890] },
+    { appLaunchURL: 'hall://ticket' },
+    'appLaunchURL',
+    /associatedStoreIdentifiers/,
+  ],
+  [
+    'an app',
+    { associatedStoreIdentifiers: [1234567890] },
+    { associatedStoreIdentifiers: ['1234567890 '] },
+    'associatedStoreIdentifiers.0',
+    /a number/,
+  ],
+  ['an address', { bagPolicyURL: 'https://a.example/b' }, { bagPolicyURL: 'a.example' }, 'bagPolicyURL', /https/],
+  [
+    'a place',
+    { locations: [{ latitude: 90, longitude: -180 }] },
+    { locations: [{ latitude: 91, longitude: 0 }] },
+    'locations.0.latitude',
+    /90/,
+  ],
+  [
+    'a beacon',
+    { beacons: [{ ...beacon, major: 65_535 }] },
+    { beacons: [{ ...beacon, major: 65_536 }] },
+    'beacons.0.major',
+    /65535/,
+  ],
+  ['a UUID', { beacons: [beacon] }, { beacons: [{ proximityUUID: 'x' }] }, 'beacons.0.proximityUUID', /UUID/],
+  [
+    'an interval',
+    { relevantDates: [{ startDate: '2027-05-31T00:00Z', endDate: '2027-06-01T00:00Z' }] },
+    { relevantDates: [{ startDate: '2027-05-31T00:00Z', endDate: '2027-06-01T00:01Z' }] },
+    'relevantDates.0.endDate',
+    /24 hours/,
+  ],
+  [
+    'an end',
+    { relevantDates: [{ startDate: '2027-05-31T00:00Z', endDate: '2027-05-31T01:00Z' }] },
+    { relevantDates: [{ startDate: '2027-05-31T01:00Z' }] },
+    'relevantDates.0',
+    /endDate/,
+  ],
+  [
+    'the key of iOS 26',
+    { relevantDates: [{ date: '2027-05-31T00:00Z' }] },
+    { relevantDates: [{ date: 'x' }] },
+    'relevantDates.0.date',
+    /date/,
+  ],
+  [
+    'the key of iOS 18',
+    { relevantDates: [{ relevantDate: '2027-05-31T00:00Z' }] },
+    { relevantDates: [{}] },
+    'relevantDates.0',
+    /date/,
+  ],
+  [
+    'a scheme',
+    { preferredStyleSchemes: ['posterEventTicket'] },
+    { preferredStyleSchemes: ['poster'] },
+    'preferredStyleSchemes.0',
+    /one of/,
+  ],
+  ['seats', semantic({ seats: [{ seatRow: 'A' }] }), semantic({ seats: 'A1' }), 'semantics.seats', /a list/],
+  [
+    'a colour of a seat',
+    semantic({ seats: [{ seatSectionColor: '#123456' }] }),
+    semantic({ seats: [{ seatSectionColor: 'blue' }] }),
+    'semantics.seats.0.seatSectionColor',
+    /rgb/,
+  ],
+  [
+    'a flight',
+    semantic({ flightNumber: 123 }),
+    semantic({ flightNumber: 'PX 123' }),
+    'semantics.flightNumber',
+    /a number/,
+  ],
+  [
+    'a moment of an event',
+    semantic({ eventStartDate: '2027-05-31T19:30Z' }),
+    semantic({ eventStartDate: 'tonight' }),
+    'semantics.eventStartDate',
+    /date/,
+  ],
+  [
+    'a kind of event',
+    semantic({ eventType: 'PKEventTypeMovie' }),
+    semantic({ eventType: 'movie' }),
+    'semantics.eventType',
+    /one of/,
+  ],
+  [
+    'an amount',
+    semantic({ balance: { amount: '12.50', currencyCode: 'EUR' } }),
+    semantic({ balance: { amount: 12.5 } }),
+    'semantics.balance.amount',
+    /a string/,
+  ],
+  [
+    'a name',
+    semantic({ passengerName: { givenName: 'Ada' } }),
+    semantic({ passengerName: 'Ada' }),
+    'semantics.passengerName',
+    /an object/,
+  ],
+  [
+    'performers',
+    semantic({ performerNames: ['Ada'] }),
+    semantic({ performerNames: 'Ada' }),
+    'semantics.performerNames',
+    /a list/,
+  ],
+  [
+    'a network',
+    semantic({ wifiAccess: [{ ssid: 'a', password: 'b' }] }),
+    semantic({ wifiAccess: [{ ssid: 'a' }] }),
+    'semantics.wifiAccess.0.password',
+    /required/,
+  ],
+  [
+    'a time zone',
+    semantic({ departureAirportTimeZone: 'Europe/Lisbon' }),
+    semantic({ departureAirportTimeZone: 'Mars/Phobos' }),
+    'semantics.departureAirportTimeZone',
+    /IANA/,
+  ],
+]
+
+test.each(table)(
+  '%s: what Apple takes is published, anything else is refused with its path and the reason',
+  (_, good, bad, path, reason) => {
+    expect(publish(good)).toEqual([])
+    expect(publish(bad)).toEqual([expect.stringMatching(new RegExp(`^apple\\.${path.replaceAll('.', '\\.')}: .*`))])
+    expect(publish(bad)[0]).toMatch(reason)
+  },
+)
+
+test('what is taken comes out as passkit-generator takes it', () => {
+  for (const [name, good] of table) {
+    if (['a key of its own'].includes(name)) continue
+    const pass = testPass({ definition: { design, apple: { ...good } } })
+    const json = buildPassJson(pass, { passTypeIdentifier, teamIdentifier }, webServiceUrl)
+    const { error } = PassProps.validate(JSON.parse(JSON.stringify(json)), { allowUnknown: true })
+    expect(error?.message, name).toBeUndefined()
+  }
+})
+
+test('a transit type is one of five, beside the style as in it', () => {
+  expect(publish({ transitType: 'PKTransitTypeAir' }, 'boardingPass')).toEqual([])
+  expect(publish({ boardingPass: { transitType: 'PKTransitTypeRocket' } }, 'boardingPass')).toEqual([
+    expect.stringMatching(/^apple\.boardingPass\.transitType: Must be one of PKTransitTypeAir/),
+  ])
+})
+
+test('a lone placeholder becomes a number or a boolean where one belongs, and stays a text where not', () => {
+  const variables = ['meters', 'flight', 'yes', 'amount', 'color', 'when'].map((name) => variable(name))
+  const apple = {
+    maxDistance: '{{meters}}',
+    sharingProhibited: '{{yes}}',
+    backgroundColor: '{{color}}',
+    relevantDates: [{ date: '{{when}}' }],
+    semantics: { flightNumber: '{{flight}}', balance: { amount: '{{amount}}', currencyCode: 'EUR' } },
+    generic: { headerFields: [{ key: 'n', value: '{{amount}}', currencyCode: 'EUR' }] },
+    userInfo: { meters: '{{meters}}' },
+  }
+  const shown = (values: Record<string, string>) => {
+    const pass = testPass({ variables: values, definition: { variables, design, apple } })
+    return JSON.parse(JSON.stringify(buildPassJson(pass, { passTypeIdentifier, teamIdentifier }, webServiceUrl)))
+  }
+  const values = {
+    meters: '500',
+    flight: '123',
+    yes: 'true',
+    amount: '12.50',
+    color: '#fff',
+    when: '2027-05-31T19:30Z',
+  }
+  expect(shown(values)).toMatchObject({
+    maxDistance: 500,
+    sharingProhibited: true,
+    backgroundColor: 'rgb(255, 255, 255)',
+    relevantDates: [{ date: '2027-05-31T19:30Z', relevantDate: '2027-05-31T19:30Z' }],
+    semantics: { flightNumber: 123, balance: { amount: '12.50' } },
+    generic: { headerFields: [{ value: 12.5 }] },
+    userInfo: { meters: '500' },
+  })
+  const empty = shown({})
+  for (const key of ['maxDistance', 'sharingProhibited', 'backgroundColor']) expect(empty).not.toHaveProperty(key)
+  expect(empty.semantics).toEqual({ balance: { amount: '', currencyCode: 'EUR' } })
+  expect(empty.generic).not.toHaveProperty('headerFields')
+})
+
+test('values are judged with each pass, and at publish as far as they are known', () => {
+  const apple = { maxDistance: '{{meters}}', nfc: { message: '{{code}}', encryptionPublicKey: NFC_KEY } }
+  const open = define(apple, [variable('meters'), variable('code')])
+  expect(checkOverrides(open, 'generic')).toEqual([])
+  const check = compileOverrides(open, 'generic')!
+  const issues = (meters: string, code: string) => check(new Map(Object.entries({ meters, code })))
+  expect(issues('500', 'abc')).toEqual([])
+  expect(issues('far', 'x'.repeat(65))).toEqual([
+    { path: ['variables', 'meters'], message: 'Must be a number: apple.maxDistance is made of it' },
+    { path: ['variables', 'code'], message: 'Must have 1 to 64 bytes: apple.nfc.message is made of it' },
+  ])
+  expect(issues('90071992547409931', 'abc')).toHaveLength(1)
+  expect(issues('1', '')).toEqual([
+    { path: ['variables', 'code'], message: 'Is required: apple.nfc.message is made of it' },
+  ])
+
+  const known = define(apple, [variable('meters', { example: 'far' }), variable('code', { format: 'url' })])
+  expect(checkOverrides(known, 'generic').map(({ path }) => path.join('.'))).toEqual(['apple.maxDistance'])
+  expect(compileOverrides(define({ maxDistance: 5 }), 'generic')).toBeUndefined()
+})
