@@ -6,7 +6,7 @@ import { Problem } from '../core/errors.ts'
 import { lintDefinition, type PixelSize } from '../core/rules/lint.ts'
 import { longScope } from '../core/rules/template/definition.ts'
 import type { VersionDetail } from '../storage/templates/template-versions.ts'
-import { points } from '../wallets/apple/image-files.ts'
+import { imageSizes } from '../wallets/apple/image-sizes.ts'
 import { kindOf } from '../wallets/google/resource.ts'
 import type { RequestContext } from './context.ts'
 import { samplePass, viewsOf } from './pages/card/preview.ts'
@@ -45,7 +45,7 @@ export async function findTemplateWarnings(
 /** What the sharpest phones show, and the size that Google asks of a hero. */
 const WANTED_PIXELS: Partial<Record<ImageRole, PixelSize>> = {
   ...Object.fromEntries(
-    Object.entries(points).map(([role, { width, height }]) => [role, { width: 3 * width, height: 3 * height }]),
+    Object.entries(imageSizes).map(([role, { fit: { width, height } }]) => [role, { width: 3 * width, height: 3 * height }]),
   ),
   hero: { width: 1032, height: 336 },
 }

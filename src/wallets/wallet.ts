@@ -25,6 +25,8 @@ export interface ImageSize {
   width: number
   height: number
   scale: 1 | 2 | 3
+  /** Made of any picture: a smaller one is enlarged. */
+  isEnlarged?: boolean
 }
 
 /** An image as PNG, fitted into one of its sizes. */
@@ -33,8 +35,8 @@ export interface ImageFile extends ImageSize {
 }
 
 /**
- * Gives the files of an image in the sizes asked for, never enlarged; those that it cannot fill are left out, but for
- * scale 1.
+ * Gives the files of an image in the sizes asked for, never enlarged but where the size says so; those that it cannot fill
+ * are left out, but for scale 1.
  * @throws ImageFault, and whatever else where there is no such image
  */
 export type LoadImageFiles = (id: string, sizes: readonly ImageSize[]) => Promise<ImageFile[]>

@@ -2,7 +2,7 @@ import { Problem } from '../../core/errors.ts'
 import { ImageFault, type ImageType, inspectImage } from '../../core/rules/template/image.ts'
 import type { Store } from '../../storage/store.ts'
 import type { StoredImageFile } from '../../storage/templates/images.ts'
-import { appleImageSizes } from '../../wallets/apple/image-files.ts'
+import { appleImageSizes } from '../../wallets/apple/image-sizes.ts'
 import type { ImageFile, ImageSize, LoadImageFiles } from '../../wallets/wallet.ts'
 import { createDecoder, type DecoderOptions } from './decoder.ts'
 import { createFairQueue, QueueFull } from './fair-queue.ts'
@@ -61,7 +61,7 @@ export function createImages(store: Store, options: DecoderOptions): Images {
         const bytes = byName.get(nameOf(size))
         return bytes ? [{ ...size, bytes }] : []
       })
-      if (sizes.every((size) => size.scale > 1 || byName.has(nameOf(size)))) return found
+      if (sizes.every((size) => (size.scale > 1 && !size.isEnlarged) || byName.has(nameOf(size)))) return found
       const image = await store.images.findPublic(id)
       if (!image) throw new Error(`There is no image ${id}`)
       const { files } = await decode(image.workspaceId, image.data, sizes)

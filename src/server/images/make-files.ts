@@ -13,8 +13,8 @@ export interface MadeFiles {
 const TIMEOUT_SECONDS = 10
 
 /**
- * Decodes a picture once and makes PNG files of it, each to fit into its size and never enlarged; sizes that the picture
- * cannot fill are left out, but for those of scale 1. Runs native code over what strangers sent: only in the process
+ * Decodes a picture once and makes PNG files of it, each to fit into its size, and enlarged only where that says so;
+ * sizes that the picture cannot fill are left out, but for those of scale 1. Runs native code over what strangers sent: only in the process
  * that is there for it.
  * @throws where the file is broken or takes too long
  */
@@ -39,9 +39,11 @@ export async function makeFiles(bytes: Uint8Array, sizes: readonly ImageSize[]):
   const files: ImageFile[] = []
   for (const size of sizes) {
     const box = toBox(size)
-    if (size.scale > 1 && autoOrient.width < box.width && autoOrient.height < box.height) continue
+    const isSmaller = autoOrient.width < box.width && autoOrient.height < box.height
+    if (size.scale > 1 && isSmaller && !size.isEnlarged) continue
     // The proportions of the picture itself: those of the intermediate one were rounded.
-    const factor = Math.min(box.width / autoOrient.width, box.height / autoOrient.height, 1)
+    const fitting = Math.min(box.width / autoOrient.width, box.height / autoOrient.height)
+    const factor = size.isEnlarged ? fitting : Math.min(fitting, 1)
     const resized = sharp(data, { raw }).resize({
       width: Math.max(1, Math.round(autoOrient.width * factor)),
       height: Math.max(1, Math.round(autoOrient.height * factor)),

@@ -3,6 +3,7 @@ import type { ImageRole } from '../../core/contract/definition.ts'
 import { Problem } from '../../core/errors.ts'
 import { ImageFault } from '../../core/rules/template/image.ts'
 import type { ImageSize, LoadImageFiles } from '../wallet.ts'
+import { type AppleImageRole, appleImageRoles, sizesOf } from './image-sizes.ts'
 import { type PackageFile, packageFile } from './package-file.ts'
 
 /** The images of a card that Apple's passes show, and the colour of the plain icon where there is none. */
@@ -12,25 +13,9 @@ export interface CardImages {
   background: string
 }
 
-/** Points; a file holds them once, twice and three times as pixels. A hero belongs to the other platform. */
-export const points = {
-  icon: { width: 38, height: 38 },
-  logo: { width: 160, height: 50 },
-  strip: { width: 375, height: 144 },
-  thumbnail: { width: 90, height: 90 },
-} satisfies Partial<Record<ImageRole, { width: number; height: number }>>
-
-export type AppleImageRole = keyof typeof points
-export const appleImageRoles = Object.keys(points) as AppleImageRole[]
-
-const scales = [1, 2, 3] as const
-
-/** Every size that a package may ask for, whatever the image turns out to be used as. */
-export const appleImageSizes: readonly ImageSize[] = appleImageRoles.flatMap(sizesOf)
-
 /**
- * The image files of a package, in PNG: never enlarged, and only the scales that the source can fill. There is always
- * an icon, since phones refuse a pass without one.
+ * The image files of a package, in PNG: only the scales that the source can fill, and of an icon all. There is always an
+ * icon, since phones refuse a pass without one.
  * @throws Problem PASS_ISSUING_FAILED where an image can never be decoded; whatever else loadImageFiles throws.
  */
 export async function buildImageFiles(
@@ -48,10 +33,6 @@ export async function buildImageFiles(
     }),
   )
   return files.flat()
-}
-
-function sizesOf(role: AppleImageRole): ImageSize[] {
-  return scales.map((scale) => ({ ...points[role], scale }))
 }
 
 function undecodable(id: string, role: AppleImageRole, cause: ImageFault): Problem {

@@ -1,5 +1,6 @@
 import type { LoadImageFiles } from '../wallet.ts'
-import { appleImageRoles, buildImageFiles, type CardImages } from './image-files.ts'
+import { buildImageFiles, type CardImages } from './image-files.ts'
+import { appleImageRoles } from './image-sizes.ts'
 import type { PackageFile } from './package-file.ts'
 
 /** Gives the image files for a card; equal images give the same files. */

@@ -1,7 +1,10 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import sharp from 'sharp'
 import { expect, test } from 'vitest'
 import { ImageFault } from '../../../src/core/rules/template/image.ts'
 import { makeFiles } from '../../../src/server/images/make-files.ts'
+import { imageSizes } from '../../../src/wallets/apple/image-sizes.ts'
 import { createImageSets } from '../../../src/wallets/apple/images.ts'
 import type { ImageSize } from '../../../src/wallets/wallet.ts'
 import { picture } from './fixtures.ts'
@@ -40,7 +43,7 @@ test('there is always an icon: a plain one in the colour of the card where none 
   expect(channels.map(({ mean }) => mean)).toEqual([0x33, 0x66, 0x99])
 })
 
-test('a picture is shrunk to each scale that it fills and never enlarged; JPEG becomes PNG', async () => {
+test('a picture is shrunk to each scale that it fills and never enlarged but for an icon; JPEG becomes PNG', async () => {
   const { loadImageFiles } = library({
     icon: await picture(20, 20),
     logo: await picture(1000, 200, 'jpeg'),
@@ -50,7 +53,9 @@ test('a picture is shrunk to each scale that it fills and never enlarged; JPEG b
   })
   const images = { icon: 'icon', logo: 'logo', strip: 'strip', thumbnail: 'thumbnail', hero: 'hero' }
   expect(await sizes(await createImageSets(loadImageFiles)({ images, background }))).toEqual({
-    'icon.png': 'png 20x20',
+    'icon.png': 'png 38x38',
+    'icon@2x.png': 'png 76x76',
+    'icon@3x.png': 'png 114x114',
     'logo.png': 'png 160x32',
     'logo@2x.png': 'png 320x64',
     'logo@3x.png': 'png 480x96',
@@ -106,9 +111,10 @@ test('the sets used last are kept, within the bound', async () => {
     b: await picture(38, 38),
     c: await picture(38, 38),
   })
-  const [icon] = await createImageSets(loadImageFiles)({ images: { icon: 'a' }, background })
+  const files = await createImageSets(loadImageFiles)({ images: { icon: 'a' }, background })
+  const bytesOfOne = files.reduce((sum, { bytes }) => sum + bytes.length, 0)
   reads.length = 0
-  const imageSets = createImageSets(loadImageFiles, { maxBytes: icon!.bytes.length * 2 })
+  const imageSets = createImageSets(loadImageFiles, { maxBytes: bytesOfOne * 2 })
   for (const icon of ['a', 'b', 'a', 'c', 'a', 'b']) await imageSets({ images: { icon }, background })
   // c took the place of b, since a had been used after it.
   expect(reads).toEqual(['a', 'b', 'c', 'b'])
@@ -124,4 +130,29 @@ test('an image that can never be decoded is refused by role and id; whatever els
     details: { imageId: 'bad', role: 'strip' },
   })
   await expect(imageSets({ images: { strip: 'away' }, background })).rejects.toBe(pictures.away)
+})
+
+test.each([
+  [1, 1],
+  [76, 20],
+  [113, 113],
+  [4_000, 10],
+])('an icon of %i x %i pixels comes out in all three sizes', async (width, height) => {
+  const { loadImageFiles } = library({ a: await picture(width, height) })
+  const made = await sizes(await createImageSets(loadImageFiles)({ images: { icon: 'a' }, background }))
+  expect(Object.keys(made)).toEqual(['icon.png', 'icon@2x.png', 'icon@3x.png'])
+  for (const [name, side] of Object.entries({ 'icon.png': 38, 'icon@2x.png': 76, 'icon@3x.png': 114 })) {
+    expect(Math.max(...made[name]!.match(/\d+/g)!.map(Number)), name).toBe(side)
+  }
+})
+
+test('the guide gives the sizes of the table', () => {
+  const guide = readFileSync(join(import.meta.dirname, '../../../docs/templates.md'), 'utf8')
+  for (const [role, { shown }] of Object.entries(imageSizes)) {
+    const row = guide.split('\n').find((line) => line.startsWith(`| \`${role}\` |`))
+    for (const [style, { width, height }] of Object.entries(shown)) {
+      expect(row, style).toContain(`${width} x ${height}`)
+      if (Object.keys(shown).length < 5) expect(row).toContain(style)
+    }
+  }
 })
