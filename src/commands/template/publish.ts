@@ -2,7 +2,7 @@ import { Flags } from '@oclif/core'
 import { namedArg } from '../../cli/arguments/id-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { getVersion } from '../../cli/template/template-version.ts'
-import { warningText } from '../../cli/warnings.ts'
+import { warningText } from '../../cli/template/warnings.ts'
 
 export default class TemplatePublish extends ClientCommand {
   static override summary = 'Publish a draft version, once and for good.'

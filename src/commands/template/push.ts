@@ -10,7 +10,7 @@ import { type Change, showChanges } from '../../cli/template/compare.ts'
 import type { TemplateFile } from '../../cli/template/template-file.ts'
 import { readTemplateFiles, templateFileArgs } from '../../cli/template/template-files.ts'
 import { type Pushed, pushTemplate } from '../../cli/template/template-push.ts'
-import { warningText } from '../../cli/warnings.ts'
+import { warningText } from '../../cli/template/warnings.ts'
 
 export default class TemplatePush extends ClientCommand {
   static override summary = 'Bring template files to the server: images, drafts, and on request their publication.'

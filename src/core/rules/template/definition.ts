@@ -1,6 +1,6 @@
 import { type Definition, fieldGroups, type VariableFormat } from '../../contract/definition.ts'
 import { type Issue, listIssues } from '../../errors.ts'
-import { estimateWidth } from '../text-width.ts'
+import { estimateWidth } from '../display/text-width.ts'
 import { checkBarcode } from './barcode.ts'
 import {
   literalPart,

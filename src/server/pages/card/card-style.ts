@@ -9,7 +9,7 @@ import {
   scales,
   THUMBNAIL,
   VALUE_SIZE,
-} from '../../../core/rules/apple-front.ts'
+} from '../../../core/rules/display/apple-front.ts'
 
 /** The class of values that are shrunk to a share of their usual size. */
 export function scaleClass(scale: number): string {

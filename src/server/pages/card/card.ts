@@ -1,4 +1,4 @@
-import { type FrontRow, layOutFront, saysSomething } from '../../../core/rules/apple-front.ts'
+import { type FrontRow, layOutFront, saysSomething } from '../../../core/rules/display/apple-front.ts'
 import type { Card, CardField } from '../../../core/rules/display/card.ts'
 import { cardColors } from '../../../core/rules/display/colors.ts'
 import { escapeHtml } from '../html.ts'

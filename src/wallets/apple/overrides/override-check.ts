@@ -1,17 +1,17 @@
-import { type Definition, fieldGroups, type PassType } from '../../core/contract/definition.ts'
-import type { Issue } from '../../core/errors.ts'
-import { parseAs } from '../../core/issues.ts'
-import { sampleScope } from '../../core/rules/template/definition.ts'
+import { type Definition, fieldGroups, type PassType } from '../../../core/contract/definition.ts'
+import type { Issue } from '../../../core/errors.ts'
+import { parseAs } from '../../../core/issues.ts'
+import { sampleScope } from '../../../core/rules/template/definition.ts'
 import {
   fillDeep,
   placeholdersDeep,
   placeholdersIn,
   type Scope,
   stringsDeep,
-} from '../../core/rules/template/placeholder.ts'
-import { pathOfValue } from '../../core/rules/template/rendered-size.ts'
+} from '../../../core/rules/template/placeholder.ts'
+import { pathOfValue } from '../../../core/rules/template/rendered-size.ts'
+import { applyOverrides, groupNames } from '../pass-json.ts'
 import type { JsonObject } from './overrides.ts'
-import { applyOverrides, groupNames } from './pass-json.ts'
 import { Overrides } from './pass-json-schema.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { formatPatterns } from '../../core/rules/template/variables.ts'
+import { formatPatterns } from '../../../core/rules/template/variables.ts'
 import type { JsonObject } from './overrides.ts'
 import { Field, isNumberField, Overrides, RelevantDate } from './pass-json-schema.ts'
 import { Color, isW3cDate, toRgb } from './value-types.ts'

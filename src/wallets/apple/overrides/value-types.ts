@@ -1,6 +1,6 @@
 import { createPublicKey } from 'node:crypto'
 import { z } from 'zod'
-import { isTimeZone } from '../../core/rules/redemption/time-zones.ts'
+import { isTimeZone } from '../../../core/rules/redemption/time-zones.ts'
 
 /** The types of values in pass.json. A type is what JSON has; what a text must be beyond that is a rule (code custom). */
 

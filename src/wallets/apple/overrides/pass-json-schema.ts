@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { type BarcodeFormat, PassType } from '../../core/contract/definition.ts'
-import { findUndrawable, isLatin1 } from '../../core/rules/template/barcode.ts'
+import { type BarcodeFormat, PassType } from '../../../core/contract/definition.ts'
+import { findUndrawable, isLatin1 } from '../../../core/rules/template/barcode.ts'
 import { Semantics } from './semantic-tags.ts'
 import {
   Address,

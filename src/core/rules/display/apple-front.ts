@@ -1,5 +1,5 @@
-import type { FieldGroup, PassType } from '../contract/definition.ts'
-import type { Card, CardField } from './display/card.ts'
+import type { FieldGroup, PassType } from '../../contract/definition.ts'
+import type { Card, CardField } from './card.ts'
 import { estimateWidth } from './text-width.ts'
 
 /**

@@ -1,6 +1,6 @@
-import type { Definition, FieldGroup, GoogleKind, ImageRole, PassType } from '../contract/definition.ts'
-import type { Warning, WarningCode } from '../contract/warnings.ts'
-import { MAX_ISSUES } from '../errors.ts'
+import type { Definition, FieldGroup, GoogleKind, ImageRole, PassType } from '../../contract/definition.ts'
+import type { Warning, WarningCode } from '../../contract/warnings.ts'
+import { MAX_ISSUES } from '../../errors.ts'
 import {
   type FrontField,
   type FrontRow,
@@ -9,9 +9,9 @@ import {
   roomForLogoText,
   saysSomething,
 } from './apple-front.ts'
-import type { Card } from './display/card.ts'
-import { cardColors, contrast, MIN_CONTRAST } from './display/colors.ts'
-import type { GoogleView } from './display/google-view.ts'
+import type { Card } from './card.ts'
+import { cardColors, contrast, MIN_CONTRAST } from './colors.ts'
+import type { GoogleView } from './google-view.ts'
 
 export interface PixelSize {
   width: number

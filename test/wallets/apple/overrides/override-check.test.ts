@@ -1,10 +1,10 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { Definition, type DefinitionInput, type PassType } from '../../../src/core/contract/definition.ts'
-import { checkOverrides, compileOverrides } from '../../../src/wallets/apple/override-check.ts'
-import { buildPassJson } from '../../../src/wallets/apple/pass-json.ts'
-import { passTypeIdentifier, teamIdentifier, testPass, webServiceUrl } from './fixtures.ts'
+import { Definition, type DefinitionInput, type PassType } from '../../../../src/core/contract/definition.ts'
+import { checkOverrides, compileOverrides } from '../../../../src/wallets/apple/overrides/override-check.ts'
+import { buildPassJson } from '../../../../src/wallets/apple/pass-json.ts'
+import { passTypeIdentifier, teamIdentifier, testPass, webServiceUrl } from '../fixtures.ts'
 
 // The package exports its schemas to nobody.
 const schemas = join(import.meta.dirname, '../../../node_modules/passkit-generator/lib/cjs/schemas/index.js')
