@@ -80,8 +80,8 @@ export const faults: Fault[] = [
   {
     name: 'unaudited-void',
     breaks: 'The audit log does not say who made a pass void.',
-    file: 'src/server/api/passes/passes.ts',
-    text: "      await audit(tx, context, 'pass.void', pass.id)\n",
+    file: 'src/server/api/passes/void-pass.ts',
+    text: "      await auditEach(tx, workspaceId, 'pass.void', done)\n",
     replacement: '',
     tests: ['test/server/api/audit.test.ts'],
   },

@@ -67,6 +67,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     tx.templateVersions.findPublished(intruder, template, 1),
   'images.find': (tx, intruder) => tx.images.find(intruder, imageId),
   'images.listKnown': (tx, intruder) => tx.images.listKnown(intruder, [imageId]),
+  'images.list': (tx, intruder) => tx.images.list(intruder, [imageId]),
   // Theirs are others than the defaults, which hold for whoever has none of his own.
   'limits.find': async (tx, intruder) => (await tx.limits.find(intruder)).webhooks - defaultLimits.webhooks,
   'limits.set': (tx, intruder) => tx.limits.set(intruder, { passes: 1 }),
@@ -93,6 +94,8 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'passes.setQueued': (tx, intruder, { issuing }) => tx.passes.setQueued(intruder, [issuing], later(1)),
   'passes.lockUnissued': (tx, intruder, { pass }) => tx.passes.lockUnissued(intruder, [pass]),
   'passes.setIssued': (tx, intruder, { pass }) => tx.passes.setIssued(intruder, [pass], later(1)),
+  'passes.setRefused': (tx, intruder, { pass }) =>
+    tx.passes.setRefused(intruder, pass, { code: 'PASS_ISSUING_FAILED', message: 'x' }, later(1)),
   'passes.setFailed': (tx, intruder, { pass }) =>
     tx.passes.setFailed(intruder, pass, { code: 'PASS_ISSUING_FAILED', message: 'x' }, later(1)),
   'passes.detachFromProject': (tx, intruder, { project }) =>
@@ -303,6 +306,13 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     await tx.passes.setFailed(workspaceId, failed, { code: 'PASS_ISSUING_FAILED', message: 'x' }, start)
     await tx.registrations.insert(workspaceId, { passId: pass, deviceId: 'device', pushToken: 'token' }, start)
     await tx.googleObjects.setSent(workspaceId, pass, 1, start)
+    const refusal = {
+      platform: 'google' as const,
+      code: 'GOOGLE_API_FAILED' as const,
+      message: 'no',
+      at: start.toISOString(),
+    }
+    await tx.refusals.insert(workspaceId, 'pass', pass, refusal)
     await tx.notifications.insert(workspaceId, { ...message, id: notification, passId: pass }, start)
     await tx.broadcasts.insert(workspaceId, { ...message, id: broadcast, projectId: project.id }, start)
     const image = { id: imageId, contentType: 'image/png', width: 1, height: 1, bytes: 1 } as const

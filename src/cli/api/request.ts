@@ -100,7 +100,8 @@ function splitNamed(text: string): [name: string, value: unknown] {
 
 /** @throws UsageError */
 function splitHeader(text: string): [name: string, value: string] {
-  const [, name, value] = /^([\w-]+):\s*(.*)$/.exec(text) ?? []
-  if (name === undefined || value === undefined) throw new UsageError(`-H "${text}" must be "Name: value"`)
-  return [name.toLowerCase(), value]
+  const colon = text.indexOf(':')
+  const name = text.slice(0, Math.max(0, colon))
+  if (!/^[\w-]+$/.test(name)) throw new UsageError(`-H "${text}" must be "Name: value"`)
+  return [name.toLowerCase(), text.slice(colon + 1).trim()]
 }

@@ -10,6 +10,7 @@ import type { Services } from '../context.ts'
 import { giveBack, isHeldBack } from '../jobs/give-back.ts'
 import { logPlatformCall } from '../jobs/log-platform-call.ts'
 import type { SetAsideJob } from '../jobs/worker.ts'
+import { toJobError } from '../wallet-sync/google-job-error.ts'
 
 /**
  * Sends Google the texts of notifications. The id of the notification is the id of the message, and from the second run
@@ -47,7 +48,7 @@ async function messageInWorkspace(workspaceId: string, jobs: Job[], services: Se
     const done = new Map(outcomes.flatMap(({ job, change }) => (change ? [[job, change]] : [])))
     const ours = await tx.jobs.complete([...done.keys()])
     await tx.notifications.update(workspaceId, new Map(ours.map((job) => [job.subject, done.get(job)!])), at)
-    for (const { job, change, error } of outcomes) if (!change) await giveBack(tx, job, error, at)
+    for (const { job, change, error } of outcomes) if (!change) await giveBack(tx, job, toJobError(error), at)
   })
 }
 
@@ -77,7 +78,7 @@ async function send(
     return { change: { google_status: google ? 'SENT' : 'SKIPPED' } }
   } catch (cause) {
     if (!(cause instanceof GoogleApiError)) log.error({ err: cause, notificationId: id }, 'a message was not sent')
-    const isLastTry = job.attempts >= MAX_SEND_ATTEMPTS && !isHeldBack(cause)
+    const isLastTry = job.attempts >= MAX_SEND_ATTEMPTS && !isHeldBack(toJobError(cause))
     if (isPassing(cause) && !isLastTry) return { error: cause }
     const error = `${codeOf(cause)}: ${cause instanceof Error ? cause.message : String(cause)}`
     return { change: { google_status: 'FAILED', google_error: error } }

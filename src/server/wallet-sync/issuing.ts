@@ -129,7 +129,8 @@ export async function recordFailure(
   error: PassError,
   { at, correlationId }: { at: Date; correlationId: string | null },
 ): Promise<void> {
-  await tx.passes.setFailed(pass.workspaceId, pass.id, error, at)
+  if (pass.status === 'ISSUED') await tx.passes.setRefused(pass.workspaceId, pass.id, error, at)
+  else await tx.passes.setFailed(pass.workspaceId, pass.id, error, at)
   const data = { ...identifiers(pass), error }
   await tx.events.insert(pass.workspaceId, [{ type: 'pass.failed', subject: pass.id, data, correlationId }], at)
 }

@@ -3,6 +3,7 @@ import { isRefused } from '../../wallets/google/api/api-error.ts'
 import type { Services } from '../context.ts'
 import { giveBack, isHeldBack } from '../jobs/give-back.ts'
 import { logPlatformCall } from '../jobs/log-platform-call.ts'
+import { toJobError } from './google-job-error.ts'
 import { type GoogleSync, refusalOf } from './google-sync.ts'
 
 /** Sends Google the objects of changed passes as they now stand. What Google has already is not sent again. */
@@ -15,13 +16,14 @@ async function updateObject(job: Job, services: Services): Promise<void> {
   try {
     if (google) await sendIfBehind(job, services, google)
     await store.transaction((tx) => tx.jobs.complete([job]))
-  } catch (error) {
+  } catch (cause) {
+    const error = toJobError(cause)
     await store.transaction(async (tx) => {
       if ((await tx.jobs.lockHeld([job])).length === 0) return
-      if (isRefused(error)) {
+      if (isRefused(cause)) {
         // Said on the pass, and sent again with its next change: there is nothing for an operator to retry.
         await tx.jobs.complete([job])
-        await tx.refusals.insert(job.workspaceId, 'pass', job.subject, refusalOf(error, clock()))
+        await tx.refusals.insert(job.workspaceId, 'pass', job.subject, refusalOf(cause, clock()))
       } else {
         await giveBack(tx, job, error, clock())
       }

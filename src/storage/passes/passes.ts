@@ -181,10 +181,14 @@ export class Passes {
     await this.transition(workspaceId, ids, UNISSUED, { status: 'ISSUED', error: null, ...issuedSpan(this.db, at) }, at)
   }
 
-  /** A pass that was issued fails where its only platform refuses it after all. */
   async setFailed(workspaceId: string, id: string, error: PassError, at: Date): Promise<void> {
+    await this.transition(workspaceId, [id], UNISSUED, { status: 'FAILED', error: JSON.stringify(error) }, at)
+  }
+
+  /** An issued pass fails where its only platform refuses it after all. */
+  async setRefused(workspaceId: string, id: string, error: PassError, at: Date): Promise<void> {
     const change = { status: 'FAILED', error: JSON.stringify(error), ...endedSpan(this.db, at) }
-    await this.transition(workspaceId, [id], [...UNISSUED, 'ISSUED'], change, at)
+    await this.transition(workspaceId, [id], ['ISSUED'], change, at)
   }
 
   /** Those of the passes that are issued, held until the transaction ends. */

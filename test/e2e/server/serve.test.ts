@@ -92,7 +92,8 @@ describe.each(dialects)('on %s', (dialect) => {
     const { rows } = inspect(database)
     expect(await rows('workspaces')).toMatchObject([{ name: 'default' }])
     expect(await rows('tokens')).toMatchObject([{ name: 'first owner' }])
-    expect(await rows('settings')).toMatchObject([{ name: 'server-key-fingerprint' }])
+    const settings = (await rows('settings')).map(({ name }) => name)
+    expect(settings.toSorted()).toEqual(['apple-pass-type', 'server-key-fingerprint'])
     const made = await run(['token', 'create', '--name', 'test', '--database', database, '--json'])
     const { token } = JSON.parse(String(made.stdout)) as { token: string }
     const [maker, ...others] = servers as [ServerProcess, ...ServerProcess[]]

@@ -1,22 +1,26 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { createFairQueue, QueueFull } from '../../../src/server/images/fair-queue.ts'
 import { gate } from '../jobs/fixtures.ts'
 
 test('one piece of work runs at a time, and owners take turns however much one of them brought', async () => {
-  const queue = createFairQueue({ max: 10, maxOfOwner: 5 })
-  const held = gate()
-  const order: string[] = []
-  const run = (owner: string, name: string) =>
-    queue.run(owner, async () => {
-      order.push(name)
-      await held.pass()
-    })
-  const runs = ['a1', 'a2', 'a3', 'b1', 'b2', 'c1'].map((name) => run(name[0]!, name))
-  await Promise.resolve()
-  expect(order).toEqual(['a1'])
-  held.open()
-  await Promise.all(runs)
-  expect(order).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2'])
+  vi.useFakeTimers()
+  try {
+    const queue = createFairQueue({ max: 10, maxOfOwner: 5 })
+    const order: string[] = []
+    const run = (owner: string, name: string) =>
+      queue.run(owner, async () => {
+        order.push(name)
+        await new Promise((resolve) => setTimeout(resolve, 10))
+      })
+    const runs = ['a1', 'a2', 'a3', 'b1', 'b2', 'c1'].map((name) => run(name[0]!, name))
+    await vi.advanceTimersByTimeAsync(9)
+    expect(order).toEqual(['a1'])
+    await vi.advanceTimersByTimeAsync(60)
+    await Promise.all(runs)
+    expect(order).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3'])
+  } finally {
+    vi.useRealTimers()
+  }
 })
 
 test('an owner, and all together, have so much waiting and running; the rest is refused at once', async () => {

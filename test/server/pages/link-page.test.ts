@@ -24,6 +24,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const upload = { body: await png(), contentType: 'image/png' as const }
     const { id } = await workspace.ok(contract.images.create, upload)
     const pass = await issuedPass(workspace, {
+      passType: 'coupon',
       definition: {
         design: {
           organizationName: 'Harbour Cinema',

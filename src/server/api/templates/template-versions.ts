@@ -7,10 +7,10 @@ import type { VersionDetail } from '../../../storage/templates/template-versions
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { previewOf, previewPageOf, samplePass } from '../../pages/card/preview.ts'
+import { findTemplateWarnings, withWarnings } from '../../pages/card/template-warnings.ts'
 import { renderOr } from '../../wallet-sync/issuing.ts'
 import { audit } from '../audit.ts'
 import { bytesOf, requireBytes } from '../limits.ts'
-import { findTemplateWarnings, withWarnings } from './template-warnings.ts'
 
 export const templateVersions: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => {

@@ -4,10 +4,10 @@ import { variablesSchema } from '../../../core/rules/template/variables.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import { KeyTaken } from '../../../storage/templates/templates.ts'
 import type { Handlers } from '../../http/mount.ts'
+import { withWarnings } from '../../pages/card/template-warnings.ts'
 import { audit } from '../audit.ts'
 import { bytesOf, requireBytes, requireUnderLimit } from '../limits.ts'
 import { toPage } from '../page.ts'
-import { withWarnings } from './template-warnings.ts'
 
 export const templates: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => ({

@@ -81,7 +81,10 @@ describe.each(dialects)('on %s', (dialect) => {
     // Apple refuses a boarding pass without a kind of transit, Google a flight without a flight number.
     const apple = await tryPublish(workspace, { design, apple: { boardingPass: { transitType: 7 } } }, 'boardingPass')
     expect(apple).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR', stage: 'draft' })
-    expect(apple.issues).toEqual(['definition.apple.boardingPass.transitType: Must be a string'])
+    expect(apple.issues).toEqual([
+      'definition.apple.boardingPass.transitType: Must be a string',
+      'definition.google.class.logo: Google requires a logo: give the design an icon or a logo',
+    ])
     const google = await tryPublish(workspace, { design, google: { kind: 'flight' } }, 'boardingPass')
     expect(google).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR', stage: 'draft' })
     expect(google.issues).toContain('definition.google.class.flightHeader: Google requires it of FlightClass')

@@ -193,6 +193,8 @@ describe.each(dialects)('on %s', (dialect) => {
 
 /** What a platform asks for beyond a plain definition. */
 function forPassType(passType: PassType) {
-  if (passType === 'boardingPass') return { apple: { transitType: 'PKTransitTypeTrain' as const } }
-  return {}
+  const logo = { sourceUri: { uri: 'https://cdn.example/logo.png' } }
+  if (passType === 'storeCard') return { google: { class: { programLogo: logo } } }
+  if (passType !== 'boardingPass') return {}
+  return { apple: { transitType: 'PKTransitTypeTrain' as const }, google: { class: { logo } } }
 }

@@ -9,7 +9,7 @@ import type { VersionDetail } from '../../../storage/templates/template-versions
 import { imageSizes } from '../../../wallets/apple/image-sizes.ts'
 import { kindOf } from '../../../wallets/google/resource.ts'
 import type { RequestContext } from '../../context.ts'
-import { samplePass, viewsOf } from '../../pages/card/preview.ts'
+import { samplePass, viewsOf } from './preview.ts'
 
 type LintContext = Pick<RequestContext, 'store' | 'workspaceId' | 'wallets' | 'now'>
 

@@ -5,8 +5,8 @@ import { contract } from '../../../../src/core/contract/contract.ts'
 import type { DefinitionInput, PassType } from '../../../../src/core/contract/definition.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
 import { dialects } from '../../../support/databases.ts'
+import { png } from '../../api/templates/pictures.ts'
 import { makeTemplate } from '../../fixtures.ts'
-import { png } from './pictures.ts'
 
 const { get, update, publish, preview } = contract.templateVersions
 const { createVersion } = contract.templates
