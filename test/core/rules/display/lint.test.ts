@@ -243,7 +243,7 @@ test('a definition accepts known codes only', () => {
 })
 
 test('every code stands in the guide with what to do about it', () => {
-  const guide = readFileSync(join(import.meta.dirname, '../../../docs/templates.md'), 'utf8')
+  const guide = readFileSync(join(import.meta.dirname, '../../../../docs/templates.md'), 'utf8')
   for (const code of Object.keys(warningTable)) expect(guide).toContain(`| \`${code}\` |`)
 })
 

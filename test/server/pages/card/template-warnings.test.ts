@@ -97,7 +97,7 @@ describe.each(dialects)('on %s', (dialect) => {
 
   test.each(['conference', 'loyalty', 'coupon'])('the %s example is published without a warning', async (example) => {
     const workspace = await api.workspace()
-    const folder = join(import.meta.dirname, '../../examples', example)
+    const folder = join(import.meta.dirname, '../../../../examples', example)
     const { passType, definition } = JSON.parse(await readFile(join(folder, 'template.json'), 'utf8'))
     const images: Record<string, string> = {}
     for (const [role, path] of Object.entries(definition.design.images)) {

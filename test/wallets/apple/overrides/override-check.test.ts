@@ -7,7 +7,7 @@ import { buildPassJson } from '../../../../src/wallets/apple/pass-json.ts'
 import { passTypeIdentifier, teamIdentifier, testPass, webServiceUrl } from '../fixtures.ts'
 
 // The package exports its schemas to nobody.
-const schemas = join(import.meta.dirname, '../../../node_modules/passkit-generator/lib/cjs/schemas/index.js')
+const schemas = join(import.meta.dirname, '../../../../node_modules/passkit-generator/lib/cjs/schemas/index.js')
 const { PassProps } = createRequire(import.meta.url)(schemas)
 
 const NFC_KEY = 'MDkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDIgACWpF1zC3h+dCh+eWyqV8unVddh2LQaUoV8LQrgb3BKkM='
