@@ -17,7 +17,7 @@ import { correlationIdOf } from './middleware/correlation.ts'
 import { createInFlight, type InFlight } from './middleware/in-flight.ts'
 import { noteCaller } from './middleware/observe.ts'
 import { decodeUtf8, type Reserve, readBody, requireContentType, requireSaneJson } from './request-body.ts'
-import { isLarge, type Leave } from './thread.ts'
+import { isLarge, type Leave, LIST_BYTES } from './thread.ts'
 
 export type Handler<R extends Route> = (input: RouteInput<R>, context: RequestContext) => Promise<RouteReply<R>>
 
@@ -82,7 +82,8 @@ async function serve(
   try {
     const bytes = await readBytes(event, route, place.reserve)
     // An image waits for the process that decodes it, where workspaces take turns of their own.
-    if (!route.rawBody) leaveThread = await services.thread.enterRequest(workspaceId, bytes.length)
+    const cost = isList(route) ? LIST_BYTES : bytes.length
+    if (!route.rawBody) leaveThread = await services.thread.enterRequest(workspaceId, cost)
     const input = parseInput(event, route, bytes)
     const correlationId = correlationIdOf(event)
     const store = services.store.forRequests(workspaceId, isLarge(bytes.length))
@@ -100,6 +101,8 @@ async function serve(
     leave()
   }
 }
+
+const isList = ({ query }: Route) => query !== undefined && 'cursor' in query.shape
 
 /** Parameters that narrow nothing. */
 const NO_FILTERS = new Set(['limit', 'cursor', 'offset', 'sortBy', 'sortDir', 'groupBy'])

@@ -11,7 +11,7 @@ import { FairGate } from '../../storage/db/fair-gate.ts'
 export interface Thread {
   /**
    * A place for a request of a workspace; leave when its work is done.
-   * @param bytes of its body, which is what its work costs more or less
+   * @param bytes of its body, which is what its work costs more or less; LIST_BYTES for a list
    * @throws Problem SERVICE_UNAVAILABLE after too long a wait
    */
   enterRequest(workspaceId: string, bytes: number): Promise<Leave>
@@ -53,6 +53,9 @@ const JOBS = 4
 
 /** A scan, and all that a person does, has a smaller body. */
 const LARGE_BYTES = 4_096
+
+/** What a list counts as: it may read much, whatever it asks for. */
+export const LIST_BYTES = 2 * LARGE_BYTES
 
 export const isLarge = (bytes: number) => bytes > LARGE_BYTES
 
