@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { cleanUpAfterAll, temporaryFolder } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
 import { issueWithCodes, ledger, tallyOf } from '../support/door.ts'
 import { run } from '../support/program.ts'
 import { openTerminal, type Terminal, type TerminalOptions } from '../support/pty.ts'
@@ -176,11 +177,14 @@ describe('the door console on a real terminal', () => {
       terminal.resize(columns, rows)
       const word = columns < 60 ? /^ ✔ ACCEPTED$/m : /A C C E P T E D$/m
       await terminal.shows(word)
-      const lines = terminal.screen.lines()
-      expect(lines[0]).toMatch(/^ ● online +default$/)
-      expect(lines.at(-2)).toMatch(columns < 64 ? /^ F2 find/ : /^ F2 search/)
-      expect(lines.at(-1)).toBe('')
-      expect(lines.filter((line) => line.includes('● online'))).toHaveLength(1)
+      // What is drawn anew comes in pieces.
+      await eventually(() => {
+        const lines = terminal.screen.lines()
+        expect(lines[0]).toMatch(/^ ● online +default$/)
+        expect(lines.at(-2)).toMatch(columns < 64 ? /^ F2 find/ : /^ F2 search/)
+        expect(lines.at(-1)).toBe('')
+        expect(lines.filter((line) => line.includes('● online'))).toHaveLength(1)
+      })
     }
   })
 
