@@ -22,13 +22,19 @@ export async function resolveNames(
   values: Record<string, unknown>,
   connect: () => Client,
 ): Promise<void> {
+  const listed = new Map<NamedKind, Promise<Candidate[]>>()
+  const list = (kind: NamedKind) => {
+    const known = listed.get(kind) ?? readAll(candidates[kind](connect()))
+    listed.set(kind, known)
+    return known
+  }
   for (const [name, input] of Object.entries(inputs)) {
     const value = values[name]
     if (!('named' in input) || value === undefined) continue
     const { kind, mayBeNone } = input.named as Mark
     const idOf = async (text: string) => {
       if ((mayBeNone && (text === 'none' || text === 'null')) || Uuid.safeParse(text).success) return text
-      return findId(connect(), kind, text)
+      return findId(await list(kind), kind, text)
     }
     values[name] = Array.isArray(value) ? await Promise.all(value.map(idOf)) : await idOf(String(value))
   }
@@ -54,14 +60,20 @@ const candidates: Record<NamedKind, (client: Client) => AsyncGenerator<Candidate
   },
 }
 
+async function readAll<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = []
+  for await (const item of items) all.push(item)
+  return all
+}
+
 /** Fewer letters of an id are taken for a mistyped name. */
 const SHORTEST_PREFIX = 4
 
 /** @throws CliError where nothing is called so, UsageError with a list where several are */
-async function findId(client: Client, kind: NamedKind, text: string): Promise<string> {
+function findId(listed: readonly Candidate[], kind: NamedKind, text: string): string {
   const prefix = new RegExp(`^[0-9a-f-]{${SHORTEST_PREFIX},}$`, 'i').test(text) ? text.toLowerCase() : undefined
   const [byKey, byName, byId]: Candidate[][] = [[], [], []]
-  for await (const candidate of candidates[kind](client)) {
+  for (const candidate of listed) {
     if (candidate.key === text) byKey!.push(candidate)
     else if (candidate.names.includes(text)) byName!.push(candidate)
     else if (prefix !== undefined && candidate.id.startsWith(prefix)) byId!.push(candidate)

@@ -92,6 +92,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     for (const closer of closers.splice(0).reverse()) await closer()
   }
   try {
+    requirePublicUrl(config)
     const migrations = await onDatabase(config.databaseUrl, async () => {
       await migrate(database)
       return unknownMigrations(database.reader)
@@ -99,7 +100,6 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     if (migrations.length > 0) log.warn({ migrations }, 'a newer program made this database: restart with it soon')
     const keys = await loadServerKeys(config, store)
     const identities = await loadIdentities(config, clock())
-    requirePublicUrl(config)
     await requireSamePassType(identities, store)
     const port = config.role === 'worker' ? 0 : await choosePort(config)
     const url = config.role === 'worker' ? '' : `http://${urlHost(config.host)}:${port}`

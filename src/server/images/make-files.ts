@@ -14,8 +14,8 @@ const TIMEOUT_SECONDS = 10
 
 /**
  * Decodes a picture once and makes PNG files of it, each to fit into its size, and enlarged only where that says so;
- * sizes that the picture cannot fill are left out, but for those of scale 1. Runs native code over what strangers sent: only in the process
- * that is there for it.
+ * sizes that the picture cannot fill are left out, but for those of scale 1. Runs native code over what strangers sent:
+ * only in the process that is there for it.
  * @throws where the file is broken or takes too long
  */
 export async function makeFiles(bytes: Uint8Array, sizes: readonly ImageSize[]): Promise<MadeFiles> {

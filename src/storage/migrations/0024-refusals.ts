@@ -12,5 +12,6 @@ export async function up(db: Knex): Promise<void> {
     table.text('message').notNullable()
     table.bigInteger('at').notNullable()
     table.primary(['workspace_id', 'subject', 'platform'])
+    table.index(['kind', 'at'], 'refusals_by_kind')
   })
 }

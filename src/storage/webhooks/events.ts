@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { EventData, EventType } from '../../core/events.ts'
 import { newId } from '../../core/ids.ts'
-import { forUpdateSkipLocked, insertMany, listOf, parseList, runPrepared } from '../db/dialect.ts'
+import { forUpdateSkipLocked, insertMany, runPrepared, textsOfJson } from '../db/dialect.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import type { Tell } from '../operations/news.ts'
 import type { Deliveries, EventRow, Target } from './deliveries.ts'
@@ -22,8 +22,8 @@ interface WrittenEvent {
   id: string
   type: EventType
   epoch: number
-  /** A JSON array of what endpoints want, each a JSON array of types. */
-  wanted: string | string[]
+  /** Whether some endpoint wants its type. */
+  is_wanted: boolean | 0 | 1
 }
 
 interface Endpoint {
@@ -57,7 +57,7 @@ export class Events {
 
   async insert(workspaceId: string, events: NewEvent[], at: Date): Promise<void> {
     const rows = await this.write(workspaceId, events, at)
-    const wanted = rows.filter((row) => parseList(row.wanted).some((types) => JSON.parse(types).includes(row.type)))
+    const wanted = rows.filter((row) => row.is_wanted)
     if (wanted.length === 0) return
     const pending = wanted.map(({ id, epoch }) => ({ id, workspace_id: workspaceId, epoch }))
     await insertMany(this.db, 'pending_events', pending)
@@ -114,18 +114,13 @@ export class Events {
       correlation_id: event.correlationId,
       created_at: (event.at ?? at).getTime(),
     }))
-    const wanted = listOf(
-      this.db,
-      'types',
-      `select distinct webhooks.events as types from webhooks
-        where webhooks.workspace_id = events.workspace_id and webhooks.status = 'ENABLED'`,
-    )
     const written = await insertMany<WrittenEvent>(
       this.db,
       'events',
       rows,
       `returning id, type, (select webhook_epoch from workspaces where id = events.workspace_id) as epoch,
-        ${wanted} as wanted`,
+        exists (select 1 from webhooks where webhooks.workspace_id = events.workspace_id and webhooks.status = 'ENABLED'
+          and events.type in (${textsOfJson(this.db, 'webhooks.events')})) as is_wanted`,
     )
     for (const { type } of events) this.tell({ what: 'event', type })
     return written

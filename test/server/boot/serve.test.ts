@@ -1,10 +1,11 @@
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import type { Config } from '../../../src/server/boot/config.ts'
 import { createLogger } from '../../../src/server/boot/log.ts'
 import { startServer } from '../../../src/server/boot/serve.ts'
-import { openDatabase } from '../../../src/storage/db/database.ts'
+import { openDatabase, sqliteFile } from '../../../src/storage/db/database.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import { createSandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
 import { insertPasses, insertTemplate, insertWorkspace, newPass } from '../../storage/fixtures.ts'
@@ -76,6 +77,7 @@ describe('a start that would lose phones is refused:', () => {
         '--production needs an https --public-url',
       )
     }
+    expect(existsSync(sqliteFile(databaseUrl)!)).toBe(false)
     const server = await startWith({ databaseUrl, isProduction: true, publicUrl: 'https://passes.example.com', apple })
     await server.close()
   })

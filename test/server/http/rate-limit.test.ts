@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import { type ErrorBody, Problem } from '../../../src/core/errors.ts'
 import { newToken } from '../../../src/core/rules/crypto/token.ts'
-import { createLimits } from '../../../src/server/http/middleware/rate-limit.ts'
+import { createLimits, refuseSlowly } from '../../../src/server/http/middleware/rate-limit.ts'
 import { type Api, useApi } from '../../support/api.ts'
 
 /** The limit counts real time: everything here is sent within a moment. */
@@ -109,3 +109,23 @@ describe('without a limit', () => {
 function guess(api: Api) {
   return api.send('GET', '/v1/tokens/current', { headers: { authorization: `Bearer ${newToken()}` } })
 }
+
+test('refusals are kept back, few of one key at a time; more are told at once, and others are not held by them', async () => {
+  const limit = refuseSlowly((key) => {
+    if (key !== 'calm') throw new Problem('RATE_LIMITED')
+  })
+  const told: string[] = []
+  const ask = (key: string) => limit(key).catch(() => told.push(key))
+  const keys = [...Array(70).fill('a'), 'b']
+  const asked = keys.map(ask)
+  await expect(limit('calm')).resolves.toBeUndefined()
+  await new Promise(setImmediate)
+  expect(told).toEqual(Array(6).fill('a'))
+  await Promise.all(asked)
+  expect(told.toSorted()).toEqual(keys)
+  // Their places are free again.
+  const later = ask('a')
+  await new Promise(setImmediate)
+  expect(told).toHaveLength(keys.length)
+  await later
+})

@@ -54,13 +54,28 @@ export function createLimits(rate: Rate): Limits {
 /** A refusal costs nearly what an answer costs: whoever does not wait when told to has to, a little. */
 const REFUSED_AFTER_MS = 500
 
+/** So many refusals of one key are kept back at a time, so that they never hold the connections of everybody. */
+const MAX_KEPT_BACK = 64
+
 /** The same limit, which keeps a refusal back for a while. */
 export function refuseSlowly(limit: Limit): (key: string) => Promise<void> {
+  const keptBack = new Map<string, number>()
+
+  async function keepBack(key: string): Promise<void> {
+    const others = keptBack.get(key) ?? 0
+    if (others >= MAX_KEPT_BACK) return
+    keptBack.set(key, others + 1)
+    await sleep(REFUSED_AFTER_MS)
+    const left = keptBack.get(key)! - 1
+    if (left === 0) keptBack.delete(key)
+    else keptBack.set(key, left)
+  }
+
   return async (key) => {
     try {
       limit(key)
     } catch (refusal) {
-      await sleep(REFUSED_AFTER_MS)
+      await keepBack(key)
       throw refusal
     }
   }

@@ -45,14 +45,7 @@ export async function findTemplateWarnings(
 /** What the sharpest phones show, and the size that Google asks of a hero. */
 const WANTED_PIXELS: Partial<Record<ImageRole, PixelSize>> = {
   ...Object.fromEntries(
-    Object.entries(imageSizes).map(
-      ([
-        role,
-        {
-          fit: { width, height },
-        },
-      ]) => [role, { width: 3 * width, height: 3 * height }],
-    ),
+    Object.entries(imageSizes).map(([role, { fit }]) => [role, { width: 3 * fit.width, height: 3 * fit.height }]),
   ),
   hero: { width: 1032, height: 336 },
 }
