@@ -42,7 +42,6 @@ function membersOf(value: unknown): Map<string, unknown> | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   if (!Array.isArray(value)) return new Map(Object.entries(value).filter(([, part]) => part !== undefined))
   const names = value.map((item, index) => String(item?.key ?? item?.name ?? index))
-  return new Map(
-    value.map((item, index) => [new Set(names).size === names.length ? names[index]! : String(index), item]),
-  )
+  const areUnique = new Set(names).size === names.length
+  return new Map(value.map((item, index) => [areUnique ? names[index]! : String(index), item]))
 }

@@ -1,9 +1,15 @@
+import type { GoogleKind } from '../../core/contract/definition.ts'
 import type { Issue } from '../../core/errors.ts'
-import { type Field, isRecordType, type PlainType, type RecordType } from './field-table.ts'
+import { type Field, isRecordType, type PlainType, type RecordType, typeOf } from './field-table.ts'
 import { isRecord } from './json.ts'
 
 /** A field that Google needs an image for, which it fetches: it can only be given where the server is reached by https. */
 const requiredLogos: Record<string, string> = { LoyaltyClass: 'programLogo', TransitClass: 'logo' }
+
+/** Whether Google requires an image of classes of the kind. */
+export function needsLogo(kind: GoogleKind): boolean {
+  return typeOf(kind, 'Class').name in requiredLogos
+}
 
 export interface CheckOptions {
   /** True where logos are required too: not so under plain http, since Google fetches images by https only. */

@@ -1,9 +1,8 @@
 import type { Card, CardField } from '../../core/rules/display/card.ts'
+import { MAX_GOOGLE_MODULES } from '../../core/rules/display/google-view.ts'
 import { kindOf } from './resource.ts'
 import { firstText } from './values.ts'
 
-/** Text modules of an object that Google shows, and links. */
-export const MAX_SHOWN = 10
 const MAX_ROWS = 3
 const MAX_ITEMS = 3
 
@@ -30,15 +29,15 @@ export function textModules(card: Card, links: { uri: string; description: strin
     .filter(({ value }) => firstText(value) !== undefined)
     .map(({ key, label, value }) => ({ id: key, ...(firstText(label) && { header: label }), body: value }))
   const surplusLinks = links
-    .slice(MAX_SHOWN)
+    .slice(MAX_GOOGLE_MODULES)
     .map(({ uri, description }, index) => ({ id: `more-link-${index + 1}`, header: description, body: uri }))
   const all = [...modules, ...surplusLinks]
-  if (all.length <= MAX_SHOWN) return all.length > 0 ? all : undefined
+  if (all.length <= MAX_GOOGLE_MODULES) return all.length > 0 ? all : undefined
   return folded(all, new Set(frontRows(card).flatMap((row) => row.map(({ key }) => key))))
 }
 
 function folded(modules: TextModule[], onFront: Set<string>): TextModule[] {
-  let places = MAX_SHOWN - 1 - modules.filter(({ id }) => onFront.has(id)).length
+  let places = MAX_GOOGLE_MODULES - 1 - modules.filter(({ id }) => onFront.has(id)).length
   const shown = modules.filter(({ id }) => onFront.has(id) || places-- > 0)
   const rest = modules.filter((module) => !shown.includes(module))
   let id = 'more'

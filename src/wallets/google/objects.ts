@@ -1,8 +1,9 @@
 import type { BarcodeFormat, GoogleKind } from '../../core/contract/definition.ts'
 import type { Card } from '../../core/rules/display/card.ts'
+import { MAX_GOOGLE_MODULES } from '../../core/rules/display/google-view.ts'
 import type { WalletPass } from '../wallet.ts'
 import { typeOf } from './field-table.ts'
-import { MAX_SHOWN, textModules, titleField } from './fields.ts'
+import { textModules, titleField } from './fields.ts'
 import { applyOverrides } from './overrides.ts'
 import { classIdOf, type GoogleIssuer, type GoogleResource, kindOf, objectIdOf } from './resource.ts'
 import { backgroundOf, compact, firstText, image, localized, nameOf } from './values.ts'
@@ -19,7 +20,7 @@ export function buildObject(issuer: GoogleIssuer, pass: WalletPass, at: Date): G
       barcode: barcode(card),
       heroImage: image(issuer, card, 'hero', 'strip'),
       textModulesData: textModules(card, links),
-      linksModuleData: links.length > 0 ? { uris: links.slice(0, MAX_SHOWN) } : undefined,
+      linksModuleData: links.length > 0 ? { uris: links.slice(0, MAX_GOOGLE_MODULES) } : undefined,
       merchantLocations: merchantLocations(card),
       validTimeInterval: card.expiresAt ? { end: { date: card.expiresAt.toISOString() } } : undefined,
       ...kindFields[kindOf(card)](pass, issuer),

@@ -2,6 +2,9 @@ import { z } from 'zod'
 import type { BarcodeFormat } from '../../contract/definition.ts'
 import type { Card, CardField } from './card.ts'
 
+/** Google shows so many texts of an object below its front, and so many links. */
+export const MAX_GOOGLE_MODULES = 10
+
 /** What Google Wallet shows of an object and its class, read off the JSON as Google would read it. */
 export interface GoogleView {
   /** Who issued it: the line at the top of the card. */

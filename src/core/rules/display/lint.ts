@@ -11,7 +11,7 @@ import {
 } from './apple-front.ts'
 import type { Card } from './card.ts'
 import { cardColors, contrast, MIN_CONTRAST } from './colors.ts'
-import type { GoogleView } from './google-view.ts'
+import { type GoogleView, MAX_GOOGLE_MODULES } from './google-view.ts'
 
 export interface PixelSize {
   width: number
@@ -24,7 +24,7 @@ export interface LintFacts {
   /** A sample with long values as an iPhone shows it; null where the server does not issue for Apple. */
   apple: Card | null
   /** The same as Google Wallet shows it, with the neutral card that it was made of. */
-  google: { kind: GoogleKind; card: Card; view: GoogleView } | null
+  google: { kind: GoogleKind; needsLogo: boolean; card: Card; view: GoogleView } | null
   /** The uploaded images by role, as far as they are known. */
   images: Partial<Record<ImageRole, PixelSize>>
   /** What wallets show of an image at their largest, by role. */
@@ -131,7 +131,7 @@ function* lintImages({ apple, google, images, definition, wantedPixels }: LintFa
         `least ${sizeText(wantedPixels.icon)}`,
     )
   }
-  if (google && icon === undefined && logo === undefined && needsLogo.has(google.kind)) {
+  if (google && icon === undefined && logo === undefined && google.needsLogo) {
     yield warn(
       'image-missing',
       ['design', 'images', 'logo'],
@@ -151,14 +151,10 @@ function* lintImages({ apple, google, images, definition, wantedPixels }: LintFa
   }
 }
 
-const needsLogo: ReadonlySet<GoogleKind> = new Set(['loyalty', 'transit'])
-
 function sizeText(size: PixelSize | undefined): string {
   return size ? `${size.width} x ${size.height} pixels` : 'the size that the guide says'
 }
 
-/** Google shows so many text modules, and so many links. */
-const MAX_MODULES = 10
 /** What Google advises for names at the top of the card. */
 const MAX_GOOGLE_NAME = 20
 
@@ -170,20 +166,21 @@ function* lintGoogle({ definition, passType, google }: LintFacts): Generator<War
   // The first primary field of a generic pass is its title.
   const title = kind === 'generic' ? primary[0] : undefined
   const modules = [...front, ...back].filter((field) => field !== title && field.value.trim() !== '')
-  if (modules.length > MAX_MODULES) {
-    const path = pathIn(definition, modules[MAX_MODULES]!.key) ?? ['design', 'fields']
+  if (modules.length > MAX_GOOGLE_MODULES) {
+    const path = pathIn(definition, modules[MAX_GOOGLE_MODULES]!.key) ?? ['design', 'fields']
     yield warn(
       'google-modules-over',
       path,
-      `Google Wallet shows ${MAX_MODULES} fields of a pass beside its title, and this one has ${modules.length}: join some of ` +
-        'those of the back, or leave them out',
+      `Google Wallet shows ${MAX_GOOGLE_MODULES} fields of a pass beside its title, and this one has ${modules.length}: the last ` +
+        'of the back share one, a line each; join some yourself, or leave them out',
     )
   }
-  if (view.links.length > MAX_MODULES) {
+  if (card.links.length > MAX_GOOGLE_MODULES) {
     yield warn(
       'google-modules-over',
-      ['design', 'links', MAX_MODULES],
-      `Google Wallet shows ${MAX_MODULES} links of a pass, and this one has ${view.links.length}: leave some out`,
+      ['design', 'links', MAX_GOOGLE_MODULES],
+      `Google Wallet shows ${MAX_GOOGLE_MODULES} links of a pass, and this one has ${card.links.length}: the others stand among ` +
+        'its texts; leave some out',
     )
   }
   const isRowShown = view.rows.some((row) => row.some(saysSomething))

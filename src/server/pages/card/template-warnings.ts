@@ -7,6 +7,7 @@ import { lintDefinition, type PixelSize } from '../../../core/rules/display/lint
 import { longScope } from '../../../core/rules/template/definition.ts'
 import type { VersionDetail } from '../../../storage/templates/template-versions.ts'
 import { imageSizes } from '../../../wallets/apple/image-sizes.ts'
+import { needsLogo } from '../../../wallets/google/check-fields.ts'
 import { kindOf } from '../../../wallets/google/resource.ts'
 import type { RequestContext } from '../../context.ts'
 import { samplePass, viewsOf } from './preview.ts'
@@ -36,7 +37,7 @@ export async function findTemplateWarnings(
     definition,
     passType,
     apple,
-    google: google && { kind: kindOf(card), card, view: google },
+    google: google && { kind: kindOf(card), needsLogo: needsLogo(kindOf(card)), card, view: google },
     images: await sizesOf(definition, { store, workspaceId }),
     wantedPixels: WANTED_PIXELS,
   })

@@ -20,11 +20,12 @@ import { Overrides } from './pass-json-schema.ts'
  */
 export function checkOverrides(definition: Definition, passType: PassType): Issue[] {
   if (!definition.apple) return []
-  const known = new Set(sampleScope(definition).keys())
+  const sample = sampleScope(definition)
+  const known = new Set(sample.keys())
   for (const { name, example, default: fallback, format = 'text' } of definition.variables) {
     if (example === undefined && fallback === undefined && format === 'text') known.delete(name)
   }
-  return findIssues(definition, passType, sampleScope(definition)).filter(({ path }) =>
+  return findIssues(definition, passType, sample).filter(({ path }) =>
     textsAt(definition, path).every((text) => placeholdersIn(text).every((name) => known.has(name))),
   )
 }

@@ -34,7 +34,14 @@ function factsOf(
   const card = renderCard({ definition, passType, scope, expiresAt: null, voided: false })
   const view = readGoogleView({}, { header: { defaultValue: { value: 'Ada Lovelace' } } })
   const images = { icon: { width: 114, height: 114 }, logo: { width: 480, height: 150 } }
-  return { definition, passType, apple: card, google: { kind: 'generic', card, view }, images, wantedPixels }
+  return {
+    definition,
+    passType,
+    apple: card,
+    google: { kind: 'generic', needsLogo: false, card, view },
+    images,
+    wantedPixels,
+  }
 }
 
 const found = (facts: LintFacts) => lintDefinition(facts).map(({ code, path }) => `${code} ${path.slice(1).join('.')}`)
@@ -176,7 +183,7 @@ describe('texts that are cut', () => {
 describe('images', () => {
   test('a pass without an icon, and a loyalty card without any logo', () => {
     const facts = factsOf({ images: {} }, 'storeCard')
-    expect(found({ ...facts, images: {}, google: { ...facts.google!, kind: 'loyalty' } })).toEqual([
+    expect(found({ ...facts, images: {}, google: { ...facts.google!, kind: 'loyalty', needsLogo: true } })).toEqual([
       'image-missing design.images.icon',
       'image-missing design.images.logo',
     ])
@@ -212,7 +219,7 @@ describe('Google', () => {
     )
     const facts = factsOf({})
     const links = Array.from({ length: 11 }, (_, n) => ({ label: 'L', url: `https://harbour.example/${n}` }))
-    expect(found({ ...facts, google: { ...facts.google!, view: { ...facts.google!.view, links } } })).toEqual([
+    expect(found({ ...facts, google: { ...facts.google!, card: { ...facts.google!.card, links } } })).toEqual([
       'google-modules-over design.links.10',
     ])
   })
