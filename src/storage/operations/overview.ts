@@ -70,7 +70,7 @@ export class Overviews {
     const { setAside, quarantined } = await this.failed()
     const webhooks = await this.webhooks()
     const deliveries = await this.deliveries(at)
-    const usage = await new Usage(this.db).overview()
+    const usage = await new Usage(this.db).overview(at)
     const states = lanes.map((lane) => ({
       lane,
       due: 0,

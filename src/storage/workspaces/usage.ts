@@ -80,29 +80,39 @@ export class Usage {
   }
 
   /** What watchers look at: sums, and how many workspaces are near a limit, never which. */
-  async overview(): Promise<UsageOverview[]> {
-    const counted = this.db('workspace_usage').groupBy('workspace_id')
-    const webhooks = this.db('webhooks').groupBy('workspace_id').select('workspace_id', this.db.raw('count(*) as used'))
-    const jobs = this.db('jobs')
-      .where({ claim_token: null, failed_at: null })
-      .groupBy('workspace_id')
-      .select('workspace_id', this.db.raw('count(*) as used'))
-    const sumOf = (column: string) => counted.clone().select('workspace_id', this.db.raw('sum(??) as used', [column]))
-    return [
-      await this.sum('passes', sumOf('passes')),
-      await this.sum('storedBytes', sumOf('stored_bytes')),
-      await this.sum('webhooks', webhooks),
-      await this.sum('waitingJobs', jobs),
-    ]
+  async overview(at: Date): Promise<UsageOverview[]> {
+    const perWorkspace = (rows: Knex.QueryBuilder, used = 'count(*)', total = used) =>
+      rows.groupBy('workspace_id').select('workspace_id', this.db.raw(`${used} as used, ${total} as total`))
+    const stored = (column: string) => perWorkspace(this.db('workspace_usage'), `sum(${column})`)
+    const drafts = this.db('template_versions').whereRaw(`stage = 'draft'`).groupBy('workspace_id', 'template_id')
+    const draftsPerTemplate = this.db(drafts.select('workspace_id').count({ n: '*' }).as('drafts'))
+    const scheduled = ['notifications', 'broadcasts'].map((table) =>
+      this.db(table).where({ started_at: null }).where('send_at', '>', at.getTime()).select('workspace_id'),
+    )
+    const isWaiting = { claim_token: null, failed_at: null }
+    const used: Record<keyof WorkspaceUsage, Knex.QueryBuilder> = {
+      webhooks: perWorkspace(this.db('webhooks')),
+      passes: stored('passes'),
+      storedBytes: stored('stored_bytes'),
+      waitingJobs: perWorkspace(this.db('jobs').where(isWaiting)),
+      // A limit of each template: a workspace is as near to it as the template that has most.
+      draftsPerTemplate: perWorkspace(draftsPerTemplate, 'max(n)', 'sum(n)'),
+      scheduledSends: perWorkspace(this.db(this.db.unionAll(scheduled).as('scheduled'))),
+    }
+    const overviews: UsageOverview[] = []
+    for (const [limit, rows] of Object.entries(used)) {
+      overviews.push(await this.addUp(limit as UsageOverview['limit'], rows))
+    }
+    return overviews
   }
 
-  private async sum(limit: UsageOverview['limit'], used: Knex.QueryBuilder): Promise<UsageOverview> {
+  private async addUp(limit: UsageOverview['limit'], used: Knex.QueryBuilder): Promise<UsageOverview> {
     const allowed = this.db.raw('coalesce(workspace_limits.??, ?)', [limitColumn(limit), defaultLimits[limit]])
     const isNear = this.db.raw('used.used * 100 >= ? * ?', [NEAR_PERCENT, allowed])
     const row = await this.db(used.as('used'))
       .leftJoin('workspace_limits', 'workspace_limits.workspace_id', 'used.workspace_id')
       .first(
-        this.db.raw('coalesce(sum(used.used), 0) as total'),
+        this.db.raw('coalesce(sum(used.total), 0) as total'),
         this.db.raw('coalesce(sum(case when ? then 1 else 0 end), 0) as near', [isNear]),
       )
     return { limit, total: Number(row.total), near: Number(row.near) }

@@ -4,7 +4,16 @@ import type { News } from '../../../src/storage/operations/news.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import { dialects } from '../../support/databases.ts'
 import { explainSqlite, type Statement } from '../db/query-plans.ts'
-import { insertPasses, insertTemplate, insertWorkspace, later, newPass, openTestStore, start } from '../fixtures.ts'
+import {
+  definition,
+  insertPasses,
+  insertTemplate,
+  insertWorkspace,
+  later,
+  newPass,
+  openTestStore,
+  start,
+} from '../fixtures.ts'
 
 const claim = { limit: 1, leaseSeconds: 10 }
 const isBusy = ({ due, later: planned, running }: { due: number; later: number; running: number }) =>
@@ -51,6 +60,34 @@ describe.each(dialects)('on %s', (dialect) => {
     const { usage } = await store.overviews.read(start)
     expect(usage.find(({ limit }) => limit === 'passes')).toEqual({ limit: 'passes', total: 8, near: 1 })
     expect(usage.find(({ limit }) => limit === 'webhooks')).toEqual({ limit: 'webhooks', total: 0, near: 0 })
+  })
+
+  test('every limit is added up; a workspace is as near to its drafts as the template that has most', async () => {
+    const { store } = await openTestStore(dialect)
+    const workspaceId = await insertWorkspace(store)
+    const most = await insertTemplate(store, workspaceId)
+    const other = await insertTemplate(store, workspaceId)
+    const read = async () =>
+      Object.fromEntries((await store.overviews.read(start)).usage.map(({ limit, ...rest }) => [limit, rest]))
+    expect(Object.keys(await read()).sort()).toEqual(Object.keys(await store.usage.read(workspaceId, start)).sort())
+    await store.transaction(async (tx) => {
+      const project = await tx.projects.insert(workspaceId, { name: 'Gala', description: '', color: 'gray' }, start)
+      const drafts = [most, most, most, other].map(({ templateId }, index) => ({ templateId, version: index + 2 }))
+      for (const { templateId, version } of drafts) {
+        await tx.templateVersions.insert(workspaceId, templateId, version, definition, start)
+      }
+      for (const sendAt of [start, later(1), later(2)]) {
+        const message = { body: 'Doors open', options: {}, platforms: [], sendAt, idempotencyKey: null }
+        await tx.broadcasts.insert(workspaceId, { ...message, id: newId(start), projectId: project.id }, start)
+      }
+      await tx.limits.set(workspaceId, { draftsPerTemplate: 4, scheduledSends: 2 })
+    })
+    expect(await read()).toMatchObject({
+      draftsPerTemplate: { total: 4, near: 0 },
+      scheduledSends: { total: 2, near: 1 },
+    })
+    await store.transaction((tx) => tx.limits.set(workspaceId, { draftsPerTemplate: 3 }))
+    expect((await read()).draftsPerTemplate).toEqual({ total: 4, near: 1 })
   })
 
   test('what was rolled back is not told to whoever counts', async () => {
