@@ -169,11 +169,6 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'webhooks.setFailingSince': (tx, intruder, { webhook }) => tx.webhooks.setFailingSince(intruder, webhook, start),
   'webhooks.setSecrets': (tx, intruder, { webhook }) =>
     tx.webhooks.setSecrets(intruder, webhook, { secret: 'x', retiredSecrets: [] }, later(1)),
-  'webhooks.hold': (tx, intruder, { webhook }) =>
-    tx.webhooks.hold(intruder, webhook, imageId, { until: later(99), at: later(50) }),
-  'webhooks.renewHold': (tx, intruder, { webhook }) => tx.webhooks.renewHold(intruder, webhook, sender, later(9)),
-  'webhooks.releaseHold': (tx, intruder, { webhook }) => tx.webhooks.releaseHold(intruder, webhook, sender),
-  'webhooks.findHoldEnd': (tx, intruder, { webhook }) => tx.webhooks.findHoldEnd(intruder, webhook),
   'events.fanOut': (tx, intruder) => tx.events.fanOut(intruder, later(1)),
   'deliveries.find': (tx, intruder, { delivery }) => tx.deliveries.find(intruder, delivery.id),
   'deliveries.findPayload': (tx, intruder, { delivery }) => tx.deliveries.findPayload(intruder, delivery.id),
@@ -195,7 +190,6 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
 }
 
 const newest = { limit: 20, sortBy: 'createdAt', sortDir: 'desc' } as const
-const sender = '0b5f2c3e-2222-8222-8333-444455556666'
 
 function attemptOf(delivery: StoredDelivery) {
   const outcome = { responseCode: 200, error: null }
@@ -321,7 +315,6 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     const token = await tx.tokens.insert(workspaceId, { ...fields, scopes: [] }, start)
     const endpoint = { url: 'https://x.example', events: ['pass.voided' as const], description: '', secret: 's' }
     const webhook = await tx.webhooks.insert(workspaceId, newId(start), endpoint, start)
-    await tx.webhooks.hold(workspaceId, webhook.id, sender, { until: later(10), at: start })
     const voided = { id: pass, externalPassId: 'theirs', reason: null }
     await tx.events.insert(
       workspaceId,

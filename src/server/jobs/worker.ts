@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isUnavailable } from '../../storage/db/dialect.ts'
+import { isTaken, isUnavailable } from '../../storage/db/dialect.ts'
 import { type JobKind, type Lane, type Queue, queues } from '../../storage/jobs/job-kinds.ts'
 import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Repositories } from '../../storage/store.ts'
@@ -162,7 +162,13 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
   async function claimOf(workspaceId: string): Promise<Job[]> {
     if (isStopping) return []
     const limits = { limit: batchSize, leaseSeconds, workspaceId }
-    return claiming.transaction((tx) => tx.jobs.claim(queue, clock(), limits))
+    try {
+      return await claiming.transaction((tx) => tx.jobs.claim(queue, clock(), limits))
+    } catch (error) {
+      // In the same instant another server took a job of the same subject.
+      if (isTaken(error)) return []
+      throw error
+    }
   }
 
   function start({ jobs, leave }: Claimed): void {

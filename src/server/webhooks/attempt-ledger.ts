@@ -1,8 +1,8 @@
+import type { Job } from '../../storage/jobs/jobs.ts'
 import type { MadeAttempt } from '../../storage/webhooks/webhook-attempts.ts'
 import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
 import type { Services } from '../context.ts'
 import { noteHealth } from './webhook-health.ts'
-import type { Hold } from './webhook-hold.ts'
 
 /** So many are written at once, without waiting for more. */
 const FULL = 400
@@ -20,7 +20,7 @@ export interface AttemptLedger {
 }
 
 export interface LedgerListener {
-  /** With the endpoint as it is now; undefined where another sender holds it, and nothing was written. */
+  /** With the endpoint as it is now; undefined where the job is no longer ours, and nothing was written. */
   onWritten(webhook: StoredWebhook | undefined, attempts: MadeAttempt[]): void
   onFailure(error: unknown): void
 }
@@ -31,7 +31,7 @@ export interface LedgerListener {
  */
 export function createAttemptLedger(
   { workspaceId, id }: StoredWebhook,
-  hold: Hold,
+  job: Job,
   { store, clock, log }: Services,
   { onWritten, onFailure }: LedgerListener,
 ): AttemptLedger {
@@ -61,7 +61,8 @@ export function createAttemptLedger(
 
   function write(attempts: MadeAttempt[]): Promise<StoredWebhook | undefined> {
     return store.transaction(async (tx) => {
-      const current = await tx.webhooks.renewHold(workspaceId, id, hold.sender, hold.until())
+      if ((await tx.jobs.lockHeld([job])).length === 0) return undefined
+      const current = await tx.webhooks.findForUpdate(workspaceId, id)
       if (!current) return undefined
       await tx.deliveries.record(workspaceId, attempts, clock())
       const noted = await noteHealth(tx, current, attempts, clock())

@@ -4,17 +4,19 @@ import type { Services } from '../context.ts'
 import { workInChunks } from '../jobs/chunks.ts'
 import { sendDue } from './send-deliveries.ts'
 import { END_CHUNK } from './webhook-health.ts'
-import { type Hold, takeHold } from './webhook-hold.ts'
 
 /**
- * Sends whatever is due for an endpoint, then leaves one job for the time of its next attempt. One job at a time sends to an
- * endpoint, on all servers together, so that its bound on requests in flight holds.
+ * Sends whatever is due for an endpoint, then leaves one job for the time of its next attempt. Of its jobs one runs at a time,
+ * on all servers together, so that its bound on requests in flight holds; whatever is written presents the claim.
  */
 export async function deliverWebhooks(jobs: Job[], services: Services): Promise<void> {
   await Promise.all(jobs.map((job) => deliver(job, services)))
 }
 
 const MAX_GENERATION = 2 ** 31 - 1
+
+/** So often a sender looks whether the job still is its own; well within a lease. */
+const LOOK_MS = 3_000
 
 async function deliver(job: Job, services: Services): Promise<void> {
   const { workspaceId, subject: webhookId } = job
@@ -26,17 +28,28 @@ async function deliver(job: Job, services: Services): Promise<void> {
     await store.transaction((tx) => tx.jobs.complete([job]))
     return
   }
-  const hold = await takeHold(job, services)
-  if (!hold) return waitForOther(job, services)
+  const lost = new AbortController()
+  const looking = setInterval(() => {
+    goOn(job, services)
+      .then((isStillOurs) => isStillOurs || lost.abort())
+      .catch((error) => services.log.warn({ err: error, webhookId }, 'could not look whether a sender goes on'))
+  }, LOOK_MS)
   try {
-    await sendDue(webhook, hold, services)
-    await finish(job, webhook, hold, services)
-  } catch (error) {
-    await hold.release()
-    throw error
+    await sendDue(webhook, { job, lost: lost.signal }, services)
+    await finish(job, webhook, services)
   } finally {
-    hold.stop()
+    clearInterval(looking)
   }
+}
+
+/** False where the job is no longer ours: another sender has the endpoint. */
+function goOn(job: Job, { store }: Services): Promise<boolean> {
+  return store.transaction(async (tx) => {
+    if ((await tx.jobs.lockHeld([job])).length === 0) return false
+    // A job that stays does what came meanwhile: else each event would leave one that every look at the lane passes over.
+    await tx.jobs.deleteWaiting(job.kind, job.subject)
+    return true
+  })
 }
 
 /** What waited when the endpoint was disabled or deleted. False where the job is no longer ours. */
@@ -50,24 +63,12 @@ async function endStale(job: Job, before: number, services: Services): Promise<b
   })
 }
 
-/** Another server sends to the endpoint, or did when it died. */
-async function waitForOther(job: Job, { store, clock }: Services): Promise<void> {
-  const { workspaceId, kind, subject, correlationId } = job
-  await store.transaction(async (tx) => {
-    await tx.jobs.complete([job])
-    const runAt = (await tx.webhooks.findHoldEnd(workspaceId, subject)) ?? clock()
-    await tx.jobs.deleteWaiting(kind, subject)
-    await tx.jobs.insert([{ workspaceId, kind, subject, correlationId, runAt }], clock())
-  })
-}
-
-async function finish(job: Job, sentTo: StoredWebhook, hold: Hold, { store, clock }: Services): Promise<void> {
+async function finish(job: Job, sentTo: StoredWebhook, { store, clock }: Services): Promise<void> {
   const { workspaceId, kind, subject } = job
   await store.transaction(async (tx) => {
     const at = clock()
-    await tx.jobs.complete([job])
-    // Whoever holds it now does the rest.
-    if (hold.lost.aborted || !(await tx.webhooks.releaseHold(workspaceId, subject, hold.sender))) return
+    // Whoever has it now does the rest.
+    if ((await tx.jobs.complete([job])).length === 0) return
     // First the jobs that wait, then what is due: a delivery that comes in between has a job that stays.
     await tx.jobs.deleteWaiting(kind, subject)
     const webhook = await tx.webhooks.find(workspaceId, subject)

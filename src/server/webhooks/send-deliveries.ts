@@ -1,11 +1,11 @@
 import type { KeyObject } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SIGNATURE_HEADER, sign } from '../../core/rules/crypto/signature.ts'
+import type { Job } from '../../storage/jobs/jobs.ts'
 import type { DueDelivery, MadeAttempt } from '../../storage/webhooks/webhook-attempts.ts'
 import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
 import type { Services } from '../context.ts'
 import { createAttemptLedger } from './attempt-ledger.ts'
-import type { Hold } from './webhook-hold.ts'
 
 /** Requests in flight to one endpoint. */
 const MAX_IN_FLIGHT = 8
@@ -28,8 +28,15 @@ const TURN_MS = 10_000
 /** While requests are in flight, deliveries that came meanwhile are looked for so often. */
 const POLL_MS = 500
 
-/** Sends what is due for an endpoint until nothing is, its turn is over, the server stops, or the hold is lost. */
-export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Services): Promise<void> {
+/** The job that sends to an endpoint. */
+export interface Sender {
+  job: Job
+  /** Aborted once the job is no longer ours. */
+  lost: AbortSignal
+}
+
+/** Sends what is due for an endpoint until nothing is, its turn is over, the server stops, or the job is lost. */
+export async function sendDue(webhook: StoredWebhook, { job, lost }: Sender, services: Services): Promise<void> {
   const { store, webhookSecrets, clock, stopping } = services
   const underWay = new Set<string>()
   const flights = new Set<Promise<void>>()
@@ -45,7 +52,7 @@ export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Serv
   const onFailure = (error: unknown) => {
     failure ??= { error }
   }
-  const ledger = createAttemptLedger(webhook, hold, services, {
+  const ledger = createAttemptLedger(webhook, job, services, {
     onFailure,
     onWritten(current, attempts) {
       see(current)
@@ -57,7 +64,7 @@ export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Serv
   const mayGoOn = () =>
     !failure &&
     !stopping.aborted &&
-    !hold.lost.aborted &&
+    !lost.aborted &&
     endpoint?.status === 'ENABLED' &&
     endpoint.generation === webhook.generation
 
@@ -80,7 +87,7 @@ export async function sendDue(webhook: StoredWebhook, hold: Hold, services: Serv
   async function fly(delivery: DueDelivery): Promise<void> {
     try {
       const made = await attempt(endpoint!, delivery, keys, services)
-      if (!hold.lost.aborted) ledger.add(made)
+      if (!lost.aborted) ledger.add(made)
     } catch (error) {
       onFailure(error)
     }

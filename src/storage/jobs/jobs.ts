@@ -180,16 +180,23 @@ export class Jobs {
     return due.orderBy('run_at').limit(FEW).pluck('workspace_id')
   }
 
-  /** Takes up to `limit` due jobs of one workspace, the oldest first, and holds them until the lease ends. */
+  /**
+   * Takes up to `limit` due jobs of one workspace, the oldest first and one of each kind and subject, and holds them until
+   * the lease ends. Where another server takes a job of the same subject in the same instant, the statement fails with what
+   * `isTaken` knows: the other one has it.
+   */
   async claim(queue: Queue, at: Date, { limit, leaseSeconds, ...options }: ClaimOptions): Promise<Job[]> {
     const workspaceId = options.workspaceId ?? (await this.findTurn(queue, at))
     if (workspaceId === undefined) return []
-    const first = this.db('jobs')
+    const due = this.db('jobs')
       .whereRaw(`${waitsIn(queue)} and ${mayRun}`, { queue, at: at.getTime() })
       .where({ workspace_id: workspaceId })
       .orderBy('run_at')
       .limit(limit)
-    const chosen = forUpdateSkipLocked(this.db, first.select('id'))
+      .select('id', 'kind', 'subject', 'run_at')
+    const place = this.db.raw('row_number() over (partition by kind, subject order by run_at, id) as place')
+    const placed = this.db.from(forUpdateSkipLocked(this.db, due).as('due')).select('id', place)
+    const chosen = this.db.from(placed.as('placed')).where({ place: 1 }).select('id')
     const rows: Row[] = await this.db('jobs')
       .whereRaw(idIsChosen(this.db, chosen))
       .update({

@@ -29,7 +29,7 @@ export function waitsIn(queue: Queue): string {
 
 /**
  * The condition that a job which waits may run at the moment `at`: it is due, and no job of the same kind is at work on its
- * subject, since newer must not overtake older.
+ * subject, since newer must not overtake older. What two servers do not see of each other the index jobs_running refuses.
  */
 export const mayRun = `run_at <= :at and (select 1 from jobs running where running.subject = jobs.subject
   and running.kind = jobs.kind and running.claim_token is not null limit 1) is null`

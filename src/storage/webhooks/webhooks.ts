@@ -172,41 +172,6 @@ export class Webhooks {
     return this.change(workspaceId, id, secretColumns(secrets), at)
   }
 
-  /**
-   * Makes the sender the only one that sends to the endpoint until the moment. False where another one is.
-   */
-  async hold(
-    workspaceId: string,
-    id: string,
-    sender: string,
-    { until, at }: { until: Date; at: Date },
-  ): Promise<boolean> {
-    const changed = await this.one(workspaceId, id)
-      .where((free) => free.whereNull('sender').orWhere('sender', sender).orWhere('sender_until', '<=', at.getTime()))
-      .update({ sender, sender_until: until.getTime() })
-    return changed > 0
-  }
-
-  /** Goes on holding, and returns the endpoint as it now is; undefined where the hold was lost meanwhile. */
-  async renewHold(workspaceId: string, id: string, sender: string, until: Date): Promise<StoredWebhook | undefined> {
-    const bindings = [until.getTime(), workspaceId, id, sender]
-    const [row] = await runPrepared<Row>(this.db, 'renew-webhook-hold', bindings, () =>
-      this.one('', '').where({ sender: '' }).update({ sender_until: 0 }).returning(COLUMNS),
-    )
-    return row && toWebhook(row)
-  }
-
-  /** Undefined where nobody holds the endpoint. Nobody lets go of it until the transaction ends. */
-  async findHoldEnd(workspaceId: string, id: string): Promise<Date | undefined> {
-    const held = this.one(workspaceId, id)
-    const row: { sender_until: number | null } | undefined = await forUpdate(this.db, held).first('sender_until')
-    return row?.sender_until ? new Date(row.sender_until) : undefined
-  }
-
-  async releaseHold(workspaceId: string, id: string, sender: string): Promise<boolean> {
-    return (await this.one(workspaceId, id).where({ sender }).update({ sender: null, sender_until: null })) > 0
-  }
-
   /** Secrets of every workspace, for a server whose key has changed. */
   async listSecrets(): Promise<{ id: string; secrets: SealedSecrets }[]> {
     const rows: Row[] = await this.db('webhooks').select('id', 'secret', 'retired_secrets')

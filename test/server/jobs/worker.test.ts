@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { MAX_JOB_ATTEMPTS } from '../../../src/core/rules/sending/retry.ts'
 import type { JobHandler } from '../../../src/server/jobs/worker.ts'
 import type { JobKind, Queue } from '../../../src/storage/jobs/job-kinds.ts'
@@ -225,6 +225,32 @@ describe.each(dialects)('on %s', (dialect) => {
     isDown = false
     await eventually(() => expect(done).toEqual([subject]))
   })
+})
+
+test('of servers that claim on PostgreSQL in the same instant one runs the job of a subject, and the others lose nothing', async () => {
+  const services = await openServices('postgres')
+  const { store, database, workspaceId, clock } = services
+  const errors = vi.spyOn(services.log, 'error')
+  const { handler, done } = recorder(services)
+  const job = { workspaceId, kind: 'issue-pass' as const, subject: randomUUID(), correlationId: null }
+  await createStore(database).transaction((tx) => tx.jobs.insert([job, job], clock()))
+  const blocked = database.reader('pg_stat_activity').where({ wait_event_type: 'Lock' })
+  const [ours] = await store.transaction(async (tx) => {
+    const jobs = await tx.jobs.claim('issuing', clock(), { limit: 1, leaseSeconds: anHour })
+    services.work({ handlers: { 'issue-pass': handler }, pollSeconds: 0.02 })
+    await eventually(async () => {
+      const waiting = await blocked.clone().whereRaw('datname = current_database()')
+      expect(done.length + waiting.length).toBeGreaterThan(0)
+    })
+    return jobs
+  })
+  const other = randomUUID()
+  await store.transaction((tx) => tx.jobs.insert([{ ...job, subject: other }], clock()))
+  await eventually(() => expect(done).toContain(other))
+  expect(done).toEqual([other])
+  await store.transaction((tx) => tx.jobs.complete([ours!]))
+  await eventually(() => expect(done).toEqual([other, job.subject]))
+  expect(errors).not.toHaveBeenCalled()
 })
 
 async function insertJobs(services: TestServices, count: number, kind: JobKind = 'issue-pass'): Promise<string[]> {

@@ -130,18 +130,18 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(receiver.received).toHaveLength(20)
   })
 
-  test('a sender whose hold was taken over writes nothing', async () => {
+  test('a sender whose job was taken over writes nothing, and leaves what is due to the other', async () => {
     const held = gate()
     receiver.reply((response) => held.pass().then(() => void response.end()))
     const webhook = await makeWebhook(workspace, receiver)
     const { id } = await sendTest(workspace, webhook.id)
     const worker = work()
     await eventually(() => expect(held.waiting()).toBe(1))
-    const other = { sender: '0b5f2c3e-2222-8222-8333-444455556666' }
-    await api.database.writer('webhooks').where({ id: webhook.id }).update(other)
+    const other = { claim_token: '0b5f2c3e-2222-8222-8333-444455556666' }
+    await api.database.writer('jobs').where({ subject: webhook.id }).update(other)
     held.open()
     await worker.stop()
     expect(await readDelivery(workspace, id)).toMatchObject({ status: 'PENDING', attemptCount: 0 })
-    expect(await api.database.writer('webhooks').where({ id: webhook.id }).first()).toMatchObject(other)
+    expect(await api.database.writer('jobs').where({ subject: webhook.id })).toMatchObject([other])
   })
 })

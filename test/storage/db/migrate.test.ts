@@ -119,6 +119,23 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await store.templates.find(workspaceId, templateId)).toMatchObject({ key: 'k' })
   })
 
+  test('of jobs of one kind and subject that ran beside each other one goes on after it, and the others run later', async () => {
+    const database = openTestDatabase(await emptyDatabase(dialect))
+    await migrate(database)
+    const { writer } = database
+    for (const index of ['jobs_running', 'jobs_waiting']) await writer.raw(`drop index ${index}`)
+    await writer.raw('create index jobs_by_subject on jobs (subject, kind)')
+    await writer('migrations').where({ name: '0028-one-at-a-time' }).delete()
+    const store = createStore(database)
+    const workspaceId = await insertWorkspace(store)
+    const job = { workspaceId, kind: 'deliver-webhooks' as const, subject: newId(start), correlationId: null }
+    await store.transaction((tx) => tx.jobs.insert([job, job, { ...job, subject: newId(start) }], start))
+    await writer('jobs').update({ claim_token: newId(start) })
+    expect(await migrate(database)).toEqual(['0028-one-at-a-time'])
+    const waiting = await writer('jobs').whereNull('claim_token').pluck('subject')
+    expect(waiting).toEqual([job.subject])
+  })
+
   test('a migration that is killed leaves nothing behind', async () => {
     const url = await emptyDatabase(dialect)
     const script = join(import.meta.dirname, 'migrate-until-killed.ts')

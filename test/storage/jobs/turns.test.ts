@@ -68,8 +68,9 @@ describe.each(dialects)('on %s', (dialect) => {
     const put = (kind: JobKind) =>
       store.transaction((tx) => tx.jobs.insert([{ workspaceId, kind, subject, correlationId: null }], start))
     await put('update-google')
-    const [running] = await claim(store, 'google', start)
     await put('update-google')
+    const [running, ...more] = await claim(store, 'google', start)
+    expect(more).toEqual([])
     expect(await claim(store, 'google', start)).toEqual([])
     expect(await store.jobs.findTurn('google', start)).toBe(undefined)
     await put('upsert-google-class')
