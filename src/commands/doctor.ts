@@ -1,3 +1,4 @@
+import { Flags } from '@oclif/core'
 import { BaseCommand } from '../cli/command/base-command.ts'
 import { showChecks, summarizeChecks } from '../cli/operator/doctor.ts'
 import { serverConfig } from '../cli/settings/server-config.ts'
@@ -9,21 +10,26 @@ export default class Doctor extends BaseCommand {
   static override description =
     'Takes the flags and variables of passes serve, so run it where the server runs. It looks at the configuration, the ' +
     'database, the server key, who may read the files, certificates and keys of the platforms, the public URL, webhooks ' +
-    'and jobs, and changes nothing. Exits 1 when a check failed.'
+    'and jobs, and changes nothing. Exits 1 when a check failed. With --write it also makes a class at Google, with a logo and ' +
+    'a location, and says what Google answered; the class is a draft that nobody sees, and always the same one.'
   static override examples = [
     '<%= config.bin %> doctor',
     {
       description: 'What failed, for a script',
       command: '<%= config.bin %> doctor --json | jq -r \'.checks[] | select(.status == "FAILED") | .fix\'',
     },
+    '<%= config.bin %> doctor --write',
     'PASSES_DATABASE_URL=postgres://passes:secret@db/passes <%= config.bin %> doctor --production',
   ]
-  static override flags = serveFlags
+  static override flags = {
+    ...serveFlags,
+    write: Flags.boolean({ summary: 'Also make a class at Google, as passes with a logo and a location need one.' }),
+  }
 
   async run() {
     const { flags } = await this.parse(Doctor)
     const { diagnose } = await import('../server/operator/doctor/doctor.ts')
-    const checks = await diagnose({ config: serverConfig(flags) })
+    const checks = await diagnose({ config: serverConfig(flags), canWrite: flags.write })
     this.log(showChecks(checks, { color: canColor(process.stdout) && !flags['no-color'] }))
     const summary = summarizeChecks(checks)
     if (summary.failed > 0) process.exitCode = 1

@@ -3,9 +3,11 @@ import { contract } from '../../src/core/contract/contract.ts'
 import type { Pass } from '../../src/core/contract/passes.ts'
 import { createGoogleSync } from '../../src/server/wallet-sync/google-sync.ts'
 import { createIssuing } from '../../src/server/wallet-sync/issuing.ts'
+import { createLocationRefusals } from '../../src/server/wallet-sync/location-refusals.ts'
+import { createStore } from '../../src/storage/store.ts'
 import { type TestWorkspace, useApi } from '../support/api.ts'
 import { dialects } from '../support/databases.ts'
-import { issuedPass, makePass, publishedTemplate } from './fixtures.ts'
+import { definition, issuedPass, makePass, publishedTemplate } from './fixtures.ts'
 
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
@@ -83,6 +85,40 @@ describe.each(dialects)('on %s', (dialect) => {
     const { id } = await makePass(workspace, template.id)
     const [outcome] = await googleAlone().issuing.prepare(workspace.id, [id], api.now)
     expect(outcome?.error?.code).toBe('GOOGLE_API_FAILED')
+  })
+
+  test('an issuer who may give passes no locations is refused once, whatever process asks, until that is taken back', async () => {
+    const workspace = await api.workspace()
+    const design = { ...definition().design, locations: [{ latitude: 38.7, longitude: -9.1 }] }
+    const template = await publishedTemplate(workspace, { definition: definition({ design }) })
+    await api.runJobs()
+    const openOne = async () => {
+      const { id } = await makePass(workspace, template.id)
+      await api.runJobs()
+      const pass = await workspace.ok(contract.passes.get, { params: { id } })
+      expect((await open(pass)).status).toBe(302)
+      expect(await lastErrorOf(workspace, id)).toBeNull()
+      const { google } = await workspace.ok(contract.passes.preview, { params: { id }, query: {} })
+      return google!.object.id as string
+    }
+    const hasLocations = async (id: string) =>
+      'merchantLocations' in (await api.services.google!.api.getObject('generic', id))
+    const first = await openOne()
+    expect(await hasLocations(first)).toBe(true)
+
+    api.faults.replace(['google-locations'])
+    expect(await hasLocations(await openOne())).toBe(false)
+    // Nobody asks Google again: it would take them now.
+    api.faults.replace([])
+    expect(await hasLocations(await openOne())).toBe(false)
+    const refusals = createLocationRefusals(createStore(api.database), () => api.now)
+    const [issuerId = ''] = first.split('.')
+    expect(await refusals.find(issuerId)).toEqual({
+      message: expect.stringContaining('not allowlisted for Merchant Locations'),
+      at: api.now.toISOString(),
+    })
+    await refusals.clear(issuerId)
+    expect(await hasLocations(await openOne())).toBe(true)
   })
 
   test('values that only Google would not take keep nobody from the pass of Apple', async () => {

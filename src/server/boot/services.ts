@@ -1,5 +1,6 @@
 import type { ApplePush } from '../../wallets/apple/push.ts'
 import type { GoogleApi } from '../../wallets/google/api/api.ts'
+import { withAllowedLocations } from '../../wallets/google/api/merchant-locations.ts'
 import type { LoadImageFiles } from '../../wallets/wallet.ts'
 import type { Services } from '../context.ts'
 import { createThread } from '../http/thread.ts'
@@ -8,6 +9,7 @@ import { createLinks } from '../links.ts'
 import { createDefinitions } from '../wallet-sync/definitions.ts'
 import { createGoogleSync } from '../wallet-sync/google-sync.ts'
 import { createIssuing } from '../wallet-sync/issuing.ts'
+import { createLocationRefusals } from '../wallet-sync/location-refusals.ts'
 import { createWebhookSecrets } from '../webhooks/webhook-secrets.ts'
 import type { ServerKeys } from './server-key.ts'
 import type { Wallets } from './wallets.ts'
@@ -38,8 +40,11 @@ export function createServices(options: ServicesOptions): RunningServices {
   const wallets = createWallets(images.loadFiles)
   const issuing = createIssuing(store, wallets)
   const isOnlyPlatform = wallets.all.length === 1
+  const googleApi = api && withAllowedLocations(api, createLocationRefusals(store, clock))
   const google =
-    api && wallets.google && createGoogleSync({ api, wallet: wallets.google, store, issuing, isOnlyPlatform, clock })
+    googleApi &&
+    wallets.google &&
+    createGoogleSync({ api: googleApi, wallet: wallets.google, store, issuing, isOnlyPlatform, clock })
   const platforms = wallets.all.map(({ platform }) => platform)
   return {
     ...given,

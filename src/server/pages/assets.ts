@@ -1,3 +1,4 @@
+import { plainPng } from '../../wallets/apple/image-files.ts'
 import { IMMUTABLE, type PublicFile, publicFile } from './public-file.ts'
 
 /** A file that pages load. Its path names its content, so browsers may keep it for good. */
@@ -32,6 +33,9 @@ export const pageIcon = asset(
 <rect x="6" y="9" width="20" height="14" rx="3" fill="#fff"/><path d="M6 14h20" stroke="#3b4cc0" stroke-width="2"/></svg>
 `,
 )
+
+/** What doctor gives Google to fetch: a logo that every server has. */
+export const trialLogo = asset('logo.png', 'image/png', plainPng(660, 660, '#3b4cc0'))
 
 export const assetPath = '/assets/:name'
 

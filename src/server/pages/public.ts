@@ -4,7 +4,7 @@ import { Uuid } from '../../core/ids.ts'
 import { openApiDocument } from '../../core/openapi.ts'
 import type { Readiness } from '../boot/readiness.ts'
 import type { Services } from '../context.ts'
-import { type Asset, assetPath, pageIcon, tabletScript } from './assets.ts'
+import { type Asset, assetPath, pageIcon, tabletScript, trialLogo } from './assets.ts'
 import { docsPage, docsPath, docsScript, docsStyle } from './docs.ts'
 import { createImageCache } from './image-cache.ts'
 import { answerFile, type PublicFile, precompress, publicFile, REVALIDATED } from './public-file.ts'
@@ -82,7 +82,9 @@ function loadDescription(): Promise<PublicFile> {
   return description
 }
 
-const ownAssets = new Map([tabletScript, pageIcon, docsScript, docsStyle].map((asset) => [asset.path, asset]))
+const ownAssets = new Map(
+  [tabletScript, pageIcon, trialLogo, docsScript, docsStyle].map((asset) => [asset.path, asset]),
+)
 
 async function findAsset(path: string): Promise<Asset | undefined> {
   if (ownAssets.has(path) || !path.includes('/swagger-ui')) return ownAssets.get(path)

@@ -18,6 +18,10 @@ export class Settings {
     return (await this.find(name)) ?? value
   }
 
+  async delete(name: string): Promise<void> {
+    await this.db('settings').where({ name }).delete()
+  }
+
   async update(name: string, value: string): Promise<void> {
     await this.db('settings').where({ name }).update({ value })
   }

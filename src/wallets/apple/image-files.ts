@@ -58,7 +58,7 @@ function fileName(role: AppleImageRole, scale: ImageSize['scale']): string {
 const PNG_SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 
 /** A PNG of one colour: a palette of one entry, and one bit a pixel that is always 0. */
-function plainPng(width: number, height: number, color: string): Buffer {
+export function plainPng(width: number, height: number, color: string): Buffer {
   const header = Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 1, 3, 0, 0, 0])
   header.writeUInt32BE(width, 0)
   header.writeUInt32BE(height, 4)

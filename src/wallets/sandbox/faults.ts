@@ -22,6 +22,8 @@ export const faultNames = [
   'google-slow',
   /** Each notifying message is one too many. */
   'google-quota',
+  /** The issuer is not on Google's list of those who may give passes places. */
+  'google-locations',
 ] as const
 export type Fault = (typeof faultNames)[number]
 

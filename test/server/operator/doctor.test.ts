@@ -11,7 +11,7 @@ import { createSandboxApple } from '../../../src/wallets/sandbox/apple/certifica
 import { createFaults } from '../../../src/wallets/sandbox/faults.ts'
 import { createSandboxGoogle } from '../../../src/wallets/sandbox/google/google-identity.ts'
 import { startSandboxGoogle } from '../../../src/wallets/sandbox/google/google-server.ts'
-import { temporaryFolder } from '../../support/databases.ts'
+import { migratedDatabase, temporaryFolder } from '../../support/databases.ts'
 
 /** Checks that need what no test machine has, against stand-ins that speak the same protocols. */
 
@@ -65,11 +65,11 @@ async function apnsServer(faults: Parameters<typeof createFaults>[0] = []) {
   return { address: server.address, port: server.port, ca: apple.rootPem }
 }
 
-async function googleEndpoints(publicKey = publicKeyOf(google.serviceAccountJson)) {
+async function googleEndpoints(publicKey = publicKeyOf(google.serviceAccountJson), faults = createFaults()) {
   const { issuerId } = google
   const { clientEmail } = parseGoogleIdentity({ source: 'google', json: google.serviceAccountJson }, issuerId)
   const callbackUrl = 'http://127.0.0.1:9/never'
-  const server = await startSandboxGoogle({ clientEmail, publicKey, issuerId, callbackUrl, faults: createFaults() })
+  const server = await startSandboxGoogle({ clientEmail, publicKey, issuerId, callbackUrl, faults })
   onTestFinished(() => server.close())
   return { api: server.apiUrl, token: server.tokenUrl }
 }
@@ -97,6 +97,30 @@ test('a Google that does not answer is no question of permission', async () => {
   const nowhere = 'http://127.0.0.1:9'
   const find = await examine({ google: { endpoints: { api: nowhere, token: nowhere } } }, { platforms: ['google'] })
   expect(find('Google: Permission')).toMatchObject({ status: 'FAILED', fix: expect.stringContaining('port 443') })
+})
+
+test('asked to write, it says what Google answered to a class, and keeps whether locations are taken', async () => {
+  const databaseUrl = await migratedDatabase('sqlite', onTestFinished)
+  const faults = createFaults(['google-locations'])
+  const endpoints = await googleEndpoints(undefined, faults)
+  const look = async (canWrite: boolean) => {
+    const config = { databaseUrl, platforms: ['google' as const], publicUrl: 'https://127.0.0.1:9' }
+    const find = await examine({ google: { endpoints }, canWrite }, config)
+    return [find('Google: Class'), find('Google: Locations')]
+  }
+  expect(await look(false)).toMatchObject([{ status: 'SKIPPED' }, { status: 'PASSED' }])
+  const refused = { status: 'SKIPPED', message: expect.stringContaining('not allowlisted for Merchant Locations') }
+  expect(await look(true)).toMatchObject([
+    { status: 'PASSED', message: expect.stringContaining('no location') },
+    refused,
+  ])
+  // On the database, for who does not write.
+  expect(await look(false)).toMatchObject([{ status: 'SKIPPED' }, refused])
+  faults.replace(['google-400'])
+  expect(await look(true)).toMatchObject([{ status: 'FAILED', message: expect.stringContaining('400') }, refused])
+  faults.replace([])
+  const taken = { status: 'PASSED', message: expect.stringContaining('a class with a logo and a location') }
+  expect(await look(true)).toMatchObject([taken, { status: 'PASSED' }])
 })
 
 test('an expired certificate fails with the day on which it did', async () => {

@@ -1,3 +1,4 @@
+import { createStore } from '../../../storage/store.ts'
 import type { Config } from '../../boot/config.ts'
 import { checkApple, type PushOptions } from './apple.ts'
 import type { Check } from './check.ts'
@@ -14,11 +15,14 @@ export interface DoctorOptions {
   clock?: () => Date
   /** Where the platforms are; their own addresses by default. */
   apns?: PushOptions
-  google?: GoogleOptions
+  google?: Pick<GoogleOptions, 'endpoints'>
+  /** Makes a class at Google, which stays there, to see whether Google takes one. */
+  canWrite?: boolean
 }
 
-/** Looks at everything that a server needs, with the configuration that it would start with, and changes nothing. */
-export async function diagnose({ config, clock = () => new Date(), apns, google }: DoctorOptions): Promise<Check[]> {
+/** Looks at everything that a server needs, with the configuration that it would start with, and changes nothing here. */
+export async function diagnose(options: DoctorOptions): Promise<Check[]> {
+  const { config, clock = () => new Date(), apns, google, canWrite = false } = options
   const database = openExisting(config)
   try {
     const publicUrl = await checkPublicUrl(config, clock)
@@ -30,7 +34,7 @@ export async function diagnose({ config, clock = () => new Date(), apns, google 
       ...(await checkServerKey(config, usable)),
       ...(await checkFiles(config)),
       ...(await checkApple(config, clock(), apns)),
-      ...(await checkGoogle(config, google)),
+      ...(await checkGoogle(config, { ...google, store: usable && createStore(usable), canWrite, clock })),
       ...publicUrl.checks,
       ...(await checkWork(usable, clock())),
     ]

@@ -1,15 +1,34 @@
-import { createGoogleApi, type GoogleApiOptions } from '../../../wallets/google/api/api.ts'
+import { existsSync } from 'node:fs'
+import type { Store } from '../../../storage/store.ts'
+import { createGoogleApi, type GoogleApi, type GoogleApiOptions } from '../../../wallets/google/api/api.ts'
 import { GoogleApiError } from '../../../wallets/google/api/api-error.ts'
+import { refusesLocations } from '../../../wallets/google/api/merchant-locations.ts'
 import type { GoogleIdentity } from '../../../wallets/google/identity.ts'
-import type { Config } from '../../boot/config.ts'
+import { localized } from '../../../wallets/google/values.ts'
+import type { SandboxGoogleServer } from '../../../wallets/sandbox/google/google-server.ts'
+import { shareStandIn } from '../../../wallets/sandbox/sharing.ts'
+import { type Config, sandboxFolder } from '../../boot/config.ts'
+import { loadSandboxGoogle } from '../../boot/sandbox.ts'
 import { hasCredentials, readGoogleIdentity } from '../../boot/wallets.ts'
+import { trialLogo } from '../../pages/assets.ts'
+import { createLocationRefusals, type KnownLocationRefusals } from '../../wallet-sync/location-refusals.ts'
 import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
 
-export type GoogleOptions = Pick<GoogleApiOptions, 'endpoints'>
+export interface GoogleOptions extends Pick<GoogleApiOptions, 'endpoints'> {
+  /** Where it is kept what Google refuses the issuer; undefined where the database cannot be asked. */
+  store: Store | undefined
+  canWrite: boolean
+  clock: () => Date
+}
 
-/** The service account's key, and whether Google lets it read for the issuer. */
-export async function checkGoogle(config: Config, options: GoogleOptions = {}): Promise<Check[]> {
+/** The service account's key, whether Google lets it read for the issuer, and what Google takes of the issuer. */
+export async function checkGoogle(
+  config: Config,
+  { store, canWrite, clock, endpoints }: GoogleOptions,
+): Promise<Check[]> {
   const reason = reasonToSkip(config)
+  const isSandboxed = config.platforms.includes('google') && !hasCredentials(config, 'google')
+  const refusals = store && createLocationRefusals(store, clock)
   let identity: GoogleIdentity | undefined
   return examine('Google', [
     {
@@ -23,11 +42,37 @@ export async function checkGoogle(config: Config, options: GoogleOptions = {}): 
     },
     {
       name: 'Permission',
-      fix: 'allow connections to oauth2.googleapis.com and walletobjects.googleapis.com, port 443',
-      look: () => (identity ? tryRead(identity, options) : skipped(reason ?? 'the key cannot be read')),
+      fix: ALLOW_CONNECTIONS,
+      look: () =>
+        identity ? tryRead(identity, createGoogleApi({ identity, endpoints })) : skipped(reason ?? NO_IDENTITY),
+    },
+    {
+      name: 'Class',
+      fix: ALLOW_CONNECTIONS,
+      async look() {
+        if (!canWrite) return skipped('passes doctor --write makes one')
+        const trial = { publicUrl: config.publicUrl, refusals }
+        if (identity) return tryWrite(identity, createGoogleApi({ identity, endpoints }), trial)
+        if (!isSandboxed) return skipped(reason ?? NO_IDENTITY)
+        return inSandbox(config, (known, api) => {
+          identity = known
+          return tryWrite(known, api, trial)
+        })
+      },
+    },
+    {
+      name: 'Locations',
+      fix: ALLOW_CONNECTIONS,
+      async look() {
+        if (!refusals) return skipped('the database cannot be asked')
+        return identity ? judgeLocations(identity.issuerId, refusals) : skipped(reason ?? NO_IDENTITY)
+      },
     },
   ])
 }
+
+const ALLOW_CONNECTIONS = 'allow connections to oauth2.googleapis.com and walletobjects.googleapis.com, port 443'
+const NO_IDENTITY = 'the key cannot be read'
 
 function reasonToSkip(config: Config): string | undefined {
   if (!config.platforms.includes('google')) return 'google is not among --platforms'
@@ -36,8 +81,7 @@ function reasonToSkip(config: Config): string | undefined {
 }
 
 /** Asks for an object that nobody made: whoever may not read for the issuer is told so before that it is missing. */
-async function tryRead(identity: GoogleIdentity, options: GoogleOptions): Promise<Finding> {
-  const api = createGoogleApi({ identity, ...options })
+async function tryRead(identity: GoogleIdentity, api: GoogleApi): Promise<Finding> {
   try {
     await api.getObject('generic', `${identity.issuerId}.passes-doctor`)
   } catch (error) {
@@ -51,4 +95,78 @@ async function tryRead(identity: GoogleIdentity, options: GoogleOptions): Promis
     if (error.kind !== 'missing') throw error
   }
   return passed('a token was had, and the issuer may be read')
+}
+
+/** Does the work with the emulator that servers of the same sandbox share, and its service account. */
+async function inSandbox(
+  config: Config,
+  work: (identity: GoogleIdentity, api: GoogleApi) => Promise<Finding>,
+): Promise<Finding> {
+  const folder = sandboxFolder(config)
+  // To follow would make it.
+  if (!existsSync(folder)) return skipped(NO_SANDBOX)
+  const emulator = await shareStandIn<Omit<SandboxGoogleServer, 'close'>>({
+    folder,
+    name: 'google',
+    onError: () => undefined,
+  })
+  try {
+    const found = emulator.find()
+    if (!found) return skipped(NO_SANDBOX)
+    const identity = await loadSandboxGoogle(config)
+    return await work(identity, createGoogleApi({ identity, endpoints: { api: found.apiUrl, token: found.tokenUrl } }))
+  } finally {
+    await emulator.close()
+  }
+}
+
+const NO_SANDBOX = 'google runs in the sandbox, and no server does: start one with passes serve'
+
+interface Trial {
+  publicUrl: string | undefined
+  refusals: KnownLocationRefusals | undefined
+}
+
+/** Google deletes no class, so each run replaces the one of the last. What it says of locations is kept, either way. */
+async function tryWrite(
+  { issuerId }: GoogleIdentity,
+  api: GoogleApi,
+  { publicUrl, refusals }: Trial,
+): Promise<Finding> {
+  const origin = publicUrl?.replace(/\/+$/, '')
+  const hasLogo = origin?.startsWith('https://') === true
+  const trial = {
+    id: `${issuerId}.passes-doctor`,
+    issuerName: 'passes doctor',
+    reviewStatus: 'DRAFT',
+    eventName: localized('A trial of passes doctor'),
+    ...(hasLogo && {
+      logo: { sourceUri: { uri: `${origin}${trialLogo.path}` }, contentDescription: localized('A plain square') },
+    }),
+  }
+  const what = hasLogo ? 'a class with a logo' : 'a class (without a logo: the public URL is not https)'
+  try {
+    await api.upsertClass('eventTicket', { ...trial, merchantLocations: [{ latitude: 0, longitude: 0 }] })
+    await refusals?.clear(issuerId)
+    return passed(`Google took ${what} and a location: ${trial.id}`)
+  } catch (error) {
+    if (!(error instanceof GoogleApiError)) throw error
+    if (!refusesLocations(error)) return failed(error.message, FIX_CLASS)
+    await refusals?.insert(issuerId, error.message)
+  }
+  await api.upsertClass('eventTicket', trial)
+  return passed(`Google took ${what}, and no location: ${trial.id}`)
+}
+
+const FIX_CLASS =
+  'mend what Google names: a logo must be reachable at the public URL from the internet, and the account be allowed to write'
+
+/** What most issuers live with: no reason to call the server unwell. */
+async function judgeLocations(issuerId: string, refusals: KnownLocationRefusals): Promise<Finding> {
+  const refusal = await refusals.find(issuerId)
+  if (!refusal) return passed('Google has refused none')
+  return skipped(
+    `passes go out without locations since ${refusal.at}, when the issuer ${issuerId} was refused: ${refusal.message} ` +
+      'Ask the support of Google Wallet to allow it, then run passes doctor --write',
+  )
 }

@@ -1,4 +1,5 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
+import { isRecord } from '../../google/json.ts'
 import { createChannels } from '../apple/channels.ts'
 import { type Faults, slowDown, switchFaults } from '../faults.ts'
 import { type LocalCall, type LocalReply, serveLocally } from '../local-server.ts'
@@ -60,6 +61,9 @@ export async function startSandboxGoogle(options: SandboxGoogleOptions): Promise
       return refusal(401, 'authError', 'Request had invalid authentication credentials.')
     }
     if (faults.has('google-400') && call.method !== 'GET') return refusal(400, 'invalid', 'Invalid value.')
+    if (faults.has('google-locations') && isRecord(call.json) && Array.isArray(call.json.merchantLocations)) {
+      return refusal(400, 'invalid', 'Issuer not allowlisted for Merchant Locations. Please contact support.')
+    }
     return rest.answer(call)
   }
 

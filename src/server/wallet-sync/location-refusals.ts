@@ -1,0 +1,29 @@
+import { z } from 'zod'
+import type { Store } from '../../storage/store.ts'
+import type { LocationRefusals } from '../../wallets/google/api/merchant-locations.ts'
+
+/** What Google said when it refused places of an issuer's passes, and when. */
+const Refusal = z.object({ message: z.string(), at: z.string() })
+
+export interface KnownLocationRefusals extends LocationRefusals {
+  find(issuerId: string): Promise<z.output<typeof Refusal> | undefined>
+  /** Google takes places of the issuer after all. */
+  clear(issuerId: string): Promise<void>
+}
+
+/** Kept with the installation, so that every process of it, and the next start, knows. */
+export function createLocationRefusals(store: Store, clock: () => Date): KnownLocationRefusals {
+  const nameOf = (issuerId: string) => `google-locations-refused.${issuerId}`
+  return {
+    isRefused: async (issuerId) => (await store.settings.find(nameOf(issuerId))) !== undefined,
+    async find(issuerId) {
+      const value = await store.settings.find(nameOf(issuerId))
+      return value === undefined ? undefined : Refusal.parse(JSON.parse(value))
+    },
+    async insert(issuerId, message) {
+      const refusal = JSON.stringify({ message, at: clock().toISOString() })
+      await store.transaction((tx) => tx.settings.insert(nameOf(issuerId), refusal))
+    },
+    clear: (issuerId) => store.transaction((tx) => tx.settings.delete(nameOf(issuerId))),
+  }
+}
