@@ -37,6 +37,8 @@ export const PassWallets = z.strictObject({
       sentAt: UtcTimestamp,
       sentVersion: Count,
       installedAt: UtcTimestamp.nullable(),
+      /** When its holder first activated it, as transit tickets can be. */
+      activatedAt: UtcTimestamp.nullable(),
       state: State,
       lastError: z.string().nullable(),
     })

@@ -9,7 +9,7 @@ import type { LimitRefused } from './apple-service.ts'
 const MAX_BODY_BYTES = 64 * 1024
 
 /**
- * Takes in what Google says of saved and deleted passes: 200 after it is written, also when it was before; 4xx for what
+ * Takes in what Google says of saved, deleted and activated passes: 200 after it is written, also when it was before; 4xx for what
  * Google did not sign; 5xx for our own fault, so that it comes again.
  */
 export function mountGoogleCallbacks(
@@ -33,7 +33,9 @@ export function mountGoogleCallbacks(
     const passId = Uuid.safeParse(objectId.slice(objectId.indexOf('.') + 1)).data
     await store.transaction(async (tx) => {
       const isNew = await tx.googleObjects.takeCallback(nonce, at)
-      if (isNew && passId) await tx.googleObjects.addHolders(passId, eventType === 'save' ? 1 : -1, at)
+      if (!isNew || !passId) return
+      if (eventType === 'activate') await tx.googleObjects.setActivated(passId, at)
+      else await tx.googleObjects.addHolders(passId, eventType === 'save' ? 1 : -1, at)
     })
     return new Response(null, { status: 200 })
   })

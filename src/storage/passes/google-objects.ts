@@ -9,6 +9,8 @@ export interface GoogleObject {
   sentAt: Date
   /** Null while nobody has the pass in Google Wallet. */
   installedAt: Date | null
+  /** When a transit ticket was first activated; null for what never was. */
+  activatedAt: Date | null
   lastError: string | null
 }
 
@@ -17,6 +19,7 @@ interface Row {
   sent_version: number
   sent_at: number
   installed_at: number | null
+  activated_at: number | null
   last_error: string | null
 }
 
@@ -88,6 +91,14 @@ export class GoogleObjects {
         ]),
       })
   }
+
+  /** The holder of a transit ticket activated it. What comes again changes nothing. */
+  async setActivated(passId: string, at: Date): Promise<void> {
+    await this.db('google_objects')
+      .where({ pass_id: passId })
+      .whereNull('activated_at')
+      .update({ activated_at: at.getTime() })
+  }
 }
 
 function toObject(row: Row): GoogleObject {
@@ -96,6 +107,7 @@ function toObject(row: Row): GoogleObject {
     sentVersion: row.sent_version,
     sentAt: new Date(row.sent_at),
     installedAt: moment(row.installed_at),
+    activatedAt: moment(row.activated_at),
     lastError: row.last_error,
   }
 }

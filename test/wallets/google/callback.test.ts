@@ -4,9 +4,12 @@ import { callback, changed, HOUR, later, makeKey, message, rootKey, verdictOf } 
 
 const other = makeKey()
 
-test.each(['save', 'del'] as const)('a %s that Google signed is taken, with nothing but what is known', (eventType) => {
-  expect(verdictOf(callback({ message: { eventType } }))).toEqual({ ok: true, message: { ...message, eventType } })
-})
+test.each(['save', 'del', 'activate'] as const)(
+  'a %s that Google signed is taken, with nothing but what is known',
+  (eventType) => {
+    expect(verdictOf(callback({ message: { eventType } }))).toEqual({ ok: true, message: { ...message, eventType } })
+  },
+)
 
 test('the signed texts are those that went over the wire, escapes and all', () => {
   const body = JSON.parse(JSON.stringify(callback()))

@@ -30,6 +30,7 @@ export function toPassWallets(
           sentAt: object.sentAt.toISOString(),
           sentVersion: object.sentVersion,
           installedAt: object.installedAt?.toISOString() ?? null,
+          activatedAt: object.activatedAt?.toISOString() ?? null,
           state: object.sentVersion >= walletVersion ? 'current' : 'stale',
           lastError: object.lastError,
         }

@@ -3,11 +3,11 @@ import { z } from 'zod'
 import { parseJson } from '../json.ts'
 import { Millis, parseSigningKey, type SigningKey, SigningKeyJson } from '../signing-key.ts'
 
-/** A person saved the pass to a phone, or deleted it there. */
+/** A person saved the pass to a phone, deleted it there, or activated it: transit tickets can be. */
 export interface CallbackMessage {
   classId: string
   objectId: string
-  eventType: 'save' | 'del'
+  eventType: 'save' | 'del' | 'activate'
   /** The same in every repetition of one message, and in no other. */
   nonce: string
   expTimeMillis: number
@@ -53,7 +53,7 @@ const Envelope = z.object({
 const Message = z.object({
   classId: z.string().max(255),
   objectId: z.string().max(255),
-  eventType: z.enum(['save', 'del']),
+  eventType: z.enum(['save', 'del', 'activate']),
   nonce: z.string().min(1).max(255),
   expTimeMillis: Millis,
 })
