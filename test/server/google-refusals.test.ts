@@ -98,8 +98,8 @@ describe.each(dialects)('on %s', (dialect) => {
       const pass = await workspace.ok(contract.passes.get, { params: { id } })
       expect((await open(pass)).status).toBe(302)
       expect(await lastErrorOf(workspace, id)).toBeNull()
-      const { google } = await workspace.ok(contract.passes.preview, { params: { id }, query: {} })
-      return google!.object.id as string
+      const preview = await workspace.ok(contract.passes.preview, { params: { id }, query: { platform: 'google' } })
+      return (preview as { google: { object: { id: string } } }).google.object.id
     }
     const hasLocations = async (id: string) =>
       'merchantLocations' in (await api.services.google!.api.getObject('generic', id))

@@ -150,8 +150,10 @@ async function tryWrite(
     await refusals?.clear(issuerId)
     return passed(`Google took ${what} and a location: ${trial.id}`)
   } catch (error) {
-    if (!(error instanceof GoogleApiError)) throw error
-    if (!refusesLocations(error)) return failed(error.message, FIX_CLASS)
+    if (!refusesLocations(error)) {
+      if (error instanceof GoogleApiError) return failed(error.message, FIX_CLASS)
+      throw error
+    }
     await refusals?.insert(issuerId, error.message)
   }
   await api.upsertClass('eventTicket', trial)
