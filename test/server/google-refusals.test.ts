@@ -99,7 +99,7 @@ describe.each(dialects)('on %s', (dialect) => {
       expect((await open(pass)).status).toBe(302)
       expect(await lastErrorOf(workspace, id)).toBeNull()
       const preview = await workspace.ok(contract.passes.preview, { params: { id }, query: { platform: 'google' } })
-      return (preview as { google: { object: { id: string } } }).google.object.id
+      return (preview as unknown as { google: { object: { id: string } } }).google.object.id
     }
     const hasLocations = async (id: string) =>
       'merchantLocations' in (await api.services.google!.api.getObject('generic', id))
