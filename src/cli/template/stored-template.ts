@@ -10,6 +10,8 @@ export type StoredVersion = Awaited<ReturnType<Client['templateVersions']['get']
 /** A template as the server has it. */
 export interface StoredTemplate {
   template: Template
+  /** The name of its project, null for none; undefined where the file does not say which it should be. */
+  project: string | null | undefined
   newest: StoredVersion | undefined
   /** The newest of those that are published. */
   published: StoredVersion | undefined
@@ -18,7 +20,7 @@ export interface StoredTemplate {
 /** The template that a file is about: the one that is named, else the one with its key; undefined where there is none. */
 export async function findStored(
   client: Client,
-  file: Pick<TemplateFile, 'key'>,
+  file: Pick<TemplateFile, 'key' | 'project'>,
   templateId?: string,
 ): Promise<StoredTemplate | undefined> {
   const template = templateId
@@ -32,25 +34,31 @@ export async function findStored(
   const newest = await read(first)
   const published =
     first?.stage === 'published' ? newest : await read(versions.find(({ stage }) => stage === 'published'))
-  return { template, newest, published }
+  return { template, project: await projectOf(client, file, template), newest, published }
+}
+
+async function projectOf(client: Client, file: Pick<TemplateFile, 'project'>, { projectId }: Template) {
+  if (file.project === undefined) return undefined
+  return projectId && (await client.projects.get({ params: { id: projectId } })).name
 }
 
 /** What a file and one version of its template differ in; what the file does not say is not compared. */
 export function changesTo(
-  template: Template | undefined,
+  stored: StoredTemplate | undefined,
   version: StoredVersion | undefined,
   file: TemplateFile,
   definition: Definition,
 ): Change[] {
-  const { key, name, description, passType } = file
+  const { key, name, description, project, passType } = file
   const wanted = {
     ...(key !== undefined && { key }),
     name,
     ...(description !== undefined && { description }),
+    ...(project !== undefined && { project }),
     passType,
   }
-  const said =
-    template && Object.fromEntries(Object.keys(wanted).map((name) => [name, template[name as keyof Template]]))
+  const found = stored && { ...stored.template, project: stored.project }
+  const said = found && Object.fromEntries(Object.keys(wanted).map((name) => [name, found[name as keyof typeof found]]))
   return [...findChanges(said ?? {}, wanted), ...findChanges(version?.definition ?? {}, definition, 'definition')]
 }
 

@@ -1,16 +1,15 @@
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
 import { Definition, type ImageRole, imageRoles, PassType } from '../../core/contract/definition.ts'
+import { projects } from '../../core/contract/projects.ts'
 import { TemplateKey, templates } from '../../core/contract/templates.ts'
-import { below, type Issue, issueDetails, listIssues } from '../../core/errors.ts'
+import { below, listIssues } from '../../core/errors.ts'
 import { Uuid } from '../../core/ids.ts'
 import { parseAs } from '../../core/issues.ts'
-import { findLossyNumbers } from '../../core/rules/lists/json-numbers.ts'
 import { checkDefinition } from '../../core/rules/template/definition.ts'
 import { readNamed } from '../arguments/named-file.ts'
-import { CliError } from '../command/errors.ts'
 import { type ImageFile, readImage } from './image-file.ts'
-import { locateIssues, placeOf } from './positions.ts'
+import { fileError, parseJsonFile } from './json-file.ts'
 
 /** A template as a file: what design.images names are paths relative to it, or ids of images uploaded earlier. */
 export interface TemplateFile {
@@ -20,6 +19,8 @@ export interface TemplateFile {
   key: string | undefined
   name: string
   description: string | undefined
+  /** The name of the project that it belongs to; null for none, undefined where the file does not say. */
+  project: string | null | undefined
   passType: PassType
   images: NamedImage[]
   /** The definition as far as it can be known before the upload: image paths stand as the nil id. */
@@ -39,6 +40,7 @@ const Envelope = z.strictObject({
   key: TemplateKey.optional(),
   name: templates.create.body.shape.name,
   description: templates.create.body.shape.description.optional(),
+  project: projects.create.body.shape.name.nullable().optional(),
   passType: PassType,
   definition: z.looseObject({
     design: z.looseObject({ images: z.partialRecord(z.enum(imageRoles), z.string()).optional() }),
@@ -50,16 +52,20 @@ const Envelope = z.strictObject({
  * @throws CliError with every problem in details.issues, each with its line and column.
  */
 export async function readTemplateFile(path: string): Promise<TemplateFile> {
-  const text = (await readNamed(path)).toString()
-  const { key, name, description, passType, definition: raw } = await parseEnvelope(path, text)
+  return parseTemplateFile(path, (await readNamed(path)).toString())
+}
+
+/** The same of a text that was read already. */
+export async function parseTemplateFile(path: string, text: string): Promise<TemplateFile> {
+  const { value } = await parseJsonFile(path, text, Envelope, 'a template file')
+  const { key, name, description, project, passType, definition: raw } = value
   const named = Object.entries(raw.design.images ?? {}) as [ImageRole, string][]
   const files = named.filter(([, value]) => !Uuid.safeParse(value).success)
   const known = { ...raw, design: { ...raw.design, images: { ...raw.design.images, ...nilIds(files) } } }
   const parsed = parseAs(Definition, known)
   if ('issues' in parsed) {
-    throw await refusal({ path, text }, 'does not fit the schema of a definition', [
-      ...below('definition', parsed.issues),
-    ])
+    const issues = [...below('definition', parsed.issues)]
+    throw await fileError({ path, text }, 'does not fit the schema of a definition', issues)
   }
   const { design, ...rest } = parsed.value
   return {
@@ -68,6 +74,7 @@ export async function readTemplateFile(path: string): Promise<TemplateFile> {
     key,
     name,
     description,
+    project,
     passType,
     images: await Promise.all(files.map(([role, value]) => readRole(role, resolve(dirname(path), value)))),
     definition: parsed.value,
@@ -78,49 +85,11 @@ export async function readTemplateFile(path: string): Promise<TemplateFile> {
 /** @throws CliError with everything that would keep the file from being published, each with its line and column */
 export async function requirePublishable(file: TemplateFile): Promise<void> {
   const issues = checkDefinition(file.definition)
-  if (issues.length > 0) throw await refusal(file, 'cannot be published', listIssues(below('definition', issues)))
-}
-
-async function refusal(
-  { path, text }: { path: string; text: string },
-  what: string,
-  issues: Issue[],
-): Promise<CliError> {
-  const { issues: shown, ...omitted } = issueDetails(issues)
-  return new CliError(`${path} ${what}`, {
-    code: 'VALIDATION_ERROR',
-    details: { file: path, issues: await locateIssues(text, shown), ...omitted },
-  })
+  if (issues.length > 0) throw await fileError(file, 'cannot be published', listIssues(below('definition', issues)))
 }
 
 function nilIds(files: readonly [ImageRole, string][]) {
   return Object.fromEntries(files.map(([role]) => [role, NIL_ID]))
-}
-
-async function parseEnvelope(path: string, text: string) {
-  const json = parseText(path, text)
-  const lossy = listIssues(findLossyNumbers(text))
-  if (lossy.length > 0) throw await refusal({ path, text }, 'holds numbers that would be changed', lossy)
-  const envelope = parseAs(Envelope, json)
-  if ('issues' in envelope) throw await refusal({ path, text }, 'is not a template file', envelope.issues)
-  return envelope.value
-}
-
-function parseText(path: string, text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch (error) {
-    const { message } = error as Error
-    // Without a position the text ends too early.
-    const [, offset = text.length] = /at position (\d+)/.exec(message) ?? []
-    const place = placeOf(text, Number(offset))
-    const where = `${path}:${place.line}:${place.column}`
-    throw new CliError(`${where} is not valid JSON: ${message}`, {
-      code: 'INVALID_FORMAT',
-      details: { file: path, ...place },
-      cause: error,
-    })
-  }
 }
 
 async function readRole(role: ImageRole, path: string): Promise<NamedImage> {

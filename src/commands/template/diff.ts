@@ -32,7 +32,7 @@ export default class TemplateDiff extends ClientCommand {
         throw new UsageError(`${file.path} has no key`, { hint: 'it says which template it is.' })
       const stored = await findStored(client, file)
       const definition = await withStoredImages(client, file, stored?.newest)
-      const changes = changesTo(stored?.template, stored?.newest, file, definition)
+      const changes = changesTo(stored, stored?.newest, file, definition)
       const state = !stored ? 'missing' : changes.length > 0 ? 'different' : 'equal'
       found.push({ file: file.path, key: file.key, state, changes })
       if (state === 'missing') this.log(`${file.path}: the server has no template ${file.key}`)

@@ -46,8 +46,17 @@ export const projects = {
     path: '/v1/projects',
     scope: 'templates:write',
     summary: 'Create a project',
-    body: z.strictObject({ name, description: description.default(''), color: ProjectColor.default('gray') }),
+    body: z.strictObject({
+      name,
+      description: description.default(''),
+      color: ProjectColor.default('gray'),
+      unique: z
+        .boolean()
+        .default(false)
+        .describe('Refuse with 409 where the workspace has a project of this name; details.projectId is its id.'),
+    }),
     responses: { 201: Project },
+    errors: ['CONFLICT'],
   }),
   get: route({
     method: 'GET',

@@ -109,7 +109,16 @@ export const templates = {
     summary: 'Create a draft version',
     description: 'Without a definition the draft starts as a copy of the newest version.',
     params: ById,
-    body: z.strictObject({ definition: Definition.optional() }).default({}),
+    body: z
+      .strictObject({
+        definition: Definition.optional(),
+        after: z
+          .int()
+          .min(0)
+          .optional()
+          .describe('Refuse with 409 where the newest version is not this one (0: there is none yet).'),
+      })
+      .default({}),
     responses: { 201: TemplateVersionDetail },
     errors: ['TEMPLATE_NOT_FOUND', 'MISSING_REQUIRED_FIELD', 'CONFLICT'],
   }),

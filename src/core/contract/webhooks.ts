@@ -64,7 +64,15 @@ export const webhooks = {
     role: 'owner',
     summary: 'Create a webhook',
     description: 'The signing secret is shown in this answer only.',
-    body: z.strictObject({ url, events, description: description.default('') }),
+    body: z.strictObject({
+      url,
+      events,
+      description: description.default(''),
+      unique: z
+        .boolean()
+        .default(false)
+        .describe('Refuse with 409 where the workspace has a webhook of this url; details.webhookId is its id.'),
+    }),
     responses: { 201: WebhookWithSecret },
     errors: ['CONFLICT'],
   }),

@@ -107,6 +107,15 @@ export class Webhooks {
     return row && toWebhook(row)
   }
 
+  /** Of several with one address the oldest. */
+  async findIdByUrl(workspaceId: string, url: string): Promise<string | undefined> {
+    const row: Pick<Row, 'id'> | undefined = await this.db('webhooks')
+      .where({ workspace_id: workspaceId, url })
+      .orderBy('id')
+      .first('id')
+    return row?.id
+  }
+
   /** As find, and nobody else changes the endpoint until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredWebhook | undefined> {
     const row: Row | undefined = await forUpdate(this.db, this.one(workspaceId, id)).first()

@@ -62,6 +62,15 @@ export class Projects {
     return row && toProject(row)
   }
 
+  /** Of several with one name the oldest. */
+  async findIdByName(workspaceId: string, name: string): Promise<string | undefined> {
+    const row: Pick<Row, 'id'> | undefined = await this.db('projects')
+      .where({ workspace_id: workspaceId, name })
+      .orderBy('id')
+      .first('id')
+    return row?.id
+  }
+
   async list(workspaceId: string, request: ListRequest): Promise<ListPage<Project>> {
     const page = await listPage<Row>(
       this.db,

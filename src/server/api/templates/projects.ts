@@ -10,12 +10,22 @@ export const projects: Handlers<typeof contract> = {
     body: toPage(await store.projects.list(workspaceId, query)),
   }),
 
-  create: ({ body }, context) =>
-    context.store.transaction(async (tx) => {
-      const project = await tx.projects.insert(context.workspaceId, body, context.now)
+  create: ({ body: { unique, ...fields } }, context) => {
+    const { store, workspaceId, now } = context
+    return store.transaction(async (tx) => {
+      if (unique) {
+        await tx.usage.lock(workspaceId)
+        const projectId = await tx.projects.findIdByName(workspaceId, fields.name)
+        if (projectId) {
+          const message = `There is a project ${fields.name} already.`
+          throw new Problem('CONFLICT', { message, details: { projectId } })
+        }
+      }
+      const project = await tx.projects.insert(workspaceId, fields, now)
       await audit(tx, context, 'project.create', project.id)
       return { status: 201, body: project }
-    }),
+    })
+  },
 
   get: async ({ params }, { store, workspaceId }) => ({
     status: 200,

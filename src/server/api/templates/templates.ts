@@ -63,7 +63,15 @@ export const templates: Handlers<typeof contract> = {
     const { store, workspaceId, now } = context
     const version = await store.transaction(async (tx) => {
       const number = (await tx.templates.takeVersionNumber(workspaceId, params.id)) ?? missing(params.id)
-      const definition = body.definition ?? (await tx.templateVersions.findNewest(workspaceId, params.id))?.definition
+      const newest = await tx.templateVersions.findNewest(workspaceId, params.id)
+      const after = newest?.version ?? 0
+      if (body.after !== undefined && body.after !== after) {
+        throw new Problem('CONFLICT', {
+          message: `The newest version is ${after}, not ${body.after}: another was made or deleted since.`,
+          details: { newestVersion: after },
+        })
+      }
+      const definition = body.definition ?? newest?.definition
       if (!definition) {
         throw new Problem('MISSING_REQUIRED_FIELD', {
           message: 'Give a definition: the template has no version to copy.',

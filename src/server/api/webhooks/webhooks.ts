@@ -1,6 +1,7 @@
 import type { webhooks as contract, Webhook } from '../../../core/contract/webhooks.ts'
 import { invalid, Problem } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
+import type { Repositories } from '../../../storage/store.ts'
 import type { RetiredSecret, StoredWebhook } from '../../../storage/webhooks/webhooks.ts'
 import type { Handlers } from '../../http/mount.ts'
 import type { Outbound } from '../../webhooks/outbound.ts'
@@ -22,13 +23,14 @@ export const webhooks: Handlers<typeof contract> = {
     return { status: 200, body: toPage({ ...page, rows: page.rows.map(showWebhook) }) }
   },
 
-  create: async ({ body }, context) => {
+  create: async ({ body: { unique, ...body } }, context) => {
     const { store, webhookSecrets, outbound, workspaceId, now } = context
     requireAllowed(body.url, outbound)
     const id = newId(now)
     const { secret, sealed } = webhookSecrets.make(id)
     const fields = { ...body, secret: sealed }
     const webhook = await store.transaction(async (tx) => {
+      if (unique) await requireUnique(tx, workspaceId, body.url)
       await requireUnderLimit(tx, context, 'webhooks', () => tx.usage.countWebhooks(workspaceId))
       await audit(tx, context, 'webhook.create', id)
       return tx.webhooks.insert(workspaceId, id, fields, now)
@@ -144,6 +146,15 @@ function showWebhook(webhook: StoredWebhook): Webhook {
     disabledReason: webhook.disabledReason,
     createdAt: webhook.createdAt,
     updatedAt: webhook.updatedAt,
+  }
+}
+
+/** @throws Problem CONFLICT where the workspace has a webhook of that address, however close the race */
+async function requireUnique(tx: Repositories, workspaceId: string, url: string): Promise<void> {
+  await tx.usage.lock(workspaceId)
+  const webhookId = await tx.webhooks.findIdByUrl(workspaceId, url)
+  if (webhookId) {
+    throw new Problem('CONFLICT', { message: `There is a webhook of ${url} already.`, details: { webhookId } })
   }
 }
 

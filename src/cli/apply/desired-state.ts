@@ -1,0 +1,99 @@
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { projects } from '../../core/contract/projects.ts'
+import { Webhook, webhooks } from '../../core/contract/webhooks.ts'
+import { limitNames, MAX_LIMIT } from '../../core/rules/pass/limits.ts'
+import { withName } from '../arguments/named-file.ts'
+import { UsageError } from '../command/errors.ts'
+import { type JsonFile, readAll, readJsonFile } from '../template/json-file.ts'
+import { readTemplateFile, type TemplateFile } from '../template/template-file.ts'
+import { listJsonFiles, requireKeys } from '../template/template-files.ts'
+
+const $schema = z.string().optional()
+
+const project = projects.create.body.shape
+const ProjectContent = z.strictObject({
+  $schema,
+  name: project.name,
+  description: project.description.optional(),
+  color: project.color.removeDefault().optional(),
+})
+
+const webhook = webhooks.create.body.shape
+const WebhookContent = z.strictObject({
+  $schema,
+  url: webhook.url,
+  events: webhook.events,
+  description: webhook.description.removeDefault().optional(),
+  status: Webhook.shape.status.optional(),
+})
+
+const limit = z.int().min(0).max(MAX_LIMIT).optional()
+const LimitsContent = z.strictObject({ $schema, ...mapNames(limitNames, limit) })
+
+export type ProjectFile = JsonFile<z.output<typeof ProjectContent>>
+export type WebhookFile = JsonFile<z.output<typeof WebhookContent>>
+export type LimitsFile = JsonFile<z.output<typeof LimitsContent>>
+
+/** What the files of a folder say that there should be. A kind without its folder or file is none of their business. */
+export interface DesiredState {
+  projects?: ProjectFile[] | undefined
+  templates?: TemplateFile[] | undefined
+  webhooks?: WebhookFile[] | undefined
+  limits?: LimitsFile | undefined
+}
+
+/**
+ * Reads and checks every file of a folder before anything is asked of a server.
+ * @throws CliError with what is wrong with each, by line and column
+ */
+export async function readDesiredState(folder: string): Promise<DesiredState> {
+  if (!(await withName(folder, () => stat(folder))).isDirectory()) throw new UsageError(`${folder} is not a folder`)
+  const [projects, templates, webhooks, limits] = await readAll([
+    readFolder(join(folder, 'projects'), (path) => readJsonFile(path, ProjectContent, 'the file of a project')),
+    readFolder(join(folder, 'templates'), readTemplateFile),
+    readFolder(join(folder, 'webhooks'), (path) => readJsonFile(path, WebhookContent, 'the file of a webhook')),
+    readLimits(join(folder, 'limits.json')),
+  ])
+  if (!projects && !templates && !webhooks && !limits) {
+    throw new UsageError(`${folder} holds none of projects/, templates/, webhooks/ and limits.json`)
+  }
+  requireDistinct(projects ?? [], ({ value }) => value.name, 'name')
+  requireDistinct(webhooks ?? [], ({ value }) => value.url, 'url')
+  requireKeys(templates ?? [])
+  return { projects, templates, webhooks, limits }
+}
+
+/** Undefined where there is no such folder. */
+async function readFolder<T>(folder: string, read: (path: string) => Promise<T>): Promise<T[] | undefined> {
+  if (!(await isThere(folder))) return undefined
+  return readAll((await withName(folder, () => listJsonFiles(folder))).map(read))
+}
+
+async function readLimits(path: string): Promise<LimitsFile | undefined> {
+  return (await isThere(path)) ? readJsonFile(path, LimitsContent, 'a file of limits') : undefined
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await stat(path)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
+    throw error
+  }
+}
+
+function requireDistinct<T extends { path: string }>(files: readonly T[], nameOf: (file: T) => string, what: string) {
+  const byName = new Map<string, string>()
+  for (const file of files) {
+    const other = byName.get(nameOf(file))
+    if (other) throw new UsageError(`${file.path} and ${other} have the same ${what} ${nameOf(file)}`)
+    byName.set(nameOf(file), file.path)
+  }
+}
+
+function mapNames<N extends string, T>(names: readonly N[], value: T): Record<N, T> {
+  return Object.fromEntries(names.map((name) => [name, value])) as Record<N, T>
+}

@@ -1,0 +1,104 @@
+import type { z } from 'zod'
+import { type Issue, issueDetails, listIssues } from '../../core/errors.ts'
+import { parseAs } from '../../core/issues.ts'
+import { findLossyNumbers } from '../../core/rules/lists/json-numbers.ts'
+import { readNamed } from '../arguments/named-file.ts'
+import { CliError } from '../command/errors.ts'
+import { describeFailure } from '../command/failure.ts'
+import { locateIssues, placeOf } from './positions.ts'
+
+/** A JSON file as it was read: its text tells where in it a problem is. */
+export interface JsonFile<T> {
+  path: string
+  text: string
+  value: T
+}
+
+/**
+ * Reads a JSON file that must fit a schema.
+ * @param kind what it must be, as errors say it: "a template file"
+ * @throws CliError with every problem in details.issues, each with its line and column
+ */
+export async function readJsonFile<T extends z.ZodType>(
+  path: string,
+  schema: T,
+  kind: string,
+): Promise<JsonFile<z.output<T>>> {
+  return parseJsonFile(path, (await readNamed(path)).toString(), schema, kind)
+}
+
+/** The same of a text that was read already. */
+export async function parseJsonFile<T extends z.ZodType>(
+  path: string,
+  text: string,
+  schema: T,
+  kind: string,
+): Promise<JsonFile<z.output<T>>> {
+  const json = parseText(path, text)
+  const lossy = listIssues(findLossyNumbers(text))
+  if (lossy.length > 0) throw await fileError({ path, text }, 'holds numbers that would be changed', lossy)
+  const parsed = parseAs(schema, json)
+  if ('issues' in parsed) throw await fileError({ path, text }, `is not ${kind}`, parsed.issues)
+  return { path, text, value: parsed.value }
+}
+
+/** What is wrong with a file, with the line and column of each problem. */
+export async function fileError(
+  { path, text }: { path: string; text: string },
+  what: string,
+  issues: readonly Issue[],
+): Promise<CliError> {
+  const { issues: shown, ...omitted } = issueDetails(issues)
+  return new CliError(`${path} ${what}`, {
+    code: 'VALIDATION_ERROR',
+    details: { file: path, issues: await locateIssues(text, shown), ...omitted },
+  })
+}
+
+/**
+ * As Promise.all for what reads files, but waits for every one.
+ * @throws CliError with what is wrong with all of them
+ */
+export async function readAll<T extends readonly unknown[]>(
+  readings: readonly [...{ [K in keyof T]: Promise<T[K]> }],
+): Promise<T> {
+  const failures = (await Promise.allSettled(readings)).flatMap((result) =>
+    result.status === 'rejected' ? [result.reason] : [],
+  )
+  const errors = failures.flatMap((failure) => (failure instanceof FileErrors ? failure.errors : [failure]))
+  if (errors.length > 1 && errors.every((error) => error instanceof CliError)) throw new FileErrors(errors)
+  return Promise.all(readings) as unknown as Promise<T>
+}
+
+/** Several files that cannot be used. */
+class FileErrors extends CliError {
+  readonly errors: readonly CliError[]
+
+  constructor(errors: readonly CliError[]) {
+    const lines = errors.flatMap((error) => [
+      error.message,
+      ...describeFailure(error).reasons.map((line) => `  ${line}`),
+    ])
+    super([`${errors.length} files cannot be used`, ...lines].join('\n'), {
+      code: 'VALIDATION_ERROR',
+      details: { files: errors.map(({ message, details }) => ({ message, ...details })) },
+    })
+    this.errors = errors
+  }
+}
+
+function parseText(path: string, text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    const { message } = error as Error
+    // Without a position the text ends too early.
+    const [, offset = text.length] = /at position (\d+)/.exec(message) ?? []
+    const place = placeOf(text, Number(offset))
+    throw new CliError(`${path}:${place.line}:${place.column} is not valid JSON: ${message}`, {
+      code: 'INVALID_FORMAT',
+      details: { file: path, ...place },
+      cause: error,
+    })
+  }
+}

@@ -1,0 +1,104 @@
+import { join } from 'node:path'
+import { Args, Flags } from '@oclif/core'
+import { readDesiredState } from '../cli/apply/desired-state.ts'
+import { planApply } from '../cli/apply/plan.ts'
+import { SecretsFile } from '../cli/apply/secrets-file.ts'
+import { describeStep, showPlan } from '../cli/apply/show-plan.ts'
+import { isDifference, type Outcome, type Step } from '../cli/apply/step.ts'
+import { ClientCommand } from '../cli/command/client-command.ts'
+import { InterruptedError } from '../cli/command/errors.ts'
+import { onInterrupt } from '../cli/command/interrupt.ts'
+import { confirm, type PromptOptions } from '../cli/command/prompt.ts'
+
+/** Differences were found, or are left. */
+const DIFFERENT = 3
+
+export default class Apply extends ClientCommand {
+  static override summary = 'Bring projects, templates and webhooks of a workspace to what files say.'
+  static override description =
+    'Reads projects/*.json (matched by name), templates/*.json (by key; "project" names one), webhooks/*.json (by url) and ' +
+    'limits.json of a folder, shows what would be created and changed, and asks. What a file leaves out is as it is; a kind ' +
+    'without its folder is not looked at. Templates become drafts unless --publish is given. Nothing is deleted without ' +
+    '--prune. Run again after a failure, it goes on where it was. Limits are compared; an operator sets them. ' +
+    'Exit code 3 where --plan finds differences, or an operator has something to do.'
+  static override examples = [
+    { description: 'See what would be done, and be asked', command: '<%= config.bin %> apply deploy/' },
+    {
+      description: 'In CI: fail where the server has drifted from the files',
+      command: '<%= config.bin %> apply deploy/ --plan --json',
+    },
+    {
+      description: 'In CI: bring the server to the files',
+      command: '<%= config.bin %> apply deploy/ --publish --yes --secrets /run/secrets/webhooks.json',
+    },
+  ]
+  static override args = { folder: Args.string({ description: 'Folder with the files.', required: true }) }
+  static override flags = {
+    plan: Flags.boolean({ summary: 'Only show what would be done.', exclusive: ['yes'] }),
+    yes: Flags.boolean({ summary: 'Do it without asking.' }),
+    publish: Flags.boolean({ summary: 'Publish the templates as well.' }),
+    prune: Flags.boolean({ summary: 'Delete what no file is about, of the kinds that have a folder; asks for each.' }),
+    secrets: Flags.string({
+      summary:
+        'File for the signing secrets of new webhooks, by url (0600); webhook-secrets.json in the folder by default.',
+    }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(Apply)
+    const desired = await readDesiredState(args.folder)
+    const secrets = await SecretsFile.open(flags.secrets ?? join(args.folder, 'webhook-secrets.json'), (message) =>
+      this.note(message),
+    )
+    const { prune, publish } = flags
+    const steps = await planApply(this.connect(flags), desired, { prune, publish, secrets })
+    const differences = steps.filter(isDifference)
+    if (flags.plan) {
+      this.log(showPlan(steps))
+      if (differences.length > 0) process.exitCode = DIFFERENT
+      return { differences: differences.length, steps: steps.map((step) => toJson(step)) }
+    }
+    this.note(showPlan(steps))
+    const toDo = steps.filter(({ carryOut }) => carryOut)
+    if (!flags.yes) await this.#ask(toDo, { noInput: flags['no-input'] })
+    const outcomes = await this.#carryOut(toDo, secrets)
+    if (steps.some(({ action }) => action === 'operator')) process.exitCode = DIFFERENT
+    return { differences: differences.length, steps: steps.map((step) => toJson(step, outcomes.get(step))) }
+  }
+
+  async #ask(steps: readonly Step[], options: PromptOptions): Promise<void> {
+    const ends = steps.filter(({ action }) => action === 'delete')
+    const others = steps.length - ends.length
+    if (others > 0) await confirm(`Create and change ${others}?`, { ...options, yes: false })
+    for (const step of ends) await confirm(`Delete the ${describeStep(step)}?`, { ...options, yes: false })
+  }
+
+  /** One after another; each is told as soon as it is done. */
+  async #carryOut(steps: readonly Step[], secrets: SecretsFile): Promise<Map<Step, Outcome>> {
+    const outcomes = new Map<Step, Outcome>()
+    let isStopped = false
+    const off = onInterrupt(() => {
+      isStopped = true
+    })
+    try {
+      for (const step of steps) {
+        if (isStopped) throw new InterruptedError('Stopped.')
+        const outcome = await step.carryOut!()
+        outcomes.set(step, outcome)
+        this.log(`${outcome} ${describeStep(step)}`)
+      }
+    } catch (error) {
+      this.note(`${outcomes.size} of ${steps.length} were done; run it again to go on.`)
+      throw error
+    } finally {
+      off()
+      await secrets.close()
+      if (secrets.written > 0) this.note(`New webhook secrets: ${secrets.path}. Keep it to yourself, and out of git.`)
+    }
+    return outcomes
+  }
+}
+
+function toJson({ kind, name, file, action, changes, note }: Step, outcome?: Outcome) {
+  return { kind, name, file, action, changes, ...(note && { note }), ...(outcome && { outcome }) }
+}
