@@ -63,7 +63,10 @@ export default class Apply extends ClientCommand {
     if (!flags.yes) await this.#ask(toDo, { noInput: flags['no-input'] })
     const outcomes = await this.#carryOut(toDo, secrets)
     if (steps.some(({ action }) => action === 'operator')) process.exitCode = DIFFERENT
-    return { differences: differences.length, steps: steps.map((step) => toJson(step, outcomes.get(step))) }
+    return {
+      differences: differences.length,
+      steps: steps.map((step) => toJson(step, outcomes.get(step) ?? step.action)),
+    }
   }
 
   async #ask(steps: readonly Step[], options: PromptOptions): Promise<void> {
@@ -99,6 +102,6 @@ export default class Apply extends ClientCommand {
   }
 }
 
-function toJson({ kind, name, file, action, changes, note }: Step, outcome?: Outcome) {
+function toJson({ kind, name, file, action, changes, note }: Step, outcome?: Outcome | Step['action']) {
   return { kind, name, file, action, changes, ...(note && { note }), ...(outcome && { outcome }) }
 }

@@ -2,7 +2,7 @@ import type { Client } from '../../client/client.ts'
 import { ApiError } from '../../client/errors.ts'
 import type { Project } from '../../core/contract/projects.ts'
 import { CliError } from '../command/errors.ts'
-import { findChanges } from '../template/compare.ts'
+import { type Change, findChanges } from '../template/compare.ts'
 import type { ProjectFile } from './desired-state.ts'
 import type { Step } from './step.ts'
 
@@ -49,9 +49,10 @@ export function planProject(client: Client, file: ProjectFile, stored: readonly 
 }
 
 /** What differs of the fields that a file gives; one that it leaves out is as it is. */
-export function changesIn(stored: object, wanted: object) {
-  const names = Object.keys(wanted).filter((name) => wanted[name as never] !== undefined)
-  return findChanges(Object.fromEntries(names.map((name) => [name, stored[name as never]])), wanted)
+export function changesIn(stored: object, wanted: object): Change[] {
+  const given = Object.entries(wanted).filter(([, value]) => value !== undefined)
+  const there = new Map(Object.entries(stored))
+  return findChanges(Object.fromEntries(given.map(([name]) => [name, there.get(name)])), Object.fromEntries(given))
 }
 
 /** @throws CliError where a file may be about several */

@@ -1,4 +1,5 @@
 import type { Client } from '../../client/client.ts'
+import { ApiError } from '../../client/errors.ts'
 import type { Definition } from '../../core/contract/definition.ts'
 import type { TemplateVersion } from '../../core/contract/template-versions.ts'
 import type { Template } from '../../core/contract/templates.ts'
@@ -71,15 +72,21 @@ export async function withStoredImages(
   const ids = await Promise.all(
     file.images.map(async ({ role, bytes }) => {
       const id = version?.definition.design.images[role]
-      const isSame = id && Buffer.from(await readImage(client, id)).equals(bytes)
+      const isSame = id && (await findImage(client, id))?.equals(bytes)
       return [role, isSame ? id : NIL_ID] as const
     }),
   )
   return file.withImages(new Map(ids))
 }
 
-async function readImage(client: Client, id: string): Promise<Uint8Array> {
-  return (await client.request({ method: 'GET', path: `/images/${id}` })).body
+/** Undefined where there is none: a draft may name any. */
+async function findImage(client: Client, id: string): Promise<Buffer | undefined> {
+  try {
+    return Buffer.from((await client.request({ method: 'GET', path: `/images/${id}` })).body)
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return undefined
+    throw error
+  }
 }
 
 async function findTemplateByKey(client: Client, key: string): Promise<Template | undefined> {

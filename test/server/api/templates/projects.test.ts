@@ -176,4 +176,32 @@ describe.each(dialects)('on %s', (dialect) => {
     await api.database.writer('google_objects').insert({ ...row, sent_version: 1, sent_at: at, installed_at: at })
     expect(await workspace.ok(stats, { params: { id: project.id } })).toMatchObject({ googleInstallCount: 1 })
   })
+
+  test('of racing creates that must be the only one exactly one makes it, and the others say which', async () => {
+    const workspace = await api.workspace()
+    const template = await makeTemplate(workspace)
+    const design = { organizationName: 'O', description: 'D' }
+    const url = 'https://hooks.example/only'
+    const makers = {
+      projectId: () => workspace.call(create, { body: { name: 'Only', unique: true } }),
+      webhookId: () =>
+        workspace.call(contract.webhooks.create, { body: { url, events: ['pass.issued'], unique: true } }),
+      newestVersion: () =>
+        workspace.call(contract.templates.createVersion, {
+          params: { id: template.id },
+          body: { definition: { design }, after: 0 },
+        }),
+    }
+    for (const [named, make] of Object.entries(makers)) {
+      const answers = await Promise.all(Array.from({ length: 8 }, make))
+      const bodies = answers.map(({ body }) => body as Record<string, unknown> & { details: Record<string, unknown> })
+      const made = bodies.filter((_, index) => answers[index]!.status === 201)
+      const refused = bodies.filter((_, index) => answers[index]!.status === 409)
+      expect([made.length, refused.length]).toEqual([1, 7])
+      const expected = named === 'newestVersion' ? 1 : made[0]!.id
+      expect(new Set(refused.map(({ details }) => details[named]))).toEqual(new Set([expected]))
+    }
+    // Whoever does not ask for it may have two of a name, as ever.
+    expect((await workspace.call(create, { body: { name: 'Only' } })).status).toBe(201)
+  })
 })
