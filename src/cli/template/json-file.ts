@@ -24,16 +24,7 @@ export async function readJsonFile<T extends z.ZodType>(
   schema: T,
   kind: string,
 ): Promise<JsonFile<z.output<T>>> {
-  return parseJsonFile(path, (await readNamed(path)).toString(), schema, kind)
-}
-
-/** The same of a text that was read already. */
-export async function parseJsonFile<T extends z.ZodType>(
-  path: string,
-  text: string,
-  schema: T,
-  kind: string,
-): Promise<JsonFile<z.output<T>>> {
+  const text = (await readNamed(path)).toString()
   const json = parseText(path, text)
   const lossy = listIssues(findLossyNumbers(text))
   if (lossy.length > 0) throw await fileError({ path, text }, 'holds numbers that would be changed', lossy)

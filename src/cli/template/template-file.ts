@@ -7,9 +7,8 @@ import { below, listIssues } from '../../core/errors.ts'
 import { Uuid } from '../../core/ids.ts'
 import { parseAs } from '../../core/issues.ts'
 import { checkDefinition } from '../../core/rules/template/definition.ts'
-import { readNamed } from '../arguments/named-file.ts'
 import { type ImageFile, readImage } from './image-file.ts'
-import { fileError, parseJsonFile } from './json-file.ts'
+import { fileError, readJsonFile } from './json-file.ts'
 
 /** A template as a file: what design.images names are paths relative to it, or ids of images uploaded earlier. */
 export interface TemplateFile {
@@ -52,12 +51,7 @@ const Envelope = z.strictObject({
  * @throws CliError with every problem in details.issues, each with its line and column.
  */
 export async function readTemplateFile(path: string): Promise<TemplateFile> {
-  return parseTemplateFile(path, (await readNamed(path)).toString())
-}
-
-/** The same of a text that was read already. */
-export async function parseTemplateFile(path: string, text: string): Promise<TemplateFile> {
-  const { value } = await parseJsonFile(path, text, Envelope, 'a template file')
+  const { text, value } = await readJsonFile(path, Envelope, 'a template file')
   const { key, name, description, project, passType, definition: raw } = value
   const named = Object.entries(raw.design.images ?? {}) as [ImageRole, string][]
   const files = named.filter(([, value]) => !Uuid.safeParse(value).success)
