@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { onTestFinished } from 'vitest'
-import { Definition } from '../../src/core/contract/definition.ts'
+import { Definition, type GoogleKind } from '../../src/core/contract/definition.ts'
 import { newId } from '../../src/core/ids.ts'
 import { identifierDigest, newScanCode } from '../../src/core/rules/crypto/scan-code.ts'
 import { type Database, type DatabaseOptions, openDatabase } from '../../src/storage/db/database.ts'
 import type { Queue } from '../../src/storage/jobs/job-kinds.ts'
+import type { SentObject } from '../../src/storage/passes/google-objects.ts'
 import type { NewPass } from '../../src/storage/passes/pass-row.ts'
 import type { StoredScan } from '../../src/storage/scans/scan-row.ts'
 import { createStore, type Store } from '../../src/storage/store.ts'
@@ -106,6 +107,11 @@ export async function insertPasses(
     )
   })
   return ids
+}
+
+/** What Google was sent of a pass. */
+export function sentObject(passId: string, kind: GoogleKind = 'generic'): SentObject {
+  return { kind, objectSuffix: `${passId}-${kind}`, classSuffix: `template-1-v1-${kind}`, templateVersionId: passId }
 }
 
 /** A scan of a pass as the ledger holds it, with an externalRef that says whose it is. */

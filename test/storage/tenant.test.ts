@@ -19,6 +19,7 @@ import {
   later,
   newPass,
   openTestStore,
+  sentObject,
   start,
 } from './fixtures.ts'
 
@@ -130,7 +131,9 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     (await tx.acceptedScans.listPlaces(intruder, [{ passId: pass, at: start }]))[0],
   'doorList.list': (tx, intruder) => tx.doorList.list(intruder, { projectId: null, madeUntil: later(1), limit: 10 }),
   'googleObjects.list': (tx, intruder, { pass }) => tx.googleObjects.list(intruder, [pass]),
-  'googleObjects.setSent': (tx, intruder, { pass }) => tx.googleObjects.setSent(intruder, pass, 9, later(1)),
+  'googleObjects.setSent': (tx, intruder, { pass }) =>
+    tx.googleObjects.setSent(intruder, pass, 9, sentObject(pass), later(1)),
+  'googleObjects.listFormer': (tx, intruder, { pass }) => tx.googleObjects.listFormer(intruder, pass),
   'googleObjects.setError': (tx, intruder, { pass }) => tx.googleObjects.setError(intruder, pass, 'x'),
   'googleObjects.keepCurrent': (tx, intruder, { pass }) => tx.googleObjects.keepCurrent(intruder, [pass]),
   'notifications.find': (tx, intruder, { pass, notification }) => tx.notifications.find(intruder, pass, notification),
@@ -299,7 +302,8 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     await tx.passes.setIssuing(workspaceId, [issuing], start)
     await tx.passes.setFailed(workspaceId, failed, { code: 'PASS_ISSUING_FAILED', message: 'x' }, start)
     await tx.registrations.insert(workspaceId, { passId: pass, deviceId: 'device', pushToken: 'token' }, start)
-    await tx.googleObjects.setSent(workspaceId, pass, 1, start)
+    await tx.googleObjects.setSent(workspaceId, pass, 1, sentObject(pass, 'offer'), start)
+    await tx.googleObjects.setSent(workspaceId, pass, 1, sentObject(pass), start)
     const refusal = {
       platform: 'google' as const,
       code: 'GOOGLE_API_FAILED' as const,

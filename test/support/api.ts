@@ -59,6 +59,7 @@ export function useApi(dialect: TestDialect, options: ApiOptions = {}): Api {
     const identities = sandboxIdentities()
     const google = await startGoogle(identities, api.faults)
     cleanUp(() => google.close())
+    api.googleUrl = google.url
     api.start(database, identities, google.api, options)
     cleanUp(async () => api.services.close())
   })
@@ -77,7 +78,8 @@ async function startGoogle({ google }: Identities, faults: Faults) {
     faults,
   })
   const endpoints = { api: stand.apiUrl, token: stand.tokenUrl }
-  return { api: createGoogleApi({ identity, endpoints, requestsPerSecond: 1_000 }), close: stand.close }
+  const api = createGoogleApi({ identity, endpoints, requestsPerSecond: 1_000 })
+  return { api, url: stand.url, close: stand.close }
 }
 
 /** The HTTP app in this process, on a database of its own, with a clock that only moves when told to. */
@@ -85,6 +87,8 @@ export class Api {
   now = new Date('2026-03-01T12:00:00.000Z')
   /** What the stand-ins do wrong. */
   readonly faults = createFaults()
+  /** Where phones find Google's stand-in. */
+  googleUrl!: string
   database!: Database
   services!: RunningServices
   app!: ReturnType<typeof createApp>

@@ -1,6 +1,5 @@
 import type { H3 } from 'h3'
 import { Problem } from '../../core/errors.ts'
-import { Uuid } from '../../core/ids.ts'
 import type { CallbackVerifier } from '../../wallets/google/callbacks/callback-verifier.ts'
 import type { Services } from '../context.ts'
 import { readJson } from '../http/request-body.ts'
@@ -30,12 +29,12 @@ export function mountGoogleCallbacks(
       })
     }
     const { objectId, eventType, nonce } = verdict.message
-    const passId = Uuid.safeParse(objectId.slice(objectId.indexOf('.') + 1)).data
+    const objectSuffix = objectId.slice(objectId.indexOf('.') + 1)
     await store.transaction(async (tx) => {
       const isNew = await tx.googleObjects.takeCallback(nonce, at)
-      if (!isNew || !passId) return
-      if (eventType === 'activate') await tx.googleObjects.setActivated(passId, at)
-      else await tx.googleObjects.addHolders(passId, eventType === 'save' ? 1 : -1, at)
+      if (!isNew) return
+      if (eventType === 'activate') await tx.googleObjects.setActivated(objectSuffix, at)
+      else await tx.googleObjects.addHolders(objectSuffix, eventType === 'save' ? 1 : -1, at)
     })
     return new Response(null, { status: 200 })
   })

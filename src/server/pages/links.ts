@@ -56,11 +56,12 @@ async function openApple(pass: StoredPass, { wallets, issuing }: Services, at: D
 
 async function openGoogle(pass: StoredPass, { wallets, issuing, google }: Services, at: Date): Promise<Response> {
   if (!wallets.google || !google) throw notConfigured()
-  const rendered = await render(pass, issuing)
-  await google.ensure(pass, at).catch((cause: unknown) => {
+  // What cannot be rendered is no fault of Google.
+  await render(pass, issuing)
+  const place = await google.ensure(pass, at).catch((cause: unknown) => {
     throw whyNotAtGoogle(cause)
   })
-  const location = await wallets.google.saveUrl(rendered, at)
+  const location = await wallets.google.saveUrl(place, at)
   return new Response(null, {
     status: 302,
     headers: { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' },

@@ -1,13 +1,15 @@
 import type { PlatformRefusal } from '../../core/contract/wallets.ts'
 import { effectiveStatus } from '../../core/rules/pass/pass-status.ts'
+import type { FormerObject } from '../../storage/passes/google-objects.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Store } from '../../storage/store.ts'
 import type { PublishedVersion } from '../../storage/templates/template-versions.ts'
 import type { GoogleApi, GoogleCalls } from '../../wallets/google/api/api.ts'
 import { GoogleApiError, isRefused } from '../../wallets/google/api/api-error.ts'
-import { kindOf } from '../../wallets/google/resource.ts'
+import { asKind, type GooglePlace, kindOf, placeOf } from '../../wallets/google/resource.ts'
 import { nameOf } from '../../wallets/google/values.ts'
 import type { GoogleWallet } from '../../wallets/google/wallet.ts'
+import type { WalletPass } from '../../wallets/wallet.ts'
 import { sendMessage } from './google-messages.ts'
 import { type Issuing, recordFailure, renderTemplateCard } from './issuing.ts'
 import { queueWalletUpdates } from './wallet-updates.ts'
@@ -15,14 +17,16 @@ import { queueWalletUpdates } from './wallet-updates.ts'
 /** Keeps classes and objects at Google in step with templates and passes. */
 export interface GoogleSync {
   readonly api: GoogleApi
+  /** What Google is given of a pass, under the ids that it has there. */
+  render(pass: StoredPass): Promise<WalletPass>
   /**
-   * Makes sure that class and object are there, as they now stand, before somebody saves the pass. What Google refuses for
-   * good is noted on the pass, which fails where it has no other platform.
+   * Makes sure that class and object are there, as they now stand, before somebody saves the pass, and says where. What
+   * Google refuses for good is noted on the pass, which fails where it has no other platform.
    */
-  ensure(pass: StoredPass, at: Date): Promise<void>
+  ensure(pass: StoredPass, at: Date): Promise<GooglePlace>
   /**
-   * Sends the class of a template version, unless a newer version has sent its own. Where Google refuses it for good, that
-   * is noted on the version and nothing is thrown: another try would be in vain.
+   * Sends the class of a template version. Where Google refuses it for good, that is noted on the version and nothing is
+   * thrown: another try would be in vain.
    */
   upsertClass(workspaceId: string, version: PublishedVersion): Promise<void>
   /** Sends the object as it now stands. */
@@ -55,23 +59,55 @@ export interface GoogleSyncOptions {
 export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
   const { api, wallet, store, issuing, isOnlyPlatform = false, clock } = options
 
+  /**
+   * The pass as Google is to show it. An object that is there keeps its id, and its kind as long as the pass keeps its
+   * version; where a version brings another kind, the objects of other kinds are former ones.
+   */
+  async function locate(pass: StoredPass): Promise<{ rendered: WalletPass; former: FormerObject[] }> {
+    const { workspaceId, id, templateVersionId } = pass
+    const asked = await issuing.render(pass)
+    const [known] = await store.googleObjects.list(workspaceId, [id])
+    if (!known) return { rendered: asKind(asked, kindOf(asked.card)), former: [] }
+    const { objectSuffix } = known
+    const current = known.sent ?? { kind: kindOf(asked.card), objectSuffix, templateVersionId }
+    const kind = current.templateVersionId === templateVersionId ? current.kind : kindOf(asked.card)
+    const objects = [current, ...(await store.googleObjects.listFormer(workspaceId, id))]
+    const ofKind = objects.find((object) => object.kind === kind)
+    const rendered = { ...asked, ...(ofKind && { googleSuffix: ofKind.objectSuffix }) }
+    return { rendered: asKind(rendered, kind), former: objects.filter((object) => object !== ofKind) }
+  }
+
   /** Object and class, ready to be sent. */
   async function prepare(pass: StoredPass, at: Date) {
-    const rendered = await issuing.render(pass)
-    const kind = kindOf(rendered.card)
+    const { rendered, former } = await locate(pass)
     const { workspaceId, templateId, templateVersion } = pass
     const earlier = await store.templateVersions.listPublishedBefore(workspaceId, templateId, templateVersion)
     const retired = earlier.map(({ google }) => google?.object ?? {})
+    const place = placeOf(rendered)
+    const { kind } = place
     const object = wallet.objectOf(rendered, at)
+
+    /** They show what the pass now says: what was erased of it goes from them, too. */
+    async function expire(calls: GoogleCalls): Promise<void> {
+      for (const { kind, objectSuffix, templateVersionId } of former) {
+        const asItWas = await issuing.render({ ...pass, templateVersionId })
+        const { classId: _, ...shown } = wallet.objectOf(asKind({ ...asItWas, googleSuffix: objectSuffix }, kind), at)
+        await calls.expireObject(kind, shown, retired)
+      }
+    }
     return {
       card: rendered.card,
-      kind,
+      place,
       objectId: object.id,
       make: async (calls: GoogleCalls) => {
         await calls.insertClass(kind, wallet.classOf(rendered))
         await calls.upsertObject(kind, object, retired)
+        await expire(calls)
       },
-      update: (calls: GoogleCalls) => calls.updateObject(kind, object, retired),
+      update: async (calls: GoogleCalls) => {
+        await calls.updateObject(kind, object, retired)
+        await expire(calls)
+      },
     }
   }
 
@@ -79,12 +115,13 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
    * Notes what Google was sent. The pass may have changed meanwhile, when nobody knew yet that Google holds it, or while
    * somebody else sent something newer that this one has overwritten: then it is sent again.
    */
-  function recordSent({ workspaceId, id, templateVersionId, walletVersion }: StoredPass): Promise<void> {
+  function recordSent(pass: StoredPass, place: GooglePlace): Promise<void> {
+    const { workspaceId, id, templateVersionId, walletVersion } = pass
     return store.transaction(async (tx) => {
       const at = clock()
       const current = await tx.passes.findForUpdate(workspaceId, id)
       if (!current) return
-      await tx.googleObjects.setSent(workspaceId, id, walletVersion, at)
+      await tx.googleObjects.setSent(workspaceId, id, walletVersion, { ...place, templateVersionId }, at)
       for (const subject of [id, templateVersionId]) await tx.refusals.clear(workspaceId, subject, 'google')
       if (current.walletVersion === walletVersion) return
       await queueWalletUpdates(tx, workspaceId, [id], { at, correlationId: null })
@@ -105,26 +142,26 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
 
   return {
     api,
+    render: async (pass) => (await locate(pass)).rendered,
     async ensure(pass, at) {
       const [known] = await store.googleObjects.list(pass.workspaceId, [pass.id])
-      if (known && known.sentVersion >= pass.walletVersion) return
-      const { make } = await prepare(pass, at)
+      if (known?.sent && known.sentVersion >= pass.walletVersion) return known.sent
+      const { make, place } = await prepare(pass, at)
       try {
         await make(api)
       } catch (error) {
         if (isRefused(error)) await recordRefusal(pass, error, at)
         throw error
       }
-      await recordSent(pass)
+      await recordSent(pass, place)
+      return place
     },
     async upsertClass(workspaceId, version) {
-      const { templateId, id } = version
+      const { templateId, id, version: templateVersion } = version
       const templateCard = renderTemplateCard(version)
-      const resource = wallet.classOf({ templateId, templateCard })
-      const [newest] = await store.templateVersions.listNewestPublished(workspaceId, [templateId])
-      const { upsertClass, insertClass } = api.bulk
+      const resource = wallet.classOf({ templateId, templateVersion, templateCard })
       try {
-        await (newest?.id === id ? upsertClass : insertClass)(kindOf(templateCard), resource)
+        await api.bulk.upsertClass(kindOf(templateCard), resource)
         await store.transaction((tx) => tx.refusals.clear(workspaceId, id, 'google'))
       } catch (error) {
         if (!isRefused(error)) throw error
@@ -132,7 +169,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
       }
     },
     async update(pass) {
-      const { update, make } = await prepare(pass, clock())
+      const { update, make, place } = await prepare(pass, clock())
       try {
         await update(api.bulk)
       } catch (error) {
@@ -140,18 +177,18 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
         // Its class went missing too.
         await make(api.bulk)
       }
-      await recordSent(pass)
+      await recordSent(pass, place)
     },
     async message(pass, { id, header, body, mayBeThere, isBulk }) {
       const calls = isBulk ? api.bulk : api
-      const { card, kind, objectId, make } = await prepare(pass, clock())
+      const { card, place, objectId, make } = await prepare(pass, clock())
       const message = { id, header: header || nameOf(card), body }
       try {
-        await sendMessage(calls, { kind, id: objectId }, message, { mayBeThere })
+        await sendMessage(calls, { kind: place.kind, id: objectId }, message, { mayBeThere })
       } catch (error) {
         if (!(error instanceof GoogleApiError && error.kind === 'missing')) throw error
         await make(calls)
-        await calls.addMessage(kind, objectId, message)
+        await calls.addMessage(place.kind, objectId, message)
       }
     },
   }

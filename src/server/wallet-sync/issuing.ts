@@ -158,11 +158,15 @@ async function check(pass: StoredPass, version: PublishedVersion, wallets: Walle
 }
 
 /** The pass as its pinned version renders it. */
-function toWalletPass(pass: StoredPass, version: Pick<PublishedVersion, 'definition' | 'passType'>): WalletPass {
+function toWalletPass(
+  pass: StoredPass,
+  version: Pick<PublishedVersion, 'definition' | 'passType' | 'version'>,
+): WalletPass {
   const { definition, passType } = version
   return {
     id: pass.id,
     templateId: pass.templateId,
+    templateVersion: version.version,
     authenticationToken: pass.appleToken,
     card: renderCard({
       definition,

@@ -22,6 +22,7 @@ import * as textKeys from '../migrations/0021-text-keys.ts'
 import * as scanDates from '../migrations/0022-scan-dates.ts'
 import * as eventFanOut from '../migrations/0023-event-fan-out.ts'
 import * as refusals from '../migrations/0024-refusals.ts'
+import * as googleClasses from '../migrations/0025-google-classes.ts'
 import * as activations from '../migrations/0026-activations.ts'
 import * as oneAtATime from '../migrations/0028-one-at-a-time.ts'
 import * as templateKeys from '../migrations/0029-template-keys.ts'
@@ -57,6 +58,7 @@ const migrations: Record<string, Migration> = {
   '0022-scan-dates': scanDates,
   '0023-event-fan-out': eventFanOut,
   '0024-refusals': refusals,
+  '0025-google-classes': googleClasses,
   '0026-activations': activations,
   '0028-one-at-a-time': oneAtATime,
   '0029-template-keys': templateKeys,

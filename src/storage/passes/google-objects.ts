@@ -1,9 +1,26 @@
 import type { Knex } from 'knex'
+import type { GoogleKind } from '../../core/contract/definition.ts'
+import { Uuid } from '../../core/ids.ts'
 import { moment } from '../db/dialect.ts'
 
+/** What Google was last sent of a pass, and where. Ids are without the issuer. */
+export interface SentObject {
+  kind: GoogleKind
+  objectSuffix: string
+  /** The class that the object stands in. */
+  classSuffix: string
+  /** The version that it shows. */
+  templateVersionId: string
+}
+
+/** An object of another kind than its pass has now. It is expired, and may still be on phones. */
+export type FormerObject = Omit<SentObject, 'classSuffix'>
+
 /** The Google object of a pass: there from the first opening of its link on. */
-export interface GoogleObject {
+export interface GoogleObject extends Pick<SentObject, 'objectSuffix'> {
   passId: string
+  /** Null where a program of before, which kept no account of it, sent the object last. */
+  sent: SentObject | null
   /** The walletVersion that Google was last sent. */
   sentVersion: number
   sentAt: Date
@@ -16,6 +33,10 @@ export interface GoogleObject {
 
 interface Row {
   pass_id: string
+  object_suffix: string | null
+  kind: GoogleKind | null
+  class_suffix: string | null
+  template_version_id: string | null
   sent_version: number
   sent_at: number
   installed_at: number | null
@@ -35,18 +56,61 @@ export class GoogleObjects {
     return rows.map(toObject)
   }
 
-  /** Google was sent this version. Where it had been sent a newer one, only the older one is sure to be there. */
-  async setSent(workspaceId: string, passId: string, version: number, at: Date): Promise<void> {
+  /** Objects that the pass had before its present one. */
+  async listFormer(workspaceId: string, passId: string): Promise<FormerObject[]> {
+    const rows: Record<'object_suffix' | 'kind' | 'template_version_id', string>[] = await this.db(
+      'google_former_objects',
+    )
+      .where({ workspace_id: workspaceId, pass_id: passId })
+      .orderBy('object_suffix')
+    return rows.map((row) => ({
+      kind: row.kind as GoogleKind,
+      objectSuffix: row.object_suffix,
+      templateVersionId: row.template_version_id,
+    }))
+  }
+
+  /**
+   * Google was sent this version of the pass, which the caller holds. Where it had been sent a newer one, only the older
+   * one is sure to be there. An object that another takes the place of is a former one from now on.
+   */
+  async setSent(workspaceId: string, passId: string, version: number, sent: SentObject, at: Date): Promise<void> {
     const key = { workspace_id: workspaceId, pass_id: passId }
     const isOurs = await this.db('passes').where({ workspace_id: workspaceId, id: passId }).first('id')
     if (!isOurs) return
+    const change = {
+      object_suffix: sent.objectSuffix,
+      kind: sent.kind,
+      class_suffix: sent.classSuffix,
+      template_version_id: sent.templateVersionId,
+      sent_version: version,
+      sent_at: at.getTime(),
+    }
+    const rows: Row[] = await this.db('google_objects').where(key)
+    const before = rows.map(toObject).find(({ objectSuffix }) => objectSuffix !== sent.objectSuffix)
+    const replacing = before && (await this.replace(workspaceId, before, sent, at))
     await this.db('google_objects')
-      .insert({ ...key, sent_version: version, sent_at: at.getTime() })
+      .insert({ ...key, ...change })
       .onConflict('pass_id')
-      .ignore()
-    await this.db('google_objects')
-      .where(key)
-      .update({ sent_version: version, sent_at: at.getTime(), last_error: null })
+      .merge({ ...change, ...replacing, last_error: null })
+  }
+
+  /** Keeps what is known of an object that another takes the place of, and says who holds the other. */
+  private async replace(workspaceId: string, { passId, ...before }: GoogleObject, sent: SentObject, at: Date) {
+    const former = () => this.db('google_former_objects').where({ workspace_id: workspaceId, pass_id: passId })
+    const holders = this.db('google_objects').where({ pass_id: passId }).select('holders')
+    await this.db('google_former_objects').insert({
+      workspace_id: workspaceId,
+      pass_id: passId,
+      object_suffix: before.objectSuffix,
+      kind: (before.sent ?? sent).kind,
+      template_version_id: (before.sent ?? sent).templateVersionId,
+      holders,
+    })
+    const returning = await former().where({ object_suffix: sent.objectSuffix }).first('holders')
+    await former().where({ object_suffix: sent.objectSuffix }).delete()
+    const held: number = returning?.holders ?? 0
+    return { holders: held, installed_at: held > 0 ? at.getTime() : null, activated_at: null }
   }
 
   /**
@@ -77,33 +141,49 @@ export class GoogleObjects {
   }
 
   /**
-   * One person more has the pass in Google Wallet, or one less. Callbacks do not say who, and come in any order, so they
+   * One person more has the object in Google Wallet, or one less. Callbacks do not say who, and come in any order, so they
    * are counted: below zero a removal came before its save. Google's signature stands for the workspace.
    */
-  async addHolders(passId: string, change: 1 | -1, at: Date): Promise<void> {
-    await this.db('google_objects')
-      .where({ pass_id: passId })
-      .update({
-        holders: this.db.raw('holders + ?', [change]),
-        installed_at: this.db.raw('case when holders + ? > 0 then coalesce(installed_at, ?) end', [
-          change,
-          at.getTime(),
-        ]),
-      })
+  async addHolders(objectSuffix: string, change: 1 | -1, at: Date): Promise<void> {
+    const holders = this.db.raw('holders + ?', [change])
+    const installed = this.db.raw('case when holders + ? > 0 then coalesce(installed_at, ?) end', [
+      change,
+      at.getTime(),
+    ])
+    const counted = await this.called(objectSuffix).update({ holders, installed_at: installed })
+    if (counted > 0) return
+    await this.db('google_former_objects').where({ object_suffix: objectSuffix }).update({ holders })
   }
 
   /** The holder of a transit ticket activated it. What comes again changes nothing. */
-  async setActivated(passId: string, at: Date): Promise<void> {
-    await this.db('google_objects')
-      .where({ pass_id: passId })
-      .whereNull('activated_at')
-      .update({ activated_at: at.getTime() })
+  async setActivated(objectSuffix: string, at: Date): Promise<void> {
+    await this.called(objectSuffix).whereNull('activated_at').update({ activated_at: at.getTime() })
+  }
+
+  private called(objectSuffix: string) {
+    const passId = Uuid.safeParse(objectSuffix).data
+    return this.db('google_objects').where((called) => {
+      called.where({ object_suffix: objectSuffix })
+      if (passId) called.orWhere({ object_suffix: null, pass_id: passId })
+    })
   }
 }
 
 function toObject(row: Row): GoogleObject {
+  // Objects of before are called as their passes.
+  const objectSuffix = row.object_suffix ?? row.pass_id
+  const isKnown = row.kind !== null
   return {
     passId: row.pass_id,
+    objectSuffix,
+    sent: isKnown
+      ? {
+          kind: row.kind!,
+          objectSuffix,
+          classSuffix: row.class_suffix!,
+          templateVersionId: row.template_version_id!,
+        }
+      : null,
     sentVersion: row.sent_version,
     sentAt: new Date(row.sent_at),
     installedAt: moment(row.installed_at),

@@ -4,15 +4,18 @@ import type { WalletPass } from '../wallet.ts'
 import { typeOf } from './field-table.ts'
 import { templateInfo } from './fields.ts'
 import { applyOverrides } from './overrides.ts'
-import { classIdOf, type GoogleIssuer, type GoogleResource, kindOf } from './resource.ts'
+import { classSuffixOf, type GoogleIssuer, type GoogleResource, idOf, kindOf } from './resource.ts'
 import { backgroundOf, compact, firstText, image, localized, nameOf } from './values.ts'
 
-/** What all passes of a template have in common. Everyone who holds one sees it, so no value of a holder may stand in it. */
-export function buildClass(issuer: GoogleIssuer, pass: Pick<WalletPass, 'templateId' | 'templateCard'>) {
-  const { templateId, templateCard: card } = pass
+/** What a class is built of. */
+export type ClassContent = Pick<WalletPass, 'templateId' | 'templateVersion' | 'templateCard'>
+
+/** What all passes of a class have in common. Everyone who holds one sees it, so no value of a holder may stand in it. */
+export function buildClass(issuer: GoogleIssuer, content: ClassContent) {
+  const card = content.templateCard
   const kind = kindOf(card)
   const resource: GoogleResource = {
-    id: classIdOf(issuer.issuerId, templateId, kind),
+    id: idOf(issuer, classSuffixOf(content, kind)),
     ...compact({
       callbackOptions: callbackOptions(issuer),
       // Google approves a class on its own; every update has to ask for it again.

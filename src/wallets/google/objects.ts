@@ -5,16 +5,17 @@ import type { WalletPass } from '../wallet.ts'
 import { typeOf } from './field-table.ts'
 import { textModules, titleField } from './fields.ts'
 import { applyOverrides } from './overrides.ts'
-import { classIdOf, type GoogleIssuer, type GoogleResource, kindOf, objectIdOf } from './resource.ts'
+import { type GoogleIssuer, type GoogleResource, idOf, kindOf, placeOf } from './resource.ts'
 import { backgroundOf, compact, firstText, image, localized, nameOf } from './values.ts'
 
 /** What one pass shows: its fields, its barcode, and whether it is still valid at the given time. */
 export function buildObject(issuer: GoogleIssuer, pass: WalletPass, at: Date): GoogleResource {
   const { card } = pass
+  const { objectSuffix, classSuffix } = placeOf(pass)
   const links = linksOf(card)
   const resource: GoogleResource = {
-    id: objectIdOf(issuer.issuerId, pass.id),
-    classId: classIdOf(issuer.issuerId, pass.templateId, kindOf(card)),
+    id: idOf(issuer, objectSuffix),
+    classId: idOf(issuer, classSuffix),
     state: stateOf(card, at),
     ...compact({
       barcode: barcode(card),

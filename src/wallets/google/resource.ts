@@ -1,5 +1,6 @@
 import type { GoogleKind, PassType } from '../../core/contract/definition.ts'
 import type { Card } from '../../core/rules/display/card.ts'
+import type { WalletPass } from '../wallet.ts'
 
 /** A class or an object as Google's REST interface takes it: plain JSON. */
 export type GoogleResource = { id: string } & Record<string, unknown>
@@ -27,11 +28,35 @@ export function kindOf(card: Card): GoogleKind {
   return card.google.kind ?? kinds[card.passType]
 }
 
-/** Ids are unique among classes of all kinds, so a template whose kind changes has a class of each. */
-export function classIdOf(issuerId: string, templateId: string, kind: GoogleKind): string {
-  return `${issuerId}.template-${templateId}-${kind}`
+/** Where a pass stands at Google: its object, and the class of that. Ids are given without the issuer. */
+export interface GooglePlace {
+  kind: GoogleKind
+  objectSuffix: string
+  classSuffix: string
 }
 
-export function objectIdOf(issuerId: string, passId: string): string {
-  return `${issuerId}.${passId}`
+/**
+ * The one place that says what the object and the class of a pass are called. Google knows each id once among all kinds, and
+ * no object changes its kind, so that both name it. A version has classes of its own: what another publishes never shows on
+ * its passes.
+ */
+export function placeOf(pass: Omit<WalletPass, 'authenticationToken' | 'templateCard'>): GooglePlace {
+  const kind = kindOf(pass.card)
+  return { kind, objectSuffix: pass.googleSuffix ?? `${pass.id}-${kind}`, classSuffix: classSuffixOf(pass, kind) }
+}
+
+export function classSuffixOf(pass: Pick<WalletPass, 'templateId' | 'templateVersion'>, kind: GoogleKind): string {
+  return `template-${pass.templateId}-v${pass.templateVersion}-${kind}`
+}
+
+/** An id as Google has it. */
+export function idOf({ issuerId }: Pick<GoogleIssuer, 'issuerId'>, suffix: string): string {
+  return `${issuerId}.${suffix}`
+}
+
+/** The pass as one of a kind that is not for its card to say: an object that is there keeps its kind. */
+export function asKind(pass: WalletPass, kind: GoogleKind): WalletPass {
+  const { card, templateCard } = pass
+  const asked = (some: Card): Card => ({ ...some, google: { ...some.google, kind } })
+  return { ...pass, card: asked(card), templateCard: asked(templateCard) }
 }

@@ -1,23 +1,22 @@
 import { below, issueDetails, listIssues, Problem } from '../../core/errors.ts'
 import type { Wallet, WalletPass } from '../wallet.ts'
 import { checkFields } from './check-fields.ts'
-import { buildClass } from './classes.ts'
+import { buildClass, type ClassContent } from './classes.ts'
 import { typeOf } from './field-table.ts'
 import type { GoogleIdentity } from './identity.ts'
 import { buildObject } from './objects.ts'
-import { type GoogleIssuer, type GoogleResource, kindOf } from './resource.ts'
+import { type GoogleIssuer, type GooglePlace, type GoogleResource, idOf, kindOf } from './resource.ts'
 import { buildSaveJwt, saveUrl } from './save-link.ts'
 
 export interface GoogleWallet extends Wallet {
   readonly platform: 'google'
-  /** The class of the pass's template. */
-  classOf(pass: Pick<WalletPass, 'templateId' | 'templateCard'>): GoogleResource
+  classOf(content: ClassContent): GoogleResource
   objectOf(pass: WalletPass, at: Date): GoogleResource
   /**
-   * A link that saves the pass, whose class and object are at Google already.
+   * A link that saves a pass, whose class and object are at Google already.
    * @throws Problem GOOGLE_JWT_FAILED
    */
-  saveUrl(pass: WalletPass, at: Date): Promise<string>
+  saveUrl(place: GooglePlace, at: Date): Promise<string>
 }
 
 export interface GoogleWalletOptions {
@@ -30,7 +29,7 @@ export function createGoogleWallet({ identity, publicUrl }: GoogleWalletOptions)
   const issuer: GoogleIssuer = { issuerId: identity.issuerId, publicUrl: publicUrl.replace(/\/+$/, '') }
   return {
     platform: 'google',
-    classOf: (pass) => buildClass(issuer, pass),
+    classOf: (content) => buildClass(issuer, content),
     objectOf: (pass, at) => buildObject(issuer, pass, at),
 
     async check(pass, at) {
@@ -49,10 +48,9 @@ export function createGoogleWallet({ identity, publicUrl }: GoogleWalletOptions)
       })
     },
 
-    async saveUrl(pass, at) {
-      const { id, classId } = buildObject(issuer, pass, at)
-      const object = { id, classId: String(classId) }
-      return saveUrl(await buildSaveJwt(identity, kindOf(pass.card), object, at))
+    async saveUrl({ kind, objectSuffix, classSuffix }, at) {
+      const object = { id: idOf(issuer, objectSuffix), classId: idOf(issuer, classSuffix) }
+      return saveUrl(await buildSaveJwt(identity, kind, object, at))
     },
   }
 }

@@ -36,7 +36,7 @@ export function usePhones(api: Api): Phones {
       await apns.close()
     }
     const { store } = Object.assign(api.services, { push })
-    const objectId = (passId: string) => `${google!.issuerId}.${passId}`
+    const objectId = (passId: string) => `${google!.issuerId}.${passId}-generic`
     Object.assign(phones, {
       apns,
       objectId,
@@ -50,7 +50,7 @@ export function usePhones(api: Api): Phones {
       async addGoogle(workspaceId, passId) {
         const pass = (await store.passes.find(workspaceId, passId))!
         await api.services.google!.ensure(pass, api.now)
-        await store.transaction((tx) => tx.googleObjects.addHolders(passId, 1, api.now))
+        await store.transaction((tx) => tx.googleObjects.addHolders(`${passId}-generic`, 1, api.now))
       },
       async messages(passId) {
         const object = await api.services.google!.api.getObject('generic', objectId(passId))

@@ -121,8 +121,8 @@ describe.each(dialects)('on %s', (dialect) => {
     await sending
 
     await api.runJobs()
-    const issuerId = wallets.google!.objectOf(await issuing.render(await find()), api.now).id.split('.')[0]
-    const object = await google!.api.getObject('generic', `${issuerId}.${id}`)
+    const { id: objectId } = wallets.google!.objectOf(await issuing.render(await find()), api.now)
+    const object = await google!.api.getObject('generic', objectId)
     expect(JSON.stringify(object)).toContain('Katherine')
     expect(await jobsOf(id)).toEqual([])
     const { google: shown } = await workspace.ok(contract.passes.wallets, { params: { id } })

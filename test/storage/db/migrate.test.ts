@@ -136,6 +136,37 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(waiting).toEqual([job.subject])
   })
 
+  test('objects of before keep their ids at Google, and are known to stand in the class that versions shared', async () => {
+    const database = openTestDatabase(await emptyDatabase(dialect))
+    await migrate(database)
+    const { writer } = database
+    const store = createStore(database)
+    const workspaceId = await insertWorkspace(store)
+    const version = await insertTemplate(store, workspaceId)
+    const other = await insertTemplate(store, workspaceId)
+    const passes = [newPass(version), newPass(other), newPass(version)]
+    const ids = await insertPasses(store, workspaceId, passes)
+    const offer = JSON.stringify({ ...other.definition, google: { kind: 'offer' } })
+    await writer('template_versions').where({ id: other.id }).update({ definition: offer })
+    await undoGoogleClasses(writer)
+    const sent = { workspace_id: workspaceId, sent_version: 1, sent_at: start.getTime(), holders: 1, installed_at: 5 }
+    await writer('google_objects').insert(ids.slice(0, 2).map((pass_id) => ({ ...sent, pass_id })))
+
+    expect(await migrate(database)).toEqual(['0025-google-classes'])
+    const objects = await store.googleObjects.list(workspaceId, ids)
+    const expected = [version, other].map(({ templateId, id }, n) => {
+      const kind = n === 0 ? 'generic' : 'offer'
+      const place = { objectSuffix: ids[n], kind, classSuffix: `template-${templateId}-${kind}`, templateVersionId: id }
+      return [ids[n], { objectSuffix: ids[n], sentVersion: 1, installedAt: new Date(5), sent: place }]
+    })
+    expect(new Map(objects.map((object) => [object.passId, object]))).toMatchObject(new Map(expected as never))
+    // Callbacks name them as before.
+    await store.transaction((tx) => tx.googleObjects.addHolders(ids[0]!, -1, start))
+    const [left] = await store.googleObjects.list(workspaceId, [ids[0]!])
+    expect(left?.installedAt).toBeNull()
+    expect((await store.passes.find(workspaceId, ids[2]!))?.label).toBe(passes[2]!.label)
+  })
+
   test('a migration that is killed leaves nothing behind', async () => {
     const url = await emptyDatabase(dialect)
     const script = join(import.meta.dirname, 'migrate-until-killed.ts')
@@ -158,6 +189,15 @@ async function undoScanDates(db: Knex): Promise<void> {
     await db.raw(`alter table ${table} drop column ${column}`)
   }
   await db('migrations').where({ name: '0022-scan-dates' }).delete()
+}
+
+async function undoGoogleClasses(db: Knex): Promise<void> {
+  for (const index of ['google_objects_by_suffix', 'passes_by_google_class']) await db.raw(`drop index ${index}`)
+  for (const table of ['google_former_objects', 'google_classes']) await db.schema.dropTable(table)
+  const columns = ['object_suffix', 'kind', 'class_suffix', 'template_version_id']
+  for (const column of columns) await db.raw(`alter table google_objects drop column ${column}`)
+  await db.raw('alter table passes drop column google_class_id')
+  await db('migrations').where({ name: '0025-google-classes' }).delete()
 }
 
 async function existing({ writer }: Database): Promise<string[]> {

@@ -1,6 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import { dialects } from '../../support/databases.ts'
-import { insertPasses, insertTemplate, insertWorkspace, later, newPass, openTestStore, start } from '../fixtures.ts'
+import {
+  insertPasses,
+  insertTemplate,
+  insertWorkspace,
+  later,
+  newPass,
+  openTestStore,
+  sentObject,
+  start,
+} from '../fixtures.ts'
 
 describe.each(dialects)('on %s', (dialect) => {
   test.each<[title: string, changes: (1 | -1)[], installed: (number | null)[]]>([
@@ -12,10 +21,10 @@ describe.each(dialects)('on %s', (dialect) => {
     const { store } = await openTestStore(dialect)
     const workspaceId = await insertWorkspace(store)
     const [passId] = await insertPasses(store, workspaceId, [newPass(await insertTemplate(store, workspaceId))])
-    await store.transaction((tx) => tx.googleObjects.setSent(workspaceId, passId!, 1, start))
+    await store.transaction((tx) => tx.googleObjects.setSent(workspaceId, passId!, 1, sentObject(passId!), start))
     const seen: (Date | null)[] = []
     for (const [n, change] of changes.entries()) {
-      await store.transaction((tx) => tx.googleObjects.addHolders(passId!, change, later(n)))
+      await store.transaction((tx) => tx.googleObjects.addHolders(`${passId}-generic`, change, later(n)))
       const [object] = await store.googleObjects.list(workspaceId, [passId!])
       seen.push(object!.installedAt)
     }

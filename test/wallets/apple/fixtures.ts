@@ -57,6 +57,7 @@ export function testPass({
   return {
     id: '01982f3e-0000-7000-8000-000000000001',
     templateId: '01982f3e-0000-7000-8000-000000000002',
+    templateVersion: 1,
     authenticationToken: 'token-of-at-least-16-characters',
     card,
     templateCard: card,

@@ -11,7 +11,7 @@ const logoImage = {
 }
 
 const common = (kind: string) => ({
-  id: `3388.template-018f2f5e-7c1a-7000-8000-0123456789ab-${kind}`,
+  id: `3388.template-018f2f5e-7c1a-7000-8000-0123456789ab-v2-${kind}`,
   callbackOptions: { url: `${publicUrl}/google/callbacks` },
 })
 const reviewed = (kind: string) => ({ ...common(kind), issuerName: 'Example Arts', reviewStatus: 'UNDER_REVIEW' })

@@ -14,8 +14,8 @@ const later = (ms: number) => new Date(at.getTime() + ms)
 
 test('a generic object shows the whole card', () => {
   expect(objectOf({ expiresAt: new Date('2026-12-31T23:59:59Z') })).toEqual({
-    id: '3388.018f2f5e-7c1a-7000-bfff-ba9876543210',
-    classId: '3388.template-018f2f5e-7c1a-7000-8000-0123456789ab-generic',
+    id: '3388.018f2f5e-7c1a-7000-bfff-ba9876543210-generic',
+    classId: '3388.template-018f2f5e-7c1a-7000-8000-0123456789ab-v2-generic',
     state: 'ACTIVE',
     cardTitle: text('EXAMPLE'),
     header: text('Ada Lovelace'),

@@ -62,6 +62,7 @@ export function pass(options: CardOptions = {}): WalletPass {
   return {
     id: '018f2f5e-7c1a-7000-bfff-ba9876543210',
     templateId: '018f2f5e-7c1a-7000-8000-0123456789ab',
+    templateVersion: 2,
     authenticationToken: 'never-for-google',
     card: rendered,
     templateCard: rendered,

@@ -1,6 +1,6 @@
 import { verify } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { kindOf } from '../../../src/wallets/google/resource.ts'
+import { kindOf, placeOf } from '../../../src/wallets/google/resource.ts'
 import { buildSaveJwt } from '../../../src/wallets/google/save-link.ts'
 import { createGoogleWallet } from '../../../src/wallets/google/wallet.ts'
 import { allKinds, at, googleOf, identity, pass, publicKey, publicUrl } from './samples.ts'
@@ -17,7 +17,7 @@ function decode(url: string) {
 }
 
 test('a save link is signed with the key of the service account, and says so', async () => {
-  const { header, claims, genuine } = decode(await wallet.saveUrl(pass(), at))
+  const { header, claims, genuine } = decode(await wallet.saveUrl(placeOf(pass()), at))
   expect(genuine).toBe(true)
   expect(header).toEqual({ alg: 'RS256', typ: 'JWT', kid: identity.privateKeyId })
   expect(claims).toEqual({
@@ -29,8 +29,8 @@ test('a save link is signed with the key of the service account, and says so', a
     payload: {
       genericObjects: [
         {
-          id: `${identity.issuerId}.018f2f5e-7c1a-7000-bfff-ba9876543210`,
-          classId: `${identity.issuerId}.template-018f2f5e-7c1a-7000-8000-0123456789ab-generic`,
+          id: `${identity.issuerId}.018f2f5e-7c1a-7000-bfff-ba9876543210-generic`,
+          classId: `${identity.issuerId}.template-018f2f5e-7c1a-7000-8000-0123456789ab-v2-generic`,
         },
       ],
     },
@@ -38,12 +38,12 @@ test('a save link is signed with the key of the service account, and says so', a
 })
 
 test.each(allKinds)('a link that names an object of the kind %s fits into 1,800 characters', async (kind) => {
-  const url = await wallet.saveUrl(pass({ google: googleOf(kind) }), at)
+  const url = await wallet.saveUrl(placeOf(pass({ google: googleOf(kind) })), at)
   expect(url.length).toBeLessThan(1800)
 })
 
 test('a changed claim breaks the signature', async () => {
-  const url = await wallet.saveUrl(pass(), at)
+  const url = await wallet.saveUrl(placeOf(pass()), at)
   const [header, claims, signature] = url.slice(PREFIX.length).split('.') as [string, string, string]
   const forged = Buffer.from(Buffer.from(claims, 'base64url').toString().replace('018f', '118f')).toString('base64url')
   expect(decode(`${PREFIX}${header}.${forged}.${signature}`).genuine).toBe(false)

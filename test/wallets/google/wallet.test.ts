@@ -98,8 +98,8 @@ test('whatever a card holds, class and object are built, are JSON, and keep thei
       const json = JSON.stringify(built)
       expect(json.isWellFormed()).toBe(true)
       const read = JSON.parse(json)
-      expect(read.class.id).toBe(`${identity.issuerId}.template-${sample.templateId}-${kindOf(card)}`)
-      expect(read.object.id).toBe(`${identity.issuerId}.${sample.id}`)
+      expect(read.class.id).toBe(`${identity.issuerId}.template-${sample.templateId}-v2-${kindOf(card)}`)
+      expect(read.object.id).toBe(`${identity.issuerId}.${sample.id}-${kindOf(card)}`)
       expect(read.object.classId).toBe(read.class.id)
       expect(read.object.state).toBe(
         card.voided ? 'INACTIVE' : card.expiresAt && card.expiresAt <= at ? 'EXPIRED' : 'ACTIVE',

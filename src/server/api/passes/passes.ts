@@ -93,9 +93,9 @@ export const passes: Handlers<typeof contract> = {
     return { status: 200, body: toPassWallets(pass, registrations, object, refusal) }
   },
 
-  preview: async ({ params, query }, { store, workspaceId, wallets, issuing, now }) => {
+  preview: async ({ params, query }, { store, workspaceId, wallets, issuing, google, now }) => {
     const pass = (await store.passes.find(workspaceId, params.id)) ?? missing(params.id)
-    const rendered = await renderOr(() => issuing.render(pass))
+    const rendered = await renderOr(() => (google ?? issuing).render(pass))
     if (query.format === 'pkpass') {
       if (!wallets.apple) throw new Problem('CONFLICT', { message: 'This server does not issue for apple.' })
       const file = await wallets.apple.buildPackage(rendered, now)

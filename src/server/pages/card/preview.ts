@@ -74,5 +74,5 @@ export function samplePass(definition: Definition, passType: PassType, scope = s
   const expiry = resolveExpiry(definition.expiresAt, scope)
   const expiresAt = 'value' in expiry ? expiry.value : null
   const card = renderCard({ definition, passType, scope, expiresAt, voided: false })
-  return { id: nil, templateId: nil, authenticationToken: nil, card, templateCard: card }
+  return { id: nil, templateId: nil, templateVersion: 1, authenticationToken: nil, card, templateCard: card }
 }

@@ -37,6 +37,11 @@ export interface GoogleCalls {
   upsertObject(kind: GoogleKind, object: GoogleResource, retired?: Overrides[]): Promise<void>
   /** The same in the other order: for an object that should be there. */
   updateObject(kind: GoogleKind, object: GoogleResource, retired?: Overrides[]): Promise<void>
+  /**
+   * Marks an object as expired that no longer stands for its pass, and shows in it what it is given; where Google would not
+   * take that, it expires as it is. One that is gone needs nothing.
+   */
+  expireObject(kind: GoogleKind, object: GoogleResource, retired?: Overrides[]): Promise<void>
   /** Shows the message on the pass and on the phone's screen. The fourth within 24 hours is refused as `quota`. */
   addMessage(kind: GoogleKind, objectId: string, message: GoogleMessage): Promise<void>
   /** Replaces the messages of an object and leaves everything else. */
@@ -117,6 +122,14 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
     const insertClass = (kind: GoogleKind, resource: GoogleResource) => write('POST', `/${kind}Class`, resource)
     const patchObject = (kind: GoogleKind, object: GoogleResource, retired: Overrides[]) =>
       write('PATCH', `/${kind}Object/${encodeURIComponent(object.id)}`, withCleared(kind, object, retired))
+    const expireObject = (kind: GoogleKind, object: GoogleResource, retired: Overrides[] = []) => {
+      const expiry = { id: object.id, state: 'EXPIRED' }
+      const path = `/${kind}Object/${encodeURIComponent(object.id)}`
+      const shown = heal(patchObject(kind, { ...object, ...expiry }, retired), 'invalid', () =>
+        write('PATCH', path, expiry),
+      )
+      return heal(shown, 'missing', async () => undefined)
+    }
     const upsertObject = (kind: GoogleKind, object: GoogleResource, retired: Overrides[] = []) =>
       heal(write('POST', `/${kind}Object`, object), 'conflict', () => patchObject(kind, object, retired))
 
@@ -129,6 +142,8 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
         ),
 
       upsertObject,
+
+      expireObject,
 
       updateObject: (kind, object, retired = []) =>
         heal(patchObject(kind, object, retired), 'missing', () => upsertObject(kind, object, retired)),
