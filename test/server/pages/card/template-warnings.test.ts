@@ -2,11 +2,11 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
-import type { DefinitionInput, PassType } from '../../../../src/core/contract/definition.ts'
+import type { Definition, DefinitionInput, PassType } from '../../../../src/core/contract/definition.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
 import { dialects } from '../../../support/databases.ts'
 import { png } from '../../api/templates/pictures.ts'
-import { makeTemplate } from '../../fixtures.ts'
+import { makePass, makeTemplate } from '../../fixtures.ts'
 
 const { get, update, publish, preview } = contract.templateVersions
 const { createVersion } = contract.templates
@@ -95,17 +95,33 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(Array.isArray(made.warnings)).toBe(true)
   })
 
-  test.each(['conference', 'loyalty', 'coupon'])('the %s example is published without a warning', async (example) => {
-    const workspace = await api.workspace()
-    const folder = join(import.meta.dirname, '../../../../examples', example)
-    const { passType, definition } = JSON.parse(await readFile(join(folder, 'template.json'), 'utf8'))
-    const images: Record<string, string> = {}
-    for (const [role, path] of Object.entries(definition.design.images)) {
-      const body = await readFile(join(folder, String(path)))
-      images[role] = (await workspace.ok(contract.images.create, { body, contentType: 'image/png' })).id
-    }
-    const { id } = await draft(workspace, { ...definition, design: { ...definition.design, images } }, passType)
-    expect((await workspace.ok(publish, { params: { id } })).warnings).toEqual([])
-    expect(definition.accept).toBeUndefined()
-  })
+  test.each(['conference', 'loyalty', 'coupon'])(
+    'the %s example is published without a warning, and Google takes its passes',
+    async (example) => {
+      const workspace = await api.workspace()
+      const folder = join(import.meta.dirname, '../../../../examples', example)
+      const { passType, definition } = JSON.parse(await readFile(join(folder, 'template.json'), 'utf8'))
+      const images: Record<string, string> = {}
+      for (const [role, path] of Object.entries(definition.design.images)) {
+        const body = await readFile(join(folder, String(path)))
+        images[role] = (await workspace.ok(contract.images.create, { body, contentType: 'image/png' })).id
+      }
+      const { id, templateId } = await draft(
+        workspace,
+        { ...definition, design: { ...definition.design, images } },
+        passType,
+      )
+      expect((await workspace.ok(publish, { params: { id } })).warnings).toEqual([])
+      expect(definition.accept).toBeUndefined()
+      const examples = (definition as Definition).variables.map(({ name, example }) => [name, example])
+      const pass = await makePass(workspace, templateId, { variables: Object.fromEntries(examples) })
+      // The emulator checks class and object whole, and wants every logo of a server that is reached by https.
+      const opened = await api.send('GET', new URL(pass.hostedLinks.google!).pathname)
+      expect(opened.status, opened.text).toBe(302)
+      await api.runJobs()
+      const { lastError } = await workspace.ok(contract.passes.wallets, { params: { id: pass.id } })
+      expect(lastError).toBeNull()
+      expect((await workspace.ok(get, { params: { id } })).lastError).toBeNull()
+    },
+  )
 })
