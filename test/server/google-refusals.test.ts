@@ -121,6 +121,22 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await hasLocations(await openOne())).toBe(true)
   })
 
+  test('a pass without a barcode and with empty values is taken, and so are its changes', async () => {
+    const workspace = await api.workspace()
+    const { id, ...pass } = await issuedPass(workspace, {
+      definition: definition({
+        design: { ...definition().design, barcode: null },
+        google: { object: { barcode: null, textModulesData: [{ id: 'seat', header: 'Seat', body: '{{seat}}' }] } },
+      }),
+    })
+    expect((await open({ id, ...pass })).status).toBe(302)
+    await workspace.ok(contract.passes.update, { params: { id }, body: { variables: { seat: '12A' } } })
+    await workspace.ok(contract.passes.update, { params: { id }, body: { variables: { seat: null } } })
+    await api.runJobs()
+    const { google, walletVersion } = await workspace.ok(contract.passes.wallets, { params: { id } })
+    expect(google).toMatchObject({ sentVersion: walletVersion, lastError: null })
+  })
+
   test('values that only Google would not take keep nobody from the pass of Apple', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace, {

@@ -8,6 +8,8 @@ export const warningTable = {
   'image-missing': 'A wallet wants an image that the design does not have.',
   'image-small': 'An image has too few pixels to be sharp on every phone.',
   'google-modules-over': 'There are more fields or links than the ten of each that Google Wallet shows.',
+  'flight-data-missing':
+    'A boarding pass by air does not say all that Google requires of a flight; it goes out as a transit ticket.',
   'google-front-empty': 'The front of the pass in Google Wallet shows none of its fields.',
 } as const satisfies Record<string, string>
 

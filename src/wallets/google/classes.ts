@@ -1,5 +1,6 @@
 import type { GoogleKind } from '../../core/contract/definition.ts'
 import type { Card } from '../../core/rules/display/card.ts'
+import type { Flight } from '../../core/rules/display/flight.ts'
 import type { WalletPass } from '../wallet.ts'
 import { typeOf } from './field-table.ts'
 import { templateInfo } from './fields.ts'
@@ -53,12 +54,25 @@ const kindFields: Record<GoogleKind, (card: Card, issuer: GoogleIssuer) => Recor
     hexBackgroundColor: backgroundOf(card),
     classTemplateInfo: templateInfo(card),
   }),
-  // Airports, flight number and departure have no place on a neutral card: the definition's overrides give them.
-  flight: () => ({}),
+  // A flight that the semantic tags do not say is given by the definition's overrides.
+  flight: (card) => ({ ...(card.flight && flightFields(card.flight)), classTemplateInfo: templateInfo(card) }),
   transit: (card, issuer) => ({
     transitType: transitTypes.get(card.apple.transitType) ?? 'OTHER',
     logo: image(issuer, card, 'icon', 'logo'),
+    classTemplateInfo: templateInfo(card),
   }),
+}
+
+function flightFields({ carrier, number, origin, destination, departsAt, boardsAt, arrivesAt }: Flight) {
+  const airport = ({ code, gate, terminal }: Flight['origin']) => compact({ airportIataCode: code, gate, terminal })
+  return compact({
+    flightHeader: { carrier: { carrierIataCode: carrier }, flightNumber: number },
+    origin: airport(origin),
+    destination: airport(destination),
+    localScheduledDepartureDateTime: departsAt,
+    localBoardingDateTime: boardsAt,
+    localScheduledArrivalDateTime: arrivesAt,
+  })
 }
 
 const transitTypes = new Map<unknown, string>([

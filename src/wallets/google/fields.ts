@@ -59,7 +59,15 @@ export function templateInfo(card: Card) {
 }
 
 function frontRows(card: Card): CardField[][] {
-  return frontGroups(card).flatMap(inThrees).slice(0, MAX_ROWS)
+  const [header = [], primary = [], ...others] = frontGroups(card)
+  // Google says from where to where by itself, above the rows.
+  const shown = saysPlaces(card) ? primary.slice(2) : primary
+  return [header, shown, ...others].flatMap(inThrees).slice(0, MAX_ROWS)
+}
+
+function saysPlaces(card: Card): boolean {
+  const kind = kindOf(card)
+  return kind === 'flight' || (kind === 'transit' && card.fields.primary.length >= 2)
 }
 
 function frontGroups(card: Card): CardField[][] {

@@ -1,5 +1,6 @@
 import type { BarcodeFormat, GoogleKind } from '../../core/contract/definition.ts'
 import type { Card } from '../../core/rules/display/card.ts'
+import { type SemanticTags, semanticTags } from '../../core/rules/display/flight.ts'
 import { MAX_GOOGLE_MODULES } from '../../core/rules/display/google-view.ts'
 import type { WalletPass } from '../wallet.ts'
 import { typeOf } from './field-table.ts'
@@ -53,18 +54,51 @@ const kindFields: Record<GoogleKind, (pass: WalletPass, issuer: GoogleIssuer) =>
   loyalty: () => ({}),
   offer: () => ({}),
   giftCard: ({ id, card }) => ({ cardNumber: firstText(card.barcode.message) ?? id }),
-  flight: ({ card }) => ({ hexBackgroundColor: backgroundOf(card) }),
+  flight: ({ card }) => ({ hexBackgroundColor: backgroundOf(card), ...(card.flight && passenger(card)) }),
   transit: ({ card }) => ({
     tripType: 'ONE_WAY',
     hexBackgroundColor: backgroundOf(card),
+    passengerNames: passengerName(semanticTags(card.apple)),
     ...journey(card),
   }),
+}
+
+/** Who flies where in the plane. Google wants a name and a reservation, of which it requires nothing. */
+function passenger(card: Card): Record<string, unknown> {
+  const tags = semanticTags(card.apple)
+  const seating = compact({
+    seatNumber: seatOf(tags),
+    boardingGroup: tags.text('boardingGroup', 'boardingZone'),
+    sequenceNumber: tags.text('boardingSequenceNumber'),
+  })
+  return {
+    passengerName: passengerName(tags) ?? firstText(card.holder) ?? nameOf(card),
+    reservationInfo: compact({ confirmationCode: tags.text('confirmationNumber') }),
+    boardingAndSeatingInfo: isEmpty(seating) ? undefined : seating,
+  }
+}
+
+function passengerName(tags: SemanticTags): string | undefined {
+  const name = tags.within('passengerName')
+  return firstText([name.text('givenName'), name.text('familyName')].filter(Boolean).join(' '))
+}
+
+function seatOf(tags: SemanticTags): string | undefined {
+  const seat = tags.within('seats')
+  return firstText([seat.text('seatRow'), seat.text('seatNumber')].filter(Boolean).join(''))
+}
+
+function isEmpty(record: object): boolean {
+  return Object.keys(record).length === 0
 }
 
 /** From where to where and when, by the convention that the first two primary fields are origin and destination. */
 function journey(card: Card): Record<string, unknown> {
   const [origin, destination] = card.fields.primary.map(({ value }) => firstText(value))
-  const departure = departureOf(card)
+  const tags = semanticTags(card.apple)
+  const seat = seatOf(tags)
+  const departure =
+    dateTimeOf(card.relevantDate) ?? dateTimeOf(tags.text('currentDepartureDate', 'originalDepartureDate'))
   // Google takes one leg or a list of legs, never both; a list can only come from the definition.
   const ownLegs = card.google.object?.ticketLegs !== undefined
   const hasLeg = !ownLegs && origin !== undefined && destination !== undefined
@@ -74,6 +108,10 @@ function journey(card: Card): Record<string, unknown> {
           originName: localized(origin),
           destinationName: localized(destination),
           departureDateTime: departure,
+          arrivalDateTime: dateTimeOf(tags.text('currentArrivalDate', 'originalArrivalDate')),
+          platform: tags.text('departurePlatform'),
+          carriage: tags.text('carNumber'),
+          ticketSeat: seat && { seat },
         })
       : undefined,
     // A ticket has to say a departure or a validity. One without an end is valid from a beginning long past.
@@ -84,9 +122,9 @@ function journey(card: Card): Record<string, unknown> {
 
 const DATE_TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d)(:\d\d(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)$/
 
-/** The relevant date with its offset kept, since Google shows the local time, and with the seconds that Google wants. */
-function departureOf({ relevantDate }: Card): string | undefined {
-  const parts = DATE_TIME.exec(relevantDate ?? '')
+/** With its offset kept, since Google shows the local time, and with the seconds that Google wants. */
+function dateTimeOf(text: string | null | undefined): string | undefined {
+  const parts = DATE_TIME.exec(text ?? '')
   if (parts === null || Number.isNaN(Date.parse(parts[0]))) return undefined
   return `${parts[1]}${parts[2] ?? ':00'}${parts[3]}`
 }

@@ -15,7 +15,47 @@ export function applyOverrides(
   type: RecordType,
 ): GoogleResource {
   const allowed = Object.fromEntries(Object.entries(overrides ?? {}).filter(([key]) => !reserved.has(key)))
-  return { ...merge(resource, allowed, type), id: resource.id }
+  return withoutEmpty({ ...merge(resource, allowed, type), id: resource.id })
+}
+
+/** By the list that holds them, where modules keep what they show. */
+const contents = new Map([
+  ['textModulesData', ['body', 'localizedBody']],
+  ['uris', ['uri']],
+  ['columns', ['value', 'localizedValue']],
+  ['labelValueRows', ['columns']],
+])
+
+/** Without what would show a label over nothing, or a code of nothing: placeholders in overrides may have come out empty. */
+function withoutEmpty(resource: GoogleResource): GoogleResource {
+  const { textModulesData, linksModuleData, infoModuleData, barcode } = resource
+  const kept = new Map(Object.entries(resource))
+  for (const [key, value] of Object.entries({ textModulesData, linksModuleData, infoModuleData })) {
+    const filled = withoutEmptyItems(value, key)
+    if (isNothing(filled) || (isRecord(filled) && 'uris' in filled && isNothing(filled.uris))) kept.delete(key)
+    else kept.set(key, filled)
+  }
+  if (isRecord(barcode) && barcode.value === '') kept.delete('barcode')
+  return { ...Object.fromEntries(kept), id: resource.id }
+}
+
+function withoutEmptyItems(value: unknown, name: string): unknown {
+  if (isRecord(value)) {
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withoutEmptyItems(inner, key)]))
+  }
+  if (!Array.isArray(value)) return value
+  const keys = contents.get(name)
+  const items = value.map((item) => withoutEmptyItems(item, ''))
+  return keys ? items.filter((item) => !isRecord(item) || keys.some((key) => saysSomething(item[key]))) : items
+}
+
+function saysSomething(value: unknown): boolean {
+  const text = isRecord(value) && isRecord(value.defaultValue) ? value.defaultValue.value : value
+  return typeof text === 'string' ? text.trim() !== '' : text !== undefined && !isNothing(text)
+}
+
+function isNothing(value: unknown): boolean {
+  return value === undefined || (Array.isArray(value) && value.length === 0)
 }
 
 function merge(

@@ -23,9 +23,9 @@ const kinds: Record<PassType, GoogleKind> = {
   boardingPass: 'transit',
 }
 
-/** The kind of class and object that shows a card; the definition may choose another than its pass type has. */
+/** The kind of class and object that shows a card: as the definition says, a flight that is known, or as its pass type has. */
 export function kindOf(card: Card): GoogleKind {
-  return card.google.kind ?? kinds[card.passType]
+  return card.google.kind ?? (card.flight ? 'flight' : kinds[card.passType])
 }
 
 /** Where a pass stands at Google: its object, and the class of that. Ids are given without the issuer. */

@@ -97,6 +97,47 @@ test('a transit ticket with legs of its own gets none beside them', () => {
   expect(built).not.toHaveProperty('ticketLeg')
 })
 
+test('what came out empty leaves no label behind, neither in a row nor in the details nor in overrides', () => {
+  const blank = ['', '  ', '{{nothing}}']
+  const empty = { defaultValue: { language: 'en', value: '{{nothing}}' } }
+  const built = objectOf({
+    design: {
+      fields: {
+        header: [],
+        primary: [],
+        secondary: blank.map((value, n) => ({ key: `row${n}`, label: 'ROW', value })),
+        auxiliary: [],
+        back: blank.map((value, n) => ({ key: `back${n}`, label: 'BACK', value })),
+      },
+      links: [{ label: 'Map', url: '{{nothing}}' }],
+    },
+    google: {
+      object: {
+        infoModuleData: { labelValueRows: [{ columns: [{ label: 'TIER', value: '{{nothing}}' }] }] },
+        barcode: { type: 'QR_CODE', value: '{{nothing}}' },
+      },
+    },
+  })
+  for (const key of ['textModulesData', 'linksModuleData', 'barcode']) expect(built).not.toHaveProperty(key)
+  expect(built.infoModuleData).toEqual({ labelValueRows: [] })
+  const texts = [
+    ...blank.map((body) => ({ header: 'A', body })),
+    { header: 'B', localizedBody: empty },
+    { header: 'C' },
+  ]
+  const uris = [...blank.slice(0, 1), 'https://example.com/'].map((uri) => ({ uri, description: 'Site' }))
+  const kept = objectOf({
+    google: { object: { textModulesData: [...texts, { body: 'D' }], linksModuleData: { uris } } },
+  })
+  expect(kept.textModulesData).toEqual([{ body: 'D' }])
+  expect(kept.linksModuleData).toEqual({ uris: [{ uri: 'https://example.com/', description: 'Site' }] })
+})
+
+test('no barcode is none, whether the design says so or the overrides', () => {
+  expect(objectOf({ design: { barcode: null } })).not.toHaveProperty('barcode')
+  expect(objectOf({ google: { object: { barcode: null } } })).not.toHaveProperty('barcode')
+})
+
 test('a gift card has the number that its barcode holds, or the id of the pass', () => {
   expect(objectOf({ google: { kind: 'giftCard' } }).cardNumber).toBe('CODE-1')
   const bare = { google: { kind: 'giftCard' as const }, design: { barcode: { message: '{{nothing}}' } } }

@@ -12,6 +12,7 @@ import type {
 import { fieldGroups } from '../../contract/definition.ts'
 import { fill, fillDeep, type Scope } from '../template/placeholder.ts'
 import { requireFits } from '../template/rendered-size.ts'
+import { type Flight, flightOf } from './flight.ts'
 
 /** What a pass shows, free of any platform: every placeholder filled, every text well-formed. */
 export interface Card {
@@ -33,6 +34,10 @@ export interface Card {
   expiresAt: Date | null
   /** True once the pass is void: it is still served, and shown as no longer valid. */
   voided: boolean
+  /** The name of the holder; a card of nobody has none. */
+  holder?: string | undefined
+  /** Of a boarding pass by air that says all that Google requires. */
+  flight?: Flight | undefined
   apple: Record<string, unknown>
   google: { kind?: GoogleKind; class?: Record<string, unknown>; object?: Record<string, unknown> }
 }
@@ -102,6 +107,8 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
     links: design.links.map((link) => ({ label: filled(link.label), url: filled(link.url) })),
     expiresAt,
     voided,
+    holder: scope.get('pass.label'),
+    flight: flightOf(definition, passType),
     apple: fillDeep(definition.apple ?? {}, scope),
     google: fillDeep(definition.google ?? {}, scope),
   }

@@ -31,6 +31,11 @@ const TextModule = z.object({
   header: z.string().default(''),
   body: z.string().default(''),
 })
+const Airport = z
+  .object({ airportIataCode: z.string() })
+  .transform(({ airportIataCode }) => airportIataCode)
+  .optional()
+  .catch(undefined)
 const Visible = z.object({
   cardTitle: text,
   issuerName: text,
@@ -56,6 +61,12 @@ const Visible = z.object({
     .object({ uris: z.array(z.object({ uri: z.string(), description: z.string().default('Link') })) })
     .catch({ uris: [] }),
   ticketLeg: z.object({ originName: text, destinationName: text }).optional().catch(undefined),
+  origin: Airport,
+  destination: Airport,
+  flightHeader: z
+    .object({ carrier: z.object({ carrierIataCode: z.string().default('') }), flightNumber: z.string() })
+    .optional()
+    .catch(undefined),
   classTemplateInfo: z.unknown().optional(),
 })
 
@@ -68,8 +79,9 @@ export function readGoogleView(ofClass: unknown, object: unknown): GoogleView {
   const onFront = new Set(rows.flat())
   return {
     name: own.cardTitle ?? common.issuerName ?? common.provider ?? common.merchantName ?? '',
-    title: own.header ?? common.eventName ?? common.programName ?? common.title ?? journey(own.ticketLeg) ?? null,
-    subtitle: own.subheader ?? null,
+    title:
+      own.header ?? common.eventName ?? common.programName ?? common.title ?? journey(own.ticketLeg, common) ?? null,
+    subtitle: own.subheader ?? flightNumber(common) ?? null,
     background: own.hexBackgroundColor ?? common.hexBackgroundColor,
     rows: rows.map((ids) => ids.flatMap((id) => modules.get(id) ?? [])),
     details: own.textModulesData.filter(({ id }) => !onFront.has(id)).map(toField),
@@ -83,8 +95,16 @@ export function readGoogleView(ofClass: unknown, object: unknown): GoogleView {
   }
 }
 
-function journey(leg: z.output<typeof Visible>['ticketLeg']): string | undefined {
-  return leg?.originName && leg.destinationName ? `${leg.originName} → ${leg.destinationName}` : undefined
+type Seen = z.output<typeof Visible>
+
+function journey(leg: Seen['ticketLeg'], { origin, destination }: Seen): string | undefined {
+  const from = leg?.originName ?? origin
+  const to = leg?.destinationName ?? destination
+  return from && to ? `${from} → ${to}` : undefined
+}
+
+function flightNumber({ flightHeader }: Seen): string | undefined {
+  return flightHeader && `${flightHeader.carrier.carrierIataCode} ${flightHeader.flightNumber}`.trim()
 }
 
 const formats = new Map<string, BarcodeFormat>([

@@ -11,6 +11,7 @@ import {
 } from './apple-front.ts'
 import type { Card } from './card.ts'
 import { cardColors, contrast, MIN_CONTRAST } from './colors.ts'
+import { missingOfFlight } from './flight.ts'
 import { type GoogleView, MAX_GOOGLE_MODULES } from './google-view.ts'
 
 export interface PixelSize {
@@ -181,6 +182,15 @@ function* lintGoogle({ definition, passType, google }: LintFacts): Generator<War
       ['design', 'links', MAX_GOOGLE_MODULES],
       `Google Wallet shows ${MAX_GOOGLE_MODULES} links of a pass, and this one has ${card.links.length}: the others stand among ` +
         'its texts; leave some out',
+    )
+  }
+  const missing = definition.google?.kind === undefined ? missingOfFlight(definition, passType) : []
+  if (missing.length > 0) {
+    yield warn(
+      'flight-data-missing',
+      ['apple', 'transitType'],
+      `Google shows this pass as a transit ticket, not as a flight: give apple.semantics ${missing.join(', ')}, without a ` +
+        'variable, or choose by google.kind',
     )
   }
   const isRowShown = view.rows.some((row) => row.some(saysSomething))

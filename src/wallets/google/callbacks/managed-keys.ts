@@ -22,8 +22,13 @@ const ofKind: Record<GoogleKind, ManagedKeys> = {
   loyalty: {},
   offer: {},
   giftCard: {},
-  flight: { hexBackgroundColor: {} },
-  transit: { hexBackgroundColor: {}, ticketLeg: { departureDateTime: {} }, ticketLegs: {} },
+  flight: { hexBackgroundColor: {}, reservationInfo: { confirmationCode: {} }, boardingAndSeatingInfo: {} },
+  transit: {
+    hexBackgroundColor: {},
+    passengerNames: {},
+    ticketLeg: { departureDateTime: {}, arrivalDateTime: {}, platform: {}, carriage: {}, ticketSeat: {} },
+    ticketLegs: {},
+  },
 }
 
 /** What a definition says in `google.object`. */

@@ -1,0 +1,121 @@
+import { expect, test } from 'vitest'
+import { Definition, type DefinitionInput } from '../../../src/core/contract/definition.ts'
+import { renderCard } from '../../../src/core/rules/display/card.ts'
+import { readGoogleView } from '../../../src/core/rules/display/google-view.ts'
+import { lintDefinition } from '../../../src/core/rules/display/lint.ts'
+import { kindOf } from '../../../src/wallets/google/resource.ts'
+import { createGoogleWallet } from '../../../src/wallets/google/wallet.ts'
+import { checkResource } from '../../../src/wallets/sandbox/google/google-resources.ts'
+import { at, identity, pass, publicUrl } from './samples.ts'
+
+const wallet = createGoogleWallet({ identity, publicUrl })
+const semantics = {
+  airlineCode: 'LX',
+  flightNumber: 316,
+  departureAirportCode: 'ZRH',
+  destinationAirportCode: 'LHR',
+  originalDepartureDate: '2026-03-02T07:00:00+01:00',
+  currentBoardingDate: '2026-03-02T06:20:00+01:00',
+  departureGate: 'B42',
+  confirmationNumber: '{{reservation}}',
+  passengerName: { givenName: 'Ada', familyName: 'Lovelace' },
+  seats: [{ seatRow: '12', seatNumber: 'A' }],
+  boardingGroup: '3',
+}
+type Semantics = Record<string, unknown>
+
+const field = (key: string, value: string) => ({ key, label: key.toUpperCase(), value })
+const fields = {
+  header: [field('gate', 'B42')],
+  primary: [field('from', 'Zurich'), field('to', 'London')],
+  auxiliary: [field('seat', '{{seat}}'), field('boards', '06:20')],
+  secondary: [field('passenger', '{{pass.label}}')],
+}
+
+function rendered(tags: Semantics, { scope = {}, ...rest }: Partial<DefinitionInput> & { scope?: object } = {}) {
+  const definition = Definition.parse({
+    variables: [{ name: 'seat', label: 'Seat' }],
+    design: { organizationName: 'Swift Air', description: 'Boarding pass', fields, images: { logo: pass().id } },
+    apple: { transitType: 'PKTransitTypeAir', semantics: tags },
+    ...rest,
+  })
+  const facts = { definition, passType: 'boardingPass' as const, expiresAt: null, voided: false }
+  const templateCard = renderCard({ ...facts, scope: new Map() })
+  const card = renderCard({ ...facts, scope: new Map([['pass.label', 'Grace Hopper'], ...Object.entries(scope)]) })
+  const built = { ...pass(), card, templateCard }
+  const ofClass = wallet.classOf(built)
+  const object = wallet.objectOf(built, at)
+  const view = readGoogleView(ofClass, object)
+  const google = { kind: kindOf(card), needsLogo: true, card, view }
+  const warnings = lintDefinition({ ...facts, apple: null, google, images: {}, wantedPixels: {} })
+  const missing = warnings.find(({ code }) => code === 'flight-data-missing')?.message
+  return { built, kind: kindOf(card), ofClass, object, view, missing, templateKind: kindOf(templateCard) }
+}
+
+test('a boarding pass by air that says all that Google requires is a flight, of which no value of a holder is shared', async () => {
+  const { built, kind, templateKind, ofClass, object, missing } = rendered(semantics, { scope: { seat: '12A' } })
+  expect([kind, templateKind, missing]).toEqual(['flight', 'flight', undefined])
+  expect(ofClass).toMatchObject({
+    flightHeader: { carrier: { carrierIataCode: 'LX' }, flightNumber: '316' },
+    origin: { airportIataCode: 'ZRH', gate: 'B42' },
+    destination: { airportIataCode: 'LHR' },
+    localScheduledDepartureDateTime: '2026-03-02T07:00:00',
+    localBoardingDateTime: '2026-03-02T06:20:00',
+  })
+  expect(object).toMatchObject({
+    passengerName: 'Ada Lovelace',
+    reservationInfo: {},
+    boardingAndSeatingInfo: { seatNumber: '12A', boardingGroup: '3' },
+  })
+  await expect(wallet.check(built, at)).resolves.toBeUndefined()
+  expect(checkResource('flight', 'Class', ofClass, identity.issuerId)).toMatchObject({ ok: true })
+  expect(checkResource('flight', 'Object', object, identity.issuerId)).toMatchObject({ ok: true })
+})
+
+test.each<[title: string, kind: 'flight' | 'transit']>([
+  ['by air', 'flight'],
+  ['by train', 'transit'],
+])('a boarding pass %s shows gate, seat, passenger and times on its front, under from where to where', (_, kind) => {
+  const apple = kind === 'flight' ? undefined : { apple: { transitType: 'PKTransitTypeTrain' as const, semantics } }
+  const { view, ...found } = rendered(semantics, { ...apple, scope: { seat: '12A' } })
+  expect(found.kind).toBe(kind)
+  expect(view.title).toBe(kind === 'flight' ? 'ZRH → LHR' : 'Zurich → London')
+  expect(view.rows.map((row) => row.map(({ value }) => value))).toEqual([['B42'], ['Grace Hopper'], ['12A', '06:20']])
+  if (kind === 'transit') {
+    expect(found.object).toMatchObject({ passengerNames: 'Ada Lovelace', ticketLeg: { ticketSeat: { seat: '12A' } } })
+  }
+})
+
+const { originalDepartureDate: _, ...undated } = semantics
+
+test.each<[title: string, tags: Semantics, rest: Partial<DefinitionInput>, missing: string | undefined]>([
+  ['no tags at all', {}, {}, 'airlineCode, flightNumber, departureAirportCode, destinationAirportCode'],
+  ['an airline that differs by holder', { ...semantics, airlineCode: '{{seat}}' }, {}, 'airlineCode'],
+  ['a number that is none', { ...semantics, flightNumber: 'none' }, {}, 'flightNumber'],
+  ['no departure', undated, {}, 'originalDepartureDate'],
+  ['a departure of an unknown zone', { ...undated, originalDepartureDate: '2026-03-02T06:00:00Z' }, {}, 'its offset'],
+  [
+    'one of a zone',
+    { ...undated, originalDepartureDate: '2026-03-02T06:00:00Z' },
+    { timeZone: 'Europe/Zurich' },
+    undefined,
+  ],
+  [
+    'a code in place of airline and number',
+    { ...semantics, airlineCode: '', flightNumber: '', flightCode: 'LX316' },
+    {},
+    undefined,
+  ],
+])('of a boarding pass by air with %s the warning says what keeps it from being a flight', (_, tags, rest, missing) => {
+  const found = rendered(tags, rest)
+  expect(found.kind).toBe(missing === undefined ? 'flight' : 'transit')
+  expect(found.templateKind).toBe(found.kind)
+  if (missing === undefined) expect(found.missing).toBeUndefined()
+  else expect(found.missing).toContain(missing)
+  if (missing === undefined) expect(found.ofClass.localScheduledDepartureDateTime).toBe('2026-03-02T07:00:00')
+  else expect(found.ofClass.transitType).toBe('OTHER')
+})
+
+test('who names the kind is not warned', () => {
+  expect(rendered({}, { google: { kind: 'transit' } }).missing).toBeUndefined()
+})
