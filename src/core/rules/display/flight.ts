@@ -62,8 +62,8 @@ function isByAir({ apple }: FlightContent, passType: PassType): boolean {
 const NO_VALUES = new Map<string, string>()
 const AIRPORT = /^[A-Z]{3}$/
 const AIRLINE = /^[A-Z0-9]{2}$/
-const NUMBER = /^\d{1,4}[A-Z]?$/
-const FLIGHT_CODE = /^([A-Z0-9]{2}) ?(\d{1,4}[A-Z]?)$/
+const NUMBER = /^\d{1,4}$/
+const FLIGHT_CODE = /^([A-Z0-9]{2}) ?(\d{1,4})$/
 
 function read({ design, apple, timeZone }: FlightContent) {
   const tags = semanticTags(fillDeep(apple ?? {}, NO_VALUES))
