@@ -32,6 +32,10 @@ export default class Update extends BulkCommand {
     'unset-marker': Flags.string({ summary: 'A cell with just this removes the variable.', default: '\\N' }),
     'template-version': templateVersionFlag({ summary: 'Upgrade every pass to this published version.' }),
     'dry-run': Flags.boolean({ summary: 'Ask the server about every row and change nothing.', default: false }),
+    notify: Flags.boolean({
+      summary: 'Make Android phones ring for fields with a changeMessage, as iPhones do; at most 3 times in 24 hours.',
+      default: false,
+    }),
     concurrency: Flags.integer({ summary: 'Passes in flight at once.', default: 8, min: 1, max: 16 }),
   }
 
@@ -44,6 +48,7 @@ export default class Update extends BulkCommand {
       unsetMarker: flags['unset-marker'],
       templateVersion: flags['template-version'],
       dryRun: flags['dry-run'],
+      notify: flags.notify,
       concurrency: flags.concurrency,
     })
     return this.runFile(action, { file: args.file, flags })

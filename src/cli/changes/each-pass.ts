@@ -6,18 +6,16 @@ import { type ChangeOptions, changeConcurrently } from './concurrent-changes.ts'
 import { findPasses } from './find-passes.ts'
 
 export interface EachPass<Item, Name extends string> {
-  /** What becomes of a row that is changed. */
-  outcome: Name
   /** Requests in flight at once, over all batches. */
   concurrency: number
-  change: (pass: Pass, item: Item, options: ChangeOptions) => Promise<unknown>
+  /** Resolves to what became of the row. */
+  change: (pass: Pass, item: Item, options: ChangeOptions) => Promise<Name>
   /** Called with the passes of a batch before any is changed. */
   onFound?: (client: Client, passes: readonly Pass[], note: (message: string) => void) => Promise<void>
 }
 
 /** Sends for a batch: finds the passes of all items at once, then changes each by a request of its own. */
 export function changeEach<Item extends { externalPassId: string }, Name extends string>({
-  outcome,
   concurrency,
   change,
   onFound,
@@ -26,8 +24,7 @@ export function changeEach<Item extends { externalPassId: string }, Name extends
     concurrency,
     async change({ pass, item }, options) {
       if (!pass) return failure('PASS_NOT_FOUND: There is no pass with this external id')
-      await change(pass, item, options)
-      return { outcome }
+      return { outcome: await change(pass, item, options) }
     },
   })
   return async (

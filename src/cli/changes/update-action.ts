@@ -21,6 +21,8 @@ export interface UpdateOptions {
   templateVersion: PassUpdate['templateVersion']
   /** Ask the server what each change would come to, and change nothing. */
   dryRun: boolean
+  /** Make Android phones ring for what iPhones announce. */
+  notify?: boolean
   /** Requests in flight at once. */
   concurrency: number
 }
@@ -30,14 +32,16 @@ interface Update {
   body: PassUpdate
 }
 
+type UpdateOutcome = 'updated' | 'notified' | 'failed'
+
 /** Changes the pass of each row. Repeating a row comes to the same pass, and makes no further revision. */
-export function updateAction({
-  dryRun,
-  concurrency,
-  ...options
-}: UpdateOptions): RowAction<Update, 'updated' | 'failed'> {
+export function updateAction({ dryRun, concurrency, ...options }: UpdateOptions): RowAction<Update, UpdateOutcome> {
   const { externalIdColumn, templateVersion } = options
-  const outcomes = [{ name: 'updated' as const, title: dryRun ? 'Would update' : 'Updated' }, FAILED]
+  const outcomes = [
+    { name: 'updated' as const, title: dryRun ? 'Would update' : 'Updated' },
+    ...(options.notify ? [notifiedOutcome(dryRun)] : []),
+    FAILED,
+  ]
   let variables: string[] = []
   return {
     command: 'update',
@@ -46,6 +50,7 @@ export function updateAction({
       '--label-column': options.labelColumn ?? 'label',
       '--unset-marker': options.unsetMarker,
       ...(templateVersion !== undefined && { '--template-version': String(templateVersion) }),
+      ...(options.notify && { '--notify': 'true' }),
     },
     batchesInFlight: 2,
     resultColumns: [],
@@ -56,19 +61,26 @@ export function updateAction({
       return { columns, outcomes, check: (rows) => checkRows(rows, externalIdColumn, check) }
     },
     send: changeEach({
-      outcome: 'updated',
       concurrency,
       onFound: warnOfUnknown(() => variables),
-      change: (pass, { body }, { client, signal }) =>
-        client.passes.update({ params: { id: pass.id }, query: { dryRun }, body }, { signal, idempotent: true }),
+      async change(pass, { body }, { client, signal }) {
+        const call = { params: { id: pass.id }, query: { dryRun }, body }
+        const { notified } = await client.passes.update(call, { signal, idempotent: true })
+        return notified ? 'notified' : 'updated'
+      },
     }),
   }
+}
+
+function notifiedOutcome(dryRun: boolean) {
+  const title = dryRun ? '  Would ring on Android' : '  Ringing on Android'
+  return { name: 'notified' as const, title, within: 'updated' as const }
 }
 
 /** Reads a row. An empty cell means not given; what a template makes of the values is for the server to say. */
 export function compileRow(
   columns: UpdateColumns,
-  { unsetMarker, templateVersion }: Pick<UpdateOptions, 'unsetMarker' | 'templateVersion'>,
+  { unsetMarker, templateVersion, notify }: Pick<UpdateOptions, 'unsetMarker' | 'templateVersion' | 'notify'>,
 ): RowCheck<Update> {
   return (cells) => {
     const externalPassId = PassCreate.shape.externalPassId.safeParse(cells[columns.externalId])
@@ -82,6 +94,7 @@ export function compileRow(
         ),
       }),
       ...(templateVersion !== undefined && { templateVersion }),
+      ...(notify && { notify }),
     })
     const errors = [
       ...issuesOf(externalPassId.error, columns.header[columns.externalId]!),

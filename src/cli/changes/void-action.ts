@@ -41,15 +41,15 @@ export function voidAction({ dryRun, concurrency, ...options }: VoidOptions): Ro
       return { columns, outcomes, check: (rows) => checkRows(rows, externalIdColumn, check) }
     },
     send: changeEach({
-      outcome: 'voided',
       concurrency,
       async change(pass, { reason }, { client, signal }) {
-        if (dryRun || pass.status === 'VOID') return
+        if (dryRun || pass.status === 'VOID') return 'voided'
         try {
           await client.passes.void({ params: { id: pass.id }, body: { reason } }, { signal, idempotent: true })
         } catch (error) {
           if (!(error instanceof ApiError && error.code === 'PASS_ALREADY_VOIDED')) throw error
         }
+        return 'voided'
       },
     }),
   }

@@ -37,12 +37,15 @@ export default class PassUpdate extends ClientCommand {
     }),
     'template-version': templateVersionFlag({ summary: 'Upgrade to this published version.' }),
     'if-match': Flags.string({ summary: 'Change nothing unless this is the revision of the pass.' }),
+    notify: Flags.boolean({
+      summary: 'Make Android phones ring for fields with a changeMessage, as iPhones do; at most 3 times in 24 hours.',
+    }),
     'dry-run': Flags.boolean({ summary: 'Show the pass as it would be, and change nothing.' }),
   }
 
   async run() {
     const { args, flags } = await this.parse(PassUpdate)
-    const body = bodyOf(flags)
+    const body = { ...bodyOf(flags), ...(flags.notify && { notify: true }) }
     const client = this.connect(flags)
     const id = await getPassId(client, { id: args.id, external: flags.external })
     const pass = await client.passes.update({
@@ -52,6 +55,7 @@ export default class PassUpdate extends ClientCommand {
       body,
     })
     this.log(showPass(pass))
+    if (pass.notified) this.note(flags['dry-run'] ? 'Android phones would ring.' : 'Android phones ring.')
     if (flags['dry-run']) this.note('Nothing was changed: this is how the pass would be.')
     return pass
   }

@@ -85,8 +85,23 @@ export const PassUpdate = z.strictObject({
   label: text(1, 255).optional(),
   variables: Variables.optional(),
   templateVersion: z.union([PositiveInt, z.literal('latest')]).optional(),
+  notify: z
+    .boolean()
+    .optional()
+    .meta({
+      description:
+        'True makes Android phones ring for fields with a changeMessage, which iPhones announce by themselves: as a ' +
+        'notification to google, within its limit of 3 in 24 hours. Beyond that the pass changes silently there.',
+    }),
 })
 export type PassUpdate = z.output<typeof PassUpdate>
+
+const UpdatedPass = Pass.extend({
+  notified: z.boolean().optional().meta({
+    description:
+      'Where the request says notify: whether Android phones are made to ring; in a dry run, whether they would be.',
+  }),
+})
 
 /** What each configured platform would be given; null for one that is not configured or not asked for. */
 const PassPreview = z.strictObject({
@@ -164,7 +179,7 @@ export const passes = {
     query: z.strictObject({ dryRun: booleanParam.default(false) }),
     headers: z.object({ 'if-match': IfMatch.optional() }),
     body: PassUpdate,
-    responses: { 200: Pass },
+    responses: { 200: UpdatedPass },
     errors: [
       'PASS_NOT_FOUND',
       'PASS_ALREADY_VOIDED',

@@ -70,11 +70,11 @@ test('a batch costs one request to find its passes and one for each row; what fa
   const changed: string[] = []
   const fake = fakeClient()
   const send = changeEach({
-    outcome: 'updated',
     concurrency: 4,
     change: async (pass) => {
       changed.push(pass.id)
       if (pass.externalPassId === 'void') throw refusal(409, 'PASS_ALREADY_VOIDED')
+      return 'updated'
     },
   })
   const results = await send(items('a', 'missing', 'void', 'b'), { client: fake.client, note: () => undefined })
@@ -93,7 +93,6 @@ test.each([401, 403, 500, 503])(
   async (status) => {
     const signals: AbortSignal[] = []
     const send = changeEach({
-      outcome: 'updated',
       concurrency: 2,
       change: async (_, __, { signal }) => {
         signals.push(signal)

@@ -62,8 +62,13 @@ export const passes: Handlers<typeof contract> = {
 
   update: async ({ params, query, headers, body }, context) => {
     const options = { ifMatch: headers['if-match'], dryRun: query.dryRun }
-    const pass = await context.store.transaction((tx) => updatePass(tx, params.id, body, options, context))
-    return { status: 200, body: toPass(pass, context), ...(!query.dryRun && { headers: etag(pass) }) }
+    const updated = await context.store.transaction((tx) => updatePass(tx, params.id, body, options, context))
+    const { pass, rings } = updated
+    return {
+      status: 200,
+      body: { ...toPass(pass, context), ...(body.notify !== undefined && { notified: rings }) },
+      ...(!query.dryRun && { headers: etag(pass) }),
+    }
   },
 
   void: async ({ params, body }, context) => {

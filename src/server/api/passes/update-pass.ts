@@ -16,14 +16,23 @@ import { queueWalletUpdates } from '../../wallet-sync/wallet-updates.ts'
 import { audit } from '../audit.ts'
 import { bytesOf, requireBytes } from '../limits.ts'
 import { compileVersion } from './create-passes.ts'
+import { findRing, queueRing } from './ring-phones.ts'
 
 export interface UpdateOptions {
   ifMatch: number[] | '*' | undefined
   dryRun: boolean
 }
 
+/** A pass after its update. */
+export interface Updated {
+  pass: StoredPass
+  /** Android rings for the change; in a dry run, it would. */
+  rings: boolean
+}
+
 /**
- * Changes a pass by every rule of spec 4.2, in the given transaction, and returns it as it then stands.
+ * Changes a pass by every rule of spec 4.2, in the given transaction, and returns it as it then stands, and whether the
+ * change makes phones ring that do not by themselves.
  * @throws Problem PASS_NOT_FOUND, PRECONDITION_FAILED, PASS_ALREADY_VOIDED, TEMPLATE_NOT_FOUND,
  * TEMPLATE_VERSION_NOT_NEWER, SYSTEM_VARIABLE_READONLY, VALIDATION_ERROR, CONFLICT
  */
@@ -33,7 +42,7 @@ export async function updatePass(
   body: PassUpdate,
   options: UpdateOptions,
   context: RequestContext,
-): Promise<StoredPass> {
+): Promise<Updated> {
   const { workspaceId, now } = context
   const pass = await tx.passes.findForUpdate(workspaceId, passId)
   if (!pass) throw new Problem('PASS_NOT_FOUND', { details: { passId } })
@@ -46,16 +55,19 @@ export async function updatePass(
     variables: Object.keys(body.variables ?? {}).length > 0,
     version: version.id !== pass.templateVersionId,
   })
-  if (fields.length === 0) return pass
+  if (fields.length === 0) return { pass, rings: false }
   const change = planChange(pass, body, { version, wallets: context.wallets, now })
   const isNew = isChange(pass, change)
   const isRetried = pass.status === 'FAILED'
   const updated = { ...pass, ...change, ...((isNew || isRetried) && counted(pass, isNew, now)) }
   await requireBytes(tx, context, bytesOf(change.variables) - bytesOf(pass.variables))
-  if (options.dryRun) return updated
+  const ring = body.notify && isNew ? await findRing(tx, { before: pass, after: updated, version }, context) : undefined
+  const rings = ring !== undefined
+  if (options.dryRun) return { pass: updated, rings }
 
   if (isNew) {
     await tx.passes.update(workspaceId, passId, change, now)
+    if (ring !== undefined) await queueRing(tx, passId, ring, context)
     await queueWalletUpdates(tx, workspaceId, [passId], { at: now, correlationId: context.correlationId })
   } else if (isRetried) {
     await tx.passes.setQueuedAgain(workspaceId, [passId], now)
@@ -84,7 +96,7 @@ export async function updatePass(
     now,
   )
   await audit(tx, context, 'pass.update', passId)
-  return (await tx.passes.find(workspaceId, passId)) ?? updated
+  return { pass: (await tx.passes.find(workspaceId, passId)) ?? updated, rings }
 }
 
 function checkPrecondition(pass: StoredPass, ifMatch: UpdateOptions['ifMatch']): void {
