@@ -31,7 +31,10 @@ export async function writePrivate(path: string, content: string | Uint8Array): 
   }
 }
 
-/** Replaces a file as a whole, so that a crash leaves the old one or the new one. */
+/**
+ * Replaces a file as a whole, so that a crash leaves the old one or the new one. (write-file-atomic writes once and renames
+ * whatever was written: on a disk that is nearly full, a part.)
+ */
 export function replacePrivateSync(path: string, text: string): void {
   const draft = `${path}.${randomUUID()}`
   const file = openPrivateSync(draft, 'wx')

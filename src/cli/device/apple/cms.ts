@@ -1,5 +1,6 @@
 import { createHash, verify, X509Certificate } from 'node:crypto'
-import { childrenOf, type DerElement, dottedOf, readDer } from './der.ts'
+import { OctetString, UTCTime } from 'asn1js'
+import { Certificate, ContentInfo, IssuerAndSerialNumber, SignedData, type SignerInfo } from 'pkijs'
 
 /** A signature that a phone does not accept, and why. */
 export class SignatureError extends Error {
@@ -16,8 +17,6 @@ export interface SignatureFacts {
 }
 
 const oid = {
-  data: '1.2.840.113549.1.7.1',
-  signedData: '1.2.840.113549.1.7.2',
   contentType: '1.2.840.113549.1.9.3',
   messageDigest: '1.2.840.113549.1.9.4',
   signingTime: '1.2.840.113549.1.9.5',
@@ -30,120 +29,97 @@ const oid = {
  * @throws SignatureError
  */
 export function verifySignature(signature: Buffer, content: Buffer, rootPem: string, at: Date): SignatureFacts {
+  const signed = readSignedData(signature)
   try {
-    return check(readSignedData(signature), content, new X509Certificate(rootPem), at)
+    return check(signed, content, new X509Certificate(rootPem), at)
   } catch (error) {
-    if (!isMalformed(error)) throw error
-    throw new SignatureError('the signature is not well-formed CMS', { cause: error })
+    // OpenSSL's own errors are of certificates and keys inside that it cannot read.
+    const isMalformed = error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_OSSL')
+    throw isMalformed ? notWellFormed(error) : error
   }
 }
 
-/** OpenSSL's own errors are of certificates and keys inside that it cannot read. */
-function isMalformed(error: unknown): boolean {
-  if (error instanceof RangeError) return true
-  return error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_OSSL')
+interface Signed {
+  certificates: X509Certificate[]
+  /** The certificate that signed; undefined where it is not inside. */
+  leaf: X509Certificate | undefined
+  signer: SignerInfo
 }
 
-interface SignedData {
-  certificates: DerElement[]
-  issuer: Buffer
-  serialNumber: Buffer
-  digestAlgorithm: string
-  attributes: DerElement
-  signature: Buffer
-}
-
-function readSignedData(bytes: Buffer): SignedData {
-  const [contentType, wrapped] = childrenOf(readDer(bytes))
-  if (dottedOf(expect(contentType, 0x06)) !== oid.signedData) throw new SignatureError('the signature is no SignedData')
-  const [signedData] = childrenOf(expect(wrapped, 0xa0))
-  const [, , encapsulated, ...rest] = childrenOf(expect(signedData, 0x30))
-  if (childrenOf(expect(encapsulated, 0x30)).length !== 1) throw new SignatureError('the signature is not detached')
-  const certificates = childrenOf(
-    expect(
-      rest.find(({ tag }) => tag === 0xa0),
-      0xa0,
-    ),
-  )
-  const [signer, ...others] = childrenOf(expect(rest.at(-1), 0x31))
-  if (others.length > 0) throw new SignatureError('more than one has signed')
-  const [, identifier, digest, attributes, , value] = childrenOf(expect(signer, 0x30))
-  const [issuer, serialNumber] = childrenOf(expect(identifier, 0x30))
-  return {
-    certificates,
-    issuer: expect(issuer, 0x30).encoded,
-    serialNumber: expect(serialNumber, 0x02).encoded,
-    digestAlgorithm: dottedOf(expect(childrenOf(expect(digest, 0x30))[0], 0x06)),
-    attributes: expect(attributes, 0xa0),
-    signature: expect(value, 0x04).contents,
+function readSignedData(bytes: Buffer): Signed {
+  const data = parse(bytes)
+  if (data.encapContentInfo.eContent) throw new SignatureError('the signature is not detached')
+  const [signer, ...others] = data.signerInfos
+  if (!signer || others.length > 0) throw new SignatureError('not one has signed, but none or several')
+  const found = (data.certificates ?? []).filter((candidate) => candidate instanceof Certificate)
+  try {
+    const { sid } = signer
+    const leaf = found.find(
+      ({ issuer, serialNumber }) =>
+        sid instanceof IssuerAndSerialNumber && serialNumber.isEqual(sid.serialNumber) && issuer.isEqual(sid.issuer),
+    )
+    return { certificates: found.map(toX509), leaf: leaf && toX509(leaf), signer }
+  } catch (cause) {
+    throw notWellFormed(cause)
   }
 }
 
-function check(signed: SignedData, content: Buffer, root: X509Certificate, at: Date): SignatureFacts {
-  if (signed.digestAlgorithm !== oid.sha256) throw new SignatureError('the digest is not SHA-256')
-  const attributes = new Map(childrenOf(signed.attributes).map(readAttribute))
-  const digest = createHash('sha256').update(content).digest()
-  if (!attributes.get(oid.messageDigest)?.contents.equals(digest)) {
+/** What pkijs throws at bytes that are no CMS is of no class of its own. */
+function parse(bytes: Buffer): SignedData {
+  try {
+    const { content, contentType } = ContentInfo.fromBER(new Uint8Array(bytes))
+    if (contentType === ContentInfo.SIGNED_DATA) return new SignedData({ schema: content })
+  } catch (cause) {
+    throw notWellFormed(cause)
+  }
+  throw new SignatureError('the signature is no SignedData')
+}
+
+function notWellFormed(cause: unknown): SignatureError {
+  return new SignatureError('the signature is not well-formed CMS', { cause })
+}
+
+function toX509(certificate: Certificate): X509Certificate {
+  return new X509Certificate(Buffer.from(certificate.toSchema().toBER()))
+}
+
+function check(
+  { certificates, leaf, signer }: Signed,
+  content: Buffer,
+  root: X509Certificate,
+  at: Date,
+): SignatureFacts {
+  if (signer.digestAlgorithm.algorithmId !== oid.sha256) throw new SignatureError('the digest is not SHA-256')
+  const attributes = new Map(signer.signedAttrs?.attributes.map(({ type, values }) => [type, values[0]]))
+  const digest = attributes.get(oid.messageDigest)
+  const actual = createHash('sha256').update(content).digest()
+  if (!(digest instanceof OctetString) || !actual.equals(digest.valueBlock.valueHexView)) {
     throw new SignatureError('the signature is of another manifest.json')
   }
-  if (attributes.get(oid.contentType)?.tag !== 0x06) throw new SignatureError('the content type is not signed')
+  if (!attributes.get(oid.contentType)) throw new SignatureError('the content type is not signed')
   const signingTime = attributes.get(oid.signingTime)
-  if (!signingTime) throw new SignatureError('the signing time is missing')
-
-  const leaf = signerOf(signed)
-  // Signed are the attributes as a SET, while the file holds them under an implicit tag (RFC 5652, 5.4).
-  const signedBytes = Buffer.concat([Buffer.from([0x31]), signed.attributes.encoded.subarray(1)])
-  if (!verify('sha256', signedBytes, leaf.publicKey, signed.signature)) {
+  // To asn1js a GeneralizedTime is a UTCTime with four digits of the year.
+  if (!(signingTime instanceof UTCTime)) throw new SignatureError('the signing time is missing')
+  if (!leaf) throw new SignatureError('the certificate of the signer is missing')
+  const signedBytes = Buffer.from(signer.signedAttrs!.encodedValue)
+  if (!verify('sha256', signedBytes, leaf.publicKey, signer.signature.valueBlock.valueHexView)) {
     throw new SignatureError('the signature does not belong to the certificate')
   }
-  const intermediate = signed.certificates
-    .map(({ encoded }) => new X509Certificate(encoded))
-    .find((candidate) => candidate.ca && leaf.checkIssued(candidate) && leaf.verify(candidate.publicKey))
+  const intermediate = certificates.find(
+    (candidate) => candidate.ca && leaf.checkIssued(candidate) && leaf.verify(candidate.publicKey),
+  )
   if (!intermediate) throw new SignatureError('the intermediate certificate (WWDR) is missing')
   if (!intermediate.checkIssued(root) || !intermediate.verify(root.publicKey)) {
     throw new SignatureError('the certificates do not lead to a root that this phone trusts')
   }
   for (const certificate of [leaf, intermediate, root]) checkValidity(certificate, at)
-  checkValidity(leaf, timeOf(signingTime))
+  checkValidity(leaf, signingTime.toDate())
   const subject = leaf.toLegacyObject().subject as unknown as Record<string, string | undefined>
   return { certificate: leaf, passTypeIdentifier: subject.UID, teamIdentifier: subject.OU }
-}
-
-function readAttribute(attribute: DerElement): [type: string, value: DerElement] {
-  const [type, values] = childrenOf(attribute)
-  const [value] = childrenOf(expect(values, 0x31))
-  if (!value) throw new RangeError('An attribute has no value.')
-  return [dottedOf(expect(type, 0x06)), value]
-}
-
-function signerOf({ certificates, issuer, serialNumber }: SignedData): X509Certificate {
-  const signer = certificates.find(({ encoded }) => {
-    const [toBeSigned] = childrenOf(readDer(encoded))
-    const fields = childrenOf(expect(toBeSigned, 0x30))
-    const [serial, , name] = fields[0]?.tag === 0xa0 ? fields.slice(1) : fields
-    return serial?.encoded.equals(serialNumber) && name?.encoded.equals(issuer)
-  })
-  if (!signer) throw new SignatureError('the certificate of the signer is missing')
-  return new X509Certificate(signer.encoded)
 }
 
 function checkValidity(certificate: X509Certificate, at: Date): void {
   if (at < new Date(certificate.validFrom) || at > new Date(certificate.validTo)) {
     throw new SignatureError(`a certificate is not valid at ${at.toISOString()}: ${certificate.subject}`)
   }
-}
-
-/** UTCTime has two digits of the year, GeneralizedTime four. */
-function timeOf({ tag, contents }: DerElement): Date {
-  const text = contents.toString('latin1')
-  const full = tag === 0x17 ? `${Number(text.slice(0, 2)) < 50 ? '20' : '19'}${text}` : text
-  const parts = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/.exec(full)
-  if (!parts) throw new SignatureError('the signing time is not well-formed')
-  const [, year, month, day, hour, minute, second] = parts
-  return new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`)
-}
-
-function expect(element: DerElement | undefined, tag: number): DerElement {
-  if (element?.tag !== tag) throw new RangeError(`Tag ${tag} was expected and ${element?.tag ?? 'nothing'} found.`)
-  return element
 }
