@@ -129,6 +129,18 @@ export class Problem extends Error {
   }
 }
 
+/** What an operator gave or set up cannot work: the message says what, why, and what to do. Shown without a stack. */
+export class SetupError extends Error {
+  override readonly name: string = 'SetupError'
+  /** What mends it, where the message does not say so. */
+  readonly fix: string | undefined
+
+  constructor(message: string, { fix, ...options }: ErrorOptions & { fix?: string } = {}) {
+    super(message, options)
+    this.fix = fix
+  }
+}
+
 /** An answer lists so many problems at most, so that no request is turned into a far larger answer. */
 export const MAX_ISSUES = 100
 

@@ -1,5 +1,6 @@
 import type { Definition, PassType } from '../core/contract/definition.ts'
 import type { Issue } from '../core/errors.ts'
+import { SetupError } from '../core/errors.ts'
 import type { Card } from '../core/rules/display/card.ts'
 import type { CheckValues } from '../core/rules/pass/pass-rules.ts'
 
@@ -54,7 +55,7 @@ export interface ProviderCall {
 }
 
 /** A credential that cannot work: says which file or setting, why, and what to do. Stops the start of the server. */
-export class CredentialError extends Error {
+export class CredentialError extends SetupError {
   override readonly name = 'CredentialError'
 }
 

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters, styleText } from 'node:util'
 import { Errors } from '@oclif/core'
 import { ApiError, ConnectionError, ForeignServerError, TimeoutError } from '../../client/errors.ts'
-import { type Issue, Problem } from '../../core/errors.ts'
+import { type Issue, Problem, SetupError } from '../../core/errors.ts'
 import type { Connection } from '../settings/settings.ts'
 import type { LocatedIssue } from '../template/positions.ts'
 import { CliError } from './errors.ts'
@@ -44,24 +44,12 @@ export function describeFailure(error: unknown, { connection, flags = [] }: Fail
     const hint = 'flags' in error ? likelyFlag(error.flags as string[], flags) : undefined
     return { ...plain('USAGE', tidyUsage(error.message)), exitCode: error.oclif.exit ?? 2, hint: hint ?? SEE_HELP }
   }
-  if (error instanceof Error && setupErrors.has(error.name)) {
-    return { ...plain('SETUP', error.message), hint: 'fix' in error ? `${error.fix}.` : undefined }
+  if (error instanceof SetupError) {
+    return { ...plain('SETUP', error.message), hint: error.fix === undefined ? undefined : `${error.fix}.` }
   }
   if (isSystemError(error)) return plain(error.code, systemMessage(error))
   return describeBug(error)
 }
-
-/** Errors of the server's own rooms, which are not loaded here: each says by itself what to do. */
-const setupErrors = new Set([
-  'SettingsError',
-  'CredentialError',
-  'ServerKeyError',
-  'DatabaseError',
-  'DatabaseUrlError',
-  'ListenError',
-  'OperatorError',
-  'FaultError',
-])
 
 /** The lines for people, without the last line break. */
 export function formatFailure(failure: Failure, options: { color: boolean }): string {

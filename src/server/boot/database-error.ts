@@ -1,18 +1,18 @@
 import { resolve } from 'node:path'
+import { SetupError } from '../../core/errors.ts'
 import { sqliteFile } from '../../storage/db/database.ts'
 import { clearDamage } from '../../storage/db/sqlite-damage.ts'
 import { findFault } from '../../storage/db/sqlite-file.ts'
 
 /** A database cannot be worked with: says which, why and what to do. */
-export class DatabaseError extends Error {
+export class DatabaseError extends SetupError {
   override readonly name = 'DatabaseError'
-  /** What mends it. */
-  readonly fix: string
-
   constructor(databaseUrl: string, { why, fix }: Trouble, options?: ErrorOptions) {
     const file = sqliteFile(databaseUrl)
-    super(`The database ${file ? resolve(file) : withoutPassword(databaseUrl)} cannot be used: ${why}.`, options)
-    this.fix = `${fix}, or correct --database (PASSES_DATABASE_URL)`
+    super(`The database ${file ? resolve(file) : withoutPassword(databaseUrl)} cannot be used: ${why}.`, {
+      ...options,
+      fix: `${fix}, or correct --database (PASSES_DATABASE_URL)`,
+    })
   }
 }
 

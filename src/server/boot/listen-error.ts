@@ -1,5 +1,6 @@
+import { SetupError } from '../../core/errors.ts'
 /** An address cannot be listened on: says which, why, and what to give instead. */
-export class ListenError extends Error {
+export class ListenError extends SetupError {
   override readonly name = 'ListenError'
 
   constructor({ host, port }: { host: string; port: number }, cause: unknown, flags: string) {

@@ -1,3 +1,4 @@
+import { SetupError } from '../../core/errors.ts'
 import type { Store } from '../../storage/store.ts'
 import { CredentialError } from '../../wallets/wallet.ts'
 import type { Config } from './config.ts'
@@ -7,7 +8,7 @@ import type { Identities } from './wallets.ts'
 /** What phones hold is theirs for years: checks that keep a start from losing them. */
 
 /** A setting that cannot work: says which one, why, and what to do. Stops the start of the server. */
-class SettingsError extends Error {
+class SettingsError extends SetupError {
   override readonly name = 'SettingsError'
 }
 

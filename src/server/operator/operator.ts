@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import type { AuditAction } from '../../core/audit.ts'
+import { SetupError } from '../../core/errors.ts'
 import type { LimitName, WorkspaceLimits } from '../../core/rules/pass/limits.ts'
 import { type Database, openDatabase, sqliteFile } from '../../storage/db/database.ts'
 import { migrate, pendingMigrations } from '../../storage/db/migrate.ts'
@@ -10,7 +11,7 @@ import { operator } from '../api/audit.ts'
 import { missingDatabase, onDatabase } from '../boot/database-error.ts'
 
 /** What an operator asked for cannot be done: says why and what to do. */
-export class OperatorError extends Error {
+export class OperatorError extends SetupError {
   override readonly name = 'OperatorError'
 }
 

@@ -1,5 +1,6 @@
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
+import { SetupError } from '../../core/errors.ts'
 import { FairGate } from './fair-gate.ts'
 import { postgresClient } from './postgres-client.ts'
 import { type Damage, sqliteClient } from './sqlite-client.ts'
@@ -47,7 +48,7 @@ export interface DatabaseOptions {
 }
 
 /** A setting that names no database we can open: says what is wrong with it and what to write instead. */
-class DatabaseUrlError extends Error {
+class DatabaseUrlError extends SetupError {
   override readonly name = 'DatabaseUrlError'
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
+import { SetupError } from '../../core/errors.ts'
 
 /** What can be made to go wrong, by the platform that then answers (or does not). */
 export const faultNames = [
@@ -35,7 +36,7 @@ export interface Faults {
 }
 
 /** A fault that is not in the list, named with those that are. */
-class FaultError extends Error {
+class FaultError extends SetupError {
   override readonly name = 'FaultError'
 }
 

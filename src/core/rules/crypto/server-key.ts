@@ -1,4 +1,5 @@
 import { hkdfSync, randomBytes } from 'node:crypto'
+import { SetupError } from '../../errors.ts'
 
 /** The one secret of an installation. Everything that needs a key gets a subkey of its own, so none can stand for another. */
 
@@ -8,7 +9,7 @@ const BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/
 const HOW_TO_MAKE_ONE = 'Make one with: openssl rand -hex 32'
 
 /** A server key that cannot be used. The message never holds any of the key. */
-export class ServerKeyError extends Error {
+export class ServerKeyError extends SetupError {
   override readonly name = 'ServerKeyError'
 }
 

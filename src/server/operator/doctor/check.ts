@@ -1,4 +1,4 @@
-import { DatabaseError } from '../../boot/database-error.ts'
+import { SetupError } from '../../../core/errors.ts'
 
 /** What one look found. */
 export type Finding =
@@ -33,7 +33,7 @@ async function safely(look: Examination['look'], fix: string): Promise<Finding> 
   try {
     return await look()
   } catch (error) {
-    if (error instanceof DatabaseError) return failed(error.message, error.fix)
+    if (error instanceof SetupError) return failed(error.message, error.fix ?? fix)
     return failed(error instanceof Error ? describe(error) : String(error), fix)
   }
 }
