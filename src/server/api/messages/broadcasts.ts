@@ -14,17 +14,23 @@ import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
 import { requireUnderLimit } from '../limits.ts'
 import { toPage } from '../page.ts'
+import { type Created, createOnce } from './create-once.ts'
 import { parseMessage } from './message.ts'
 
 export const broadcasts: Handlers<typeof contract> = {
   create: async ({ params, query, body }, context) => {
-    const known = await findKnown(context.store, body, context.workspaceId)
-    if (known) return { status: 200, body: toBroadcast(known, context.now) }
-    if (query.dryRun) return { status: 200, body: await forecast(params.id, body, context) }
-    const refusal = await context.takeQueue(context, 1)
-    if (refusal) throw refusal
-    const { broadcast, isNew } = await create(params.id, body, context)
-    return { status: isNew ? 201 : 200, body: toBroadcast(broadcast, context.now) }
+    const { store, workspaceId, now } = context
+    const find = () => findKnown(store, body, workspaceId)
+    if (query.dryRun) {
+      const known = await find()
+      return { status: 200, body: known ? toBroadcast(known, now) : await forecast(params.id, body, context) }
+    }
+    const { row, isNew } = await createOnce(find, async () => {
+      const refusal = await context.takeQueue(context, 1)
+      if (refusal) throw refusal
+      return store.transaction((tx) => insert(tx, params.id, body, context))
+    })
+    return { status: isNew ? 201 : 200, body: toBroadcast(row, now) }
   },
 
   list: async ({ params, query }, { store, workspaceId, now }) => {
@@ -61,27 +67,12 @@ export const broadcasts: Handlers<typeof contract> = {
   },
 }
 
-interface Created {
-  broadcast: StoredBroadcast
-  isNew: boolean
-}
-
-/** One effect for one idempotency key, however many requests hold it at once. */
-async function create(projectId: string, body: MessageCreate, context: RequestContext): Promise<Created> {
-  const { store, workspaceId } = context
-  const created = await store.transaction((tx) => insert(tx, projectId, body, context))
-  if (created) return { broadcast: created, isNew: true }
-  const known = await findKnown(store, body, workspaceId)
-  // The one that took the key may have been cancelled since.
-  return known ? { broadcast: known, isNew: false } : create(projectId, body, context)
-}
-
 async function insert(
   tx: Repositories,
   projectId: string,
   body: MessageCreate,
   context: RequestContext,
-): Promise<StoredBroadcast | undefined> {
+): Promise<Created<StoredBroadcast> | undefined> {
   const { workspaceId, now, correlationId, wallets } = context
   if (!(await tx.projects.findForUpdate(workspaceId, projectId))) throw noProject(projectId)
   const id = newId(now)
@@ -93,10 +84,10 @@ async function insert(
   const job = { workspaceId, kind: 'fan-out-broadcast' as const, subject: id, correlationId }
   await tx.jobs.insert([{ ...job, runAt: message.sendAt ?? now }], now)
   await audit(tx, context, 'broadcast.create', id)
-  return tx.broadcasts.find(workspaceId, projectId, id)
+  return { row: (await tx.broadcasts.find(workspaceId, projectId, id))!, isNew: true }
 }
 
-function findKnown({ broadcasts }: Pick<Repositories, 'broadcasts'>, body: MessageCreate, workspaceId: string) {
+async function findKnown({ broadcasts }: Pick<Repositories, 'broadcasts'>, body: MessageCreate, workspaceId: string) {
   return body.idempotencyKey === undefined ? undefined : broadcasts.findByKey(workspaceId, body.idempotencyKey)
 }
 

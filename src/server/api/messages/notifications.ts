@@ -11,12 +11,13 @@ import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
 import { requireUnderLimit } from '../limits.ts'
 import { toPage } from '../page.ts'
+import { type Created, createOnce } from './create-once.ts'
 import { parseMessage } from './message.ts'
 
 export const notifications: Handlers<typeof contract> = {
   create: async ({ params, body }, context) => {
-    const { notification, isNew } = await create(params.id, body, context)
-    return { status: isNew ? 201 : 200, body: toNotification(notification, context.now) }
+    const { row, isNew } = await create(params.id, body, context)
+    return { status: isNew ? 201 : 200, body: toNotification(row, context.now) }
   },
 
   list: async ({ params, query }, { store, workspaceId, now }) => {
@@ -48,21 +49,17 @@ export const notifications: Handlers<typeof contract> = {
   },
 }
 
-interface Created {
-  notification: StoredNotification
-  isNew: boolean
-}
-
-/** One effect for one idempotency key, however many requests hold it at once. */
-async function create(passId: string, body: MessageCreate, context: RequestContext): Promise<Created> {
+/** What is known goes before every refusal. */
+function create(passId: string, body: MessageCreate, context: RequestContext): Promise<Created<StoredNotification>> {
   const { store, workspaceId } = context
-  const known = await findKnown(store, body, workspaceId)
-  if (known) return { notification: known, isNew: false }
-  const refusal = await context.takeQueue(context, 1)
-  if (refusal) throw refusal
-  const created = await store.transaction((tx) => insert(tx, passId, body, context))
-  // Another request took the key in the meantime, and may even have been cancelled since.
-  return created ?? create(passId, body, context)
+  return createOnce(
+    () => findKnown(store, body, workspaceId),
+    async () => {
+      const refusal = await context.takeQueue(context, 1)
+      if (refusal) throw refusal
+      return store.transaction((tx) => insert(tx, passId, body, context))
+    },
+  )
 }
 
 async function insert(
@@ -70,11 +67,11 @@ async function insert(
   passId: string,
   body: MessageCreate,
   context: RequestContext,
-): Promise<Created | undefined> {
+): Promise<Created<StoredNotification> | undefined> {
   const { workspaceId, now, correlationId, wallets } = context
   const pass = await tx.passes.findForUpdate(workspaceId, passId)
   const known = await findKnown(tx, body, workspaceId)
-  if (known) return { notification: known, isNew: false }
+  if (known) return { row: known, isNew: false }
   if (!pass) throw new Problem('PASS_NOT_FOUND', { details: { passId } })
   const status = effectiveStatus(pass, now)
   if (status !== 'ISSUED') throw new Problem('PASS_NOT_ISSUED', { details: { passId, status } })
@@ -90,10 +87,14 @@ async function insert(
   const job = { workspaceId, kind: 'send-notification' as const, subject: id, correlationId }
   await tx.jobs.insert([{ ...job, runAt: message.sendAt ?? now }], now)
   await audit(tx, context, 'notification.create', id)
-  return { notification: (await tx.notifications.find(workspaceId, passId, id))!, isNew: true }
+  return { row: (await tx.notifications.find(workspaceId, passId, id))!, isNew: true }
 }
 
-function findKnown({ notifications }: Pick<Repositories, 'notifications'>, body: MessageCreate, workspaceId: string) {
+async function findKnown(
+  { notifications }: Pick<Repositories, 'notifications'>,
+  body: MessageCreate,
+  workspaceId: string,
+) {
   return body.idempotencyKey === undefined ? undefined : notifications.findByKey(workspaceId, body.idempotencyKey)
 }
 
