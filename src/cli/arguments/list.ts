@@ -1,4 +1,5 @@
 import { Flags } from '@oclif/core'
+import { eachPage } from '../../client/client.ts'
 import type { Page } from '../../core/contract/common.ts'
 import { formatRows } from '../bulk/csv.ts'
 import { count } from '../command/output.ts'
@@ -40,12 +41,11 @@ export async function* listPages<T, Q extends object>(
   flags: ListFlags,
 ): AsyncGenerator<Page<T>> {
   const limit = flags.all ? 100 : flags.limit
-  let { cursor } = flags
-  do {
-    const page = await list({ query: { ...query, ...(limit && { limit }), ...(cursor && { cursor }) } })
+  const from = { ...query, ...(limit && { limit }), ...(flags.cursor && { cursor: flags.cursor }) }
+  for await (const page of eachPage(list, from)) {
     yield page
-    cursor = page.nextCursor ?? undefined
-  } while (flags.all && cursor)
+    if (!flags.all) return
+  }
 }
 
 /** One page, or all of them as one. */

@@ -1,4 +1,4 @@
-import type { Client } from '../../client/client.ts'
+import { type Client, walk } from '../../client/client.ts'
 import type { PassStatus } from '../../core/contract/pass-status.ts'
 import type { Pass, passes as routes } from '../../core/contract/passes.ts'
 import type { RouteCall } from '../../core/route.ts'
@@ -69,19 +69,14 @@ async function versionOf(client: Client, { templateId, projectId, to }: UpgradeS
 export async function* upgradeRows(client: Client, plan: UpgradePlan): AsyncGenerator<CheckedRow<Upgrade>> {
   let seen = 0
   let line = 1
-  let cursor: string | null | undefined
-  do {
-    const page = await client.passes.list({ query: { ...plan.query, limit: 100, ...(cursor && { cursor }) } })
-    for (const pass of page.items) {
-      seen += 1
-      const version = plan.version ?? newerVersion(pass)
-      if (version === undefined) continue
-      line += 1
-      const item = { passId: pass.id, version }
-      yield { cells: [pass.externalPassId], line, bytes: seen, problem: undefined, item, size: 0 }
-    }
-    cursor = page.nextCursor
-  } while (cursor)
+  for await (const pass of walk(client.passes.list, plan.query)) {
+    seen += 1
+    const version = plan.version ?? newerVersion(pass)
+    if (version === undefined) continue
+    line += 1
+    const item = { passId: pass.id, version }
+    yield { cells: [pass.externalPassId], line, bytes: seen, problem: undefined, item, size: 0 }
+  }
 }
 
 function newerVersion({ templateVersion, latestTemplateVersion }: Pass): number | undefined {

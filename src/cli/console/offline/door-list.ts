@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Client } from '../../../client/client.ts'
+import { type Client, eachPage } from '../../../client/client.ts'
 import { SnapshotItem } from '../../../core/contract/scanner.ts'
 import { identifierDigest } from '../../../core/rules/crypto/scan-code.ts'
 import { openPrivateSync, syncFolder } from '../../../files/private-file.ts'
@@ -40,16 +40,17 @@ export async function fetchDoorList(
   try {
     const items: SnapshotItem[] = []
     let head: Head | undefined
-    let cursor: string | null = null
-    do {
-      const query = { limit: PAGE, ...(projectId && { projectId }), ...(cursor && { cursor }) }
-      const page = await client.scanner.snapshot({ query }, { signal })
-      head ??= { id: page.id, generatedAt: page.generatedAt }
-      const lines = [...(cursor === null ? [head] : []), ...page.items]
+    const write = (lines: readonly object[]) =>
       writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+    const query = { limit: PAGE, ...(projectId && { projectId }) }
+    for await (const page of eachPage((call) => client.scanner.snapshot(call, { signal }), query)) {
+      if (!head) {
+        head = { id: page.id, generatedAt: page.generatedAt }
+        write([head])
+      }
+      write(page.items)
       items.push(...page.items)
-      cursor = page.nextCursor
-    } while (cursor !== null)
+    }
     fsyncSync(file)
     renameSync(draft, join(folder, FILE))
     syncFolder(folder)
