@@ -5,7 +5,7 @@ import { clearDamage } from '../../storage/db/sqlite-damage.ts'
 import { findFault } from '../../storage/db/sqlite-file.ts'
 
 /** A database cannot be worked with: says which, why and what to do. */
-export class DatabaseError extends SetupError {
+class DatabaseError extends SetupError {
   override readonly name = 'DatabaseError'
   constructor(databaseUrl: string, { why, fix }: Trouble, options?: ErrorOptions) {
     const file = sqliteFile(databaseUrl)
