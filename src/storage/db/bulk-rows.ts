@@ -2,15 +2,14 @@ import type { Knex } from 'knex'
 import { boundColumn, isPostgres, runPrepared } from './dialect.ts'
 
 /**
- * The condition that an id is none of those of a JSON array, so that the statement is the same for any number of them.
- * PostgreSQL looks each up in a hash.
+ * The condition that an id is none of those of a named value, a JSON array, so that the statement is the same for any number
+ * of them. PostgreSQL looks each up in a hash.
  */
-export function isNotInJson(db: Knex, column: string): Knex.Raw {
-  return db.raw(`${column} not in (${jsonIds(db)})`, [''])
-}
-
-function jsonIds(db: Knex): string {
-  return isPostgres(db) ? 'select json_array_elements_text(?::json)::uuid' : 'select value from json_each(?)'
+export function isNotInJson(db: Knex, column: string, name: string): string {
+  const ids = isPostgres(db)
+    ? `select json_array_elements_text(:${name}::json)::uuid`
+    : `select value from json_each(:${name})`
+  return `${column} not in (${ids})`
 }
 
 type ColumnType = 'uuid' | 'bigint' | 'integer' | 'boolean' | 'text'
@@ -31,9 +30,11 @@ interface Field<Item> {
 /** Inserts any number of rows by one statement, which is the same for any number of them. */
 export async function insertRows(db: Knex, table: string, columns: Columns, rows: Row[]): Promise<void> {
   const fields = fieldsOf(columns, (row: Row) => row)
-  const bindings = bind(db, fields, rows)
-  await runPrepared(db, `insert-rows-${table}`, bindings, () =>
-    db.raw(`insert into ${table} (${Object.keys(columns).join(', ')}) ${select(db, fields)}`, bindings),
+  await runPrepared(
+    db,
+    `insert-rows-${table}`,
+    bind(db, fields, rows),
+    () => `insert into ${table} (${Object.keys(columns).join(', ')}) ${select(db, fields)}`,
   )
 }
 
@@ -73,18 +74,15 @@ export async function updateRows(
     ...fieldsOf(read, (change: RowChange) => change.read, 'read_'),
     ...(isAlike ? [] : fieldsOf(set, (change: RowChange) => change.set)),
   ]
-  const values = isAlike ? names.map((column) => first?.[column] ?? null) : []
-  const bindings = [...values, ...bind(db, fields, changes)]
-  const written = await runPrepared<{ id: string }>(db, isAlike ? `${name}-alike` : name, bindings, () => {
-    const assignments = names.map((column) => `${column} = ${isAlike ? '?' : `given.${column}`}`)
+  const alike = isAlike ? names.map((column) => [`set_${column}`, first?.[column] ?? null]) : []
+  const values = { ...Object.fromEntries(alike), ...bind(db, fields, changes) }
+  const written = await runPrepared<{ id: string }>(db, isAlike ? `${name}-alike` : name, values, () => {
+    const assignments = names.map((column) => `${column} = ${isAlike ? `:set_${column}` : `given.${column}`}`)
     const conditions = ['workspace_id', ...Object.keys(read)].map(
       (column) => `${boundColumn(db, `${table}.${column}`)} = given.read_${column}`,
     )
-    return db.raw(
-      `update ${table} set ${assignments.join(', ')} from (${select(db, fields)}) as given
-        where ${table}.id = given.id and ${conditions.join(' and ')} returning ${table}.id`,
-      bindings,
-    )
+    return `update ${table} set ${assignments.join(', ')} from (${select(db, fields)}) as given
+        where ${table}.id = given.id and ${conditions.join(' and ')} returning ${table}.id`
   })
   return new Set(written.map(({ id }) => id))
 }
@@ -120,19 +118,20 @@ export async function selectForEach<Found extends { n: number }>(
     { name: 'workspace_id', type: 'uuid', valueIn: () => workspaceId },
     ...fieldsOf(given, ([, row]: readonly [number, Row]) => row),
   ]
-  const bindings = bind(db, fields, [...items.entries()])
-  return runPrepared<Found>(db, name, bindings, () => db.raw(`with given as (${select(db, fields)}) ${sql}`, bindings))
+  const values = bind(db, fields, [...items.entries()])
+  return runPrepared<Found>(db, name, values, () => `with given as (${select(db, fields)}) ${sql}`)
 }
 
-/** Selects what `bind` binds: on PostgreSQL an array for each field, on SQLite a JSON array of arrays. */
+/** Selects what `bind` binds: on PostgreSQL an array for each field, by its name, on SQLite a JSON array of arrays. */
 function select<Item>(db: Knex, fields: Field<Item>[]): string {
   if (!isPostgres(db))
-    return `select ${fields.map(({ name }, i) => `value ->> ${i} as ${name}`).join(', ')} from json_each(?)`
-  const arrays = fields.map(({ type }) => `?::${type}[]`)
+    return `select ${fields.map(({ name }, i) => `value ->> ${i} as ${name}`).join(', ')} from json_each(:rows)`
+  const arrays = fields.map(({ name, type }) => `:${name}::${type}[]`)
   return `select * from unnest(${arrays.join(', ')}) as rows(${fields.map(({ name }) => name).join(', ')})`
 }
 
-function bind<Item>(db: Knex, fields: Field<Item>[], items: Item[]): Knex.RawBinding[] {
-  if (!isPostgres(db)) return [JSON.stringify(items.map((item) => fields.map(({ valueIn }) => valueIn(item))))]
-  return fields.map(({ valueIn }) => items.map((item) => valueIn(item) ?? null)) as Knex.RawBinding[]
+function bind<Item>(db: Knex, fields: Field<Item>[], items: Item[]): Record<string, Knex.RawBinding> {
+  if (!isPostgres(db)) return { rows: JSON.stringify(items.map((item) => fields.map(({ valueIn }) => valueIn(item)))) }
+  const arrays = fields.map(({ name, valueIn }) => [name, items.map((item) => valueIn(item) ?? null)])
+  return Object.fromEntries(arrays)
 }

@@ -57,25 +57,53 @@ export function beginningColumn(db: Knex, column: string): string {
   return `(case when ${isWhole} then ${column} else substr(${column}, 1, ${MAX_KEY_CHARACTERS}) end)`
 }
 
-/** Texts of statements that are always the same, by dialect and name. */
-const texts = new Map<string, string>()
+/** A statement that is kept: its text with a `?` for each value, and the names of the values in their order. */
+interface Statement {
+  text: string
+  names: string[]
+}
+
+/** Statements that are always the same, by dialect and name. */
+const statements = new Map<string, Statement>()
 
 /**
  * Runs a statement whose text is always the same: built once for each database, parsed and planned once for each
  * connection. Only for what finds rows by their keys: the plan does not look at values.
- * @param build makes the statement, with any values in the places of the bindings
+ * @param values by their names, which stand in the statement as `:name`
+ * @param build makes the statement: its text, or a query whose values are all given by `named`
  */
 export async function runPrepared<Row>(
   db: Knex,
   name: string,
-  bindings: Knex.RawBinding[],
-  build: () => Knex.QueryBuilder | Knex.Raw,
+  values: Record<string, Knex.RawBinding>,
+  build: () => string | Knex.QueryBuilder,
 ): Promise<Row[]> {
   const key = `${db.client.dialect} ${name}`
-  const text = texts.get(key) ?? build().toSQL().sql
-  texts.set(key, text)
+  const { text, names } = statements.get(key) ?? parseStatement(build())
+  statements.set(key, { text, names })
+  const bindings = names.map((value) => {
+    if (values[value] === undefined) throw new Error(`The statement ${name} has no value for :${value}`)
+    return values[value]
+  })
   const result = await db.raw(text, bindings).options({ name })
   return rowsOf(db, result)
+}
+
+/** A value of a statement that is kept, for the places where a query takes one. */
+export function named(db: Knex, name: string): Knex.Raw {
+  return db.raw(`:${name}`)
+}
+
+function parseStatement(built: string | Knex.QueryBuilder): Statement {
+  const { sql, bindings } = typeof built === 'string' ? { sql: built, bindings: [] } : built.toSQL()
+  if (bindings.length > 0) throw new Error(`A value has no name in ${sql}`)
+  const names: string[] = []
+  // Behind two colons stands a type.
+  const text = sql.replaceAll(/(?<![:\w]):(\w+)/g, (_, name: string) => {
+    names.push(name)
+    return '?'
+  })
+  return { text, names }
 }
 
 /** What a raw statement of each database answers. */
@@ -119,9 +147,9 @@ export function idIsChosen(db: Knex, chosen: Knex.QueryBuilder): Knex.Raw {
   return db.raw(isPostgres(db) ? 'id = any(array(?))' : 'id in (?)', [chosen as never])
 }
 
-/** The condition that a column is among the ids of one binding, however many `bindIds` put into it: found by their key. */
-export function isAmong(db: Knex, column: string): string {
-  return isPostgres(db) ? `${column} = any(?::uuid[])` : `${column} in (select value from json_each(?))`
+/** The condition that a column is among the ids of a named value, however many `bindIds` put into it: found by their key. */
+export function isAmong(db: Knex, column: string, name: string): string {
+  return isPostgres(db) ? `${column} = any(:${name}::uuid[])` : `${column} in (select value from json_each(:${name}))`
 }
 
 export function bindIds(db: Knex, ids: string[]): Knex.Value {
@@ -175,12 +203,17 @@ export async function insertMany<Returned = never>(
   for (let start = 0; start < rows.length; start += ROWS_PER_INSERT) {
     const chunk = rows.slice(start, start + ROWS_PER_INSERT)
     const columns = Object.keys(chunk[0]!)
-    const values = chunk.flatMap((row) => columns.map((column) => (row as Record<string, Knex.Value>)[column] ?? null))
-    const tuple = `(${columns.map(() => '?').join(', ')})`
     const names = columns.map((column) => `"${column}"`).join(', ')
-    const text = `insert into ${table} (${names}) values ${chunk.map(() => tuple).join(', ')} ${ending}`
-    if (chunk.length > 1) returned.push(...rowsOf<Returned>(db, await db.raw(text, values)))
-    else returned.push(...(await runPrepared<Returned>(db, `insert-${table}`, values, () => db.raw(text, values))))
+    const text = (tuples: string[]) => `insert into ${table} (${names}) values ${tuples.join(', ')} ${ending}`
+    const values = chunk.map((row) => columns.map((column) => (row as Record<string, Knex.Value>)[column] ?? null))
+    if (chunk.length > 1) {
+      const tuple = `(${columns.map(() => '?').join(', ')})`
+      returned.push(...rowsOf<Returned>(db, await db.raw(text(chunk.map(() => tuple)), values.flat())))
+    } else {
+      const one = Object.fromEntries(columns.map((column, n) => [column, values[0]![n]!]))
+      const tuple = `(${columns.map((column) => `:${column}`).join(', ')})`
+      returned.push(...(await runPrepared<Returned>(db, `insert-${table}`, one, () => text([tuple]))))
+    }
   }
   return returned
 }

@@ -11,6 +11,7 @@ import {
   insertMany,
   isAmong,
   moment,
+  named,
   runPrepared,
 } from '../db/dialect.ts'
 import type { ListPage } from '../db/list.ts'
@@ -47,16 +48,14 @@ export class Passes {
   }
 
   async find(workspaceId: string, id: string): Promise<StoredPass | undefined> {
-    const [row] = await runPrepared<PassRow>(this.db, 'find-pass', [workspaceId, id], () =>
-      this.select(workspaceId).where('passes.id', id),
-    )
+    const [row] = await runPrepared<PassRow>(this.db, 'find-pass', { workspaceId, id }, () => this.selectNamed())
     return row && toPass(row)
   }
 
   /** As find, and nobody else changes the pass until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredPass | undefined> {
-    const [row] = await runPrepared<PassRow>(this.db, 'find-pass-for-update', [workspaceId, id], () =>
-      forUpdate(this.db, this.select('').where('passes.id', ''), 'passes'),
+    const [row] = await runPrepared<PassRow>(this.db, 'find-pass-for-update', { workspaceId, id }, () =>
+      forUpdate(this.db, this.selectNamed(), 'passes'),
     )
     return row && toPass(row)
   }
@@ -64,19 +63,13 @@ export class Passes {
   /** As findForUpdate for several, taken in one order for everyone; those that are gone are left out. */
   async listForUpdate(workspaceId: string, ids: string[]): Promise<StoredPass[]> {
     if (ids.length === 0) return []
-    const rows = await runPrepared<PassRow>(
-      this.db,
-      'list-passes-for-update',
-      [workspaceId, bindIds(this.db, ids)],
-      () => {
-        const chosen = this.db.raw(isAmong(this.db, 'passes.id'), [''])
-        const query = selectPass(
-          this.db,
-          this.db('passes').whereRaw(`${boundColumn(this.db, 'passes.workspace_id')} = ?`, ['']),
-        )
-        return forUpdate(this.db, query.whereRaw(chosen).orderBy('passes.id'), 'passes')
-      },
-    )
+    const values = { workspaceId, ids: bindIds(this.db, ids) }
+    const rows = await runPrepared<PassRow>(this.db, 'list-passes-for-update', values, () => {
+      const chosen = this.db('passes')
+        .whereRaw(`${boundColumn(this.db, 'passes.workspace_id')} = :workspaceId`)
+        .whereRaw(isAmong(this.db, 'passes.id', 'ids'))
+      return forUpdate(this.db, selectPass(this.db, chosen).orderBy('passes.id'), 'passes')
+    })
     return rows.map(toPass)
   }
 
@@ -250,6 +243,12 @@ export class Passes {
     await this.db('passes')
       .whereRaw(idIsChosen(this.db, some))
       .update(counted(this.db, change, at))
+  }
+
+  /** One pass, by values that are named workspaceId and id. */
+  private selectNamed() {
+    const one = { 'passes.workspace_id': named(this.db, 'workspaceId'), 'passes.id': named(this.db, 'id') }
+    return selectPass(this.db, this.db('passes').where(one))
   }
 
   private select(workspaceId: string) {

@@ -98,12 +98,11 @@ export class Registrations {
   async findHolders(workspaceId: string, passIds: string[]): Promise<Record<'apple' | 'google', string[]>> {
     const sql = ['apple_registrations', 'google_objects'].map(
       (table) => `select distinct pass_id, '${table}' as held_in from ${table}
-        where ${boundColumn(this.db, 'workspace_id')} = ? and ${isAmong(this.db, 'pass_id')}`,
+        where ${boundColumn(this.db, 'workspace_id')} = :workspaceId and ${isAmong(this.db, 'pass_id', 'passIds')}`,
     )
-    const one = [workspaceId, bindIds(this.db, passIds)]
-    const values = [...one, ...one]
+    const values = { workspaceId, passIds: bindIds(this.db, passIds) }
     const rows = await runPrepared<{ pass_id: string; held_in: string }>(this.db, 'find-holders', values, () =>
-      this.db.raw(sql.join(' union all '), values),
+      sql.join(' union all '),
     )
     const heldIn = (table: string) => rows.filter((row) => row.held_in === table).map((row) => row.pass_id)
     return { apple: heldIn('apple_registrations'), google: heldIn('google_objects') }

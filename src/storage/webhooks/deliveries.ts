@@ -122,17 +122,22 @@ export class Deliveries {
     target: Target,
     { at, limit, underWay }: { at: Date; limit: number; underWay: string[] },
   ): Promise<DueDelivery[]> {
-    const bindings = [workspaceId, target.id, target.generation, at.getTime(), JSON.stringify(underWay), limit]
-    const rows = await runPrepared<DueRow>(this.db, 'due-deliveries', bindings, () =>
-      this.withEvents('')
-        .where('webhook_deliveries.webhook_id', '')
-        .where('webhook_deliveries.generation', 0)
-        .select(PROGRESS_COLUMNS.map((column) => `webhook_deliveries.${column}`))
-        .whereRaw(`webhook_deliveries.status = 'PENDING'`)
-        .where('webhook_deliveries.due_at', '<=', 0)
-        .where(isNotInJson(this.db, 'webhook_deliveries.id'))
-        .orderBy('webhook_deliveries.due_at')
-        .limit(1),
+    const { id: webhookId, generation } = target
+    const values = { workspaceId, webhookId, generation, at: at.getTime(), underWay: JSON.stringify(underWay), limit }
+    const columns = ['id', 'event_type', 'created_at', ...PROGRESS_COLUMNS].map(
+      (column) => `webhook_deliveries.${column}`,
+    )
+    const rows = await runPrepared<DueRow>(
+      this.db,
+      'due-deliveries',
+      values,
+      () =>
+        `select ${columns.join(', ')}, events.correlation_id, events.data
+        from webhook_deliveries join events on events.id = webhook_deliveries.event_id
+        where webhook_deliveries.workspace_id = :workspaceId and webhook_deliveries.webhook_id = :webhookId
+          and webhook_deliveries.generation = :generation and webhook_deliveries.status = 'PENDING'
+          and webhook_deliveries.due_at <= :at and ${isNotInJson(this.db, 'webhook_deliveries.id', 'underWay')}
+        order by webhook_deliveries.due_at limit :limit`,
     )
     return rows.map((row) => ({ id: row.id, payload: payloadOf(row), progress: toProgress(row) }))
   }

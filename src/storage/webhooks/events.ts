@@ -127,11 +127,12 @@ export class Events {
   }
 
   private async enabledEndpoints(workspaceId: string): Promise<(Target & { subscribedAt: Map<string, number> })[]> {
-    const rows = await runPrepared<Endpoint>(this.db, 'enabled-endpoints', [workspaceId], () =>
-      this.db('webhooks')
-        .where({ workspace_id: '' })
-        .whereRaw(`status = 'ENABLED'`)
-        .select('id', 'generation', 'events', 'subscribed_at'),
+    const rows = await runPrepared<Endpoint>(
+      this.db,
+      'enabled-endpoints',
+      { workspaceId },
+      () =>
+        `select id, generation, events, subscribed_at from webhooks where workspace_id = :workspaceId and status = 'ENABLED'`,
     )
     return rows.map(({ id, generation, events, subscribed_at: text }) => {
       const since: Record<string, number> = JSON.parse(text)

@@ -101,8 +101,11 @@ export class Webhooks {
   }
 
   async find(workspaceId: string, id: string): Promise<StoredWebhook | undefined> {
-    const [row] = await runPrepared<Row>(this.db, 'find-webhook', [workspaceId, id], () =>
-      this.one('', '').select(COLUMNS),
+    const [row] = await runPrepared<Row>(
+      this.db,
+      'find-webhook',
+      { workspaceId, id },
+      () => `select ${COLUMNS.join(', ')} from webhooks where workspace_id = :workspaceId and id = :id`,
     )
     return row && toWebhook(row)
   }
