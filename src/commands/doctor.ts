@@ -1,6 +1,7 @@
+import { styleText } from 'node:util'
 import { Flags } from '@oclif/core'
 import { BaseCommand } from '../cli/command/base-command.ts'
-import { showChecks, summarizeChecks } from '../cli/operator/doctor.ts'
+import { printable } from '../cli/command/output.ts'
 import { serverConfig } from '../cli/settings/server-config.ts'
 import { serveFlags } from '../cli/settings/server-flags.ts'
 import { canColor } from '../cli/settings/settings.ts'
@@ -35,4 +36,34 @@ export default class Doctor extends BaseCommand {
     if (summary.failed > 0) process.exitCode = 1
     return { ...summary, checks }
   }
+}
+
+/** A check as doctor reports it. */
+interface Check {
+  group: string
+  name: string
+  status: 'PASSED' | 'FAILED' | 'SKIPPED'
+  message: string
+  fix?: string
+}
+
+const colors = { PASSED: 'green', FAILED: 'red', SKIPPED: 'yellow' } as const
+
+/** One check a line; below one that failed, what mends it. */
+function showChecks(checks: readonly Check[], { color }: { color: boolean }): string {
+  const titles = checks.map(({ group, name }) => `${group}: ${name}`)
+  const width = Math.max(...titles.map((title) => title.length))
+  const lines = checks.flatMap(({ status, message, fix }, index) => {
+    const label = status.padEnd('SKIPPED'.length)
+    const styled = color ? styleText(colors[status], label, { validateStream: false }) : label
+    const line = `${styled}  ${titles[index]!.padEnd(width)}  ${printable(message)}`
+    return fix === undefined ? [line] : [line, `${' '.repeat(label.length)}  Next: ${printable(fix)}`]
+  })
+  const { passed, failed, skipped } = summarizeChecks(checks)
+  return [...lines, '', `${passed} passed, ${failed} failed, ${skipped} skipped.`].join('\n')
+}
+
+function summarizeChecks(checks: readonly Check[]) {
+  const count = (status: Check['status']) => checks.filter((check) => check.status === status).length
+  return { passed: count('PASSED'), failed: count('FAILED'), skipped: count('SKIPPED') }
 }

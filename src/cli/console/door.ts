@@ -1,9 +1,10 @@
 import type { Client } from '../../client/client.ts'
 import { newId } from '../../core/ids.ts'
+import { ask } from './ask.ts'
 import { type Connection, createConnection } from './connection.ts'
-import { findPasses } from './find.ts'
 import { judge } from './judge.ts'
 import { createListKeeper, type ListKeeper } from './offline/list-keeper.ts'
+import { candidateOf } from './offline/offline.ts'
 import type { DoorStore } from './offline/store.ts'
 import { type Attempt, type Candidate, failureMessage, type Outcome, type Station } from './outcome.ts'
 import { amend, count, createRecentScans, createUndo, emptyTally, type Tally } from './recent-scans.ts'
@@ -170,7 +171,7 @@ export function createDoor(options: DoorOptions): Door {
   }
 }
 
-export interface Queue {
+interface Queue {
   /** Runs the work when everything before it is done. */
   push<T>(work: () => Promise<T>): Promise<T>
   /** Lets what runs come to its end and nothing else begin; resolves to how much never began. */
@@ -205,4 +206,29 @@ function createQueue(onChange: (waiting: number) => void): Queue {
       return tasks.length
     },
   }
+}
+
+const LIMIT = 20
+
+/** Passes whose name or external id holds a text: of the server, else of the stored list; or why there are none. */
+async function findPasses(
+  text: string,
+  options: { client: Client; connection: Connection; lists: ListKeeper; projectId: string | undefined },
+): Promise<Candidate[] | string> {
+  const { client, connection, lists, projectId } = options
+  if (connection.state === 'online') {
+    const query = { search: text, limit: LIMIT, ...(projectId && { projectId }) }
+    const reply = await ask((callOptions) => client.passes.list({ query }, callOptions))
+    if (reply.kind === 'refusal') return failureMessage(reply.error)
+    if (reply.kind === 'answer') {
+      return reply.value.items.map((pass) => ({
+        passId: pass.id,
+        label: pass.label,
+        externalPassId: pass.externalPassId,
+        templateName: null,
+        standing: pass.status === 'ISSUED' ? '' : pass.status.toLowerCase(),
+      }))
+    }
+  }
+  return lists.list?.search(text, LIMIT).map(candidateOf) ?? 'No answer from the server, and there is no stored list.'
 }

@@ -1,17 +1,22 @@
+import { execFile } from 'node:child_process'
 import { createPublicKey, verify } from 'node:crypto'
-import { copyFile, readFile } from 'node:fs/promises'
+import { copyFile, mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { createClient } from '../../client/client.ts'
+import type { Broadcast, BroadcastStats } from '../../core/contract/broadcasts.ts'
 import type { PictureOptions } from '../card/picture.ts'
 import { CliError } from '../command/errors.ts'
 import { count, duration } from '../command/output.ts'
+import { openPackage } from '../device/apple/package.ts'
+import type { PassJson } from '../device/apple/pass-json.ts'
+import { unzip } from '../device/apple/zip.ts'
 import { call } from '../device/http.ts'
+import { deviceFor, phoneOf } from '../device/phones.ts'
 import { bannerLines, drawDevice } from '../device/show.ts'
-import { sendBroadcast } from './broadcast.ts'
 import { tellDoor } from './door.ts'
 import { installOnPhones, watchChange } from './phones.ts'
-import { verifyPackage } from './pkpass.ts'
 import { type DemoServer, runCommand, startServer } from './program.ts'
 import { untilIssued } from './until-issued.ts'
 import { describeEvent, receiveVoid } from './webhook.ts'
@@ -202,4 +207,50 @@ async function locationOf(link: string, userAgent = 'passes demo'): Promise<stri
   const { status, header } = await call(link, { headers: { 'user-agent': userAgent } })
   if (status !== 302) throw new CliError(`${link} answered ${status} and not a redirect`)
   return String(header('location'))
+}
+
+const TEXT = 'Doors open at 8:30, keynote at 10.'
+
+/** Installs one ticket on a virtual iPhone, notifies everybody, and looks at what the phone shows. */
+async function sendBroadcast(
+  appleLink: string,
+  projectId: string,
+  folder: string,
+  server: DemoServer,
+): Promise<{ passCount: number; banner: string }> {
+  const phone = phoneOf(deviceFor(join(folder, 'phones'), 'apple'))
+  await phone.install(appleLink)
+  const args = ['broadcast', 'send', projectId, '--message', TEXT, '--platform', 'apple', '--watch', '--yes']
+  const { passCount, stats } = await runCommand<Broadcast & { stats: BroadcastStats }>(args, folder, server)
+  const { changes } = await phone.check()
+  const banner = changes.flatMap(({ banners }) => banners).find((text) => text.includes(TEXT))
+  if (!banner || stats.sent !== 1) throw new CliError('The broadcast did not reach the phone that holds a ticket')
+  return { passCount: passCount!, banner: TEXT }
+}
+
+const run = promisify(execFile)
+
+/**
+ * Opens a .pkpass file as a phone would, and has openssl, which knows nothing of us, check the signature once more.
+ * @throws CliError
+ */
+async function verifyPackage(file: Buffer, rootPem: string, folder: string): Promise<PassJson> {
+  const pass = openPackage(file, await readFile(rootPem, 'utf8'), new Date())
+  const files = unzip(file)
+  const work = await mkdtemp(join(folder, 'verify-'))
+  const [manifest, signature] = [join(work, 'manifest.json'), join(work, 'signature')]
+  await writeFile(manifest, files.get('manifest.json')!)
+  await writeFile(signature, files.get('signature')!)
+  const what = ['-inform', 'DER', '-in', signature, '-content', manifest]
+  const args = ['cms', '-verify', ...what, '-CAfile', rootPem, '-purpose', 'any', '-out', join(work, 'verified')]
+  try {
+    await run('openssl', args)
+  } catch (cause) {
+    const isMissing = (cause as NodeJS.ErrnoException).code === 'ENOENT'
+    throw new CliError(
+      isMissing ? 'openssl is not installed: the demo checks signatures with it.' : 'openssl refuses the signature.',
+      { cause },
+    )
+  }
+  return pass
 }

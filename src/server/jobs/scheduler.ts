@@ -1,9 +1,10 @@
+import { randomUUID } from 'node:crypto'
 import { type Logger as CronLogger, schedule } from 'node-cron'
+import { QUARANTINE_REASON } from '../../core/rules/sending/retry.ts'
 import type { Logger } from '../boot/log.ts'
 import type { Services } from '../context.ts'
-import { createLease } from './lease.ts'
+import { giveUp } from './handlers.ts'
 import { expirePasses, sweep } from './maintenance.ts'
-import { releaseJobs } from './release-jobs.ts'
 
 type Task = (services: Services) => Promise<void>
 
@@ -66,4 +67,63 @@ function quietly(log: Logger): CronLogger {
     warn: (message) => log.debug(message),
     error: (message) => log.error({ err: message }, 'node-cron failed'),
   }
+}
+
+/** Something that one process of the fleet does for all of them. */
+export interface Lease {
+  /** Takes the lease where it is free and renews it in time; true while it is this process's. */
+  hold(): Promise<boolean>
+  /** Lets another take it at once. */
+  release(): Promise<void>
+}
+
+/** So long the others wait for a holder that died. */
+const LEASE_SECONDS = 5
+
+export function createLease({ store, clock }: Pick<Services, 'store' | 'clock'>, name: string): Lease {
+  const holder = randomUUID()
+  let heldUntil: number | undefined
+
+  /** Nobody else takes it meanwhile, so that nothing need be read. A clock that was set does not count. */
+  function isSafe(now: number): boolean {
+    const left = (heldUntil ?? now) - now
+    return left > (LEASE_SECONDS * 1000) / 2 && left <= LEASE_SECONDS * 1000
+  }
+
+  return {
+    async hold() {
+      const at = clock()
+      if (isSafe(at.getTime())) return true
+      heldUntil = undefined
+      if (!(await store.leases.isFree(name, holder, at, LEASE_SECONDS))) return false
+      const isTaken = await store.transaction((tx) => tx.leases.take(name, holder, at, LEASE_SECONDS))
+      if (isTaken) heldUntil = at.getTime() + LEASE_SECONDS * 1000
+      return isTaken
+    },
+    async release() {
+      heldUntil = undefined
+      await store.transaction((tx) => tx.leases.release(name, holder))
+    },
+  }
+}
+
+/**
+ * Takes jobs from workers that died or hang: they are due again and their passes QUEUED. One that was taken too often is
+ * quarantined, and what it was to care for has failed.
+ */
+export async function releaseJobs({ store, clock, log }: Services): Promise<void> {
+  const at = clock()
+  if (!(await store.jobs.hasLapsed(at))) return
+  const jobs = await store.transaction(async (tx) => {
+    const released = await tx.jobs.release(at)
+    for (const workspaceId of new Set(released.map((job) => job.workspaceId))) {
+      const passIds = released
+        .filter((job) => job.workspaceId === workspaceId && job.kind === 'issue-pass' && !job.isQuarantined)
+        .map((job) => job.subject)
+      await tx.passes.setQueued(workspaceId, passIds, at)
+    }
+    for (const job of released) if (job.isQuarantined) await giveUp[job.kind]?.(tx, job, QUARANTINE_REASON, at)
+    return released
+  })
+  for (const { isQuarantined, ...job } of jobs) if (isQuarantined) log.error(job, 'a job is quarantined')
 }

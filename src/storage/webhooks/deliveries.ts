@@ -1,12 +1,11 @@
 import type { Knex } from 'knex'
 import type { Attempt, Delivery, DeliveryStatus } from '../../core/contract/deliveries.ts'
 import { newId } from '../../core/ids.ts'
-import { afterAttempt, redelivered } from '../../core/rules/sending/delivery.ts'
-import { isNotInJson } from '../db/bulk-rows.ts'
+import { afterAttempt, type DeliveryProgress, redelivered } from '../../core/rules/sending/delivery.ts'
+import { type Columns, isNotInJson, type Row, updateRows } from '../db/bulk-rows.ts'
 import { forUpdate, forUpdateSkipLocked, idIsChosen, insertMany, runPrepared } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
 import type { Tell } from '../operations/news.ts'
-import { PROGRESS_COLUMNS, writeProgress, writeProgressOfUnchanged } from './delivery-progress.ts'
 import {
   type DeliveryRow,
   type PayloadRow,
@@ -16,6 +15,7 @@ import {
   toDelivery,
   toDeliveryRow,
   toProgress,
+  toProgressRow,
 } from './delivery-row.ts'
 import {
   type DueDelivery,
@@ -242,4 +242,55 @@ function newDelivery(workspaceId: string, event: EventRow, target: Target, at: D
     createdAt: at,
     updatedAt: at,
   }
+}
+
+const PROGRESS: Columns = {
+  status: 'text',
+  due_at: 'bigint',
+  scheduled_attempts: 'integer',
+  is_redelivery: 'boolean',
+  resume_at: 'bigint',
+  attempt_count: 'integer',
+  last_response_code: 'integer',
+  last_error: 'text',
+}
+
+/** What an attempt changes and what decides how it goes on. */
+const PROGRESS_COLUMNS = Object.keys(PROGRESS)
+
+interface Progressed {
+  id: string
+  progress: DeliveryProgress
+}
+
+/** Writes the progress of deliveries that the caller holds. */
+async function writeProgress(db: Knex, workspaceId: string, deliveries: Progressed[], at: Date): Promise<void> {
+  const changes = deliveries.map(({ id, progress }) => ({ id, set: changeOf(progress, at) }))
+  await updateRows(db, workspaceId, { name: 'progress', table: TABLE, set: CHANGED }, changes)
+}
+
+/** As writeProgress, of those that still stand as they were read; returns their ids. */
+function writeProgressOfUnchanged(
+  db: Knex,
+  workspaceId: string,
+  deliveries: (Progressed & { read: DeliveryProgress })[],
+  at: Date,
+): Promise<Set<string>> {
+  const changes = deliveries.map(({ id, progress, read }) => ({
+    id,
+    set: changeOf(progress, at),
+    read: { ...toProgressRow(read) },
+  }))
+  const update = { name: 'progress-of-unchanged', table: TABLE, set: CHANGED, read: READ }
+  return updateRows(db, workspaceId, update, changes)
+}
+
+const TABLE = 'webhook_deliveries'
+const CHANGED: Columns = { ...PROGRESS, updated_at: 'bigint' }
+
+/** A redelivery, an attempt, and an end each change one of these at least. */
+const READ: Columns = { status: 'text', due_at: 'bigint', is_redelivery: 'boolean', attempt_count: 'integer' }
+
+function changeOf(progress: DeliveryProgress, at: Date): Row {
+  return { ...toProgressRow(progress), updated_at: at.getTime() }
 }

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { createFairQueue, QueueFull } from '../../../src/server/images/fair-queue.ts'
+import { createFairQueue, QueueFull } from '../../../src/server/images/images.ts'
 import { gate } from '../jobs/fixtures.ts'
 
 test('one piece of work runs at a time, and owners take turns however much one of them brought', async () => {

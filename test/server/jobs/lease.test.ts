@@ -1,6 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createLease } from '../../../src/server/jobs/lease.ts'
-import { startScheduler } from '../../../src/server/jobs/scheduler.ts'
+import { createLease, startScheduler } from '../../../src/server/jobs/scheduler.ts'
 import { insertPasses, newPass } from '../../storage/fixtures.ts'
 import { dialects } from '../../support/databases.ts'
 import { openServices, type TestServices } from './fixtures.ts'

@@ -10,10 +10,10 @@ import {
 } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { type Faults, slowDown } from '../faults.ts'
-import { answerPush, type PushAnswer, type PushClient } from './apns-answer.ts'
-import { openApnsControl } from './apns-control.ts'
-import { type DeviceTokens, openDeviceTokens } from './apns-tokens.ts'
+import { z } from 'zod'
+import { type Faults, slowDown, switchFaults } from '../faults.ts'
+import { type LocalServer, serveLocally } from '../local-server.ts'
+import { type DeviceToken, type DeviceTokens, openDeviceTokens } from './apns-tokens.ts'
 import { type Channels, createChannels } from './channels.ts'
 
 export interface SandboxApnsOptions {
@@ -148,4 +148,93 @@ function clientOf(session: ServerHttp2Session): PushClient {
 function headerOf(headers: IncomingHttpHeaders, name: string): string | undefined {
   const value = headers[name]
   return Array.isArray(value) ? value[0] : value
+}
+
+/** What there is to know of one push. */
+interface Push {
+  method: string
+  path: string
+  topic: string | undefined
+  id: string | undefined
+  /** Bytes of the payload. */
+  size: number
+  client: PushClient
+}
+
+/** Who opened the connection: `topic` is the pass type of a certificate that the sandbox trusts. */
+type PushClient = { certificate: 'none' } | { certificate: 'bad' } | { certificate: 'good'; topic: string | undefined }
+
+type PushAnswer = { status: 200; token: string } | { status: number; reason: string; timestamp?: number }
+
+const MAX_PAYLOAD_BYTES = 4096
+const TOPIC = /^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** What APNs answers, in the order in which it looks: connection, address, headers, payload, token. */
+function answerPush(
+  push: Push,
+  facts: { find: (token: string) => DeviceToken | undefined; faults: Faults; at: Date },
+): PushAnswer {
+  const { client, topic } = push
+  if (client.certificate === 'none') return { status: 403, reason: 'MissingProviderToken' }
+  if (client.certificate === 'bad') return { status: 403, reason: 'BadCertificate' }
+  const [, token] = /^\/3\/device\/([^/]+)$/.exec(push.path) ?? []
+  if (token === undefined) return { status: 404, reason: 'BadPath' }
+  if (push.method !== 'POST') return { status: 405, reason: 'MethodNotAllowed' }
+  const fault = faultyAnswer(facts)
+  if (fault) return fault
+  if (push.id !== undefined && !UUID.test(push.id)) return { status: 400, reason: 'BadMessageId' }
+  if (topic === undefined) return { status: 400, reason: 'MissingTopic' }
+  if (!TOPIC.test(topic)) return { status: 400, reason: 'BadTopic' }
+  if (topic !== client.topic) return { status: 400, reason: 'TopicDisallowed' }
+  if (push.size === 0) return { status: 400, reason: 'PayloadEmpty' }
+  if (push.size > MAX_PAYLOAD_BYTES) return { status: 413, reason: 'PayloadTooLarge' }
+  const device = facts.find(token)
+  if (!device) return { status: 400, reason: 'BadDeviceToken' }
+  if (device.topic !== undefined && device.topic !== topic) return { status: 400, reason: 'DeviceTokenNotForTopic' }
+  if (device.retiredAt !== undefined) return { status: 410, reason: 'Unregistered', timestamp: device.retiredAt }
+  return { status: 200, token: device.token }
+}
+
+function faultyAnswer({ faults, at }: { faults: Faults; at: Date }): PushAnswer | undefined {
+  if (faults.has('apns-410')) return { status: 410, reason: 'Unregistered', timestamp: at.getTime() }
+  if (faults.has('apns-429')) return { status: 429, reason: 'TooManyRequests' }
+  if (faults.has('apns-500')) return { status: 500, reason: 'InternalServerError' }
+  if (faults.has('apns-503')) return { status: 503, reason: 'ServiceUnavailable' }
+  return undefined
+}
+
+const TokenRequest = z.object({ topic: z.string().optional() })
+
+/**
+ * The side of APNs that phones see, for which Apple has no public protocol:
+ *
+ *     POST   /tokens {topic?}        201 {token}
+ *     GET    /tokens/{token}/pushes  200, a line of JSON for each push, for as long as the phone listens
+ *     DELETE /tokens/{token}         204, and 410 to whoever pushes to it
+ *     POST   /faults {faults: […]}   200, for tests and demos
+ */
+function openApnsControl(options: {
+  tokens: DeviceTokens
+  channels: Channels
+  faults: Faults
+  clock: () => Date
+}): Promise<LocalServer> {
+  const { tokens, channels, faults, clock } = options
+  return serveLocally(({ method, path, json, response }) => {
+    if (path === '/faults' && method === 'POST') return switchFaults(faults, json)
+    if (path === '/tokens' && method === 'POST') {
+      return { status: 201, json: { token: tokens.issue(TokenRequest.safeParse(json).data?.topic) } }
+    }
+    const [, token = '', rest] = /^\/tokens\/([0-9a-f]{64,200})(\/pushes)?$/.exec(path) ?? []
+    const known = tokens.find(token)
+    if (!known) return { status: 404, json: { error: 'There is no such token.' } }
+    if (rest === undefined && method === 'DELETE') {
+      tokens.retire(token, clock())
+      return { status: 204 }
+    }
+    if (rest === undefined || method !== 'GET') return { status: 405, json: { error: 'Not so.' } }
+    channels.listen(token, response)
+    return undefined
+  })
 }
