@@ -158,11 +158,19 @@ test('each file that the documents name is there, and each answer of the archite
   for (const [, file, text] of answers) expect(read(file!), file).toContain(text)
 })
 
+test('the six walks of the architecture are as long as they say, and no longer than they may be', () => {
+  const [, section = ''] = readFileSync(join(src, '../docs/architecture.md'), 'utf8').split('## Six walks')
+  const walks = [...section.split('\n## ')[0]!.matchAll(/^- \*\*.+\*\* \((\d+) of (\d+)\): ((?:.|\n {2})+)$/gm)]
+  const lengths = walks.map(([, , , hops]) => new Set(hops!.match(/`[^`]+`/g)).size)
+  expect(lengths).toEqual(walks.map(([, count]) => Number(count)))
+  expect(walks.map(([, , most]) => Number(most))).toEqual([25, 35, 28, 22, 28, 18])
+  expect(walks.filter(([, , most], n) => lengths[n]! > Number(most))).toEqual([])
+})
+
 /** Files that are no secret, lie in a private folder, or are written to through a descriptor. */
 const writers = [
   'cli/console/offline/door-list.ts',
   'cli/console/offline/log-files.ts',
-  'cli/demo/pkpass.ts',
   'cli/demo/story.ts',
   'commands/template/init.ts',
   'commands/template/preview.ts',
