@@ -46,13 +46,13 @@ export async function fileError(
   })
 }
 
+type Readings<T> = { [K in keyof T]: Promise<T[K]> }
+
 /**
  * As Promise.all for what reads files, but waits for every one.
  * @throws CliError with what is wrong with all of them
  */
-export async function readAll<T extends readonly unknown[]>(
-  readings: readonly [...{ [K in keyof T]: Promise<T[K]> }],
-): Promise<T> {
+export async function readAll<T extends readonly unknown[]>(readings: readonly [...Readings<T>]): Promise<T> {
   const failures = (await Promise.allSettled(readings)).flatMap((result) =>
     result.status === 'rejected' ? [result.reason] : [],
   )
