@@ -7,7 +7,7 @@ export interface LocatedIssue extends Issue {
 }
 
 /** Finds the place of each problem in a JSON text; that of something that is missing is what should hold it. */
-export async function locateIssues(text: string, issues: readonly Issue[]): Promise<LocatedIssue[]> {
+export async function locateIssues<T extends Issue>(text: string, issues: readonly T[]): Promise<(T & LocatedIssue)[]> {
   const { isNode, LineCounter, parseDocument } = await import('yaml')
   const lineCounter = new LineCounter()
   // JSON is YAML, whose parser keeps the places.

@@ -19,6 +19,8 @@ export interface PageParts {
   icon?: string | undefined
   /** The page holds its pictures itself, and loads none. */
   hasOwnImages?: true
+  /** Its script asks the server that it came from for more. */
+  isLive?: true
   /** Said by the body, for the sheets. */
   bodyClass?: string
 }
@@ -29,13 +31,15 @@ export function escapeHtml(text: string): string {
 }
 
 /** A page on which nothing runs, loads or shows that is not ours, and which no one frames or remembers. */
-export function buildPage({ title, main, styles = [], script, icon, hasOwnImages, bodyClass }: PageParts): Page {
+export function buildPage(parts: PageParts): Page {
+  const { title, main, styles = [], script, icon, hasOwnImages, isLive, bodyClass } = parts
   const style = [PAGE_STYLE, ...styles].join('\n')
   const policy = {
     'default-src': "'none'",
     'style-src': `'sha256-${createHash('sha256').update(style).digest('base64')}'`,
     'img-src': hasOwnImages ? 'data:' : "'self'",
     ...(script && { 'script-src': "'self'" }),
+    ...(isLive && { 'connect-src': "'self'" }),
   }
   return {
     html: `<!doctype html>
@@ -77,6 +81,16 @@ export function pageHeaders(policy: Record<string, string>): Record<string, stri
 /** The answer that shows a page. */
 export function pageResponse({ html, headers }: Page, options: ResponseInit = {}): Response {
   return new Response(html, { ...options, headers: { ...headers, ...(options.headers as Record<string, string>) } })
+}
+
+/** The sheet of a part of a page, in a shadow tree, as it is by day or by night whatever the browser's own scheme is. */
+export function schemeStyle(styles: readonly string[], scheme: 'light' | 'dark'): string {
+  const isDark = scheme === 'dark'
+  return [PAGE_STYLE, ...styles]
+    .join('\n')
+    .replaceAll('@media (prefers-color-scheme: dark)', isDark ? '@media all' : '@media not all')
+    .replaceAll(':root', ':host')
+    .replace('color-scheme: light dark', `color-scheme: ${scheme}`)
 }
 
 /** The look of every page: colours for day and night, text, buttons, a visible focus. */

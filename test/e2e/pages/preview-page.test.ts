@@ -1,11 +1,14 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { cpSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { DevFiles } from '../../../src/cli/template/dev-files.ts'
 import { readTemplateFile } from '../../../src/cli/template/template-file.ts'
 import { pushTemplate } from '../../../src/cli/template/template-push.ts'
 import type { DefinitionInput, PassType } from '../../../src/core/contract/definition.ts'
+import { startTemplateDev } from '../../../src/server/pages/template-dev/dev-server.ts'
 import { cleanUpAfterAll, temporaryFolder } from '../../support/databases.ts'
 import { accessibilityIssues, launchBrowser, overPictures, screens, skipReason, visit } from '../support/browser.ts'
 import { run } from '../support/program.ts'
@@ -221,5 +224,120 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     expect(existsSync(join(folder, 'pass.html')) && readFileSync(join(folder, 'pass.html'), 'utf8')).toContain(
       '歐陽秀英',
     )
+  })
+
+  /** A template file that somebody works on, and the page that follows it. */
+  async function develop() {
+    const source = join(import.meta.dirname, '../../../examples/conference')
+    const place = temporaryFolder()
+    const file = join(place, 'template.json')
+    cpSync(source, place, { recursive: true })
+    const rows = join(place, 'rows.csv')
+    writeFileSync(rows, 'externalPassId,label,session\nA-1,Grace Hopper,Compilers\nA-2,Radia Perlman,Bridges\n')
+    const files = new DevFiles(file, rows)
+    const dev = await startTemplateDev({
+      file: 'template.json',
+      port: 0,
+      read: () => files.read(),
+      files: () => files.paths(),
+      locate: (notes) => files.locate(notes),
+    })
+    onTestFinished(() => dev.close())
+    const template = JSON.parse(readFileSync(file, 'utf8'))
+    const withName = (organizationName: string, more = {}) => {
+      const { definition } = template
+      const design = { ...definition.design, logoText: organizationName, ...more }
+      return JSON.stringify({ ...template, definition: { ...definition, design } }, undefined, 2)
+    }
+    return { place, file, rows, url: dev.url, template, withName }
+  }
+
+  test('template dev shows a save at once, in its place: half-written, renamed, deleted and returned files too', async () => {
+    const { place, file, rows, url, withName } = await develop()
+    const { page, incidents } = await visit(browser, { viewport: screens.desktop })
+    await page.goto(url)
+    const cards = (text: string) => page.locator('.card', { hasText: text })
+    const shown = async (text: string) => {
+      await cards(text).nth(1).waitFor()
+      expect(await cards(text).count()).toBe(2)
+    }
+    await shown('Ada Lovelace')
+    const paper = await page
+      .locator('.screen')
+      .evaluateAll('all => all.map((one) => getComputedStyle(one).backgroundColor)')
+    expect(paper).toEqual(['rgb(255, 255, 255)', 'rgb(246, 247, 251)', 'rgb(0, 0, 0)', 'rgb(19, 19, 22)'])
+    const issues = (await accessibilityIssues(page)).filter((issue) => !overPictures.test(issue))
+    expect(issues).toEqual([])
+
+    await page.getByLabel('Holder').selectOption({ label: 'Radia Perlman' })
+    await shown('Radia Perlman')
+    await page.locator('summary').first().click()
+    await page.evaluate('scrollTo(0, 400)')
+    const look = `(() => { const details = document.querySelector('.panel').shadowRoot.querySelector('details')
+      return [scrollY, details.open, (window.first ??= details) === details] })()`
+    expect(await page.evaluate(look)).toEqual([400, true, true])
+
+    writeFileSync(file, withName('Written in place'))
+    await shown('Written in place')
+    const whole = withName('Half of it')
+    writeFileSync(file, whole.slice(0, whole.indexOf('"logoText"') + 4))
+    const line = whole.slice(0, whole.indexOf('"logoText"')).split('\n').length
+    const alert = page.getByRole('alert')
+    await alert.getByText(`template.json:${line}:`).waitFor()
+    await shown('Written in place')
+    writeFileSync(join(place, '.template.json.swp'), withName('Put in its place'))
+    renameSync(join(place, '.template.json.swp'), file)
+    await shown('Put in its place')
+    expect(await alert.count()).toBe(0)
+    rmSync(file)
+    await alert.getByText('There is no ').waitFor()
+    await shown('Put in its place')
+    writeFileSync(file, withName('Back again'))
+    await shown('Back again')
+    writeFileSync(rows, 'externalPassId,label,session\nA-1,Grace Hopper,Compilers\nA-2,Barbara Liskov,Types\n')
+    await shown('Barbara Liskov')
+    // All of that without a page that was loaded anew, or anything on it that moved.
+    expect(await page.evaluate(look)).toEqual([400, true, true])
+
+    const pictures = () => page.locator('img.logo').first().evaluate('(image) => [image.src, image.naturalWidth > 0]')
+    const [before] = (await pictures()) as [string]
+    cpSync(join(place, 'images/icon.png'), join(place, 'images/logo.png'))
+    await page.waitForFunction(
+      `document.querySelector('.panel').shadowRoot.querySelector('img.logo').src !== '${before}'`,
+    )
+
+    const noted = page.locator('#outline .is-noted', { hasText: 'long' })
+    expect(await noted.count()).toBe(0)
+    const primary = [{ key: 'long', label: 'LONG', value: 'W'.repeat(80) }]
+    writeFileSync(file, withName('Warned', { fields: { primary } }))
+    await noted.getByText('text-cut').waitFor()
+    const at = withName('Warned', { fields: { primary } })
+      .split('\n')
+      .findIndex((text) => text.includes('"long"'))
+    expect(await noted.innerText()).toContain(`line ${at}, `)
+    expect(incidents).toEqual([])
+  })
+
+  test('template dev answers this machine under its own name alone, and runs and frames nothing but its own', async () => {
+    const { url } = await develop()
+    const { port } = new URL(url)
+    const ask = (headers: Record<string, string>, method = 'GET') =>
+      new Promise<IncomingMessage>((resolve, reject) => {
+        request(url, { headers, method }, (answer) => resolve(answer.resume()))
+          .on('error', reject)
+          .end()
+      })
+    const statuses = []
+    for (const host of [`127.0.0.1:${port}`, `localhost:${port}`, `evil.example:${port}`, 'localhost', '127.0.0.1:1']) {
+      statuses.push((await ask({ host })).statusCode)
+    }
+    expect(statuses).toEqual([200, 200, 403, 403, 403])
+    expect((await ask({}, 'POST')).statusCode).toBe(405)
+    const { headers } = await ask({})
+    const policy = String(headers['content-security-policy'])
+    expect(policy).toMatch(
+      /^default-src 'none'; style-src 'sha256-[^']+'; img-src 'self'; script-src 'self'; connect-src 'self'; /,
+    )
+    expect(headers['x-frame-options']).toBe('DENY')
   })
 })

@@ -23,21 +23,31 @@ export interface PreviewPageFacts {
  * loads nothing, and imageUrl gives its pictures as data.
  */
 export function previewPage(facts: PreviewPageFacts, options: CardOptions): Page {
-  const { title, subtitle, apple, google, images, at, warnings = [] } = facts
-  const phones = [apple && applePhone(apple, at, options), google && androidPhone(google, images, options)].filter(
-    (phone) => phone !== null,
-  )
+  const { title, subtitle, warnings = [] } = facts
   const main = `<div class="intro"><h1 dir="auto">${escapeHtml(title)}</h1>
 <p class="muted" dir="auto">${escapeHtml(subtitle)}</p></div>
-<div class="phones">${phones.join('\n')}</div>
+${phonesHtml(facts, options)}
 ${warningsHtml(warnings)}`
   return buildPage({
     title,
     main,
-    styles: [apple ? cardStyle(apple) : '', google ? googleCardStyle(google) : '', PHONE_STYLE],
+    styles: phoneStyles(facts),
     hasOwnImages: true,
     bodyClass: 'preview',
   })
+}
+
+/** What is on the phones. */
+export type PhoneFacts = Pick<PreviewPageFacts, 'apple' | 'google' | 'images' | 'at'>
+
+/** The phones alone; they go with phoneStyles, below an element of the class preview. */
+export function phonesHtml({ apple, google, images, at }: PhoneFacts, options: CardOptions): string {
+  const phones = [apple && applePhone(apple, at, options), google && androidPhone(google, images, options)]
+  return `<div class="phones">${phones.filter((phone) => phone !== null).join('\n')}</div>`
+}
+
+export function phoneStyles({ apple, google }: Pick<PhoneFacts, 'apple' | 'google'>): string[] {
+  return [apple ? cardStyle(apple) : '', google ? googleCardStyle(google) : '', PHONE_STYLE]
 }
 
 function warningsHtml(warnings: readonly Warning[]): string {

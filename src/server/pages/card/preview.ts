@@ -5,14 +5,21 @@ import { readGoogleView } from '../../../core/rules/display/google-view.ts'
 import { sampleScope } from '../../../core/rules/template/definition.ts'
 import { resolveExpiry } from '../../../core/rules/template/resolve.ts'
 import type { Repositories } from '../../../storage/store.ts'
+import type { AppleWallet } from '../../../wallets/apple/wallet.ts'
+import type { GoogleWallet } from '../../../wallets/google/wallet.ts'
 import type { Platform, WalletPass } from '../../../wallets/wallet.ts'
-import type { Wallets } from '../../boot/wallets.ts'
 import type { Page } from '../html.ts'
 import { appleCard } from './apple-card.ts'
 import { previewPage } from './preview-page.ts'
 
+/** What a preview needs of the wallets: no keys, since nothing is signed. */
+export interface PreviewWallets {
+  apple?: Pick<AppleWallet, 'passJson'>
+  google?: Pick<GoogleWallet, 'classOf' | 'objectOf'>
+}
+
 /** What each configured platform would be given of a pass; null for one that is not configured or not asked for. */
-export function previewOf(pass: WalletPass, { apple, google }: Wallets, at: Date, platform?: Platform) {
+export function previewOf(pass: WalletPass, { apple, google }: PreviewWallets, at: Date, platform?: Platform) {
   const isAsked = (name: Platform) => platform === undefined || platform === name
   return {
     apple: apple && isAsked('apple') ? apple.passJson(pass) : null,
@@ -21,7 +28,7 @@ export function previewOf(pass: WalletPass, { apple, google }: Wallets, at: Date
 }
 
 /** The same as phones show it. */
-export function viewsOf(pass: WalletPass, wallets: Wallets, at: Date, platform?: Platform) {
+export function viewsOf(pass: WalletPass, wallets: PreviewWallets, at: Date, platform?: Platform) {
   const { apple, google } = previewOf(pass, wallets, at, platform)
   return {
     apple: apple && appleCard(pass.card, apple),
@@ -32,7 +39,7 @@ export function viewsOf(pass: WalletPass, wallets: Wallets, at: Date, platform?:
 export interface PreviewPageOptions {
   title: string
   subtitle: string
-  wallets: Wallets
+  wallets: PreviewWallets
   store: Pick<Repositories, 'images'>
   at: Date
   platform?: Platform | undefined

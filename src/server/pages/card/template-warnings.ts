@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Definition, ImageRole } from '../../../core/contract/definition.ts'
+import type { Definition, ImageRole, PassType } from '../../../core/contract/definition.ts'
 import type { TemplateVersionDetail as Detail } from '../../../core/contract/template-versions.ts'
 import type { Warning } from '../../../core/contract/warnings.ts'
 import { Problem } from '../../../core/errors.ts'
@@ -10,7 +10,7 @@ import { imageSizes } from '../../../wallets/apple/image-sizes.ts'
 import { needsLogo } from '../../../wallets/google/check-fields.ts'
 import { kindOf } from '../../../wallets/google/resource.ts'
 import type { RequestContext } from '../../context.ts'
-import { samplePass, viewsOf } from './preview.ts'
+import { type PreviewWallets, samplePass, viewsOf } from './preview.ts'
 
 type LintContext = Pick<RequestContext, 'store' | 'workspaceId' | 'wallets' | 'now'>
 
@@ -28,17 +28,31 @@ export async function findTemplateWarnings(
 ): Promise<Warning[]> {
   const template = await store.templates.find(workspaceId, templateId)
   if (!template) return []
-  const { passType } = template
+  const images = await sizesOf(definition, { store, workspaceId })
+  return definitionWarnings({ definition, passType: template.passType, images, wallets, at: now })
+}
+
+export interface WarningFacts {
+  definition: Definition
+  passType: PassType
+  /** The images by role, as far as they are known. */
+  images: Partial<Record<ImageRole, PixelSize>>
+  wallets: PreviewWallets
+  at: Date
+}
+
+/** The same of a definition alone. */
+export function definitionWarnings({ definition, passType, images, wallets, at }: WarningFacts): Warning[] {
   const pass = renderOrNone(() => samplePass(definition, passType, longScope(definition)))
   if (!pass) return []
   const { card } = pass
-  const { apple, google } = viewsOf(pass, wallets, now)
+  const { apple, google } = viewsOf(pass, wallets, at)
   return lintDefinition({
     definition,
     passType,
     apple,
     google: google && { kind: kindOf(card), needsLogo: needsLogo(kindOf(card)), card, view: google },
-    images: await sizesOf(definition, { store, workspaceId }),
+    images,
     wantedPixels: WANTED_PIXELS,
   })
 }

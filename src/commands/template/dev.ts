@@ -1,0 +1,59 @@
+import { once } from 'node:events'
+import { stat } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { Args, Flags } from '@oclif/core'
+import { withName } from '../../cli/arguments/named-file.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { CliError } from '../../cli/command/errors.ts'
+import { onInterrupt } from '../../cli/command/interrupt.ts'
+import { DevFiles } from '../../cli/template/dev-files.ts'
+
+export default class TemplateDev extends BaseCommand {
+  static override summary = 'Show a template file on both phones in a browser, and follow its changes.'
+  static override description =
+    'Serves a page to this machine alone: an iPhone and an Android phone, by day and by night, and beside them each field ' +
+    'with the warnings about it. A save shows at once, wherever the page is scrolled to. A file that cannot be read says why, ' +
+    'with line and column, and the phones keep what they had. Needs no server and no account.'
+  static override examples = [
+    '<%= config.bin %> template dev ticket.json',
+    {
+      description: 'With the holders that are to be issued, on a port that stays',
+      command: '<%= config.bin %> template dev ticket.json --rows attendees.csv --port 4000',
+    },
+  ]
+  static override args = { file: Args.string({ description: 'Template file.', required: true }) }
+  static override flags = {
+    rows: Flags.string({ summary: 'CSV file of holders to choose from, as issue takes it; the first 100 rows.' }),
+    port: Flags.integer({ summary: 'Port of 127.0.0.1; a free one by default.', min: 0, max: 65_535, default: 0 }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(TemplateDev)
+    // A file that comes later shows as soon as it does; one that was never there is a mistyped name.
+    for (const path of [args.file, ...(flags.rows === undefined ? [] : [flags.rows])])
+      await withName(path, () => stat(path))
+    const files = new DevFiles(args.file, flags.rows)
+    const { startTemplateDev } = await import('../../server/pages/template-dev/dev-server.ts')
+    const dev = await startTemplateDev({
+      file: basename(args.file),
+      port: flags.port,
+      read: () => files.read(),
+      files: () => files.paths(),
+      locate: (notes) => files.locate(notes),
+    }).catch((error) => {
+      if (error.code !== 'EADDRINUSE') throw error
+      throw new CliError(`Port ${flags.port} is taken`, { hint: 'give another with --port, or none for a free one.' })
+    })
+    if (this.jsonEnabled()) this.logJson({ url: dev.url, file: args.file })
+    else this.log(`${args.file} at ${dev.url}`)
+    this.note('Ctrl-C ends it.')
+    const stopped = new AbortController()
+    const off = onInterrupt(() => stopped.abort())
+    const end = () => stopped.abort()
+    process.once('SIGTERM', end)
+    await once(stopped.signal, 'abort')
+    off()
+    process.off('SIGTERM', end)
+    await dev.close()
+  }
+}

@@ -1,0 +1,147 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Problem } from '../../../core/errors.ts'
+import { samplePass, viewsOf } from '../card/preview.ts'
+import { phoneStyles, phonesHtml } from '../card/preview-page.ts'
+import { pageHeaders, schemeStyle } from '../html.ts'
+import { type DevContent, type PlacedNote, previewWallets, scopeOf, warningsOf } from './content.ts'
+import { type DevView, devPage, devScript, outlineHtml, schemes } from './dev-page.ts'
+import { watchFiles } from './watch-files.ts'
+
+/** What came of reading the files: a content, or why there is none. */
+export type DevReading = { content: DevContent } | { faults: string[] }
+
+export interface TemplateDevOptions {
+  /** What the page is called until the file was read. */
+  file: string
+  /** 0 for a free one. */
+  port: number
+  /** Reads everything afresh; must not fail. */
+  read: () => Promise<DevReading>
+  /** The files that it reads, as far as they are known. */
+  files: () => string[]
+  /** Finds the lines of notes in the file as it was read last. */
+  locate: (notes: readonly PlacedNote[]) => Promise<PlacedNote[]>
+}
+
+export interface TemplateDev {
+  url: string
+  close(): Promise<void>
+}
+
+/**
+ * Serves a page that shows a template file on phones and follows its changes. On the loopback only, and only to pages of its
+ * own: another site that points its name here (DNS rebinding) is refused by the Host header.
+ * @throws what listening throws, as where the port is taken
+ */
+export async function startTemplateDev(options: TemplateDevOptions): Promise<TemplateDev> {
+  const { file, read, files, locate } = options
+  const listeners = new Set<ServerResponse>()
+  let content: DevContent | undefined
+  let notes: PlacedNote[] = []
+  let faults: string[] = []
+
+  async function reload(): Promise<void> {
+    const reading = await read()
+    if ('content' in reading) {
+      faults = []
+      content = reading.content
+      notes = [...content.problems, ...(await locate(warningsOf(content, new Date())))]
+    } else faults = reading.faults
+    for (const listener of listeners) listener.write('event: change\ndata:\n\n')
+  }
+
+  function view(chosen: number): DevView {
+    const holders = [
+      'Sample values',
+      ...(content?.holders.map(({ label, externalPassId }) => label || externalPassId) ?? []),
+    ]
+    const holder = holders[chosen] === undefined ? 0 : chosen
+    const facts = { title: content?.name ?? file, holders, holder }
+    try {
+      const drawn = content && draw(content, holder)
+      return {
+        ...facts,
+        faults,
+        phones: drawn?.phones ?? null,
+        styles: drawn?.styles ?? { light: '', dark: '' },
+        outline: content ? outlineHtml(content.definition, notes) : '',
+      }
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error
+      // The values of this holder cannot be rendered, or the definition cannot with any.
+      return {
+        ...facts,
+        faults: [...faults, error.message],
+        phones: null,
+        styles: { light: '', dark: '' },
+        outline: '',
+      }
+    }
+  }
+
+  function answer(request: IncomingMessage, response: ServerResponse): void {
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost')
+    const image = content?.images.get(pathname.replace(/^\/images\//, ''))
+    if (!isOwnHost(request)) send(response, 403, 'text/plain', 'This page is served to this machine alone.\n')
+    else if (request.method !== 'GET') send(response, 405, 'text/plain', 'Method not allowed.\n')
+    else if (pathname === '/') {
+      const page = devPage(file)
+      response.writeHead(200, page.headers).end(page.html)
+    } else if (pathname === devScript.path) send(response, 200, devScript.contentType, devScript.content)
+    else if (pathname === '/view')
+      send(response, 200, 'application/json', JSON.stringify(view(Number(searchParams.get('holder')))))
+    else if (pathname === '/events') follow(response)
+    else if (pathname.startsWith('/images/') && image) send(response, 200, image.contentType, image.bytes)
+    else send(response, 404, 'text/plain', 'Not found.\n')
+  }
+
+  function follow(response: ServerResponse): void {
+    response.writeHead(200, { ...OWN_HEADERS, 'content-type': 'text/event-stream' })
+    response.write(':\n\n')
+    listeners.add(response)
+    response.on('close', () => listeners.delete(response))
+  }
+
+  const watching = watchFiles(files, reload)
+  await watching.started
+  const server = createServer(answer)
+  try {
+    await once(server.listen(options.port, '127.0.0.1'), 'listening')
+  } catch (error) {
+    watching.close()
+    throw error
+  }
+  const { port } = server.address() as AddressInfo
+  const isOwnHost = ({ headers: { host } }: IncomingMessage) =>
+    host === `127.0.0.1:${port}` || host === `localhost:${port}`
+  return {
+    url: `http://127.0.0.1:${port}/`,
+    async close() {
+      watching.close()
+      const closed = new Promise((resolve) => server.close(resolve))
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+function draw(content: DevContent, holder: number): Pick<DevView, 'phones' | 'styles'> {
+  const at = new Date()
+  const { definition, passType, images } = content
+  const pass = samplePass(definition, passType, scopeOf(content, content.holders[holder - 1]))
+  const facts = { ...viewsOf(pass, previewWallets, at), images: pass.card.images, at }
+  const sheets = phoneStyles(facts)
+  return {
+    phones: phonesHtml(facts, { imageUrl: (id) => (images.has(id) ? `/images/${id}` : undefined) }),
+    styles: Object.fromEntries(schemes.map((scheme) => [scheme, schemeStyle(sheets, scheme)])) as DevView['styles'],
+  }
+}
+
+/** As strict as pages are; nothing of it is for other sites. */
+const OWN_HEADERS = { ...pageHeaders({ 'default-src': "'none'" }), 'cross-origin-resource-policy': 'same-origin' }
+
+function send(response: ServerResponse, status: number, contentType: string, body: string | Uint8Array): void {
+  response.writeHead(status, { ...OWN_HEADERS, 'content-type': contentType }).end(body)
+}
