@@ -262,9 +262,10 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
       expect(await cards(text).count()).toBe(2)
     }
     await shown('Ada Lovelace')
-    const paper = await page
-      .locator('.screen')
-      .evaluateAll('all => all.map((one) => getComputedStyle(one).backgroundColor)')
+    const paper = await page.evaluate(
+      `[...document.querySelectorAll('.panel')].flatMap(({ shadowRoot }) => [...shadowRoot.querySelectorAll('.screen')])
+        .map((screen) => getComputedStyle(screen).backgroundColor)`,
+    )
     expect(paper).toEqual(['rgb(255, 255, 255)', 'rgb(246, 247, 251)', 'rgb(0, 0, 0)', 'rgb(19, 19, 22)'])
     const issues = (await accessibilityIssues(page)).filter((issue) => !overPictures.test(issue))
     expect(issues).toEqual([])
@@ -299,12 +300,9 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     // All of that without a page that was loaded anew, or anything on it that moved.
     expect(await page.evaluate(look)).toEqual([400, true, true])
 
-    const pictures = () => page.locator('img.logo').first().evaluate('(image) => [image.src, image.naturalWidth > 0]')
-    const [before] = (await pictures()) as [string]
+    const logo = await page.locator('img.logo').first().getAttribute('src')
     cpSync(join(place, 'images/icon.png'), join(place, 'images/logo.png'))
-    await page.waitForFunction(
-      `document.querySelector('.panel').shadowRoot.querySelector('img.logo').src !== '${before}'`,
-    )
+    await page.locator(`img.logo:not([src="${logo}"])`).nth(1).waitFor()
 
     const noted = page.locator('#outline .is-noted', { hasText: 'long' })
     expect(await noted.count()).toBe(0)

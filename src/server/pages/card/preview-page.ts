@@ -38,11 +38,18 @@ ${warningsHtml(warnings)}`
 }
 
 /** What is on the phones. */
-export type PhoneFacts = Pick<PreviewPageFacts, 'apple' | 'google' | 'images' | 'at'>
+export interface PhoneFacts extends Pick<PreviewPageFacts, 'apple' | 'google' | 'images' | 'at'> {
+  /** Tells them apart where a page shows several. */
+  variant?: string
+}
 
 /** The phones alone; they go with phoneStyles, below an element of the class preview. */
-export function phonesHtml({ apple, google, images, at }: PhoneFacts, options: CardOptions): string {
-  const phones = [apple && applePhone(apple, at, options), google && androidPhone(google, images, options)]
+export function phonesHtml({ apple, google, images, at, variant }: PhoneFacts, options: CardOptions): string {
+  const named = variant ? `, ${variant}` : ''
+  const phones = [
+    apple && applePhone(apple, at, named, options),
+    google && androidPhone(google, images, named, options),
+  ]
   return `<div class="phones">${phones.filter((phone) => phone !== null).join('\n')}</div>`
 }
 
@@ -59,11 +66,11 @@ function warningsHtml(warnings: readonly Warning[]): string {
   return `<section class="warnings" aria-labelledby="warnings"><h2 id="warnings">Warnings</h2><ul>${items.join('')}</ul></section>`
 }
 
-function applePhone(card: Card, at: Date, options: CardOptions): string {
+function applePhone(card: Card, at: Date, named: string, options: CardOptions): string {
   const isExpired = card.expiresAt !== null && card.expiresAt <= at
   return phoneHtml({
     kind: 'iphone',
-    name: 'Apple Wallet',
+    name: `Apple Wallet${named}`,
     bar: '<span>Done</span><span class="round">•••</span>',
     stamp: card.voided ? 'VOID' : isExpired ? 'EXPIRED' : null,
     card: cardHtml(card, { ...options, marksSurplus: true }),
@@ -71,10 +78,10 @@ function applePhone(card: Card, at: Date, options: CardOptions): string {
   })
 }
 
-function androidPhone(view: GoogleView, images: Card['images'], options: CardOptions): string {
+function androidPhone(view: GoogleView, images: Card['images'], named: string, options: CardOptions): string {
   return phoneHtml({
     kind: 'android',
-    name: 'Google Wallet',
+    name: `Google Wallet${named}`,
     bar: '<span>✕</span><span>⋮</span>',
     stamp: view.state === 'ACTIVE' ? null : view.state,
     card: googleCardHtml(view, images, options),

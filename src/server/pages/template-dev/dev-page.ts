@@ -1,5 +1,5 @@
 import { type Definition, fieldGroups } from '../../../core/contract/definition.ts'
-import { asset } from '../assets.ts'
+import { asset, pageIcon } from '../assets.ts'
 import { buildPage, escapeHtml, type Page } from '../html.ts'
 import type { PlacedNote } from './content.ts'
 
@@ -12,13 +12,13 @@ export interface DevView {
   holders: string[]
   holder: number
   /** The phones, and their sheets; null where there has been nothing to draw yet. */
-  phones: string | null
+  phones: Record<Scheme, string> | null
   styles: Record<Scheme, string>
   /** The fields of the definition, each with what there is to say of it. */
   outline: string
 }
 
-export const schemes = ['light', 'dark'] as const
+const schemes = ['light', 'dark'] as const
 export type Scheme = (typeof schemes)[number]
 
 /** The page around it all; what is on it comes with the view. */
@@ -31,6 +31,7 @@ export function devPage(file: string): Page {
     title: file,
     styles: [DEV_STYLE],
     script: devScript.path,
+    icon: pageIcon.path,
     isLive: true,
     bodyClass: 'dev',
     main: `<header class="top"><div><h1 dir="auto" id="title">${escapeHtml(file)}</h1><p class="muted" id="state" role="status">Loading</p></div>
@@ -123,7 +124,7 @@ function show(view) {
     const style = view.styles[panel.scheme]
     if (style !== panel.style) panel.sheet.replaceSync(style)
     panel.style = style
-    draw(panel.content, view.phones)
+    draw(panel.content, view.phones[panel.scheme])
   }
   draw(outline, view.outline)
   if (holder.options.length !== view.holders.length || view.holders.some((name, index) => holder.options[index].text !== name)) {

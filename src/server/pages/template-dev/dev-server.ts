@@ -2,11 +2,12 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Problem } from '../../../core/errors.ts'
+import { pageIcon } from '../assets.ts'
 import { samplePass, viewsOf } from '../card/preview.ts'
 import { phoneStyles, phonesHtml } from '../card/preview-page.ts'
 import { pageHeaders, schemeStyle } from '../html.ts'
 import { type DevContent, type PlacedNote, previewWallets, scopeOf, warningsOf } from './content.ts'
-import { type DevView, devPage, devScript, outlineHtml, schemes } from './dev-page.ts'
+import { type DevView, devPage, devScript, outlineHtml, type Scheme } from './dev-page.ts'
 import { watchFiles } from './watch-files.ts'
 
 /** What came of reading the files: a content, or why there is none. */
@@ -39,6 +40,7 @@ export async function startTemplateDev(options: TemplateDevOptions): Promise<Tem
   const { file, read, files, locate } = options
   const listeners = new Set<ServerResponse>()
   let content: DevContent | undefined
+  let earlierImages: DevContent['images'] = new Map()
   let notes: PlacedNote[] = []
   let faults: string[] = []
 
@@ -46,6 +48,8 @@ export async function startTemplateDev(options: TemplateDevOptions): Promise<Tem
     const reading = await read()
     if ('content' in reading) {
       faults = []
+      // A page that has not heard of the change yet may still ask for what it shows.
+      earlierImages = content?.images ?? earlierImages
       content = reading.content
       notes = [...content.problems, ...(await locate(warningsOf(content, new Date())))]
     } else faults = reading.faults
@@ -83,13 +87,15 @@ export async function startTemplateDev(options: TemplateDevOptions): Promise<Tem
 
   function answer(request: IncomingMessage, response: ServerResponse): void {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost')
-    const image = content?.images.get(pathname.replace(/^\/images\//, ''))
+    const id = pathname.replace(/^\/images\//, '')
+    const image = content?.images.get(id) ?? earlierImages.get(id)
+    const asset = assets.find(({ path }) => path === pathname)
     if (!isOwnHost(request)) send(response, 403, 'text/plain', 'This page is served to this machine alone.\n')
     else if (request.method !== 'GET') send(response, 405, 'text/plain', 'Method not allowed.\n')
     else if (pathname === '/') {
       const page = devPage(file)
       response.writeHead(200, page.headers).end(page.html)
-    } else if (pathname === devScript.path) send(response, 200, devScript.contentType, devScript.content)
+    } else if (asset) send(response, 200, asset.contentType, asset.content)
     else if (pathname === '/view')
       send(response, 200, 'application/json', JSON.stringify(view(Number(searchParams.get('holder')))))
     else if (pathname === '/events') follow(response)
@@ -127,17 +133,24 @@ export async function startTemplateDev(options: TemplateDevOptions): Promise<Tem
   }
 }
 
-function draw(content: DevContent, holder: number): Pick<DevView, 'phones' | 'styles'> {
+function draw(content: DevContent, holder: number): Record<'phones' | 'styles', Record<Scheme, string>> {
   const at = new Date()
   const { definition, passType, images } = content
   const pass = samplePass(definition, passType, scopeOf(content, content.holders[holder - 1]))
   const facts = { ...viewsOf(pass, previewWallets, at), images: pass.card.images, at }
+  const imageUrl = (id: string) => (images.has(id) ? `/images/${id}` : undefined)
   const sheets = phoneStyles(facts)
   return {
-    phones: phonesHtml(facts, { imageUrl: (id) => (images.has(id) ? `/images/${id}` : undefined) }),
-    styles: Object.fromEntries(schemes.map((scheme) => [scheme, schemeStyle(sheets, scheme)])) as DevView['styles'],
+    phones: inEach((scheme) => phonesHtml({ ...facts, variant: scheme }, { imageUrl })),
+    styles: inEach((scheme) => schemeStyle(sheets, scheme)),
   }
 }
+
+function inEach(make: (scheme: Scheme) => string): Record<Scheme, string> {
+  return { light: make('light'), dark: make('dark') }
+}
+
+const assets = [devScript, pageIcon]
 
 /** As strict as pages are; nothing of it is for other sites. */
 const OWN_HEADERS = { ...pageHeaders({ 'default-src': "'none'" }), 'cross-origin-resource-policy': 'same-origin' }
