@@ -29,7 +29,7 @@ export default class Login extends ClientCommand {
     const current = await this.connect(flags).tokens.current()
     const { name, path } = resolved.profile
     const replaced = findProfile(readProfiles(path), name)
-    writeProfile(path, name, { url: resolved.url.value, token: token.value })
+    await writeProfile(path, name, { url: resolved.url.value, token: token.value })
     const inUse = currentProfile(readProfiles(path))
     this.log(
       details([

@@ -16,7 +16,7 @@ export default class Logout extends BaseCommand {
   async run() {
     const { flags } = await this.parse(Logout)
     const { name, path } = profileInUse(flags.profile)
-    forgetToken(path, name)
+    await forgetToken(path, name)
     this.log(`The token of profile ${name} is forgotten.`)
     if (overridingVariables().includes('PASSES_TOKEN')) this.note('PASSES_TOKEN is set, and still used.')
     return { profile: name, path }

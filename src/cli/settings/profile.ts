@@ -40,33 +40,37 @@ export function currentProfile({ current = 'default' }: ProfilesFile): string {
 }
 
 /** Stores one profile beside the others. The first one is used from then on, whatever its name. */
-export function writeProfile(path: string, name: string, profile: Profile): void {
-  const file = readProfiles(path)
-  const isFirst = Object.keys(file.profiles).length === 0
-  replaceFile(path, { ...file, ...(isFirst && { current: name }), profiles: { ...file.profiles, [name]: profile } })
+export function writeProfile(path: string, name: string, profile: Profile): Promise<void> {
+  return changeProfiles(path, (file) => {
+    const isFirst = Object.keys(file.profiles).length === 0
+    return { ...file, ...(isFirst && { current: name }), profiles: { ...file.profiles, [name]: profile } }
+  })
 }
 
 /** @throws UsageError where there is no such profile */
-export function chooseProfile(path: string, name: string): void {
-  const file = readProfiles(path)
-  requireProfile(file, path, name)
-  replaceFile(path, { ...file, current: name })
+export function chooseProfile(path: string, name: string): Promise<void> {
+  return changeProfiles(path, (file) => {
+    requireProfile(file, path, name)
+    return { ...file, current: name }
+  })
 }
 
 /** @throws UsageError where there is no such profile */
-export function removeProfile(path: string, name: string): void {
-  const file = readProfiles(path)
-  requireProfile(file, path, name)
-  const { current, ...rest } = file
-  const profiles = Object.fromEntries(Object.entries(file.profiles).filter(([other]) => other !== name))
-  replaceFile(path, { ...rest, ...(current !== undefined && current !== name && { current }), profiles })
+export function removeProfile(path: string, name: string): Promise<void> {
+  return changeProfiles(path, (file) => {
+    requireProfile(file, path, name)
+    const { current, ...rest } = file
+    const profiles = Object.fromEntries(Object.entries(file.profiles).filter(([other]) => other !== name))
+    return { ...rest, ...(current !== undefined && current !== name && { current }), profiles }
+  })
 }
 
 /** Forgets the token of a profile and keeps its address. @throws UsageError where there is no such profile */
-export function forgetToken(path: string, name: string): void {
-  const file = readProfiles(path)
-  const { url } = requireProfile(file, path, name)
-  replaceFile(path, { ...file, profiles: { ...file.profiles, [name]: { url } } })
+export function forgetToken(path: string, name: string): Promise<void> {
+  return changeProfiles(path, (file) => {
+    const { url } = requireProfile(file, path, name)
+    return { ...file, profiles: { ...file.profiles, [name]: { url } } }
+  })
 }
 
 export function requireProfile(file: ProfilesFile, path: string, name: string): Profile {
@@ -79,10 +83,23 @@ export function requireProfile(file: ProfilesFile, path: string, name: string): 
   })
 }
 
-/** The file is replaced as a whole, so a crash leaves the old or the new one. */
-function replaceFile(path: string, file: ProfilesFile): void {
+/** The lock of a program that was killed is taken over after so long; a change takes milliseconds. */
+const STALE_MS = 5_000
+const LOCK_RETRIES = { retries: 100, minTimeout: 20, maxTimeout: 100 }
+
+/**
+ * The file is replaced as a whole, so a crash leaves the old or the new one, and under a lock, so that of two programs that
+ * change it at once each finds what the other wrote.
+ */
+async function changeProfiles(path: string, change: (file: ProfilesFile) => ProfilesFile): Promise<void> {
   makePrivateFolder(dirname(path))
-  replacePrivateSync(path, `${JSON.stringify(file, undefined, 2)}\n`)
+  const { default: lockfile } = await import('proper-lockfile')
+  const unlock = await lockfile.lock(path, { realpath: false, stale: STALE_MS, retries: LOCK_RETRIES })
+  try {
+    replacePrivateSync(path, `${JSON.stringify(change(readProfiles(path)), undefined, 2)}\n`)
+  } finally {
+    await unlock()
+  }
 }
 
 function readIfThere(path: string): string | undefined {

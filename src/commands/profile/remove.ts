@@ -20,7 +20,7 @@ export default class ProfileRemove extends BaseCommand {
     const { path } = profileInUse()
     const { url } = requireProfile(readProfiles(path), path, args.name)
     await confirm(`Remove profile ${args.name} (${url})?`, { yes: flags.yes, noInput: flags['no-input'] })
-    removeProfile(path, args.name)
+    await removeProfile(path, args.name)
     this.log(`Profile ${args.name} is removed.`)
     return { name: args.name, removed: true }
   }

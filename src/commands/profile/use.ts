@@ -16,7 +16,7 @@ export default class ProfileUse extends BaseCommand {
     const { args } = await this.parse(ProfileUse)
     const { path } = profileInUse()
     const { url } = requireProfile(readProfiles(path), path, args.name)
-    chooseProfile(path, args.name)
+    await chooseProfile(path, args.name)
     this.log(`Profile ${args.name} (${url}) is in use.`)
     const overriding = overridingVariables()
     if (overriding.length > 0) this.note(`Set in the environment, where it wins: ${overriding.join(', ')}`)

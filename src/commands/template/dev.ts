@@ -48,7 +48,10 @@ export default class TemplateDev extends BaseCommand {
     else this.log(`${args.file} at ${dev.url}`)
     this.note('Ctrl-C ends it.')
     const stopped = new AbortController()
-    const off = onInterrupt(() => stopped.abort())
+    const off = onInterrupt(() => {
+      process.exitCode = 130
+      stopped.abort()
+    })
     const end = () => stopped.abort()
     process.once('SIGTERM', end)
     await once(stopped.signal, 'abort')

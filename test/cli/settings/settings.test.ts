@@ -36,8 +36,8 @@ beforeEach(() => {
 const resolve = (flags: ConnectionFlags, environment: Environment = {}) =>
   resolveConnection(flags, { environment: { XDG_CONFIG_HOME: home, ...environment } })
 
-test('a flag wins over the environment, the environment over the profile, and each says where it came from', () => {
-  writeProfile(path, 'default', { url: 'https://profile.example', token: 'profile-token' })
+test('a flag wins over the environment, the environment over the profile, and each says where it came from', async () => {
+  await writeProfile(path, 'default', { url: 'https://profile.example', token: 'profile-token' })
   const environment = { PASSES_URL: 'https://environment.example/', PASSES_TOKEN: 'environment-token' }
   expect(resolve({ url: 'https://flag.example', token: 'flag-token' }, environment)).toMatchObject({
     url: { value: 'https://flag.example', source: '--url' },
@@ -67,21 +67,21 @@ test.each<[source: string, flags: ConnectionFlags, environment: Environment]>([
   ['PASSES_TOKEN', {}, { PASSES_TOKEN: '' }],
   ['PASSES_URL', {}, { PASSES_URL: '' }],
   ['PASSES_PROFILE', {}, { PASSES_PROFILE: '' }],
-])('an empty %s is an error, and what is stored does not take its place', (source, flags, environment) => {
-  writeProfile(path, 'default', { url: 'https://profile.example', token: 'profile-token' })
+])('an empty %s is an error, and what is stored does not take its place', async (source, flags, environment) => {
+  await writeProfile(path, 'default', { url: 'https://profile.example', token: 'profile-token' })
   expect(() => resolve(flags, environment)).toThrow(`${source} is empty`)
 })
 
-test('a stored token is never sent to another server than its own', () => {
-  writeProfile(path, 'default', { url: 'https://profile.example', token: 'profile-token' })
+test('a stored token is never sent to another server than its own', async () => {
+  await writeProfile(path, 'default', { url: 'https://profile.example', token: 'profile-token' })
   const connection = resolve({ url: 'https://elsewhere.example' })
   expect(connection.token).toBeUndefined()
   expect(connection.noToken).toContain('belongs to https://profile.example')
 })
 
-test('PASSES_PROFILE and --profile choose a profile, and one that is not there is an error', () => {
-  writeProfile(path, 'default', { url: 'https://one.example', token: 'one' })
-  writeProfile(path, 'two', { url: 'https://two.example', token: 'two' })
+test('PASSES_PROFILE and --profile choose a profile, and one that is not there is an error', async () => {
+  await writeProfile(path, 'default', { url: 'https://one.example', token: 'one' })
+  await writeProfile(path, 'two', { url: 'https://two.example', token: 'two' })
   expect(resolve({}, { PASSES_PROFILE: 'two' }).token?.value).toBe('two')
   expect(resolve({ profile: 'default' }, { PASSES_PROFILE: 'two' }).token?.value).toBe('one')
   expect(() => resolve({ profile: 'three' })).toThrow('There is no profile three')
@@ -125,32 +125,32 @@ test.each(['localhost:3000', 'ftp://passes.example', 'https://passes.example/bas
   },
 )
 
-test('profiles can be read by their owner alone, and leave nothing else behind', () => {
-  writeProfile(path, 'default', { url: 'https://one.example', token: 'one' })
+test('profiles can be read by their owner alone, and leave nothing else behind', async () => {
+  await writeProfile(path, 'default', { url: 'https://one.example', token: 'one' })
   chmodSync(path, 0o644)
-  writeProfile(path, 'two', { url: 'https://two.example', token: 'two' })
+  await writeProfile(path, 'two', { url: 'https://two.example', token: 'two' })
   expect(statSync(path).mode & 0o777).toBe(0o600)
   expect(statSync(dirname(path)).mode & 0o777).toBe(0o700)
   expect(readdirSync(dirname(path))).toEqual(['profiles.json'])
   expect(Object.keys(readProfiles(path).profiles)).toEqual(['default', 'two'])
 })
 
-test('the profile in use is the first one, then the one that was chosen, and a flag or variable goes before it', () => {
-  writeProfile(path, 'one', { url: 'https://one.example', token: 'one' })
-  writeProfile(path, 'two', { url: 'https://two.example', token: 'two' })
+test('the profile in use is the first one, then the one that was chosen, and a flag or variable goes before it', async () => {
+  await writeProfile(path, 'one', { url: 'https://one.example', token: 'one' })
+  await writeProfile(path, 'two', { url: 'https://two.example', token: 'two' })
   expect(resolve({}).token?.value).toBe('one')
-  chooseProfile(path, 'two')
+  await chooseProfile(path, 'two')
   expect(resolve({}).token?.value).toBe('two')
   expect(resolve({}, { PASSES_PROFILE: 'one' }).token?.value).toBe('one')
-  removeProfile(path, 'two')
+  await removeProfile(path, 'two')
   expect(resolve({}).token).toBeUndefined()
   expect(resolve({ profile: 'one' }).token?.value).toBe('one')
 })
 
-test('a profile that is logged out keeps its server and no token, in a file of its owner', () => {
-  writeProfile(path, 'default', { url: 'https://one.example', token: 'one' })
+test('a profile that is logged out keeps its server and no token, in a file of its owner', async () => {
+  await writeProfile(path, 'default', { url: 'https://one.example', token: 'one' })
   chmodSync(path, 0o644)
-  forgetToken(path, 'default')
+  await forgetToken(path, 'default')
   expect(statSync(path).mode & 0o777).toBe(0o600)
   expect(readFileSync(path, 'utf8')).not.toContain('token')
   expect(resolve({})).toMatchObject({
@@ -159,23 +159,23 @@ test('a profile that is logged out keeps its server and no token, in a file of i
   })
 })
 
-test.each(['constructor', '__proto__'])('%s is the name of no profile until one is stored under it', (name) => {
+test.each(['constructor', '__proto__'])('%s is the name of no profile until one is stored under it', async (name) => {
   expect(() => resolve({ profile: name })).toThrow(`There is no profile ${name}`)
-  expect(() => chooseProfile(path, name)).toThrow(`There is no profile ${name}`)
+  await expect(chooseProfile(path, name)).rejects.toThrow(`There is no profile ${name}`)
 })
 
-test('a stored token that other users may read is warned of when it is used', () => {
-  writeProfile(path, 'default', { url: 'https://one.example', token: 'one' })
+test('a stored token that other users may read is warned of when it is used', async () => {
+  await writeProfile(path, 'default', { url: 'https://one.example', token: 'one' })
   expect(resolve({}).warning).toBeUndefined()
   chmodSync(path, 0o640)
   expect(resolve({}).warning).toContain(`chmod 600 ${path}`)
   expect(resolve({ token: 'another' }).warning).toBeUndefined()
 })
 
-test('a broken file of profiles is an error and is not overwritten', () => {
-  writeProfile(path, 'default', { url: 'https://one.example', token: 'one' })
+test('a broken file of profiles is an error and is not overwritten', async () => {
+  await writeProfile(path, 'default', { url: 'https://one.example', token: 'one' })
   writeFileSync(path, '{"profiles"')
-  expect(() => writeProfile(path, 'two', { url: 'https://two.example', token: 'two' })).toThrow(
+  await expect(writeProfile(path, 'two', { url: 'https://two.example', token: 'two' })).rejects.toThrow(
     'not a file of profiles',
   )
 })
@@ -195,8 +195,8 @@ test.each(['0', '-1', '30s', '3601', 'Infinity', ''])(
   },
 )
 
-test("a broken file of profiles is in nobody's way where flags say everything", () => {
-  writeProfile(path, 'default', { url: 'https://one.example', token: 'one' })
+test("a broken file of profiles is in nobody's way where flags say everything", async () => {
+  await writeProfile(path, 'default', { url: 'https://one.example', token: 'one' })
   writeFileSync(path, '{"profiles"')
   expect(resolve({ url: 'https://two.example', token: 'two' }).token?.value).toBe('two')
   expect(() => resolve({ url: 'https://two.example' })).toThrow('not a file of profiles')

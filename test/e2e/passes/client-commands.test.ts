@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
 import { execa } from 'execa'
 import { expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from '../../support/databases.ts'
@@ -62,6 +63,18 @@ test('a server that accepts and keeps silent is given up, with what it did not a
     expect.stringContaining('Error: '),
   ])
   expect(stderr).toContain('--timeout SECONDS (PASSES_TIMEOUT) waits longer')
+})
+
+test('programs that store profiles at the same moment lose none of each other', async () => {
+  const path = join(temporaryFolder(), 'passes/profiles.json')
+  const module = new URL('../../../dist/cli/settings/profile.js', import.meta.url).href
+  const script = `const { workerData: { module, path, own } } = require('node:worker_threads')
+    import(module).then(async ({ writeProfile }) => {
+      for (let n = 0; n < 8; n += 1) await writeProfile(path, own + n, { url: 'https://passes.example', token: own })
+    })`
+  const workers = ['a', 'b', 'c'].map((own) => new Worker(script, { eval: true, workerData: { module, path, own } }))
+  await Promise.all(workers.map((worker) => once(worker, 'exit')))
+  expect(Object.keys(JSON.parse(readFileSync(path, 'utf8')).profiles)).toHaveLength(24)
 })
 
 test('login checks the token, stores it for its owner alone, and every command then uses it', async () => {
