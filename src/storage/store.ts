@@ -15,6 +15,7 @@ import type { News, StoreListener } from './operations/news.ts'
 import { Overviews } from './operations/overview.ts'
 import { Refusals } from './operations/refusals.ts'
 import { Retention } from './operations/retention.ts'
+import { GoogleClasses } from './passes/google-classes.ts'
 import { GoogleObjects } from './passes/google-objects.ts'
 import { Identifiers } from './passes/identifiers.ts'
 import { Passes } from './passes/passes.ts'
@@ -46,6 +47,7 @@ export interface Repositories {
   passes: Passes
   registrations: Registrations
   googleObjects: GoogleObjects
+  googleClasses: GoogleClasses
   refusals: Refusals
   notifications: Notifications
   broadcasts: Broadcasts
@@ -135,6 +137,7 @@ function repositories(db: Knex, { onDue, onNews }: Required<StoreListener>): Rep
     passes: new Passes(db),
     registrations: new Registrations(db),
     googleObjects: new GoogleObjects(db),
+    googleClasses: new GoogleClasses(db),
     refusals: new Refusals(db),
     notifications: new Notifications(db, onNews),
     broadcasts: new Broadcasts(db, onNews),

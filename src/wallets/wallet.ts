@@ -21,7 +21,9 @@ export interface WalletPass {
   card: Card
   /** What the last notification said; Apple has no other place for it than the pass itself. */
   message?: string | undefined
-  /** The card without any value of its holder: for what a platform shows to everyone alike, as Google's classes. */
+  /** Of the google.classKey of the pass, where its version has one: passes with the same share a class. */
+  classDigest?: string
+  /** The card without any value of its holder alone: for what a platform shows to everyone alike, as Google's classes. */
   templateCard: Card
 }
 

@@ -133,6 +133,16 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'googleObjects.list': (tx, intruder, { pass }) => tx.googleObjects.list(intruder, [pass]),
   'googleObjects.setSent': (tx, intruder, { pass }) =>
     tx.googleObjects.setSent(intruder, pass, 9, sentObject(pass), later(1)),
+  'googleClasses.list': (tx, intruder, { googleClass }) => tx.googleClasses.list(intruder, [googleClass]),
+  'googleClasses.findForUpdate': (tx, intruder, { googleClass }) =>
+    tx.googleClasses.findForUpdate(intruder, googleClass),
+  'googleClasses.setValues': (tx, intruder, { googleClass }) =>
+    tx.googleClasses.setValues(intruder, googleClass, { stolen: 'x' }),
+  'googleClasses.claim': (tx, intruder, { version }) =>
+    tx.googleClasses.claim(intruder, [{ ...claim, templateVersionId: version }], later(1)),
+  'googleClasses.setSent': (tx, intruder, { googleClass }) => tx.googleClasses.setSent(intruder, googleClass, 9),
+  'googleClasses.deleteUnused': (tx, intruder, { googleClass }) => tx.googleClasses.deleteUnused(intruder, googleClass),
+  'googleClasses.listKinds': (tx, intruder, { googleClass }) => tx.googleClasses.listKinds(intruder, googleClass),
   'googleObjects.listFormer': (tx, intruder, { pass }) => tx.googleObjects.listFormer(intruder, pass),
   'googleObjects.setError': (tx, intruder, { pass }) => tx.googleObjects.setError(intruder, pass, 'x'),
   'googleObjects.keepCurrent': (tx, intruder, { pass }) => tx.googleObjects.keepCurrent(intruder, [pass]),
@@ -239,6 +249,8 @@ const plan = planRedemption({
   policy: { perPeriod: { unit: 'day', count: 1, timezone: 'UTC' } },
 })
 
+const claim = { keyDigest: 'theirs', values: { gate: 'A' } }
+
 interface Ids {
   scan: string
   token: string
@@ -246,6 +258,7 @@ interface Ids {
   template: string
   version: string
   pass: string
+  googleClass: string
   issuing: string
   failed: string
   notification: string
@@ -296,7 +309,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     newPass(version),
   ]
   const [pass, issuing, failed] = (await insertPasses(store, workspaceId, passes)) as [string, string, string]
-  const { token, delivery } = await store.transaction(async (tx) => {
+  const { token, delivery, googleClass } = await store.transaction(async (tx) => {
     await tx.limits.set(workspaceId, { webhooks: 7 })
     await tx.templateVersions.insert(workspaceId, version.templateId, 2, definition, start)
     await tx.passes.setIssuing(workspaceId, [issuing], start)
@@ -304,6 +317,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     await tx.registrations.insert(workspaceId, { passId: pass, deviceId: 'device', pushToken: 'token' }, start)
     await tx.googleObjects.setSent(workspaceId, pass, 1, sentObject(pass, 'offer'), start)
     await tx.googleObjects.setSent(workspaceId, pass, 1, sentObject(pass), start)
+    const [ofClass] = await tx.googleClasses.claim(workspaceId, [{ ...claim, templateVersionId: version.id }], start)
     const refusal = {
       platform: 'google' as const,
       code: 'GOOGLE_API_FAILED' as const,
@@ -338,7 +352,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
       start,
     )
     // As it stands now, so that another attempt finds it as it was read.
-    return { token, delivery: (await tx.deliveries.find(workspaceId, delivery.id))! }
+    return { token, googleClass: ofClass!.id, delivery: (await tx.deliveries.find(workspaceId, delivery.id))! }
   })
   const template = version.templateId
   const scan = acceptedScan(pass)
@@ -356,6 +370,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     template,
     version: version.id,
     pass,
+    googleClass,
     issuing,
     failed,
     scan: scan.id,
@@ -386,6 +401,8 @@ async function dump({ reader }: Database): Promise<string[][]> {
     'webhook_attempts',
     'apple_registrations',
     'google_objects',
+    'google_former_objects',
+    'google_classes',
     'refusals',
     'scans',
     'accepted_scans',

@@ -133,6 +133,8 @@ const platformKeys = z.record(z.string(), z.unknown()).superRefine((overrides, c
 
 const GoogleOverrides = z.strictObject({
   kind: GoogleKind.optional(),
+  /** Passes for which it comes to the same text share a class. */
+  classKey: text(1, 1024).optional(),
   class: platformKeys.optional(),
   object: platformKeys.optional(),
 })

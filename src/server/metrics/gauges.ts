@@ -83,7 +83,7 @@ export function registerGauges(
     [{ state: 'due' }, overview.deliveries.due],
     [{ state: 'later' }, overview.deliveries.later],
   ])
-  gauge('passes_refused', 'Versions and passes that a platform refuses for good.', ['kind'], ({ refused }) =>
+  gauge('passes_refused', 'Versions, classes and passes that a platform refuses for good.', ['kind'], ({ refused }) =>
     Object.entries(refused).map(([kind, count]) => [{ kind }, count]),
   )
   gauge('passes_usage', 'What workspaces have of what is limited, all together.', ['limit'], ({ usage }) =>

@@ -6,6 +6,7 @@ import { flushDeleted, mergeSearchIndex, overwriteDeleted } from '../../storage/
 import { erasedExternalId, type Holdings } from '../../storage/operations/erasure.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
+import { forgetClass } from '../api/passes/google-class.ts'
 import { voidPasses } from '../api/passes/void-pass.ts'
 import { queueWalletUpdates } from '../wallet-sync/wallet-updates.ts'
 import { auditOperator, OperatorError } from './operator.ts'
@@ -58,6 +59,7 @@ async function eraseInside(tx: Repositories, workspaceId: string, passId: string
   const erased = await tx.erasure.count(workspaceId, passId)
   await tx.erasure.erase(workspaceId, passId, identifierDigest(pass.scanCode), at)
   const correlationId = randomUUID()
+  await forgetClass(tx, pass, { now: at, correlationId })
   const voided = pass.status !== 'VOID'
   if (voided) {
     const renamed = { id: passId, externalPassId: erasedExternalId(passId) }

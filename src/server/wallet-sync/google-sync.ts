@@ -1,12 +1,13 @@
 import type { PlatformRefusal } from '../../core/contract/wallets.ts'
 import { effectiveStatus } from '../../core/rules/pass/pass-status.ts'
+import type { StoredClass } from '../../storage/passes/google-classes.ts'
 import type { FormerObject } from '../../storage/passes/google-objects.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
-import type { Store } from '../../storage/store.ts'
+import type { Repositories, Store } from '../../storage/store.ts'
 import type { PublishedVersion } from '../../storage/templates/template-versions.ts'
 import type { GoogleApi, GoogleCalls } from '../../wallets/google/api/api.ts'
 import { GoogleApiError, isRefused } from '../../wallets/google/api/api-error.ts'
-import { asKind, type GooglePlace, kindOf, placeOf } from '../../wallets/google/resource.ts'
+import { asKind, cardAsKind, type GooglePlace, kindOf, placeOf } from '../../wallets/google/resource.ts'
 import { nameOf } from '../../wallets/google/values.ts'
 import type { GoogleWallet } from '../../wallets/google/wallet.ts'
 import type { WalletPass } from '../../wallets/wallet.ts'
@@ -25,14 +26,21 @@ export interface GoogleSync {
    */
   ensure(pass: StoredPass, at: Date): Promise<GooglePlace>
   /**
-   * Sends the class of a template version. Where Google refuses it for good, that is noted on the version and nothing is
-   * thrown: another try would be in vain.
+   * Sends the class of a template version, or one that passes of a key share. Where Google refuses it for good, that is noted
+   * on the version or the class and nothing is thrown: another try would be in vain.
    */
-  upsertClass(workspaceId: string, version: PublishedVersion): Promise<void>
+  upsertClass(workspaceId: string, version: PublishedVersion, ofClass?: StoredClass): Promise<void>
   /** Sends the object as it now stands. */
   update(pass: StoredPass): Promise<void>
   /** Shows a text on the pass and on the phone's screen, under a header that is the organization's name by default. */
   message(pass: StoredPass, message: PassMessage): Promise<void>
+}
+
+/** What became of a pass at Google. */
+interface Sent {
+  place: GooglePlace
+  /** Its class, where that was sent as it was read. */
+  ofClass?: StoredClass
 }
 
 export interface PassMessage {
@@ -79,13 +87,22 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
 
   /** Object and class, ready to be sent. */
   async function prepare(pass: StoredPass, at: Date) {
+    const { workspaceId, templateId, templateVersion, googleClassId } = pass
+    // Before the pass is rendered: no class is noted as newer than what was sent of it.
+    const [ofClass] = googleClassId ? await store.googleClasses.list(workspaceId, [googleClassId]) : []
     const { rendered, former } = await locate(pass)
-    const { workspaceId, templateId, templateVersion } = pass
     const earlier = await store.templateVersions.listPublishedBefore(workspaceId, templateId, templateVersion)
     const retired = earlier.map(({ google }) => google?.object ?? {})
     const place = placeOf(rendered)
     const { kind } = place
     const object = wallet.objectOf(rendered, at)
+
+    const sent: Sent = { place }
+    async function sendClass(calls: GoogleCalls): Promise<void> {
+      const isBehind = ofClass !== undefined && ofClass.sentVersion !== ofClass.version
+      await (isBehind ? calls.upsertClass : calls.insertClass)(kind, wallet.classOf(rendered))
+      if (isBehind) sent.ofClass = ofClass
+    }
 
     /** They show what the pass now says: what was erased of it goes from them, too. */
     async function expire(calls: GoogleCalls): Promise<void> {
@@ -98,13 +115,15 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     return {
       card: rendered.card,
       place,
+      sent,
       objectId: object.id,
       make: async (calls: GoogleCalls) => {
-        await calls.insertClass(kind, wallet.classOf(rendered))
+        await sendClass(calls)
         await calls.upsertObject(kind, object, retired)
         await expire(calls)
       },
       update: async (calls: GoogleCalls) => {
+        if (ofClass?.sentVersion === null) await sendClass(calls)
         await calls.updateObject(kind, object, retired)
         await expire(calls)
       },
@@ -115,7 +134,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
    * Notes what Google was sent. The pass may have changed meanwhile, when nobody knew yet that Google holds it, or while
    * somebody else sent something newer that this one has overwritten: then it is sent again.
    */
-  function recordSent(pass: StoredPass, place: GooglePlace): Promise<void> {
+  function recordSent(pass: StoredPass, { place, ofClass }: Sent): Promise<void> {
     const { workspaceId, id, templateVersionId, walletVersion } = pass
     return store.transaction(async (tx) => {
       const at = clock()
@@ -123,9 +142,21 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
       if (!current) return
       await tx.googleObjects.setSent(workspaceId, id, walletVersion, { ...place, templateVersionId }, at)
       for (const subject of [id, templateVersionId]) await tx.refusals.clear(workspaceId, subject, 'google')
+      if (ofClass) await recordClassSent(tx, workspaceId, ofClass)
       if (current.walletVersion === walletVersion) return
       await queueWalletUpdates(tx, workspaceId, [id], { at, correlationId: null })
     })
+  }
+
+  /** As recordSent: a class that changed meanwhile is sent again. */
+  async function recordClassSent(tx: Repositories, workspaceId: string, { id, version }: StoredClass): Promise<void> {
+    const current = await tx.googleClasses.findForUpdate(workspaceId, id)
+    if (!current) return
+    await tx.googleClasses.setSent(workspaceId, id, version)
+    await tx.refusals.clear(workspaceId, id, 'google')
+    if (current.version === version) return
+    const job = { workspaceId, kind: 'upsert-google-class' as const, subject: id, correlationId: null }
+    await tx.jobs.insertOnce([job], clock())
   }
 
   function recordRefusal(pass: StoredPass, error: GoogleApiError, at: Date): Promise<void> {
@@ -146,30 +177,42 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     async ensure(pass, at) {
       const [known] = await store.googleObjects.list(pass.workspaceId, [pass.id])
       if (known?.sent && known.sentVersion >= pass.walletVersion) return known.sent
-      const { make, place } = await prepare(pass, at)
+      const { make, place, sent } = await prepare(pass, at)
       try {
         await make(api)
       } catch (error) {
         if (isRefused(error)) await recordRefusal(pass, error, at)
         throw error
       }
-      await recordSent(pass, place)
+      await recordSent(pass, sent)
       return place
     },
-    async upsertClass(workspaceId, version) {
+    async upsertClass(workspaceId, version, ofClass) {
       const { templateId, id, version: templateVersion } = version
-      const templateCard = renderTemplateCard(version)
-      const resource = wallet.classOf({ templateId, templateVersion, templateCard })
+      const card = renderTemplateCard(version, ofClass?.values)
+      const content = { templateId, templateVersion, ...(ofClass && { classDigest: ofClass.keyDigest }) }
+      const inUse = ofClass ? await store.googleClasses.listKinds(workspaceId, ofClass.id) : []
       try {
-        await api.bulk.upsertClass(kindOf(templateCard), resource)
-        await store.transaction((tx) => tx.refusals.clear(workspaceId, id, 'google'))
+        for (const kind of inUse.length > 0 ? inUse : [kindOf(card)]) {
+          const templateCard = cardAsKind(card, kind)
+          await api.bulk.upsertClass(kind, wallet.classOf({ ...content, templateCard }))
+        }
+        await store.transaction(async (tx) => {
+          if (ofClass) await recordClassSent(tx, workspaceId, ofClass)
+          else await tx.refusals.clear(workspaceId, id, 'google')
+        })
       } catch (error) {
         if (!isRefused(error)) throw error
-        await store.transaction((tx) => tx.refusals.insert(workspaceId, 'version', id, refusalOf(error, clock())))
+        const refusal = refusalOf(error, clock())
+        await store.transaction((tx) =>
+          ofClass
+            ? tx.refusals.insert(workspaceId, 'class', ofClass.id, refusal)
+            : tx.refusals.insert(workspaceId, 'version', id, refusal),
+        )
       }
     },
     async update(pass) {
-      const { update, make, place } = await prepare(pass, clock())
+      const { update, make, sent } = await prepare(pass, clock())
       try {
         await update(api.bulk)
       } catch (error) {
@@ -177,7 +220,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
         // Its class went missing too.
         await make(api.bulk)
       }
-      await recordSent(pass, place)
+      await recordSent(pass, sent)
     },
     async message(pass, { id, header, body, mayBeThere, isBulk }) {
       const calls = isBulk ? api.bulk : api

@@ -2,7 +2,9 @@ import type { PlatformRefusal } from '../../core/contract/wallets.ts'
 import { Problem } from '../../core/errors.ts'
 import { type Card, renderCard } from '../../core/rules/display/card.ts'
 import { distinctText } from '../../core/rules/sending/message.ts'
+import { type ClassClaim, claimClass } from '../../core/rules/template/class-key.ts'
 import { buildScope } from '../../core/rules/template/resolve.ts'
+import type { StoredClass } from '../../storage/passes/google-classes.ts'
 import type { PassError, StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 import type { PublishedVersion } from '../../storage/templates/template-versions.ts'
@@ -41,12 +43,15 @@ export function createIssuing(store: Store, wallets: Wallets): Issuing {
     async prepare(workspaceId, passIds, at) {
       const passes = (await store.passes.listByIds(workspaceId, passIds)).filter(isUnissued)
       const versions = await versionsOf(workspaceId, passes)
-      const refused = await refusedVersions(workspaceId, [...versions.keys()])
+      const classes = await classesOf(workspaceId, passes)
+      const refused = await listRefused(workspaceId, [...versions.keys(), ...classes.keys()])
       return Promise.all(
         passes.map((pass) => {
-          const error = refused.get(pass.templateVersionId)
+          const error = refused.get(pass.templateVersionId) ?? refused.get(pass.googleClassId ?? '')
           if (error) return { pass, error: { code: error.code, message: error.message } }
-          return check(pass, versions.get(pass.templateVersionId)!, wallets, at)
+          const walletPassOf = () =>
+            toWalletPass(pass, versions.get(pass.templateVersionId)!, classes.get(pass.googleClassId ?? ''))
+          return check(pass, walletPassOf, wallets, at)
         }),
       )
     },
@@ -85,15 +90,17 @@ export function createIssuing(store: Store, wallets: Wallets): Issuing {
 
     async render(pass) {
       const versions = await versionsOf(pass.workspaceId, [pass])
-      const rendered = toWalletPass(pass, versions.get(pass.templateVersionId)!)
+      const classes = await classesOf(pass.workspaceId, [pass])
+      const ofClass = classes.get(pass.googleClassId ?? '')
+      const rendered = toWalletPass(pass, versions.get(pass.templateVersionId)!, ofClass)
       if (!pass.message) return rendered
       const body = await store.notifications.findBody(pass.workspaceId, pass.message.notificationId)
       return { ...rendered, message: body && distinctText(body, pass.message.number) }
     },
   }
 
-  /** A platform that refuses a version matters to issuing where there is no other. */
-  async function refusedVersions(workspaceId: string, ids: string[]): Promise<Map<string, PlatformRefusal>> {
+  /** A platform that refuses a version, or a class, matters to issuing where there is no other. */
+  async function listRefused(workspaceId: string, ids: string[]): Promise<Map<string, PlatformRefusal>> {
     return wallets.all.length === 1 ? store.refusals.list(workspaceId, ids) : new Map()
   }
 
@@ -101,6 +108,12 @@ export function createIssuing(store: Store, wallets: Wallets): Issuing {
     const ids = [...new Set(passes.map((pass) => pass.templateVersionId))]
     const versions = await store.templateVersions.listByIds(workspaceId, ids)
     return new Map(versions.map((version) => [version.id, version]))
+  }
+
+  async function classesOf(workspaceId: string, passes: StoredPass[]): Promise<Map<string, StoredClass>> {
+    const ids = [...new Set(passes.flatMap(({ googleClassId }) => googleClassId ?? []))]
+    const classes = ids.length > 0 ? await store.googleClasses.list(workspaceId, ids) : []
+    return new Map(classes.map((ofClass) => [ofClass.id, ofClass]))
   }
 }
 
@@ -135,9 +148,9 @@ export async function recordFailure(
   await tx.events.insert(pass.workspaceId, [{ type: 'pass.failed', subject: pass.id, data, correlationId }], at)
 }
 
-async function check(pass: StoredPass, version: PublishedVersion, wallets: Wallets, at: Date): Promise<Outcome> {
+async function check(pass: StoredPass, walletPassOf: () => WalletPass, wallets: Wallets, at: Date): Promise<Outcome> {
   try {
-    const walletPass = toWalletPass(pass, version)
+    const walletPass = walletPassOf()
     let refusal: PlatformRefusal | undefined
     for (const wallet of wallets.all) {
       try {
@@ -160,9 +173,13 @@ async function check(pass: StoredPass, version: PublishedVersion, wallets: Walle
 /** The pass as its pinned version renders it. */
 function toWalletPass(
   pass: StoredPass,
-  version: Pick<PublishedVersion, 'definition' | 'passType' | 'version'>,
+  version: Pick<PublishedVersion, 'id' | 'definition' | 'passType' | 'version'>,
+  ofClass: StoredClass | undefined,
 ): WalletPass {
   const { definition, passType } = version
+  const scope = buildScope(definition.variables, pass, pass.expiresAt)
+  // A program of before gives a pass no class, and one that is shown as of another version stands in none of that.
+  const claim = ofClass?.templateVersionId === version.id ? ofClass : claimClass(definition, scope)
   return {
     id: pass.id,
     templateId: pass.templateId,
@@ -171,22 +188,28 @@ function toWalletPass(
     card: renderCard({
       definition,
       passType,
-      scope: buildScope(definition.variables, pass, pass.expiresAt),
+      scope,
       expiresAt: pass.expiresAt,
       voided: pass.status === 'VOID',
     }),
-    templateCard: renderTemplateCard({ ...version, templateName: pass.templateName, projectName: pass.projectName }),
+    ...(claim && { classDigest: claim.keyDigest }),
+    templateCard: renderTemplateCard(
+      { ...version, templateName: pass.templateName, projectName: pass.projectName },
+      claim?.values,
+    ),
   }
 }
 
-/** The card of a version without any value of a holder: defaults, and what all its passes have in common. */
+/** The card of a version without any value of one holder: defaults, and what all its passes, or those of a class, share. */
 export function renderTemplateCard(
   version: Pick<PublishedVersion, 'definition' | 'passType' | 'templateName' | 'projectName'>,
+  values: ClassClaim['values'] = {},
 ): Card {
   const { definition, passType, templateName, projectName } = version
   const scope = new Map([['template.name', templateName]])
   if (projectName !== null) scope.set('project.name', projectName)
   for (const { name, default: fallback } of definition.variables) if (fallback !== undefined) scope.set(name, fallback)
+  for (const [name, value] of Object.entries(values)) scope.set(name, value)
   return renderCard({ definition, passType, scope, expiresAt: null, voided: false })
 }
 

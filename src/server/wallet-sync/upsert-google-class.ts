@@ -2,15 +2,20 @@ import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Services } from '../context.ts'
 import { toJobError } from './google-job-error.ts'
 
-/** Makes the class of a published version known to Google, so that the first save needs one call less. */
+/**
+ * Makes classes known to Google: those of published versions, so that the first save needs one call less, and those that
+ * passes of a key share, when an update changed what stands in them.
+ */
 export async function upsertGoogleClasses(jobs: Job[], { store, google }: Services): Promise<void> {
-  for (const job of jobs) {
-    const [version] = await store.templateVersions.listByIds(job.workspaceId, [job.subject])
+  for (const { workspaceId, subject } of jobs) {
+    const [ofClass] = await store.googleClasses.list(workspaceId, [subject])
+    const versionId = ofClass?.templateVersionId ?? subject
+    const [version] = await store.templateVersions.listByIds(workspaceId, [versionId])
     try {
-      if (version && google) await google.upsertClass(job.workspaceId, version)
+      if (version && google) await google.upsertClass(workspaceId, version, ofClass)
     } catch (error) {
       throw toJobError(error)
     }
-    await store.transaction((tx) => tx.jobs.complete([job]))
   }
+  await store.transaction((tx) => tx.jobs.complete(jobs))
 }

@@ -40,7 +40,7 @@ export interface Overview {
   deliveries: { due: number; later: number }
   /** What is limited for each workspace. */
   usage: UsageOverview[]
-  /** Template versions and passes that a platform refuses for good, each up to MAX_COUNTED. */
+  /** Template versions, classes and passes that a platform refuses for good, each up to MAX_COUNTED. */
   refused: Record<RefusedKind, number>
 }
 
@@ -106,7 +106,7 @@ export class Overviews {
       const some = this.db('refusals').where({ kind }).limit(MAX_COUNTED).select('kind')
       return Number((await this.db.from(some.as('some')).count({ n: '*' }).first()).n)
     }
-    return { version: await countOf('version'), pass: await countOf('pass') }
+    return { version: await countOf('version'), class: await countOf('class'), pass: await countOf('pass') }
   }
 
   /** Those that have failed for longest first. */

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 import type { PlatformRefusal } from '../../core/contract/wallets.ts'
 
-/** What is refused: everything of a template version, or one pass. */
-export type RefusedKind = 'version' | 'pass'
+/** What is refused: everything of a template version, a class that some of its passes share, or one pass. */
+export type RefusedKind = 'version' | 'class' | 'pass'
 
 interface Row {
   subject: string
@@ -12,7 +12,7 @@ interface Row {
   at: number
 }
 
-/** What platforms refuse for good, the last word of each on a template version or a pass. */
+/** What platforms refuse for good, the last word of each on a template version, a class or a pass. */
 export class Refusals {
   private readonly db: Knex
 
@@ -20,7 +20,7 @@ export class Refusals {
     this.db = db
   }
 
-  /** By the ids of versions and passes; those that no platform refuses are left out. */
+  /** By the ids of versions, classes and passes; those that no platform refuses are left out. */
   async list(workspaceId: string, subjects: string[]): Promise<Map<string, PlatformRefusal>> {
     if (subjects.length === 0) return new Map()
     const rows: Row[] = await this.db('refusals').where({ workspace_id: workspaceId }).whereIn('subject', subjects)

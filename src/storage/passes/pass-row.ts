@@ -32,6 +32,8 @@ export interface StoredPass {
   scanCode: string
   appleToken: string
   linkGeneration: number
+  /** The class at Google that the pass shares with those of its key; null where its version has no google.classKey. */
+  googleClassId: string | null
   /** The notification in the back field, and the how manyeth it is; null before the first. */
   message: { notificationId: string; number: number } | null
   /** Last-Modified of what phones show, in whole seconds. */
@@ -56,6 +58,8 @@ export type NewPass = Pick<
   | 'scanCode'
   | 'appleToken'
 > & {
+  /** None where it is not given. */
+  googleClassId?: string | null
   /** SHA-256 of what a scanner reads off the pass. */
   identifierDigest: Uint8Array
   /** Where it is another moment than that of the others. */
@@ -89,6 +93,7 @@ export interface PassRow {
   scan_code: string
   apple_token: string
   link_generation: number
+  google_class_id: string | null
   message_id: string | null
   message_count: number
   modified_at: number
@@ -127,6 +132,7 @@ const COLUMNS = [
   'scan_code',
   'apple_token',
   'link_generation',
+  'google_class_id',
   'modified_at',
   'created_at',
   'updated_at',
@@ -157,6 +163,7 @@ export function toPass(row: PassRow): StoredPass {
     scanCode: row.scan_code,
     appleToken: row.apple_token,
     linkGeneration: row.link_generation,
+    googleClassId: row.google_class_id,
     message: row.message_id === null ? null : { notificationId: row.message_id, number: row.message_count },
     modifiedAt: new Date(row.modified_at),
     createdAt: new Date(row.created_at),
@@ -191,7 +198,8 @@ export function toNewRow(workspaceId: string, pass: NewPass, at: Date) {
 export type PassContent = Pick<
   StoredPass,
   'label' | 'variables' | 'redemption' | 'expiresAt' | 'templateVersionId' | 'templateVersion'
->
+> &
+  Pick<NewPass, 'googleClassId'>
 
 export function toContentColumns(content: PassContent) {
   return {
@@ -199,6 +207,7 @@ export function toContentColumns(content: PassContent) {
     label_folded: foldCase(content.label),
     template_version_id: content.templateVersionId,
     template_version: content.templateVersion,
+    google_class_id: content.googleClassId ?? null,
     variables: JSON.stringify(content.variables),
     redemption: content.redemption && JSON.stringify(content.redemption),
     has_windows: (content.redemption?.windows?.length ?? 0) > 0,

@@ -9,7 +9,7 @@ import { classSuffixOf, type GoogleIssuer, type GoogleResource, idOf, kindOf } f
 import { backgroundOf, compact, firstText, image, localized, nameOf } from './values.ts'
 
 /** What a class is built of. */
-export type ClassContent = Pick<WalletPass, 'templateId' | 'templateVersion' | 'templateCard'>
+export type ClassContent = Pick<WalletPass, 'templateId' | 'templateVersion' | 'templateCard' | 'classDigest'>
 
 /** What all passes of a class have in common. Everyone who holds one sees it, so no value of a holder may stand in it. */
 export function buildClass(issuer: GoogleIssuer, content: ClassContent) {

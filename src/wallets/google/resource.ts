@@ -37,16 +37,19 @@ export interface GooglePlace {
 
 /**
  * The one place that says what the object and the class of a pass are called. Google knows each id once among all kinds, and
- * no object changes its kind, so that both name it. A version has classes of its own: what another publishes never shows on
- * its passes.
+ * no object changes its kind, so that both name it. A version has classes of its own, one for each key where it has keys: what
+ * another publishes never shows on its passes.
  */
 export function placeOf(pass: Omit<WalletPass, 'authenticationToken' | 'templateCard'>): GooglePlace {
   const kind = kindOf(pass.card)
   return { kind, objectSuffix: pass.googleSuffix ?? `${pass.id}-${kind}`, classSuffix: classSuffixOf(pass, kind) }
 }
 
-export function classSuffixOf(pass: Pick<WalletPass, 'templateId' | 'templateVersion'>, kind: GoogleKind): string {
-  return `template-${pass.templateId}-v${pass.templateVersion}-${kind}`
+export function classSuffixOf(
+  { templateId, templateVersion, classDigest }: Pick<WalletPass, 'templateId' | 'templateVersion' | 'classDigest'>,
+  kind: GoogleKind,
+): string {
+  return `template-${templateId}-v${templateVersion}-${kind}${classDigest ? `-${classDigest}` : ''}`
 }
 
 /** An id as Google has it. */
@@ -56,7 +59,9 @@ export function idOf({ issuerId }: Pick<GoogleIssuer, 'issuerId'>, suffix: strin
 
 /** The pass as one of a kind that is not for its card to say: an object that is there keeps its kind. */
 export function asKind(pass: WalletPass, kind: GoogleKind): WalletPass {
-  const { card, templateCard } = pass
-  const asked = (some: Card): Card => ({ ...some, google: { ...some.google, kind } })
-  return { ...pass, card: asked(card), templateCard: asked(templateCard) }
+  return { ...pass, card: cardAsKind(pass.card, kind), templateCard: cardAsKind(pass.templateCard, kind) }
+}
+
+export function cardAsKind(card: Card, kind: GoogleKind): Card {
+  return { ...card, google: { ...card.google, kind } }
 }

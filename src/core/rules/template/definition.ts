@@ -2,6 +2,7 @@ import { type Definition, fieldGroups, type VariableFormat } from '../../contrac
 import { type Issue, listIssues } from '../../errors.ts'
 import { estimateWidth } from '../display/text-width.ts'
 import { checkBarcode } from './barcode.ts'
+import { checkClassTexts } from './class-key.ts'
 import {
   literalPart,
   placeholdersDeep,
@@ -130,17 +131,6 @@ function* checkPlaceholders(definition: Definition): Generator<Issue> {
 }
 
 const KNOWN_PLACEHOLDERS = `declare the variable, or use one of ${systemVariables.join(', ')}`
-
-/** Everybody who holds a pass of the version sees its class at Google, so that no value of one of them can stand there. */
-function* checkClassTexts({ google }: Definition): Generator<Issue> {
-  for (const { name, path } of placeholdersDeep(google?.class)) {
-    if (name === 'template.name' || name === 'project.name') continue
-    yield {
-      path: ['google', 'class', ...path],
-      message: `All passes of the version share its class at Google, so {{${name}}} cannot stand there; use google.object`,
-    }
-  }
-}
 
 /**
  * Nothing may be taken at publish of which no pass, and no reader of the variables schema, could tell what it takes. What the

@@ -6,15 +6,17 @@ import { parseAs } from '../../../core/issues.ts'
 import { identifierDigest, newScanCode } from '../../../core/rules/crypto/scan-code.ts'
 import { barcodeMessage } from '../../../core/rules/display/card.ts'
 import { type CheckPass, compilePass, systemVariableProblem } from '../../../core/rules/pass/pass-rules.ts'
+import { claimClass } from '../../../core/rules/template/class-key.ts'
 import { buildScope } from '../../../core/rules/template/resolve.ts'
 import { grouped } from '../../../storage/db/grouped.ts'
-import type { NewPass, StoredPass } from '../../../storage/passes/pass-row.ts'
+import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Repositories, Store } from '../../../storage/store.ts'
 import type { PublishedVersion } from '../../../storage/templates/template-versions.ts'
 import type { Wallets } from '../../boot/wallets.ts'
 import type { RequestContext } from '../../context.ts'
 import { auditEach } from '../audit.ts'
 import { bytesOf, openRoom } from '../limits.ts'
+import { type ClaimingPass, joinClasses } from './google-class.ts'
 
 export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPassId: string; problem: Problem }
 
@@ -30,7 +32,7 @@ export async function createPasses(items: unknown[], context: RequestContext): P
     requests.filter((request) => !existing.has(request.externalPassId)),
     context,
   )
-  const planned = [...plans.values()].filter((plan): plan is NewPass => !(plan instanceof Problem))
+  const planned = [...plans.values()].filter((plan): plan is ClaimingPass => !(plan instanceof Problem))
   const { inserted, refused } = await insertPasses(planned, context)
   // After the commit: what was inserted here, and what a racing request inserted first.
   const created = await findExisting(planned, context)
@@ -56,17 +58,17 @@ export async function createPasses(items: unknown[], context: RequestContext): P
 interface Inserted {
   /** Ids of those that are new. */
   inserted: Set<string>
-  /** By externalPassId, those that the limits of the workspace have no room for. */
+  /** By externalPassId, those for which the workspace has no room, or whose class says otherwise. */
   refused: Map<string, Problem>
 }
 
 /** Passes of one request. */
 interface Planned {
-  passes: NewPass[]
+  passes: ClaimingPass[]
   context: RequestContext
 }
 
-async function insertPasses(passes: NewPass[], context: RequestContext): Promise<Inserted> {
+async function insertPasses(passes: ClaimingPass[], context: RequestContext): Promise<Inserted> {
   if (passes.length === 0) return { inserted: new Set(), refused: new Map() }
   const full = await context.takeQueue(context, passes.length)
   if (full) return { inserted: new Set(), refused: new Map(passes.map((pass) => [pass.externalPassId, full])) }
@@ -82,18 +84,23 @@ const insertTogether = grouped((store: Store, take: () => Planned[]) => store.tr
 async function insertIn(tx: Repositories, requests: Planned[]): Promise<Inserted[]> {
   const { workspaceId, now } = requests[0]!.context
   const takeRoom = await openRoom(tx, requests[0]!.context)
-  const fitting = requests.map(({ passes, context }) => {
+  const fitting = requests.flatMap(({ passes }) =>
+    passes.map((pass) => takeRoom({ passes: 1, storedBytes: bytesOf(pass.variables) }) ?? pass),
+  )
+  const joined = (await joinClasses(tx, workspaceId, fitting, now)).values()
+  const sorted = requests.map(({ passes, context }) => {
     const refused = new Map<string, Problem>()
-    const accepted = passes.filter(({ externalPassId, variables }) => {
-      const problem = takeRoom({ passes: 1, storedBytes: bytesOf(variables) })
-      if (problem) refused.set(externalPassId, problem)
-      return !problem
+    const accepted = passes.flatMap(({ externalPassId }) => {
+      const pass = joined.next().value!
+      if (!(pass instanceof Problem)) return [pass]
+      refused.set(externalPassId, pass)
+      return []
     })
     return { context, refused, accepted, isBulk: passes.length > 1 }
   })
-  const rows = fitting.flatMap(({ accepted, context }) => accepted.map((pass) => ({ ...pass, createdAt: context.now })))
+  const rows = sorted.flatMap(({ accepted, context }) => accepted.map((pass) => ({ ...pass, createdAt: context.now })))
   const ids = await tx.passes.insert(workspaceId, rows, now)
-  const written = fitting.map(({ accepted, ...rest }) => ({
+  const written = sorted.map(({ accepted, ...rest }) => ({
     ...rest,
     inserted: new Set(accepted.map(({ id }) => id).filter((id) => ids.has(id))),
   }))
@@ -149,7 +156,7 @@ const findTogether = grouped(async (store: Store, take: () => { workspaceId: str
 async function planPasses(
   requests: PassCreate[],
   context: RequestContext,
-): Promise<Map<PassCreate, NewPass | Problem>> {
+): Promise<Map<PassCreate, ClaimingPass | Problem>> {
   const templateIds = [...new Set(requests.map((request) => request.templateId))]
   const versions =
     templateIds.length > 0
@@ -158,7 +165,7 @@ async function planPasses(
   const rules = new Map(
     versions.map((version) => [version.templateId, { version, checkPass: compileVersion(version, context.wallets) }]),
   )
-  const plans = new Map<PassCreate, NewPass | Problem>()
+  const plans = new Map<PassCreate, ClaimingPass | Problem>()
   const taken = new Set<string>()
   for (const request of requests) {
     if (taken.has(request.externalPassId)) continue
@@ -173,7 +180,7 @@ function planPass(
   request: PassCreate,
   rules: { version: PublishedVersion; checkPass: CheckPass } | undefined,
   now: Date,
-): NewPass | Problem {
+): ClaimingPass | Problem {
   if (!rules) {
     return new Problem('TEMPLATE_NOT_FOUND', {
       message: 'There is no such template, or it has no published version.',
@@ -198,6 +205,7 @@ function planPass(
     projectId: version.projectId,
     appleToken: randomBytes(24).toString('hex'),
     identifierDigest: identifierDigest(barcodeMessage(definition, scope)),
+    claim: claimClass(definition, scope),
   }
 }
 

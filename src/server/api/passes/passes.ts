@@ -93,8 +93,9 @@ export const passes: Handlers<typeof contract> = {
     const pass = (await store.passes.find(workspaceId, params.id)) ?? missing(params.id)
     const registrations = await store.registrations.list(workspaceId, [pass.id])
     const [object] = await store.googleObjects.list(workspaceId, [pass.id])
-    const refusals = await store.refusals.list(workspaceId, [pass.id, pass.templateVersionId])
-    const refusal = refusals.get(pass.id) ?? refusals.get(pass.templateVersionId) ?? null
+    const subjects = [pass.id, pass.googleClassId, pass.templateVersionId].filter((id) => id !== null)
+    const refusals = await store.refusals.list(workspaceId, subjects)
+    const refusal = subjects.map((id) => refusals.get(id)).find((found) => found !== undefined) ?? null
     return { status: 200, body: toPassWallets(pass, registrations, object, refusal) }
   },
 

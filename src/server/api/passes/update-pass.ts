@@ -16,6 +16,7 @@ import { queueWalletUpdates } from '../../wallet-sync/wallet-updates.ts'
 import { audit } from '../audit.ts'
 import { bytesOf, requireBytes } from '../limits.ts'
 import { compileVersion } from './create-passes.ts'
+import { followClass } from './google-class.ts'
 import { findRing, queueRing } from './ring-phones.ts'
 
 export interface UpdateOptions {
@@ -59,14 +60,20 @@ export async function updatePass(
   const change = planChange(pass, body, { version, wallets: context.wallets, now })
   const isNew = isChange(pass, change)
   const isRetried = pass.status === 'FAILED'
-  const updated = { ...pass, ...change, ...((isNew || isRetried) && counted(pass, isNew, now)) }
+  const updated: StoredPass = { ...pass, ...change, ...((isNew || isRetried) && counted(pass, isNew, now)) }
   await requireBytes(tx, context, bytesOf(change.variables) - bytesOf(pass.variables))
   const ring = body.notify && isNew ? await findRing(tx, { before: pass, after: updated, version }, context) : undefined
   const rings = ring !== undefined
   if (options.dryRun) return { pass: updated, rings }
 
   if (isNew) {
-    await tx.passes.update(workspaceId, passId, change, now)
+    const facts = { ...pass, label: change.label, variables: change.variables }
+    const { expiresAt } = change
+    const googleClassId = await followClass(tx, pass, { version, facts, expiresAt }, context)
+    await tx.passes.update(workspaceId, passId, { ...change, googleClassId }, now)
+    if (pass.googleClassId && pass.googleClassId !== googleClassId) {
+      await tx.googleClasses.deleteUnused(workspaceId, pass.googleClassId)
+    }
     if (ring !== undefined) await queueRing(tx, passId, ring, context)
     await queueWalletUpdates(tx, workspaceId, [passId], { at: now, correlationId: context.correlationId })
   } else if (isRetried) {
@@ -137,7 +144,7 @@ function planChange(
   pass: StoredPass,
   body: PassUpdate,
   { version, wallets, now }: { version: PublishedVersion; wallets: Wallets; now: Date },
-): PassChange {
+): Omit<PassChange, 'googleClassId'> {
   const variables = mergeVariables(pass.variables, body.variables ?? {})
   // Only what the request gives can try to write one.
   const refusal = systemVariableProblem(Object.keys(body.variables ?? {}))
@@ -158,7 +165,10 @@ function planChange(
 }
 
 /** Identical values leave the row as it is; numbers such as -0 are compared as what JSON stores of them. */
-function isChange(pass: StoredPass, { label, variables, templateVersionId }: PassChange): boolean {
+function isChange(
+  pass: StoredPass,
+  { label, variables, templateVersionId }: Omit<PassChange, 'googleClassId'>,
+): boolean {
   return (
     label !== pass.label ||
     templateVersionId !== pass.templateVersionId ||

@@ -65,7 +65,8 @@ export const templateVersions: Handlers<typeof contract> = {
       }
       await tx.templateVersions.setPublished(workspaceId, draft.id, now)
       await tx.templates.setPublished(workspaceId, draft.templateId, draft, now)
-      if (context.google) {
+      // Of a version with keys each class is made with the first of its passes.
+      if (context.google && draft.definition.google?.classKey === undefined) {
         await tx.jobs.insert([{ workspaceId, kind: 'upsert-google-class', subject: draft.id, correlationId }], now)
       }
       await audit(tx, context, 'template-version.publish', draft.id)

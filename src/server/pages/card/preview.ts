@@ -2,6 +2,7 @@ import type { Definition, PassType } from '../../../core/contract/definition.ts'
 import type { Warning } from '../../../core/contract/warnings.ts'
 import { type Card, renderCard } from '../../../core/rules/display/card.ts'
 import { readGoogleView } from '../../../core/rules/display/google-view.ts'
+import { claimClass } from '../../../core/rules/template/class-key.ts'
 import { sampleScope } from '../../../core/rules/template/definition.ts'
 import { resolveExpiry } from '../../../core/rules/template/resolve.ts'
 import type { Repositories } from '../../../storage/store.ts'
@@ -81,5 +82,14 @@ export function samplePass(definition: Definition, passType: PassType, scope = s
   const expiry = resolveExpiry(definition.expiresAt, scope)
   const expiresAt = 'value' in expiry ? expiry.value : null
   const card = renderCard({ definition, passType, scope, expiresAt, voided: false })
-  return { id: nil, templateId: nil, templateVersion: 1, authenticationToken: nil, card, templateCard: card }
+  const claim = claimClass(definition, scope)
+  return {
+    id: nil,
+    templateId: nil,
+    templateVersion: 1,
+    ...(claim && { classDigest: claim.keyDigest }),
+    authenticationToken: nil,
+    card,
+    templateCard: card,
+  }
 }

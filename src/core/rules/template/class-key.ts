@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto'
+import type { Definition } from '../../contract/definition.ts'
+import type { Issue } from '../../errors.ts'
+import { fill, placeholdersDeep, placeholdersIn, type Scope } from './placeholder.ts'
+
+/** The class at Google that a pass asks for: passes of a version with equal digests share it, and what stands in it. */
+export interface ClassClaim {
+  /** Of the text that `google.classKey` comes to. */
+  keyDigest: string
+  /** What stands in the class for placeholders, by their names. */
+  values: Record<string, string>
+}
+
+/** The class of a pass by the values that it brings; undefined where all passes of the version share one. */
+export function claimClass(definition: Definition, scope: Scope): ClassClaim | undefined {
+  const classKey = definition.google?.classKey
+  if (classKey === undefined) return undefined
+  const digest = createHash('sha256').update(fill(classKey, scope)).digest('hex')
+  const values = classVariables(definition).map((name) => [name, scope.get(name) ?? ''])
+  return { keyDigest: digest.slice(0, DIGEST_LENGTH), values: Object.fromEntries(values) }
+}
+
+/** 128 bits: nobody finds two keys of one digest. */
+const DIGEST_LENGTH = 32
+
+/** Names of values in which two passes of one class differ. */
+export function differingNames(some: ClassClaim['values'], others: ClassClaim['values']): string[] {
+  return Object.keys(others).filter((name) => some[name] !== others[name])
+}
+
+/** What a class shows that is a matter of the pass: the placeholders of its key and of `google.class`. */
+function classVariables({ google }: Definition): string[] {
+  const names = [...placeholdersIn(google?.classKey ?? ''), ...namesDeep(google?.class)]
+  return [...new Set(names)].filter((name) => !isShared(name))
+}
+
+function namesDeep(value: unknown): string[] {
+  return [...placeholdersDeep(value)].map(({ name }) => name)
+}
+
+/** The same for all passes of a version. */
+function isShared(name: string): boolean {
+  return name === 'template.name' || name === 'project.name'
+}
+
+/** No two passes have the same. */
+const ownToEachPass = new Set(['pass.id', 'pass.externalPassId', 'pass.scanCode'])
+
+/**
+ * Everybody who holds a pass sees its class, so that a value of one holder can only stand there where a key gives each value
+ * a class of its own.
+ */
+export function* checkClassTexts({ google }: Definition): Generator<Issue> {
+  const { classKey } = google ?? {}
+  const keyNames = classKey === undefined ? [] : placeholdersIn(classKey)
+  if (classKey !== undefined && keyNames.every(isShared)) {
+    const message = 'Holds the placeholder of no variable, so that all passes have the same key; leave it out'
+    yield { path: ['google', 'classKey'], message }
+    return
+  }
+  for (const { name, path } of placeholdersDeep(google?.class)) {
+    if (isShared(name) || keyNames.includes(name)) continue
+    if (classKey !== undefined && !ownToEachPass.has(name)) continue
+    const [shared, remedy] =
+      classKey === undefined
+        ? ['of the version share its class', 'use google.object, or give each value a class with google.classKey']
+        : ['with the same google.classKey share a class', `use google.object, or put {{${name}}} into google.classKey`]
+    yield {
+      path: ['google', 'class', ...path],
+      message: `All passes ${shared} at Google, so {{${name}}} cannot stand there; ${remedy}`,
+    }
+  }
+}
