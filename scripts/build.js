@@ -32,7 +32,7 @@ function copyReference() {
 
 if (!process.argv.includes('--if-needed') || !isCurrent()) {
   rmSync(join(root, 'dist'), { recursive: true, force: true })
-  run('typescript/bin/tsc', '--project', 'tsconfig.build.json')
+  run('typescript-native/bin/tsc', '--project', 'tsconfig.build.json')
   copyReference()
   run('oclif/bin/run.js', 'manifest')
 }

@@ -1,17 +1,30 @@
-// Everything that CI checks, in the order that fails fastest: lint, types, what is unused, build, all tests.
-import { execFileSync } from 'node:child_process'
+// Everything that CI checks: lint, types, what is unused and the build at once, then all tests. The first failure ends it.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { join } from 'node:path'
 
 const root = new URL('..', import.meta.url).pathname
-const steps = [
-  ['@biomejs/biome/bin/biome', 'check', '--error-on-warnings', '.'],
-  ['typescript/bin/tsc', '--noEmit'],
-  ['knip/bin/knip.js', '--no-progress'],
-  [join(root, 'scripts/build.js')],
-  ['vitest/vitest.mjs', 'run', ...process.argv.slice(2)],
+const checks = [
+  ['node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', '.'],
+  ['node_modules/typescript-native/bin/tsc', '--noEmit'],
+  ['node_modules/knip/bin/knip.js', '--no-progress'],
+  ['scripts/build.js'],
 ]
+const tests = ['node_modules/vitest/vitest.mjs', 'run', ...process.argv.slice(2)]
 
-for (const [program, ...args] of steps) {
-  const path = program.startsWith('/') ? program : join(root, 'node_modules', program)
-  execFileSync(process.execPath, [path, ...args], { cwd: root, stdio: 'inherit' })
+const failed = new AbortController()
+
+async function run([program, ...args]) {
+  const options = { cwd: root, stdio: 'inherit', signal: failed.signal }
+  const [code] = await once(spawn(process.execPath, [join(root, program), ...args], options), 'exit')
+  if (code !== 0) throw new Error(`${program} failed`)
+}
+
+try {
+  await Promise.all(checks.map(run))
+  await run(tests)
+} catch (error) {
+  failed.abort()
+  console.error(error.message)
+  process.exitCode = 1
 }

@@ -78,7 +78,7 @@ describe('the package', () => {
     }
     cpSync(join(import.meta.dirname, 'package-consumer.ts'), join(folder, 'consumer.ts'))
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['consumer.ts'] }))
-    const tsc = join(root, 'node_modules/typescript/bin/tsc')
+    const tsc = join(root, 'node_modules/typescript-native/bin/tsc')
     const { stdout } = await execa('node', [tsc, '-p', folder], { ...shell, reject: false })
     expect(stdout).toBe('')
   })
