@@ -1,6 +1,6 @@
 import { createPublicKey } from 'node:crypto'
 import { join } from 'node:path'
-import { type ApplePush, createApplePush } from '../../wallets/apple/push.ts'
+import type { ApplePush, ApplePushOptions } from '../../wallets/apple/push.ts'
 import { createGoogleApi, type GoogleApi } from '../../wallets/google/api/api.ts'
 import { createRootKeys } from '../../wallets/google/callbacks/callback-keys.ts'
 import { type CallbackVerifier, createCallbackVerifier } from '../../wallets/google/callbacks/callback-verifier.ts'
@@ -62,7 +62,7 @@ async function startApple(options: ProvidersOptions, faults: Faults) {
   const { config, identities, clock, onCall } = options
   const identity = identities.apple!
   if (!identities.sandboxed.includes('apple')) {
-    const push = createApplePush({ identity, onCall })
+    const push = await openPush({ identity, onCall })
     return { push, sandbox: () => null, close: () => push.close() }
   }
   const { rootPem, wwdrPem, serverCertificatePem, serverKeyPem } = await loadSandboxApple(config, clock())
@@ -78,7 +78,7 @@ async function startApple(options: ProvidersOptions, faults: Faults) {
     return { addresses: { address, port, control }, close }
   })
   const push = createMovingPush(standIn.find, (server) =>
-    createApplePush({ identity, server: { ...server, ca: rootPem }, onCall }),
+    openPush({ identity, server: { ...server, ca: rootPem }, onCall }),
   )
   return {
     push,
@@ -156,9 +156,18 @@ function share<Addresses extends object>(
 
 type PushServer = Pick<Awaited<ReturnType<typeof startSandboxApns>>, 'address' | 'port'>
 
+/** Loads the client of APNs, which is a tenth of the start of a server, where there is something to push to. */
+async function openPush(options: ApplePushOptions): Promise<ApplePush> {
+  const { createApplePush } = await import('../../wallets/apple/push.ts')
+  return createApplePush(options)
+}
+
 /** Pushes to wherever APNs is at the moment. */
-function createMovingPush(find: () => PushServer | undefined, create: (server: PushServer) => ApplePush): ApplePush {
-  let latest: { port: number; push: ApplePush } | undefined
+function createMovingPush(
+  find: () => PushServer | undefined,
+  open: (server: PushServer) => Promise<ApplePush>,
+): ApplePush {
+  let latest: { port: number; push: Promise<ApplePush> } | undefined
   return {
     async send(pushTokens) {
       const server = find()
@@ -167,11 +176,11 @@ function createMovingPush(find: () => PushServer | undefined, create: (server: P
       }
       if (latest?.port !== server.port) {
         const former = latest
-        latest = { port: server.port, push: create(server) }
-        await former?.push.close()
+        latest = { port: server.port, push: open(server) }
+        await (await former?.push)?.close()
       }
-      return latest.push.send(pushTokens)
+      return (await latest.push).send(pushTokens)
     },
-    close: async () => latest?.push.close(),
+    close: async () => (await latest?.push)?.close(),
   }
 }

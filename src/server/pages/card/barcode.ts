@@ -1,7 +1,11 @@
-import { type RenderOptions, toSVG } from 'bwip-js/node'
+import { createRequire } from 'node:module'
+import type { RenderOptions } from 'bwip-js/node'
 import type { BarcodeFormat } from '../../../core/contract/definition.ts'
 import type { Card } from '../../../core/rules/display/card.ts'
 import { escapeHtml } from '../html.ts'
+
+/** Two megabytes of it: loaded with the first barcode, and not with the server. */
+const library = (): typeof import('bwip-js/node') => createRequire(import.meta.url)('bwip-js/node')
 
 const symbols: Record<BarcodeFormat, { name: string; options: Omit<RenderOptions, 'text'> }> = {
   qr: { name: 'QR code', options: { bcid: 'qrcode' } },
@@ -29,7 +33,9 @@ export function barcodeHtml({ format, message, altText }: Card['barcode']): stri
 export function barcodeSvg(format: BarcodeFormat, message: string): string | undefined {
   if (message.length > MAX_LENGTH) return undefined
   try {
-    const svg = toSVG({ ...symbols[format].options, text: message }).trim()
+    const svg = library()
+      .toSVG({ ...symbols[format].options, text: message })
+      .trim()
     // Bars may be stretched, which keeps a long code as tall as a short one.
     return format === 'code128' ? svg.replace('<svg ', '<svg preserveAspectRatio="none" ') : svg
   } catch (error) {

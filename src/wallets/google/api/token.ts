@@ -1,4 +1,4 @@
-import { JWT } from 'google-auth-library'
+import type { JWT } from 'google-auth-library'
 import type { GoogleIdentity } from '../identity.ts'
 import { GoogleApiError } from './api-error.ts'
 import { type HttpOptions, send } from './http.ts'
@@ -22,18 +22,19 @@ export interface AccessTokenOptions extends HttpOptions {
 }
 
 export function createAccessTokens(options: AccessTokenOptions): AccessTokens {
-  let client = createClient(options)
+  let client: Promise<JWT> | undefined
   let latest: string | undefined
   return {
     async get() {
-      latest = await request(client)
+      client ??= createClient(options)
+      latest = await request(await client)
       return latest
     },
     forget(token) {
       // Of many callers that were refused together only the first one finds it still the latest.
       if (token !== latest) return
       latest = undefined
-      client = createClient(options)
+      client = undefined
     },
   }
 }
@@ -52,7 +53,9 @@ async function request(client: JWT): Promise<string> {
   throw new GoogleApiError({ kind: 'unavailable', message: 'Google answered without an access token.' })
 }
 
-function createClient(options: AccessTokenOptions): JWT {
+/** The library takes long to load, and is not needed before the first request. */
+async function createClient(options: AccessTokenOptions): Promise<JWT> {
+  const { JWT } = await import('google-auth-library')
   const { identity } = options
   return new JWT({
     email: identity.clientEmail,
