@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, inject, onTestFinished } from 'vitest'
 import { getCurrentTest } from 'vitest/suite'
+import { isLong } from './long.ts'
 import { onServer } from './migrated.ts'
 
 export type TestDialect = 'sqlite' | 'postgres'
@@ -13,6 +14,9 @@ const isSqliteOnly = process.env.PASSES_TEST_DATABASES === 'sqlite'
 
 /** Every guarantee of storage is tested on both databases: describe.each(dialects). */
 export const dialects: readonly TestDialect[] = isSqliteOnly ? ['sqlite'] : ['sqlite', 'postgres']
+
+/** For what goes through SQL that other tests run on both: one database, and both in the long form. */
+export const oneDialect: readonly TestDialect[] = isLong ? dialects : ['sqlite']
 
 /** Told what to do once nobody needs a thing any more; by default that is when the test has finished. */
 export type CleanUp = (work: () => void | Promise<void>) => void

@@ -4,7 +4,7 @@ import { contract } from '../../../src/core/contract/contract.ts'
 import { defaultLimits, type WorkspaceLimits } from '../../../src/core/rules/pass/limits.ts'
 import { erasePass } from '../../../src/server/operator/erase-pass.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
-import { dialects } from '../../support/databases.ts'
+import { oneDialect } from '../../support/databases.ts'
 import {
   definition,
   issuedPass,
@@ -16,7 +16,7 @@ import {
 } from '../fixtures.ts'
 import { png } from './templates/pictures.ts'
 
-describe.each(dialects)('on %s', (dialect) => {
+describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
   const usageOf = async (workspace: TestWorkspace) => (await workspace.ok(contract.workspace.get, {})).usage
   const later = () => new Date(api.now.getTime() + 3_600_000).toISOString()

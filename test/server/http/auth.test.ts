@@ -5,7 +5,7 @@ import { scopes } from '../../../src/core/route.ts'
 import { newToken, tokenDigest } from '../../../src/core/rules/crypto/token.ts'
 import { type TestWorkspace, targetOf, useApi } from '../../support/api.ts'
 import { allRoutes, codeOf } from '../../support/conformance.ts'
-import { dialects } from '../../support/databases.ts'
+import { oneDialect } from '../../support/databases.ts'
 
 const id = '018f2f5e-7c1a-7000-8000-0123456789ab'
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
@@ -13,7 +13,7 @@ const scoped = allRoutes.filter(({ route }) => route.scope !== null)
 const ownersOnly = allRoutes.filter(({ route }) => route.role === 'owner')
 const current = targetOf(contract.tokens.current, {})
 
-describe.each(dialects)('on %s', (dialect) => {
+describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
   let workspace: TestWorkspace
 

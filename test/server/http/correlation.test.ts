@@ -2,12 +2,12 @@ import { describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import type { ErrorBody } from '../../../src/core/errors.ts'
 import { useApi } from '../../support/api.ts'
-import { dialects } from '../../support/databases.ts'
+import { oneDialect } from '../../support/databases.ts'
 import { makeProject, passBody, publishedTemplate } from '../fixtures.ts'
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
-describe.each(dialects)('on %s', (dialect) => {
+describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
 
   test.each(['a', 'order-4711', 'A.b_c-9', 'x'.repeat(128)])('the correlation id %s is taken over', async (id) => {

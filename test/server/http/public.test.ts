@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest'
 import type { Image } from '../../../src/core/contract/images.ts'
 import { openApiDocument } from '../../../src/core/openapi.ts'
 import { useApi } from '../../support/api.ts'
-import { dialects } from '../../support/databases.ts'
+import { oneDialect } from '../../support/databases.ts'
 import { png } from '../api/templates/pictures.ts'
 
 const decoders = { br: brotliDecompressSync, gzip: gunzipSync }
 
-describe.each(dialects)('on %s', (dialect) => {
+describe.each(oneDialect)('on %s', (dialect) => {
   const state = { database: true, migrations: true, worker: true }
   const api = useApi(dialect, { readiness: async () => state })
 

@@ -2,13 +2,13 @@ import { describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import { createToken, endingTokens, type MadeToken, rotateToken } from '../../../src/server/operator/tokens.ts'
 import { useApi } from '../../support/api.ts'
-import { dialects } from '../../support/databases.ts'
+import { oneDialect } from '../../support/databases.ts'
 import { issuedPass } from '../fixtures.ts'
 
 const DAY = 86_400
 const bearer = ({ text }: MadeToken) => ({ authorization: `Bearer ${text}` })
 
-describe.each(dialects)('on %s', (dialect) => {
+describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
   const inSeconds = (seconds: number) => new Date(api.now.getTime() + seconds * 1000)
   const write = <T>(work: Parameters<typeof api.services.store.transaction<T>>[0]) =>

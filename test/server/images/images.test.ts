@@ -4,7 +4,7 @@ import { unzip } from '../../../src/cli/device/apple/zip.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
 import type { Image } from '../../../src/core/contract/images.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
-import { dialects } from '../../support/databases.ts'
+import { oneDialect } from '../../support/databases.ts'
 import { chunk, header, pixels, png as pngOf, withScans, zeros } from '../../support/image-parts.ts'
 import { jpeg, png } from '../api/templates/pictures.ts'
 import { definition, issuedPass } from '../fixtures.ts'
@@ -15,7 +15,7 @@ function upload(workspace: TestWorkspace, body: Uint8Array, contentType = 'image
   return workspace.call(create, { body, contentType })
 }
 
-describe.each(dialects)('on %s', (dialect) => {
+describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
 
   test.each([

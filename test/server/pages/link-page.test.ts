@@ -4,7 +4,7 @@ import { contract } from '../../../src/core/contract/contract.ts'
 import type { Pass } from '../../../src/core/contract/passes.ts'
 import { createLinks } from '../../../src/server/links.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
-import { dialects } from '../../support/databases.ts'
+import { oneDialect } from '../../support/databases.ts'
 import { png } from '../api/templates/pictures.ts'
 import { issuedPass } from '../fixtures.ts'
 
@@ -14,7 +14,7 @@ const desktop = 'Mozilla/5.0 (X11; Linux x86_64; rv:133.0) Gecko/20100101 Firefo
 const inInstagram = iphone.replace('Safari/604.1', 'Instagram 309.0.0')
 const inFacebook = `${android} [FB_IAB/FB4A;FBAV/440.0]`
 
-describe.each(dialects)('on %s', (dialect) => {
+describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
 
   const open = (pass: Pass, userAgent = desktop, query = '') =>

@@ -3,14 +3,14 @@ import { contract } from '../../../src/core/contract/contract.ts'
 import type { Pass } from '../../../src/core/contract/passes.ts'
 import type { ErrorBody } from '../../../src/core/errors.ts'
 import { useApi } from '../../support/api.ts'
-import { dialects } from '../../support/databases.ts'
+import { oneDialect } from '../../support/databases.ts'
 import { issuedPass } from '../fixtures.ts'
 
 const DAY_SECONDS = 86_400
 const kinds = ['apple', 'google', 'smart'] as const
 const design = { organizationName: 'O', description: 'D' }
 
-describe.each(dialects)('on %s', (dialect) => {
+describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
   const pathsOf = ({ hostedLinks }: Pass) => kinds.map((kind) => new URL(hostedLinks[kind]!).pathname)
 

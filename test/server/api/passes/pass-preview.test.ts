@@ -4,7 +4,7 @@ import { execa } from 'execa'
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import { sandboxIdentities, type TestWorkspace, useApi } from '../../../support/api.ts'
-import { dialects, temporaryFolder } from '../../../support/databases.ts'
+import { oneDialect, temporaryFolder } from '../../../support/databases.ts'
 import { definition, issuedPass, makePass, makeTemplate, publishedTemplate } from '../../fixtures.ts'
 import { changed, traces } from './pass-changes.ts'
 
@@ -15,7 +15,7 @@ interface Preview {
   google: { class: Record<string, unknown>; object: Record<string, unknown> } | null
 }
 
-describe.each(dialects)('on %s', (dialect) => {
+describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
 
   const previewOf = async (workspace: TestWorkspace, id: string, query = {}) =>

@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import { useApi } from '../../../support/api.ts'
-import { dialects } from '../../../support/databases.ts'
+import { oneDialect } from '../../../support/databases.ts'
 import { definition, issuedPass, makePass, makeProject, publishedTemplate, publishVersion } from '../../fixtures.ts'
 import { changed, identifiers, notChanged, traces } from './pass-changes.ts'
 
 const design = { organizationName: 'O', description: 'D' }
 
-describe.each(dialects)('on %s', (dialect) => {
+describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
 
   test('expiry and policy are resolved anew from whatever they are made of', async () => {

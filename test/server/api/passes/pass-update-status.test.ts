@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import type { PassStatus } from '../../../../src/core/contract/pass-status.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
-import { dialects } from '../../../support/databases.ts'
+import { oneDialect } from '../../../support/databases.ts'
 import { definition, issuedPass, makePass, publishedTemplate, publishVersion } from '../../fixtures.ts'
 import { change, changed, notChanged, read, traces } from './pass-changes.ts'
 
@@ -14,7 +14,7 @@ const expiring = definition({
   expiresAt: '{{until}}',
 })
 
-describe.each(dialects)('on %s', (dialect) => {
+describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
 
   test('a void pass is not changed: 409 PASS_ALREADY_VOIDED, whatever the body holds', async () => {

@@ -2,14 +2,14 @@ import { describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import type { DefinitionInput } from '../../../../src/core/contract/definition.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
-import { dialects } from '../../../support/databases.ts'
+import { oneDialect } from '../../../support/databases.ts'
 import { definition, passBody, publishedTemplate } from '../../fixtures.ts'
 
 const { create, get } = contract.passes
 
 const variables = ['until', 'uses', 'opens', 'zone'].map((name) => ({ name, label: name }))
 
-describe.each(dialects)('on %s', (dialect) => {
+describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
 
   const templateWith = async (workspace: TestWorkspace, parts: Partial<DefinitionInput>) =>

@@ -2,12 +2,12 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { passes } from '../../../../src/core/contract/passes.ts'
 import { scans } from '../../../../src/core/contract/scans.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
-import { dialects } from '../../../support/databases.ts'
+import { oneDialect } from '../../../support/databases.ts'
 import { makeProject } from '../../fixtures.ts'
 import { queuedPass, scan, scannablePass } from './scan-support.ts'
 
 /** The verdicts that a scan can have, in the order of the checks, each met with the real service. */
-describe.each(dialects)('on %s', (dialect) => {
+describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
   let workspace: TestWorkspace
 

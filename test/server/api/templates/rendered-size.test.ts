@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import type { DefinitionInput } from '../../../../src/core/contract/definition.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
-import { dialects } from '../../../support/databases.ts'
+import { oneDialect } from '../../../support/databases.ts'
 import { issuedPass, makePass, passBody, publishedTemplate } from '../../fixtures.ts'
 
 const { create, createBatch, get, preview, update } = contract.passes
@@ -18,7 +18,7 @@ const bomb: DefinitionInput = {
 }
 const long = 'x'.repeat(60_000)
 
-describe.each(dialects)('on %s', (dialect) => {
+describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
 
   /** As a server of before would have stored it. */

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import type { Definition, DefinitionInput, PassType } from '../../../../src/core/contract/definition.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
-import { dialects } from '../../../support/databases.ts'
+import { oneDialect } from '../../../support/databases.ts'
 import { png } from '../../api/templates/pictures.ts'
 import { makePass, makeTemplate } from '../../fixtures.ts'
 
@@ -14,7 +14,7 @@ const design = { organizationName: 'Harbour Cinema', description: 'Ticket' }
 const primary = [{ key: 'name', label: 'NAME', value: '{{pass.label}}' }]
 const unreadable = { ...design, colors: { foreground: '#ffffff' }, fields: { primary } }
 
-describe.each(dialects)('on %s', (dialect) => {
+describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
 
   async function draft(workspace: TestWorkspace, definition: DefinitionInput, passType: PassType = 'generic') {
