@@ -8,7 +8,7 @@ import { eventually } from '../../support/eventually.ts'
 import { startReceiver } from '../../support/receiver.ts'
 import { batchOf, inspect, issuedPass, publishTemplate } from '../support/passes.ts'
 import { run } from '../support/program.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { hostServer, startServer, type TestServer } from '../support/server.ts'
 
 const args = ['--allow-insecure-webhooks']
 const fileOf = (database: string) => database.replace('sqlite:', '')
@@ -41,7 +41,7 @@ test('a backup under load holds all that was acknowledged before it, and a serve
   expect(JSON.parse(String(restored.stdout))).toMatchObject({ replaced: null, applied: [], key: 'missing' })
   expect(String(restored.stderr)).toContain('put the key of the backup there')
   copyFileSync(`${fileOf(server.database)}.key`, `${fileOf(elsewhere)}.key`)
-  const second = await startServer({ database: elsewhere, token, args })
+  const second = await hostServer({ database: elsewhere, token, args })
   const stored = new Map((await inspect(elsewhere).passes()).map((pass) => [pass.externalPassId, pass.id]))
   for (const [externalPassId, id] of before) expect(stored.get(externalPassId), externalPassId).toBe(id)
 
@@ -88,12 +88,12 @@ test('a restore refuses an open database, and one with data unless forced, which
   expect(statSync(fileOf(server.database)).mode & 0o777).toBe(0o600)
   // Phones are never told of a change as if they had seen it.
   expect(await walletTag(server.database)).toBeGreaterThan(tagBefore + 1_000)
-  const next = await startServer({ database: server.database, token: server.token })
+  const next = await hostServer({ database: server.database, token: server.token })
   expect((await next.client.passes.list()).items.map(({ label }) => label)).toEqual(['Ada'])
 })
 
 test('what is no sound backup of this program is refused, and changes nothing', async () => {
-  const server = await startServer()
+  const server = await hostServer()
   await issuedPass(server.client)
   await server.stop()
   const folder = temporaryFolder()

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { serveFlags } from '../../../src/cli/settings/server-flags.ts'
 import { readCompose, servicesOf } from '../../support/compose.ts'
 import { temporaryFolder } from '../../support/databases.ts'
-import { startServer } from '../support/server.ts'
+import { hostServer } from '../support/server.ts'
 
 /** What Docker is not needed for: that image, compose file and program know each other. The fleet tests run the same commands. */
 
@@ -93,7 +93,7 @@ test('what the image copies out of its build is all that the program needs', asy
 
 test('the health check of the image passes while a server is alive, and fails when it is gone', async () => {
   const [command, ...args] = JSON.parse(/^HEALTHCHECK .*CMD (\[.*\])$/m.exec(dockerfile)![1]!) as string[]
-  const server = await startServer()
+  const server = await hostServer()
   const check = () => execa(command!, args, { env: { PASSES_PORT: new URL(server.url).port }, reject: false })
   expect((await check()).exitCode).toBe(0)
   await server.stop()

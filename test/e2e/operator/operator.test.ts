@@ -4,7 +4,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { dialects, emptyDatabase } from '../../support/databases.ts'
 import { inspect, publishTemplate } from '../support/passes.ts'
 import { run } from '../support/program.ts'
-import { hostServer, startServer, type TestServer } from '../support/server.ts'
+import { hostServer, type TestServer } from '../support/server.ts'
 
 /** How long a revocation may take to hold on a running server. */
 const HOLDS_MS = 2_000
@@ -113,7 +113,7 @@ describe.each(dialects)('on %s', (dialect) => {
 
   test('neither a token nor the server key appears in the logs or in the database', async () => {
     const serverKey = 'planted'.repeat(7)
-    const server = await startServer({ dialect, env: { PASSES_LOG_LEVEL: 'debug', PASSES_SERVER_KEY: serverKey } })
+    const server = await hostServer({ dialect, env: { PASSES_LOG_LEVEL: 'debug', PASSES_SERVER_KEY: serverKey } })
     const wrong = `${server.token.slice(0, -1)}${server.token.endsWith('0') ? '1' : '0'}`
     const { client, url, token } = server
     const pass = { externalPassId: 'p', label: 'Ada', templateId: await publishTemplate(client) }
@@ -126,7 +126,7 @@ describe.each(dialects)('on %s', (dialect) => {
       [`${hostedLinks.apple}`, { authorization: `Bearer ${token}` }],
     ] as const
     for (const [address, headers] of requests) await fetch(address, { headers })
-    expect(await server.stop()).toBe(0)
+    await server.stop()
 
     const secrets = [token, token.slice(4), wrong, serverKey]
     const written = [server.stderr(), await bytesOf(server, dialect)]

@@ -5,9 +5,9 @@ import { expect, onTestFinished, test } from 'vitest'
 import { emptyDatabase, temporaryFolder } from '../../support/databases.ts'
 import { publishTemplate } from '../support/passes.ts'
 import { program, run } from '../support/program.ts'
-import { startServer } from '../support/server.ts'
+import { hostServer } from '../support/server.ts'
 
-/** Processes that are started below inherit it: what they make would be open to everyone. */
+/** What the program makes would be open to everyone. */
 function forbidNothing(): void {
   const umask = process.umask(0)
   onTestFinished(() => void process.umask(umask))
@@ -16,7 +16,7 @@ function forbidNothing(): void {
 test('whatever the program writes is private, under a umask that forbids nothing, and doctor names what is not', async () => {
   const folder = temporaryFolder()
   forbidNothing()
-  const server = await startServer({ makesSandbox: true })
+  const server = await hostServer({ makesSandbox: true })
   const database = server.database.replace('sqlite:', '')
   const templateId = await publishTemplate(server.client)
   const input = join(folder, 'guests.csv')
@@ -50,7 +50,7 @@ test('whatever the program writes is private, under a umask that forbids nothing
 })
 
 test('a restore that is killed on its way leaves no database behind, and the next one works', async () => {
-  const server = await startServer()
+  const server = await hostServer()
   await publishTemplate(server.client)
   const folder = temporaryFolder()
   const file = join(folder, 'backup')

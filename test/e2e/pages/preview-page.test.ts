@@ -10,7 +10,15 @@ import { pushTemplate } from '../../../src/cli/template/template-push.ts'
 import type { DefinitionInput, PassType } from '../../../src/core/contract/definition.ts'
 import { startTemplateDev } from '../../../src/server/pages/template-dev/dev-server.ts'
 import { cleanUpAfterAll, temporaryFolder } from '../../support/databases.ts'
-import { accessibilityIssues, launchBrowser, overPictures, screens, skipReason, visit } from '../support/browser.ts'
+import {
+  accessibilityIssues,
+  launchBrowser,
+  looks,
+  overPictures,
+  screens,
+  skipReason,
+  visit,
+} from '../support/browser.ts'
 import { run } from '../support/program.ts'
 import { hostServer, type TestServer } from '../support/server.ts'
 
@@ -67,22 +75,20 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
   test.each(templates)(
     'the file of %s shows both phones, by day and by night, and has no accessibility issue',
     async (name) => {
-      for (const viewport of Object.values(screens)) {
-        for (const colorScheme of ['light', 'dark'] as const) {
-          const { page, incidents } = await visit(browser, { viewport, colorScheme })
-          await open(page, name)
-          for (const more of await page.locator('summary').all()) await more.click()
-          const issues = (await accessibilityIssues(page)).filter((issue) => !overPictures.test(issue))
-          expect(issues, `${viewport.width} ${colorScheme}`).toEqual([])
-          expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(viewport.width)
-          const [apple, google] = await Promise.all(
-            ['Apple Wallet', 'Google Wallet'].map((phone) => page.getByRole('region', { name: phone }).boundingBox()),
-          )
-          // Side by side where there is room, one above the other where there is none.
-          if (viewport.width > 1000) expect(google!.x).toBeGreaterThan(apple!.x + apple!.width)
-          else expect(google!.y).toBeGreaterThan(apple!.y + apple!.height)
-          expect(incidents).toEqual([])
-        }
+      for (const { viewport, colorScheme } of looks) {
+        const { page, incidents } = await visit(browser, { viewport, colorScheme })
+        await open(page, name)
+        for (const more of await page.locator('summary').all()) await more.click()
+        const issues = (await accessibilityIssues(page)).filter((issue) => !overPictures.test(issue))
+        expect(issues, `${viewport.width} ${colorScheme}`).toEqual([])
+        expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(viewport.width)
+        const [apple, google] = await Promise.all(
+          ['Apple Wallet', 'Google Wallet'].map((phone) => page.getByRole('region', { name: phone }).boundingBox()),
+        )
+        // Side by side where there is room, one above the other where there is none.
+        if (viewport.width > 1000) expect(google!.x).toBeGreaterThan(apple!.x + apple!.width)
+        else expect(google!.y).toBeGreaterThan(apple!.y + apple!.height)
+        expect(incidents).toEqual([])
       }
     },
   )

@@ -123,7 +123,7 @@ test('what cannot work is refused before anything is asked or moved', async () =
 
 test('stopped and called again, it ends with every pass moved and one revision each', async () => {
   const setup = await setUp()
-  await createPasses(setup, 700)
+  await createPasses(setup, 400)
   await publishNext(setup.server.client, setup.templateId, [])
   const args = ['template', 'upgrade', '--template', setup.templateId, '--yes', '--json', '--concurrency', '1']
   const child = execa('node', [program, ...args], { cwd: setup.folder, env: environment(setup), reject: false })
@@ -136,8 +136,8 @@ test('stopped and called again, it ends with every pass moved and one revision e
   expect([stopped.exitCode, error.code]).toEqual([130, 'INTERRUPTED'])
   const { total } = await setup.server.client.passes.list(moved)
   expect(error.details.upgraded).toBe(total)
-  expect(total).toBeLessThan(700)
+  expect(total).toBeLessThan(400)
   const rest = await run(args, setup.server)
-  expect(JSON.parse(rest.stdout)).toMatchObject({ complete: true, upgraded: 700 - total, failed: 0 })
-  expect(await versions(setup)).toEqual({ 'v2 r2': 700 })
+  expect(JSON.parse(rest.stdout)).toMatchObject({ complete: true, upgraded: 400 - total, failed: 0 })
+  expect(await versions(setup)).toEqual({ 'v2 r2': 400 })
 })

@@ -6,7 +6,7 @@ import { temporaryFolder } from '../../support/databases.ts'
 import { issueWithCodes, ledger, tallyOf } from '../support/door.ts'
 import { run } from '../support/program.ts'
 import { openTerminal } from '../support/pty.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { hostServer, type TestServer } from '../support/server.ts'
 
 const CTRL_C = '\u0003'
 
@@ -27,11 +27,11 @@ async function listIsStored(folder: string, passes: number): Promise<void> {
 
 /** The same server, on the database and at the address of one that is gone. */
 function startAgain({ database, token, url }: TestServer): Promise<TestServer> {
-  return startServer({ database, token, port: new URL(url).port })
+  return hostServer({ database, token, port: new URL(url).port })
 }
 
 test('a server and a console that are killed lose no scan and make none twice', async () => {
-  const server = await startServer()
+  const server = await hostServer()
   const codes = Array.from({ length: 12 }, (_, n) => `PASS-${n}`)
   await issueWithCodes(server.client, codes)
   const state = temporaryFolder()
@@ -45,7 +45,7 @@ test('a server and a console that are killed lose no scan and make none twice', 
   // The list of the console still says that it may come in.
   const { items } = await server.client.passes.list({ query: { externalPassId: ['PASS-5'] } })
   await server.client.passes.void({ params: { id: items[0]!.id } })
-  await server.kill()
+  await server.stop()
 
   first.type('PASS-4\rPASS-5\rNOBODY\rPASS-6\r')
   await first.shows('▲ OFFLINE since')
@@ -115,7 +115,7 @@ async function startProxy(target: string) {
 }
 
 test('a scan that the server recorded and could not answer stands in the ledger once', async () => {
-  const server = await startServer()
+  const server = await hostServer()
   await issueWithCodes(server.client, ['PASS-0', 'PASS-1'])
   const proxy = await startProxy(server.url)
   const state = temporaryFolder()
@@ -138,7 +138,7 @@ test('a scan that the server recorded and could not answer stands in the ledger 
 })
 
 test('two consoles of one door keep their verdicts apart and know of each other', async () => {
-  const server = await startServer()
+  const server = await hostServer()
   const codes = Array.from({ length: 40 }, (_, n) => `PASS-${n}`)
   await issueWithCodes(server.client, codes)
   const state = temporaryFolder()
@@ -146,7 +146,7 @@ test('two consoles of one door keep their verdicts apart and know of each other'
   const [one, other] = [open(), open()]
   await Promise.all([one.shows('Scan a pass'), other.shows('Scan a pass')])
   await listIsStored(state, codes.length)
-  await server.kill()
+  await server.stop()
   one.type(`${codes.slice(0, 20).join('\r')}\r`)
   other.type(`${codes.slice(20).join('\r')}\r`)
   await Promise.all([one.shows('✔ 20 accepted'), other.shows('✔ 20 accepted')])
@@ -161,14 +161,14 @@ test('two consoles of one door keep their verdicts apart and know of each other'
 })
 
 test('where the workspace forbids scanning offline, nobody is judged without the server', async () => {
-  const server = await startServer()
+  const server = await hostServer()
   await issueWithCodes(server.client, ['PASS-0'])
   const database = ['--database', server.database]
   const { exitCode } = await run(['workspace', 'offline-scanning', 'default', 'off', ...database])
   expect(exitCode).toBe(0)
   const door = openTerminal(['scan'], server, { env: { XDG_STATE_HOME: temporaryFolder() } })
   await door.shows('● online, not without the server')
-  await server.kill()
+  await server.stop()
   door.type('PASS-0\r')
   await door.shows('N O T   J U D G E D')
   expect(door.screen.text()).toContain('this workspace forbids it')
@@ -179,7 +179,7 @@ test('where the workspace forbids scanning offline, nobody is judged without the
 })
 
 test('scan --stdin answers each line in its order, with the server and without it', async () => {
-  const server = await startServer()
+  const server = await hostServer()
   await issueWithCodes(server.client, ['PASS-0', 'PASS-1', 'PASS-2'])
   const env = { PASSES_URL: server.url, PASSES_TOKEN: server.token, XDG_STATE_HOME: temporaryFolder() }
   const scan = (lines: string) => run(['scan', '--stdin', '--context', 'pipe'], server, { input: lines, env })
@@ -193,7 +193,7 @@ test('scan --stdin answers each line in its order, with the server and without i
     ['NOBODY', 'unknown', 'online'],
   ])
   await listIsStored(env.XDG_STATE_HOME, 3)
-  await server.kill()
+  await server.stop()
   const offline = await scan('PASS-0\nPASS-1\n')
   expect(read(offline.stdout).map(({ result, verified }) => [result, verified])).toEqual([
     ['duplicate', 'offline'],

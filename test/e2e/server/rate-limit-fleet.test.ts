@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
-import { startFleet } from '../support/fleet.ts'
+import { hostFleet } from '../support/fleet.ts'
 import { inspect } from '../support/passes.ts'
 import { run } from '../support/program.ts'
 
-const PER_SECOND = 60
-const BURST = 60
+const PER_SECOND = 20
+const BURST = 20
 const SECONDS = 4
 const env = { PASSES_RATE_LIMIT: String(PER_SECOND), PASSES_RATE_BURST: String(BURST) }
 
 test('two servers together hold a token to its limit within 20 %, balanced or not', async () => {
-  const { apis, database } = await startFleet({ roles: ['api'], env })
+  const { apis, database } = await hostFleet({ roles: ['api'], env })
   const { rows } = inspect(database)
   await eventually(async () => {
     // Each has told the other that it lives, and has had the answer.
@@ -24,26 +24,29 @@ test('two servers together hold a token to its limit within 20 %, balanced or no
     { name: 'all to one', lanes: Array(8).fill(first) },
     { name: 'lopsided', lanes: [...Array(7).fill(first), second] },
   ]
-  for (const { name, lanes } of loads) {
-    const token = await newToken(database, name)
-    const { passed, sent, seconds } = await flood(lanes, token)
-    const limit = BURST + PER_SECOND * seconds
-    expect(sent, `${name}: too little was sent to reach the limit`).toBeGreaterThan(limit * 1.3)
-    expect(passed, name).toBeGreaterThan(limit * 0.8)
-    expect(passed, name).toBeLessThan(limit * 1.2)
-  }
+  // Each token has a limit of its own, so that the loads need not wait for each other.
+  await Promise.all(
+    loads.map(async ({ name, lanes }) => {
+      const token = await newToken(database, name)
+      const { passed, sent, seconds } = await flood(lanes, token)
+      const limit = BURST + PER_SECOND * seconds
+      expect(sent, `${name}: too little was sent to reach the limit`).toBeGreaterThan(limit * 1.3)
+      expect(passed, name).toBeGreaterThan(limit * 0.8)
+      expect(passed, name).toBeLessThan(limit * 1.2)
+    }),
+  )
 })
 
 test('a server that is alone writes nothing about its requests', async () => {
-  const { apis, token, database } = await startFleet({ roles: ['api'], env })
-  await apis[1]!.stop()
+  const { apis, token, database } = await hostFleet({ roles: ['api'], env })
+  await apis[1]!.server().stop()
   const { rows } = inspect(database)
   await eventually(async () => expect(await rows('replicas')).toHaveLength(1))
   await flood([apis[0]!.url], token, 2)
   const [before] = await rows('replicas')
   await flood([apis[0]!.url], token, 2)
   expect(await rows('replicas')).toEqual([before])
-  await apis[0]!.stop()
+  await apis[0]!.server().stop()
   expect(await rows('replicas')).toEqual([])
 })
 

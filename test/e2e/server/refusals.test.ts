@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { createSandboxApple, type SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
-import { emptyDatabase, temporaryFolder } from '../../support/databases.ts'
+import { emptyDatabase, migratedDatabase, temporaryFolder } from '../../support/databases.ts'
 import { run, spawnProgram } from '../support/program.ts'
 import { hostServer } from '../support/server.ts'
 
@@ -25,7 +25,7 @@ describe('serve refuses to start, exits 1 and says which file or flag is to blam
   })
 
   test('a server key that is too short', async () => {
-    await expectRefusal(await emptyDatabase('sqlite'), ['--server-key', 'abcd'], ['server key', '2 bytes'])
+    await expectRefusal(await migratedDatabase('sqlite'), ['--server-key', 'abcd'], ['server key', '2 bytes'])
   })
 
   test('a port that is in use', async () => {
@@ -36,7 +36,7 @@ describe('serve refuses to start, exits 1 and says which file or flag is to blam
       other.close()
     })
     const { port } = other.address() as AddressInfo
-    await expectRefusal(await emptyDatabase('sqlite'), ['--port', String(port)], [`127.0.0.1:${port}`, '--port'])
+    await expectRefusal(await migratedDatabase('sqlite'), ['--port', String(port)], [`127.0.0.1:${port}`, '--port'])
   })
 
   test('a database that is none', async () => {
@@ -48,7 +48,7 @@ describe('serve refuses to start, exits 1 and says which file or flag is to blam
   })
 
   test('--production with a platform in the sandbox', async () => {
-    const database = await emptyDatabase('sqlite')
+    const database = await migratedDatabase('sqlite')
     await expectRefusal(database, ['--production'], ['--production', 'apple and google', '--platforms'])
   })
 })
@@ -122,7 +122,7 @@ describe('serve refuses Apple credentials that no phone would take, exits 1 and 
   test('a file that is no certificate, and one that is not there', async () => {
     await expectAppleRefusal({ ...good, certificatePem: 'hello' }, [], ['pass.pem'])
     const missing = ['--apple-certificate', '/nowhere/pass.pem']
-    await expectRefusal(await emptyDatabase('sqlite'), missing, ['--apple-certificate', '/nowhere/pass.pem'])
+    await expectRefusal(await migratedDatabase('sqlite'), missing, ['--apple-certificate', '/nowhere/pass.pem'])
   })
 
   test('and takes sound ones, also in production', async () => {
@@ -138,7 +138,7 @@ test('serve refuses a Google key file that is none, exits 1 and names it', async
   const folder = temporaryFolder()
   const file = join(folder, 'google.json')
   writeFileSync(file, '{"type": "authorized_user"}')
-  const database = await emptyDatabase('sqlite')
+  const database = await migratedDatabase('sqlite')
   await expectRefusal(database, ['--google-key', file, '--google-issuer-id', '123'], [file])
 })
 
@@ -164,7 +164,7 @@ async function expectRefusal(
 
 async function expectAppleRefusal(chain: SandboxApple, args: string[], words: string[], start?: typeof spawnProgram) {
   const { args: files } = writeApple(chain)
-  return expectRefusal(await emptyDatabase('sqlite'), [...files, ...args], words, start)
+  return expectRefusal(await migratedDatabase('sqlite'), [...files, ...args], words, start)
 }
 
 function writeApple(chain: SandboxApple): { args: string[] } {

@@ -68,7 +68,7 @@ export async function startBalancer(servers: () => string[], cleanUp: CleanUp = 
 
 async function isReady(url: string): Promise<boolean> {
   try {
-    return (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(1_000) })).ok
+    return (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(10_000) })).ok
   } catch {
     // Nobody listens there at the moment.
     return false

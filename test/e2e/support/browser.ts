@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { onTestFinished } from 'vitest'
+import { isLong } from '../../support/long.ts'
 
 const named = process.env.PASSES_CHROMIUM
 const executablePath = named ?? '/usr/bin/chromium'
@@ -33,6 +34,18 @@ export const screens = {
   desktop: { width: 1280, height: 900 },
 } as const
 
+/** A phone by day and a desktop by night; in the long form both by both. */
+export const looks: { viewport: { width: number; height: number }; colorScheme: 'light' | 'dark' }[] = [
+  { viewport: screens.phone, colorScheme: 'light' },
+  { viewport: screens.desktop, colorScheme: 'dark' },
+  ...(isLong
+    ? [
+        { viewport: screens.phone, colorScheme: 'dark' as const },
+        { viewport: screens.desktop, colorScheme: 'light' as const },
+      ]
+    : []),
+]
+
 export interface Visit {
   page: Page
   context: BrowserContext
@@ -40,11 +53,18 @@ export interface Visit {
   incidents: string[]
 }
 
-/** A fresh visitor. */
+const contexts = new WeakMap<Browser, Map<string, Promise<BrowserContext>>>()
+
+/** A visitor in a new tab. Those who look alike share a context, and what it stores: a new one takes a second of CPU. */
 export async function visit(browser: Browser, options: BrowserContextOptions = {}): Promise<Visit> {
-  const context = await browser.newContext(options)
-  onTestFinished(() => context.close())
+  const look = JSON.stringify(options)
+  const known = contexts.get(browser) ?? new Map<string, Promise<BrowserContext>>()
+  contexts.set(browser, known)
+  const opened = known.get(look) ?? browser.newContext(options)
+  known.set(look, opened)
+  const context = await opened
   const page = await context.newPage()
+  onTestFinished(() => page.close())
   const incidents: string[] = []
   page.on('console', (message) => incidents.push(`console ${message.type()}: ${message.text()}`))
   page.on('pageerror', (error) => incidents.push(`error: ${error.message}`))

@@ -1,36 +1,40 @@
 import { onTestFinished } from 'vitest'
 import { type ComposeService, servicesOf } from '../../support/compose.ts'
-import { type CleanUp, emptyDatabase, temporaryFolder } from '../../support/databases.ts'
+import { type CleanUp, migratedDatabase } from '../../support/databases.ts'
 import { freePort } from '../../support/ports.ts'
 import { run } from './program.ts'
-import { type ServerProcess, startServer } from './server.ts'
+import {
+  type HostedServer,
+  hostServer,
+  type ServerOptions,
+  type ServerProcess,
+  sandboxFolder,
+  startServer,
+  type TestServer,
+} from './server.ts'
 
-/** One process of the fleet, which may end and be started again as it was. */
-export interface Member {
+/** One server of the fleet, which may end and be started again as it was. */
+export interface Member<S extends TestServer> {
   /** As compose.yaml calls it. */
   name: string
-  role: 'api' | 'worker'
   /** Stays the same; empty for one that only works. */
   url: string
-  /** The process as it runs now. */
-  server(): ServerProcess
-  /** SIGTERM; resolves to the exit code. */
-  stop(): Promise<number | undefined>
-  kill(): Promise<void>
+  /** As it runs now. */
+  server(): S
   start(): Promise<void>
 }
 
-export interface Fleet {
+export interface Fleet<S extends TestServer> {
   database: string
   /** An owner's, on every server. */
   token: string
-  apis: Member[]
-  workers: Member[]
+  apis: Member<S>[]
+  workers: Member<S>[]
 }
 
 export interface FleetOptions {
   /** All of them by default. */
-  roles?: Member['role'][]
+  roles?: ('api' | 'worker')[]
   env?: Record<string, string>
   args?: string[]
   cleanUp?: CleanUp
@@ -40,25 +44,30 @@ export interface FleetOptions {
  * The topology of compose.yaml as processes on one PostgreSQL: its roles, flags and variables, but for what a machine
  * without Docker has otherwise (addresses, and the sandbox instead of credentials).
  */
-export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
-  const { roles = ['api', 'worker'], env = {}, args = [], cleanUp = onTestFinished } = options
-  const database = await emptyDatabase('postgres', cleanUp)
-  await run(['migrate', '--database', database])
+export function startFleet(options: FleetOptions = {}): Promise<Fleet<ServerProcess>> {
+  return startMembers(startServer, options)
+}
+
+/** The same in this process, for what is stopped and not killed. */
+export function hostFleet(options: FleetOptions = {}): Promise<Fleet<HostedServer>> {
+  return startMembers(hostServer, options)
+}
+
+async function startMembers<S extends TestServer>(
+  startOne: (options: ServerOptions) => Promise<S>,
+  { roles = ['api', 'worker'], env = {}, args = [], cleanUp = onTestFinished }: FleetOptions,
+): Promise<Fleet<S>> {
+  const database = await migratedDatabase('postgres', cleanUp)
   const made = await run(['token', 'create', '--name', 'fleet', '--role', 'owner', '--database', database, '--json'])
   const { token } = JSON.parse(String(made.stdout)) as { token: string }
-  const sandbox = temporaryFolder(cleanUp)
   const publicUrl = 'http://passes.example'
+  const sandbox = sandboxFolder(cleanUp)
   const here = { PASSES_PUBLIC_URL: publicUrl, PASSES_SANDBOX_DIR: sandbox, PASSES_LOG_LEVEL: 'error' }
 
-  async function member(role: Member['role'], [name, service]: [string, ComposeService]): Promise<Member> {
+  async function member(role: 'api' | 'worker', [name, service]: [string, ComposeService]): Promise<Member<S>> {
     const port = role === 'api' ? String(await freePort()) : '0'
-    let current: ServerProcess | undefined
-    const server = () => {
-      if (!current) throw new Error(`${name} does not run`)
-      return current
-    }
-    const start = async () => {
-      current = await startServer({
+    const startIt = () =>
+      startOne({
         database,
         token,
         port,
@@ -66,20 +75,18 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
         args: [...flagsOf(service), ...args],
         env: { ...settingsOf(service), ...here, ...env },
       })
-    }
-    await start()
+    let current = await startIt()
     return {
       name,
-      role,
-      server,
-      start,
-      url: server().url,
-      stop: () => server().stop(),
-      kill: () => server().kill(),
+      url: current.url,
+      server: () => current,
+      async start() {
+        current = await startIt()
+      },
     }
   }
 
-  const all = (role: Member['role']) =>
+  const all = (role: 'api' | 'worker') =>
     Promise.all(roles.includes(role) ? servicesOf(role).map((service) => member(role, service)) : [])
   const [apis, workers] = await Promise.all([all('api'), all('worker')])
   return { database, token, apis, workers }

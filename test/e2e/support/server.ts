@@ -48,7 +48,8 @@ export interface TestServer {
 }
 
 /** One that serves in this process. */
-interface HostedServer extends TestServer {
+export interface HostedServer extends TestServer {
+  /** As SIGTERM does, and with it the drain that it was given. */
   stop(): Promise<void>
 }
 
@@ -126,17 +127,18 @@ export async function hostServer(options: ServerOptions = {}): Promise<HostedSer
   const { serveFlags, serverConfig, createLogger, startServer } = await built()
   const env = { PASSES_SANDBOX_DIR: sandboxOf(database, folder), ...settingsFor(database, options) }
   let stderr = ''
-  const server = await withEnvironment(env, async () => {
+  const { server, drainSeconds } = await withEnvironment(env, async () => {
     const argv = ['--port', options.port ?? '0', ...(options.args ?? [])]
     const { flags } = await Parser.parse(argv, { flags: serveFlags })
     const write = (line: string) => {
       stderr += line
     }
     const log = createLogger(flags['log-level'], { write })
-    return startServer({ config: serverConfig(flags), log, version })
+    const server = await startServer({ config: serverConfig(flags), log, version })
+    return { server, drainSeconds: flags['drain-seconds'] }
   })
   let closed: Promise<void> | undefined
-  const stop = () => (closed ??= server.close())
+  const stop = () => (closed ??= server.close({ drainSeconds }))
   cleanUp(stop)
   const started = { url: server.url, metricsUrl: server.metricsUrl ?? null, token: server.firstToken ?? null }
   return { ...describe(started, database, options), stderr: () => stderr, stop }
@@ -170,11 +172,14 @@ export function sharedServer(options: ServerOptions = {}): () => Promise<TestSer
   }
 }
 
-/** Several on one database, each a process, for tests as of sharedServer(): all see the one workspace of the test. */
+/**
+ * Several on one database, for tests as of sharedServer(): all see the one workspace of the test. All but the first are
+ * processes of their own, so that nothing within one can keep requests apart.
+ */
 export function sharedServers(count: number, options: ServerOptions = {}): () => Promise<TestServer[]> {
   const cleanUp = cleanUpAfterAll()
   const startAll = async () => {
-    const first = await startServer({ ...options, cleanUp })
+    const first = await hostServer({ ...options, cleanUp })
     const { database, token } = first
     const others = Array.from({ length: count - 1 }, () => startServer({ ...options, database, token, cleanUp }))
     return [first, ...(await Promise.all(others))]
@@ -205,6 +210,13 @@ export async function createWorkspace(url: string): Promise<string> {
   })
   await database.close()
   return text
+}
+
+/** A folder of sandbox credentials for servers that share one, a copy of those that all tests share: new ones take long to make. */
+export function sandboxFolder(cleanUp: CleanUp = onTestFinished): string {
+  const folder = temporaryFolder(cleanUp)
+  cpSync(inject('sandboxFolder'), folder, { recursive: true })
+  return folder
 }
 
 /** To where the server looks for it. */
