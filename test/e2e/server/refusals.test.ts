@@ -48,7 +48,7 @@ describe('serve refuses to start, exits 1 and says which file or flag is to blam
   })
 
   test('--production with a platform in the sandbox', async () => {
-    const database = await migratedDatabase('sqlite')
+    const database = await emptyDatabase('sqlite')
     await expectRefusal(database, ['--production'], ['--production', 'apple and google', '--platforms'])
   })
 })

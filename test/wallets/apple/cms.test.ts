@@ -5,6 +5,7 @@ import { execa } from 'execa'
 import { Certificate, ContentInfo, SignedData } from 'pkijs'
 import { beforeAll, expect, test } from 'vitest'
 import { createSigner } from '../../../src/wallets/apple/cms.ts'
+import { times } from '../../support/long.ts'
 import { at, createTestIdentity, flipped, type TestIdentity, temporaryFolder, verifySignature } from './fixtures.ts'
 
 const content = Buffer.from(JSON.stringify({ 'pass.json': 'a'.repeat(40), 'icon.png': 'b'.repeat(40) }))
@@ -66,7 +67,7 @@ test('after 2049 the signing time is a GeneralizedTime and openssl still reads i
 })
 
 test('openssl refuses it once a byte of the content differs', async () => {
-  for (let position = 0; position < content.length; position += 5) {
+  for (let position = 0; position < content.length; position += times(20, 5)) {
     await expectRefused(signature, flipped(content, position), `byte ${position}`)
   }
 })
@@ -80,7 +81,7 @@ test.each([
 ] as const)('openssl refuses it once a byte of %s differs', async (_, part, step) => {
   const { start, end } = part()
   expect(start).toBeGreaterThan(0)
-  for (let position = start; position < end; position += step) {
+  for (let position = start; position < end; position += times(4, 1) * step) {
     await expectRefused(flipped(signature, position), content, `byte ${position - start}`)
   }
 })
