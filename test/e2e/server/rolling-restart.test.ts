@@ -3,20 +3,20 @@ import { expect, onTestFinished, test } from 'vitest'
 import { createClient } from '../../../src/client/client.ts'
 import { eventually } from '../../support/eventually.ts'
 import { type Balancer, startBalancer } from '../support/balancer.ts'
-import { hostFleet } from '../support/fleet.ts'
+import { startFleet } from '../support/fleet.ts'
 import { batchOf, publishTemplate } from '../support/passes.ts'
 import { startServer } from '../support/server.ts'
 
-const LANES = 3
+const LANES = 6
 
 test('each server is restarted in turn under load, and no request fails', async () => {
-  const { apis, token } = await hostFleet({ roles: ['api'] })
+  const { apis, token } = await startFleet({ roles: ['api'] })
   const balancer = await startBalancer(() => apis.map(({ url }) => url))
   const load = await startLoad(balancer.url, token)
   for (const api of apis) {
     await eventually(() => expect(balancer.ready()).toHaveLength(apis.length))
     await goesOn(balancer, api.url)
-    await api.server().stop()
+    expect(await api.server().stop()).toBe(0)
     await api.start()
   }
   await eventually(() => expect(balancer.ready()).toHaveLength(apis.length))
