@@ -4,9 +4,16 @@ import { Help } from '@oclif/core'
 export default class ProgramHelp extends Help {
   override async showHelp(argv: string[]): Promise<void> {
     const words = argv.filter((word) => !word.startsWith('-'))
+    if (words[0] === 'api' && words[1] !== undefined) return this.showOperation(words[1])
     if (words.length === 0 || this.isKnown(words)) return super.showHelp(argv)
     const { failures } = await this.config.runHook('command_not_found', { id: words.join(':'), argv: [] })
     if (failures[0]) throw failures[0].error
+  }
+
+  /** The reference of an endpoint: it is heavy, and loaded here alone. */
+  private async showOperation(name: string): Promise<void> {
+    const { operationHelp } = await import('./api/operation-help.ts')
+    this.log(operationHelp(name))
   }
 
   /** Behind a command stand its arguments; a topic must be named whole. */

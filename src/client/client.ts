@@ -1,19 +1,10 @@
-import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { promisify } from 'node:util'
-import { gunzip } from 'node:zlib'
-import { Agent, type Dispatcher, errors, request } from 'undici'
+import { Agent } from 'undici'
 import { type Contract, contract } from '../core/contract/contract.ts'
-import type { ErrorCode } from '../core/errors.ts'
 import type { Route, RouteCall, RouteResult } from '../core/route.ts'
-import {
-  ApiError,
-  ConnectionError,
-  DEFAULT_TIMEOUT_SECONDS,
-  ForeignServerError,
-  MAX_TIMEOUT_SECONDS,
-  TimeoutError,
-} from './errors.ts'
+import { ApiError, ConnectionError, DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS } from './errors.ts'
+import { readStream } from './event-stream.ts'
+import { apiError, dispatch, type ExchangeOptions, exchange, parseJson, piecesOf } from './exchange.ts'
 
 export { ApiError, ConnectionError, ForeignServerError, TimeoutError } from './errors.ts'
 
@@ -40,6 +31,19 @@ export interface CallOptions {
   idempotent?: true
 }
 
+export interface FollowOptions extends Pick<CallOptions, 'signal'> {
+  /** Told each time that a connection stands: at the beginning, and whenever one was lost. */
+  onOpen?: () => void
+}
+
+/**
+ * Each event of a stream, for ever: where the connection ends, it is made again behind the last event that came, so that
+ * each comes once. It ends when the signal does, or the loop is left.
+ * @throws ApiError when the server refuses for good, such as for a token that has ended; ConnectionError where no server
+ * answers at the beginning
+ */
+type Follow<R extends Route> = (call?: RouteCall<R>, options?: FollowOptions) => AsyncGenerator<RouteResult<R>>
+
 type Method<R extends Route> =
   Record<never, never> extends RouteCall<R>
     ? (call?: RouteCall<R>, options?: CallOptions) => Promise<RouteResult<R>>
@@ -49,7 +53,9 @@ type Method<R extends Route> =
 export type Client = {
   [Resource in keyof Contract]: {
     [Operation in keyof Contract[Resource]]: Contract[Resource][Operation] extends Route
-      ? Method<Contract[Resource][Operation]>
+      ? Contract[Resource][Operation] extends { eventStream: true }
+        ? Follow<Contract[Resource][Operation]>
+        : Method<Contract[Resource][Operation]>
       : never
   }
 } & {
@@ -98,8 +104,8 @@ export function createClient(options: ClientOptions): Client {
     Object.fromEntries(
       Object.entries(operations).map(([operation, route]) => [
         operation,
-        (call: AnyCall = {}, callOptions: CallOptions = {}) =>
-          send(route, call, { ...options, ...callOptions, timeoutSeconds, dispatcher }),
+        (call: AnyCall = {}, callOptions: CallOptions & FollowOptions = {}) =>
+          (route.eventStream ? follow : send)(route, call, { ...options, ...callOptions, timeoutSeconds, dispatcher }),
       ]),
     ),
   ])
@@ -142,13 +148,39 @@ interface AnyCall {
   contentType?: string
 }
 
-interface SendOptions extends ClientOptions, CallOptions {
-  timeoutSeconds: number
-  dispatcher: Dispatcher
-}
+type SendOptions = ClientOptions & CallOptions & ExchangeOptions
 
 async function send(route: Route, call: AnyCall, options: SendOptions): Promise<unknown> {
   return withRetries(isIdempotentRoute(route), options, () => sendOnce(route, call, options))
+}
+
+/** Heartbeats come twice in that time. */
+const MIN_STREAM_TIMEOUT_SECONDS = 35
+
+async function* follow(route: Route, call: AnyCall, options: SendOptions & FollowOptions): AsyncGenerator<unknown> {
+  const { method } = route
+  const { 'last-event-id': lastId, ...given } = stringHeaders(call.headers)
+  const timeoutSeconds = Math.max(options.timeoutSeconds, MIN_STREAM_TIMEOUT_SECONDS)
+  const connection = {
+    attempts: options.attempts ?? 5,
+    signal: options.signal,
+    onOpen: options.onOpen,
+    waitSeconds: (error: unknown, attempt: number) => waitBeforeRetry(true, error, attempt),
+    async open(last: string | undefined) {
+      const headers = {
+        ...given,
+        accept: 'text/event-stream, application/json',
+        ...(last && { 'last-event-id': last }),
+      }
+      const sent = { method, path: pathOf(route, call), name: route.path, headers, body: undefined }
+      const answer = await dispatch(sent, { ...options, timeoutSeconds })
+      if (answer.statusCode === 200) return piecesOf(answer, sent, { ...options, timeoutSeconds })
+      const bytes = Buffer.from(await answer.body.arrayBuffer())
+      const refusal = { method, path: sent.path, headers: answer.headers, status: answer.statusCode }
+      throw apiError({ ...refusal, isCodeOptional: false }, bytes)
+    },
+  }
+  for await (const data of readStream(connection, lastId)) yield JSON.parse(data)
 }
 
 async function sendRaw(raw: RawRequest, options: SendOptions): Promise<RawAnswer> {
@@ -203,63 +235,6 @@ async function sendOnce(route: Route, call: AnyCall, options: SendOptions): Prom
   throw apiError({ method, path, headers, status, isCodeOptional: route.errorsWithoutCode === true }, bytes)
 }
 
-interface SentRequest {
-  method: string
-  path: string
-  /** The path as errors name it. */
-  name: string
-  headers: Record<string, string>
-  body: Buffer | undefined
-}
-
-interface Answer {
-  status: number
-  headers: Dispatcher.ResponseData['headers']
-  bytes: Buffer
-}
-
-/** One request and its answer, whatever its status. */
-async function exchange({ method, path, name, headers, body }: SentRequest, options: SendOptions): Promise<Answer> {
-  const { url, token, signal, timeoutSeconds, dispatcher } = options
-  let answer: Dispatcher.ResponseData
-  let bytes: Buffer
-  try {
-    answer = await request(url.replace(/\/+$/, '') + path, {
-      method: method as Dispatcher.HttpMethod,
-      headers: {
-        ...headers,
-        authorization: `Bearer ${token}`,
-        ...(body && { 'content-length': String(body.length) }),
-      },
-      body: body ? pieces(body) : null,
-      dispatcher,
-      signal,
-    })
-    bytes = Buffer.from(await answer.body.arrayBuffer())
-    if (answer.headers['content-encoding'] === 'gzip') bytes = await promisify(gunzip)(bytes)
-  } catch (error) {
-    if (signal?.aborted) throw error
-    if (timeouts.some((timeout) => error instanceof timeout)) {
-      throw new TimeoutError(url, error, { timeoutSeconds, request: { method, path: name } })
-    }
-    throw new ConnectionError(url, error)
-  }
-  // A passes server names each of its answers; whatever another one says is not to be taken for success.
-  if (answer.statusCode < 400 && !answer.headers['x-correlation-id']) throw new ForeignServerError(url)
-  return { status: answer.statusCode, headers: answer.headers, bytes }
-}
-
-const timeouts = [errors.ConnectTimeoutError, errors.HeadersTimeoutError, errors.BodyTimeoutError]
-
-const PIECE_BYTES = 64 * 1024
-
-/** A large body in pieces: as long as the network takes one after another, the wait for the answer has not begun. */
-function pieces(body: Buffer): Buffer | Readable {
-  if (body.length <= PIECE_BYTES) return body
-  const starts = Array.from({ length: Math.ceil(body.length / PIECE_BYTES) }, (_, index) => index * PIECE_BYTES)
-  return Readable.from(starts.map((at) => body.subarray(at, at + PIECE_BYTES)))
-}
-
 function pathOf(route: Route, call: AnyCall): string {
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(call.params?.[name])))
   const query = new URLSearchParams()
@@ -274,49 +249,6 @@ function pathOf(route: Route, call: AnyCall): string {
 function stringHeaders(headers: Record<string, unknown> = {}): Record<string, string> {
   const given = Object.entries(headers).filter(([, value]) => value !== undefined)
   return Object.fromEntries(given.map(([name, value]) => [name, String(value)]))
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-interface Refusal {
-  method: string
-  path: string
-  status: number
-  headers: Answer['headers']
-  /** Where bodies of errors may come without a code. */
-  isCodeOptional: boolean
-}
-
-function apiError({ method, path, status, headers, isCodeOptional }: Refusal, bytes: Buffer): ApiError {
-  const retryAfter = Number(headers['retry-after'] ?? Number.NaN)
-  const body = parseJson(bytes.toString()) ?? {}
-  const known = body as { errorCode?: string; message?: string; correlationId?: string; details?: object }
-  return new ApiError({
-    status,
-    code: known.errorCode ?? (isCodeOptional ? codeByStatus[status] : undefined) ?? 'INTERNAL_ERROR',
-    message: known.message ?? `The server answered ${status} without a body of this interface`,
-    correlationId: known.correlationId ?? String(headers['x-correlation-id'] ?? ''),
-    details: { ...known.details },
-    request: { method, path },
-    ...(Number.isFinite(retryAfter) && { retryAfterSeconds: retryAfter }),
-  })
-}
-
-/** What the status says of an answer that carries no code. */
-const codeByStatus: Record<number, ErrorCode> = {
-  400: 'VALIDATION_ERROR',
-  401: 'TOKEN_INVALID',
-  403: 'FORBIDDEN',
-  413: 'INVALID_INPUT',
-  415: 'INVALID_INPUT',
-  429: 'RATE_LIMITED',
-  503: 'SERVICE_UNAVAILABLE',
 }
 
 /** Seconds until the next try, or undefined where there is none: 429 and 503 say that nothing was done. */

@@ -1,4 +1,5 @@
 import type { Contract } from './contract/contract.ts'
+import type { ErrorCode } from './errors.ts'
 import type { Route, RouteCall } from './route.ts'
 
 type BodyOf<R> = R extends Route ? (RouteCall<R> extends { body?: infer B } ? B : never) : never
@@ -75,4 +76,23 @@ export const examples: Examples = {
       ],
     },
   },
+}
+
+/** What `details` of an error hold, where they hold more than nothing. */
+export const errorDetails: Partial<Record<ErrorCode, Record<string, unknown>>> = {
+  VALIDATION_ERROR: { issues: [{ path: ['label'], message: 'Must have 1 to 255 characters' }] },
+  FORBIDDEN: { scope: 'passes:write' },
+  CONFLICT: { limit: 'webhooks', allowed: 50, used: 50 },
+  TOO_MANY_REQUESTS: { limit: 'requestsInFlight', allowed: 256, used: 256 },
+  PASS_NOT_FOUND: { passId },
+  PASS_ALREADY_VOIDED: { passId },
+  TEMPLATE_NOT_FOUND: { templateId },
+  WEBHOOK_NOT_FOUND: { webhookId: '01985f0c-7c31-7a18-b2f4-5d6e7f809103' },
+  PRECONDITION_FAILED: { revision: 8 },
+  DUPLICATE_PASS: { passId },
+  PASS_NOT_ISSUED: { passId, status: 'VOID' },
+  TEMPLATE_VERSION_NOT_NEWER: { templateVersion: 3 },
+  SCANNER_SNAPSHOT_STALE: { snapshotId: '01985f0c-7e52-7b06-9c1d-0a1b2c3d4e04' },
+  PASS_NOTIFICATION_RATE_LIMITED: { passId, retryAfterSeconds: 5400 },
+  GOOGLE_API_FAILED: { permanent: true },
 }

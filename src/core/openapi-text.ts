@@ -25,6 +25,10 @@ export const tags: Record<keyof Contract, { name: string; description: string }>
     description: 'Endpoints of yours that get a signed POST for each event. Managed by owners.',
   },
   deliveries: { name: 'Deliveries', description: 'What was sent to webhooks, attempt by attempt.' },
+  events: {
+    name: 'Events',
+    description: 'What happens in the workspace, as it happens, over a connection that the client opens.',
+  },
   scans: {
     name: 'Scans',
     description: 'Verdicts at the door, and the append-only ledger of every attempt, accepted or not.',
@@ -77,6 +81,7 @@ repeated one are alternatives, at most 20 of them unless the parameter says less
 Webhooks get \`pass.issued\`, \`pass.updated\`, \`pass.voided\`, \`pass.failed\` and \`pass.scanned\`, as
 \`{id, type, timestamp, correlationId, data}\`, signed in \`X-Service-Signature: t=<unix seconds>,v1=<hex>\`: the HMAC-SHA256 of
 \`<t>.<raw body>\` under the endpoint's secret. Failed deliveries are sent again for three days; deduplicate by \`id\`.
+\`GET /v1/events\` streams the same envelopes to a client behind a firewall, or on a laptop.
 
 ## Errors
 

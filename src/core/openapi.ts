@@ -1,9 +1,11 @@
 import { z } from 'zod'
+import { codeSamples, type SampleRequest } from './code-samples.ts'
 import { type Contract, contract } from './contract/contract.ts'
 import { Definition } from './contract/definition.ts'
 import { Pass, PassCreate } from './contract/passes.ts'
 import { ErrorBody, ErrorBodyWithoutCode, type ErrorCode, errorTable } from './errors.ts'
-import { examples } from './openapi-examples.ts'
+import { commandSamples } from './openapi-commands.ts'
+import { errorDetails, examples } from './openapi-examples.ts'
 import { DESCRIPTION, tags } from './openapi-text.ts'
 import answers from './response-examples.json' with { type: 'json' }
 import { maxBodyBytesOf, type Route } from './route.ts'
@@ -70,8 +72,12 @@ function paths() {
 }
 
 function describe(resource: keyof Contract, operation: string, route: Route) {
+  const operationId = `${resource}.${operation}`
+  const { request } = answersOf(resource, operation) as { request?: SampleRequest }
+  const body = exampleOf(resource, operation) ?? request?.body
+  const command = commandSamples[operationId as keyof typeof commandSamples]
   return {
-    operationId: `${resource}.${operation}`,
+    operationId,
     tags: [tags[resource].name],
     summary: route.summary,
     description: [route.description, access(route)].filter(Boolean).join('\n\n'),
@@ -84,8 +90,9 @@ function describe(resource: keyof Contract, operation: string, route: Route) {
       ...parameters(route.query, 'query'),
       ...parameters(route.headers, 'header'),
     ],
-    ...requestBody(route, exampleOf(resource, operation)),
+    ...requestBody(route, body),
     responses: { ...successes(route, answersOf(resource, operation)), ...failures(route) },
+    'x-codeSamples': codeSamples(operationId, route, { ...request, body }, command),
   }
 }
 
@@ -99,7 +106,7 @@ function exampleOf(resource: keyof Contract, operation: string): unknown {
   return (examples[resource] as Record<string, unknown> | undefined)?.[operation]
 }
 
-/** What an endpoint answered where it was recorded, by status. */
+/** What an endpoint answered where it was recorded, by status, and the request before it. */
 function answersOf(resource: keyof Contract, operation: string): Partial<Record<string, unknown>> {
   return (answers as Record<string, Record<string, unknown>>)[`${resource}.${operation}`] ?? {}
 }
@@ -141,6 +148,11 @@ function withExample(example: unknown) {
   return example === undefined ? {} : { example }
 }
 
+/** What a success of the route is sent as; of a stream, the schema is that of the data of each event. */
+function contentTypeOf({ eventStream }: Route): string {
+  return eventStream ? 'text/event-stream' : 'application/json'
+}
+
 const CORRELATION = { 'X-Correlation-Id': { $ref: '#/components/headers/CorrelationId' } }
 const RETRY_AFTER = { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } }
 const SUCCESSES: Record<string, string> = { 201: 'Made', 202: 'Queued' }
@@ -154,7 +166,7 @@ function successes(route: Route, examples: Partial<Record<string, unknown>>) {
             description: SUCCESSES[status] ?? 'Success',
             headers: { ...CORRELATION, ...(schema === Pass && { ETag: { $ref: '#/components/headers/Revision' } }) },
             content: {
-              'application/json': { schema: toSchema(schema, 'output'), ...withExample(examples[status]) },
+              [contentTypeOf(route)]: { schema: toSchema(schema, 'output'), ...withExample(examples[status]) },
               ...Object.fromEntries((route.files ?? []).map((type) => [type, {}])),
             },
           }
@@ -207,9 +219,14 @@ function errorExamples() {
   return Object.fromEntries(codes.map((errorCode) => [errorCode, { value: errorExample(errorCode) }]))
 }
 
-function errorExample(errorCode: ErrorCode): ErrorBody {
+export function errorExample(errorCode: ErrorCode): ErrorBody {
   const [, message] = errorTable[errorCode]
-  return { errorCode, message, correlationId: '01985f0c-7d04-7a6b-9c35-1b2d3e4f5a06', details: {} }
+  return {
+    errorCode,
+    message,
+    correlationId: '01985f0c-7d04-7a6b-9c35-1b2d3e4f5a06',
+    details: { ...errorDetails[errorCode] },
+  }
 }
 
 function toSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {

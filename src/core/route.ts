@@ -58,6 +58,8 @@ export interface Route {
   compressed?: true
   /** Types of files that the endpoint may answer instead of JSON. */
   files?: readonly string[]
+  /** True where a success is a stream of server-sent events, which goes on until one side ends it: its shape is that of each. */
+  eventStream?: true
   /** The shape of each success answer by status; null where there is no content. */
   responses: { readonly [status: number]: z.ZodType | null }
   /** True where the body of an error has no errorCode (spec 7, recording a scan). */
@@ -86,11 +88,23 @@ export interface RouteInput<R extends Route> {
   body: R extends { rawBody: RawBody } ? Uint8Array : OutputOf<R['body']>
 }
 
+/** What is sent to a client that follows a stream: the events of one moment; none where only time has passed. */
+export type StreamedEvents = readonly {
+  id: string
+  /** JSON on one line; undefined where the id alone is told, to go on behind. */
+  data?: string
+}[]
+
+/** Begins to stream, until the signal ends it. */
+export type OpenStream = (ended: AbortSignal) => AsyncIterable<StreamedEvents>
+
 /** What a handler answers: one of the statuses of its route with the body that belongs to it. */
 export type RouteReply<R extends Route> = {
   [S in keyof R['responses'] & number]: {
     status: S
-    body: OutputOf<R['responses'][S]> | (R extends { files: readonly string[] } ? Uint8Array : never)
+    body: R extends { eventStream: true }
+      ? OpenStream
+      : OutputOf<R['responses'][S]> | (R extends { files: readonly string[] } ? Uint8Array : never)
     headers?: Record<string, string>
   }
 }[keyof R['responses'] & number]
@@ -109,5 +123,7 @@ export type RouteCall<R extends Route> = (R extends { params: z.ZodType }
         : { body: InputOf<R['body']> }
       : unknown)
 
-/** What a caller gets: the body of whichever success status came. */
-export type RouteResult<R extends Route> = RouteReply<R>['body']
+/** What a caller gets: the body of whichever success status came; of a stream, each event. */
+export type RouteResult<R extends Route> = R extends { eventStream: true }
+  ? OutputOf<R['responses'][200]>
+  : RouteReply<R>['body']

@@ -14,6 +14,7 @@ import type { Definitions } from './wallet-sync/definitions.ts'
 import type { GoogleSync } from './wallet-sync/google-sync.ts'
 import type { Issuing } from './wallet-sync/issuing.ts'
 import type { Outbound } from './webhooks/outbound.ts'
+import type { WakeUps } from './webhooks/wake-ups.ts'
 import type { WebhookSecrets } from './webhooks/webhook-secrets.ts'
 
 /** What every part of the server works with. */
@@ -31,6 +32,7 @@ export interface Services {
   /** What is kept at Google; absent where google is not configured. */
   google?: GoogleSync
   webhookSecrets: WebhookSecrets
+  wakeUps: WakeUps
   /** Sends to addresses that customers name. */
   outbound: Outbound
   retention: RetentionDays

@@ -27,6 +27,7 @@ import { Images } from './templates/images.ts'
 import { TemplateVersions } from './templates/template-versions.ts'
 import { Templates } from './templates/templates.ts'
 import { Deliveries } from './webhooks/deliveries.ts'
+import { EventLog } from './webhooks/event-log.ts'
 import { Events } from './webhooks/events.ts'
 import { Webhooks } from './webhooks/webhooks.ts'
 import { Limits } from './workspaces/limits.ts'
@@ -61,6 +62,7 @@ export interface Repositories {
   backlog: Backlog
   overviews: Overviews
   events: Events
+  eventLog: EventLog
   auditLog: AuditLog
   erasure: Erasure
   retention: Retention
@@ -147,6 +149,7 @@ function repositories(db: Knex, { onDue, onNews }: Required<StoreListener>): Rep
     backlog: new Backlog(db),
     overviews: new Overviews(db),
     events: new Events(db, deliveries, jobs, onNews),
+    eventLog: new EventLog(db),
     identifiers: new Identifiers(db),
     scans: new Scans(db, onNews),
     acceptedScans: new AcceptedScans(db),

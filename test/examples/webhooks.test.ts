@@ -2,7 +2,7 @@ import { chmodSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { sign } from '../../src/core/rules/crypto/signature.ts'
+import { sign, verify } from '../../src/core/rules/crypto/signature.ts'
 import { program } from '../e2e/support/program.ts'
 import { temporaryFolder } from '../support/databases.ts'
 
@@ -42,6 +42,44 @@ describe.each(['node-http.js', 'h3.js'])('the receiver %s', (file) => {
     })
     expect([exitCode, stderr]).toEqual([1, expect.stringContaining('Set PASSES_WEBHOOK_SECRET')])
   })
+})
+
+test('what the guide verifies with in Node.js and Python judges every vector as the package does', async () => {
+  const guide = readFileSync(join(root, 'docs/webhooks.md'), 'utf8')
+  const block = (language: string, name: string) =>
+    [...guide.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].find(
+      ([, of, code]) => of === language && code!.includes(name),
+    )![2]!
+  const folder = temporaryFolder()
+  const file = join(examples, 'recorded/vectors.json')
+  const vectors: { body: string; signature: string; secret: string; now: number; valid: boolean }[] = JSON.parse(
+    readFileSync(file, 'utf8'),
+  )
+  const expected = vectors.map(({ valid }) => valid)
+  const judged = vectors.map(({ body, signature, secret, now: at }) =>
+    verify(Buffer.from(body), signature, secret, { at: new Date(at * 1000) }),
+  )
+  expect(judged.map(({ ok }) => ok)).toEqual(expected)
+  writeFileSync(
+    join(folder, 'run.mjs'),
+    `import { readFileSync } from 'node:fs'\n${block('js', 'isSigned')}
+    const vectors = JSON.parse(readFileSync(process.argv[2]))
+    console.log(JSON.stringify(vectors.map((v) => isSigned(Buffer.from(v.body), v.signature, v.secret, v.now))))`,
+  )
+  writeFileSync(
+    join(folder, 'run.py'),
+    `import json, sys\n${block('python', 'is_signed')}
+vectors = json.load(open(sys.argv[1], encoding="utf8"))
+print(json.dumps([is_signed(v["body"].encode(), v["signature"], v["secret"], v["now"]) for v in vectors]))`,
+  )
+  for (const command of ['node run.mjs', 'python3 run.py']) {
+    const [program = '', script = ''] = command.split(' ')
+    expect(JSON.parse((await execa(program, [join(folder, script), file])).stdout), command).toEqual(expected)
+  }
+  const longest = ['js', 'python', 'go', 'php', 'ruby'].map(
+    (language) => block(language, 'igned').trim().split('\n').length,
+  )
+  expect(Math.max(...longest)).toBeLessThanOrEqual(18)
 })
 
 describe('the CI step', () => {

@@ -17,6 +17,7 @@ import type { OutboundOptions } from '../../src/server/webhooks/outbound.ts'
 import { type Database, type DatabaseOptions, openDatabase } from '../../src/storage/db/database.ts'
 import { queues } from '../../src/storage/jobs/job-kinds.ts'
 import type { Job } from '../../src/storage/jobs/jobs.ts'
+import type { News } from '../../src/storage/operations/news.ts'
 import { createStore } from '../../src/storage/store.ts'
 import { parseAppleIdentity } from '../../src/wallets/apple/identity.ts'
 import { createGoogleApi, type GoogleApi } from '../../src/wallets/google/api/api.ts'
@@ -97,7 +98,11 @@ export class Api {
 
   start(database: Database, identities: Identities, googleApi: GoogleApi, options: ApiOptions): void {
     const metrics = createMetrics()
-    const store = createStore(database, { onNews: (news) => countNews(metrics, news) })
+    const onNews = (news: News) => {
+      countNews(metrics, news)
+      this.services?.wakeUps.hear(news)
+    }
+    const store = createStore(database, { onNews })
     const keys = { current: Buffer.alloc(32, 7), previous: [] }
     this.database = database
     this.services = createServices({
@@ -138,7 +143,7 @@ export class Api {
     })
     const response = await this.app.fetch(request)
     const { status, headers: answered } = response
-    const bytes = Buffer.from(await response.arrayBuffer())
+    const bytes = isEventStream(response) ? await firstPiece(response) : Buffer.from(await response.arrayBuffer())
     const text = bytes.toString()
     const isPlain = method !== 'HEAD' && status !== 304 && !answered.has('content-encoding')
     const isJson = isPlain && answered.get('content-type')?.startsWith('application/json')
@@ -176,6 +181,18 @@ export class Api {
       }
     }
   }
+}
+
+function isEventStream({ headers }: Response): boolean {
+  return headers.get('content-type') === 'text/event-stream'
+}
+
+/** Of what does not end by itself. */
+async function firstPiece({ body }: Response): Promise<Buffer> {
+  const reader = body?.getReader()
+  const first = await reader?.read()
+  await reader?.cancel()
+  return Buffer.from(first?.value ?? [])
 }
 
 let workspaces = 0

@@ -40,9 +40,14 @@ function checkSuccess(method: string, path: string, answer: Answer, what: string
   }
   const contentType = headers.get('content-type')
   if (route?.files?.includes(contentType?.split(';')[0] ?? '')) return
+  if (route?.eventStream) {
+    expect(contentType, what).toBe('text/event-stream')
+    expect(text, what).toMatch(/^id: [0-9a-f-]{36}\n\n/)
+    return
+  }
   expect(contentType, what).toBe('application/json')
   expect(schema.safeParse(answer.body).error?.issues ?? [], what).toEqual([])
-  const isDescribed = described(route!, `/responses/${status}/content/application~1json/schema`)
+  const isDescribed = describedSuccess(route!, status)
   expect(isDescribed(answer.body), `${what}: ${JSON.stringify(isDescribed.errors)}`).toBe(true)
 }
 
@@ -107,6 +112,12 @@ export function described(route: Route, pointer: string): ValidateFunction {
   const known = compiled.get($ref) ?? ajv.compile({ $ref })
   compiled.set($ref, known)
   return known
+}
+
+/** The check of the body of a success, or of each event of a stream. */
+export function describedSuccess(route: Route, status: number | string): ValidateFunction {
+  const type = route.eventStream ? 'text~1event-stream' : 'application~1json'
+  return described(route, `/responses/${status}/content/${type}/schema`)
 }
 
 /** The code that a refusal by a route carries: the one that records scans carries none (spec 7). */

@@ -5,8 +5,8 @@ import { onTestFinished } from 'vitest'
 import { type Client, createClient } from '../../src/client/client.ts'
 import type { Api } from './api.ts'
 
-/** The app behind a real socket until the test ends, and a client for it. */
-export async function serveApp(api: Api, token: string): Promise<{ url: string; client: Client }> {
+/** The app behind a real socket until the test ends, and a client for it. `cut` breaks all connections. */
+export async function serveApp(api: Api, token: string): Promise<{ url: string; client: Client; cut(): void }> {
   const server = createServer(toNodeHandler(api.app) as Parameters<typeof createServer>[1])
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -17,5 +17,5 @@ export async function serveApp(api: Api, token: string): Promise<{ url: string; 
     server.closeAllConnections()
     server.close()
   })
-  return { url, client }
+  return { url, client, cut: () => server.closeAllConnections() }
 }

@@ -19,6 +19,11 @@ export function namedArg(kind: NamedKind) {
   return named(kind, Args.string({ description: `${wordings[kind]}.`, required: true }))
 }
 
+/** The same where it may be left out. */
+export function optionalNamedArg(kind: NamedKind) {
+  return named(kind, Args.string({ description: `${wordings[kind]}.` }))
+}
+
 /** A flag that does; `what` goes on in the sentence that says what it is for. */
 export function namedFlag(kind: NamedKind, what = '', options: { mayBeNone?: boolean } = {}) {
   return named(kind, Flags.string({ summary: `${wordings[kind]}${what}.` }), options)

@@ -163,6 +163,12 @@ export function devicesFolder(environment: Environment = process.env): string {
   return join(baseFolder(environment, 'XDG_DATA_HOME', '.local/share'), 'passes', 'devices')
 }
 
+/** Where `webhook listen` of a profile says how it is reached on this machine. */
+export function listenersFolder(profile: string, environment: Environment = process.env): string {
+  const state = baseFolder(environment, 'XDG_STATE_HOME', '.local/state')
+  return join(state, 'passes', 'listeners', encodeURIComponent(profile))
+}
+
 /** Where the door console keeps lists to go on with offline, and verdicts that the server has not got yet. */
 export function doorsFolder(environment: Environment = process.env): string {
   return join(baseFolder(environment, 'XDG_STATE_HOME', '.local/state'), 'passes', 'doors')

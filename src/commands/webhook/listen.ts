@@ -3,28 +3,53 @@ import { ClientCommand } from '../../cli/command/client-command.ts'
 import { UsageError } from '../../cli/command/errors.ts'
 import { onInterrupt } from '../../cli/command/interrupt.ts'
 import { printable } from '../../cli/command/output.ts'
-import { eventFlag } from '../../cli/webhook/flags.ts'
+import { listenersFolder, profileInUse } from '../../cli/settings/settings.ts'
+import { applicationAddress, eventFlag } from '../../cli/webhook/flags.ts'
 import { type ListenEvent, listenForEvents } from '../../cli/webhook/listen.ts'
-import { subscribableEvents } from '../../core/events.ts'
+import { listenSecret } from '../../cli/webhook/listen-secret.ts'
+import { Uuid } from '../../core/ids.ts'
+
+/** Behind nothing: everything that is kept. */
+const OLDEST = '00000000-0000-0000-0000-000000000000'
 
 export default class WebhookListen extends ClientCommand {
   static override summary = 'Receive events on this machine while you develop, and pass them on to your application.'
   static override description =
-    'Registers a webhook, verifies and shows each event as it comes, passes the raw bytes and headers on, and removes ' +
-    'the webhook when it ends: with Ctrl-C, or after --seconds. The server must run with --allow-insecure-webhooks and ' +
-    'reach this machine. With --json one event a line: {"event": "listening" | "delivery" | "problem", …}.'
+    'Follows the events of the server over a connection from here, so the server reaches nothing on this machine and keeps ' +
+    'nothing of it. Each event goes to --forward-to signed as a webhook would send it, with a secret that stays the same ' +
+    'for the profile. It ends with Ctrl-C, or after --seconds. With --json one event a line: ' +
+    '{"event": "listening" | "delivery" | "problem", …}.'
   static override examples = [
     '<%= config.bin %> webhook listen --forward-to http://localhost:8080/hooks/passes',
-    '<%= config.bin %> webhook listen --event pass.scanned --seconds 60 --json',
+    '<%= config.bin %> webhook listen --events pass.scanned,pass.voided --seconds 60 --json',
+    {
+      description: 'Once more what came behind an event that was shown before',
+      command: '<%= config.bin %> webhook listen --since 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10',
+    },
+    {
+      description: 'The secret for your application, without listening',
+      command: 'export PASSES_WEBHOOK_SECRET=$(<%= config.bin %> webhook listen --print-secret)',
+    },
   ]
   static override flags = {
-    'forward-to': Flags.string({ summary: 'Address of your application; its answer goes back to the server.' }),
-    event: eventFlag('Event to receive. Repeatable; all when left out.'),
+    'forward-to': Flags.string({ summary: 'Address of your application.' }),
+    event: eventFlag('Event to receive. Repeatable, or with commas; all when left out.'),
+    since: Flags.string({ summary: 'Begin behind the event of this id, or with the oldest that is kept: oldest.' }),
     seconds: Flags.integer({ summary: 'End after that many seconds.', min: 1 }),
+    'print-secret': Flags.boolean({
+      summary: 'Print the secret of the profile and end; asks no server.',
+      exclusive: ['forward-to', 'event', 'since', 'seconds'],
+    }),
   }
 
   async run() {
     const { flags } = await this.parse(WebhookListen)
+    const profile = profileInUse(flags.profile)
+    const secret = listenSecret(profile)
+    if (flags['print-secret']) {
+      this.log(secret)
+      return { secret }
+    }
     const stop = new AbortController()
     const timer = flags.seconds && setTimeout(() => stop.abort(), flags.seconds * 1000)
     const release = onInterrupt(() => {
@@ -35,8 +60,11 @@ export default class WebhookListen extends ClientCommand {
     process.once('SIGTERM', end)
     try {
       await listenForEvents(this.connect(flags), {
-        events: flags.event ?? [...subscribableEvents],
-        forwardTo: checkAddress(flags['forward-to']),
+        events: flags.event,
+        since: sinceOf(flags.since),
+        forwardTo: applicationAddress(flags['forward-to']),
+        secret,
+        folder: listenersFolder(profile.name),
         signal: stop.signal,
         onEvent: (event) => (this.jsonEnabled() ? printJson(event) : this.#show(event)),
       })
@@ -51,20 +79,21 @@ export default class WebhookListen extends ClientCommand {
     if (event.event === 'delivery') this.log(lineOf(event))
     else if (event.event === 'problem') this.note(`Problem: ${printable(event.message)}`)
     else {
-      this.note(`Listening as webhook ${event.webhookId}; Ctrl-C ends it and removes the webhook.`)
-      this.note(`Signing secret, until then: ${event.secret}`)
+      this.note(`Listening to ${this.connection?.url.value}; Ctrl-C ends it, and the server keeps nothing of it.`)
+      this.note(`Signing secret: ${event.secret}`)
     }
   }
 }
 
-function checkAddress(address: string | undefined): string | undefined {
-  if (address === undefined || (URL.canParse(address) && /^https?:/i.test(address))) return address
-  throw new UsageError(`--forward-to ${address} is no http address`, {
-    hint: 'write it like http://localhost:8080/hooks/passes.',
+function sinceOf(text: string | undefined): string | undefined {
+  if (text === undefined || Uuid.safeParse(text).success) return text
+  if (text === 'oldest') return OLDEST
+  throw new UsageError(`--since ${text} is not the id of an event`, {
+    hint: 'webhook listen shows the id of each event; --since oldest begins with the oldest that is kept.',
   })
 }
 
-/** Time, event, delivery, subject, and what the application answered. */
+/** Time, event, its id, subject, and what the application answered. */
 function lineOf({ payload, responseCode, durationMs, error }: Extract<ListenEvent, { event: 'delivery' }>): string {
   const subject = String(payload.data.id ?? payload.data.webhookId ?? '')
   const parts = [payload.timestamp, payload.type.padEnd(12), payload.id, subject]

@@ -1,6 +1,7 @@
 import type { Route } from '../route.ts'
 import { broadcasts } from './broadcasts.ts'
 import { deliveries } from './deliveries.ts'
+import { events } from './events.ts'
 import { images } from './images.ts'
 import { notifications } from './notifications.ts'
 import { passes } from './passes.ts'
@@ -24,6 +25,7 @@ export const contract = {
   broadcasts,
   webhooks,
   deliveries,
+  events,
   scans,
   scanner,
   tokens,

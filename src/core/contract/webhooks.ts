@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { subscribableEvents } from '../events.ts'
+import { eventTypes, subscribableEvents } from '../events.ts'
 import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
 import { pageOf, text, UtcTimestamp } from './common.ts'
@@ -135,8 +135,11 @@ export const webhooks = {
     path: '/v1/webhooks/{id}/test',
     scope: 'webhooks:write',
     summary: 'Send a test event',
-    description: 'The delivery of a webhook.test event; read it for what came of it.',
+    description:
+      'A delivery of a webhook.test event, or with `type` of an example of another one, to this endpoint alone and whatever ' +
+      'it subscribed to; read it for what came of it. The ids of an example name nothing.',
     params: ById,
+    body: z.strictObject({ type: z.enum(eventTypes).default('webhook.test') }).default({ type: 'webhook.test' }),
     responses: { 202: Delivery },
     errors: ['WEBHOOK_NOT_FOUND', 'CONFLICT'],
   }),

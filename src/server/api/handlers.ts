@@ -11,6 +11,7 @@ import { projects } from './templates/projects.ts'
 import { templateVersions } from './templates/template-versions.ts'
 import { templates } from './templates/templates.ts'
 import { deliveries } from './webhooks/deliveries.ts'
+import { events } from './webhooks/events.ts'
 import { webhooks } from './webhooks/webhooks.ts'
 
 /** Every operation of the contract with its handler. */
@@ -24,6 +25,7 @@ export const handlers: AllHandlers = {
   broadcasts,
   webhooks,
   deliveries,
+  events,
   scans,
   scanner,
   tokens,

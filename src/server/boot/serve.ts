@@ -3,6 +3,7 @@ import { toNodeHandler } from 'h3/node'
 import { openDatabase } from '../../storage/db/database.ts'
 import { migrate, unknownMigrations } from '../../storage/db/migrate.ts'
 import type { Queue } from '../../storage/jobs/job-kinds.ts'
+import type { News } from '../../storage/operations/news.ts'
 import { createStore } from '../../storage/store.ts'
 import type { Platform } from '../../wallets/wallet.ts'
 import { createApp } from '../http/app.ts'
@@ -71,9 +72,13 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   const database = openDatabase(config.databaseUrl)
   const metrics = createMetrics()
   let wake: (queue: Queue) => void = () => undefined
+  let hear: (news: News) => void = () => undefined
   const store = createStore(database, {
     onDue: (queue) => wake(queue),
-    onNews: (news) => countNews(metrics, news),
+    onNews: (news) => {
+      countNews(metrics, news)
+      hear(news)
+    },
   })
   const closers: (() => Promise<void>)[] = [() => database.close()]
   const stopping = new AbortController()
@@ -131,6 +136,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       log,
       metrics,
     })
+    hear = services.wakeUps.hear
     closers.push(async () => services.close())
     await services.webhookSecrets.reseal(store)
 

@@ -10,6 +10,7 @@ import { createDefinitions } from '../wallet-sync/definitions.ts'
 import { createGoogleSync } from '../wallet-sync/google-sync.ts'
 import { createIssuing } from '../wallet-sync/issuing.ts'
 import { createLocationRefusals } from '../wallet-sync/location-refusals.ts'
+import { createWakeUps } from '../webhooks/wake-ups.ts'
 import { createWebhookSecrets } from '../webhooks/webhook-secrets.ts'
 import type { ServerKeys } from './server-key.ts'
 import type { Wallets } from './wallets.ts'
@@ -56,6 +57,7 @@ export function createServices(options: ServicesOptions): RunningServices {
     thread,
     ...(push && { push }),
     ...(google && { google }),
+    wakeUps: createWakeUps(),
     webhookSecrets: createWebhookSecrets(keys),
     close() {
       images.close()

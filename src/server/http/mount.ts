@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { contract } from '../../core/contract/contract.ts'
 import { type Issue, invalid, listIssues, Problem } from '../../core/errors.ts'
 import { parseAs } from '../../core/issues.ts'
-import { maxBodyBytesOf, type Route, type RouteInput, type RouteReply } from '../../core/route.ts'
+import { maxBodyBytesOf, type OpenStream, type Route, type RouteInput, type RouteReply } from '../../core/route.ts'
 import { findLossyNumbers } from '../../core/rules/lists/json-numbers.ts'
 import { STATEMENT_LIMIT_MS } from '../../storage/db/database.ts'
 import { isTooSlow } from '../../storage/db/dialect.ts'
@@ -11,6 +11,7 @@ import { createTakeQueue, type TakeQueue } from '../api/limits.ts'
 import type { RequestContext, Services } from '../context.ts'
 import { acceptsGzip, compress } from './compress.ts'
 import type { Cursors, RequestedList } from './cursors.ts'
+import { EVENT_STREAM_HEADERS, eventStream, MAX_STREAMS } from './event-stream.ts'
 import { type Authenticate, authorize } from './middleware/authenticate.ts'
 import { type BodyRoom, createBodyRoom } from './middleware/body-room.ts'
 import { correlationIdOf } from './middleware/correlation.ts'
@@ -41,13 +42,20 @@ export interface MountOptions {
 /** What bounds the requests of each workspace at this process. */
 interface Bounds {
   inFlight: InFlight
+  /** Streams of events: they are open for hours, and none of them is at work. */
+  streams: InFlight
   bodyRoom: BodyRoom
   takeQueue: TakeQueue
 }
 
 /** Puts every route of the contract on the app: parse, authorize, call, reply. */
 export function mountContract(app: H3, options: MountOptions): void {
-  const bounds: Bounds = { inFlight: createInFlight(), bodyRoom: createBodyRoom(), takeQueue: createTakeQueue() }
+  const bounds: Bounds = {
+    inFlight: createInFlight(),
+    streams: createInFlight({ limit: 'eventStreams', noun: 'streams of events' }),
+    bodyRoom: createBodyRoom(),
+    takeQueue: createTakeQueue(),
+  }
   for (const [resource, operations] of Object.entries(contract)) {
     for (const [operation, route] of Object.entries(operations) as [string, Route][]) {
       const handlers = options.handlers[resource as keyof AllHandlers] as unknown as Record<string, Handler<Route>>
@@ -94,12 +102,33 @@ async function serve(
         throw isTooSlow(error) ? tooSlow(input.query, error) : error
       },
     )
+    if (route.eventStream) return startStream(event, reply.body as OpenStream, workspaceId, options)
     return await toResponse(withSealedCursor(reply as Reply, list, options.cursors), route, headers)
   } finally {
     leaveThread?.()
     place.leave()
     leave()
   }
+}
+
+/** The request is over when its stream begins: from then on it holds a place among streams alone. */
+function startStream(
+  event: H3Event,
+  open: OpenStream,
+  workspaceId: string,
+  { services, streams, authenticate }: MountOptions & Bounds,
+): HTTPResponse {
+  const { stopping, clock, log } = services
+  if (stopping.aborted) {
+    throw new Problem('SERVICE_UNAVAILABLE', { message: 'The server stops.', headers: { 'retry-after': '1' } })
+  }
+  const onEnd = streams.enter(workspaceId, MAX_STREAMS)
+  if (event.req.method === 'HEAD') {
+    onEnd()
+    return new HTTPResponse(null, { headers: EVENT_STREAM_HEADERS })
+  }
+  const { headers } = event.req
+  return eventStream(open, { stopping, log, onEnd, requireAllowed: () => authenticate(headers, clock()) })
 }
 
 const isList = ({ query }: Route) => query !== undefined && 'cursor' in query.shape

@@ -2,7 +2,8 @@ import { asset, pageIcon } from './assets.ts'
 import { type Page, pageHeaders } from './html.ts'
 import type { ReferenceFiles } from './reference-files.ts'
 
-export const docsPath = '/docs'
+/** Below the reference, for who wants to send requests from a page. */
+export const tryPath = '/docs/try'
 
 /**
  * Starts Swagger UI on the description of this server. Nothing of another host: without `validatorUrl: null` it would ask a
@@ -17,7 +18,7 @@ night.addEventListener('change', paint)
 paint()
 addEventListener('load', () => {
   SwaggerUIBundle({
-    url: 'openapi.json',
+    url: '../openapi.json',
     domNode: document.getElementById('reference'),
     validatorUrl: null,
     queryConfigEnabled: false,
@@ -49,8 +50,8 @@ noscript { display: block; padding: 2rem; font-family: sans-serif }
 `,
 )
 
-/** The reference of the interface: a page that loads its own files and /openapi.json, and nothing else. */
-export function docsPage({ script, style }: ReferenceFiles): Page {
+/** The interface to try: a page that loads its own files and /openapi.json, and nothing else. */
+export function tryPage({ script, style }: ReferenceFiles): Page {
   return {
     html: `<!doctype html>
 <html lang="en">
@@ -58,7 +59,7 @@ export function docsPage({ script, style }: ReferenceFiles): Page {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
-<title>Interface of passes</title>
+<title>Try the API of passes</title>
 <link rel="icon" href="${local(pageIcon.path)}">
 <link rel="stylesheet" href="${local(style.path)}">
 <link rel="stylesheet" href="${local(docsStyle.path)}">
@@ -67,7 +68,7 @@ export function docsPage({ script, style }: ReferenceFiles): Page {
 </head>
 <body>
 <div id="reference"></div>
-<noscript>This page needs JavaScript. The description that it shows is <a href="openapi.json">openapi.json</a>.</noscript>
+<noscript>This page needs JavaScript. The description that it shows is <a href="../openapi.json">openapi.json</a>.</noscript>
 </body>
 </html>
 `,
@@ -84,5 +85,5 @@ export function docsPage({ script, style }: ReferenceFiles): Page {
 
 /** As the page refers to it, whatever path a proxy has put the server under. */
 function local(path: string): string {
-  return path.slice(1)
+  return `..${path}`
 }

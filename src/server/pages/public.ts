@@ -5,9 +5,11 @@ import { openApiDocument } from '../../core/openapi.ts'
 import type { Readiness } from '../boot/readiness.ts'
 import type { Services } from '../context.ts'
 import { type Asset, assetPath, pageIcon, tabletScript, trialLogo } from './assets.ts'
-import { docsPage, docsPath, docsScript, docsStyle } from './docs.ts'
+import { docsScript, docsStyle, tryPage, tryPath } from './docs.ts'
+import type { Page } from './html.ts'
 import { createImageCache } from './image-cache.ts'
 import { answerFile, type PublicFile, precompress, publicFile, REVALIDATED } from './public-file.ts'
+import { docsPath, errorsPage, errorsPath, referencePage } from './reference/page.ts'
 import { loadReferenceFiles } from './reference-files.ts'
 
 export interface PublicOptions {
@@ -45,7 +47,11 @@ export function mountPublic(app: H3, { services: { store }, readiness, limitFile
 
   app.get('/', () => new Response(null, { status: 302, headers: { location: `.${docsPath}` } }))
 
-  app.get(docsPath, async (event) => send(event, await loadDocs()))
+  app.get(docsPath, async (event) => send(event, await loadReference()))
+
+  app.get(errorsPath, async (event) => send(event, await loadErrors()))
+
+  app.get(tryPath, async (event) => send(event, await loadTry()))
 
   app.get('/openapi.json', async (event) => send(event, await loadDescription()))
 
@@ -58,29 +64,38 @@ export function mountPublic(app: H3, { services: { store }, readiness, limitFile
   })
 }
 
-let docs: PublicFile | undefined
+/** Each is made when somebody first looks. */
+const loadReference = once(() => precompress(fileOf(referencePage())))
+const loadErrors = once(() => precompress(fileOf(errorsPage())))
+const loadTry = once(async () => fileOf(tryPage(await loadReferenceFiles())))
 
-async function loadDocs(): Promise<PublicFile> {
-  if (docs) return docs
-  const { html, headers } = docsPage(await loadReferenceFiles())
+function fileOf({ html, headers }: Page): PublicFile {
   const { 'content-type': contentType = '', 'cache-control': _, ...others } = headers
-  docs = publicFile({ contentType, cacheControl: REVALIDATED, content: html, headers: others })
-  return docs
+  return publicFile({ contentType, cacheControl: REVALIDATED, content: html, headers: others })
 }
 
-let description: Promise<PublicFile> | undefined
+/** What failed is made anew. */
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined
+  return () => {
+    made ??= make().catch((error: unknown) => {
+      made = undefined
+      throw error
+    })
+    return made
+  }
+}
 
-/** Made when it is first asked for: that takes as long as a tenth of a start. */
-function loadDescription(): Promise<PublicFile> {
-  description ??= precompress(
+/** That takes as long as a tenth of a start. */
+const loadDescription = once(() =>
+  precompress(
     publicFile({
       contentType: 'application/json',
       cacheControl: REVALIDATED,
       content: JSON.stringify(openApiDocument()),
     }),
-  )
-  return description
-}
+  ),
+)
 
 const ownAssets = new Map(
   [tabletScript, pageIcon, trialLogo, docsScript, docsStyle].map((asset) => [asset.path, asset]),

@@ -218,6 +218,39 @@ export async function insertMany<Returned = never>(
   return returned
 }
 
+/** Where an event stands among those of its workspace; both databases compare positions by themselves. */
+export interface Place {
+  position: string | number
+  id: string
+}
+
+export const PLACE_BEFORE_ALL: Place = { position: 0, id: '00000000-0000-0000-0000-000000000000' }
+
+/** The condition that an event stands behind a place. */
+export function afterPlace(db: Knex): string {
+  return isPostgres(db)
+    ? '(position, id) > (cast(cast(? as text) as xid8), cast(? as uuid))'
+    : '(position, id) > (cast(? as integer), ?)'
+}
+
+/**
+ * The condition that no transaction which still runs can put anything before this position. What SQLite shows is always so:
+ * its writers take turns.
+ */
+export function isSettled(db: Knex, column: string): string {
+  return isPostgres(db) ? `${column} < pg_snapshot_xmin(pg_current_snapshot())` : 'true'
+}
+
+/**
+ * Positions of a PostgreSQL server are numbers of its transactions. A dump that was restored into another one may hold
+ * numbers that are still to come there: such events go before all others, in the order of their ids.
+ */
+export async function settleRestored(db: Knex): Promise<void> {
+  if (!isPostgres(db)) return
+  await db.raw(`update events set position = '0' from workspaces where events.workspace_id = workspaces.id
+    and events.position >= pg_snapshot_xmax(pg_current_snapshot())`)
+}
+
 /** A value among selected columns: PostgreSQL would take it for text, and SQLite knows no such types. */
 export function constant(
   db: Knex,

@@ -24,10 +24,11 @@ import * as eventFanOut from '../migrations/0023-event-fan-out.ts'
 import * as refusals from '../migrations/0024-refusals.ts'
 import * as googleClasses from '../migrations/0025-google-classes.ts'
 import * as activations from '../migrations/0026-activations.ts'
+import * as eventOrder from '../migrations/0027-event-order.ts'
 import * as oneAtATime from '../migrations/0028-one-at-a-time.ts'
 import * as templateKeys from '../migrations/0029-template-keys.ts'
 import type { Database } from './database.ts'
-import { isPostgres } from './dialect.ts'
+import { isPostgres, settleRestored } from './dialect.ts'
 
 interface Migration {
   up(db: Knex): Promise<void>
@@ -60,6 +61,7 @@ const migrations: Record<string, Migration> = {
   '0024-refusals': refusals,
   '0025-google-classes': googleClasses,
   '0026-activations': activations,
+  '0027-event-order': eventOrder,
   '0028-one-at-a-time': oneAtATime,
   '0029-template-keys': templateKeys,
 }
@@ -85,6 +87,7 @@ export function migrate({ writer }: Database): Promise<string[]> {
       await migrations[name]!.up(tx)
       await tx('migrations').insert({ name })
     }
+    await settleRestored(tx)
     return pending
   })
 }

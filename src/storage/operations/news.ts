@@ -13,7 +13,7 @@ export type JobOutcome = 'done' | 'retried' | 'put_off' | 'gave_up' | 'lapsed' |
 /** Something that a transaction brought, for whoever keeps count; nothing that was rolled back is ever told. */
 export type News =
   | { what: 'runs'; kind: JobKind; outcome: JobOutcome; count: number }
-  | { what: 'event'; type: EventType }
+  | { what: 'event'; type: EventType; workspaceId: string }
   | ({ what: 'scan' } & Pick<StoredScan, 'result' | 'reason' | 'verified'>)
   | { what: 'notification'; platform: 'apple' | 'google'; status: StoredNotification['apple']['status'] }
   | { what: 'broadcast' }

@@ -69,6 +69,8 @@ export class Events {
   /** An event for one endpoint alone, whatever it subscribed to. */
   async insertFor(workspaceId: string, target: Target, event: NewEvent, at: Date): Promise<StoredDelivery> {
     const [row] = await this.write(workspaceId, [event], at)
+    // Whoever follows events does not see it.
+    await this.db('events').where({ id: row!.id }).update({ position: null })
     const [delivery] = await this.deliveries.insert(workspaceId, [{ event: row!, target }], at)
     await this.deliverTo(workspaceId, [target.id], event.correlationId, at)
     return delivery!
@@ -122,7 +124,7 @@ export class Events {
         exists (select 1 from webhooks where webhooks.workspace_id = events.workspace_id and webhooks.status = 'ENABLED'
           and events.type in (${textsOfJson(this.db, 'webhooks.events')})) as is_wanted`,
     )
-    for (const { type } of events) this.tell({ what: 'event', type })
+    for (const { type } of events) this.tell({ what: 'event', type, workspaceId })
     return written
   }
 

@@ -1,7 +1,8 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { execa } from 'execa'
 import { describe, expect, test } from 'vitest'
-import { emptyDatabase } from '../../support/databases.ts'
+import { emptyDatabase, temporaryFolder } from '../../support/databases.ts'
 import { exportCertificates, makeGoogleKey, signRequest } from '../support/credential-issuers.ts'
 import { readGuide, root } from '../support/guide.ts'
 import { type GuideOptions, runGuide } from '../support/guide-run.ts'
@@ -37,6 +38,18 @@ describe('what no test runs, with the reason that the guide gives', () => {
     expect(reason).toMatch(/^[a-z]/)
     expect(commands).not.toEqual([])
   })
+})
+
+const analyzer = '/usr/bin/systemd-analyze'
+
+test.skipIf(!existsSync(analyzer))('systemd takes the unit of the production guide', async () => {
+  const guide = readFileSync(join(root, 'docs/guides/production.md'), 'utf8')
+  const [, unit = ''] = /^```ini file=passes\.service\n([\s\S]*?)^```$/m.exec(guide) ?? []
+  expect(unit).toContain('User=passes')
+  const file = join(temporaryFolder(), 'passes.service')
+  writeFileSync(file, unit.replace('ExecStart=/usr/local/bin/passes', `ExecStart=${analyzer}`))
+  const { exitCode, stdout, stderr } = await execa(analyzer, ['verify', file], { reject: false })
+  expect([exitCode, stdout, stderr]).toEqual([0, '', ''])
 })
 
 test('every link of the guides to a file of the project leads somewhere', () => {

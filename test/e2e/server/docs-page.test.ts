@@ -22,12 +22,12 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     const visited = await visit(browser, options)
     const hosts = new Set<string>()
     visited.page.on('request', (request) => hosts.add(new URL(request.url()).host))
-    await visited.page.goto(`${server.url}/docs`)
+    await visited.page.goto(`${server.url}/docs/try`)
     await visited.page.locator('.opblock').first().waitFor()
     return { ...visited, hosts }
   }
 
-  test('the reference shows every operation and every error code, accessibly, within its own policy and from this server alone', async () => {
+  test('the page to try shows every operation and every error code, accessibly, within its own policy and from this server alone', async () => {
     const { page, incidents, hosts } = await openDocs({ viewport: screens.desktop })
     await expectAccessible(page)
     const shown = await page.locator('.opblock-summary').allInnerTexts()
@@ -67,8 +67,25 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     expect(incidents).toEqual([])
   })
 
+  test('the reference begins with an endpoint within two screens, and has no accessibility issue by day or night', async () => {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const { page, incidents } = await visit(browser, { viewport: screens.desktop, colorScheme })
+      for (const path of ['/docs', '/docs/errors']) {
+        await page.goto(server.url + path)
+        expect(await accessibilityIssues(page), `${path} ${colorScheme}`).toEqual([])
+        const top = (await page.locator('article').first().boundingBox())!.y
+        expect(top, path).toBeLessThan(screens.desktop.height)
+      }
+      await page.setViewportSize(screens.phone)
+      await page.goto(`${server.url}/docs`)
+      expect((await page.locator('article').first().boundingBox())!.y).toBeLessThan(2 * screens.phone.height)
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(screens.phone.width)
+      expect(incidents).toEqual([])
+    }
+  })
+
   // Contrast, which is theirs, is all that the night could change.
-  test.runIf(isLong)('by night it has no accessibility issue either', async () => {
+  test.runIf(isLong)('by night the page to try has no accessibility issue either', async () => {
     const { page } = await openDocs({ viewport: screens.desktop, colorScheme: 'dark' })
     await expectAccessible(page)
   })

@@ -26,7 +26,7 @@ export interface GuideOptions {
 const services: [start: RegExp, ready: RegExp][] = [
   [/(^|\s)passes serve\b/, /passes is running/],
   [/node-http\.js$/, /Listening on /],
-  [/^passes webhook listen/, /Listening as webhook/],
+  [/^passes webhook listen/, /Listening to /],
 ]
 
 /** Follows a guide in a folder of its own, and holds each command to its exit code and what the guide shows of its output. */

@@ -1,103 +1,135 @@
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { execa } from 'execa'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { ListenEvent } from '../../../src/cli/webhook/listen.ts'
+import { subscribableEvents } from '../../../src/core/events.ts'
 import { sign, verify } from '../../../src/core/rules/crypto/signature.ts'
-import { cleanUpAfterAll } from '../../support/databases.ts'
+import { cleanUpAfterAll, temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startReceiver } from '../../support/receiver.ts'
-import { program, run, spawnProgram } from '../support/program.ts'
+import { batchOf, publishTemplate } from '../support/passes.ts'
+import { program, run } from '../support/program.ts'
 import { hostServer, type TestServer } from '../support/server.ts'
 
+// Sends to no private address: listeners come to it.
 let server: TestServer
+let env: Record<string, string>
+let passIds: string[]
 const cleanUp = cleanUpAfterAll()
 beforeAll(async () => {
-  server = await hostServer({ args: ['--allow-insecure-webhooks'], cleanUp })
+  server = await hostServer({ cleanUp })
+  const folder = temporaryFolder(cleanUp)
+  env = { PASSES_URL: server.url, PASSES_TOKEN: server.token, XDG_CONFIG_HOME: folder, XDG_STATE_HOME: folder }
+  const templateId = await publishTemplate(server.client)
+  const { results } = await server.client.passes.createBatch({ body: { passes: batchOf(templateId, 'listen', 4) } })
+  passIds = results.map(({ pass }) => pass!.id)
+  await eventually(async () =>
+    expect((await server.client.passes.list({ query: { status: ['ISSUED'] } })).total).toBe(passIds.length),
+  )
 })
 
-test('events are verified, shown, and passed on byte for byte; the answer of the application goes back', async () => {
+const cli = (...args: string[]) => run(args, undefined, { env })
+const voidPass = (n: number) => server.client.passes.void({ params: { id: passIds[n]! }, body: {} })
+
+test('events come over a connection from here, signed for the application with the secret of the profile', async () => {
   const application = await startReceiver()
-  const listener = await listen('--forward-to', application.url)
-  const { webhookId, secret } = listener.first
-  const delivered = await sendTest(webhookId)
-  expect(delivered).toMatchObject({ status: 'SUCCESS', lastResponseCode: 204 })
+  const secret = (await cli('webhook', 'listen', '--print-secret')).stdout
+  expect(statSync(join(env.XDG_CONFIG_HOME!, 'passes/listen-secrets.json')).mode & 0o777).toBe(0o600)
+  const listener = await listen('--forward-to', application.url, '--events', 'pass.voided,pass.failed')
+  expect(listener.events).toEqual([{ event: 'listening', secret }])
+  expect((await server.client.webhooks.list()).items).toEqual([])
+
+  await voidPass(0)
   await eventually(() => expect(listener.events).toHaveLength(2))
+  const [forwarded] = application.received
   expect(listener.events[1]).toEqual({
     event: 'delivery',
-    payload: delivered.payload,
+    payload: forwarded!.envelope,
     responseCode: 204,
     durationMs: expect.any(Number),
     error: null,
   })
-  const [forwarded] = application.received
-  expect(forwarded!.envelope).toEqual(delivered.payload)
-  expect(forwarded!.headers['content-type']).toContain('application/json')
+  expect(forwarded!.envelope).toMatchObject({ type: 'pass.voided', data: { id: passIds[0] } })
+  expect(forwarded!.headers['content-type']).toBe('application/json')
   expect(verify(forwarded!.body, forwarded!.signature, secret, { at: new Date() })).toMatchObject({ ok: true })
 
+  // What is triggered comes to the same application, whatever the listener asked the server for.
+  for (const type of subscribableEvents) {
+    expect(await cli('webhook', 'trigger', type)).toMatchObject({ exitCode: 0 })
+    expect(application.received.at(-1)!.envelope.type).toBe(type)
+  }
   application.reply(503)
-  expect(await sendTest(webhookId)).toMatchObject({ status: 'PENDING', lastResponseCode: 503 })
-})
-
-test('what is not signed by the server is a problem, goes nowhere and is answered 400', async () => {
-  const application = await startReceiver()
-  const listener = await listen('--forward-to', application.url)
+  expect(await cli('webhook', 'trigger', 'pass.issued')).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining('answered 503'),
+  })
+  const [address] = readFileSync(
+    join(env.XDG_STATE_HOME!, 'passes/listeners/default', String(listener.child.pid)),
+    'utf8',
+  ).split('\n')
   const headers = { 'x-service-signature': sign('{}', ['whsec_other'], new Date()) }
-  expect((await fetch(listener.first.url, { method: 'POST', body: '{}', headers })).status).toBe(400)
-  expect((await fetch(listener.first.url, { method: 'POST', body: '{}' })).status).toBe(400)
-  expect((await fetch(listener.first.url)).status).toBe(400)
-  await eventually(() => expect(listener.events.slice(1)).toMatchObject([{ event: 'problem' }, { event: 'problem' }]))
-  expect(application.received).toEqual([])
+  expect((await fetch(address!, { method: 'POST', body: '{}', headers })).status).toBe(400)
+  await eventually(() => expect(listener.events.at(-1)).toMatchObject({ event: 'problem' }))
+
+  // Killed, it leaves nothing behind, and the next one goes on where it stopped.
+  listener.child.kill('SIGKILL')
+  await listener.child
+  expect((await server.client.webhooks.list()).items).toEqual([])
+  expect(await cli('webhook', 'trigger', 'pass.issued')).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining('passes webhook listen'),
+  })
+  await voidPass(1)
+  const next = await listen('--since', forwarded!.envelope.id, '--forward-to', 'http://127.0.0.1:1/')
+  await eventually(() => expect(next.events).toHaveLength(2))
+  expect(next.events).toMatchObject([
+    { secret },
+    { payload: { data: { id: passIds[1] } }, responseCode: null, error: expect.any(String) },
+  ])
+  next.child.kill('SIGINT')
+  expect((await next.child).exitCode).toBe(130)
 })
 
-test('an application that is not there is said, and the server hears 502', async () => {
-  const listener = await listen('--forward-to', 'http://127.0.0.1:1/')
-  expect(await sendTest(listener.first.webhookId)).toMatchObject({ lastResponseCode: 502 })
-  await eventually(() => expect(listener.events[1]).toMatchObject({ responseCode: null, error: expect.any(String) }))
+test('for people: the secret and how to end it on stderr, an event a line on stdout; it ends after --seconds', async () => {
+  const { exitCode, stdout, stderr } = await cli('webhook', 'listen', '--since', 'oldest', '--seconds', '1')
+  expect(exitCode).toBe(0)
+  expect(stdout.split('\n').length).toBeGreaterThanOrEqual(passIds.length)
+  expect(stdout).toMatch(/^\S+Z {2}pass\.issued {3}[0-9a-f-]{36} {2}[0-9a-f-]{36}$/m)
+  expect(stderr).toContain('Ctrl-C')
+  expect(stderr).toContain('whsec_')
 })
 
 test.each([
-  ['Ctrl-C', 'SIGINT', 130],
-  ['SIGTERM', 'SIGTERM', 0],
-] as const)('%s removes the webhook', async (_, signal, exitCode) => {
-  const listener = await listen()
-  expect((await server.client.webhooks.list()).items).toMatchObject([{ id: listener.first.webhookId }])
-  listener.child.kill(signal)
-  expect((await listener.child).exitCode).toBe(exitCode)
-  expect((await server.client.webhooks.list()).items).toEqual([])
+  ['--since', 'yesterday'],
+  ['--since', '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10'],
+  ['--forward-to', 'localhost:8080'],
+  ['--events', 'pass.lost'],
+])('%s %s is refused', async (flag, value) => {
+  const { exitCode, stderr } = await cli('webhook', 'listen', flag, value)
+  expect(exitCode).toBeGreaterThan(0)
+  expect(stderr).toMatch(/--since|--forward-to|pass\.lost|event/)
 })
 
-test('for people: the secret and how to end it on stderr, an event a line on stdout', async () => {
-  const running = spawnProgram(['webhook', 'listen', '--event', 'pass.voided'], server)
-  const webhook = await eventually(async () => {
-    const { items } = await server.client.webhooks.list()
-    expect(items).toHaveLength(1)
-    return items[0]!
+test('an example goes to one webhook of the server, and to an address of this machine without any', async () => {
+  const application = await startReceiver()
+  expect(await cli('webhook', 'trigger', 'pass.scanned', '--forward-to', application.url)).toMatchObject({
+    exitCode: 0,
   })
-  expect(webhook).toMatchObject({ events: ['pass.voided'], description: expect.stringContaining('webhook listen') })
-  const { id } = await sendTest(webhook.id)
-  running.kill('SIGTERM')
-  const { exitCode, stdout, stderr } = await running
-  expect([exitCode, stdout]).toEqual([0, expect.stringMatching(new RegExp(`webhook.test +${id}`))])
-  expect(stdout.split('\n')).toHaveLength(1)
-  expect([stderr, stderr]).toEqual([expect.stringContaining('Ctrl-C'), expect.stringContaining('whsec_')])
+  expect(application.received[0]!.envelope).toMatchObject({ type: 'pass.scanned', data: { verified: 'online' } })
+
+  const own = await hostServer({ args: ['--allow-insecure-webhooks'] })
+  const { secret } = await own.client.webhooks.create({ body: { url: application.url, events: ['pass.voided'] } })
+  const triggered = await run(['webhook', 'trigger', 'pass.issued', application.url], own)
+  expect(triggered).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('SUCCESS') })
+  const { envelope, body, signature } = application.received.at(-1)!
+  expect(envelope).toMatchObject({ type: 'pass.issued', data: { externalPassId: 'order-1815-1' } })
+  expect(verify(body, signature, secret, { at: new Date() })).toMatchObject({ ok: true })
 })
 
-test('it ends by itself after --seconds, and removes the webhook', async () => {
-  expect((await run(['webhook', 'listen', '--seconds', '1'], server)).exitCode).toBe(0)
-  expect((await server.client.webhooks.list()).items).toEqual([])
-})
-
-test('a server that sends to public addresses only is named, with the flag that mends it', async () => {
-  const strict = await hostServer()
-  const { exitCode, stdout, stderr } = await run(['webhook', 'listen'], strict)
-  expect([exitCode, stdout, stderr]).toEqual([1, '', expect.stringContaining('--allow-insecure-webhooks')])
-})
-
-/** Starts `webhook listen --json` and waits until it is registered. */
+/** Starts `webhook listen --json` and waits until the server answered. */
 async function listen(...flags: string[]) {
-  const child = execa('node', [program, 'webhook', 'listen', ...flags, '--json'], {
-    env: { PASSES_URL: server.url, PASSES_TOKEN: server.token },
-    reject: false,
-  })
+  const child = execa('node', [program, 'webhook', 'listen', ...flags, '--json'], { env, reject: false })
   onTestFinished(async () => {
     child.kill('SIGTERM')
     await child
@@ -114,15 +146,5 @@ async function listen(...flags: string[]) {
     })
     child.then(({ stdout, stderr }) => reject(new Error(stdout + stderr)))
   })
-  return { child, events, first: events[0] as Extract<ListenEvent, { event: 'listening' }> }
-}
-
-/** Sends a test event and waits for its first attempt. */
-async function sendTest(webhookId: string) {
-  const { id } = await server.client.webhooks.test({ params: { id: webhookId } })
-  return eventually(async () => {
-    const delivery = await server.client.deliveries.get({ params: { id } })
-    expect(delivery.attemptCount).toBe(1)
-    return delivery
-  })
+  return { child, events }
 }

@@ -6,7 +6,7 @@ import type { DefinitionInput } from '../../../src/core/contract/definition.ts'
 import { examples } from '../../../src/core/openapi-examples.ts'
 import type { Route, RouteCall, RouteResult } from '../../../src/core/route.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
-import { allRoutes, described } from '../../support/conformance.ts'
+import { allRoutes, describedSuccess } from '../../support/conformance.ts'
 import { type Receiver, startReceiver } from '../../support/receiver.ts'
 import { usePhones } from '../inbound/phones.ts'
 import { png } from './templates/pictures.ts'
@@ -34,7 +34,7 @@ test('every answer of the contract that holds something has an example', async (
     Object.keys(route.responses).flatMap((status) => (route.responses[Number(status)] ? `${name} ${status}` : [])),
   )
   const given = Object.entries(recorded).flatMap(([name, answers]) =>
-    Object.keys(answers).map((status) => `${name} ${status}`),
+    Object.keys(answers).flatMap((status) => (status === 'request' ? [] : [`${name} ${status}`])),
   )
   expect(given.sort()).toEqual(wanted.sort())
 })
@@ -50,9 +50,10 @@ test('the examples of the file are what the server answers', () => {
 test('each example fits its schema', () => {
   const stored = JSON.parse(readFileSync(FILE, 'utf8')) as Recording
   for (const { name, route } of allRoutes) {
-    for (const [status, body] of Object.entries(stored[name] ?? {})) {
+    const { request: _, ...answers } = stored[name] ?? {}
+    for (const [status, body] of Object.entries(answers)) {
       expect(route.responses[Number(status)]!.safeParse(body).error?.issues ?? [], `${name} ${status}`).toEqual([])
-      const fits = described(route, `/responses/${status}/content/application~1json/schema`)
+      const fits = describedSuccess(route, status)
       expect(fits(body), `${name} ${status}: ${JSON.stringify(fits.errors)}`).toBe(true)
     }
   }
@@ -87,7 +88,7 @@ async function record(workspace: TestWorkspace, receiver: Receiver): Promise<Rec
     // No two things happen at once: what is listed has one order.
     api.advance(1)
     const name = names.get(route)!
-    if (text !== '') answers[name] = { ...answers[name], [status]: body }
+    if (text !== '') answers[name] = { request: requestOf(call as object), ...answers[name], [status]: body }
     return body as RouteResult<R>
   }
 
@@ -182,12 +183,29 @@ async function record(workspace: TestWorkspace, receiver: Receiver): Promise<Rec
   await ask(webhooks.get, ofWebhook)
   await ask(webhooks.list, {})
   await ask(webhooks.rotateSecret, ofWebhook)
+  answers['events.follow'] = { 200: await firstEvent(workspace) }
 
   await ask(projects.list, {})
   await ask(passes.list, { query: { limit: 1 } })
   await ask(passes.void, { ...ofPass, body: { reason: 'refunded' } })
   await ask(contract.workspace.get, {})
   return settled(answers)
+}
+
+/** What was sent, but for files. */
+function requestOf(call: object): object {
+  const { body, ...where } = call as { body?: unknown; contentType?: string }
+  return where.contentType === undefined ? { ...where, ...(body !== undefined && { body }) } : {}
+}
+
+/** The oldest event that is kept, as a follower is told it. */
+async function firstEvent({ api: { app }, token }: TestWorkspace): Promise<unknown> {
+  const headers = { authorization: `Bearer ${token}`, 'last-event-id': '00000000-0000-0000-0000-000000000000' }
+  const { body } = await app.fetch(new Request('https://passes.example/v1/events', { headers }))
+  for await (const piece of body!) {
+    const [, data] = /^data: (.*)$/m.exec(Buffer.from(piece).toString()) ?? []
+    if (data !== undefined) return JSON.parse(data)
+  }
 }
 
 /** The same whenever it is recorded: what is drawn by lot is named by its place. */

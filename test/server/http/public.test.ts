@@ -1,8 +1,10 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import type { Image } from '../../../src/core/contract/images.ts'
+import { ErrorCode, errorTable } from '../../../src/core/errors.ts'
 import { openApiDocument } from '../../../src/core/openapi.ts'
 import { useApi } from '../../support/api.ts'
+import { allRoutes } from '../../support/conformance.ts'
 import { oneDialect } from '../../support/databases.ts'
 import { png } from '../api/templates/pictures.ts'
 
@@ -34,7 +36,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect([status, headers.get('location')]).toEqual([302, './docs'])
   })
 
-  test.each(['/', '/healthz', '/readyz', '/openapi.json', '/docs'])(
+  test.each(['/', '/healthz', '/readyz', '/openapi.json', '/docs', '/docs/errors', '/docs/try'])(
     '%s answers HEAD as GET, to anyone',
     async (path) => {
       const [get, head] = [await api.send('GET', path), await api.send('HEAD', path)]
@@ -49,8 +51,8 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(body).toEqual(JSON.parse(JSON.stringify(openApiDocument())))
   })
 
-  test('/docs is a page that may load its own files and nothing else, to anyone', async () => {
-    const { status, headers, text } = await api.send('GET', '/docs')
+  test('/docs/try is a page that may load its own files and nothing else, to anyone', async () => {
+    const { status, headers, text } = await api.send('GET', '/docs/try')
     expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
     expect(headers.get('content-security-policy')).toBe(
       "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
@@ -62,7 +64,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
       'x-frame-options': 'DENY',
     })
     expect(text).not.toMatch(/<script(?! src=)| style=|<style|(src|href)="(https?:)?\/\//)
-    const paths = [...text.matchAll(/(?:src|href)="(assets\/[^"]+)"/g)].map(([, path]) => `/${path}`)
+    const paths = [...text.matchAll(/(?:src|href)="\.\.(\/assets\/[^"]+)"/g)].map(([, path]) => path!)
     expect(paths).toHaveLength(5)
     for (const path of paths) {
       const file = await api.send('GET', path)
@@ -72,8 +74,30 @@ describe.each(oneDialect)('on %s', (dialect) => {
     }
   })
 
-  test('what the reference loads is large, and goes out as gzip to whoever takes it', async () => {
-    const { text } = await api.send('GET', '/docs')
+  test('the reference runs nothing, shows every endpoint with samples and answers, and leads to each of its errors', async () => {
+    const [reference, errors] = [await api.send('GET', '/docs'), await api.send('GET', '/docs/errors')]
+    for (const { text, headers } of [reference, errors]) {
+      expect(text).not.toMatch(/<script| style=|undefined|\[object /)
+      expect(headers.get('content-security-policy')).not.toContain('script-src')
+      expect(headers.get('content-security-policy')).not.toContain('unsafe')
+      const ids = [...text.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id!)
+      expect(new Set(ids).size).toBe(ids.length)
+      for (const [, target] of text.matchAll(/href="#([^"]+)"/g)) expect(ids).toContain(target)
+    }
+    for (const { name, route } of allRoutes) {
+      const [shown = ''] = new RegExp(`<article id="${name}">[\\s\\S]*?</article>`).exec(reference.text) ?? []
+      for (const part of [route.path, `client.${name}(`, 'curl ', 'passes ']) expect(shown, name).toContain(part)
+      for (const code of route.errors ?? []) expect(shown).toContain(`docs/errors#${code}"`)
+    }
+    const order = ErrorCode.options.map((code) => ({ code, at: errors.text.indexOf(`id="${code}"`) }))
+    expect(order.filter(({ at }) => at < 0)).toEqual([])
+    const isReserved = ({ code }: { code: ErrorCode }) => errorTable[code][1].startsWith('Reserved')
+    const lastAnswered = Math.max(...order.filter((one) => !isReserved(one)).map(({ at }) => at))
+    expect(order.filter((one) => isReserved(one) && one.at < lastAnswered)).toEqual([])
+  })
+
+  test('what the page to try loads is large, and goes out as gzip to whoever takes it', async () => {
+    const { text } = await api.send('GET', '/docs/try')
     const [path] = /assets\/swagger-ui-bundle[^"]+/.exec(text) ?? []
     const plain = await api.send('GET', `/${path}`)
     const small = await api.send('GET', `/${path}`, { headers: { 'accept-encoding': 'gzip' } })
@@ -87,12 +111,14 @@ describe.each(oneDialect)('on %s', (dialect) => {
       body: await png(),
       headers: { 'content-type': 'image/png' },
     })
-    const { text } = await api.send('GET', '/docs')
+    const { text } = await api.send('GET', '/docs/try')
     const bundle = `/${/assets\/swagger-ui-bundle[^"]+/.exec(text)![0]}`
     const isCompressed = {
       '/openapi.json': true,
       [bundle]: true,
-      '/docs': false,
+      '/docs': true,
+      '/docs/errors': true,
+      '/docs/try': false,
       [`/images/${(body as Image).id}`]: false,
     }
     for (const [path, compressed] of Object.entries(isCompressed)) {

@@ -5,7 +5,7 @@ import type { Knex } from 'knex'
 import { describe, expect, test } from 'vitest'
 import { newId } from '../../../src/core/ids.ts'
 import type { Database } from '../../../src/storage/db/database.ts'
-import { isPostgres } from '../../../src/storage/db/dialect.ts'
+import { isPostgres, PLACE_BEFORE_ALL } from '../../../src/storage/db/dialect.ts'
 import { migrate, pendingMigrations } from '../../../src/storage/db/migrate.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import { dialects, emptyDatabase } from '../../support/databases.ts'
@@ -164,6 +164,30 @@ describe.each(dialects)('on %s', (dialect) => {
     const [left] = await store.googleObjects.list(workspaceId, [ids[0]!])
     expect(left?.installedAt).toBeNull()
     expect((await store.passes.find(workspaceId, ids[2]!))?.label).toBe(passes[2]!.label)
+  })
+
+  test('events from before come first, in the order of their ids, and the test of a webhook is not followed', async () => {
+    const database = openTestDatabase(await emptyDatabase(dialect))
+    await migrate(database)
+    const { writer } = database
+    const store = createStore(database)
+    const workspaceId = await insertWorkspace(store)
+    await writer.raw('drop index events_by_position')
+    if (dialect === 'sqlite') await writer.raw('drop trigger events_in_order')
+    await writer.raw('alter table events drop column position')
+    await writer('migrations').where({ name: '0027-event-order' }).delete()
+    const event = (type: string, id = newId(start)) => {
+      const row = { id, workspace_id: workspaceId, type, subject: id, data: '{}', correlation_id: null }
+      return { ...row, created_at: start.getTime() }
+    }
+    const [first, second, third] = [event('pass.voided'), event('pass.voided'), event('pass.voided')]
+    await writer('events').insert([second, event('webhook.test'), first])
+    expect(await migrate(database)).toEqual(['0027-event-order'])
+    // As a server of the version before writes it.
+    await writer('events').insert(third)
+    const logged = await store.eventLog.listAfter(workspaceId, PLACE_BEFORE_ALL, 10)
+    expect(logged.map(({ id }) => id)).toEqual([first.id, second.id, third.id])
+    expect(await store.eventLog.findEnd(workspaceId)).toEqual(logged.at(-1)!.place)
   })
 
   test('a migration that is killed leaves nothing behind', async () => {

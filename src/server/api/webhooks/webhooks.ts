@@ -1,5 +1,6 @@
 import type { webhooks as contract, Webhook } from '../../../core/contract/webhooks.ts'
 import { invalid, Problem } from '../../../core/errors.ts'
+import { exampleData } from '../../../core/event-examples.ts'
 import { newId } from '../../../core/ids.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { RetiredSecret, StoredWebhook } from '../../../storage/webhooks/webhooks.ts'
@@ -88,7 +89,7 @@ export const webhooks: Handlers<typeof contract> = {
     })
   },
 
-  test: ({ params }, context) => {
+  test: ({ params, body: { type } }, context) => {
     const { store, workspaceId, now, correlationId } = context
     return store.transaction(async (tx) => {
       const webhook = (await tx.webhooks.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
@@ -96,8 +97,8 @@ export const webhooks: Handlers<typeof contract> = {
         const details = { webhookId: webhook.id }
         throw new Problem('CONFLICT', { message: 'The webhook is disabled; enable it first.', details })
       }
-      const data = { webhookId: webhook.id }
-      const event = { type: 'webhook.test' as const, subject: webhook.id, data, correlationId }
+      const data = type === 'webhook.test' ? { webhookId: webhook.id } : exampleData(type, now)
+      const event = { type, subject: webhook.id, data, correlationId }
       await audit(tx, context, 'webhook.test', webhook.id)
       return { status: 202, body: showDelivery(await tx.events.insertFor(workspaceId, webhook, event, now)) }
     })

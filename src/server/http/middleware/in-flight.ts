@@ -1,6 +1,6 @@
 import { Problem } from '../../../core/errors.ts'
 
-/** Requests of each workspace that this process is at work on. */
+/** What each workspace has of something at this process, such as requests that it is at work on. */
 export interface InFlight {
   count(workspaceId: string): number
   /**
@@ -10,7 +10,10 @@ export interface InFlight {
   enter(workspaceId: string, allowed: number): () => void
 }
 
-export function createInFlight(): InFlight {
+/** @param what the name of the limit, and what is counted as messages say it */
+export function createInFlight(
+  what: { limit: string; noun: string } = { limit: 'requestsInFlight', noun: 'requests in flight' },
+): InFlight {
   const counts = new Map<string, number>()
   const count = (workspaceId: string) => counts.get(workspaceId) ?? 0
   return {
@@ -19,8 +22,8 @@ export function createInFlight(): InFlight {
       const used = count(workspaceId)
       if (used >= allowed) {
         throw new Problem('TOO_MANY_REQUESTS', {
-          message: `The workspace has ${used} requests in flight at this server, and may have ${allowed}; wait 1 s.`,
-          details: { limit: 'requestsInFlight', allowed, used },
+          message: `The workspace has ${used} ${what.noun} at this server, and may have ${allowed}; wait 1 s.`,
+          details: { limit: what.limit, allowed, used },
           headers: { 'retry-after': '1' },
         })
       }

@@ -1,0 +1,41 @@
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { z } from 'zod'
+import { makePrivateFolder, replacePrivateSync } from '../../files/private-file.ts'
+import { CliError } from '../command/errors.ts'
+import type { Connection } from '../settings/settings.ts'
+
+/** Secrets by profile. */
+const SecretsFile = z.record(z.string(), z.string().startsWith('whsec_'))
+
+/** Long enough that an application which is configured with it can keep it, as it keeps that of a real webhook. */
+const SECRET_BYTES = 32
+
+/**
+ * What `webhook listen` signs with: the same for a profile on this machine, made when it is first asked for. It stands
+ * beside the profiles, readable by the owner alone, and no server knows it.
+ * @throws CliError where the file is broken
+ */
+export function listenSecret({ name, path }: Connection['profile']): string {
+  const file = join(dirname(path), 'listen-secrets.json')
+  const secrets = readSecrets(file)
+  if (Object.hasOwn(secrets, name)) return secrets[name]!
+  const secret = `whsec_${randomBytes(SECRET_BYTES).toString('base64url')}`
+  makePrivateFolder(dirname(file))
+  replacePrivateSync(file, `${JSON.stringify({ ...secrets, [name]: secret }, undefined, 2)}\n`)
+  return secret
+}
+
+function readSecrets(file: string): Record<string, string> {
+  try {
+    return SecretsFile.parse(JSON.parse(readFileSync(file, 'utf8')))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
+    if (!(error instanceof SyntaxError || error instanceof z.ZodError)) throw error
+    throw new CliError(`${file} is not a file of secrets`, {
+      hint: 'delete it: a new secret is made then.',
+      cause: error,
+    })
+  }
+}

@@ -1,0 +1,146 @@
+import { Readable } from 'node:stream'
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+import { type Dispatcher, errors, request } from 'undici'
+import type { ErrorCode } from '../core/errors.ts'
+import { ApiError, ConnectionError, ForeignServerError, TimeoutError } from './errors.ts'
+
+/** One request on its way to the server and back. */
+
+export interface ExchangeOptions {
+  url: string
+  token: string
+  signal?: AbortSignal
+  timeoutSeconds: number
+  dispatcher: Dispatcher
+}
+
+export interface SentRequest {
+  method: string
+  path: string
+  /** The path as errors name it. */
+  name: string
+  headers: Record<string, string>
+  body: Buffer | undefined
+}
+
+export interface Answer {
+  status: number
+  headers: Dispatcher.ResponseData['headers']
+  bytes: Buffer
+}
+
+/** One request and its answer, whatever its status. */
+export async function exchange(sent: SentRequest, options: ExchangeOptions): Promise<Answer> {
+  const { statusCode: status, headers, body } = await dispatch(sent, options)
+  try {
+    const bytes = Buffer.from(await body.arrayBuffer())
+    const isZipped = headers['content-encoding'] === 'gzip'
+    return { status, headers, bytes: isZipped ? await promisify(gunzip)(bytes) : bytes }
+  } catch (error) {
+    throw connectionError(error, sent, options)
+  }
+}
+
+/** A request, and the beginning of its answer. */
+export async function dispatch(sent: SentRequest, options: ExchangeOptions): Promise<Dispatcher.ResponseData> {
+  const { method, path, headers, body } = sent
+  const { url, token, signal, timeoutSeconds, dispatcher } = options
+  let answer: Dispatcher.ResponseData
+  try {
+    answer = await request(url.replace(/\/+$/, '') + path, {
+      method: method as Dispatcher.HttpMethod,
+      headers: {
+        ...headers,
+        authorization: `Bearer ${token}`,
+        ...(body && { 'content-length': String(body.length) }),
+      },
+      body: body ? pieces(body) : null,
+      bodyTimeout: timeoutSeconds * 1000,
+      dispatcher,
+      signal,
+    })
+  } catch (error) {
+    throw connectionError(error, sent, options)
+  }
+  // A passes server names each of its answers; whatever another one says is not to be taken for success.
+  if (answer.statusCode < 400 && !answer.headers['x-correlation-id']) {
+    answer.body.on('error', () => undefined).destroy()
+    throw new ForeignServerError(url)
+  }
+  return answer
+}
+
+/** What to tell of a request that got no answer; one that was given up is told as it is. */
+function connectionError(
+  error: unknown,
+  { method, name }: SentRequest,
+  { url, signal, timeoutSeconds }: ExchangeOptions,
+) {
+  if (signal?.aborted) return error
+  if (!timeouts.some((timeout) => error instanceof timeout)) return new ConnectionError(url, error)
+  return new TimeoutError(url, error, { timeoutSeconds, request: { method, path: name } })
+}
+
+const timeouts = [errors.ConnectTimeoutError, errors.HeadersTimeoutError, errors.BodyTimeoutError]
+
+const PIECE_BYTES = 64 * 1024
+
+/** A large body in pieces: as long as the network takes one after another, the wait for the answer has not begun. */
+function pieces(body: Buffer): Buffer | Readable {
+  if (body.length <= PIECE_BYTES) return body
+  const starts = Array.from({ length: Math.ceil(body.length / PIECE_BYTES) }, (_, index) => index * PIECE_BYTES)
+  return Readable.from(starts.map((at) => body.subarray(at, at + PIECE_BYTES)))
+}
+
+/** A body as it comes. */
+export async function* piecesOf({ body }: Dispatcher.ResponseData, sent: SentRequest, options: ExchangeOptions) {
+  try {
+    for await (const chunk of body) yield chunk as Buffer
+  } catch (error) {
+    throw connectionError(error, sent, options)
+  }
+}
+
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+export interface Refusal {
+  method: string
+  path: string
+  status: number
+  headers: Answer['headers']
+  /** Where bodies of errors may come without a code. */
+  isCodeOptional: boolean
+}
+
+export function apiError({ method, path, status, headers, isCodeOptional }: Refusal, bytes: Buffer): ApiError {
+  const retryAfter = Number(headers['retry-after'] ?? Number.NaN)
+  const body = parseJson(bytes.toString()) ?? {}
+  const known = body as { errorCode?: string; message?: string; correlationId?: string; details?: object }
+  return new ApiError({
+    status,
+    code: known.errorCode ?? (isCodeOptional ? codeByStatus[status] : undefined) ?? 'INTERNAL_ERROR',
+    message: known.message ?? `The server answered ${status} without a body of this interface`,
+    correlationId: known.correlationId ?? String(headers['x-correlation-id'] ?? ''),
+    details: { ...known.details },
+    request: { method, path },
+    ...(Number.isFinite(retryAfter) && { retryAfterSeconds: retryAfter }),
+  })
+}
+
+/** What the status says of an answer that carries no code. */
+const codeByStatus: Record<number, ErrorCode> = {
+  400: 'VALIDATION_ERROR',
+  401: 'TOKEN_INVALID',
+  403: 'FORBIDDEN',
+  413: 'INVALID_INPUT',
+  415: 'INVALID_INPUT',
+  429: 'RATE_LIMITED',
+  503: 'SERVICE_UNAVAILABLE',
+}

@@ -1,0 +1,71 @@
+import { Args, Flags } from '@oclif/core'
+import { optionalNamedArg } from '../../cli/arguments/id-argument.ts'
+import { ClientCommand } from '../../cli/command/client-command.ts'
+import { CliError } from '../../cli/command/errors.ts'
+import { listenersFolder, profileInUse } from '../../cli/settings/settings.ts'
+import { awaitAttempt, requireSuccess } from '../../cli/webhook/attempt.ts'
+import { applicationAddress } from '../../cli/webhook/flags.ts'
+import { listenSecret } from '../../cli/webhook/listen-secret.ts'
+import { showDelivery } from '../../cli/webhook/show.ts'
+import { type Triggered, triggerHere } from '../../cli/webhook/trigger.ts'
+import { eventTypes } from '../../core/events.ts'
+
+export default class WebhookTrigger extends ClientCommand {
+  static override summary = 'Send an example of an event to a webhook, or to your application on this machine.'
+  static override description =
+    'With a webhook the server sends it, signed, to that one alone. Without one it goes from here, with no server, to ' +
+    '--forward-to or to every webhook listen of the profile, signed with the secret of webhook listen --print-secret. The ' +
+    'ids of an example name nothing. Exit code 1 unless the answer was 2xx.'
+  static override examples = [
+    '<%= config.bin %> webhook trigger pass.issued',
+    '<%= config.bin %> webhook trigger pass.scanned --forward-to http://localhost:8080/hooks/passes',
+    {
+      description: 'To a webhook of the server',
+      command: '<%= config.bin %> webhook trigger pass.voided https://tickets.example.com/hooks',
+    },
+  ]
+  static override args = {
+    type: Args.string({ description: 'Type of the event.', required: true, options: [...eventTypes] }),
+    webhook: optionalNamedArg('webhook'),
+  }
+  static override flags = {
+    'forward-to': Flags.string({ summary: 'Address of your application.' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(WebhookTrigger)
+    const type = eventTypes.find((one) => one === args.type)!
+    if (args.webhook !== undefined) {
+      const client = this.connect(flags)
+      const queued = await client.webhooks.test({ params: { id: args.webhook }, body: { type } })
+      const delivery = await awaitAttempt(client, { ...queued, attemptCount: 0 })
+      this.log(showDelivery(delivery, { withPayload: false }))
+      requireSuccess(delivery)
+      return delivery
+    }
+    const to = applicationAddress(flags['forward-to'])
+    const profile = profileInUse(flags.profile)
+    const target = to === undefined ? { folder: listenersFolder(profile.name) } : { to }
+    const sent = await triggerHere(type, { secret: listenSecret(profile), ...target })
+    for (const { url, responseCode, error } of sent) this.log(`${type} -> ${url}  ${responseCode ?? error}`)
+    requireTaken(sent)
+    return { type, sent }
+  }
+}
+
+function requireTaken(sent: Triggered[]): void {
+  if (sent.length === 0) {
+    throw new CliError('Nobody listens on this machine', {
+      code: 'NO_LISTENER',
+      hint: 'start passes webhook listen in another terminal, or name a webhook or --forward-to.',
+    })
+  }
+  const failed = sent.find(({ responseCode }) => responseCode === null || responseCode >= 300)
+  if (!failed) return
+  const { url, responseCode, error } = failed
+  throw new CliError(`${url} did not take it: ${error ?? `it answered ${responseCode}`}`, {
+    code: 'DELIVERY_FAILED',
+    hint: 'look into the log of your application.',
+    details: { sent },
+  })
+}

@@ -1,0 +1,80 @@
+import type { events as contract } from '../../../core/contract/events.ts'
+import { invalid, Problem } from '../../../core/errors.ts'
+import { idBound } from '../../../core/ids.ts'
+import type { StreamedEvents } from '../../../core/route.ts'
+import { PLACE_BEFORE_ALL, type Place } from '../../../storage/db/dialect.ts'
+import type { LoggedEvent } from '../../../storage/webhooks/event-log.ts'
+import type { RequestContext } from '../../context.ts'
+import type { Handlers } from '../../http/mount.ts'
+
+/** Read at once: some hold variables of 64 KiB. */
+const EVENTS = 25
+
+/** The truth of what other servers wrote. */
+const LOOK_EVERY_MS = 1_000
+
+/** After this process wrote something that is not there yet, since an older transaction still runs. */
+const LOOK_AGAIN_MS = 50
+
+const DAY_MS = 24 * 3_600_000
+
+export const events: Handlers<typeof contract> = {
+  follow: async ({ query, headers }, context) => {
+    const since = headers['last-event-id']
+    const place =
+      since === undefined ? await context.store.eventLog.findEnd(context.workspaceId) : await placeOf(since, context)
+    return { status: 200, body: (ended) => follow(place, query.type, context, ended) }
+  },
+}
+
+async function* follow(
+  start: Place,
+  types: LoggedEvent['type'][] | undefined,
+  { store, workspaceId, thread, wakeUps }: RequestContext,
+  ended: AbortSignal,
+): AsyncGenerator<StreamedEvents> {
+  const wakeUp = wakeUps.listen(workspaceId)
+  try {
+    let place = start
+    let isWoken = false
+    yield [{ id: place.id }]
+    while (!ended.aborted) {
+      const logged = await store.eventLog.listAfter(workspaceId, place, EVENTS)
+      place = logged.at(-1)?.place ?? place
+      const wanted = logged.filter(({ type }) => !types || types.some((one) => one === type))
+      if (logged.length > 0) await takeTurn(logged)
+      yield wanted.map(({ id, envelope }) => ({ id, data: envelope }))
+      if (logged.length === EVENTS) continue
+      isWoken = await wakeUp.next(isWoken ? LOOK_AGAIN_MS : LOOK_EVERY_MS, ended)
+    }
+  } finally {
+    wakeUp.close()
+  }
+
+  /** Whoever catches up with much takes turns with the requests of others. */
+  async function takeTurn(logged: LoggedEvent[]): Promise<void> {
+    const bytes = logged.reduce((sum, { envelope }) => sum + envelope.length, 0)
+    const leave = await thread.enterRequest(workspaceId, bytes)
+    leave()
+  }
+}
+
+/**
+ * Where to go on behind an event.
+ * @throws Problem CONFLICT for one whose followers may have been deleted, VALIDATION_ERROR for one that never was
+ */
+async function placeOf(id: string, { store, workspaceId, retention, now }: RequestContext): Promise<Place> {
+  if (id === PLACE_BEFORE_ALL.id) return PLACE_BEFORE_ALL
+  const { deliveriesDays: days } = retention
+  const keptSince = new Date(days === 0 ? 0 : now.getTime() - days * DAY_MS)
+  const place = await store.eventLog.findPlace(workspaceId, id)
+  if (place && id >= idBound(keptSince.getTime())) return place
+  const oldest = (await store.eventLog.findFirstId(workspaceId, keptSince)) ?? null
+  if (id < (oldest ?? idBound(keptSince.getTime()))) {
+    throw new Problem('CONFLICT', {
+      message: `Events are kept for ${days} days, and those behind this one may be gone; ${PLACE_BEFORE_ALL.id} begins with the oldest that is kept.`,
+      details: { oldest },
+    })
+  }
+  throw invalid([{ path: ['last-event-id'], message: 'Must be the id of an event' }])
+}

@@ -1,0 +1,243 @@
+import { createHash } from 'node:crypto'
+import { ErrorCode, errorTable } from '../../../core/errors.ts'
+import { errorExample, openApiDocument } from '../../../core/openapi.ts'
+import { DESCRIPTION } from '../../../core/openapi-text.ts'
+import { pageIcon } from '../assets.ts'
+import { escapeHtml, type Page, pageHeaders } from '../html.ts'
+import { markdown } from './markdown.ts'
+import { REFERENCE_STYLE } from './style.ts'
+
+export const docsPath = '/docs'
+export const errorsPath = '/docs/errors'
+export const tryPath = '/docs/try'
+
+/** What the reference shows of an operation of the description. */
+interface Operation {
+  operationId: string
+  tags: string[]
+  summary: string
+  description: string
+  parameters: { name: string; in: string; required: boolean; description?: string; schema: Schema }[]
+  requestBody?: { description: string; required: boolean; content: Record<string, Content> }
+  responses: Record<string, { description: string; content?: Record<string, Content> }>
+  'x-codeSamples': { label: string; source: string }[]
+}
+
+interface Content {
+  schema?: Schema
+  example?: unknown
+}
+
+interface Schema {
+  type?: string | string[]
+  format?: string
+  enum?: unknown[]
+  const?: unknown
+  items?: Schema
+  anyOf?: Schema[]
+  oneOf?: Schema[]
+  properties?: Record<string, Schema>
+  required?: string[]
+  description?: string
+  default?: unknown
+  $ref?: string
+}
+
+type Shown = { method: string; path: string; operation: Operation }
+
+/** The reference: the description of the interface as one page of HTML, with nothing to load and nothing that runs. */
+export function referencePage(): Page {
+  const { tags, paths } = openApiDocument()
+  const all: Shown[] = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      method: method.toUpperCase(),
+      path,
+      operation: operation as Operation,
+    })),
+  )
+  const groups = tags.map((tag) => ({ ...tag, shown: all.filter(({ operation }) => operation.tags[0] === tag.name) }))
+  const nav = groups.map(({ name, shown }) => {
+    const links = shown.map(({ operation: { operationId, summary } }) => `<li>${link(`#${operationId}`, summary)}</li>`)
+    return `<li>${link(`#${slug(name)}`, name)}<ul>${links.join('')}</ul></li>`
+  })
+  const sections = groups.map(({ name, description, shown }) => {
+    const head = `<h2 id="${slug(name)}">${escapeHtml(name)}</h2>${markdown(description)}`
+    return `<section>${head}${shown.map(article).join('')}</section>`
+  })
+  const [intro = '', ...rest] = withoutErrors(DESCRIPTION).split(/^(?=## )/m)
+  const conventions = rest.map(
+    (part) =>
+      `<details><summary>${escapeHtml(/^## (.*)/.exec(part)![1]!)}</summary>${markdown(part.replace(/^## .*/, ''))}</details>`,
+  )
+  return page('API reference', {
+    root: '',
+    nav: `<ul>${nav.join('')}</ul>`,
+    main: `<h1>API reference</h1>${markdown(intro)}${conventions.join('')}${sections.join('')}`,
+  })
+}
+
+/** Every error code on a page of its own, those that nothing answers last. */
+export function errorsPage(): Page {
+  const { paths } = openApiDocument()
+  const operations = Object.values(paths).flatMap((methods) => Object.values(methods) as Operation[])
+  const codes = ErrorCode.options.map((code) => ({
+    code,
+    status: errorTable[code][0],
+    meaning: errorTable[code][1] as string,
+  }))
+  const isReserved = ({ meaning }: { meaning: string }) => meaning.startsWith('Reserved')
+  const entry = ({ code, status, meaning }: (typeof codes)[number]) => {
+    const answeredBy = operations.filter(({ responses }) => responses[status]?.description.split(', ').includes(code))
+    // What any endpoint may answer needs no list.
+    const where =
+      answeredBy.length === operations.length
+        ? '<p>Any endpoint.</p>'
+        : `<p>${answeredBy.map(({ operationId }) => link(`../docs#${operationId}`, operationId)).join(', ')}</p>`
+    const example = block(JSON.stringify(errorExample(code), null, 2))
+    return `<article id="${code}"><h2>${code}</h2><p><b>${status}</b> ${escapeHtml(meaning)}</p>${where}${example}</article>`
+  }
+  const answered = codes.filter((one) => !isReserved(one))
+  const reserved = codes.filter(isReserved)
+  const rows = reserved.map(
+    ({ code, status, meaning }) =>
+      `<tr><th scope="row" id="${code}">${code}</th><td>${status}</td><td>${escapeHtml(meaning)}</td></tr>`,
+  )
+  return page('Errors', {
+    root: '../',
+    nav: `<ul>${answered.map(({ code }) => `<li>${link(`#${code}`, code)}</li>`).join('')}<li>${link('#reserved', 'Reserved codes')}</li></ul>`,
+    main: `<h1>Errors</h1>${markdown(ERRORS)}${answered.map(entry).join('')}<h2 id="reserved">Reserved codes</h2>
+<p>Part of the enumeration, and answered by nothing.</p><table><tbody>${rows.join('')}</tbody></table>`,
+  })
+}
+
+const ERRORS = `The body of an error is \`{errorCode, message, correlationId, details}\`; recording a scan leaves \`errorCode\` out. The message
+says what is wrong and what to do, and changes from one release to the next: programs go by the code. Quote the correlation id
+when you ask the operator: it stands in the log.`
+
+function withoutErrors(text: string): string {
+  return text.replace(/^## Errors[\s\S]*?(?=^## |(?![\s\S]))/m, '')
+}
+
+function article({ method, path, operation }: Shown): string {
+  const { operationId, summary, description, parameters, requestBody, responses } = operation
+  const samples = operation['x-codeSamples'].map(
+    ({ label, source }, n) => `<details${n === 0 ? ' open' : ''}><summary>${label}</summary>${block(source)}</details>`,
+  )
+  return `<article id="${operationId}"><h3>${escapeHtml(summary)}</h3>
+<p class="route"><b>${method}</b> <code>${escapeHtml(path)}</code> <span>${operationId}</span></p>
+${markdown(description)}${fields(
+  'Parameters',
+  parameters.map(({ schema, ...parameter }) => ({ ...parameter, note: parameter.in, schema })),
+)}${requestBody ? bodyOf(requestBody) : ''}${samples.join('')}${Object.entries(responses).map(answer).join('')}</article>`
+}
+
+function bodyOf({ content, description, required }: NonNullable<Operation['requestBody']>): string {
+  const note = `${Object.keys(content).join(', ')}. ${description}${required ? '' : ' May be left out.'}`
+  const { schema } = content['application/json'] ?? {}
+  const whole = schema?.properties
+    ? fields(
+        'Body',
+        Object.entries(schema.properties).map(([name, property]) => ({
+          name,
+          note: '',
+          required: schema.required?.includes(name) ?? false,
+          schema: property,
+        })),
+      )
+    : ''
+  return `${whole || '<h4>Body</h4>'}<p class="note">${escapeHtml(note)}</p>`
+}
+
+interface Field {
+  name: string
+  note: string
+  required: boolean
+  description?: string
+  schema: Schema
+}
+
+function fields(title: string, list: Field[]): string {
+  if (list.length === 0) return ''
+  const rows = list.map(({ name, note, required, description = '', schema }) => {
+    const said = description || schema.description || ''
+    const facts = [
+      note,
+      typeOf(schema),
+      required ? 'required' : '',
+      schema.default === undefined ? '' : `default ${JSON.stringify(schema.default)}`,
+    ]
+    return `<dt><code>${escapeHtml(name)}</code> <span>${escapeHtml(facts.filter(Boolean).join(', '))}</span></dt><dd>${inline(said)}</dd>`
+  })
+  return `<h4>${title}</h4><dl>${rows.join('')}</dl>`
+}
+
+function typeOf(schema: Schema): string {
+  if (schema.$ref) return schema.$ref.split('/').at(-1)!
+  if (schema.enum) return schema.enum.map(String).join(' | ')
+  if (schema.const !== undefined) return String(schema.const)
+  const choices = schema.anyOf ?? schema.oneOf
+  if (choices) return [...new Set(choices.map(typeOf))].join(' or ')
+  if (schema.items) return `array of ${typeOf(schema.items)}`
+  return schema.format ?? [schema.type ?? 'any'].flat().join(' or ')
+}
+
+/** A success with its example, or the codes of an error. */
+function answer([status, { description, content }]: [string, Operation['responses'][string]]): string {
+  if (Number(status) >= 400) {
+    const codes = description
+      .split(', ')
+      .map((code) => (code in errorTable ? link(`docs/errors#${code}`, code) : escapeHtml(code)))
+    return `<p class="answer"><b>${status}</b> ${codes.join(', ')}</p>`
+  }
+  const [type, { example }] = Object.entries(content ?? {})[0] ?? ['', {}]
+  const head = `<b>${status}</b> ${escapeHtml([description, type].filter(Boolean).join(', '))}`
+  if (example === undefined) return `<p class="answer">${head}</p>`
+  return `<details><summary>${head}</summary>${block(JSON.stringify(example, null, 2))}</details>`
+}
+
+function block(text: string): string {
+  return `<pre><code>${escapeHtml(text)}</code></pre>`
+}
+
+function inline(text: string): string {
+  return markdown(text).replace(/^<p>|<\/p>$/g, '')
+}
+
+function link(href: string, text: string): string {
+  return `<a href="${escapeHtml(href)}">${escapeHtml(text)}</a>`
+}
+
+function slug(name: string): string {
+  return name.toLowerCase().replaceAll(/\W+/g, '-')
+}
+
+function page(title: string, { root, nav, main }: { root: string; nav: string; main: string }): Page {
+  const style = createHash('sha256').update(REFERENCE_STYLE).digest('base64')
+  const top = [
+    link(`${root}docs`, 'Endpoints'),
+    link(`${root}docs/errors`, 'Errors'),
+    link(`${root}docs/try`, 'Try it'),
+    link(`${root}openapi.json`, 'openapi.json'),
+  ]
+  return {
+    html: `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<meta name="color-scheme" content="light dark">
+<title>${title} of passes</title>
+<link rel="icon" href="${root}${pageIcon.path.slice(1)}">
+<style>${REFERENCE_STYLE}</style>
+</head>
+<body>
+<header><b>passes</b> <span>${top.join(' ')}</span></header>
+<main>${main}</main>
+<nav aria-label="${title}">${nav}</nav>
+</body>
+</html>
+`,
+    headers: pageHeaders({ 'default-src': "'none'", 'style-src': `'sha256-${style}'`, 'img-src': "'self'" }),
+  }
+}
