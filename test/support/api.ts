@@ -21,7 +21,7 @@ import type { News } from '../../src/storage/operations/news.ts'
 import { createStore } from '../../src/storage/store.ts'
 import { parseAppleIdentity } from '../../src/wallets/apple/identity.ts'
 import { createGoogleApi, type GoogleApi } from '../../src/wallets/google/api/api.ts'
-import { parseGoogleIdentity } from '../../src/wallets/google/identity.ts'
+import { type GoogleIdentity, parseGoogleIdentity } from '../../src/wallets/google/identity.ts'
 import type { SandboxApple } from '../../src/wallets/sandbox/apple/certificates.ts'
 import { createFaults, type Faults } from '../../src/wallets/sandbox/faults.ts'
 import { startSandboxGoogle } from '../../src/wallets/sandbox/google/google-server.ts'
@@ -68,8 +68,7 @@ export function useApi(dialect: TestDialect, options: ApiOptions = {}): Api {
 }
 
 /** Google's stand-in, where classes and objects are made before a save link is answered. */
-async function startGoogle({ google }: Identities, faults: Faults) {
-  const identity = google!
+async function startGoogle({ google: identity }: TestIdentities, faults: Faults) {
   const { clientEmail, issuerId } = identity
   const stand = await startSandboxGoogle({
     clientEmail,
@@ -258,6 +257,7 @@ export function targetOf(route: Route, { params = {}, query = {} }: { params?: o
 }
 
 export interface TestIdentities extends Identities {
+  google: GoogleIdentity
   /** All of Apple's side of the sandbox, in PEM. */
   applePems: SandboxApple
 }

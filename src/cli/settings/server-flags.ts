@@ -90,7 +90,9 @@ export const serveFlags = {
     helpGroup: 'WALLETS',
   }),
   'google-key': Flags.string({
-    summary: 'Service account key: a JSON file, or the JSON itself.',
+    summary:
+      'Service account key, or configuration of workload identity: a JSON file, or the JSON itself. Without it the account ' +
+      'that this machine has, where an issuer id is given.',
     env: 'PASSES_GOOGLE_KEY',
     helpGroup: 'WALLETS',
   }),

@@ -12,7 +12,7 @@ import { type StandIn, shareStandIn } from '../../wallets/sandbox/sharing.ts'
 import type { ProviderCall } from '../../wallets/wallet.ts'
 import { type Config, sandboxFolder } from './config.ts'
 import type { Logger } from './log.ts'
-import { loadSandboxApple } from './sandbox.ts'
+import { loadSandboxApple, loadSandboxGoogle } from './sandbox.ts'
 import type { Identities } from './wallets.ts'
 
 /** The connections to Apple and Google, or to their local stand-ins: only addresses, keys and trust roots differ. */
@@ -104,7 +104,7 @@ async function startGoogle(options: ProvidersOptions, faults: Faults) {
   const standIn = await share(options, 'google', async () => {
     const { close, ...addresses } = await startSandboxGoogle({
       clientEmail,
-      publicKey: createPublicKey(identity.privateKey),
+      publicKey: createPublicKey((await loadSandboxGoogle(config)).privateKey),
       issuerId,
       callbackUrl: `${url}/google/callbacks`,
       faults,

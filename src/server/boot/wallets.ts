@@ -1,6 +1,12 @@
 import { type AppleCredentials, type AppleIdentity, parseAppleIdentity } from '../../wallets/apple/identity.ts'
 import { type AppleWallet, createAppleWallet } from '../../wallets/apple/wallet.ts'
-import { type GoogleIdentity, parseGoogleIdentity } from '../../wallets/google/identity.ts'
+import type { KeylessOptions } from '../../wallets/google/api/keyless.ts'
+import {
+  assertIssuerId,
+  type GoogleSigner,
+  keylessConfiguration,
+  parseGoogleIdentity,
+} from '../../wallets/google/identity.ts'
 import { createGoogleWallet, type GoogleWallet } from '../../wallets/google/wallet.ts'
 import { CredentialError, type LoadImageFiles, type Platform, type Wallet } from '../../wallets/wallet.ts'
 import { type Config, readSecret } from './config.ts'
@@ -16,7 +22,7 @@ export interface Wallets {
 /** Who signs, for each configured platform, and which of them are stand-ins. */
 export interface Identities {
   apple?: AppleIdentity
-  google?: GoogleIdentity
+  google?: GoogleSigner
   sandboxed: Platform[]
 }
 
@@ -68,7 +74,7 @@ export function createWallets(
 export function hasCredentials({ apple, google }: Config, platform: Platform): boolean {
   return platform === 'apple'
     ? [apple.certificate, apple.key, apple.wwdr].some((value) => value !== undefined)
-    : google.serviceAccount !== undefined
+    : [google.serviceAccount, google.issuerId].some((value) => value !== undefined)
 }
 
 async function loadApple(config: Config, isSandboxed: boolean, at: Date): Promise<AppleIdentity> {
@@ -94,14 +100,28 @@ export function readAppleCredentials({ apple }: Pick<Config, 'apple'>): AppleCre
   }
 }
 
-async function loadGoogle(config: Config, isSandboxed: boolean): Promise<GoogleIdentity> {
+async function loadGoogle(config: Config, isSandboxed: boolean): Promise<GoogleSigner> {
   return isSandboxed ? loadSandboxGoogle(config) : readGoogleIdentity(config)
 }
 
-/** @throws CredentialError */
-export function readGoogleIdentity({ google }: Pick<Config, 'google'>): GoogleIdentity {
-  const { source, pem } = readSecret(required(google.serviceAccount, '--google-key'), '--google-key')
-  return parseGoogleIdentity({ source, json: pem.toString() }, required(google.issuerId, '--google-issuer-id'))
+/**
+ * The service account of a key, of a configuration of workload identity, or where only the issuer is given of this machine.
+ * @throws CredentialError
+ */
+export async function readGoogleIdentity({ google }: Pick<Config, 'google'>): Promise<GoogleSigner> {
+  const issuerId = required(google.issuerId, '--google-issuer-id')
+  assertIssuerId(issuerId)
+  if (google.serviceAccount === undefined) return loadKeyless({ issuerId })
+  const { source, pem } = readSecret(google.serviceAccount, '--google-key')
+  const file = { source, json: pem.toString() }
+  const configuration = keylessConfiguration(file)
+  return configuration ? loadKeyless({ issuerId, configuration }) : parseGoogleIdentity(file, issuerId)
+}
+
+/** What it needs takes long to load, and who has a key needs none of it. */
+async function loadKeyless(options: KeylessOptions): Promise<GoogleSigner> {
+  const { createKeylessIdentity } = await import('../../wallets/google/api/keyless.ts')
+  return createKeylessIdentity(options)
 }
 
 function required(value: string | undefined, flag: string): string {

@@ -10,6 +10,27 @@ export interface GoogleIdentity {
   privateKeyId: string
 }
 
+export interface AccessTokens {
+  /**
+   * A token that is good for some time yet; callers at the same time share one request.
+   * @throws GoogleApiError of the kind permission where Google refuses the service account, unavailable otherwise
+   */
+  get(): Promise<string>
+  /** Told that the API takes this token no longer, the next one is a fresh one. */
+  forget(token: string): void
+}
+
+/** A service account without its key, which stays at Google. */
+export interface KeylessIdentity {
+  issuerId: string
+  clientEmail: string
+  tokens: AccessTokens
+  /** @throws GoogleApiError of the kind permission where the account may not sign */
+  signJwt(claims: object): Promise<string>
+}
+
+export type GoogleSigner = GoogleIdentity | KeylessIdentity
+
 export interface ServiceAccountFile {
   /** Where it came from, as messages name it: a path or a setting. */
   source: string
@@ -19,18 +40,29 @@ export interface ServiceAccountFile {
 const HOW_TO_GET_ONE =
   'Download a new JSON key of the service account in the Google Cloud console (IAM, Service accounts, Keys).'
 
+/** The file as a credential configuration without a key, of workload identity or impersonation; undefined for any other. */
+export function keylessConfiguration({ source, json }: ServiceAccountFile): object | undefined {
+  const account = parseAccount(source, json)
+  return account.type === 'external_account' || account.type === 'impersonated_service_account' ? account : undefined
+}
+
 /** @throws CredentialError that holds nothing of the file's content */
 export function parseGoogleIdentity({ source, json }: ServiceAccountFile, issuerId: string): GoogleIdentity {
+  assertIssuerId(issuerId)
+  const account = parseAccount(source, json)
+  const clientEmail = field(source, account, 'client_email')
+  const privateKeyId = field(source, account, 'private_key_id')
+  return { issuerId, clientEmail, privateKeyId, privateKey: parseKey(source, field(source, account, 'private_key')) }
+}
+
+/** @throws CredentialError */
+export function assertIssuerId(issuerId: string): void {
   if (!/^\d+$/.test(issuerId)) {
     throw new CredentialError(
       `The Google issuer id ${JSON.stringify(issuerId)} is not a number. ` +
         'Copy it from the Google Pay and Wallet console, where it stands as "Issuer ID".',
     )
   }
-  const account = parseAccount(source, json)
-  const clientEmail = field(source, account, 'client_email')
-  const privateKeyId = field(source, account, 'private_key_id')
-  return { issuerId, clientEmail, privateKeyId, privateKey: parseKey(source, field(source, account, 'private_key')) }
 }
 
 function parseAccount(source: string, json: string): Record<string, unknown> {

@@ -2,7 +2,7 @@ import { sign } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { GoogleKind } from '../../core/contract/definition.ts'
 import { Problem } from '../../core/errors.ts'
-import type { GoogleIdentity } from './identity.ts'
+import type { GoogleSigner } from './identity.ts'
 
 const signAsync = promisify(sign)
 
@@ -12,12 +12,11 @@ const signAsync = promisify(sign)
  * @throws Problem GOOGLE_JWT_FAILED
  */
 export async function buildSaveJwt(
-  identity: GoogleIdentity,
+  identity: GoogleSigner,
   kind: GoogleKind,
   object: { id: string; classId: string },
   at: Date,
 ): Promise<string> {
-  const header = { alg: 'RS256', typ: 'JWT', kid: identity.privateKeyId }
   const claims = {
     iss: identity.clientEmail,
     aud: 'google',
@@ -26,8 +25,10 @@ export async function buildSaveJwt(
     origins: [],
     payload: { [`${kind}Objects`]: [object] },
   }
-  const signingInput = `${encode(header)}.${encode(claims)}`
   try {
+    if ('signJwt' in identity) return await identity.signJwt(claims)
+    const header = { alg: 'RS256', typ: 'JWT', kid: identity.privateKeyId }
+    const signingInput = `${encode(header)}.${encode(claims)}`
     const signature = await signAsync('sha256', Buffer.from(signingInput), identity.privateKey)
     return `${signingInput}.${signature.toString('base64url')}`
   } catch (cause) {

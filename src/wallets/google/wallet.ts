@@ -3,7 +3,7 @@ import type { Wallet, WalletPass } from '../wallet.ts'
 import { checkFields } from './check-fields.ts'
 import { buildClass, type ClassContent } from './classes.ts'
 import { typeOf } from './field-table.ts'
-import type { GoogleIdentity } from './identity.ts'
+import type { GoogleSigner } from './identity.ts'
 import { buildObject } from './objects.ts'
 import { type GoogleIssuer, type GooglePlace, type GoogleResource, idOf, kindOf } from './resource.ts'
 import { buildSaveJwt, saveUrl } from './save-link.ts'
@@ -20,7 +20,7 @@ export interface GoogleWallet extends Wallet {
 }
 
 export interface GoogleWalletOptions {
-  identity: GoogleIdentity
+  identity: GoogleSigner
   /** Images and callbacks are only sent where it is https, since Google fetches from nowhere else. */
   publicUrl: string
 }

@@ -3,7 +3,7 @@ import type { Store } from '../../../storage/store.ts'
 import { createGoogleApi, type GoogleApi, type GoogleApiOptions } from '../../../wallets/google/api/api.ts'
 import { GoogleApiError } from '../../../wallets/google/api/api-error.ts'
 import { refusesLocations } from '../../../wallets/google/api/merchant-locations.ts'
-import type { GoogleIdentity } from '../../../wallets/google/identity.ts'
+import type { GoogleSigner } from '../../../wallets/google/identity.ts'
 import { localized } from '../../../wallets/google/values.ts'
 import type { SandboxGoogleServer } from '../../../wallets/sandbox/google/google-server.ts'
 import { shareStandIn } from '../../../wallets/sandbox/sharing.ts'
@@ -29,14 +29,14 @@ export async function checkGoogle(
   const reason = reasonToSkip(config)
   const isSandboxed = config.platforms.includes('google') && !hasCredentials(config, 'google')
   const refusals = store && createLocationRefusals(store, clock)
-  let identity: GoogleIdentity | undefined
+  let identity: GoogleSigner | undefined
   return examine('Google', [
     {
       name: 'Key',
-      fix: 'give the JSON key of the service account and the issuer id: --google-key and --google-issuer-id',
-      look() {
+      fix: 'give the JSON key of the service account and the issuer id: --google-key and --google-issuer-id; without a key, attach an account to this machine',
+      async look() {
         if (reason) return skipped(reason)
-        identity = readGoogleIdentity(config)
+        identity = await readGoogleIdentity(config)
         return passed(`${identity.clientEmail}, issuer ${identity.issuerId}`)
       },
     },
@@ -81,7 +81,7 @@ function reasonToSkip(config: Config): string | undefined {
 }
 
 /** Asks for an object that nobody made: whoever may not read for the issuer is told so before that it is missing. */
-async function tryRead(identity: GoogleIdentity, api: GoogleApi): Promise<Finding> {
+async function tryRead(identity: GoogleSigner, api: GoogleApi): Promise<Finding> {
   try {
     await api.getObject('generic', `${identity.issuerId}.passes-doctor`)
   } catch (error) {
@@ -100,7 +100,7 @@ async function tryRead(identity: GoogleIdentity, api: GoogleApi): Promise<Findin
 /** Does the work with the emulator that servers of the same sandbox share, and its service account. */
 async function inSandbox(
   config: Config,
-  work: (identity: GoogleIdentity, api: GoogleApi) => Promise<Finding>,
+  work: (identity: GoogleSigner, api: GoogleApi) => Promise<Finding>,
 ): Promise<Finding> {
   const folder = sandboxFolder(config)
   // To follow would make it.
@@ -128,11 +128,7 @@ interface Trial {
 }
 
 /** Google deletes no class, so each run replaces the one of the last. What it says of locations is kept, either way. */
-async function tryWrite(
-  { issuerId }: GoogleIdentity,
-  api: GoogleApi,
-  { publicUrl, refusals }: Trial,
-): Promise<Finding> {
+async function tryWrite({ issuerId }: GoogleSigner, api: GoogleApi, { publicUrl, refusals }: Trial): Promise<Finding> {
   const origin = publicUrl?.replace(/\/+$/, '')
   const hasLogo = origin?.startsWith('https://') === true
   const trial = {

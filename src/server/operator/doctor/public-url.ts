@@ -61,7 +61,7 @@ export async function checkPublicUrl(
 
 function judgeAddress(url: URL | undefined, { isProduction, platforms, apple, google }: Config): Finding {
   const isReal = platforms.some((platform) =>
-    platform === 'apple' ? apple.certificate !== undefined : google.serviceAccount !== undefined,
+    platform === 'apple' ? apple.certificate !== undefined : google.issuerId !== undefined,
   )
   if (!url) {
     if (!isReal && !isProduction) return skipped('none is given: links lead to the listening address')

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { GoogleKind } from '../../../core/contract/definition.ts'
 import { type Overrides, withCleared } from '../callbacks/managed-keys.ts'
-import type { GoogleIdentity } from '../identity.ts'
+import type { GoogleSigner } from '../identity.ts'
 import { parseJson } from '../json.ts'
 import type { GoogleResource } from '../resource.ts'
 import { GoogleApiError, type GoogleErrorKind } from './api-error.ts'
@@ -64,7 +64,7 @@ const googleEndpoints: GoogleEndpoints = {
 }
 
 export interface GoogleApiOptions extends HttpOptions {
-  identity: GoogleIdentity
+  identity: GoogleSigner
   endpoints?: GoogleEndpoints
   /** Google takes about 20 from an issuer; 18 by default. */
   requestsPerSecond?: number

@@ -1,51 +1,51 @@
 import type { JWT } from 'google-auth-library'
-import type { GoogleIdentity } from '../identity.ts'
+import type { AccessTokens, GoogleIdentity, GoogleSigner } from '../identity.ts'
 import { GoogleApiError } from './api-error.ts'
 import { type HttpOptions, send } from './http.ts'
 
 const SCOPE = 'https://www.googleapis.com/auth/wallet_object.issuer'
 
-export interface AccessTokens {
-  /**
-   * A token that is good for some time yet; callers at the same time share one request.
-   * @throws GoogleApiError of the kind permission where Google refuses the service account, unavailable otherwise
-   */
-  get(): Promise<string>
-  /** Told that the API takes this token no longer, the next one is a fresh one. */
-  forget(token: string): void
-}
-
 export interface AccessTokenOptions extends HttpOptions {
-  identity: GoogleIdentity
+  identity: GoogleSigner
   /** Where tokens are had. */
   url: string
 }
 
 export function createAccessTokens(options: AccessTokenOptions): AccessTokens {
-  let client: Promise<JWT> | undefined
+  const { identity } = options
+  return 'tokens' in identity ? identity.tokens : keepToken(() => createClient(identity, options))
+}
+
+/** What has access tokens; the library's clients keep each while it is good. */
+type TokenSource = Pick<JWT, 'getAccessToken'>
+
+/** Asks a source, which the first request makes, and one that is made anew once its token is taken no longer. */
+export function keepToken(create: () => Promise<TokenSource>): AccessTokens {
+  let source: Promise<TokenSource> | undefined
   let latest: string | undefined
   return {
     async get() {
-      client ??= createClient(options)
-      latest = await request(await client)
+      source ??= create()
+      latest = await request(source)
       return latest
     },
     forget(token) {
       // Of many callers that were refused together only the first one finds it still the latest.
       if (token !== latest) return
       latest = undefined
-      client = undefined
+      source = undefined
     },
   }
 }
 
-async function request(client: JWT): Promise<string> {
+async function request(source: Promise<TokenSource>): Promise<string> {
   let token: string | null | undefined
   try {
-    token = (await client.getAccessToken()).token
+    token = (await (await source).getAccessToken()).token
   } catch (error) {
     // The library wraps what its fetch throws.
     const cause = error instanceof Error ? error.cause : undefined
+    if (error instanceof GoogleApiError) throw error
     if (cause instanceof GoogleApiError) throw cause
     throw new GoogleApiError({ kind: 'unavailable', message: 'Google gave no access token.', cause: error })
   }
@@ -54,9 +54,8 @@ async function request(client: JWT): Promise<string> {
 }
 
 /** The library takes long to load, and is not needed before the first request. */
-async function createClient(options: AccessTokenOptions): Promise<JWT> {
+async function createClient(identity: GoogleIdentity, options: AccessTokenOptions): Promise<JWT> {
   const { JWT } = await import('google-auth-library')
-  const { identity } = options
   return new JWT({
     email: identity.clientEmail,
     key: identity.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,

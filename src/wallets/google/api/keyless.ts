@@ -1,0 +1,108 @@
+import { type AuthClient, BaseExternalAccountClient, GoogleAuth } from 'google-auth-library'
+import { z } from 'zod'
+import { CredentialError } from '../../wallet.ts'
+import type { KeylessIdentity } from '../identity.ts'
+import { parseJson } from '../json.ts'
+import { GoogleApiError } from './api-error.ts'
+import { type HttpOptions, send } from './http.ts'
+import { keepToken } from './token.ts'
+
+// Who signs for an account asks another service than the Wallet API.
+const SCOPES = [
+  'https://www.googleapis.com/auth/wallet_object.issuer',
+  'https://www.googleapis.com/auth/cloud-platform',
+]
+const IAM = 'https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts'
+
+export interface KeylessOptions extends HttpOptions {
+  issuerId: string
+  /** A file of the type external_account, for workload identity; the default credentials of the machine where it is left out. */
+  configuration?: object | undefined
+}
+
+/**
+ * A service account whose key stays at Google: tokens are had through workload identity or from the machine that it is
+ * attached to, and Google signs save links. It needs the role Service Account Token Creator on itself.
+ * @throws CredentialError where the credentials name no service account, or there are none
+ */
+export async function createKeylessIdentity({
+  issuerId,
+  configuration,
+  ...http
+}: KeylessOptions): Promise<KeylessIdentity> {
+  const create = () => connect(configuration, http)
+  const { client_email: clientEmail } = await create()
+    .getCredentials()
+    .catch((cause: unknown) => {
+      throw new CredentialError(`${NO_ACCOUNT} (${cause instanceof Error ? cause.message : cause})`, { cause })
+    })
+  if (!clientEmail) throw new CredentialError(NO_ACCOUNT)
+  const tokens = keepToken(async () => onOurConnections(await create().getClient()))
+  return {
+    issuerId,
+    clientEmail,
+    tokens,
+    async signJwt(claims) {
+      const { text } = await send(
+        {
+          method: 'POST',
+          url: `${iamOf(configuration)}/${encodeURIComponent(clientEmail)}:signJwt`,
+          headers: { authorization: `Bearer ${await tokens.get()}`, 'content-type': 'application/json' },
+          body: JSON.stringify({ payload: JSON.stringify(claims) }),
+        },
+        http,
+      )
+      const signed = parseJson(Signed, text)?.signedJwt
+      if (signed) return signed
+      throw new GoogleApiError({ kind: 'unavailable', message: 'Google answered without a signature.' })
+    },
+  }
+}
+
+const NO_ACCOUNT =
+  'There is no Google service account to act as. Attach one to this machine, or give --google-key a credential ' +
+  'configuration of workload identity that was made with --service-account'
+
+const Signed = z.object({ signedJwt: z.string() })
+const Impersonation = z.object({ service_account_impersonation_url: z.string() })
+
+/** The same service that impersonates the account signs for it. */
+function iamOf(configuration: object | undefined): string {
+  const { data } = Impersonation.safeParse(configuration)
+  return data?.service_account_impersonation_url.replace(/\/[^/]*$/, '') ?? IAM
+}
+
+/** The exchange of a workload's token has a transporter of its own, and no option to give it another. */
+function onOurConnections(client: AuthClient): AuthClient {
+  if (client instanceof BaseExternalAccountClient) {
+    Object.assign(Reflect.get(client, 'stsCredential'), { transporter: client.transporter })
+  }
+  return client
+}
+
+/** All requests go through ours, but those to the metadata server of this machine. */
+function connect(configuration: object | undefined, http: HttpOptions): GoogleAuth {
+  return new GoogleAuth({
+    scopes: SCOPES,
+    ...(configuration && { credentials: configuration }),
+    clientOptions: {
+      transporterOptions: {
+        // Whoever asked tries again, and knows better when.
+        retryConfig: { retry: 0 },
+        async fetchImplementation(input, init) {
+          const request = new Request(input as URL, { ...init, signal: null } as RequestInit)
+          const { status, text, headers } = await send(
+            {
+              method: request.method as 'GET' | 'POST',
+              url: request.url,
+              headers: Object.fromEntries(request.headers),
+              ...(request.body && { body: await request.text() }),
+            },
+            http,
+          )
+          return new Response(text, { status, headers: { 'content-type': String(headers['content-type'] ?? '') } })
+        },
+      },
+    },
+  })
+}
