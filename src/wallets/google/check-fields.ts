@@ -39,6 +39,9 @@ function* checkRecord(type: RecordType, value: unknown, path: Issue['path']): Ge
   for (const [key, { isRequired }] of type.fields) {
     if (isRequired && !(key in value)) yield { path: [...path, key], message: `Google requires it of ${type.name}` }
   }
+  if (type.name === 'Image' && 'sourceUri' in value === 'privateImageId' in value) {
+    yield { path: [...path, 'sourceUri'], message: 'Google takes one of sourceUri and privateImageId' }
+  }
 }
 
 function* checkField(field: Field, value: unknown, path: Issue['path']): Generator<Issue> {
@@ -93,6 +96,10 @@ function flawOf(type: PlainType, value: unknown): string | undefined {
       return typeof value === 'boolean' ? undefined : 'Must be true or false'
     case 'double':
       return Number.isFinite(value) ? undefined : 'Must be a number'
+    case 'latitude':
+      return isWithin(90, value) ? undefined : 'Must be a number from -90 to 90'
+    case 'longitude':
+      return isWithin(180, value) ? undefined : 'Must be a number from -180 to 180'
     case 'int32':
       return Number.isInteger(value) && Math.abs(Number(value)) <= MAX_INT32 ? undefined : 'Must be a whole number'
     case 'int64':
@@ -100,6 +107,10 @@ function flawOf(type: PlainType, value: unknown): string | undefined {
     default:
       return typeof value === 'string' ? textFlaw(type, value) : 'Must be a text'
   }
+}
+
+function isWithin(bound: number, value: unknown): boolean {
+  return Number.isFinite(value) && Math.abs(Number(value)) <= bound
 }
 
 function isInt64(value: unknown): boolean {

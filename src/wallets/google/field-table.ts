@@ -21,6 +21,8 @@ export type PlainType =
   | 'int32'
   | 'int64'
   | 'double'
+  | 'latitude'
+  | 'longitude'
 
 export interface Field {
   /** A plain type, the fields of a record, or the names of an enum. */

@@ -76,6 +76,8 @@ function merge(
   return Object.fromEntries(merged)
 }
 
+/** What JSON writes as a number; Google takes an int64 as its digits. */
+const numeric = new Set<unknown>(['double', 'int32', 'latitude', 'longitude'])
 const NUMBER = /^-?\d{1,15}(\.\d{1,15})?$/
 
 function asTyped(value: unknown, field: Field | undefined): unknown {
@@ -84,7 +86,7 @@ function asTyped(value: unknown, field: Field | undefined): unknown {
   }
   if (typeof value !== 'string') return value
   if (field?.type === 'boolean') return value === 'true' || (value === 'false' ? false : value)
-  return (field?.type === 'double' || field?.type === 'int32') && NUMBER.test(value) ? Number(value) : value
+  return numeric.has(field?.type) && NUMBER.test(value) ? Number(value) : value
 }
 
 function recordTypeOf(field: Field | undefined): RecordType | undefined {

@@ -17,10 +17,14 @@ const right: Record<PlainType, unknown> = {
   int32: 7,
   int64: '12500000',
   double: 47.4,
+  latitude: -90,
+  longitude: 180,
 }
 
 export function fullRecord(type: RecordType): Record<string, unknown> {
-  return Object.fromEntries([...type.fields].map(([name, field]) => [name, rightValue(field)]))
+  // Of an image Google takes one of the two.
+  const fields = [...type.fields].filter(([name]) => name !== 'privateImageId')
+  return Object.fromEntries(fields.map(([name, field]) => [name, rightValue(field)]))
 }
 
 function rightValue(field: Field): unknown {
@@ -41,6 +45,8 @@ const wrongPlain: Record<PlainType, unknown[]> = {
   int32: ['many', 1.5, 2 ** 31],
   int64: ['12.5', '9223372036854775808', 1.5, true],
   double: ['many', true],
+  latitude: ['many', 90.1],
+  longitude: ['many', -180.1],
 }
 
 export interface Mistake {
@@ -54,6 +60,7 @@ export function* mistakesIn(type: RecordType, path: Path = [], seen = new Set<Re
   if (seen.has(type)) return
   seen.add(type)
   yield { path: [...path, 'unheardOf'], value: 'x' }
+  if (type.name === 'Image') yield { path: [...path, 'sourceUri'], value: undefined }
   for (const [name, field] of type.fields) {
     const at = [...path, name]
     if (field.isRequired) yield { path: at, value: undefined }
@@ -82,7 +89,7 @@ function* wrongValues({ type, isRequired }: Field, path: Path, seen: Set<RecordT
     return
   }
   for (const value of typeof type === 'string' ? wrongPlain[type] : ['UNHEARD_OF', 7]) yield { path, value }
-  if (isRequired && type !== 'double') yield { path, value: '' }
+  if (isRequired && typeof right[type as PlainType] !== 'number') yield { path, value: '' }
 }
 
 function withoutId(list: unknown): unknown {

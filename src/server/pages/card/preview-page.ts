@@ -3,6 +3,7 @@ import type { Card } from '../../../core/rules/display/card.ts'
 import type { GoogleView } from '../../../core/rules/display/google-view.ts'
 import { buildPage, escapeHtml, type Page } from '../html.ts'
 import { type CardOptions, cardBackHtml, cardHtml, cardStyle, detailsHtml } from './card.ts'
+import { CARD_STYLE } from './card-style.ts'
 import { googleCardHtml, googleCardStyle } from './google-card.ts'
 
 export interface PreviewPageFacts {
@@ -54,7 +55,8 @@ export function phonesHtml({ apple, google, images, at, variant }: PhoneFacts, o
 }
 
 export function phoneStyles({ apple, google }: Pick<PhoneFacts, 'apple' | 'google'>): string[] {
-  return [apple ? cardStyle(apple) : '', google ? googleCardStyle(google) : '', PHONE_STYLE]
+  // The fields of both cards go with the sheet of the one.
+  return [apple ? cardStyle(apple) : CARD_STYLE, google ? googleCardStyle(google) : '', PHONE_STYLE]
 }
 
 function warningsHtml(warnings: readonly Warning[]): string {

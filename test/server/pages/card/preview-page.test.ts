@@ -90,3 +90,7 @@ test('an iPhone shows what pass.json says: what overrides the design, and the fi
   expect([logoText, colors, links]).toEqual(['Quay 7', { background: '#1a2b3c', foreground: null, label: null }, []])
   expect(fields).toMatchObject({ primary: [{ key: 'n', label: '', value: '7' }], header: [], back: [] })
 })
+
+test('without an iPhone the sheet that both cards share is there', () => {
+  expect(pageOf(googleView('Harbour'))).toContain('.fields dt { color: var(--label)')
+})

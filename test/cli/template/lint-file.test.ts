@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import { findFileWarnings } from '../../../src/cli/template/lint-file.ts'
+import { Definition, type DefinitionInput } from '../../../src/core/contract/definition.ts'
+
+const icon = '00000000-0000-0000-0000-000000000000'
+const field = (value: string) => ({ key: 'seat', label: 'Seat', value })
+
+function codesOf(design: Partial<DefinitionInput['design']>, rest: Partial<DefinitionInput> = {}) {
+  const definition = Definition.parse({
+    variables: [{ name: 'seat', label: 'Seat', maxLength: 4 }],
+    design: { organizationName: 'Fair', description: 'Ticket', images: { icon }, ...design },
+    ...rest,
+  })
+  return findFileWarnings({ definition, passType: 'eventTicket' }).map(({ code }) => code)
+}
+
+test('a file is warned of what an iPhone would show badly, by the engine of the server', () => {
+  const primary = [field('{{seat}}')]
+  const pale = { colors: { foreground: '#ffffff' }, fields: { primary } }
+  expect(codesOf({ fields: { primary } })).toEqual([])
+  expect(codesOf({ ...pale, images: {} })).toEqual(['contrast-low', 'image-missing'])
+  expect(codesOf(pale, { apple: { backgroundColor: 'rgb(0, 0, 0)', labelColor: 'rgb(255, 255, 255)' } })).toEqual([])
+  expect(codesOf(pale, { accept: ['contrast-low'] })).toEqual([])
+  expect(codesOf({ fields: { primary: [field('W'.repeat(60))] } })).toEqual(['text-cut'])
+})
