@@ -26,8 +26,15 @@ export function keepToken(create: () => Promise<TokenSource>): AccessTokens {
   return {
     async get() {
       source ??= create()
-      latest = await request(source)
-      return latest
+      const asked = source
+      try {
+        latest = await request(asked)
+        return latest
+      } catch (error) {
+        // What could not be made may be made the next time.
+        if (source === asked) source = undefined
+        throw error
+      }
     },
     forget(token) {
       // Of many callers that were refused together only the first one finds it still the latest.
