@@ -2,18 +2,22 @@ import { Flags } from '@oclif/core'
 import { requiredFlag } from '../cli/arguments/id-argument.ts'
 import { BulkCommand, bulkArgs, bulkFlags } from '../cli/bulk/bulk-command.ts'
 import { UsageError } from '../cli/command/errors.ts'
+import { count } from '../cli/command/output.ts'
 import { existingFlag } from '../cli/issue/existing-flag.ts'
+import type { IssueOutcome } from '../cli/issue/outcomes.ts'
 
 export default class Issue extends BulkCommand {
   static override summary = 'Issue a pass for each row of a CSV file.'
   static override description =
     'Every column but those of the external id and the label is a variable of the same name; an empty cell means not ' +
     'given. The delimiter may be a comma, a semicolon or a tab. Rows are checked against the template before they are ' +
-    'sent, and failing ones set aside.\n\n' +
+    'sent, and failing ones set aside. Names of columns match whatever their case, spaces and underscores. UTF-8 and ' +
+    'UTF-16 are read; a workbook (.xlsx) is to be saved as CSV first.\n\n' +
     'Each row is counted: created; present (the pass was there, and is what the row says); updated; differs; void; ' +
     'failed. A pass that differs from its row, or is void, makes the row fail, with the columns that differ, and its links ' +
     'go to nobody. --existing keep is content with such passes; --existing update changes those that differ, where an ' +
-    'empty cell removes the variable. A variable without a column is neither compared nor changed.\n\n' +
+    'empty cell removes the variable. A variable without a column is neither compared nor changed. Before an update a plan ' +
+    'is shown: how many rows come to what, and the first of each. On a terminal it asks; --yes goes on.\n\n' +
     'A journal beside the file (FILE.csv.journal) says how far the run has come, and keeps a second run away. Stop it ' +
     'with Ctrl-C and call the same command again: it goes on where it was. Exit code 0: every row has its pass; 1: a row ' +
     'failed.'
@@ -37,8 +41,8 @@ export default class Issue extends BulkCommand {
         '<%= config.bin %> issue attendees.csv --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --existing update',
     },
     {
-      description: 'From a pipe',
-      command: 'zcat members.csv.gz | <%= config.bin %> issue - --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
+      description: 'From a pipe into a mailing',
+      command: 'zcat members.csv.gz | <%= config.bin %> issue - --template member --out - | ./mail-links',
     },
   ]
   static override args = bulkArgs
@@ -46,8 +50,11 @@ export default class Issue extends BulkCommand {
     template: requiredFlag('template'),
     ...bulkFlags,
     'label-column': Flags.string({ summary: "Column of the holder's name.", default: 'label' }),
-    out: Flags.string({ summary: 'Write the input with the pass id and its links to this file.' }),
+    out: Flags.string({
+      summary: 'Write the input with the pass id and its links to this file; - writes to stdout, without a journal.',
+    }),
     existing: existingFlag,
+    yes: Flags.boolean({ summary: 'Do not ask about the plan of an update.' }),
     'dry-run': Flags.boolean({ summary: 'Ask what each row would come to, and change nothing.', default: false }),
     concurrency: Flags.integer({ summary: 'Batches of 100 in flight at once.', default: 4, min: 1, max: 16 }),
   }
@@ -62,13 +69,25 @@ export default class Issue extends BulkCommand {
       existing: flags.existing,
       concurrency: flags.concurrency,
     }
+    const { planAction } = await import('../cli/issue/plan-action.ts')
+    const { issueAction } = await import('../cli/issue/issue-action.ts')
     const called = { file: args.file, flags }
+    const plan = flags.existing === 'update' ? { action: planAction(options), question } : undefined
     const summary = flags['dry-run']
-      ? await this.runFile((await import('../cli/issue/plan-action.ts')).planAction(options), called)
-      : await this.runFile((await import('../cli/issue/issue-action.ts')).issueAction(options), called)
+      ? await this.runFile(planAction(options), called)
+      : await this.runFile(issueAction(options), { ...called, ...(plan && { plan }) })
     if (!flags.existing && summary.differs > 0) this.note(CHOICES)
     return { templateId: flags.template, ...summary }
   }
+}
+
+function question({ created = 0, updated = 0, valid = 0 }: Partial<Record<IssueOutcome, number>>): string | undefined {
+  const acts = [
+    created > 0 ? `create ${count(created)}` : null,
+    updated > 0 ? `update ${count(updated)}` : null,
+    valid > 0 ? `create or update ${count(valid)}` : null,
+  ].filter((act) => act !== null)
+  return acts.length > 0 ? `About to ${acts.join(' and ')}. Go on?` : undefined
 }
 
 const CHOICES =

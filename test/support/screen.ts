@@ -41,6 +41,9 @@ export class TextScreen {
         if (sequence[1] === '') this.#control(sequence[3]!, sequence[2]!.split(';').map(Number))
         else if (sequence[2] === '1049') this.#cells = emptyCells(this.columns, this.rows)
         rest = rest.slice(sequence[0].length)
+      } else if (rest[0] === '\u001B' && (rest[1] === '7' || rest[1] === '8')) {
+        // The place of a progress bar, which needs none here.
+        rest = rest.slice(2)
       } else if (rest[0] === '\u001B') {
         this.#rest = rest
         return

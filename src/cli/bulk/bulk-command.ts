@@ -1,9 +1,11 @@
 import { Args, Flags } from '@oclif/core'
+import type { ClientOptions } from '../../client/client.ts'
 import { ClientCommand } from '../command/client-command.ts'
-import { CliError, InterruptedError } from '../command/errors.ts'
+import { CliError, InterruptedError, UsageError } from '../command/errors.ts'
 import { onInterrupt } from '../command/interrupt.ts'
 import { count } from '../command/output.ts'
 import { commandLine } from '../command/program.ts'
+import { canAsk, confirm } from '../command/prompt.ts'
 import type { ConnectionFlags } from '../settings/settings.ts'
 import type { RowAction } from './row-action.ts'
 import { rawCellsFlag } from './spreadsheet-cells.ts'
@@ -32,6 +34,20 @@ export interface BulkFlags extends ConnectionFlags {
   'raw-cells': boolean
   'dry-run': boolean
   out?: string | undefined
+  yes?: boolean
+  'no-input'?: boolean
+}
+
+interface BulkCall<Name extends string> {
+  file: string
+  flags: BulkFlags
+  /** Shown before a run begins anew; on a terminal it is asked about. Not made of a pipe, which cannot be read twice. */
+  plan?: {
+    // biome-ignore lint/suspicious/noExplicitAny: the rows of a plan may be others than those of the run
+    action: RowAction<any, Name>
+    /** Undefined where nothing would change. */
+    question: (counts: Record<Name, number>) => string | undefined
+  }
 }
 
 /** A command that does something for each row of a CSV file, and can be stopped and called again at any time. */
@@ -39,22 +55,25 @@ export abstract class BulkCommand extends ClientCommand {
   /** Resolves to the summary, in which each outcome of the action has its number. */
   protected async runFile<Item, Name extends string>(
     action: RowAction<Item, Name>,
-    { file, flags }: { file: string; flags: BulkFlags },
+    { file, flags, plan }: BulkCall<Name>,
   ) {
+    const isStdoutTaken = flags.out === '-'
+    if (isStdoutTaken && this.jsonEnabled()) throw new UsageError('--json and --out - both want stdout: leave one out')
+    const goOn = goOnWith({ hasJournal: file !== '-' && !isStdoutTaken })
     const stop = new AbortController()
     const release = onInterrupt(
       () => {
         stop.abort()
         this.note('\nStopping: waiting for what is in flight (Ctrl-C again to stop at once)')
       },
-      () => this.note(`\nStopped at once; ${goOn(file)}`),
+      () => this.note(`\nStopped at once; ${goOn}`),
     )
     let hasBegun = false
     try {
       const { runFile } = await import('./bulk-file.ts')
       const { showErrors, showFirst, showSummary } = await import('./summary.ts')
       const client = this.connect(flags)
-      const { summary, outcomes } = await runFile(action, {
+      const options = {
         file,
         server: this.connection!.url.value,
         out: flags.out,
@@ -64,25 +83,38 @@ export abstract class BulkCommand extends ClientCommand {
         rawCells: flags['raw-cells'],
         stop: stop.signal,
         client,
-        sender: (onRetry) => {
+        sender: (onRetry: ClientOptions['onRetry']) => {
           hasBegun = true
-          return this.connect(flags, { attempts: ATTEMPTS, onRetry })
+          return this.connect(flags, { attempts: ATTEMPTS, ...(onRetry && { onRetry }) })
         },
-        note: (message) => this.note(message),
-      })
+        note: (message: string) => this.note(message),
+      }
+      const review = async () => {
+        // The run itself says what is to be noted, and writes the files.
+        const silent = { out: undefined, failures: undefined, note: () => undefined }
+        const { summary, outcomes } = await runFile(plan!.action, { ...options, ...silent, dryRun: true })
+        if (!summary.complete) return
+        this.note(`${showSummary(summary, outcomes)}\n\n${showFirst(summary, outcomes)}\n`)
+        const question = plan!.question(summary.counts)
+        const noInput = flags['no-input'] === true
+        if (question && canAsk({ noInput })) await confirm(question, { noInput, yes: flags.yes === true })
+      }
+      const isReviewed = plan !== undefined && file !== '-'
+      const { summary, outcomes } = await runFile(action, { ...options, review: isReviewed ? review : undefined })
       if (!summary.complete) {
         throw new InterruptedError(`Stopped: ${count(summary.rows)} rows are done`, {
-          hint: goOn(file),
+          hint: goOn,
           details: { ...flatten(summary), command: repeat() },
         })
       }
-      this.log(showSummary(summary, outcomes))
+      if (isStdoutTaken) this.note(showSummary(summary, outcomes))
+      else this.log(showSummary(summary, outcomes))
       if (summary.dryRun) this.log(`\n${showFirst(summary, outcomes)}`)
       else if (summary.errors.length > 0) this.note(showErrors(summary))
       if (summary.failing > 0) process.exitCode = 1
       return flatten(summary)
     } catch (error) {
-      if (hasBegun && !(error instanceof CliError)) this.note(`When it is mended, ${goOn(file)}`)
+      if (hasBegun && !(error instanceof CliError)) this.note(`When it is mended, ${goOn}`)
       throw error
     } finally {
       release()
@@ -95,8 +127,8 @@ function flatten<Name extends string>({ counts, failing, first, ...summary }: Bu
   return { ...summary, ...counts, ...(summary.dryRun && { first }) }
 }
 
-function goOn(file: string): string {
-  return file === '-' ? `send the same input again (nothing is done twice): ${repeat()}` : `go on with: ${repeat()}`
+function goOnWith({ hasJournal }: { hasJournal: boolean }): string {
+  return hasJournal ? `go on with: ${repeat()}` : `send the same input again (nothing is done twice): ${repeat()}`
 }
 
 /** With --restart the next run would begin anew. */

@@ -2,14 +2,15 @@ import { once } from 'node:events'
 import { createReadStream, realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Readable } from 'node:stream'
+import { isDeepStrictEqual } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
 import type { Client } from '../../client/client.ts'
 import { retryNotes } from '../command/client-command.ts'
-import { UsageError } from '../command/errors.ts'
+import { CliError, UsageError } from '../command/errors.ts'
 import { startProgress } from '../command/progress.ts'
 import { openCsv } from './csv.ts'
-import { atStart, fingerprint, type JournalEntry, openJournal } from './journal.ts'
-import { openOutput } from './output-file.ts'
+import { atStart, fingerprint, type JournalEntry, type JournalHead, openJournal } from './journal.ts'
+import { openOutput, openStdout } from './output-file.ts'
 import { type FailedRow, failuresHeader, isFailure, outHeader, type PlacedRow } from './results.ts'
 import type { Outcome, RowAction } from './row-action.ts'
 import { runRows } from './run.ts'
@@ -20,6 +21,7 @@ export interface BulkOptions {
   file: string
   /** Origin of the server, which the journal is bound to. */
   server: string
+  /** A path, or - for stdout, which is written anew by each run. */
   out: string | undefined
   failures: string | undefined
   dryRun: boolean
@@ -28,6 +30,8 @@ export interface BulkOptions {
   /** Read and write cells as they stand. */
   rawCells: boolean
   stop: AbortSignal
+  /** Told before the first row of a run that begins anew; where it throws, nothing is done. */
+  review?: (() => Promise<void>) | undefined
   /** For what is asked before the first row: gives up soon. */
   client: Client
   /** For the rows: waits out a server that restarts. */
@@ -50,7 +54,8 @@ export async function runFile<Item, Name extends string>(
   options: BulkOptions,
 ): Promise<BulkResult<Name>> {
   const { file, dryRun, stop, note } = options
-  const journalPath = file === '-' || dryRun ? undefined : `${file}.journal`
+  // Of a pipe nothing can be read, and of nothing can be cut away what was written, a second time.
+  const journalPath = file === '-' || options.out === '-' || dryRun ? undefined : `${file}.journal`
   refuseOverwriting(options, journalPath)
   // Rows are short-lived. Left alone, V8 lets their garbage grow to 235 MB over a million of them; so, to 155 MB.
   setFlagsFromString('--optimize-for-size')
@@ -58,6 +63,7 @@ export async function runFile<Item, Name extends string>(
   try {
     const csv = await openCsv(source, options)
     const { columns, outcomes, check } = await action.plan(options.client, csv.header)
+    for (const said of columns.notes) note(said)
     for (const warning of columns.warnings) note(`Warning: ${warning}`)
 
     await using journal = journalPath ? await openFileJournal(journalPath, action, options) : undefined
@@ -88,28 +94,39 @@ export async function runFile<Item, Name extends string>(
       first,
     })
     if (start.complete) return { summary: summaryFrom(again(start, outcomes), 0), outcomes }
+    if (start.rows === 0 && options.review) {
+      const seen = await fingerprint(file)
+      await options.review()
+      if (!stop.aborted) await requireUnchanged(file, seen)
+    }
     if (start.rows > 0) note(`Going on behind the first ${start.rows} rows, which an earlier run did`)
 
     const write = async (path: string | undefined, keep: number, header: string[]) => {
-      return path === undefined ? undefined : openOutput(path, { keep, header, dialect: csv.dialect })
+      if (path === undefined) return undefined
+      return path === '-'
+        ? openStdout({ header, dialect: csv.dialect })
+        : openOutput(path, { keep, header, dialect: csv.dialect })
     }
     await using out = await write(options.out, start.outBytes, outHeader(columns, action.resultColumns))
     await using failures = await write(options.failures, start.failuresBytes, failuresHeader(columns))
     const began = { done: start.bytes, rows: start.rows, failed: start.failing }
-    using progress = await startProgress({ total: await sizeOf(file), start: began })
-    const client = options.sender(retryNotes(progress.note))
+    // On a terminal the links themselves are what moves.
+    const isShown = options.out === '-' && process.stdout.isTTY
+    using progress = isShown ? undefined : await startProgress({ total: await sizeOf(file), start: began })
+    const noteBeside = progress?.note ?? note
+    const client = options.sender(retryNotes(noteBeside))
     const startedAt = Date.now()
     const end = await runRows({
       rows: check(csv.rows),
       columns,
       resultColumns: action.resultColumns,
-      send: (items) => action.send(items, { client, note: progress.note }),
+      send: (items) => action.send(items, { client, note: noteBeside }),
       batchesInFlight: action.batchesInFlight,
       journal,
       out,
       failures,
       stop,
-      onProgress: ({ bytes, rows, failing }) => progress.update({ done: bytes, rows, failed: failing }),
+      onProgress: ({ bytes, rows, failing }) => progress?.update({ done: bytes, rows, failed: failing }),
       onRows: show,
     })
     return { summary: summaryFrom(end, (Date.now() - startedAt) / 1000), outcomes }
@@ -137,10 +154,16 @@ function again(entry: JournalEntry, outcomes: readonly Outcome[]): JournalEntry 
 
 /** A file must not be written while it is read, nor two into one. */
 function refuseOverwriting({ file, out, failures }: BulkOptions, journal: string | undefined): void {
-  const paths = [file === '-' ? undefined : file, out, failures, journal].filter((path) => path !== undefined)
+  const paths = [file, out, failures, journal].filter((path) => path !== undefined && path !== '-') as string[]
   const real = paths.map(realPath)
   const again = paths.find((_, index) => real.indexOf(real[index]!) !== index)
   if (again) throw new UsageError(`${again} stands for two files: input, output, failures and journal are one each`)
+}
+
+/** @throws CliError where it was saved since it was looked at */
+async function requireUnchanged(file: string, seen: JournalHead['file']): Promise<void> {
+  if (isDeepStrictEqual(await fingerprint(file), seen)) return
+  throw new CliError(`${file} has changed since the plan was made`, { hint: 'run it again for a new plan.' })
 }
 
 function realPath(path: string): string {

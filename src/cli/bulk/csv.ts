@@ -27,24 +27,31 @@ const MAX_HEADER_BYTES = 64 * 1024
 /**
  * Reads CSV as a stream: memory does not grow with the file. Rows without any content are left out.
  * Cells mean what they did before they were written for a spreadsheet, unless they are to be taken raw.
- * @throws CliError for an empty input, one that is not UTF-8, a quote that never closes, or a huge row.
+ * UTF-16, as spreadsheets save "Unicode text", is read with a byte order mark and without one.
+ * @throws CliError for an empty input, a workbook, a quote that never closes, or a huge row.
  */
 export async function openCsv(
   source: AsyncIterable<Uint8Array>,
   { rawCells }: Pick<Dialect, 'rawCells'>,
 ): Promise<CsvFile> {
-  const chunks = source[Symbol.asyncIterator]()
-  const head = await readHead(chunks)
-  const dialect = { ...detectDialect(head), rawCells }
+  const input = await decode(source[Symbol.asyncIterator]())
+  const { chunks } = input
+  const whole = await readHead(chunks, input.head)
+  const separator = separatorLine(whole)
+  const head = whole.subarray(separator?.bytes ?? 0)
+  const detected = detectDialect(head)
+  const delimiter = separator?.delimiter ?? detected.delimiter
+  const dialect = { ...detected, delimiter, bom: detected.bom || input.isUtf16 || separator?.bom === true, rawCells }
+  const before = { line: separator ? 1 : 0, bytes: separator?.bytes ?? 0, scale: input.isUtf16 ? 2 : 1 }
   const meaning = (cells: string[]) => (rawCells ? cells : cells.map(unescapeCell))
   // What was read before a failure, whether or not anybody took it: the place of the failure is behind it.
-  const last: LastRead = { line: 0 }
+  const last: LastRead = { line: before.line }
   const parser = parse({
     bom: true,
     delimiter: dialect.delimiter,
     info: true,
     on_record: (record, { lines }) => {
-      last.line = lines
+      last.line = before.line + lines
       return record
     },
     max_record_size: MAX_ROW_BYTES,
@@ -61,11 +68,18 @@ export async function openCsv(
   const first = await readable(() => records.next(), last)
   if (first.done) throw new CliError('The file is empty: its first line must name the columns')
   const header = meaning(first.value.record.map((name) => name.trim()))
-  return { dialect, header, rows: rowsOf(records, { columns: header.length, meaning, last }) }
+  return { dialect, header, rows: rowsOf(records, { columns: header.length, meaning, last, before }) }
 }
 
 interface LastRead {
   line: number
+}
+
+/** What stands before the bytes that are parsed, and how many of the file each of them is worth. */
+interface Before {
+  line: number
+  bytes: number
+  scale: number
 }
 
 interface ParsedRecord {
@@ -76,15 +90,17 @@ interface ParsedRecord {
 
 async function* rowsOf(
   records: AsyncIterator<ParsedRecord>,
-  { columns, meaning, last }: { columns: number; meaning: (cells: string[]) => string[]; last: LastRead },
+  options: { columns: number; meaning: (cells: string[]) => string[]; last: LastRead; before: Before },
 ): AsyncGenerator<CsvRow> {
+  const { columns, meaning, last, before } = options
   try {
     for (;;) {
       const next = await readable(() => records.next(), last)
       if (next.done) return
       const { record, raw, info } = next.value
       const problem = problemOf(record, raw, columns)
-      yield { cells: meaning(record), line: info.lines, bytes: info.bytes, problem }
+      const bytes = (before.bytes + info.bytes) * before.scale
+      yield { cells: meaning(record), line: before.line + info.lines, bytes, problem }
     }
   } finally {
     await records.return?.()
@@ -123,9 +139,76 @@ async function readable<T>(read: () => Promise<T>, last: LastRead): Promise<T> {
 
 const NEVER_CLOSED = 'cannot be read: a quote in it is never closed'
 
-/** Enough of the input to see the whole header. */
-async function readHead(chunks: AsyncIterator<Uint8Array>): Promise<Buffer> {
+interface DecodedInput {
+  head: Buffer
+  /** The rest, in UTF-8. */
+  chunks: AsyncIterator<Uint8Array>
+  isUtf16: boolean
+}
+
+/**
+ * The input in UTF-8. In UTF-16 every second byte of a header is zero, where there is no mark that says it.
+ * @throws CliError for a workbook
+ */
+async function decode(chunks: AsyncIterator<Uint8Array>): Promise<DecodedInput> {
   let head = Buffer.alloc(0)
+  while (head.length < 4) {
+    const next = await chunks.next()
+    if (next.done) break
+    head = Buffer.concat([head, next.value])
+  }
+  const kind = workbooks.find(({ signature }) => head.subarray(0, signature.length).equals(signature))
+  if (kind) throw new CliError(`The file is ${kind.name}, and not CSV`, { code: 'NOT_CSV', hint: SAVE_AS_CSV })
+  const encoding = utf16Of(head)
+  if (!encoding) return { head, chunks, isUtf16: false }
+  const decoder = new TextDecoder(encoding)
+  const toUtf8 = (bytes?: Uint8Array) => Buffer.from(decoder.decode(bytes, { stream: bytes !== undefined }))
+  const decoded = async function* () {
+    yield toUtf8(head)
+    for await (const chunk of joined(Buffer.alloc(0), chunks)) yield toUtf8(chunk)
+    yield toUtf8()
+  }
+  return { head: Buffer.alloc(0), chunks: decoded(), isUtf16: true }
+}
+
+function utf16Of(head: Buffer): 'utf-16le' | 'utf-16be' | undefined {
+  const [a, b, c, d] = head
+  if ((a === 0xff && b === 0xfe) || (a && b === 0 && c && d === 0)) return 'utf-16le'
+  return (a === 0xfe && b === 0xff) || (a === 0 && b && c === 0 && d) ? 'utf-16be' : undefined
+}
+
+/** By their first bytes: a zip archive, and the compound file of before 2007. */
+const workbooks = [
+  { name: 'a workbook (.xlsx or .ods) or another zip archive', signature: Buffer.from('PK\u0003\u0004', 'latin1') },
+  { name: 'an old Excel workbook (.xls)', signature: Buffer.from([0xd0, 0xcf, 0x11, 0xe0]) },
+]
+
+const SAVE_AS_CSV =
+  'open it in the spreadsheet, and save the sheet as "CSV UTF-8": ids keep their zeros there, dates their form.'
+
+interface SeparatorLine {
+  delimiter: Dialect['delimiter']
+  bom: boolean
+  bytes: number
+}
+
+/**
+ * The line `sep=;` with which files for Excel may begin, and which is no row.
+ * @throws CliError for a separator that is not read here
+ */
+function separatorLine(head: Buffer): SeparatorLine | undefined {
+  const [line, mark, separator] = /^(\uFEFF?)sep=(.)(?:\r\n|\r|\n)/i.exec(head.toString('utf8')) ?? []
+  if (line === undefined) return undefined
+  const delimiter = delimiters.find((known) => known === separator)
+  if (delimiter) return { delimiter, bom: mark !== '', bytes: Buffer.byteLength(line) }
+  throw new CliError(`The first line says sep=${separator}, and columns are not read apart by that`, {
+    hint: 'save it with commas, semicolons or tabs between the columns.',
+  })
+}
+
+/** Enough of the input to see the whole header, and a line `sep=;` before it. */
+async function readHead(chunks: AsyncIterator<Uint8Array>, begun: Buffer): Promise<Buffer> {
+  let head = begun
   while (!firstLineEnds(head) && head.length < MAX_HEADER_BYTES) {
     const next = await chunks.next()
     if (next.done) break
@@ -160,9 +243,6 @@ const delimiters = [',', ';', '\t'] as const
 
 /** Read off the header line: the delimiter that stands there most often outside quotes. */
 function detectDialect(head: Buffer): Omit<Dialect, 'rawCells'> {
-  if (head[0] === 0xff || head[0] === 0xfe) {
-    throw new CliError('The file is not UTF-8', { hint: 'save it as "CSV UTF-8".' })
-  }
   const text = head.toString('utf8')
   const bom = text.startsWith('\uFEFF')
   const { line, newline } = firstLine(text)
@@ -185,6 +265,7 @@ export function formatRows(rows: readonly (readonly (string | null)[])[], dialec
 
 /** Empty lines first do not count, a line break inside quotes is none, and a CR at the very end may be half a CRLF. */
 function firstLine(text: string): { line: string; newline: Dialect['newline'] | undefined } {
-  const match = /^\uFEFF?[\r\n]*(?:"[^"]*"|[^"\r\n])+?(\r\n|\n|\r(?=[\s\S]))/.exec(text)
+  const match =
+    /^\uFEFF?(?:sep=.(?:\r\n|\n|\r)|(?!sep=.[\r\n]))[\r\n]*(?:"[^"]*"|[^"\r\n])+?(\r\n|\n|\r(?=[\s\S]))/i.exec(text)
   return match ? { line: match[0], newline: match[1] as Dialect['newline'] } : { line: text, newline: undefined }
 }

@@ -5,6 +5,37 @@ export interface HeaderColumn {
   index: number
 }
 
+/** A header as its cells are meant. */
+export interface MatchedHeader {
+  /** Each cell by the name of its column where there is one. */
+  names: string[]
+  /** What was taken for something else than it says. */
+  notes: string[]
+  problems: string[]
+}
+
+/** Finds the columns in a header, whatever the case, and with spaces, underscores or hyphens where people put them. */
+export function matchHeader(header: readonly string[], columns: readonly string[]): MatchedHeader {
+  const matched: MatchedHeader = { names: [...header], notes: [], problems: [] }
+  const cells = new Map(header.filter((cell) => columns.includes(cell)).map((cell) => [cell, cell]))
+  for (const [index, cell] of header.entries()) {
+    if (columns.includes(cell)) continue
+    const [column, ...others] = columns.filter((name) => looseName(name) === looseName(cell))
+    if (column === undefined || others.length > 0) continue
+    const taken = cells.get(column)
+    if (taken === undefined) {
+      cells.set(column, cell)
+      matched.names[index] = column
+      matched.notes.push(`The column "${cell}" is taken for ${column}`)
+    } else matched.problems.push(`The columns "${taken}" and "${cell}" may both be ${column}: rename one`)
+  }
+  return matched
+}
+
+function looseName(name: string): string {
+  return name.toLowerCase().replaceAll(/[\s_-]/g, '')
+}
+
 /** The columns of a header that are variables: those with a name that is none of ours. */
 export function variableColumns(header: readonly string[], own: readonly string[]): HeaderColumn[] {
   return header.map((name, index) => ({ name, index })).filter(({ name }) => name !== '' && !own.includes(name))

@@ -1,5 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { openPrivate } from '../../files/private-file.ts'
+import { CliError } from '../command/errors.ts'
+import { writeOut } from '../command/write-out.ts'
 import { type Dialect, formatRows } from './csv.ts'
 
 /** A CSV file that is written beside the input, and goes on where an interrupted run left it. */
@@ -31,6 +33,26 @@ export async function openOutput(
     append: (rows) => (rows.length > 0 ? write(formatRows(rows, dialect)) : Promise.resolve()),
     sync: () => file.datasync(),
     [Symbol.asyncDispose]: () => file.close(),
+  }
+}
+
+/** The same on stdout, which nothing can be taken back from: it has no size to go on from. */
+export async function openStdout({
+  header,
+  dialect,
+}: {
+  header: readonly string[]
+  dialect: Dialect
+}): Promise<OutputFile> {
+  const write = async (text: string) => {
+    if (!(await writeOut(text))) throw new CliError('Nobody reads stdout any more', { code: 'EPIPE' })
+  }
+  await write(`${dialect.bom ? '\uFEFF' : ''}${formatRows([header], dialect)}`)
+  return {
+    bytes: 0,
+    append: (rows) => (rows.length > 0 ? write(formatRows(rows, dialect)) : Promise.resolve()),
+    sync: async () => undefined,
+    [Symbol.asyncDispose]: async () => undefined,
   }
 }
 

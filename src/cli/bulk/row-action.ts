@@ -56,6 +56,8 @@ export interface Columns {
   errorColumn: string
   /** What will work, but may not be meant. */
   warnings: string[]
+  /** How the header was understood where it does not say it. */
+  notes: string[]
 }
 
 /** A row of the file that can be sent, with the bytes that it takes in a request, or what is wrong with it. */

@@ -34,7 +34,7 @@ export function showSummary(summary: BulkSummary, outcomes: readonly Outcome[]):
       .map(({ name, title }) => `${count(counts[name]!)} ${title.trim().toLowerCase()}`)
     return `All ${count(rows)} rows are done already, as ${summary.journal} says (${became.join(', ')}). --restart goes through them again.`
   }
-  return details([
+  const numbers = details([
     ['Rows', count(rows)],
     // A part is of interest where there is one.
     ...outcomes
@@ -42,9 +42,10 @@ export function showSummary(summary: BulkSummary, outcomes: readonly Outcome[]):
       .map(({ name, title }) => [title, count(counts[name]!)] as const),
     ['Done before', alreadyDone > 0 ? count(alreadyDone) : null],
     ['Time', `${duration(summary.seconds)} (${count(Math.round(summary.rowsPerSecond))} rows/s)`],
-    ['Links', summary.out],
+    ['Links', summary.out === '-' ? null : summary.out],
     ['Failures', summary.failures],
   ])
+  return summary.dryRun ? `Plan: what a run would come to.\n\n${numbers}` : numbers
 }
 
 /** The first rows of each outcome: what a dry run has to show beyond numbers. */

@@ -6,6 +6,7 @@ import {
   badHeader,
   type HeaderColumn,
   headerProblems,
+  matchHeader,
   missingColumn,
   namelessWarning,
   variableColumns,
@@ -161,16 +162,18 @@ export interface UpdateColumns extends Columns {
 export function planUpdateColumns(header: string[], options: UpdateColumnOptions): UpdateColumns {
   const { externalIdColumn, labelColumn = 'label', changesAll } = options
   const errorColumn = 'error'
-  const variables = variableColumns(header, [externalIdColumn, labelColumn, errorColumn])
-  const label = header.indexOf(labelColumn)
+  const { names, notes, ...matched } = matchHeader(header, [externalIdColumn, labelColumn])
+  const variables = variableColumns(names, [externalIdColumn, labelColumn, errorColumn])
+  const label = names.indexOf(labelColumn)
   const hasSomething = label >= 0 || variables.length > 0 || changesAll
   const problems = [
-    ...missingColumn(header, externalIdColumn, 'the external id', '--external-id-column'),
-    ...(options.labelColumn ? missingColumn(header, labelColumn, 'the label', '--label-column') : []),
+    ...matched.problems,
+    ...missingColumn(names, externalIdColumn, 'the external id', '--external-id-column'),
+    ...(options.labelColumn ? missingColumn(names, labelColumn, 'the label', '--label-column') : []),
     ...(hasSomething ? [] : ['There is no column to take changes from, and no --template-version']),
     ...headerProblems(header, variables),
   ]
   if (problems.length > 0) throw badHeader('The header of the file does not fit', problems, header)
-  const externalId = header.indexOf(externalIdColumn)
-  return { header, externalId, label, variables, errorColumn, warnings: namelessWarning(header) }
+  const externalId = names.indexOf(externalIdColumn)
+  return { header, externalId, label, variables, errorColumn, notes, warnings: namelessWarning(header) }
 }

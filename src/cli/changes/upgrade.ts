@@ -24,7 +24,7 @@ export interface UpgradeOptions {
 const MAX_REASONS = 20
 
 /** The header of a failures file: with a column for each missing variable added, `passes update` takes it. */
-const columns = { header: ['externalPassId'], externalId: 0, errorColumn: 'error', warnings: [] }
+const columns = { header: ['externalPassId'], externalId: 0, errorColumn: 'error', notes: [], warnings: [] }
 
 /**
  * Moves every pass of a plan to its version, each by a request of its own. No journal is kept: a pass that was moved is

@@ -1,7 +1,7 @@
 import { ApiError } from '../../client/errors.ts'
 import { PassCreate, passes as routes } from '../../core/contract/passes.ts'
 import { checkRows, type RowCheck } from '../bulk/check-rows.ts'
-import { badHeader, missingColumn } from '../bulk/header.ts'
+import { badHeader, matchHeader, missingColumn } from '../bulk/header.ts'
 import { type Columns, FAILED, type RowAction } from '../bulk/row-action.ts'
 import { changeEach } from './each-pass.ts'
 
@@ -64,14 +64,16 @@ function planVoidColumns(
   header: string[],
   { externalIdColumn, reasonColumn }: Pick<VoidOptions, 'externalIdColumn' | 'reasonColumn'>,
 ): VoidColumns {
+  const { names, notes, ...matched } = matchHeader(header, [externalIdColumn, reasonColumn ?? 'reason'])
   const problems = [
-    ...missingColumn(header, externalIdColumn, 'the external id', '--external-id-column'),
-    ...(reasonColumn ? missingColumn(header, reasonColumn, 'the reason', '--reason-column') : []),
+    ...matched.problems,
+    ...missingColumn(names, externalIdColumn, 'the external id', '--external-id-column'),
+    ...(reasonColumn ? missingColumn(names, reasonColumn, 'the reason', '--reason-column') : []),
   ]
   if (problems.length > 0) throw badHeader('The header of the file does not fit', problems, header)
-  const reason = header.indexOf(reasonColumn ?? 'reason')
+  const reason = names.indexOf(reasonColumn ?? 'reason')
   // Other columns are welcome: a list of guests is a list of whom to void.
-  return { header, externalId: header.indexOf(externalIdColumn), reason, errorColumn: 'error', warnings: [] }
+  return { header, externalId: names.indexOf(externalIdColumn), reason, errorColumn: 'error', notes, warnings: [] }
 }
 
 const Reason = routes.void.body.unwrap().shape.reason

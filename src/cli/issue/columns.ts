@@ -3,6 +3,7 @@ import {
   badHeader,
   type HeaderColumn,
   headerProblems,
+  matchHeader,
   missingColumn,
   namelessWarning,
   variableColumns,
@@ -28,18 +29,20 @@ export function planColumns(
   declared: readonly VariableDefinition[],
   { externalIdColumn, labelColumn }: ColumnOptions,
 ): IssueColumns {
-  const names = new Set(declared.map((variable) => variable.name))
-  const errorColumn = names.has('error') ? 'issue_error' : 'error'
-  const variables = variableColumns(header, [externalIdColumn, labelColumn, errorColumn])
+  const known = new Set(declared.map((variable) => variable.name))
+  const errorColumn = known.has('error') ? 'issue_error' : 'error'
+  const { names, notes, ...matched } = matchHeader(header, [externalIdColumn, labelColumn, ...known])
+  const variables = variableColumns(names, [externalIdColumn, labelColumn, errorColumn])
   const problems = [
-    ...missingColumn(header, externalIdColumn, 'the external id', '--external-id-column'),
-    ...missingColumn(header, labelColumn, 'the label', '--label-column'),
+    ...matched.problems,
+    ...missingColumn(names, externalIdColumn, 'the external id', '--external-id-column'),
+    ...missingColumn(names, labelColumn, 'the label', '--label-column'),
     ...declared
       .filter((variable) => variable.required && !variables.some(({ name }) => name === variable.name))
       .map(({ name, label }) => `There is no column ${name} (${label}), which the template requires`),
     ...headerProblems(header, variables),
   ]
-  const unknown = [...new Set(variables.map(({ name }) => name))].filter((name) => !names.has(name))
+  const unknown = [...new Set(variables.map(({ name }) => name))].filter((name) => !known.has(name))
   if (problems.length > 0) {
     if (unknown.length > 0) problems.push(`Columns that the template does not know: ${unknown.join(', ')}`)
     const hint = 'passes template schema TEMPLATE_ID shows every variable.'
@@ -47,10 +50,11 @@ export function planColumns(
   }
   return {
     header,
-    externalId: header.indexOf(externalIdColumn),
-    label: header.indexOf(labelColumn),
+    externalId: names.indexOf(externalIdColumn),
+    label: names.indexOf(labelColumn),
     variables,
     errorColumn,
+    notes,
     warnings: [
       ...(unknown.length > 0
         ? [`No variable of the template: ${unknown.join(', ')} (stored with each pass, shown nowhere)`]

@@ -4,14 +4,14 @@ import type { IssueColumns } from './columns.ts'
 import { describeDifferences, type Standing, standingOf, type WantedPass } from './compare.ts'
 
 /** What may become of a row; `valid` only where the token may not look at passes. */
-export type IssueOutcome = 'wouldCreate' | 'created' | 'updated' | 'wouldUpdate' | 'valid' | 'failed' | Standing
+export type IssueOutcome = 'created' | 'updated' | 'valid' | 'failed' | Standing
 
 /** What to do with a pass that is there and differs: nothing, and be content; or change it. Without, the row fails. */
 export type Existing = 'keep' | 'update'
 
 const otherTemplateOutcome = { name: 'otherTemplate', title: '  Of another template', within: 'failed' } as const
 
-/** Of a run; down to failed they add up to the rows. A pass once made is present from then on. */
+/** Of a run and of its plan; down to failed they add up to the rows. A pass once made is present from then on. */
 export const issueOutcomes: readonly Outcome<IssueOutcome>[] = [
   { name: 'created', title: 'Created', again: 'present' },
   { name: 'present', title: 'Present' },
@@ -22,22 +22,8 @@ export const issueOutcomes: readonly Outcome<IssueOutcome>[] = [
   otherTemplateOutcome,
 ]
 
-/** Of a dry run. */
-export const plannedOutcomes: readonly Outcome<IssueOutcome>[] = [
-  { name: 'wouldCreate', title: 'Would create' },
-  { name: 'present', title: 'Present' },
-  { name: 'wouldUpdate', title: 'Would update' },
-  { name: 'differs', title: 'Differs' },
-  { name: 'void', title: 'Void' },
-  { name: 'failed', title: 'Would fail' },
-  otherTemplateOutcome,
-]
-
-/** Of a dry run that may not look at passes. */
-export const checkedOutcomes: readonly Outcome<IssueOutcome>[] = [
-  { name: 'valid', title: 'Valid' },
-  { name: 'failed', title: 'Would fail' },
-]
+/** Of a plan that may not look at passes. */
+export const checkedOutcomes: readonly Outcome<IssueOutcome>[] = [{ name: 'valid', title: 'Valid' }, FAILED]
 
 /** What a row asks for, of a file with these columns. */
 export function wantedBy(item: PassCreate, { variables }: IssueColumns): WantedPass {

@@ -3,7 +3,7 @@ import type { CheckedRow, RowAction, RowResult } from '../bulk/row-action.ts'
 import { findPasses } from '../changes/find-passes.ts'
 import type { IssueColumns } from './columns.ts'
 import { type IssueOptions, planIssue } from './issue-action.ts'
-import { checkedOutcomes, type IssueOutcome, plannedOutcomes, resultOfExisting, wantedBy } from './outcomes.ts'
+import { checkedOutcomes, type IssueOutcome, issueOutcomes, resultOfExisting, wantedBy } from './outcomes.ts'
 
 /** A row, and whether one before it asks for the very same: then that one makes the pass. */
 interface PlannedRow {
@@ -28,7 +28,7 @@ export function planAction({ concurrency, ...options }: IssueOptions): RowAction
       if (!canRead) columns.warnings.push(ONLY_CHECKED)
       return {
         columns,
-        outcomes: canRead ? plannedOutcomes : checkedOutcomes,
+        outcomes: canRead ? issueOutcomes : checkedOutcomes,
         check: (rows) => withRepeats(planned.check(rows)),
       }
     },
@@ -40,10 +40,10 @@ export function planAction({ concurrency, ...options }: IssueOptions): RowAction
       )
       return rows.map(({ pass: item, isRepeat }): RowResult<IssueOutcome> => {
         const pass = passes.get(item.externalPassId)
-        if (!pass) return { outcome: isRepeat ? 'present' : 'wouldCreate' }
+        if (!pass) return { outcome: isRepeat ? 'present' : 'created' }
         const result = resultOfExisting(pass, wantedBy(item, columns), { existing, labelColumn })
         if (result.outcome !== 'differs' || existing !== 'update') return result
-        return { outcome: isRepeat ? 'present' : 'wouldUpdate' }
+        return { outcome: isRepeat ? 'present' : 'updated' }
       })
     },
   }

@@ -26,6 +26,11 @@ test.each([
   ['lines of nothing but delimiters', 'id,label\n,\n1,Ada\n,\n'],
   ['quoted names', '"id","label"\n"1","Ada"\n'],
   ['spaces around the names', 'id , label\n1,Ada\n'],
+  ['its delimiter in a first line', 'sep=;\r\nid;label\r\n1;Ada\r\n'],
+  ['that line behind a byte order mark', '\uFEFFsep=,\nid,label\n1,Ada\n'],
+  ['UTF-16 and a mark', Buffer.from('\uFEFFid\tlabel\r\n1\tAda\r\n', 'utf16le')],
+  ['UTF-16 without a mark', Buffer.from('id,label\n1,Ada\n', 'utf16le')],
+  ['UTF-16 the other way round', Buffer.from('sep=,\nid,label\n1,Ada\n', 'utf16le').swap16()],
 ])('a file with %s gives the same header and rows', async (_, content) => {
   const { header, cells } = await read(content)
   expect(header).toEqual(['id', 'label'])
@@ -33,12 +38,14 @@ test.each([
 })
 
 test('chunks may cut a file anywhere: in a CRLF, in a quote, in a character', async () => {
-  const content = '\uFEFFid;label\r\n1;"Ada ""the first""; Gräfin\r\nLovelace"\r\n2;李𠮷祥\r\n'
+  const text = '\uFEFFsep=;\r\nid;label\r\n1;"Ada ""the first""; Gräfin\r\nLovelace"\r\n2;李𠮷祥\r\n'
   const expected = [
     ['1', 'Ada "the first"; Gräfin\r\nLovelace'],
     ['2', '李𠮷祥'],
   ]
-  for (const chunkBytes of [1, 2, 3, 5, 7]) expect((await read(content, { chunkBytes })).cells).toEqual(expected)
+  for (const content of [text, Buffer.from(text, 'utf16le')]) {
+    for (const chunkBytes of [1, 2, 3, 5, 7]) expect((await read(content, { chunkBytes })).cells).toEqual(expected)
+  }
 })
 
 test('delimiters and line breaks inside quotes of the header do not mislead', async () => {
@@ -54,6 +61,8 @@ test('a row says in which line it ends and how far into the file it reaches', as
     [5, 30],
     [6, 38],
   ])
+  const after = await read(Buffer.from('sep=;\nid;label\n1;Ada\n', 'utf16le'))
+  expect(after.rows.map(({ line, bytes }) => [line, bytes])).toEqual([[3, 42]])
 })
 
 test('rows with too few or too many cells say so, and the next row is read', async () => {
@@ -95,7 +104,10 @@ test('bytes that are not UTF-8 are a problem of their row', async () => {
   expect(rows.map((row) => row.problem)).toEqual([expect.stringContaining('not UTF-8'), undefined])
 })
 
-test('an empty file and a UTF-16 file are refused', async () => {
+test('an empty file, a workbook and a delimiter that is none are refused, with what to do', async () => {
   await expect(read('')).rejects.toThrow('empty')
-  await expect(read(Buffer.from('\uFEFFid,label\n', 'utf16le'))).rejects.toThrow('not UTF-8')
+  const hint = /save the sheet as "CSV UTF-8"/
+  await expect(read('PK\u0003\u0004…')).rejects.toMatchObject({ message: /\.xlsx or \.ods/, hint })
+  await expect(read(Buffer.from('d0cf11e0a1b11ae1', 'hex'))).rejects.toMatchObject({ message: /\.xls\b/, hint })
+  await expect(read('sep=|\nid|label\n')).rejects.toThrow('sep=|')
 })

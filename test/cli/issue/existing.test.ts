@@ -144,10 +144,10 @@ describe('over HTTP', () => {
   test('a dry run plans what the run then does, with the first rows of each outcome, and makes nothing', async () => {
     const { ada, client, plan } = await setUp()
     const { counts, summary, failures } = await plan()
-    const same = { wouldCreate: 1, present: 1, void: 1, failed: 2, otherTemplate: 1 }
-    expect(counts).toEqual({ ...same, wouldUpdate: 0, differs: 1 })
+    const same = { created: 1, present: 1, void: 1, failed: 2, otherTemplate: 1 }
+    expect(counts).toEqual({ ...same, updated: 0, differs: 1 })
     expect(summary.first).toMatchObject({
-      wouldCreate: [{ line: 2, externalPassId: 'T-0' }],
+      created: [{ line: 2, externalPassId: 'T-0' }],
       present: [{ line: 7 }],
       differs: [{ line: 3, error: expect.stringContaining(`Of pass ${ada.id}, label is "Ada"`) }],
       void: [{ line: 4 }],
@@ -155,7 +155,7 @@ describe('over HTTP', () => {
       failed: [{ line: 6, error: 'seat: Is required (Seat)' }],
     })
     expect(failures.map(([id]) => id)).toEqual(['T-1', 'T-2', 'T-3', 'T-4'])
-    expect((await plan('update')).counts).toEqual({ ...same, wouldUpdate: 1, differs: 0 })
+    expect((await plan('update')).counts).toEqual({ ...same, updated: 1, differs: 0 })
     expect((await plan('keep')).summary.failing).toBe(2)
     expect((await client.passes.list({ query: { limit: 1 } })).total).toBe(3)
   })

@@ -59,6 +59,35 @@ test('a header lists everything that it lacks at once, and the flag that names a
   )
 })
 
+test('names of columns match whatever their case, spaces and underscores, and two that match one are refused', () => {
+  const variables = declare(seat, { name: 'rowNo', label: 'Row' }, { name: 'row_no', label: 'Other row' })
+  const header = ['External Pass ID', 'Label', 'SEAT', 'Row No', 'row_no', 'e-mail']
+  const columns = planColumns(header, variables, defaults)
+  expect(columns).toMatchObject({ header, externalId: 0, label: 1 })
+  // What may be two variables is neither.
+  expect(columns.variables.map(({ name }) => name)).toEqual(['seat', 'Row No', 'row_no', 'e-mail'])
+  expect(columns.notes).toEqual([
+    'The column "External Pass ID" is taken for externalPassId',
+    'The column "Label" is taken for label',
+    'The column "SEAT" is taken for seat',
+  ])
+  const twice = () => planColumns(['external_pass_id', 'label', 'LABEL', 'Seat', 'se at'], variables, defaults)
+  const problem = (first: string, second: string, column: string) => {
+    return { path: [], message: `The columns "${first}" and "${second}" may both be ${column}: rename one` }
+  }
+  expect(twice).toThrow(
+    expect.objectContaining({
+      details: expect.objectContaining({
+        issues: [
+          problem('label', 'LABEL', 'label'),
+          problem('Seat', 'se at', 'seat'),
+          expect.objectContaining({ message: 'Columns that the template does not know: LABEL, se at' }),
+        ],
+      }),
+    }),
+  )
+})
+
 test('columns that are no variable are taken with a warning, and the error column of a failures file is ignored', () => {
   const columns = planColumns(['externalPassId', 'label', 'seat', 'shoeSize', 'error'], declare(seat), defaults)
   expect(columns.variables.map(({ name }) => name)).toEqual(['seat', 'shoeSize'])

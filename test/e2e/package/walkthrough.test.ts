@@ -12,7 +12,7 @@ test('the walk-through of the examples works as it is written', { timeout: 180_0
   expect(output('attendees.csv')).toMatch(/Created +2,000\n/)
   expect(rows('links.csv')).toHaveLength(2_000)
   // The server is asked, and so finds what only the redemption policy refuses.
-  expect(output('--dry-run')).toMatch(/Would create +22\nPresent +0\n(.+\n){3}Would fail +18\n/)
+  expect(output('--dry-run')).toMatch(/Created +22\nPresent +0\n(.+\n){3}Failed +18\n/)
   expect(output('attendees-broken.csv --template TEMPLATE_ID --failures')).toMatch(/Created +22\n(.+\n){4}Failed +18\n/)
   expect(output('issue failures.csv')).toMatch(/Created +18\n(.+\n){4}Failed +0\n/)
   expect(rows('late-links.csv')).toHaveLength(18)

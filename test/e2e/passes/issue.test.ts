@@ -17,6 +17,7 @@ import {
   startRun,
 } from '../support/bulk-setup.ts'
 import { program, run } from '../support/program.ts'
+import { openTerminal } from '../support/pty.ts'
 import { hostServer, startServer } from '../support/server.ts'
 
 const setUp = sharedSetUp()
@@ -218,12 +219,12 @@ test('a dry run asks what each row would come to, writes the failing ones, and m
   const good = await run(['issue', 'good.csv', ...args], server, { cwd: folder })
   expect([good.exitCode, JSON.parse(good.stdout)]).toMatchObject([
     0,
-    { dryRun: true, wouldCreate: 300, present: 0, failed: 0 },
+    { dryRun: true, created: 300, present: 0, failed: 0 },
   ])
   const broken = await run(['issue', 'broken.csv', ...args, '--failures', 'failures.csv'], server, { cwd: folder })
   expect([broken.exitCode, JSON.parse(broken.stdout)]).toMatchObject([
     1,
-    { dryRun: true, wouldCreate: 299, failed: 1, errors: [{ line: 202, externalPassId: 'T-200' }] },
+    { dryRun: true, created: 299, failed: 1, errors: [{ line: 202, externalPassId: 'T-200' }] },
   ])
   expect(read(join(folder, 'failures.csv'))).toHaveLength(1)
   expect(existsSync(join(folder, 'good.csv.journal'))).toBe(false)
@@ -239,7 +240,10 @@ test('a second file with another name for an id fails its row, says so, and pair
   }
   expect(await issue('first.csv')).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^Created +1$/m) })
   const plan = await issue('second.csv', '--dry-run')
-  expect([plan.exitCode, plan.stdout]).toEqual([1, expect.stringMatching(/^Would create +0$[\s\S]*^Differs +1$/m)])
+  expect([plan.exitCode, plan.stdout]).toEqual([
+    1,
+    expect.stringMatching(/^Plan: [\s\S]*^Created +0$[\s\S]*^Differs +1$/m),
+  ])
   expect(plan.stdout).toMatch(/^Differs:\n {2}Line 2 \(T-1\): DIFFERS: Of pass [0-9a-f-]+, label is "Ada"$/m)
   const second = await issue('second.csv', '--out', 'links.csv')
   expect([second.exitCode, second.stdout]).toEqual([1, expect.stringMatching(/^Created +0$[\s\S]*^Differs +1$/m)])
@@ -266,6 +270,47 @@ test('semicolons, a byte order mark, CRLF, quotes and empty lines go in, and com
   expect(readFileSync(join(folder, 'failures.csv'), 'utf8')).toBe(
     '\uFEFFexternalPassId;label;seat;day;error\r\nT-2;李𠮷祥;;;seat: Is required (Seat)\r\n',
   )
+})
+
+test('--existing update shows its plan before it changes anything, asks about it on a terminal, and not with --yes', async () => {
+  const { server, folder, templateId } = await setUp()
+  const path = join(folder, 'file.csv')
+  const issue = ['issue', path, '--template', templateId]
+  writeFileSync(path, csv([['T-1', 'Ada', '1', '']]))
+  expect(await run(issue, server)).toMatchObject({ exitCode: 0 })
+  writeFileSync(path, csv([['T-1', 'Ada', '2', ''], ...rowsFor(7, 'N')]))
+  const label = async () => (await server.client.passes.list({ query: { externalPassId: 'T-1' } })).items[0]!.variables
+
+  const terminal = openTerminal([...issue, '--existing', 'update'], server, { rows: 40 })
+  await terminal.shows('About to create 7 and update 1. Go on? [y/N]')
+  for (const line of [/^Created +7$/m, /^Updated +1$/m, /^Updated:\n {2}Line 2 \(T-1\)$/m, /^ {2}and 2 more$/m]) {
+    expect(terminal.screen.text()).toMatch(line)
+  }
+  terminal.type('n\r')
+  expect(await terminal.ended).toBe(1)
+  expect(await label()).toEqual({ seat: '1' })
+
+  const { exitCode, stderr, stdout } = await run([...issue, '--existing', 'update', '--yes', '--json'], server)
+  expect([exitCode, stderr]).toEqual([0, expect.stringMatching(/^Plan: [\s\S]*^Updated +1$/m)])
+  expect(JSON.parse(stdout)).toMatchObject({ created: 7, updated: 1, dryRun: false })
+  expect(await label()).toEqual({ seat: '2' })
+})
+
+test('--out - writes the links to stdout and everything else to stderr, of a header in the words of people', async () => {
+  const { server, folder, templateId } = await setUp()
+  const rows = csv(rowsFor(120)).replace('externalPassId,label,seat', 'External Pass ID,Label,SEAT')
+  writeFileSync(join(folder, 'file.csv'), rows)
+  const args = ['issue', 'file.csv', '--template', templateId, '--out', '-']
+  for (const said of [/^Created +120$/m, /^Present +120$/m]) {
+    const { exitCode, stdout, stderr } = await run(args, server, { cwd: folder })
+    expect([exitCode, stderr]).toEqual([0, expect.stringMatching(said)])
+    expect(stderr).toContain('The column "External Pass ID" is taken for externalPassId')
+    const links: Record<string, string>[] = parse(stdout, { columns: true })
+    expect(links.map((link) => link['External Pass ID'])).toEqual(rowsFor(120).map(([id]) => id))
+    expect(links[7]!.smartLink).toContain(`${server.url}/l/`)
+  }
+  expect(existsSync(join(folder, 'file.csv.journal'))).toBe(false)
+  expect(await run([...args, '--json'], server, { cwd: folder })).toMatchObject({ exitCode: 2 })
 })
 
 test('- reads stdin and keeps no journal', async () => {
