@@ -2,11 +2,26 @@ import { Flags } from '@oclif/core'
 import { eachPage } from '../../client/client.ts'
 import type { Page } from '../../core/contract/common.ts'
 import { formatRows } from '../bulk/csv.ts'
+import { rawCellsFlag } from '../bulk/spreadsheet-cells.ts'
 import { count } from '../command/output.ts'
 import { named } from './named.ts'
 
-/** Flags of every command that lists. */
+/** Flags of every list, of how it is written. */
+export const styleFlags = {
+  columns: Flags.string({
+    summary: 'Columns to show, with commas between; one that is unknown lists them all.',
+    exclusive: ['json', 'jsonl'],
+    helpGroup: 'LIST',
+  }),
+  sort: Flags.string({ summary: 'Sort what is shown by a column: label, createdAt:desc.', helpGroup: 'LIST' }),
+  csv: Flags.boolean({ summary: 'Write CSV.', exclusive: ['json', 'jsonl'], helpGroup: 'LIST' }),
+  jsonl: Flags.boolean({ summary: 'Write JSON, a row a line.', exclusive: ['json', 'csv'], helpGroup: 'LIST' }),
+  'raw-cells': { ...rawCellsFlag, helpGroup: 'LIST' },
+}
+
+/** Flags of every list that comes in pages. */
 export const listFlags = {
+  ...styleFlags,
   limit: Flags.integer({ summary: 'How many to show, 1 to 100 (20).', min: 1, max: 100, exclusive: ['all'] }),
   cursor: Flags.string({ summary: 'Go on from the nextCursor of an earlier page.', exclusive: ['all'] }),
   all: Flags.boolean({ summary: 'Show every one, page after page.' }),
@@ -48,21 +63,11 @@ export async function* listPages<T, Q extends object>(
   }
 }
 
-/** One page, or all of them as one. */
-export async function listPage<T, Q extends object>(list: List<T, Q>, query: Q, flags: ListFlags): Promise<Page<T>> {
-  const items: T[] = []
-  for await (const page of listPages(list, query, flags)) {
-    if (!flags.all) return page
-    for (const item of page.items) items.push(item)
-  }
-  return { items, total: items.length, limit: items.length, offset: 0, nextCursor: null, hasMore: false }
-}
-
 /** What stands beneath a page that is not the whole list; undefined beneath the last. */
 export function moreHint(page: Page<unknown>): string | undefined {
   if (!page.hasMore) return undefined
   const shown = page.offset + page.items.length
-  return `${count(shown)} of ${count(page.total)} shown. --all shows every one; --cursor ${page.nextCursor} goes on.`
+  return `${count(shown)} of ${count(page.total)} shown. More: add --all, or --limit with up to 100.`
 }
 
 /** How a page of a list is written; called for one page after another. */

@@ -1,5 +1,4 @@
-import { type CsvColumn, csvFormat, type PageFormat } from '../arguments/list.ts'
-import { type Column, tableWriter } from '../command/output.ts'
+import type { ListShape } from '../list/shape.ts'
 
 /** An entry of the audit log, as the database holds it. */
 export interface Entry {
@@ -15,20 +14,7 @@ export interface Entry {
   correlationId: string | null
 }
 
-const tableColumns: Column<Entry>[] = [
-  { title: 'at', value: (entry) => entry.at, whole: true },
-  { title: 'actor', value: (entry) => entry.actor },
-  { title: 'action', value: (entry) => entry.action, whole: true },
-  { title: 'target', value: ({ targetId, targetCount }) => targetId ?? String(targetCount), whole: true },
-  { title: 'correlation id', value: (entry) => entry.correlationId },
-]
-
-export function auditTable(width: number | undefined): PageFormat<Entry> {
-  const write = tableWriter(tableColumns, { width })
-  return (entries) => `${write(entries)}\n`
-}
-
-const csvNames = [
+const CSV = [
   'id',
   'at',
   'workspaceId',
@@ -39,9 +25,22 @@ const csvNames = [
   'targetId',
   'targetCount',
   'correlationId',
-] as const satisfies (keyof Entry)[]
-const csvColumns: CsvColumn<Entry>[] = csvNames.map((name) => [name, (entry) => entry[name]])
+]
 
-export function auditCsv(options: { rawCells: boolean }): PageFormat<Entry> {
-  return csvFormat(csvColumns, { header: true, ...options })
+export const auditShape: ListShape<Entry> = {
+  columns: [
+    { name: 'id', value: ({ id }) => id, whole: true },
+    { name: 'at', value: ({ at }) => at, kind: 'time' },
+    { name: 'workspaceId', value: ({ workspaceId }) => workspaceId, whole: true },
+    { name: 'tokenId', value: ({ tokenId }) => tokenId, whole: true },
+    { name: 'actor', value: ({ actor }) => actor },
+    { name: 'action', value: ({ action }) => action, whole: true },
+    { name: 'targetKind', value: ({ targetKind }) => targetKind },
+    { name: 'targetId', value: ({ targetId }) => targetId, whole: true },
+    { name: 'targetCount', value: ({ targetCount }) => targetCount },
+    { name: 'target', value: ({ targetId, targetCount }) => targetId ?? targetCount, whole: true },
+    { name: 'correlationId', value: ({ correlationId }) => correlationId },
+  ],
+  table: ['at', 'actor', 'action', 'target', 'correlationId'],
+  csv: CSV,
 }

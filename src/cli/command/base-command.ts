@@ -1,4 +1,6 @@
 import { Command, Errors, Flags } from '@oclif/core'
+import type { Page } from '../../core/contract/common.ts'
+import type { ShownList } from '../list/show-list.ts'
 import { databasePasswordIn } from '../settings/server-flags.ts'
 import { canColor } from '../settings/settings.ts'
 import { describeFailure, type Failure, failureJson, formatFailure } from './failure.ts'
@@ -18,6 +20,13 @@ export abstract class BaseCommand extends Command {
   /** A line for people beside the result: always on stderr. */
   protected note(message: string): void {
     process.stderr.write(`${message}\n`)
+  }
+
+  /** Writes a list the way its flags say; resolves to what --json prints. */
+  protected async showList<T>(list: Omit<ShownList<T>, 'json' | 'width' | 'note'>): Promise<Page<T> | undefined> {
+    const { showList } = await import('../list/show-list.ts')
+    const note = (message: string) => this.note(message)
+    return showList({ ...list, json: this.jsonEnabled(), width: terminalWidth(), note })
   }
 
   protected override async init(): Promise<void> {

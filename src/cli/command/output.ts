@@ -61,6 +61,17 @@ export function count(value: number): string {
   return value.toLocaleString('en-US')
 }
 
+/** A moment in the zone of this machine, with its offset: 2027-05-31 21:30+02:00, or 2027-05-31 19:30Z. */
+export function localTime(at: string | Date): string {
+  const date = new Date(at)
+  const ahead = -date.getTimezoneOffset()
+  const local = new Date(date.getTime() + ahead * 60_000).toISOString().slice(0, 16).replace('T', ' ')
+  if (ahead === 0) return `${local}Z`
+  const [hours, minutes] = [Math.floor(Math.abs(ahead) / 60), Math.abs(ahead) % 60]
+  const two = (value: number) => String(value).padStart(2, '0')
+  return `${local}${ahead < 0 ? '-' : '+'}${two(hours)}:${two(minutes)}`
+}
+
 /** Seconds as a person says them: 42 s, 3 min 20 s, 2 h 5 min. */
 export function duration(seconds: number): string {
   const whole = Math.round(seconds)

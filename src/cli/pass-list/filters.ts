@@ -40,6 +40,14 @@ export const passFilterFlags = {
   'sort-dir': Flags.option({ summary: 'Ascending or descending (desc).', options: shape.sortDir.unwrap().options })(),
 }
 
+/** --sort as parameters of the request, where the server sorts by that: over every page. */
+export function sortQuery(text = ''): Pick<Query, 'sortBy' | 'sortDir'> | undefined {
+  const [name, direction = 'asc'] = text.split(':')
+  const sortBy = shape.sortBy.unwrap().options.find((known) => known === name)
+  const sortDir = shape.sortDir.unwrap().options.find((known) => known === direction)
+  return sortBy && sortDir && { sortBy, sortDir }
+}
+
 /** The flags as parameters of the request; the server judges the values. */
 export function passQuery(flags: Interfaces.InferredFlags<typeof passFilterFlags>): Query {
   return {

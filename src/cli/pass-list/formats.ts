@@ -1,40 +1,25 @@
 import type { Pass } from '../../core/contract/passes.ts'
-import { type CsvColumn, csvFormat, type PageFormat } from '../arguments/list.ts'
-import { type Column, tableWriter } from '../command/output.ts'
+import type { ListShape } from '../list/shape.ts'
 
-const tableColumns: Column<Pass>[] = [
-  { title: 'id', value: (pass) => pass.id, whole: true },
-  { title: 'external id', value: (pass) => pass.externalPassId },
-  { title: 'label', value: (pass) => pass.label },
-  { title: 'status', value: (pass) => pass.status, whole: true },
-  { title: 'expires', value: ({ expiresAt }) => (expiresAt ? expiresAt.slice(0, 16).replace('T', ' ') : 'never') },
-]
-
-export function tableFormat(width: number | undefined): PageFormat<Pass> {
-  const write = tableWriter(tableColumns, { width })
-  return (passes) => `${write(passes)}\n`
-}
-
-const csvColumns: CsvColumn<Pass>[] = [
-  ['id', (pass) => pass.id],
-  ['externalPassId', (pass) => pass.externalPassId],
-  ['label', (pass) => pass.label],
-  ['status', (pass) => pass.status],
-  ['revision', (pass) => pass.revision],
-  ['templateId', (pass) => pass.templateId],
-  ['templateVersion', (pass) => pass.templateVersion],
-  ['latestTemplateVersion', (pass) => pass.latestTemplateVersion],
-  ['projectId', (pass) => pass.projectId],
-  ['expiresAt', (pass) => pass.expiresAt],
-  ['createdAt', (pass) => pass.createdAt],
-  ['updatedAt', (pass) => pass.updatedAt],
-  ['appleLink', (pass) => pass.hostedLinks.apple],
-  ['googleLink', (pass) => pass.hostedLinks.google],
-  ['smartLink', (pass) => pass.hostedLinks.smart],
-  // One cell of JSON: which variables later pages hold cannot be known when the header is written.
-  ['variables', (pass) => JSON.stringify(pass.variables)],
-]
-
-export function passesCsv(options: { rawCells: boolean }): PageFormat<Pass> {
-  return csvFormat(csvColumns, { header: true, ...options })
+export const passesShape: ListShape<Pass> = {
+  columns: [
+    { name: 'id', value: ({ id }) => id, kind: 'id' },
+    { name: 'externalPassId', value: ({ externalPassId }) => externalPassId, title: 'external id' },
+    { name: 'label', value: ({ label }) => label },
+    { name: 'status', value: ({ status }) => status, whole: true },
+    { name: 'revision', value: ({ revision }) => revision },
+    { name: 'templateId', value: ({ templateId }) => templateId, kind: 'id', title: 'template' },
+    { name: 'templateVersion', value: ({ templateVersion }) => templateVersion },
+    { name: 'latestTemplateVersion', value: (pass) => pass.latestTemplateVersion },
+    { name: 'projectId', value: ({ projectId }) => projectId, kind: 'id', title: 'project' },
+    { name: 'expiresAt', value: ({ expiresAt }) => expiresAt, kind: 'time', title: 'expires', none: 'never' },
+    { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
+    { name: 'updatedAt', value: ({ updatedAt }) => updatedAt, kind: 'time', title: 'updated' },
+    { name: 'appleLink', value: ({ hostedLinks }) => hostedLinks.apple },
+    { name: 'googleLink', value: ({ hostedLinks }) => hostedLinks.google },
+    { name: 'smartLink', value: ({ hostedLinks }) => hostedLinks.smart },
+    // One cell of JSON: which variables later pages hold cannot be known when the header is written.
+    { name: 'variables', value: ({ variables }) => JSON.stringify(variables) },
+  ],
+  table: ['id', 'externalPassId', 'label', 'status', 'expiresAt'],
 }

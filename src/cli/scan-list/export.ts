@@ -8,6 +8,7 @@ import { writeOut } from '../command/output.ts'
 import { type ExportFile, type ExportResult, exportPages, openExportFile } from '../export/export-file.ts'
 import { type scanFilterFlags, scanQuery } from './filters.ts'
 import { type scanFormats, scansFormat } from './formats.ts'
+import { withHolders } from './holders.ts'
 import { passIdsOf } from './passes.ts'
 
 export interface ScanExportOptions {
@@ -43,7 +44,8 @@ export async function exportScans(options: ScanExportOptions): Promise<ExportRes
     note,
     pages: (noteBeside) => {
       const client = options.sender(retryNotes(noteBeside))
-      return listPages((call) => client.scans.list(call, { signal: stop }), query, { all: true, cursor })
+      const scans = listPages((call) => client.scans.list(call, { signal: stop }), query, { all: true, cursor })
+      return withHolders(client, scans, noteBeside)
     },
     format: scansFormat(format, { isContinued: cursor !== undefined, rawCells: flags['raw-cells'] }),
     startRows: file?.start?.rows ?? 0,

@@ -1,49 +1,62 @@
 import type { ScanItem } from '../../core/contract/scan-shapes.ts'
-import { type CsvColumn, csvFormat, jsonLines, type PageFormat } from '../arguments/list.ts'
-import { type Column, tableWriter } from '../command/output.ts'
+import { jsonLines, type PageFormat } from '../arguments/list.ts'
+import { csvOf, type ListShape } from '../list/shape.ts'
+import type { HeldScan } from './holders.ts'
 
 /** What became of a scan, in a word: the reason says more than that it was denied. */
 function verdictOf({ result, reason }: ScanItem): string {
   return result === 'denied' && reason ? reason : result
 }
 
-const narrow: Column<ScanItem>[] = [
-  { title: 'id', value: (scan) => scan.id, whole: true },
-  { title: 'scanned', value: (scan) => scan.scannedAt.slice(0, 16).replace('T', ' '), whole: true },
-  { title: 'verdict', value: verdictOf },
-  { title: 'pass', value: (scan) => scan.externalPassId ?? 'none' },
+const CSV = [
+  'id',
+  'result',
+  'reason',
+  'verified',
+  'passId',
+  'externalPassId',
+  'projectId',
+  'scannedAt',
+  'recordedAt',
+  'deviceId',
+  'reversesScanId',
+  'reversalReason',
+  'conflict',
+  'validateAsOf',
+  'metadata',
+  'label',
 ]
 
-const wide: Column<ScanItem>[] = [
-  ...narrow,
-  { title: 'device', value: (scan) => scan.deviceId },
-  { title: 'verified', value: ({ verified, metadata }) => (metadata.conflict ? `${verified}, conflict` : verified) },
-]
-
-const WIDE_COLUMNS = 110
-
-export function scansTable(width: number | undefined): PageFormat<ScanItem> {
-  const write = tableWriter(width !== undefined && width < WIDE_COLUMNS ? narrow : wide, { width })
-  return (scans) => `${write(scans)}\n`
+export const scansShape: ListShape<HeldScan> = {
+  columns: [
+    { name: 'id', value: ({ id }) => id, whole: true },
+    { name: 'verdict', value: verdictOf },
+    { name: 'result', value: ({ result }) => result },
+    { name: 'reason', value: ({ reason }) => reason },
+    { name: 'verified', value: ({ verified }) => verified },
+    { name: 'passId', value: ({ passId }) => passId, kind: 'id' },
+    { name: 'externalPassId', value: ({ externalPassId }) => externalPassId, title: 'pass', none: 'none' },
+    { name: 'projectId', value: ({ projectId }) => projectId, kind: 'id', title: 'project' },
+    { name: 'scannedAt', value: ({ scannedAt }) => scannedAt, kind: 'time', title: 'scanned' },
+    { name: 'recordedAt', value: ({ recordedAt }) => recordedAt, kind: 'time', title: 'recorded' },
+    { name: 'deviceId', value: ({ deviceId }) => deviceId, title: 'device' },
+    { name: 'reversesScanId', value: (scan) => scan.reversesScanId ?? null, whole: true },
+    { name: 'reversalReason', value: (scan) => scan.reversalReason ?? null },
+    { name: 'conflict', value: ({ metadata }) => metadata.conflict ?? null },
+    { name: 'validateAsOf', value: ({ metadata }) => metadata.validateAsOf ?? null },
+    { name: 'metadata', value: ({ metadata }) => JSON.stringify(metadata) },
+    { name: 'label', value: ({ label }) => label, title: 'holder' },
+    { name: 'gate', value: ({ metadata }) => metadata.gate ?? null },
+    {
+      name: 'verification',
+      value: ({ verified, metadata }) => (metadata.conflict ? `${verified}, conflict` : verified),
+      title: 'verified',
+    },
+  ],
+  table: ['id', 'scannedAt', 'verdict', 'label', 'externalPassId'],
+  wide: ['id', 'scannedAt', 'verdict', 'label', 'externalPassId', 'deviceId', 'verification'],
+  csv: CSV,
 }
-
-const csvColumns: CsvColumn<ScanItem>[] = [
-  ['id', (scan) => scan.id],
-  ['result', (scan) => scan.result],
-  ['reason', (scan) => scan.reason],
-  ['verified', (scan) => scan.verified],
-  ['passId', (scan) => scan.passId],
-  ['externalPassId', (scan) => scan.externalPassId],
-  ['projectId', (scan) => scan.projectId],
-  ['scannedAt', (scan) => scan.scannedAt],
-  ['recordedAt', (scan) => scan.recordedAt],
-  ['deviceId', (scan) => scan.deviceId],
-  ['reversesScanId', (scan) => scan.reversesScanId ?? null],
-  ['reversalReason', (scan) => scan.reversalReason ?? null],
-  ['conflict', (scan) => scan.metadata.conflict ?? null],
-  ['validateAsOf', (scan) => scan.metadata.validateAsOf ?? null],
-  ['metadata', (scan) => JSON.stringify(scan.metadata)],
-]
 
 export const scanFormats = ['csv', 'jsonl'] as const
 
@@ -51,6 +64,6 @@ export const scanFormats = ['csv', 'jsonl'] as const
 export function scansFormat(
   format: (typeof scanFormats)[number],
   { isContinued, rawCells }: { isContinued: boolean; rawCells: boolean },
-): PageFormat<ScanItem> {
-  return format === 'csv' ? csvFormat(csvColumns, { header: !isContinued, rawCells }) : jsonLines
+): PageFormat<HeldScan> {
+  return format === 'csv' ? csvOf(scansShape, { header: !isContinued, rawCells }) : jsonLines
 }

@@ -1,6 +1,7 @@
 import type { Attempt, Delivery, DeliveryDetail } from '../../core/contract/deliveries.ts'
 import type { Webhook } from '../../core/contract/webhooks.ts'
 import { type Column, details, table } from '../command/output.ts'
+import type { ListShape } from '../list/shape.ts'
 
 /** How webhooks and their deliveries look to people. */
 
@@ -19,24 +20,30 @@ export function showWebhook(webhook: Webhook & { secret?: string }): string {
   ])
 }
 
-export const webhookColumns: readonly Column<Webhook>[] = [
-  { title: 'id', value: (webhook) => webhook.id, whole: true },
-  { title: 'status', value: (webhook) => webhook.status },
-  { title: 'address', value: (webhook) => webhook.url },
-  { title: 'events', value: (webhook) => webhook.events.join(' ') },
-  { title: 'note', value: (webhook) => webhook.disabledReason ?? webhook.description },
-]
+export const webhooksShape: ListShape<Webhook> = {
+  columns: [
+    { name: 'id', value: ({ id }) => id, kind: 'id' },
+    { name: 'status', value: ({ status }) => status },
+    { name: 'url', value: ({ url }) => url, title: 'address' },
+    { name: 'events', value: ({ events }) => events.join(' ') },
+    { name: 'note', value: (webhook) => webhook.disabledReason ?? webhook.description },
+    { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
+  ],
+  table: ['id', 'status', 'url', 'events', 'note'],
+}
 
-export const deliveryColumns: readonly Column<Delivery>[] = [
-  { title: 'id', value: (delivery) => delivery.id, whole: true },
-  { title: 'event', value: (delivery) => delivery.eventType },
-  { title: 'status', value: (delivery) => delivery.status },
-  { title: 'attempts', value: (delivery) => delivery.attemptCount },
-  { title: 'last', value: ({ lastError, lastResponseCode }) => lastError ?? lastResponseCode },
-  { title: 'next attempt', value: (delivery) => delivery.nextAttemptAt },
-  { title: 'created', value: (delivery) => delivery.createdAt },
-  { title: 'webhook', value: (delivery) => delivery.webhookId, whole: true },
-]
+export const deliveriesShape: ListShape<Delivery> = {
+  columns: [
+    { name: 'id', value: ({ id }) => id, whole: true },
+    { name: 'eventType', value: ({ eventType }) => eventType, title: 'event' },
+    { name: 'status', value: ({ status }) => status },
+    { name: 'attemptCount', value: ({ attemptCount }) => attemptCount, title: 'attempts' },
+    { name: 'last', value: ({ lastError, lastResponseCode }) => lastError ?? lastResponseCode },
+    { name: 'nextAttemptAt', value: ({ nextAttemptAt }) => nextAttemptAt, kind: 'time', title: 'next attempt' },
+    { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
+    { name: 'webhookId', value: ({ webhookId }) => webhookId, kind: 'id', title: 'webhook' },
+  ],
+}
 
 const attemptColumns: readonly Column<Attempt>[] = [
   { title: 'attempt at', value: (attempt) => attempt.at },

@@ -1,9 +1,8 @@
 import { Flags } from '@oclif/core'
-import { filterFlag, listFlags, listPages, moreHint } from '../../cli/arguments/list.ts'
+import { filterFlag, listFlags, listPages } from '../../cli/arguments/list.ts'
 import { pastFlag } from '../../cli/arguments/moment.ts'
-import { rawCellsFlag } from '../../cli/bulk/spreadsheet-cells.ts'
-import { BaseCommand, terminalWidth } from '../../cli/command/base-command.ts'
-import { count, writeOut } from '../../cli/command/output.ts'
+import { auditShape } from '../../cli/audit/formats.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
 import { databaseFlags } from '../../cli/settings/server-flags.ts'
 
 export default class AuditList extends BaseCommand {
@@ -35,44 +34,28 @@ export default class AuditList extends BaseCommand {
     since: pastFlag('At this moment or later: 2027-05-31T00:00:00Z, or 12h for twelve hours ago.'),
     until: pastFlag('At this moment or earlier.'),
     ...listFlags,
-    csv: Flags.boolean({ summary: 'Write CSV.', exclusive: ['json'] }),
-    'raw-cells': rawCellsFlag,
   }
 
   async run() {
     const { flags } = await this.parse(AuditList)
     const { withStore } = await import('../../server/operator/operator.ts')
     const { listAudit, resolveSearch } = await import('../../server/api/admin/list-audit.ts')
-    const { auditCsv, auditTable } = await import('../../cli/audit/formats.ts')
-    const { jsonLines } = await import('../../cli/arguments/list.ts')
     const { workspace, actor: actors, action: actions, target } = flags
     const since = flags.since === undefined ? undefined : new Date(flags.since)
     const until = flags.until === undefined ? undefined : new Date(flags.until)
-    const isWhole = this.jsonEnabled() && !flags.all
-    const write = this.jsonEnabled()
-      ? jsonLines
-      : flags.csv
-        ? auditCsv({ rawCells: flags['raw-cells'] })
-        : auditTable(terminalWidth())
     return withStore(flags.database, async (store) => {
       const filters = await resolveSearch(store, { workspace, actors, actions, target, since, until })
       const list = ({ query }: { query: { limit?: number; cursor?: string } }) =>
         listAudit(store, filters, { limit: 20, ...query })
-      let shown = 0
-      for await (const page of listPages(list, {}, flags)) {
-        shown += page.items.length
-        if (!isWhole && !(await writeOut(write(page.items)))) return undefined
-        if (!flags.all) {
-          this.note(moreHint(page) ?? countOf(page.total))
-          return isWhole ? page : undefined
-        }
-      }
-      this.note(countOf(shown))
-      return undefined
+      return this.showList({
+        pages: listPages(list, {}, flags),
+        shape: auditShape,
+        flags,
+        streamsJson: true,
+        noun: ['entry', 'entries'],
+        empty: 'Whatever is changed from now on will stand here.',
+        query: filters,
+      })
     })
   }
-}
-
-function countOf(entries: number): string {
-  return `${count(entries)} ${entries === 1 ? 'entry' : 'entries'}`
 }

@@ -1,9 +1,20 @@
-import { listFlags, listPage, moreHint } from '../../cli/arguments/list.ts'
-import { terminalWidth } from '../../cli/command/base-command.ts'
+import { listFlags, listPages } from '../../cli/arguments/list.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { count, table } from '../../cli/command/output.ts'
+import type { ListShape } from '../../cli/list/shape.ts'
 import { projectArg } from '../../cli/notify/broadcast-argument.ts'
 import type { Broadcast } from '../../core/contract/broadcasts.ts'
+
+const shape: ListShape<Broadcast> = {
+  columns: [
+    { name: 'id', value: ({ id }) => id, whole: true },
+    { name: 'status', value: ({ status }) => status, whole: true },
+    { name: 'passCount', value: ({ passCount }) => passCount, title: 'passes', whole: true },
+    { name: 'sendAt', value: ({ sendAt, createdAt }) => sendAt ?? createdAt, kind: 'time' },
+    { name: 'body', value: ({ body }) => body, title: 'message' },
+    { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
+  ],
+  table: ['id', 'status', 'passCount', 'sendAt', 'body'],
+}
 
 export default class BroadcastList extends ClientCommand {
   static override summary = 'List the broadcasts of a project, newest first.'
@@ -18,22 +29,12 @@ export default class BroadcastList extends ClientCommand {
     const { args, flags } = await this.parse(BroadcastList)
     const client = this.connect(flags)
     const params = { id: args.project }
-    const page = await listPage<Broadcast, object>((call) => client.broadcasts.list({ params, ...call }), {}, flags)
-    this.log(
-      table(
-        page.items,
-        [
-          { title: 'id', value: (broadcast) => broadcast.id, whole: true },
-          { title: 'status', value: (broadcast) => broadcast.status, whole: true },
-          { title: 'passes', value: ({ passCount }) => (passCount === null ? '' : count(passCount)), whole: true },
-          { title: 'send at', value: (broadcast) => broadcast.sendAt ?? broadcast.createdAt, whole: true },
-          { title: 'message', value: (broadcast) => broadcast.body },
-        ],
-        { width: terminalWidth() },
-      ),
-    )
-    const more = moreHint(page)
-    if (more) this.note(more)
-    return page
+    return this.showList({
+      pages: listPages<Broadcast, object>((call) => client.broadcasts.list({ params, ...call }), {}, flags),
+      shape,
+      flags,
+      noun: ['broadcast', 'broadcasts'],
+      empty: 'Next: passes broadcast send',
+    })
   }
 }

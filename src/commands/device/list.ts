@@ -1,29 +1,42 @@
-import { terminalWidth } from '../../cli/command/base-command.ts'
-import { table } from '../../cli/command/output.ts'
+import { styleFlags } from '../../cli/arguments/list.ts'
 import { DeviceCommand } from '../../cli/device/device-command.ts'
 import { passIdsOf } from '../../cli/device/phones.ts'
 import { listDevices } from '../../cli/device/store.ts'
+import type { ListShape } from '../../cli/list/shape.ts'
+import { onePage } from '../../cli/list/show-list.ts'
+
+interface DeviceItem {
+  name: string
+  platform: string
+  passes: string[]
+}
+
+const shape: ListShape<DeviceItem> = {
+  columns: [
+    { name: 'name', value: ({ name }) => name, whole: true },
+    { name: 'platform', value: ({ platform }) => platform },
+    { name: 'passes', value: ({ passes }) => passes.length },
+  ],
+}
 
 export default class DeviceList extends DeviceCommand {
   static override summary = 'List virtual phones.'
   static override examples = ['<%= config.bin %> device list', '<%= config.bin %> device list --json']
+
+  static override flags = styleFlags
 
   async run() {
     const { flags } = await this.parse(DeviceList)
     const devices = listDevices(this.folderOf(flags)).map((device) => {
       return { name: device.name, platform: device.platform, passes: passIdsOf(device) }
     })
-    this.log(
-      table(
-        devices,
-        [
-          { title: 'name', value: ({ name }) => name, whole: true },
-          { title: 'platform', value: ({ platform }) => platform },
-          { title: 'passes', value: ({ passes }) => passes.length },
-        ],
-        { width: terminalWidth() },
-      ),
-    )
-    return devices
+    const page = await this.showList({
+      pages: onePage<DeviceItem>(devices),
+      shape,
+      flags,
+      noun: ['phone', 'phones'],
+      empty: 'Next: passes device install',
+    })
+    return page?.items
   }
 }

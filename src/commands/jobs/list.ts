@@ -1,7 +1,42 @@
 import { Flags } from '@oclif/core'
+import { styleFlags } from '../../cli/arguments/list.ts'
 import { BaseCommand, terminalWidth } from '../../cli/command/base-command.ts'
-import { table } from '../../cli/command/output.ts'
+import { localTime, table } from '../../cli/command/output.ts'
+import type { ListShape } from '../../cli/list/shape.ts'
+import { onePage } from '../../cli/list/show-list.ts'
 import { databaseFlags } from '../../cli/settings/server-flags.ts'
+
+interface Counts {
+  kind: string
+  waiting: number
+  running: number
+  failed: number
+  quarantined: number
+  oldestRunAt: Date | null
+}
+
+interface FailedJob {
+  id: string
+  state: string
+  kind: string
+  subject: string
+  attempts: number
+  error: string
+  failedAt: Date
+}
+
+const shape: ListShape<FailedJob> = {
+  columns: [
+    { name: 'id', value: ({ id }) => id, title: 'failed job', whole: true },
+    { name: 'state', value: ({ state }) => state },
+    { name: 'kind', value: ({ kind }) => kind },
+    { name: 'subject', value: ({ subject }) => subject },
+    { name: 'attempts', value: ({ attempts }) => attempts },
+    { name: 'failedAt', value: ({ failedAt }) => failedAt.toISOString(), kind: 'time', title: 'failed' },
+    { name: 'error', value: ({ error }) => error },
+  ],
+  table: ['id', 'state', 'kind', 'subject', 'error'],
+}
 
 export default class JobsList extends BaseCommand {
   static override summary = 'Show what waits in the outbox, what gave up, and what is quarantined.'
@@ -13,6 +48,7 @@ export default class JobsList extends BaseCommand {
     ...databaseFlags,
     workspace: Flags.string({ summary: 'Show failures of this workspace only (name or id).' }),
     limit: Flags.integer({ summary: 'Failures to show, newest first.', default: 20, min: 1, max: 1000 }),
+    ...styleFlags,
   }
 
   async run() {
@@ -23,30 +59,29 @@ export default class JobsList extends BaseCommand {
       const filter = { ...(workspaceId && { workspaceId }) }
       return { counts: await store.backlog.counts(), failed: await store.backlog.listFailed(filter, flags.limit) }
     })
-    const width = terminalWidth()
-    if (counts.length === 0) this.log('Nothing waits.')
-    else {
-      const columns = [
-        { title: 'Kind', value: (row: (typeof counts)[number]) => row.kind },
-        { title: 'Waiting', value: (row: (typeof counts)[number]) => String(row.waiting) },
-        { title: 'Running', value: (row: (typeof counts)[number]) => String(row.running) },
-        { title: 'Failed', value: (row: (typeof counts)[number]) => String(row.failed) },
-        { title: 'Quarantined', value: (row: (typeof counts)[number]) => String(row.quarantined) },
-        { title: 'Oldest due', value: (row: (typeof counts)[number]) => row.oldestRunAt?.toISOString() ?? '' },
-      ]
-      this.log(table(counts, columns, { width }))
+    const isForPeople = !flags.csv && !flags.jsonl && flags.columns === undefined
+    if (isForPeople) this.log(counts.length === 0 ? 'Nothing waits.' : `${showCounts(counts)}\n`)
+    if (failed.length > 0 || !isForPeople) {
+      const page = onePage<FailedJob>(failed)
+      await this.showList({ pages: page, shape, flags, noun: ['failed job', 'failed jobs'], empty: 'All is well.' })
     }
-    if (failed.length > 0) {
-      const columns = [
-        { title: 'Failed job', value: (job: (typeof failed)[number]) => job.id, whole: true as const },
-        { title: 'State', value: (job: (typeof failed)[number]) => job.state },
-        { title: 'Kind', value: (job: (typeof failed)[number]) => job.kind },
-        { title: 'Subject', value: (job: (typeof failed)[number]) => job.subject },
-        { title: 'Error', value: (job: (typeof failed)[number]) => job.error },
-      ]
-      this.log(`\n${table(failed, columns, { width })}`)
+    if (failed.length > 0)
       this.note('Run them again with: passes jobs retry --all (or ID); remove one with: passes jobs delete ID')
-    }
     return { counts, failed }
   }
+}
+
+function showCounts(counts: Counts[]): string {
+  return table(
+    counts,
+    [
+      { title: 'Kind', value: ({ kind }) => kind },
+      { title: 'Waiting', value: ({ waiting }) => waiting },
+      { title: 'Running', value: ({ running }) => running },
+      { title: 'Failed', value: ({ failed }) => failed },
+      { title: 'Quarantined', value: ({ quarantined }) => quarantined },
+      { title: 'Oldest due', value: ({ oldestRunAt }) => (oldestRunAt ? localTime(oldestRunAt) : '') },
+    ],
+    { width: terminalWidth() },
+  )
 }

@@ -1,9 +1,19 @@
-import { listFlags, listPage, moreHint } from '../../cli/arguments/list.ts'
+import { listFlags, listPages } from '../../cli/arguments/list.ts'
 import { getPassId, passArgs, passFlags } from '../../cli/arguments/pass-argument.ts'
-import { terminalWidth } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { table } from '../../cli/command/output.ts'
+import type { ListShape } from '../../cli/list/shape.ts'
 import type { Notification } from '../../core/contract/notifications.ts'
+
+const shape: ListShape<Notification> = {
+  columns: [
+    { name: 'id', value: ({ id }) => id, whole: true },
+    { name: 'status', value: ({ status }) => status, whole: true },
+    { name: 'sendAt', value: ({ sendAt, createdAt }) => sendAt ?? createdAt, kind: 'time' },
+    { name: 'body', value: ({ body }) => body, title: 'message' },
+    { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
+  ],
+  table: ['id', 'status', 'sendAt', 'body'],
+}
 
 export default class NotificationList extends ClientCommand {
   static override summary = 'List the notifications of a pass, newest first.'
@@ -19,21 +29,12 @@ export default class NotificationList extends ClientCommand {
     const client = this.connect(flags)
     const params = { id: await getPassId(client, { id: args.id, external: flags.external }) }
     const list = (call: object) => client.notifications.list({ params, ...call })
-    const page = await listPage<Notification, object>(list, {}, flags)
-    this.log(
-      table(
-        page.items,
-        [
-          { title: 'id', value: ({ id }) => id, whole: true },
-          { title: 'status', value: ({ status }) => status, whole: true },
-          { title: 'send at', value: ({ sendAt, createdAt }) => sendAt ?? createdAt, whole: true },
-          { title: 'message', value: ({ body }) => body },
-        ],
-        { width: terminalWidth() },
-      ),
-    )
-    const more = moreHint(page)
-    if (more) this.note(more)
-    return page
+    return this.showList({
+      pages: listPages<Notification, object>(list, {}, flags),
+      shape,
+      flags,
+      noun: ['notification', 'notifications'],
+      empty: 'Next: passes notify',
+    })
   }
 }

@@ -1,16 +1,14 @@
-import { Flags } from '@oclif/core'
-import { listFlags, listPages, moreHint } from '../../cli/arguments/list.ts'
-import { rawCellsFlag } from '../../cli/bulk/spreadsheet-cells.ts'
-import { terminalWidth } from '../../cli/command/base-command.ts'
+import { listFlags, listPages } from '../../cli/arguments/list.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { count, writeOut } from '../../cli/command/output.ts'
-import { passFilterFlags, passQuery } from '../../cli/pass-list/filters.ts'
+import { passFilterFlags, passQuery, sortQuery } from '../../cli/pass-list/filters.ts'
+import { passesShape } from '../../cli/pass-list/formats.ts'
 
 export default class PassList extends ClientCommand {
   static override summary = 'List passes, newest first.'
   static override description =
     'Different filters must all hold; the values of one that is repeated are alternatives. How many there are stands ' +
-    'on stderr. --all writes page after page, in constant memory; with --json one pass a line.'
+    'on stderr. --all writes page after page, in constant memory; with --json one pass a line. What the server sorts by ' +
+    '(createdAt, label and others of --sort-by) is sorted over all pages, other columns over those that are shown.'
   static override examples = [
     { description: 'Find somebody', command: '<%= config.bin %> pass list --search lovelace' },
     {
@@ -26,35 +24,19 @@ export default class PassList extends ClientCommand {
   static override flags = {
     ...passFilterFlags,
     ...listFlags,
-    csv: Flags.boolean({ summary: 'Write CSV, with the links and the variables as JSON.', exclusive: ['json'] }),
-    'raw-cells': rawCellsFlag,
   }
 
   async run() {
     const { flags } = await this.parse(PassList)
-    const pages = listPages(this.connect(flags).passes.list, passQuery(flags), flags)
-    const isWhole = this.jsonEnabled() && !flags.all
-    const write = isWhole ? undefined : await this.#format(flags)
-    let shown = 0
-    for await (const page of pages) {
-      shown += page.items.length
-      if (write && !(await writeOut(write(page.items)))) return undefined
-      if (!flags.all) {
-        this.note(moreHint(page) ?? countOf(page.total))
-        return isWhole ? page : undefined
-      }
-    }
-    this.note(countOf(shown))
-    return undefined
+    const query = { ...passQuery(flags), ...sortQuery(flags.sort) }
+    return this.showList({
+      pages: listPages(this.connect(flags).passes.list, query, flags),
+      shape: passesShape,
+      flags: { ...flags, sort: sortQuery(flags.sort) ? undefined : flags.sort },
+      streamsJson: true,
+      noun: ['pass', 'passes'],
+      empty: 'Next: passes issue FILE.csv, or passes pass create',
+      query: { ...query, sortBy: undefined, sortDir: undefined },
+    })
   }
-
-  async #format({ csv, 'raw-cells': rawCells }: { csv: boolean; 'raw-cells': boolean }) {
-    if (this.jsonEnabled()) return (await import('../../cli/arguments/list.ts')).jsonLines
-    const { passesCsv, tableFormat } = await import('../../cli/pass-list/formats.ts')
-    return csv ? passesCsv({ rawCells }) : tableFormat(terminalWidth())
-  }
-}
-
-function countOf(passes: number): string {
-  return `${count(passes)} ${passes === 1 ? 'pass' : 'passes'}`
 }

@@ -1,7 +1,19 @@
-import { listFlags, listPage, moreHint } from '../../cli/arguments/list.ts'
-import { terminalWidth } from '../../cli/command/base-command.ts'
+import { listFlags, listPages } from '../../cli/arguments/list.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { table } from '../../cli/command/output.ts'
+import type { ListShape } from '../../cli/list/shape.ts'
+import type { Project } from '../../core/contract/projects.ts'
+
+const shape: ListShape<Project> = {
+  columns: [
+    { name: 'id', value: ({ id }) => id, kind: 'id' },
+    { name: 'name', value: ({ name }) => name },
+    { name: 'color', value: ({ color }) => color, title: 'colour' },
+    { name: 'description', value: ({ description }) => description },
+    { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
+    { name: 'updatedAt', value: ({ updatedAt }) => updatedAt, kind: 'time', title: 'updated' },
+  ],
+  table: ['id', 'name', 'color', 'createdAt'],
+}
 
 export default class ProjectList extends ClientCommand {
   static override summary = 'List projects, newest first.'
@@ -13,21 +25,12 @@ export default class ProjectList extends ClientCommand {
 
   async run() {
     const { flags } = await this.parse(ProjectList)
-    const page = await listPage(this.connect(flags).projects.list, {}, flags)
-    this.log(
-      table(
-        page.items,
-        [
-          { title: 'id', value: (project) => project.id, whole: true },
-          { title: 'name', value: (project) => project.name },
-          { title: 'colour', value: (project) => project.color },
-          { title: 'created', value: (project) => project.createdAt },
-        ],
-        { width: terminalWidth() },
-      ),
-    )
-    const more = moreHint(page)
-    if (more) this.note(more)
-    return page
+    return this.showList({
+      pages: listPages(this.connect(flags).projects.list, {}, flags),
+      shape,
+      flags,
+      noun: ['project', 'projects'],
+      empty: 'Next: passes project create NAME',
+    })
   }
 }

@@ -1,8 +1,8 @@
-import { listFlags, listPages, moreHint } from '../../cli/arguments/list.ts'
-import { terminalWidth } from '../../cli/command/base-command.ts'
+import { listFlags, listPages } from '../../cli/arguments/list.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { count, writeOut } from '../../cli/command/output.ts'
 import { scanFilterFlags, scanQuery } from '../../cli/scan-list/filters.ts'
+import { scansShape } from '../../cli/scan-list/formats.ts'
+import { withHolders } from '../../cli/scan-list/holders.ts'
 import { passIdsOf } from '../../cli/scan-list/passes.ts'
 
 export default class ScansList extends ClientCommand {
@@ -23,28 +23,15 @@ export default class ScansList extends ClientCommand {
   async run() {
     const { flags } = await this.parse(ScansList)
     const client = this.connect(flags)
-    const pages = listPages(client.scans.list, scanQuery(flags, await passIdsOf(client, flags)), flags)
-    const isWhole = this.jsonEnabled() && !flags.all
-    const write = isWhole ? undefined : await this.#format()
-    let shown = 0
-    for await (const page of pages) {
-      shown += page.items.length
-      if (write && !(await writeOut(write(page.items)))) return undefined
-      if (!flags.all) {
-        this.note(moreHint(page) ?? countOf(page.total))
-        return isWhole ? page : undefined
-      }
-    }
-    this.note(countOf(shown))
-    return undefined
+    const query = scanQuery(flags, await passIdsOf(client, flags))
+    return this.showList({
+      pages: withHolders(client, listPages(client.scans.list, query, flags), (message) => this.note(message)),
+      shape: scansShape,
+      flags,
+      streamsJson: true,
+      noun: ['scan', 'scans'],
+      empty: 'Next: passes scan',
+      query,
+    })
   }
-
-  async #format() {
-    if (this.jsonEnabled()) return (await import('../../cli/arguments/list.ts')).jsonLines
-    return (await import('../../cli/scan-list/formats.ts')).scansTable(terminalWidth())
-  }
-}
-
-function countOf(scans: number): string {
-  return `${count(scans)} ${scans === 1 ? 'scan' : 'scans'}`
 }

@@ -1,7 +1,21 @@
-import { listFlags, listPage, moreHint, projectFilter, projectQuery } from '../../cli/arguments/list.ts'
-import { terminalWidth } from '../../cli/command/base-command.ts'
+import { listFlags, listPages, projectFilter, projectQuery } from '../../cli/arguments/list.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { table } from '../../cli/command/output.ts'
+import type { ListShape } from '../../cli/list/shape.ts'
+import type { Template } from '../../core/contract/templates.ts'
+
+const shape: ListShape<Template> = {
+  columns: [
+    { name: 'id', value: ({ id }) => id, kind: 'id' },
+    { name: 'key', value: ({ key }) => key, whole: true },
+    { name: 'name', value: ({ name }) => name },
+    { name: 'passType', value: ({ passType }) => passType },
+    { name: 'version', value: (template) => template.latestPublishedVersion, title: 'published', none: 'none' },
+    { name: 'projectId', value: ({ projectId }) => projectId, kind: 'id', title: 'project' },
+    { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
+    { name: 'updatedAt', value: ({ updatedAt }) => updatedAt, kind: 'time', title: 'updated' },
+  ],
+  table: ['id', 'key', 'name', 'passType', 'version', 'createdAt'],
+}
 
 export default class TemplateList extends ClientCommand {
   static override summary = 'List templates, newest first.'
@@ -19,23 +33,14 @@ export default class TemplateList extends ClientCommand {
 
   async run() {
     const { flags } = await this.parse(TemplateList)
-    const page = await listPage(this.connect(flags).templates.list, projectQuery(flags.project), flags)
-    this.log(
-      table(
-        page.items,
-        [
-          { title: 'id', value: (template) => template.id, whole: true },
-          { title: 'key', value: (template) => template.key, whole: true },
-          { title: 'name', value: (template) => template.name },
-          { title: 'pass type', value: (template) => template.passType },
-          { title: 'published', value: (template) => template.latestPublishedVersion ?? 'none' },
-          { title: 'created', value: (template) => template.createdAt },
-        ],
-        { width: terminalWidth() },
-      ),
-    )
-    const more = moreHint(page)
-    if (more) this.note(more)
-    return page
+    const query = projectQuery(flags.project)
+    return this.showList({
+      pages: listPages(this.connect(flags).templates.list, query, flags),
+      shape,
+      flags,
+      noun: ['template', 'templates'],
+      empty: 'Next: passes template init',
+      query,
+    })
   }
 }

@@ -1,9 +1,21 @@
 import { Flags } from '@oclif/core'
 import { namedArg } from '../../cli/arguments/id-argument.ts'
-import { terminalWidth } from '../../cli/command/base-command.ts'
+import { styleFlags } from '../../cli/arguments/list.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { table } from '../../cli/command/output.ts'
+import type { ListShape } from '../../cli/list/shape.ts'
+import { onePage } from '../../cli/list/show-list.ts'
 import { getVersion } from '../../cli/template/template-version.ts'
+import type { TemplateVersion } from '../../core/contract/template-versions.ts'
+
+const shape: ListShape<TemplateVersion> = {
+  columns: [
+    { name: 'version', value: ({ version }) => version },
+    { name: 'stage', value: ({ stage }) => stage },
+    { name: 'id', value: ({ id }) => id, whole: true },
+    { name: 'publishedAt', value: ({ publishedAt }) => publishedAt, kind: 'time', title: 'published' },
+    { name: 'updatedAt', value: ({ updatedAt }) => updatedAt, kind: 'time', title: 'updated' },
+  ],
+}
 
 export default class TemplateVersions extends ClientCommand {
   static override summary = 'List the versions of a template, newest first, or show one with its definition.'
@@ -16,7 +28,10 @@ export default class TemplateVersions extends ClientCommand {
     },
   ]
   static override args = { id: namedArg('template') }
-  static override flags = { version: Flags.integer({ summary: 'Number of a version, to show this one.', min: 1 }) }
+  static override flags = {
+    version: Flags.integer({ summary: 'Number of a version, to show this one.', min: 1 }),
+    ...styleFlags,
+  }
 
   async run() {
     const { args, flags } = await this.parse(TemplateVersions)
@@ -28,19 +43,13 @@ export default class TemplateVersions extends ClientCommand {
       return version
     }
     const versions = await client.templateVersions.list({ query: { templateId: args.id } })
-    this.log(
-      table(
-        versions,
-        [
-          { title: 'version', value: (version) => version.version },
-          { title: 'stage', value: (version) => version.stage },
-          { title: 'id', value: (version) => version.id, whole: true },
-          { title: 'published', value: (version) => version.publishedAt },
-          { title: 'updated', value: (version) => version.updatedAt },
-        ],
-        { width: terminalWidth() },
-      ),
-    )
-    return versions
+    const page = await this.showList({
+      pages: onePage(versions),
+      shape,
+      flags,
+      noun: ['version', 'versions'],
+      empty: 'Next: passes template push',
+    })
+    return page?.items
   }
 }

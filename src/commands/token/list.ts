@@ -1,7 +1,31 @@
 import { Flags } from '@oclif/core'
-import { BaseCommand, terminalWidth } from '../../cli/command/base-command.ts'
-import { table } from '../../cli/command/output.ts'
+import { styleFlags } from '../../cli/arguments/list.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import type { ListShape } from '../../cli/list/shape.ts'
+import { onePage } from '../../cli/list/show-list.ts'
 import { databaseFlags } from '../../cli/settings/server-flags.ts'
+
+interface TokenItem {
+  id: string
+  name: string
+  role: string
+  lastUsedAt: Date | null
+  expiresAt: Date | null
+  revokedAt: Date | null
+  replacedBy: string | null
+}
+
+const shape: ListShape<TokenItem> = {
+  columns: [
+    { name: 'id', value: ({ id }) => id, whole: true },
+    { name: 'name', value: ({ name }) => name },
+    { name: 'role', value: ({ role }) => role },
+    { name: 'lastUsedAt', value: (token) => iso(token.lastUsedAt), kind: 'time', title: 'last used', none: 'never' },
+    { name: 'expiresAt', value: (token) => iso(token.expiresAt), kind: 'time', title: 'expires', none: 'never' },
+    { name: 'revokedAt', value: (token) => iso(token.revokedAt), kind: 'time', title: 'revoked' },
+    { name: 'replacedBy', value: ({ replacedBy }) => replacedBy, title: 'followed by', whole: true },
+  ],
+}
 
 export default class TokenList extends BaseCommand {
   static override summary = 'List the tokens of a workspace, and when each ends.'
@@ -9,6 +33,7 @@ export default class TokenList extends BaseCommand {
   static override flags = {
     ...databaseFlags,
     workspace: Flags.string({ summary: 'Name or id of the workspace.', default: 'default' }),
+    ...styleFlags,
   }
 
   async run() {
@@ -17,21 +42,17 @@ export default class TokenList extends BaseCommand {
     const tokens = await withStore(flags.database, async (store) =>
       store.tokens.list((await getWorkspace(store, flags.workspace)).id),
     )
-    this.log(
-      table(
-        tokens,
-        [
-          { title: 'Id', value: (token) => token.id, whole: true },
-          { title: 'Name', value: (token) => token.name },
-          { title: 'Role', value: (token) => token.role },
-          { title: 'Last used', value: (token) => token.lastUsedAt?.toISOString() ?? 'never' },
-          { title: 'Expires', value: (token) => token.expiresAt?.toISOString() ?? 'never' },
-          { title: 'Revoked', value: (token) => token.revokedAt?.toISOString() ?? '' },
-          { title: 'Followed by', value: (token) => token.replacedBy ?? '' },
-        ],
-        { width: terminalWidth() },
-      ),
-    )
-    return tokens
+    const page = await this.showList({
+      pages: onePage<TokenItem>(tokens),
+      shape,
+      flags,
+      noun: ['token', 'tokens'],
+      empty: 'Next: passes token create',
+    })
+    return page?.items
   }
+}
+
+function iso(at: Date | null): string | null {
+  return at?.toISOString() ?? null
 }

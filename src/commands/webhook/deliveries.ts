@@ -1,11 +1,9 @@
 import { Args, Flags } from '@oclif/core'
 import { idOf } from '../../cli/arguments/id-argument.ts'
-import { filterFlag, listFlags, listPage, moreHint } from '../../cli/arguments/list.ts'
+import { filterFlag, listFlags, listPages } from '../../cli/arguments/list.ts'
 import { named } from '../../cli/arguments/named.ts'
-import { terminalWidth } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { table } from '../../cli/command/output.ts'
-import { deliveryColumns, showDelivery } from '../../cli/webhook/show.ts'
+import { deliveriesShape, showDelivery } from '../../cli/webhook/show.ts'
 import { DeliveryStatus } from '../../core/contract/deliveries.ts'
 import { eventTypes } from '../../core/events.ts'
 
@@ -51,10 +49,13 @@ export default class WebhookDeliveries extends ClientCommand {
       return delivery
     }
     const query = { webhookId: flags.webhook, eventType: flags.event, status: flags.status }
-    const page = await listPage(deliveries.list, query, flags)
-    this.log(table(page.items, deliveryColumns, { width: terminalWidth() }))
-    const more = moreHint(page)
-    if (more) this.note(more)
-    return page
+    return this.showList({
+      pages: listPages(deliveries.list, query, flags),
+      shape: deliveriesShape,
+      flags,
+      noun: ['delivery', 'deliveries'],
+      empty: 'Each event makes one for each webhook that wants it: passes webhook test sends one.',
+      query,
+    })
   }
 }

@@ -1,8 +1,6 @@
-import { listFlags, listPage, moreHint } from '../../cli/arguments/list.ts'
-import { terminalWidth } from '../../cli/command/base-command.ts'
+import { listFlags, listPages } from '../../cli/arguments/list.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { table } from '../../cli/command/output.ts'
-import { webhookColumns } from '../../cli/webhook/show.ts'
+import { webhooksShape } from '../../cli/webhook/show.ts'
 
 export default class WebhookList extends ClientCommand {
   static override summary = 'List webhooks, newest first.'
@@ -12,10 +10,12 @@ export default class WebhookList extends ClientCommand {
 
   async run() {
     const { flags } = await this.parse(WebhookList)
-    const page = await listPage(this.connect(flags).webhooks.list, {}, flags)
-    this.log(table(page.items, webhookColumns, { width: terminalWidth() }))
-    const more = moreHint(page)
-    if (more) this.note(more)
-    return page
+    return this.showList({
+      pages: listPages(this.connect(flags).webhooks.list, {}, flags),
+      shape: webhooksShape,
+      flags,
+      noun: ['webhook', 'webhooks'],
+      empty: 'Next: passes webhook create URL',
+    })
   }
 }

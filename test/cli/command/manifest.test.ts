@@ -43,3 +43,11 @@ test.each(ours)('the flags of %s are explained', (_, command) => {
     expect(summary ?? description, name).toMatch(/\w/)
   }
 })
+
+test('every list takes the flags of lists', () => {
+  const lists = ours.filter(([id]) => id.endsWith(':list') || ['webhook:deliveries', 'template:versions'].includes(id))
+  expect(lists.length).toBeGreaterThan(12)
+  for (const [id, { flags }] of lists) {
+    expect(Object.keys(flags), id).toEqual(expect.arrayContaining(['columns', 'sort', 'csv', 'jsonl', 'raw-cells']))
+  }
+})

@@ -1,10 +1,13 @@
 import { parse } from 'csv-parse/sync'
 import { expect, test } from 'vitest'
 import { textWidth } from '../../../src/cli/command/output.ts'
-import { scansFormat, scansTable } from '../../../src/cli/scan-list/formats.ts'
-import type { ScanItem } from '../../../src/core/contract/scan-shapes.ts'
+import { tableFormat } from '../../../src/cli/list/shape.ts'
+import { scansFormat, scansShape } from '../../../src/cli/scan-list/formats.ts'
+import type { HeldScan } from '../../../src/cli/scan-list/holders.ts'
 
-function scan(change: Partial<ScanItem> = {}): ScanItem {
+const scansTable = (width: number | undefined) => tableFormat(scansShape, { width })
+
+function scan(change: Partial<HeldScan> = {}): HeldScan {
   return {
     id: '0198c7a9-4c11-7e20-b1d7-2f3a4b5c6d7e',
     result: 'denied',
@@ -17,6 +20,7 @@ function scan(change: Partial<ScanItem> = {}): ScanItem {
     recordedAt: '2027-05-31T19:31:00.000Z',
     deviceId: 'gate-1',
     metadata: {},
+    label: 'Ada',
     ...change,
   }
 }
@@ -38,7 +42,7 @@ test('CSV holds whatever a device wrote, and goes on without a second header', (
   const text = first([scan({ metadata })]) + first([]) + rest([scan({ deviceId: null })])
   const rows: Record<string, string>[] = parse(text, { columns: true })
   expect(rows).toMatchObject([
-    { conflict: 'valid', validateAsOf: '2027-05-31', deviceId: 'gate-1', projectId: '' },
+    { conflict: 'valid', validateAsOf: '2027-05-31', deviceId: 'gate-1', projectId: '', label: 'Ada' },
     { conflict: '', deviceId: '', reversesScanId: '' },
   ])
   expect(JSON.parse(rows[0]!.metadata!)).toEqual(metadata)

@@ -67,8 +67,18 @@ test('a list is one page unless it is asked for more, and the total stands on st
   expect(next.value).toMatchObject({ total: 25, offset: 10, hasMore: false, nextCursor: null })
   expect(next.value.items).toHaveLength(15)
   const people = await run(['pass', 'list'], setup.server)
-  expect(people.stderr).toContain('20 of 25 shown. --all shows every one; --cursor ')
+  expect(people.stderr).toContain('20 of 25 shown. More: add --all, or --limit with up to 100.')
   expect((await run(['pass', 'list', '--search', 'T-7'], setup.server)).stderr).toBe('1 pass')
+
+  const chosen = ['pass', 'list', '--limit', '3', '--columns', 'externalPassId,status', '--sort']
+  // What the server sorts by is sorted over all pages.
+  const csv = await run([...chosen, 'externalPassId', '--csv'], setup.server)
+  expect(csv.stdout).toMatch(/^externalPassId,status\nT-0,\w+\nT-1,\w+\nT-10,\w+$/)
+  expect((await run([...chosen, 'seats'], setup.server)).stderr).toMatch(/no column seats\n.*externalPassId, label/)
+  const lines = await run(['pass', 'list', '--jsonl', '--limit', '2'], setup.server)
+  expect(lines.stdout.split('\n').map((line) => Pass.parse(JSON.parse(line)))).toHaveLength(2)
+  const none = await run(['webhook', 'list'], setup.server)
+  expect(none).toMatchObject({ stdout: '', stderr: 'There is no webhook yet. Next: passes webhook create URL' })
 })
 
 test('filters and sorts reach the server', async () => {
