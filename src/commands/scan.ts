@@ -4,7 +4,7 @@ import { namedFlag } from '../cli/arguments/id-argument.ts'
 import { ClientCommand } from '../cli/command/client-command.ts'
 import { InterruptedError, UsageError } from '../cli/command/errors.ts'
 import { onInterrupt } from '../cli/command/interrupt.ts'
-import { count, writeOut } from '../cli/command/output.ts'
+import { count, printable, writeOut } from '../cli/command/output.ts'
 import { programName } from '../cli/command/program.ts'
 import { commandBell, silence, terminalBell } from '../cli/console/bell.ts'
 import { enter } from '../cli/console/offline/door-folder.ts'
@@ -28,7 +28,9 @@ export default class Scan extends ClientCommand {
     'cat payloads.txt | <%= config.bin %> scan --stdin > verdicts.jsonl',
   ]
   static override flags = {
-    project: namedFlag('project', ' whose passes may come in here; its id where the server may be away'),
+    project: namedFlag('project', ' whose passes may come in here; its id where the server may be away', {
+      ask: { orNone: 'Every project' },
+    }),
     context: Flags.string({
       summary: 'Scan context, such as an event day: a pass without a limit is let in once in each.',
     }),
@@ -101,7 +103,7 @@ export default class Scan extends ClientCommand {
         write: (outcome) => writeOut(`${JSON.stringify(outcome)}\n`),
         signal: stop.signal,
       })
-      if (pending > 0) this.note(leftover({ unjudged: 0, pending }).trim())
+      if (pending > 0) this.note(leftover({ unjudged: [], pending }).trim())
       if (stop.signal.aborted) throw new InterruptedError('Stopped.')
       if (failed > 0) process.exitCode = 1
     } finally {
@@ -149,8 +151,11 @@ export default class Scan extends ClientCommand {
   }
 }
 
-function leftover({ unjudged, pending }: { unjudged: number; pending: number }): string {
-  const read = unjudged > 0 ? ` ${count(unjudged)} scans were read and not judged: scan them again.` : ''
+function leftover({ unjudged, pending }: { unjudged: readonly string[]; pending: number }): string {
+  const read =
+    unjudged.length > 0
+      ? ` ${count(unjudged.length)} scans were read and not judged: scan them again. ${unjudged.map(printable).join(', ')}.`
+      : ''
   const waits =
     pending > 0 ? ` ${count(pending)} verdicts wait for the server: the next console here hands them in.` : ''
   return read + waits

@@ -25,13 +25,13 @@ export function optionalNamedArg(kind: NamedKind) {
 }
 
 /** A flag that does; `what` goes on in the sentence that says what it is for. */
-export function namedFlag(kind: NamedKind, what = '', options: { mayBeNone?: boolean } = {}) {
+export function namedFlag(kind: NamedKind, what = '', options: Parameters<typeof named>[2] = {}) {
   return named(kind, Flags.string({ summary: `${wordings[kind]}${what}.` }), options)
 }
 
-/** The same where it must be given. */
+/** The same where it must be given; on a terminal, where it is not, there is a list to choose from. */
 export function requiredFlag(kind: NamedKind, what = '') {
-  return named(kind, Flags.string({ summary: `${wordings[kind]}${what}.`, required: true }))
+  return named(kind, Flags.string({ summary: `${wordings[kind]}${what}.`, required: true }), { ask: {} })
 }
 
 /** Parses an argument or a flag that holds an id; whatever is none never reaches the server. */

@@ -16,7 +16,7 @@ export const styleFlags = {
   sort: Flags.string({ summary: 'Sort what is shown by a column: label, createdAt:desc.', helpGroup: 'LIST' }),
   csv: Flags.boolean({ summary: 'Write CSV.', exclusive: ['json', 'jsonl'], helpGroup: 'LIST' }),
   jsonl: Flags.boolean({ summary: 'Write JSON, a row a line.', exclusive: ['json', 'csv'], helpGroup: 'LIST' }),
-  'raw-cells': { ...rawCellsFlag, helpGroup: 'LIST' },
+  'raw-cells': rawCellsFlag,
 }
 
 /** Flags of every list that comes in pages. */

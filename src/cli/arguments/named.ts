@@ -1,19 +1,81 @@
-import { type Client, walk } from '../../client/client.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ApiError, type Client, ConnectionError, walk } from '../../client/client.ts'
 import { Uuid } from '../../core/ids.ts'
 import { CliError, UsageError } from '../command/errors.ts'
+import { printable } from '../command/output.ts'
 
 /** What may be named by its key, its exact name or the beginning of its id, wherever an id is expected. */
 export type NamedKind = 'project' | 'template' | 'webhook'
 
 interface Mark {
   kind: NamedKind
+  /** Where it is left out on a terminal, somebody is asked; `orNone` goes first where it may be left out. */
+  ask?: { orNone?: string }
   /** The word none (null in the interface) stands for nothing of this kind. */
   mayBeNone: boolean
 }
 
 /** Marks an argument or flag whose text names a row: the command gets the id. */
-export function named<T extends object>(kind: NamedKind, input: T, { mayBeNone = false } = {}): T {
-  return Object.assign(input, { named: { kind, mayBeNone } satisfies Mark })
+export function named<T extends object>(
+  kind: NamedKind,
+  input: T,
+  { mayBeNone = false, ask }: { mayBeNone?: boolean; ask?: Mark['ask'] } = {},
+): T {
+  return Object.assign(input, { named: { kind, mayBeNone, ...(ask && { ask }) } satisfies Mark })
+}
+
+/** The inputs with none required of which somebody can be asked. */
+export function askable<T extends Readonly<Record<string, object>>>(inputs: T): T {
+  const relaxed = Object.entries(inputs).map(([name, input]) => {
+    return [name, markOf(input)?.ask ? { ...input, required: false } : input] as const
+  })
+  return Object.fromEntries(relaxed) as T
+}
+
+/** Lets somebody choose what was left out: a list that narrows as it is typed in. */
+export async function askForNames(
+  inputs: Readonly<Record<string, object>>,
+  values: Record<string, unknown>,
+  connect: () => Client,
+): Promise<void> {
+  for (const [name, input] of Object.entries(inputs)) {
+    const mark = markOf(input)
+    if (!mark?.ask || values[name] !== undefined) continue
+    const { kind, ask } = mark
+    const { orNone } = ask
+    const reading = readAll(candidates[kind](connect()))
+    const listed = await (orNone === undefined ? reading : withoutWaiting(reading))
+    if (listed.length === 0 && orNone !== undefined) continue
+    if (listed.length === 0) {
+      throw new CliError(`There is no ${kind} to choose`, { code: 'NOT_FOUND', hint: `make one: passes ${kind} create.` })
+    }
+    const choices = listed.map(({ id, key, names }) => {
+      const title = [names.find(Boolean), key && `(${key})`, id.slice(0, 13)]
+      return { name: printable(title.filter(Boolean).join('  ')), value: id as string | undefined }
+    })
+    if (orNone !== undefined) choices.unshift({ name: orNone, value: undefined })
+    const { choose } = await import('../command/choose.ts')
+    const chosen = await choose(`Which ${kind}?`, choices)
+    if (chosen !== undefined) values[name] = chosen
+  }
+}
+
+/** Where it may be left out, a server that is away or a token that may not look keeps nobody from going on. */
+async function withoutWaiting(reading: Promise<Candidate[]>): Promise<Candidate[]> {
+  try {
+    return await Promise.race([reading, sleep(PATIENCE_MS, [], { ref: false })])
+  } catch (error) {
+    if (error instanceof ConnectionError || (error instanceof ApiError && error.status === 403)) return []
+    throw error
+  } finally {
+    reading.catch(() => undefined)
+  }
+}
+
+const PATIENCE_MS = 3_000
+
+function markOf(input: object): Mark | undefined {
+  return 'named' in input ? (input.named as Mark) : undefined
 }
 
 /** Replaces what names a row by its id, in the values of the inputs that are marked. */
@@ -30,8 +92,9 @@ export async function resolveNames(
   }
   for (const [name, input] of Object.entries(inputs)) {
     const value = values[name]
-    if (!('named' in input) || value === undefined) continue
-    const { kind, mayBeNone } = input.named as Mark
+    const mark = markOf(input)
+    if (!mark || value === undefined) continue
+    const { kind, mayBeNone } = mark
     const idOf = async (text: string) => {
       if ((mayBeNone && (text === 'none' || text === 'null')) || Uuid.safeParse(text).success) return text
       return findId(await list(kind), kind, text)

@@ -1,11 +1,12 @@
 import { Flags, type Interfaces } from '@oclif/core'
 import { type Client, type ClientOptions, createClient, TimeoutError } from '../../client/client.ts'
 import { DEFAULT_TIMEOUT_SECONDS } from '../../client/errors.ts'
-import { resolveNames } from '../arguments/named.ts'
-import { type Connection, type ConnectionFlags, defaultUrl, resolveConnection } from '../settings/settings.ts'
+import { askable, askForNames, resolveNames } from '../arguments/named.ts'
+import { type Connection, type ConnectionFlags, canAnimate, defaultUrl, resolveConnection } from '../settings/settings.ts'
 import { BaseCommand } from './base-command.ts'
 import { UsageError } from './errors.ts'
 import { describeFailure, type Failure } from './failure.ts'
+import { canAsk } from './prompt.ts'
 
 /** A command that calls a server. */
 export abstract class ClientCommand extends BaseCommand {
@@ -36,12 +37,16 @@ export abstract class ClientCommand extends BaseCommand {
     B extends Interfaces.OutputFlags<Interfaces.FlagInput>,
     A extends Interfaces.OutputArgs<Interfaces.ArgInput>,
   >(options?: Interfaces.Input<F, B, A>, argv?: string[]): Promise<Interfaces.ParserOutput<F, B, A>> {
-    const parsed = await super.parse(options, argv)
+    const noInput = this.argv.includes('--no-input') || this.jsonEnabled() || !canAnimate(process.stderr)
+    const canChoose = canAsk({ noInput })
+    const flags = canChoose && options?.flags ? (askable(options.flags) as typeof options.flags) : options?.flags
+    const parsed = await super.parse(options && flags ? { ...options, ...inherited(options), flags } : options, argv)
     let client: Client | undefined
     const connect = () => {
       client ??= this.connect(parsed.flags as ConnectionFlags)
       return client
     }
+    if (canChoose) await askForNames(this.ctor.flags ?? {}, parsed.flags, connect)
     await resolveNames(this.ctor.args ?? {}, parsed.args, connect)
     await resolveNames(this.ctor.flags ?? {}, parsed.flags, connect)
     return parsed
@@ -82,6 +87,11 @@ export abstract class ClientCommand extends BaseCommand {
     await Promise.all(this.#clients.map((client) => client.close()))
     await super.finally(error)
   }
+}
+
+/** What a class inherits is not copied with it. */
+function inherited<I extends { baseFlags?: unknown; enableJsonFlag?: boolean }>({ baseFlags, enableJsonFlag }: I) {
+  return { baseFlags, enableJsonFlag } as Pick<I, 'baseFlags' | 'enableJsonFlag'>
 }
 
 const NOTE_EVERY_MS = 5_000

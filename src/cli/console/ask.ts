@@ -12,8 +12,12 @@ export type Reply<T> =
 export const PATIENCE_MS = 3_000
 
 /** Calls the server and gives up in time. The call must be safe to repeat: a broken connection is tried again. */
-export async function ask<T>(call: (options: CallOptions) => Promise<T>, stop?: AbortSignal): Promise<Reply<T>> {
-  const patience = AbortSignal.timeout(PATIENCE_MS)
+export async function ask<T>(
+  call: (options: CallOptions) => Promise<T>,
+  stop?: AbortSignal,
+  patienceMs = PATIENCE_MS,
+): Promise<Reply<T>> {
+  const patience = AbortSignal.timeout(patienceMs)
   const signal = stop ? AbortSignal.any([patience, stop]) : patience
   try {
     return { kind: 'answer', value: await call({ signal, idempotent: true }) }

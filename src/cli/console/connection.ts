@@ -18,6 +18,9 @@ export interface Connection {
 }
 
 const PROBE_MS = 1_000
+/** Together below three seconds: so long an idle door may take the server for there. */
+const BEAT_MS = 1_000
+const BEAT_PATIENCE_MS = 1_800
 /** A refusal, such as a lack of permission, may be mended while the door is open. */
 const REFUSED_MS = 60_000
 
@@ -79,6 +82,17 @@ export function createConnection(options: ConnectionOptions): Connection {
   const retryRefused = setInterval(() => {
     if (refusal && performance.now() - refusedAt > REFUSED_MS) lookInBackground()
   }, PROBE_MS)
+  /** Nobody may be scanning when the server goes: who comes next is not to wait for that to be found out. */
+  async function watch(): Promise<void> {
+    while (!signal.aborted) {
+      await sleep(BEAT_MS, undefined, { signal }).catch(() => undefined)
+      if (offlineSince !== null || signal.aborted) continue
+      const reply = await ask((callOptions) => client.tokens.current({}, callOptions), signal, BEAT_PATIENCE_MS)
+      if (reply.kind === 'silence' && !signal.aborted) lost()
+    }
+  }
+
+  const watching = watch()
   // What waits goes first: until the server has it, it would let the same people in again.
   if (!isReached || store.pending().length > 0) {
     offlineSince = clock()
@@ -102,7 +116,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     async stop() {
       clearInterval(retryRefused)
       stopped.abort()
-      await looking
+      await Promise.all([looking, watching])
     },
   }
 }

@@ -118,7 +118,11 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
     },
     handle(input) {
       if (input.kind === 'line') return line(input.text, input.isTyped)
-      if (input.key === 'interrupt') return onInterrupt()
+      if (input.key === 'interrupt') {
+        const { unjudged } = door.state
+        if (panel?.kind === 'quit' || unjudged.length === 0) return onInterrupt()
+        return show({ kind: 'quit', unjudged })
+      }
       if (input.key === 'lock') {
         isLocked = !isLocked
         return show(null)
@@ -128,6 +132,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
     },
     judged({ result, message, candidates, externalRef }) {
       if (result === 'ambiguous') show({ kind: 'choose', title: message, candidates, selected: 0, of: externalRef })
+      else if (panel?.kind === 'quit') show(door.state.unjudged.length > 0 ? { kind: 'quit', unjudged: door.state.unjudged } : null)
       // The list belonged to a verdict that is gone.
       else if (panel?.kind === 'choose' && panel.of !== null) show(null)
     },

@@ -25,6 +25,8 @@ export interface DoorState {
   tally: Tally
   /** Scans that are not judged yet, the one in flight included. */
   waiting: number
+  /** What was read of them, oldest first. */
+  unjudged: readonly string[]
   /** Verdicts that the server has not got yet. */
   pending: number
   /** Verdicts that the server disagreed with. */
@@ -61,8 +63,8 @@ export interface Door {
   /** Passes by name, or why there are none. */
   search(text: string): Promise<Candidate[] | string>
   notify(text: string | null): void
-  /** Ends when the scan in flight is judged; resolves to the number of those that were read and are not. */
-  stop(): Promise<number>
+  /** Ends when the scan in flight is judged; resolves to those that were read and are not. */
+  stop(): Promise<readonly string[]>
 }
 
 /** A door: takes scans in their order, judges each with the server or without it, and counts. */
@@ -88,8 +90,9 @@ export function createDoor(options: DoorOptions): Door {
       onChange()
     },
   })
-  const queue = createQueue((waiting) => {
-    state.waiting = waiting
+  const queue = createQueue((names) => {
+    state.waiting = names.length
+    state.unjudged = names
     onChange()
   })
   const recent = createRecentScans(options.sameScanMs)
@@ -101,6 +104,7 @@ export function createDoor(options: DoorOptions): Door {
     verdict: null,
     tally: emptyTally,
     waiting: 0,
+    unjudged: [],
     pending: store.pending().length,
     conflicts: 0,
     notice: null,
@@ -138,12 +142,12 @@ export function createDoor(options: DoorOptions): Door {
         conclude(attempt.same)
         return Promise.resolve(attempt.same)
       }
-      return queue.push(() => settle(attempt))
+      return queue.push(() => settle(attempt), payload)
     },
     admit(passId) {
       const at = clock()
       const attempt = { ...state.overrides, payload: null, passId, externalRef: newId(at), at }
-      return queue.push(() => settle(attempt))
+      return queue.push(() => settle(attempt), passId)
     },
     arm(overrides) {
       state.overrides = { ...state.overrides, ...overrides }
@@ -155,7 +159,7 @@ export function createDoor(options: DoorOptions): Door {
         const outcome = await undo.reverse(scan)
         if (outcome.result === 'reversal') recent.forget(scan)
         conclude(outcome)
-      })
+      }, 'an undo')
     },
     search: (text) => findPasses(text, { client, connection, lists, projectId }),
     notify(text) {
@@ -173,37 +177,38 @@ export function createDoor(options: DoorOptions): Door {
 
 interface Queue {
   /** Runs the work when everything before it is done. */
-  push<T>(work: () => Promise<T>): Promise<T>
-  /** Lets what runs come to its end and nothing else begin; resolves to how much never began. */
-  stop(): Promise<number>
+  push<T>(work: () => Promise<T>, name: string): Promise<T>
+  /** Lets what runs come to its end and nothing else begin; resolves to the names of what never began. */
+  stop(): Promise<readonly string[]>
 }
 
-/** One after the other, in their order. `onChange` is told how many are not done. */
-function createQueue(onChange: (waiting: number) => void): Queue {
-  const tasks: (() => Promise<void>)[] = []
+/** One after the other, in their order. `onChange` is told what is not done. */
+function createQueue(onChange: (names: string[]) => void): Queue {
+  const tasks: { run: () => Promise<void>; name: string }[] = []
+  const names = () => tasks.map(({ name }) => name)
   let running: Promise<void> | undefined
   let isStopped = false
 
   async function run(): Promise<void> {
     while (tasks.length > 0 && !isStopped) {
-      await tasks[0]!()
+      await tasks[0]!.run()
       tasks.shift()
-      onChange(tasks.length)
+      onChange(names())
     }
     running = undefined
   }
 
   return {
-    push: (work) =>
+    push: (work, name) =>
       new Promise((resolve, reject) => {
-        tasks.push(() => work().then(resolve, reject))
-        onChange(tasks.length)
+        tasks.push({ run: () => work().then(resolve, reject), name })
+        onChange(names())
         running ??= run()
       }),
     async stop() {
       isStopped = true
       await running
-      return tasks.length
+      return names()
     },
   }
 }
@@ -211,17 +216,22 @@ function createQueue(onChange: (waiting: number) => void): Queue {
 const LIMIT = 20
 
 /** Passes whose name or external id holds a text: of the server, else of the stored list; or why there are none. */
-async function findPasses(
+export async function findPasses(
   text: string,
   options: { client: Client; connection: Connection; lists: ListKeeper; projectId: string | undefined },
 ): Promise<Candidate[] | string> {
   const { client, connection, lists, projectId } = options
   if (connection.state === 'online') {
-    const query = { search: text, limit: LIMIT, ...(projectId && { projectId }) }
-    const reply = await ask((callOptions) => client.passes.list({ query }, callOptions))
+    const scope = { limit: LIMIT, ...(projectId && { projectId }) }
+    const queries = [{ externalPassId: text }, { label: text }, { search: text }]
+    const reply = await ask((callOptions) =>
+      Promise.all(queries.map((query) => client.passes.list({ query: { ...query, ...scope } }, callOptions))),
+    )
     if (reply.kind === 'refusal') return failureMessage(reply.error)
     if (reply.kind === 'answer') {
-      return reply.value.items.map((pass) => ({
+      // What is called exactly so stands first, and may be older than the newest that hold the text.
+      const found = new Map(reply.value.flatMap(({ items }) => items).map((pass) => [pass.id, pass]))
+      return [...found.values()].slice(0, LIMIT).map((pass) => ({
         passId: pass.id,
         label: pass.label,
         externalPassId: pass.externalPassId,

@@ -16,7 +16,7 @@ export interface ConsoleOptions extends Omit<DoorOptions, 'onOutcome' | 'onChang
 /** What was left when the console ended. */
 export interface Leftover {
   /** Read and not judged. */
-  unjudged: number
+  unjudged: readonly string[]
   /** Judged without the server, which has not got them yet. */
   pending: number
 }
@@ -58,7 +58,8 @@ export async function runConsole(options: ConsoleOptions): Promise<Leftover> {
 
   function screen() {
     const { panel, isLocked } = controls
-    const view = { place, door: door.state, panel, isLocked, typed: reader.typed, now: clock() }
+    const { gate } = options.station.context
+    const view = { place, gate: gate ?? null, door: door.state, panel, isLocked, typed: reader.typed, now: clock() }
     return <Screen view={view} columns={stdout.columns} rows={stdout.rows} color={color} />
   }
 

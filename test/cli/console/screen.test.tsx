@@ -62,6 +62,7 @@ const panels: Panel[] = [
   { kind: 'search' },
   { kind: 'override', field: 'validityDate' },
   { kind: 'undo', scan: duplicate },
+  { kind: 'quit', unjudged: ['A-1', 'A\u001B[2J-2', 'A-3'] },
   { kind: 'choose', title: 'Found', candidates: Array.from({ length: 20 }, () => candidate), selected: 13, of: null },
 ]
 
@@ -70,6 +71,7 @@ function view(verdict: Outcome | null, panel: Panel, isOffline: boolean): View {
   const lists = { list: { generatedAt: '2026-03-01T20:02:00.000Z', size: 1234 }, refusal: null }
   return {
     place: { workspaceId: '', workspaceName: 'Fair', projectName: 'Summer' },
+    gate: 'North',
     door: {
       connection: connection as DoorState['connection'],
       lists: lists as DoorState['lists'],
@@ -77,6 +79,7 @@ function view(verdict: Outcome | null, panel: Panel, isOffline: boolean): View {
       verdict,
       tally: { last: outcomes, accepted: 1412, turnedAway: 9, recent: [now.getTime()] },
       waiting: 3,
+      unjudged: ['A-1', 'A-2', 'A-3'],
       pending: 37,
       conflicts: 1,
       notice: null,

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { issuedPass } from '../support/passes.ts'
 import { run } from '../support/program.ts'
+import { openTerminal } from '../support/pty.ts'
 import { sharedServer } from '../support/server.ts'
 
 const shared = sharedServer()
@@ -54,4 +55,19 @@ test('a pass is named by its external id or the beginning of its id, too', async
   expect([unknown.exitCode, unknown.stderr]).toEqual([1, expect.stringContaining('no pass with the external id T-99')])
   const external = await run(['pass', 'get', pass.id, '--external'], server)
   expect(external.stderr).toContain(`no pass with the external id ${pass.id}`)
+})
+
+test('on a terminal a template that is left out is chosen from a list that narrows as it is typed in', async () => {
+  const server = await shared()
+  const pass = await issuedPass(server.client)
+  const template = await server.client.templates.get({ params: { id: pass.templateId! } })
+  const terminal = openTerminal(['pass', 'create', '--external-id', 'CHOSEN-1', '--label', 'Ada'], server)
+  await terminal.shows('Which template?')
+  terminal.type(template.id.slice(0, 13))
+  await terminal.shows(template.name)
+  terminal.type('\r')
+  await terminal.shows('Created.')
+  expect(await terminal.ended).toBe(0)
+  const piped = await run(['pass', 'create', '--external-id', 'CHOSEN-2', '--label', 'Ada'], server)
+  expect([piped.exitCode, piped.stderr]).toEqual([2, expect.stringContaining('Missing required flag template')])
 })

@@ -37,7 +37,7 @@ describe('the door console on a real terminal', () => {
 
   /** A console of a machine of its own. */
   async function openConsole(args: string[] = [], options: TerminalOptions = {}): Promise<Terminal> {
-    const terminal = openTerminal(['scan', ...args], server, {
+    const terminal = openTerminal(['scan', '--no-input', ...args], server, {
       ...options,
       env: { XDG_STATE_HOME: temporaryFolder(), ...options.env },
     })

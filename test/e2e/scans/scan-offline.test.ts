@@ -35,7 +35,7 @@ test('a server and a console that are killed lose no scan and make none twice', 
   const codes = Array.from({ length: 12 }, (_, n) => `PASS-${n}`)
   await issueWithCodes(server.client, codes)
   const state = temporaryFolder()
-  const open = () => openTerminal(['scan', '--gate', 'North'], server, { env: { XDG_STATE_HOME: state } })
+  const open = () => openTerminal(['scan', '--no-input', '--gate', 'North'], server, { env: { XDG_STATE_HOME: state } })
 
   const first = open()
   await first.shows('Scan a pass')
@@ -47,8 +47,9 @@ test('a server and a console that are killed lose no scan and make none twice', 
   await server.client.passes.void({ params: { id: items[0]!.id } })
   await server.stop()
 
-  first.type('PASS-4\rPASS-5\rNOBODY\rPASS-6\r')
+  // Before anybody scans.
   await first.shows('▲ OFFLINE since')
+  first.type('PASS-4\rPASS-5\rNOBODY\rPASS-6\r')
   await first.shows('✔ 5 accepted · ✘ 1 turned away')
   await first.shows('4 wait')
   first.kill('SIGKILL')
@@ -119,7 +120,7 @@ test('a scan that the server recorded and could not answer stands in the ledger 
   await issueWithCodes(server.client, ['PASS-0', 'PASS-1'])
   const proxy = await startProxy(server.url)
   const state = temporaryFolder()
-  const door = openTerminal(['scan'], { url: proxy.url, token: server.token }, { env: { XDG_STATE_HOME: state } })
+  const door = openTerminal(['scan', '--no-input'], { url: proxy.url, token: server.token }, { env: { XDG_STATE_HOME: state } })
   await door.shows('Scan a pass')
   await listIsStored(state, 2)
   proxy.mute(true)
@@ -142,7 +143,7 @@ test('two consoles of one door keep their verdicts apart and know of each other'
   const codes = Array.from({ length: 40 }, (_, n) => `PASS-${n}`)
   await issueWithCodes(server.client, codes)
   const state = temporaryFolder()
-  const open = () => openTerminal(['scan'], server, { env: { XDG_STATE_HOME: state } })
+  const open = () => openTerminal(['scan', '--no-input'], server, { env: { XDG_STATE_HOME: state } })
   const [one, other] = [open(), open()]
   await Promise.all([one.shows('Scan a pass'), other.shows('Scan a pass')])
   await listIsStored(state, codes.length)
@@ -166,7 +167,7 @@ test('where the workspace forbids scanning offline, nobody is judged without the
   const database = ['--database', server.database]
   const { exitCode } = await run(['workspace', 'offline-scanning', 'default', 'off', ...database])
   expect(exitCode).toBe(0)
-  const door = openTerminal(['scan'], server, { env: { XDG_STATE_HOME: temporaryFolder() } })
+  const door = openTerminal(['scan', '--no-input'], server, { env: { XDG_STATE_HOME: temporaryFolder() } })
   await door.shows('● online, not without the server')
   await server.stop()
   door.type('PASS-0\r')

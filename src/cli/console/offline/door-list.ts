@@ -102,12 +102,14 @@ function doorListOf({ id, generatedAt }: Head, items: SnapshotItem[]): DoorList 
       const wanted = text.toLowerCase()
       const fits = ({ label, externalPassId }: SnapshotItem) =>
         label.toLowerCase().includes(wanted) || externalPassId.toLowerCase().includes(wanted)
-      const found: SnapshotItem[] = []
+      const isExact = ({ label, externalPassId }: SnapshotItem) =>
+        label.toLowerCase() === wanted || externalPassId.toLowerCase() === wanted
+      const [exact, found]: SnapshotItem[][] = [[], []]
       for (const item of items) {
-        if (fits(item)) found.push(item)
-        if (found.length === limit) break
+        if (isExact(item)) exact!.push(item)
+        else if (found!.length < limit && fits(item)) found!.push(item)
       }
-      return found
+      return [...exact!, ...found!].slice(0, limit)
     },
   }
 }

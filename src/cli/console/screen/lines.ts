@@ -1,3 +1,4 @@
+import { DateTime } from 'luxon'
 import { cut, pad, printable, textWidth, wrapText } from '../../command/output.ts'
 import type { Overrides } from '../door.ts'
 import type { Candidate, Outcome } from '../outcome.ts'
@@ -42,6 +43,24 @@ export function clockTime(at: Date | string): string {
   return new Date(at).toLocaleTimeString('en-GB')
 }
 
+/** The zone of that clock, by its name. */
+export function clockZone(): string {
+  return new Intl.DateTimeFormat().resolvedOptions().timeZone
+}
+
+/** Moments as the server writes them, each in a zone of its policy: one clock is enough at a door. */
+const MOMENT = /(\d{1,2} [A-Z][a-z]{2} \d{4} at \d{2}:\d{2}:\d{2}) ([\w/+-]+)/g
+
+/** A message with its moments on the steward's clock. */
+export function onClock(message: string): string {
+  return message.replaceAll(MOMENT, (text, moment: string, zone: string) => {
+    const at = DateTime.fromFormat(moment, FORMAT, { zone, locale: 'en' })
+    return at.isValid ? at.toLocal().setLocale('en').toFormat(FORMAT) : text
+  })
+}
+
+const FORMAT = "d LLL yyyy 'at' HH:mm:ss"
+
 /** How long ago, in one unit. */
 export function age(since: Date | string, now: Date): string {
   const seconds = Math.max(0, Math.round((now.getTime() - new Date(since).getTime()) / 1000))
@@ -59,6 +78,8 @@ export type Panel =
   | { kind: 'choose'; title: string; candidates: Candidate[]; selected: number; of: string | null }
   | { kind: 'undo'; scan: Outcome }
   | { kind: 'override'; field: keyof Overrides }
+  /** What was read and is not judged yet: whoever ends the console now has to scan it again. */
+  | { kind: 'quit'; unjudged: readonly string[] }
 
 const colors: Record<Tone, Style> = {
   yes: { color: 'green' },
@@ -117,6 +138,11 @@ export function panelLines(
         filled(' F3 undoes it, Esc keeps it.', width),
       ]
     }
+    case 'quit':
+      return [
+        filled(` ${panel.unjudged.length} not judged yet. Ctrl-C again quits, Esc stays.`, width, { bold: true }),
+        ...panel.unjudged.slice(0, height - 1).map((code) => filled(` ${printable(code)}`, width)),
+      ]
     case 'choose':
       return [filled(` ${printable(panel.title)}`, width, { bold: true }), ...choices(panel, width, height - 1)]
   }
@@ -219,7 +245,7 @@ function textsOf(
     { text: printable(who), isStrong: true },
     { text: printable(facts) },
   ]
-  const message = wrapText(printable(verdict.message), room.width).map((text) => ({ text }))
+  const message = wrapText(onClock(printable(verdict.message)), room.width).map((text) => ({ text }))
   const foot = { text: joined([...lastUse(verdict, now), clockTime(verdict.readAt), source(verdict)], room.width) }
   // The message says when and where it was used: where there is little room, it goes before all else.
   const air = room.height - head.length - message.length - 1
@@ -229,7 +255,7 @@ function textsOf(
   return [...spread, ...message, ...gap, foot]
 }
 
-/** On the steward's own clock, beside the message in the zone of the pass. */
+/** When it was let in last, and how long ago that is. */
 function lastUse({ result, lastAcceptedAt, readAt, scannedAt }: Outcome, now: Date): string[] {
   if (lastAcceptedAt === null || result === 'accepted' || result === 'reversal') return []
   const text = `last let in ${clockTime(lastAcceptedAt)}`

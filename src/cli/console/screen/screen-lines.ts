@@ -6,6 +6,7 @@ import type { Panel } from './lines.ts'
 import {
   age,
   clockTime,
+  clockZone,
   filled,
   historyLines,
   joined,
@@ -19,6 +20,7 @@ import {
 /** Everything that the screen is made of. */
 export interface View {
   place: Place
+  gate: string | null
   door: DoorState
   panel: Panel
   isLocked: boolean
@@ -66,11 +68,11 @@ export function screenLines(view: View, { columns, rows }: ScreenSize): Line[] {
 }
 
 /** The connection; large while there is none. */
-function bannerLines({ door, place, now }: View, width: number, isTall: boolean): Line[] {
+function bannerLines({ door, place, gate, now }: View, width: number, isTall: boolean): Line[] {
   const { connection, lists, pending } = door
+  const names = [gate, place.projectName, place.workspaceName, clockZone()].map((name) => name && printable(name))
   if (connection.offlineSince === null) {
     const state = door.lists.refusal === null ? ' ● online' : ' ● online, not without the server'
-    const names = [place.projectName, place.workspaceName].map((name) => name && printable(name))
     const where = joined(names, width - state.length - 3)
     const gap = ' '.repeat(Math.max(1, width - state.length - 1 - textWidth(where)))
     return [filled(`${state}${gap}${where}`, width, { color: 'green' })]
@@ -83,7 +85,7 @@ function bannerLines({ door, place, now }: View, width: number, isTall: boolean)
       : ` No list to judge by${refusal ? `: ${refusal}` : ''}`,
   ]
   const style = { background: 'yellow', color: 'black', bold: true } as const
-  return [...texts, ...(isTall ? [''] : [])].map((text) => filled(text, width, style))
+  return [...texts, ...(isTall ? [` ${joined(names, width - 2)}`] : [])].map((text) => filled(text, width, style))
 }
 
 function footLines(view: View, width: number): Line[] {
