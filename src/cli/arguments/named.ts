@@ -47,7 +47,10 @@ export async function askForNames(
     const listed = await (orNone === undefined ? reading : withoutWaiting(reading))
     if (listed.length === 0 && orNone !== undefined) continue
     if (listed.length === 0) {
-      throw new CliError(`There is no ${kind} to choose`, { code: 'NOT_FOUND', hint: `make one: passes ${kind} create.` })
+      throw new CliError(`There is no ${kind} to choose`, {
+        code: 'NOT_FOUND',
+        hint: `make one: passes ${kind} create.`,
+      })
     }
     const choices = listed.map(({ id, key, names }) => {
       const title = [names.find(Boolean), key && `(${key})`, id.slice(0, 13)]

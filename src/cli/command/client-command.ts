@@ -2,7 +2,13 @@ import { Flags, type Interfaces } from '@oclif/core'
 import { type Client, type ClientOptions, createClient, TimeoutError } from '../../client/client.ts'
 import { DEFAULT_TIMEOUT_SECONDS } from '../../client/errors.ts'
 import { askable, askForNames, resolveNames } from '../arguments/named.ts'
-import { type Connection, type ConnectionFlags, canAnimate, defaultUrl, resolveConnection } from '../settings/settings.ts'
+import {
+  type Connection,
+  type ConnectionFlags,
+  canAnimate,
+  defaultUrl,
+  resolveConnection,
+} from '../settings/settings.ts'
 import { BaseCommand } from './base-command.ts'
 import { UsageError } from './errors.ts'
 import { describeFailure, type Failure } from './failure.ts'

@@ -132,7 +132,8 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
     },
     judged({ result, message, candidates, externalRef }) {
       if (result === 'ambiguous') show({ kind: 'choose', title: message, candidates, selected: 0, of: externalRef })
-      else if (panel?.kind === 'quit') show(door.state.unjudged.length > 0 ? { kind: 'quit', unjudged: door.state.unjudged } : null)
+      else if (panel?.kind === 'quit')
+        show(door.state.unjudged.length > 0 ? { kind: 'quit', unjudged: door.state.unjudged } : null)
       // The list belonged to a verdict that is gone.
       else if (panel?.kind === 'choose' && panel.of !== null) show(null)
     },

@@ -120,7 +120,11 @@ test('a scan that the server recorded and could not answer stands in the ledger 
   await issueWithCodes(server.client, ['PASS-0', 'PASS-1'])
   const proxy = await startProxy(server.url)
   const state = temporaryFolder()
-  const door = openTerminal(['scan', '--no-input'], { url: proxy.url, token: server.token }, { env: { XDG_STATE_HOME: state } })
+  const door = openTerminal(
+    ['scan', '--no-input'],
+    { url: proxy.url, token: server.token },
+    { env: { XDG_STATE_HOME: state } },
+  )
   await door.shows('Scan a pass')
   await listIsStored(state, 2)
   proxy.mute(true)
