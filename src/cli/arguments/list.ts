@@ -27,6 +27,12 @@ export const listFlags = {
   all: Flags.boolean({ summary: 'Show every one, page after page.' }),
 }
 
+export const followFlag = Flags.boolean({
+  summary: 'Then show what comes, until Ctrl-C: oldest first, each once, also over a restart of the server.',
+  exclusive: ['all', 'cursor', 'sort'],
+  helpGroup: 'LIST',
+})
+
 /** A filter whose values are alternatives. */
 export function filterFlag(summary: string) {
   return Flags.string({ summary: `${summary} Repeatable.`, multiple: true, multipleNonGreedy: true })

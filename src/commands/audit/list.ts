@@ -1,9 +1,10 @@
 import { Flags } from '@oclif/core'
-import { filterFlag, listFlags, listPages } from '../../cli/arguments/list.ts'
+import { filterFlag, followFlag, listFlags, listPages } from '../../cli/arguments/list.ts'
 import { pastFlag } from '../../cli/arguments/moment.ts'
-import { auditShape } from '../../cli/audit/formats.ts'
+import { auditShape, type Entry } from '../../cli/audit/formats.ts'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { databaseFlags } from '../../cli/settings/server-flags.ts'
+import type { Page } from '../../core/contract/common.ts'
 
 export default class AuditList extends BaseCommand {
   static override summary = 'Show who did what to which row, newest first.'
@@ -16,6 +17,7 @@ export default class AuditList extends BaseCommand {
       description: 'What was done by hand this week',
       command: '<%= config.bin %> audit list --actor operator --since 7d',
     },
+    { description: 'Watch what is done by hand', command: '<%= config.bin %> audit list --actor operator --follow' },
     {
       description: 'The story of one row',
       command: '<%= config.bin %> audit list --target 0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33',
@@ -34,6 +36,7 @@ export default class AuditList extends BaseCommand {
     since: pastFlag('At this moment or later: 2027-05-31T00:00:00Z, or 12h for twelve hours ago.'),
     until: pastFlag('At this moment or earlier.'),
     ...listFlags,
+    follow: followFlag,
   }
 
   async run() {
@@ -47,15 +50,22 @@ export default class AuditList extends BaseCommand {
       const filters = await resolveSearch(store, { workspace, actors, actions, target, since, until })
       const list = ({ query }: { query: { limit?: number; cursor?: string } }) =>
         listAudit(store, filters, { limit: 20, ...query })
-      return this.showList({
-        pages: listPages(list, {}, flags),
-        shape: auditShape,
-        flags,
-        streamsJson: true,
-        noun: ['entry', 'entries'],
-        empty: 'Whatever is changed from now on will stand here.',
-        query: filters,
-      })
+      const show = (pages: AsyncIterable<Page<Entry>>) =>
+        this.showList({
+          pages,
+          shape: auditShape,
+          flags: { ...flags, all: flags.all || flags.follow },
+          streamsJson: true,
+          noun: ['entry', 'entries'],
+          empty: 'Whatever is changed from now on will stand here.',
+          query: filters,
+        })
+      if (!flags.follow) return show(listPages(list, {}, flags))
+      const { followPages, untilStopped } = await import('../../cli/list/follow.ts')
+      const note = (message: string) => this.note(message)
+      return untilStopped((stop) =>
+        show(followPages({ list, limit: flags.limit, writtenAt: ({ at }) => at, stop, note })),
+      )
     })
   }
 }

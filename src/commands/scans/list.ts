@@ -1,9 +1,11 @@
-import { listFlags, listPages } from '../../cli/arguments/list.ts'
+import { followFlag, listFlags, listPages } from '../../cli/arguments/list.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { scanFilterFlags, scanQuery } from '../../cli/scan-list/filters.ts'
 import { scansShape } from '../../cli/scan-list/formats.ts'
 import { withHolders } from '../../cli/scan-list/holders.ts'
 import { passIdsOf } from '../../cli/scan-list/passes.ts'
+import type { Page } from '../../core/contract/common.ts'
+import type { ScanItem } from '../../core/contract/scan-shapes.ts'
 
 export default class ScansList extends ClientCommand {
   static override summary = 'List the ledger of scans, newest first.'
@@ -12,26 +14,36 @@ export default class ScansList extends ClientCommand {
     'are alternatives. --all writes page after page, in constant memory; with --json one scan a line. For files use ' +
     'scans export.'
   static override examples = [
+    { description: 'Watch the doors', command: '<%= config.bin %> scans list --follow' },
     { description: 'Who was turned away', command: '<%= config.bin %> scans list --result denied' },
     {
       description: 'Everything that became of a ticket',
       command: '<%= config.bin %> scans list --pass T-1 --external --all',
     },
   ]
-  static override flags = { ...scanFilterFlags, ...listFlags }
+  static override flags = { ...scanFilterFlags, ...listFlags, follow: followFlag }
 
   async run() {
     const { flags } = await this.parse(ScansList)
     const client = this.connect(flags)
     const query = scanQuery(flags, await passIdsOf(client, flags))
-    return this.showList({
-      pages: withHolders(client, listPages(client.scans.list, query, flags), (message) => this.note(message)),
-      shape: scansShape,
-      flags,
-      streamsJson: true,
-      noun: ['scan', 'scans'],
-      empty: 'Next: passes scan',
-      query,
+    const note = (message: string) => this.note(message)
+    const show = (pages: AsyncIterable<Page<ScanItem>>) =>
+      this.showList({
+        pages: withHolders(client, pages, note),
+        shape: scansShape,
+        flags: { ...flags, all: flags.all || flags.follow },
+        streamsJson: true,
+        noun: ['scan', 'scans'],
+        empty: 'Next: passes scan',
+        query,
+      })
+    if (!flags.follow) return show(listPages(client.scans.list, query, flags))
+    const { followPages, untilStopped } = await import('../../cli/list/follow.ts')
+    return untilStopped((stop) => {
+      const list = ({ query: page }: { query: object }) =>
+        client.scans.list({ query: { ...query, ...page } }, { signal: stop })
+      return show(followPages({ list, limit: flags.limit, writtenAt: ({ recordedAt }) => recordedAt, stop, note }))
     })
   }
 }

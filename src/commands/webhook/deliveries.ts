@@ -1,10 +1,11 @@
 import { Args, Flags } from '@oclif/core'
 import { idOf } from '../../cli/arguments/id-argument.ts'
-import { filterFlag, listFlags, listPages } from '../../cli/arguments/list.ts'
+import { filterFlag, followFlag, listFlags, listPages } from '../../cli/arguments/list.ts'
 import { named } from '../../cli/arguments/named.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { deliveriesShape, showDelivery } from '../../cli/webhook/show.ts'
-import { DeliveryStatus } from '../../core/contract/deliveries.ts'
+import type { Page } from '../../core/contract/common.ts'
+import { type Delivery, DeliveryStatus } from '../../core/contract/deliveries.ts'
 import { eventTypes } from '../../core/events.ts'
 
 const alternatives = { multiple: true, multipleNonGreedy: true } as const
@@ -23,6 +24,7 @@ export default class WebhookDeliveries extends ClientCommand {
       command:
         '<%= config.bin %> webhook deliveries --webhook 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --event pass.scanned --json',
     },
+    { description: 'Watch what goes out', command: '<%= config.bin %> webhook deliveries --follow' },
     {
       description: 'One delivery: each attempt, and what was sent',
       command: '<%= config.bin %> webhook deliveries 0198c7a5-2b6e-7f0a-8c1d-94e3f5a6b7c8',
@@ -38,6 +40,7 @@ export default class WebhookDeliveries extends ClientCommand {
       summary: 'Only those of this status. Repeatable.',
     }),
     ...listFlags,
+    follow: followFlag,
   }
 
   async run() {
@@ -49,13 +52,23 @@ export default class WebhookDeliveries extends ClientCommand {
       return delivery
     }
     const query = { webhookId: flags.webhook, eventType: flags.event, status: flags.status }
-    return this.showList({
-      pages: listPages(deliveries.list, query, flags),
-      shape: deliveriesShape,
-      flags,
-      noun: ['delivery', 'deliveries'],
-      empty: 'Each event makes one for each webhook that wants it: passes webhook test sends one.',
-      query,
+    const show = (pages: AsyncIterable<Page<Delivery>>) =>
+      this.showList({
+        pages,
+        shape: deliveriesShape,
+        flags: { ...flags, all: flags.all || flags.follow },
+        streamsJson: flags.follow,
+        noun: ['delivery', 'deliveries'],
+        empty: 'Each event makes one for each webhook that wants it: passes webhook test sends one.',
+        query,
+      })
+    if (!flags.follow) return show(listPages(deliveries.list, query, flags))
+    const { followPages, untilStopped } = await import('../../cli/list/follow.ts')
+    return untilStopped((stop) => {
+      const list = ({ query: page }: { query: object }) =>
+        deliveries.list({ query: { ...query, ...page } }, { signal: stop })
+      const note = (message: string) => this.note(message)
+      return show(followPages({ list, limit: flags.limit, writtenAt: ({ updatedAt }) => updatedAt, stop, note }))
     })
   }
 }
