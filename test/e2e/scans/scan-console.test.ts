@@ -94,7 +94,7 @@ describe('the door console on a real terminal', () => {
     const other = await openConsole(['--context', 'used', '--gate', 'South gate'])
     other.type('PASS-1\r')
     await other.shows('A L R E A D Y   U S E D')
-    expect(other.screen.text()).toMatch(/Already used on .* at \d\d:\d\d:\d\d UTC, North gate/)
+    expect(other.screen.text()).toMatch(/Already used on .* at \d\d:\d\d:\d\d, North gate/)
     other.type('NOBODY\r')
     await other.shows('U N K N O W N')
     expect(other.screen.text()).toContain('✘ 2 turned away')
@@ -183,7 +183,7 @@ describe('the door console on a real terminal', () => {
       // What is drawn anew comes in pieces.
       await eventually(() => {
         const lines = terminal.screen.lines()
-        expect(lines[0]).toMatch(/^ ● online +default$/)
+        expect(lines[0]).toMatch(/^ ● online +default · UTC$/)
         expect(lines.at(-2)).toMatch(columns < 64 ? /^ F2 find/ : /^ F2 search/)
         expect(lines.at(-1)).toBe('')
         expect(lines.filter((line) => line.includes('● online'))).toHaveLength(1)
