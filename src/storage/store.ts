@@ -76,6 +76,8 @@ export interface Repositories {
 export interface Store extends Repositories {
   /** Runs the work in one transaction: all of it is written, or nothing. Only SQL may be awaited inside. */
   transaction<T>(work: (tx: Repositories) => Promise<T>): Promise<T>
+  /** The same for work that is one statement, which commits by itself: a third of the way to the database and back. */
+  statement<T>(work: (tx: Repositories) => Promise<T>): Promise<T>
   /**
    * The same for the requests of a party, which is a workspace, or PUBLIC: within its share of the connections, and with a
    * time limit for each statement outside a transaction. Those that are large write behind those that are not.
@@ -94,7 +96,7 @@ export function createStore(database: Database, listener: StoreListener = {}): S
   const on = (connections: Connections): Store => {
     const known = stores.get(connections.writer)
     if (known) return known
-    const store = { ...storeOn(connections, listener), ...parties }
+    const store = { ...storeOn(connections, database, listener), ...parties }
     stores.set(connections.writer, store)
     return store
   }
@@ -102,22 +104,34 @@ export function createStore(database: Database, listener: StoreListener = {}): S
     forRequests: (party: string, isLarge?: boolean) => on(database.forRequests(party, isLarge)),
     forJobs: (party: string) => on(database.forJobs(party)),
   }
-  return { ...storeOn(database, listener), tokens: new Tokens(database.entry), ...parties }
+  return { ...storeOn(database, database, listener), tokens: new Tokens(database.entry), ...parties }
 }
 
-function storeOn({ reader, writer }: Connections, listener: StoreListener): Omit<Store, 'forRequests' | 'forJobs'> {
+function storeOn(
+  { reader, writer }: Connections,
+  { findDamage }: Pick<Database, 'findDamage'>,
+  listener: StoreListener,
+): Omit<Store, 'forRequests' | 'forJobs'> {
   const reads = repositories(reader, { onDue: refuseWrite, onNews: refuseWrite })
+
+  /** Tells what was written once it is committed. */
+  async function write<T>(run: (collect: Required<StoreListener>) => Promise<T>): Promise<T> {
+    const due = new Set<Queue>()
+    const news: News[] = []
+    const result = await run({ onDue: (queue) => due.add(queue), onNews: (one) => news.push(one) })
+    for (const queue of due) listener.onDue?.(queue)
+    for (const one of news) listener.onNews?.(one)
+    return result
+  }
+
   return {
     ...reads,
-    async transaction(work) {
-      const due = new Set<Queue>()
-      const news: News[] = []
-      const collect = { onDue: (queue: Queue) => due.add(queue), onNews: (one: News) => news.push(one) }
-      const result = await writer.transaction((tx) => work(repositories(tx, collect)))
-      for (const queue of due) listener.onDue?.(queue)
-      for (const one of news) listener.onNews?.(one)
-      return result
-    },
+    transaction: (work) => write((collect) => writer.transaction((tx) => work(repositories(tx, collect)))),
+    statement: (work) =>
+      write((collect) => {
+        const damage = findDamage()
+        return damage ? Promise.reject(damage) : work(repositories(writer, collect))
+      }),
   }
 }
 

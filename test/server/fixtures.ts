@@ -81,6 +81,12 @@ export async function issuedPass(workspace: TestWorkspace, options: PassOptions 
   return workspace.ok(contract.passes.get, { params: { id: pass.id } })
 }
 
+/** Takes the jobs that issue the passes of a workspace, as a worker does that is at it. */
+export function claimIssuing({ api, id: workspaceId }: TestWorkspace) {
+  const limits = { limit: 100, leaseSeconds: 10, workspaceId }
+  return api.services.store.statement((tx) => tx.jobs.claim('issuing', api.now, limits))
+}
+
 export function makeProject(workspace: TestWorkspace, name = 'Autumn season') {
   return workspace.ok(contract.projects.create, { body: { name } })
 }

@@ -91,8 +91,6 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'passes.setVoid': (tx, intruder, { pass }) => tx.passes.setVoid(intruder, [pass], later(1)),
   'passes.raiseLinkGeneration': (tx, intruder, { pass }) => tx.passes.raiseLinkGeneration(intruder, pass, later(1)),
   'passes.setQueuedAgain': (tx, intruder, { failed }) => tx.passes.setQueuedAgain(intruder, [failed], later(1)),
-  'passes.setIssuing': (tx, intruder, { pass }) => tx.passes.setIssuing(intruder, [pass], later(1)),
-  'passes.setQueued': (tx, intruder, { issuing }) => tx.passes.setQueued(intruder, [issuing], later(1)),
   'passes.lockUnissued': (tx, intruder, { pass }) => tx.passes.lockUnissued(intruder, [pass]),
   'passes.setIssued': (tx, intruder, { pass }) => tx.passes.setIssued(intruder, [pass], later(1)),
   'passes.setRefused': (tx, intruder, { pass }) =>
@@ -173,6 +171,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'broadcasts.countByStatus': (tx, intruder, { broadcast }) => tx.broadcasts.countByStatus(intruder, broadcast),
   'broadcasts.forecast': (tx, intruder, { project }) => tx.broadcasts.forecast(intruder, project, later(2)),
   'webhooks.find': (tx, intruder, { webhook }) => tx.webhooks.find(intruder, webhook),
+  'webhooks.findToSend': (tx, intruder, { webhook }) => tx.webhooks.findToSend(intruder, webhook),
   'webhooks.findForUpdate': (tx, intruder, { webhook }) => tx.webhooks.findForUpdate(intruder, webhook),
   'webhooks.list': (tx, intruder) => tx.webhooks.list(intruder, newest),
   'webhooks.update': (tx, intruder, { webhook }) => tx.webhooks.update(intruder, webhook, { url: 'x' }, later(1)),
@@ -259,7 +258,6 @@ interface Ids {
   version: string
   pass: string
   googleClass: string
-  issuing: string
   failed: string
   notification: string
   broadcast: string
@@ -303,16 +301,11 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
   )
   const version = await insertTemplate(store, workspaceId, project.id)
   const [notification, broadcast] = [newId(start), newId(start)]
-  const passes = [
-    newPass(version, { externalPassId: 'theirs', identifierDigest: digest }),
-    newPass(version),
-    newPass(version),
-  ]
-  const [pass, issuing, failed] = (await insertPasses(store, workspaceId, passes)) as [string, string, string]
+  const passes = [newPass(version, { externalPassId: 'theirs', identifierDigest: digest }), newPass(version)]
+  const [pass, failed] = (await insertPasses(store, workspaceId, passes)) as [string, string]
   const { token, delivery, googleClass } = await store.transaction(async (tx) => {
     await tx.limits.set(workspaceId, { webhooks: 7 })
     await tx.templateVersions.insert(workspaceId, version.templateId, 2, definition, start)
-    await tx.passes.setIssuing(workspaceId, [issuing], start)
     await tx.passes.setFailed(workspaceId, failed, { code: 'PASS_ISSUING_FAILED', message: 'x' }, start)
     await tx.registrations.insert(workspaceId, { passId: pass, deviceId: 'device', pushToken: 'token' }, start)
     await tx.googleObjects.setSent(workspaceId, pass, 1, sentObject(pass, 'offer'), start)
@@ -371,7 +364,6 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     version: version.id,
     pass,
     googleClass,
-    issuing,
     failed,
     scan: scan.id,
     notification,

@@ -55,7 +55,7 @@ export function mountAppleService(app: H3, services: Services, limitRefused: Lim
 
   app.delete('/apple/v1/devices/:device/registrations/:type/:serial', async (event) => {
     const pass = await authenticatePass(event, services, limitRefused)
-    await store.transaction((tx) => tx.registrations.delete(pass.workspaceId, pass.id, deviceIdOf(event)))
+    await store.statement((tx) => tx.registrations.delete(pass.workspaceId, pass.id, deviceIdOf(event)))
     return new Response(null, { status: 200 })
   })
 
@@ -68,7 +68,7 @@ export function mountAppleService(app: H3, services: Services, limitRefused: Lim
     if (!isOurs || (!isKnown && since !== null)) return new Response(null, { status: 404 })
     const { serialNumbers, tag } = await store.registrations.listChanged(deviceId, since)
     if (serialNumbers.length === 0) return new Response(null, { status: 204 })
-    await store.transaction((tx) => tx.registrations.setListed(deviceId, serialNumbers, clock()))
+    await store.statement((tx) => tx.registrations.setListed(deviceId, serialNumbers, clock()))
     return Response.json({ serialNumbers, lastUpdated: walletTag(tag) })
   })
 
@@ -78,7 +78,7 @@ export function mountAppleService(app: H3, services: Services, limitRefused: Lim
     const isCurrent = pass.modifiedAt.getTime() <= since
     const { workspaceId, id, walletVersion } = pass
     const response = isCurrent ? new Response(null, { status: 304 }) : await packageOf(pass)
-    await store.transaction((tx) => tx.registrations.setFetched(workspaceId, id, walletVersion, clock()))
+    await store.statement((tx) => tx.registrations.setFetched(workspaceId, id, walletVersion, clock()))
     response.headers.set('last-modified', pass.modifiedAt.toUTCString())
     return response
   })

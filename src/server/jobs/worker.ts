@@ -122,9 +122,9 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
     isWoken = false
     lookedAt = performance.now()
     try {
-      const claimed = await claim()
+      const { claimed, nextRunAt } = await claim()
       if (claimed) start(claimed)
-      else if (!isStopping) await idle(await millisecondsToNext())
+      else if (!isStopping) await idle(millisecondsTo(nextRunAt))
     } catch (error) {
       log.error({ err: error }, 'the worker could not reach the outbox')
       isWoken = false
@@ -133,28 +133,26 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
   }
 
   /** What is to run at a later moment runs at that moment; others may put in what nobody here is told of. */
-  async function millisecondsToNext(): Promise<number> {
-    const now = clock()
-    const next = await store.jobs.nextRunAt(queue, now)
-    return Math.min(next ? next.getTime() - now.getTime() : pollMilliseconds, pollMilliseconds)
+  function millisecondsTo(nextRunAt: Date | undefined): number {
+    return nextRunAt ? Math.min(nextRunAt.getTime() - clock().getTime(), pollMilliseconds) : pollMilliseconds
   }
 
   /** A batch of the workspace whose turn it is, passing over those of which others were quicker. */
-  async function claim(): Promise<Claimed | undefined> {
+  async function claim(): Promise<{ claimed?: Claimed; nextRunAt?: Date | undefined }> {
     const except = shares.full()
     for (;;) {
       // A read first: an idle worker must not take turns with writers.
-      const workspaceId = await store.jobs.findTurn(queue, clock(), { after: lastTurn, except })
-      if (workspaceId === undefined) return undefined
+      const { workspaceId, nextRunAt } = await store.jobs.look(queue, clock(), { after: lastTurn, except })
+      if (workspaceId === undefined) return { nextRunAt }
       lastTurn = workspaceId
       const leave = await (queue === 'prime-suspects' ? alone.enterAlone() : alone.enter())
       const jobs = await claimOf(workspaceId).catch((error: unknown) => {
         leave()
         throw error
       })
-      if (jobs.length > 0) return { jobs, leave }
+      if (jobs.length > 0) return { claimed: { jobs, leave } }
       leave()
-      if (isStopping) return undefined
+      if (isStopping) return {}
       except.push(workspaceId)
     }
   }
@@ -163,7 +161,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
     if (isStopping) return []
     const limits = { limit: batchSize, leaseSeconds, workspaceId }
     try {
-      return await claiming.transaction((tx) => tx.jobs.claim(queue, clock(), limits))
+      return await claiming.statement((tx) => tx.jobs.claim(queue, clock(), limits))
     } catch (error) {
       // In the same instant another server took a job of the same subject.
       if (isTaken(error)) return []
@@ -196,7 +194,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
       () => {
         const until = new Date(clock().getTime() + leaseSeconds * 1000)
         claiming
-          .transaction((tx) => tx.jobs.renew(jobs, until))
+          .statement((tx) => tx.jobs.renew(jobs, until))
           .catch((error) => log.warn({ err: error }, 'could not renew a lease'))
       },
       (leaseSeconds * 1000) / 3,
@@ -276,7 +274,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
       await running
     },
     async abandon(): Promise<void> {
-      for (const jobs of inFlight.values()) await claiming.transaction((tx) => tx.jobs.putOff(jobs, clock()))
+      for (const jobs of inFlight.values()) await claiming.statement((tx) => tx.jobs.putOff(jobs, clock()))
     },
   }
 }

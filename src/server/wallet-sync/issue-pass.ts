@@ -4,7 +4,7 @@ import type { Services } from '../context.ts'
 import type { SetAsideJob } from '../jobs/worker.ts'
 import { recordFailure } from './issuing.ts'
 
-/** QUEUED to ISSUING to ISSUED or FAILED, many at once. */
+/** QUEUED to ISSUED or FAILED, many at once; they read as ISSUING while their jobs are held. */
 export async function issuePasses(jobs: Job[], services: Services): Promise<void> {
   for (const workspaceId of new Set(jobs.map((job) => job.workspaceId))) {
     await issueInWorkspace(
@@ -25,7 +25,6 @@ export async function failPass(tx: Repositories, job: SetAsideJob, message: stri
 
 async function issueInWorkspace(workspaceId: string, jobs: Job[], { store, issuing, clock }: Services): Promise<void> {
   const passIds = jobs.map((job) => job.subject)
-  await store.transaction((tx) => tx.passes.setIssuing(workspaceId, passIds, clock()))
   const outcomes = await issuing.prepare(workspaceId, passIds, clock())
   await store.transaction(async (tx) => {
     const at = clock()

@@ -15,7 +15,7 @@ async function updateObject(job: Job, services: Services): Promise<void> {
   const { store, google, clock } = services
   try {
     if (google) await sendIfBehind(job, services, google)
-    await store.transaction((tx) => tx.jobs.complete([job]))
+    await store.statement((tx) => tx.jobs.complete([job]))
   } catch (cause) {
     const error = toJobError(cause)
     await store.transaction(async (tx) => {

@@ -17,5 +17,5 @@ export async function upsertGoogleClasses(jobs: Job[], { store, google }: Servic
       throw toJobError(error)
     }
   }
-  await store.transaction((tx) => tx.jobs.complete(jobs))
+  await store.statement((tx) => tx.jobs.complete(jobs))
 }

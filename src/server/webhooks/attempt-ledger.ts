@@ -1,6 +1,8 @@
 import type { Job } from '../../storage/jobs/jobs.ts'
+import type { Repositories } from '../../storage/store.ts'
 import type { MadeAttempt } from '../../storage/webhooks/webhook-attempts.ts'
 import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
+import type { Logger } from '../boot/log.ts'
 import type { Services } from '../context.ts'
 import { noteHealth } from './webhook-health.ts'
 
@@ -16,7 +18,9 @@ export interface AttemptLedger {
   /** Attempts that are not written yet. */
   size(): number
   /** Waits until all are written, or could not be. */
-  settled(): Promise<void>
+  flush(): Promise<void>
+  /** Begins to write no more, and resolves to what is left to write. */
+  close(): Promise<MadeAttempt[]>
 }
 
 export interface LedgerListener {
@@ -62,12 +66,7 @@ export function createAttemptLedger(
   function write(attempts: MadeAttempt[]): Promise<StoredWebhook | undefined> {
     return store.transaction(async (tx) => {
       if ((await tx.jobs.lockHeld([job])).length === 0) return undefined
-      const current = await tx.webhooks.findForUpdate(workspaceId, id)
-      if (!current) return undefined
-      await tx.deliveries.record(workspaceId, attempts, clock())
-      const noted = await noteHealth(tx, current, attempts, clock())
-      if (noted.status !== current.status) log.warn({ webhookId: id, reason: noted.disabledReason }, 'webhook disabled')
-      return noted
+      return recordAttempts(tx, { workspaceId, id }, attempts, { at: clock(), log })
     })
   }
 
@@ -94,6 +93,29 @@ export function createAttemptLedger(
       else linger()
     },
     size: () => size,
-    settled: flush,
+    flush,
+    async close() {
+      await writing
+      clearTimeout(lingering)
+      return unwritten
+    },
   }
+}
+
+/**
+ * Writes attempts and how their endpoint fares, and returns it as it then is; undefined where it is gone. The caller holds the
+ * job that sends to it.
+ */
+export async function recordAttempts(
+  tx: Repositories,
+  { workspaceId, id }: Pick<StoredWebhook, 'workspaceId' | 'id'>,
+  attempts: MadeAttempt[],
+  { at, log }: { at: Date; log: Logger },
+): Promise<StoredWebhook | undefined> {
+  const current = await tx.webhooks.findForUpdate(workspaceId, id)
+  if (!current || attempts.length === 0) return current
+  await tx.deliveries.record(workspaceId, attempts, at)
+  const noted = await noteHealth(tx, current, attempts, at)
+  if (noted.status !== current.status) log.warn({ webhookId: id, reason: noted.disabledReason }, 'webhook disabled')
+  return noted
 }

@@ -1,7 +1,9 @@
 import type { Job } from '../../storage/jobs/jobs.ts'
+import type { MadeAttempt } from '../../storage/webhooks/webhook-attempts.ts'
 import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
 import type { Services } from '../context.ts'
 import { workInChunks } from '../jobs/chunks.ts'
+import { recordAttempts } from './attempt-ledger.ts'
 import { sendDue } from './send-deliveries.ts'
 import { END_CHUNK } from './webhook-health.ts'
 
@@ -21,11 +23,12 @@ const LOOK_MS = 3_000
 async function deliver(job: Job, services: Services): Promise<void> {
   const { workspaceId, subject: webhookId } = job
   const { store } = services
-  const webhook = await store.webhooks.find(workspaceId, webhookId)
+  const webhook = await store.webhooks.findToSend(workspaceId, webhookId)
   // Of a webhook that is gone, every generation is old.
-  if (!(await endStale(job, webhook?.generation ?? MAX_GENERATION, services))) return
+  const { generation, hasStale } = webhook ?? { generation: MAX_GENERATION, hasStale: true }
+  if (hasStale && !(await endStale(job, generation, services))) return
   if (webhook?.status !== 'ENABLED') {
-    await store.transaction((tx) => tx.jobs.complete([job]))
+    await store.statement((tx) => tx.jobs.complete([job]))
     return
   }
   const lost = new AbortController()
@@ -35,8 +38,8 @@ async function deliver(job: Job, services: Services): Promise<void> {
       .catch((error) => services.log.warn({ err: error, webhookId }, 'could not look whether a sender goes on'))
   }, LOOK_MS)
   try {
-    await sendDue(webhook, { job, lost: lost.signal }, services)
-    await finish(job, webhook, services)
+    const unwritten = await sendDue(webhook, { job, lost: lost.signal }, services)
+    await finish(job, webhook, unwritten, services)
   } finally {
     clearInterval(looking)
   }
@@ -53,25 +56,26 @@ function goOn(job: Job, { store }: Services): Promise<boolean> {
 }
 
 /** What waited when the endpoint was disabled or deleted. False where the job is no longer ours. */
-async function endStale(job: Job, before: number, services: Services): Promise<boolean> {
+function endStale(job: Job, before: number, services: Services): Promise<boolean> {
   const { workspaceId, subject: webhookId } = job
-  const { store, clock } = services
-  if (!(await store.deliveries.hasStale(workspaceId, webhookId, before))) return true
+  const { clock } = services
   return workInChunks(job, services, async (tx) => {
     await tx.deliveries.end(workspaceId, webhookId, { before, at: clock(), limit: END_CHUNK })
     return !(await tx.deliveries.hasStale(workspaceId, webhookId, before))
   })
 }
 
-async function finish(job: Job, sentTo: StoredWebhook, { store, clock }: Services): Promise<void> {
+/** Writes what is not written yet, and leaves a job for what is to come. */
+async function finish(job: Job, sentTo: StoredWebhook, unwritten: MadeAttempt[], services: Services): Promise<void> {
+  const { store, clock, log } = services
   const { workspaceId, kind, subject } = job
   await store.transaction(async (tx) => {
     const at = clock()
     // Whoever has it now does the rest.
     if ((await tx.jobs.complete([job])).length === 0) return
+    const webhook = await recordAttempts(tx, sentTo, unwritten, { at, log })
     // First the jobs that wait, then what is due: a delivery that comes in between has a job that stays.
     await tx.jobs.deleteWaiting(kind, subject)
-    const webhook = await tx.webhooks.find(workspaceId, subject)
     const isChanged = webhook?.generation !== sentTo.generation
     const next = isChanged ? at : await tx.deliveries.findNextDue(workspaceId, sentTo)
     if (!next) return

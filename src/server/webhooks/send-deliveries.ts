@@ -35,8 +35,15 @@ export interface Sender {
   lost: AbortSignal
 }
 
-/** Sends what is due for an endpoint until nothing is, its turn is over, the server stops, or the job is lost. */
-export async function sendDue(webhook: StoredWebhook, { job, lost }: Sender, services: Services): Promise<void> {
+/**
+ * Sends what is due for an endpoint until nothing is, its turn is over, the server stops, or the job is lost; returns the
+ * attempts that are not written yet.
+ */
+export async function sendDue(
+  webhook: StoredWebhook,
+  { job, lost }: Sender,
+  services: Services,
+): Promise<MadeAttempt[]> {
   const { store, webhookSecrets, clock, stopping } = services
   const underWay = new Set<string>()
   const flights = new Set<Promise<void>>()
@@ -81,7 +88,8 @@ export async function sendDue(webhook: StoredWebhook, { job, lost }: Sender, ser
     const due = await store.deliveries.listDue(webhook.workspaceId, webhook, options)
     for (const { id } of due) underWay.add(id)
     queue.push(...due)
-    mayBeMore = due.length === PAGE
+    // Few that were read are all there is for now.
+    mayBeMore = due.length > MAX_IN_FLIGHT
   }
 
   async function fly(delivery: DueDelivery): Promise<void> {
@@ -111,8 +119,7 @@ export async function sendDue(webhook: StoredWebhook, { job, lost }: Sender, ser
   while (mayGoOn()) {
     const now = performance.now()
     if (now >= turnEnd) break
-    const isLow = queue.length === 0 || (queue.length < PAGE && mayBeMore)
-    if (isLow) {
+    if (queue.length < PAGE && mayBeMore) {
       reading ??= read()
         .catch(onFailure)
         .finally(() => {
@@ -124,6 +131,7 @@ export async function sendDue(webhook: StoredWebhook, { job, lost }: Sender, ser
       if (queue.length > 0) continue
       if (flights.size === 0) break
       await Promise.race([Promise.all(flights), sleep(POLL_MS)])
+      mayBeMore = true
       continue
     }
     const limit = endpoint?.failingSince ? MAX_IN_FLIGHT_FAILING : MAX_IN_FLIGHT
@@ -132,8 +140,10 @@ export async function sendDue(webhook: StoredWebhook, { job, lost }: Sender, ser
     else see(await store.webhooks.find(webhook.workspaceId, webhook.id))
   }
   await Promise.all([...flights, reading])
-  await ledger.settled()
-  if (failure) throw (failure as { error: unknown }).error
+  const unwritten = await ledger.close()
+  if (!failure) return unwritten
+  await ledger.flush()
+  throw (failure as { error: unknown }).error
 }
 
 /** One request with a signature of its own. */

@@ -13,7 +13,7 @@ import {
 } from '../db/dialect.ts'
 import type { FanOutChunk } from '../messages/broadcasts.ts'
 import { isLane, type JobKind, kinds, type Lane, type Queue, queues } from './job-kinds.ts'
-import { findTurn, findTurnAmong, mayRun, type TurnOptions, waitsIn } from './turns.ts'
+import { type Look, lookAround, mayRun, type TurnOptions, waitsIn } from './turns.ts'
 
 /** A job that this worker holds until its lease ends; whatever it writes must present the claim token. */
 export interface Job {
@@ -158,26 +158,9 @@ export class Jobs {
     await insertSelected(this.db, 'jobs', columns, made)
   }
 
-  /** When the next job of a queue that is not due yet will be. */
-  async nextRunAt(queue: Queue, at: Date): Promise<Date | undefined> {
-    const row: { run_at: number } | undefined = await this.known(queue)
-      .where('run_at', '>', at.getTime())
-      .orderBy('run_at')
-      .first('run_at')
-    return row && new Date(row.run_at)
-  }
-
-  /** The workspace whose turn it is in a queue: the next that has a job which may run. */
-  async findTurn(queue: Queue, at: Date, options: TurnOptions = {}): Promise<string | undefined> {
-    const due = await this.listDueWorkspaces(queue, at)
-    if (due.length === 0) return undefined
-    return due.length < FEW ? findTurnAmong(this.db, due, queue, at, options) : findTurn(this.db, queue, at, options)
-  }
-
-  /** The workspaces of jobs that are due, may they run or not, one entry a job: all of them where they are few. */
-  private listDueWorkspaces(queue: Queue, at: Date): Promise<string[]> {
-    const due = this.known(queue).where('run_at', '<=', at.getTime())
-    return due.orderBy('run_at').limit(FEW).pluck('workspace_id')
+  /** Looks whose turn it is in a queue: that of the next workspace that has a job which may run. */
+  look(queue: Queue, at: Date, options: TurnOptions = {}): Promise<Look> {
+    return lookAround(this.db, queue, at, options)
   }
 
   /**
@@ -186,7 +169,7 @@ export class Jobs {
    * `isTaken` knows: the other one has it.
    */
   async claim(queue: Queue, at: Date, { limit, leaseSeconds, ...options }: ClaimOptions): Promise<Job[]> {
-    const workspaceId = options.workspaceId ?? (await this.findTurn(queue, at))
+    const workspaceId = options.workspaceId ?? (await this.look(queue, at)).workspaceId
     if (workspaceId === undefined) return []
     const due = this.db('jobs')
       .whereRaw(`${waitsIn(queue)} and ${mayRun}`, { queue, at: at.getTime() })
@@ -277,12 +260,6 @@ export class Jobs {
     return rows.map((row) => ({ ...toJob(row), isQuarantined: row.failed_at !== null }))
   }
 
-  /** What waits in a queue, suspects of a lane among it, along the index of moments. */
-  private known(queue: Queue) {
-    if (!isLane(queue)) return this.db('jobs').whereRaw(waitsIn(queue))
-    return this.db('jobs').where({ lane: queue, claim_token: null, failed_at: null }).whereRaw('created_at > 0')
-  }
-
   private lapsed(at: Date) {
     return this.db('jobs').whereNotNull('claim_token').where('run_at', '<=', at.getTime())
   }
@@ -295,9 +272,6 @@ export class Jobs {
       .where({ claim_token: jobs[0]?.claimToken ?? null })
   }
 }
-
-/** So many due jobs are looked through one by one; with more the way leads from workspace to workspace. */
-const FEW = 100
 
 /** Programs before the migration 0017 read `priority`, and wrote it. */
 const UNUSED = 0

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { LAPSES_TO_RUN_ALONE } from '../../core/rules/sending/retry.ts'
-import { isPostgres, rowsOf } from '../db/dialect.ts'
-import type { Queue } from './job-kinds.ts'
+import { rowsOf, runPrepared } from '../db/dialect.ts'
+import { isLane, type Queue } from './job-kinds.ts'
 
 /** Where a look around the workspaces begins, and which of them it passes over. */
 export interface TurnOptions {
@@ -10,6 +10,17 @@ export interface TurnOptions {
   /** Workspaces that have enough for now. */
   except?: string[]
 }
+
+/** What a look at a queue finds. */
+export interface Look {
+  /** Whose turn it is; undefined where nobody has a job that may run. */
+  workspaceId: string | undefined
+  /** When the next job that is not due yet will be. */
+  nextRunAt: Date | undefined
+}
+
+/** So many due jobs are looked through one by one; with more the way leads from workspace to workspace. */
+const FEW = 100
 
 // Conditions on other rows are values of subqueries: of `exists` planners make joins, which read every job that is due.
 
@@ -27,19 +38,59 @@ export function waitsIn(queue: Queue): string {
   return `claim_token is null and failed_at is null and ${condition}`
 }
 
+/** Selects whether a job of the same kind and subject is at work. */
+const isRunning = `select 1 from jobs running where running.subject = jobs.subject and running.kind = jobs.kind
+  and running.claim_token is not null limit 1`
+
 /**
  * The condition that a job which waits may run at the moment `at`: it is due, and no job of the same kind is at work on its
  * subject, since newer must not overtake older. What two servers do not see of each other the index jobs_running refuses.
  */
-export const mayRun = `run_at <= :at and (select 1 from jobs running where running.subject = jobs.subject
-  and running.kind = jobs.kind and running.claim_token is not null limit 1) is null`
+export const mayRun = `run_at <= :at and (${isRunning}) is null`
+
+/** Looks whose turn it is: that of the next workspace, in the order of their ids, that has a job which may run. */
+export async function lookAround(db: Knex, queue: Queue, at: Date, options: TurnOptions): Promise<Look> {
+  const rows = await listDue(db, queue, at)
+  const due = rows.filter((row) => row.run_at <= at.getTime())
+  const later = rows.find((row) => row.run_at > at.getTime())
+  const workspaceId = due.length < FEW ? nextOf(due, options) : await findTurn(db, queue, at, options)
+  return { workspaceId, nextRunAt: later && new Date(later.run_at) }
+}
+
+interface DueRow {
+  workspace_id: string
+  run_at: number
+  may_run: boolean | 0 | 1
+}
+
+/** Jobs that are due, may they run or not, all of them where they are few, and the next one that will be. */
+function listDue(db: Knex, queue: Queue, at: Date): Promise<DueRow[]> {
+  // Along the index of moments, where suspects of a lane stand, too.
+  const waits = isLane(queue)
+    ? 'lane = :queue and claim_token is null and failed_at is null and created_at > 0'
+    : waitsIn(queue)
+  const isSuspended = `select 1 from workspaces where id = jobs.workspace_id and (suspended_at is not null or expires_at <= :at)`
+  const mayRun = `${isLane(queue) ? 'lapses = 0 and' : ''} (${isRunning}) is null and (${isSuspended}) is null`
+  const select = (what: string, comparison: string, limit: number) => `select * from (
+    select workspace_id, run_at, ${what} as may_run from jobs where ${waits} and run_at ${comparison} :at
+    order by run_at limit ${limit}) as jobs`
+  const text = `${select(mayRun, '<=', FEW)} union all ${select('false', '>', 1)}`
+  return runPrepared<DueRow>(db, `look-${isLane(queue) ? 'lane' : queue}`, { queue, at: at.getTime() }, () => text)
+}
+
+/** Of the workspaces of due jobs the next that has one which may run. */
+function nextOf(due: DueRow[], { after = '', except = [] }: TurnOptions): string | undefined {
+  const able = due.filter((row) => row.may_run && !except.includes(row.workspace_id))
+  const ids = able.map((row) => row.workspace_id).sort()
+  return ids.find((id) => id > after) ?? ids[0]
+}
 
 /**
  * The next workspace that has a job which may run, in the order of their ids. Steps from workspace to workspace along the
  * index, so that a look costs what the workspaces with waiting jobs cost that it passes, however many jobs those have. Jobs
  * of suspended and of expired workspaces wait.
  */
-export async function findTurn(
+async function findTurn(
   db: Knex,
   queue: Queue,
   at: Date,
@@ -54,21 +105,6 @@ export async function findTurn(
   }
   if (after === undefined) return look(next(''))
   return (await look(next('and workspace_id > :after'))) ?? look(next(''))
-}
-
-/** As findTurn, where it is known which workspaces have anything due. */
-export async function findTurnAmong(
-  db: Knex,
-  workspaceIds: string[],
-  queue: Queue,
-  at: Date,
-  { after = '', except = [] }: TurnOptions,
-): Promise<string | undefined> {
-  const known = [...new Set(workspaceIds)].filter((id) => !except.includes(id)).sort()
-  const ring = [...known.filter((id) => id > after), ...known.filter((id) => id <= after)]
-  if (ring.length === 0) return undefined
-  const turns = ring.map((_, n) => (isPostgres(db) ? `select cast(:turn${n} as uuid)` : `select :turn${n}`))
-  return firstOf(db, turns.join(' union all '), { queue, at, except: [], bindings: named('turn', ring) })
 }
 
 /** Of the workspaces that a select yields one by one, the first that may have its turn; null is none. */

@@ -5,7 +5,7 @@ import { beginningOf, MAX_KEY_CHARACTERS } from '../../core/rules/lists/cursor.t
 import { foldCase, indexedText } from '../../core/rules/lists/search.ts'
 import { beginningColumn, boundColumn, containsTerm, joinPasses } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
-import { type PassRow, type StoredPass, selectPass, toPass } from './pass-row.ts'
+import { issuingPasses, type PassRow, type StoredPass, selectPass, toPass } from './pass-row.ts'
 
 export type LabelMatch = 'exact' | 'prefix' | 'contains'
 
@@ -44,6 +44,7 @@ export async function listPasses(
   const facts = {
     now: at.getTime(),
     isSwept: await isSwept(db, workspaceId, request, at),
+    issuing: await listIssuing(db, workspaceId, request),
     leaving: await listLeaving(db, workspaceId, request),
   }
   for (const [name, condition] of Object.entries(conditions(db, facts)) as [keyof PassListRequest, Condition][]) {
@@ -107,6 +108,8 @@ interface Facts {
   now: number
   /** Nothing in the workspace is past its expiry and still stored as ISSUED. */
   isSwept: boolean
+  /** Passes that workers are issuing, of those that are not issued yet. */
+  issuing: string[]
   /** Deleted projects whose passes are still stored as theirs. */
   leaving: string[]
 }
@@ -116,6 +119,12 @@ async function isSwept(db: Knex, workspaceId: string, request: PassListRequest, 
   if (!request.status?.includes('EXPIRED')) return false
   const unswept = db('passes').where({ workspace_id: workspaceId, status: 'ISSUED' })
   return (await unswept.where('expires_at', '<=', at.getTime()).first('id')) === undefined
+}
+
+/** Asked where it makes a difference. There are never many at once. */
+async function listIssuing(db: Knex, workspaceId: string, request: PassListRequest): Promise<string[]> {
+  const isAsked = request.search || request.status?.some((status) => status === 'QUEUED' || status === 'ISSUING')
+  return isAsked ? issuingPasses(db, workspaceId).pluck('subject') : []
 }
 
 /** Asked where passes without a project are wanted. There is next to never any: then an index alone answers the filter. */
@@ -175,8 +184,17 @@ function conditions(db: Knex, facts: Facts) {
 
 const STATUSES: PassStatus[] = ['QUEUED', 'ISSUING', 'ISSUED', 'VOID', 'FAILED', 'EXPIRED']
 
-/** By the status that a reader sees: issued passes past their expiry are expired, whether or not a sweep has said so. */
-function whereStatus(db: Knex, where: Knex.QueryBuilder, status: PassStatus, { now, isSwept }: Facts): void {
+/**
+ * By the status that a reader sees: issued passes past their expiry are expired, whether or not a sweep has said so, and
+ * whether one that is not issued yet is being issued, its job says.
+ */
+function whereStatus(db: Knex, where: Knex.QueryBuilder, status: PassStatus, { now, isSwept, issuing }: Facts): void {
+  if (status === 'QUEUED' || status === 'ISSUING') {
+    where.whereIn('passes.status', ['QUEUED', 'ISSUING'])
+    if (status === 'ISSUING') where.whereIn('passes.id', issuing)
+    else if (issuing.length > 0) where.whereNotIn('passes.id', issuing)
+    return
+  }
   where.where('passes.status', status)
   if (status === 'ISSUED') where.whereRaw(`${boundColumn(db, 'passes.expiry_key')} > ?`, [now])
   if (status === 'EXPIRED' && !isSwept) {

@@ -7,7 +7,10 @@ import { expiryDate } from '../../core/rules/redemption/redemption-windows.ts'
 import type { Variables } from '../../core/rules/template/variables.ts'
 import { moment } from '../db/dialect.ts'
 
-/** A pass as it is stored. Its status is the stored one: an ISSUED pass past expiresAt reads as EXPIRED. */
+/**
+ * A pass as it is stored. Its status is the stored one, in that an ISSUED pass past expiresAt reads as EXPIRED; but ISSUING
+ * is not stored: that is a pass whose job a worker holds.
+ */
 export interface StoredPass {
   id: string
   workspaceId: string
@@ -107,6 +110,7 @@ export function selectPass(db: Knex, query: Knex.QueryBuilder): Knex.QueryBuilde
     .leftJoin('templates', 'templates.id', 'passes.template_id')
     .leftJoin('projects', 'projects.id', 'passes.project_id')
     .select(...COLUMNS, {
+      status: db.raw(`case when passes.status in ('QUEUED', 'ISSUING') then ${unissuedStatus} else passes.status end`),
       template_name: 'templates.name',
       project_id: 'projects.id',
       project_name: 'projects.name',
@@ -119,7 +123,6 @@ const COLUMNS = [
   'workspace_id',
   'external_pass_id',
   'label',
-  'status',
   'version',
   'revision',
   'wallet_version',
@@ -139,6 +142,18 @@ const COLUMNS = [
   'message_id',
   'message_count',
 ].map((column) => `passes.${column}`)
+
+/** Programs of the version before stored ISSUING. */
+const unissuedStatus = `case when (select 1 from jobs where jobs.subject = passes.id and jobs.kind = 'issue-pass'
+  and jobs.claim_token is not null limit 1) is null then 'QUEUED' else 'ISSUING' end`
+
+/** The passes of a workspace that workers are issuing. */
+export function issuingPasses(db: Knex, workspaceId: string): Knex.QueryBuilder {
+  return db('jobs')
+    .where({ workspace_id: workspaceId, kind: 'issue-pass' })
+    .whereNotNull('claim_token')
+    .select('subject')
+}
 
 export function toPass(row: PassRow): StoredPass {
   return {

@@ -40,6 +40,9 @@ export interface PassChange extends PassContent {
 
 const UNISSUED: PassStatus[] = ['QUEUED', 'ISSUING']
 
+/** That a pass is being issued is said by its job. */
+const toStored = (status: PassStatus) => (status === 'ISSUING' ? 'QUEUED' : status)
+
 export class Passes {
   private readonly db: Knex
 
@@ -125,7 +128,7 @@ export class Passes {
     const { identifierDigest, status, ...content } = change
     const updated = await this.row(workspaceId, id).update({
       // What kept an older revision from being issued is history.
-      ...visible(this.db, { ...toContentColumns(content), status, error: null }, at),
+      ...visible(this.db, { ...toContentColumns(content), status: toStored(status), error: null }, at),
       revision: this.db.raw('revision + 1'),
       ...movedSpan(this.db, content.expiresAt, at),
     })
@@ -149,16 +152,6 @@ export class Passes {
   /** FAILED passes become QUEUED: something about them changed, or an operator asked. */
   async setQueuedAgain(workspaceId: string, ids: string[], at: Date): Promise<void> {
     await this.transition(workspaceId, ids, ['FAILED'], { status: 'QUEUED', error: null }, at)
-  }
-
-  /** QUEUED passes become ISSUING: a worker took them. */
-  async setIssuing(workspaceId: string, ids: string[], at: Date): Promise<void> {
-    await this.transition(workspaceId, ids, ['QUEUED'], { status: 'ISSUING' }, at)
-  }
-
-  /** ISSUING passes become QUEUED again: their worker died. */
-  async setQueued(workspaceId: string, ids: string[], at: Date): Promise<void> {
-    await this.transition(workspaceId, ids, ['ISSUING'], { status: 'QUEUED' }, at)
   }
 
   /** Revisions of the passes that are still to be issued, held until the transaction ends. */

@@ -26,6 +26,16 @@ interface WrittenEvent {
   is_wanted: boolean | 0 | 1
 }
 
+/** An enabled endpoint, and the epoch that each of its types is subscribed to since. */
+interface Subscriber extends Target {
+  subscribedAt: Map<string, number>
+}
+
+interface Pair {
+  event: EventRow
+  target: Target
+}
+
 interface Endpoint {
   id: string
   generation: number
@@ -38,9 +48,12 @@ interface Endpoint {
 /** Deliveries that one transaction of a fan-out makes, but for a single event that has more endpoints. */
 const MAX_DELIVERIES = 250
 
+/** So many deliveries at most are made with their events. */
+const FEW = 25
+
 /**
- * What happened. An event is written in the transaction that causes it, with one row and one job that hand it to the worker,
- * however many endpoints there are; the worker makes the deliveries.
+ * What happened. An event is written in the transaction that causes it, with one row more: its delivery, where one endpoint
+ * wants it, or else one that hands it to the worker, which makes the deliveries, however many endpoints there are.
  */
 export class Events {
   private readonly db: Knex
@@ -59,10 +72,33 @@ export class Events {
     const rows = await this.write(workspaceId, events, at)
     const wanted = rows.filter((row) => row.is_wanted)
     if (wanted.length === 0) return
-    const pending = wanted.map(({ id, epoch }) => ({ id, workspace_id: workspaceId, epoch }))
+    const { correlationId } = events[0]!
+    const isHandedOver = wanted.length > FEW || !(await this.deliverFew(workspaceId, wanted, correlationId, at))
+    if (isHandedOver) await this.handOver(workspaceId, wanted, correlationId, at)
+  }
+
+  /** False where the deliveries are more than the rows that hand the events over. */
+  private async deliverFew(
+    workspaceId: string,
+    events: WrittenEvent[],
+    correlationId: string | null,
+    at: Date,
+  ): Promise<boolean> {
+    const pairs = pairsOf(events, await this.enabledEndpoints(workspaceId))
+    if (pairs.length > events.length) return false
+    await this.deliver(workspaceId, pairs, correlationId, at)
+    return true
+  }
+
+  private async handOver(
+    workspaceId: string,
+    events: WrittenEvent[],
+    correlationId: string | null,
+    at: Date,
+  ): Promise<void> {
+    const pending = events.map(({ id, epoch }) => ({ id, workspace_id: workspaceId, epoch }))
     await insertMany(this.db, 'pending_events', pending)
     // Always a job of its own: one that waits already may be about to end. What is too many, the run clears away.
-    const { correlationId } = events[0]!
     await this.jobs.insert([{ workspaceId, kind: 'fan-out-events', subject: workspaceId, correlationId }], at)
   }
 
@@ -88,22 +124,21 @@ export class Events {
     const ids = taken.map(({ id }) => id)
     await this.db('pending_events').whereIn('id', ids).delete()
     const epochs = new Map(taken.map(({ id, epoch }) => [id, epoch]))
-    const events: (EventRow & { correlation_id: string | null })[] = await this.db('events')
+    const rows: (EventRow & { correlation_id: string | null })[] = await this.db('events')
       .where({ workspace_id: workspaceId })
       .whereIn('id', ids)
       .orderBy('id')
       .select('id', 'type', 'correlation_id')
-    const pairs = events.flatMap((event) =>
-      endpoints
-        .filter(({ subscribedAt }) => (subscribedAt.get(event.type) ?? Infinity) <= epochs.get(event.id)!)
-        .map((target) => ({ event, target })),
-    )
-    if (pairs.length > 0) {
-      await this.deliveries.insert(workspaceId, pairs, at)
-      const subjects = new Set(pairs.map(({ target }) => target.id))
-      await this.deliverTo(workspaceId, [...subjects], events[0]!.correlation_id, at)
-    }
+    const events = rows.map((row) => ({ ...row, epoch: epochs.get(row.id)! }))
+    await this.deliver(workspaceId, pairsOf(events, endpoints), rows[0]?.correlation_id ?? null, at)
     return taken.length === limit
+  }
+
+  private async deliver(workspaceId: string, pairs: Pair[], correlationId: string | null, at: Date): Promise<void> {
+    if (pairs.length === 0) return
+    await this.deliveries.insert(workspaceId, pairs, at)
+    const subjects = new Set(pairs.map(({ target }) => target.id))
+    await this.deliverTo(workspaceId, [...subjects], correlationId, at)
   }
 
   private async write(workspaceId: string, events: NewEvent[], at: Date): Promise<WrittenEvent[]> {
@@ -128,7 +163,7 @@ export class Events {
     return written
   }
 
-  private async enabledEndpoints(workspaceId: string): Promise<(Target & { subscribedAt: Map<string, number> })[]> {
+  private async enabledEndpoints(workspaceId: string): Promise<Subscriber[]> {
     const rows = await runPrepared<Endpoint>(
       this.db,
       'enabled-endpoints',
@@ -151,4 +186,13 @@ export class Events {
       at,
     )
   }
+}
+
+/** Each event with the endpoints that were subscribed to its type when it happened. */
+function pairsOf(events: (EventRow & { epoch: number })[], endpoints: Subscriber[]): Pair[] {
+  return events.flatMap((event) =>
+    endpoints
+      .filter(({ subscribedAt }) => (subscribedAt.get(event.type) ?? Infinity) <= event.epoch)
+      .map((target) => ({ event, target })),
+  )
 }

@@ -17,6 +17,11 @@ export interface StoredWebhook extends Webhook {
   erasures: number
 }
 
+export interface WebhookToSend extends StoredWebhook {
+  /** Something still waits for an older generation of it. */
+  hasStale: boolean
+}
+
 export type WebhookFields = Pick<Webhook, 'url' | 'events' | 'description'>
 
 export interface RetiredSecret {
@@ -61,6 +66,9 @@ const COLUMNS: (keyof Row)[] = [
   'created_at',
   'updated_at',
 ]
+
+const HAS_STALE = `exists (select 1 from webhook_deliveries where webhook_deliveries.webhook_id = webhooks.id
+  and webhook_deliveries.generation < webhooks.generation and webhook_deliveries.status = 'PENDING') as has_stale`
 
 const SPEC: ListSpec = {
   name: 'webhooks',
@@ -119,9 +127,20 @@ export class Webhooks {
     return row?.id
   }
 
+  /** As find, for whoever is about to send to the endpoint. */
+  async findToSend(workspaceId: string, id: string): Promise<WebhookToSend | undefined> {
+    const [row] = await runPrepared<Row & { has_stale: boolean | 0 | 1 }>(
+      this.db,
+      'find-webhook-to-send',
+      { workspaceId, id },
+      () => `select ${COLUMNS.join(', ')}, ${HAS_STALE} from webhooks where workspace_id = :workspaceId and id = :id`,
+    )
+    return row && { ...toWebhook(row), hasStale: Boolean(row.has_stale) }
+  }
+
   /** As find, and nobody else changes the endpoint until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredWebhook | undefined> {
-    const row: Row | undefined = await forUpdate(this.db, this.one(workspaceId, id)).first()
+    const row: Row | undefined = await forUpdate(this.db, this.one(workspaceId, id)).first(COLUMNS)
     return row && toWebhook(row)
   }
 

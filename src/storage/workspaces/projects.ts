@@ -3,6 +3,7 @@ import type { Project } from '../../core/contract/projects.ts'
 import { newId } from '../../core/ids.ts'
 import { forUpdate } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
+import { issuingPasses } from '../passes/pass-row.ts'
 
 interface Row {
   id: string
@@ -104,8 +105,8 @@ export class Projects {
 
   async counts(workspaceId: string, id: string, at: Date): Promise<ProjectCounts> {
     const now = at.getTime()
-    const isLive = `status = 'ISSUING' or (status = 'ISSUED' and (expires_at is null or expires_at > ${now}))`
-    const [templates, passes, installs] = await Promise.all([
+    const isLive = `status = 'ISSUED' and (expires_at is null or expires_at > ${now})`
+    const [templates, passes, issuing, installs] = await Promise.all([
       this.db('templates')
         .where({ workspace_id: workspaceId, project_id: id, deleted_at: null })
         .count({ n: '*' })
@@ -117,6 +118,12 @@ export class Projects {
           live: this.db.raw(`coalesce(sum(case when ${isLive} then 1 else 0 end), 0)`),
           recent: this.db.raw('coalesce(sum(case when created_at > ? then 1 else 0 end), 0)', [now - 7 * DAY_MS]),
         }),
+      this.db('passes')
+        .where({ workspace_id: workspaceId, project_id: id })
+        .whereIn('id', issuingPasses(this.db, workspaceId))
+        .whereIn('status', ['QUEUED', 'ISSUING'])
+        .count({ n: '*' })
+        .first(),
       this.db('google_objects')
         .join('passes', 'passes.id', 'google_objects.pass_id')
         .where({ 'passes.workspace_id': workspaceId, 'passes.project_id': id })
@@ -126,7 +133,7 @@ export class Projects {
     ])
     return {
       templateCount: Number(templates?.n),
-      livePassCount: Number(passes?.live),
+      livePassCount: Number(passes?.live) + Number(issuing?.n),
       totalPassCount: Number(passes?.total),
       googleInstallCount: Number(installs?.n),
       passesAddedLast7Days: Number(passes?.recent),

@@ -1,19 +1,23 @@
 import { describe, expect, test } from 'vitest'
 import { passes } from '../../../src/core/contract/passes.ts'
+import { jobHandlers } from '../../../src/server/jobs/handlers.ts'
+import type { Lane } from '../../../src/storage/jobs/job-kinds.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
+import { startReceiver } from '../../support/receiver.ts'
 import { issuedPass, makePass, publishedTemplate } from '../fixtures.ts'
+import { makeWebhook } from '../webhooks/webhook-fixtures.ts'
 import { scan, scannablePass } from './scans/scan-support.ts'
 
 describe.each(dialects)('on %s', (dialect) => {
-  const api = useApi(dialect)
+  const api = useApi(dialect, { outbound: { allowInsecure: true } })
 
   /** The statements that some work awaits one after another, those that begin and end transactions among them. */
   async function tripsOf({ id }: TestWorkspace, work: () => Promise<unknown>): Promise<string[]> {
     const statements: string[] = []
     const listen = ({ sql }: { sql: string }) => statements.push(sql)
-    const { reader, writer } = api.database.forRequests(id)
-    const connections = [...new Set([reader, writer])]
+    const parts = [api.database.forRequests(id), api.database.forJobs(id), api.database]
+    const connections = [...new Set(parts.flatMap(({ reader, writer }) => [reader, writer]))]
     for (const connection of connections) connection.on('query', listen)
     await work()
     for (const connection of connections) connection.removeListener('query', listen)
@@ -43,6 +47,45 @@ describe.each(dialects)('on %s', (dialect) => {
       made[name] = (await tripsOf(workspace, work)).length
     }
     expect(made).toEqual(Object.fromEntries(works.map(([name, most]) => [name, most])))
+  })
+
+  test('the worker goes to the database no more often than this for a pass on its way to a webhook and to phones', async () => {
+    const workspace = await api.workspace()
+    const receiver = await startReceiver()
+    await makeWebhook(workspace, receiver, 'pass.issued')
+    const template = await publishedTemplate(workspace)
+    await api.runJobs()
+    const store = api.services.store.forJobs(workspace.id)
+    const limits = { limit: 25, leaseSeconds: 10, workspaceId: workspace.id }
+
+    /** Takes what waits in a queue and does it. */
+    async function work(queue: Lane): Promise<unknown> {
+      const jobs = await store.statement((tx) => tx.jobs.claim(queue, api.now, limits))
+      expect(jobs).toHaveLength(1)
+      return jobHandlers[jobs[0]!.kind](jobs, { ...api.services, store })
+    }
+
+    const made: [string, number, number][] = []
+    for (const _ of ['what is remembered is read with the first', 'counted']) {
+      made.splice(0)
+      const { id } = await makePass(workspace, template.id)
+      const count = async (queue: Lane) => {
+        const statements = await tripsOf(workspace, () => work(queue))
+        made.push([queue, commits(statements), statements.length])
+      }
+      await count('issuing')
+      await count('webhooks')
+      const phone = { passId: id, deviceId: id, pushToken: id }
+      await store.transaction((tx) => tx.registrations.insert(workspace.id, phone, api.now))
+      await workspace.ok(passes.update, { params: { id }, body: { label: 'Grace' } })
+      await count('wallets')
+    }
+    expect(receiver.received).toHaveLength(2)
+    expect(made).toEqual([
+      ['issuing', 1, 13],
+      ['webhooks', 1, 12],
+      ['wallets', 2, 10],
+    ])
   })
 
   test('requests of one kind that wait at the same moment share their statements', async () => {

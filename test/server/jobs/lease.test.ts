@@ -64,7 +64,6 @@ describe.each(dialects)('on %s', (dialect) => {
     await first.tick()
     const [id] = await insertPasses(store, workspaceId, [newPass(services.version)])
     await store.transaction((tx) => tx.jobs.claim('issuing', services.clock(), { limit: 1, leaseSeconds: 1 }))
-    await store.transaction((tx) => tx.passes.setIssuing(workspaceId, [id!], services.clock()))
     const status = async () => (await store.passes.find(workspaceId, id!))?.status
     await first.stop()
     services.advance(1)

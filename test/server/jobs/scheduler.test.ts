@@ -34,7 +34,6 @@ describe.each(dialects)('on %s', (dialect) => {
     const scheduler = start(services)
     const ids = await insertPasses(store, workspaceId, [newPass(services.version), newPass(services.version)])
     const jobs = await store.transaction((tx) => tx.jobs.claim('issuing', services.clock(), lease))
-    await store.transaction((tx) => tx.passes.setIssuing(workspaceId, ids, services.clock()))
     services.advance(9.999)
     await scheduler.tick()
     expect(await statuses(services, ids)).toEqual({ ISSUING: 2 })
@@ -51,7 +50,6 @@ describe.each(dialects)('on %s', (dialect) => {
     const { store, workspaceId } = services
     const [id] = await insertPasses(store, workspaceId, [newPass(services.version)])
     await store.transaction((tx) => tx.jobs.claim('issuing', services.clock(), lease))
-    await store.transaction((tx) => tx.passes.setIssuing(workspaceId, [id!], services.clock()))
     services.advance(10)
     store.passes.hasExpired = () => Promise.reject(new Error('out of order'))
     await expect(start(services).tick()).rejects.toThrow('out of order')
@@ -124,9 +122,8 @@ async function insertIssued({ store, workspaceId, version, clock }: TestServices
   return ids
 }
 
-async function statuses({ database }: TestServices, ids: string[]): Promise<Record<string, number>> {
-  const rows: { id: string; status: string }[] = await database.reader('passes').select('id', 'status')
+async function statuses({ store, workspaceId }: TestServices, ids: string[]): Promise<Record<string, number>> {
   const counts: Record<string, number> = {}
-  for (const { id, status } of rows) if (ids.includes(id)) counts[status] = (counts[status] ?? 0) + 1
+  for (const { status } of await store.passes.listByIds(workspaceId, ids)) counts[status] = (counts[status] ?? 0) + 1
   return counts
 }

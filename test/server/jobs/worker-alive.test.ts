@@ -5,10 +5,10 @@ test('a worker of which a lane hangs is not running, until the lane goes on', as
   const services = await openServices('sqlite')
   const { jobs } = services.store
   const held = gate()
-  const findTurn = jobs.findTurn.bind(jobs)
-  jobs.findTurn = async (queue, at) => {
+  const look = jobs.look.bind(jobs)
+  jobs.look = async (queue, at) => {
     if (queue === 'issuing') await held.pass()
-    return findTurn(queue, at)
+    return look(queue, at)
   }
   const worker = services.work({ handlers: {}, pollSeconds: 0.01 })
   await eventually(() => expect(held.waiting()).toBe(1))

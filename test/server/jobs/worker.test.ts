@@ -217,7 +217,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const unreachable = async () => {
       throw Object.assign(new Error('down'), { code: 'ECONNREFUSED' })
     }
-    const failing = { findTurn: (queue: Queue, at: Date) => (isDown ? unreachable() : jobs.findTurn(queue, at)) }
+    const failing = { look: (queue: Queue, at: Date) => (isDown ? unreachable() : jobs.look(queue, at)) }
     services.store = { ...services.store, jobs: Object.assign(Object.create(jobs), failing) }
     services.work({ handlers: { 'issue-pass': handler }, pollSeconds: 0.02 })
     const [subject] = await insertJobs(services, 1)

@@ -73,7 +73,8 @@ describe.each(dialects)('on %s', (dialect) => {
     useFakeTime()
     const held = gate()
     receiver.reply((response) => held.pass().then(() => void response.writeHead(204).end()))
-    const webhook = await makeWebhook(workspace, receiver)
+    // Not to those of the erasure itself.
+    const webhook = await makeWebhook(workspace, receiver, 'pass.updated')
     const { id, externalPassId } = await issuedPass(workspace)
     await api.runJobs()
     const data = { id, externalPassId, reason: 'Ada wished so' }

@@ -34,8 +34,8 @@ test('whoever takes the same passes on PostgreSQL takes them in one order, whate
   const works = [
     () => store.transaction((tx) => tx.passes.lockIssued(workspaceId, passIds, start)),
     () => other.transaction((tx) => tx.registrations.announce(workspaceId, passIds)),
-    () => store.transaction((tx) => tx.passes.setIssuing(workspaceId, passIds, later(1))),
-    () => other.transaction((tx) => tx.passes.setQueued(workspaceId, passIds, later(1))),
+    () => store.transaction((tx) => tx.passes.setIssued(workspaceId, passIds, later(1))),
+    () => other.transaction((tx) => tx.passes.setQueuedAgain(workspaceId, passIds, later(1))),
     () => other.transaction((tx) => tx.passes.detachFromProject(workspaceId, projectId, 100, later(1))),
   ]
   for (let n = 0; n < 10; n += 1) await Promise.all(works.map((work) => work()))

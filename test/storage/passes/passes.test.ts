@@ -88,21 +88,40 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await database.reader('pass_identifiers')).toHaveLength(2)
   })
 
+  test('a pass is ISSUING for as long as a worker holds its job, whatever a program of before wrote', async () => {
+    const { store, workspaceId, version, database } = await setUp()
+    const [id] = (await insertPasses(store, workspaceId, [newPass(version)])) as [string]
+    const [other] = (await insertPasses(store, workspaceId, [newPass(version)], later(1))) as [string]
+    const limits = { limit: 1, leaseSeconds: 10, workspaceId }
+    for (const stored of ['QUEUED', 'ISSUING'] as const) {
+      await database.writer('passes').where({ id }).update({ status: stored })
+      const statuses = async () => {
+        const { rows } = await store.passes.list(
+          workspaceId,
+          { limit: 9, sortBy: 'createdAt', sortDir: 'asc', status: ['ISSUING'] },
+          start,
+        )
+        return [(await store.passes.find(workspaceId, id))?.status, rows.map((pass) => pass.id)]
+      }
+      expect(await statuses()).toEqual(['QUEUED', []])
+      const jobs = await store.statement((tx) => tx.jobs.claim('issuing', start, limits))
+      expect(await statuses()).toEqual(['ISSUING', [id]])
+      await store.statement((tx) => tx.jobs.putOff(jobs, start))
+    }
+    expect((await store.passes.find(workspaceId, other))?.status).toBe('QUEUED')
+  })
+
   test('a status moves only along its table: an issued pass is neither taken, queued nor failed again', async () => {
     const { store, workspaceId, version } = await setUp()
     const [id] = (await insertPasses(store, workspaceId, [newPass(version)])) as [string]
     const find = () => store.passes.find(workspaceId, id)
-    await store.transaction((tx) => tx.passes.setIssuing(workspaceId, [id], later(1)))
-    expect(await find()).toMatchObject({ status: 'ISSUING', version: 2, revision: 1, updatedAt: later(1) })
-    await store.transaction((tx) => tx.passes.setQueued(workspaceId, [id], later(2)))
-    expect(await find()).toMatchObject({ status: 'QUEUED', version: 3 })
+    expect(await find()).toMatchObject({ status: 'QUEUED', version: 1, revision: 1 })
     await store.transaction((tx) => tx.passes.setIssued(workspaceId, [id], later(3)))
     const issued = await find()
-    expect(issued).toMatchObject({ status: 'ISSUED', version: 4, revision: 1 })
+    expect(issued).toMatchObject({ status: 'ISSUED', version: 2, revision: 1, updatedAt: later(3) })
     const error = { code: 'PASS_ISSUING_FAILED', message: 'no' } as const
     await store.transaction(async (tx) => {
-      await tx.passes.setIssuing(workspaceId, [id], later(4))
-      await tx.passes.setQueued(workspaceId, [id], later(4))
+      await tx.passes.setQueuedAgain(workspaceId, [id], later(4))
       await tx.passes.setIssued(workspaceId, [id], later(4))
       await tx.passes.setFailed(workspaceId, id, error, later(4))
       expect(await tx.passes.lockUnissued(workspaceId, [id])).toEqual(new Map())

@@ -36,7 +36,7 @@ export function createAuthenticate(store: Store, log: Logger): Authenticate {
     if (lastUsed.size >= MAX_CACHED) lastUsed.clear()
     lastUsed.set(token.id, at.getTime())
     store
-      .transaction((tx) => tx.tokens.setLastUsed(token.workspaceId, token.id, at))
+      .statement((tx) => tx.tokens.setLastUsed(token.workspaceId, token.id, at))
       .catch((error) => log.warn({ err: error, tokenId: token.id }, 'could not note the use of a token'))
   }
 

@@ -191,6 +191,7 @@ export async function insertListed(workspace: TestWorkspace, passes: PassFacts[]
   await db.transaction(async (tx) => {
     for (const { id, status, revision, updatedAt, scans } of listed) {
       await tx('passes').where({ id }).update({ status, revision, updated_at: updatedAt.getTime() })
+      if (status === 'ISSUING') await tx('jobs').insert(claimedJob(workspace.id, id))
       for (const scan_context_key of scans) {
         const scan = { scan_id: newId(now), workspace_id: workspace.id, pass_id: id, scan_context_key }
         await tx('accepted_scans').insert({ ...scan, scanned_at: now.getTime() })
@@ -200,10 +201,24 @@ export async function insertListed(workspace: TestWorkspace, passes: PassFacts[]
   return listed
 }
 
+/** A job by which a worker issues the pass. */
+const claimedJob = (workspaceId: string, subject: string) => ({
+  id: newId(now),
+  workspace_id: workspaceId,
+  kind: 'issue-pass',
+  subject,
+  lane: 'issuing',
+  priority: 0,
+  run_at: now.getTime(),
+  attempts: 1,
+  claim_token: newId(now),
+  created_at: now.getTime(),
+})
+
 /** Leaves a workspace without passes, ready for others. */
 export async function deletePasses(workspace: TestWorkspace): Promise<void> {
   await workspace.api.database.writer.transaction(async (tx) => {
-    for (const table of ['accepted_scans', 'pass_windows', 'pass_variables', 'pass_identifiers', 'passes']) {
+    for (const table of ['jobs', 'accepted_scans', 'pass_windows', 'pass_variables', 'pass_identifiers', 'passes']) {
       await tx(table).where({ workspace_id: workspace.id }).delete()
     }
   })

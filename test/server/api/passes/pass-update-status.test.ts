@@ -3,7 +3,7 @@ import { contract } from '../../../../src/core/contract/contract.ts'
 import type { PassStatus } from '../../../../src/core/contract/pass-status.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
 import { oneDialect } from '../../../support/databases.ts'
-import { definition, issuedPass, makePass, publishedTemplate, publishVersion } from '../../fixtures.ts'
+import { claimIssuing, definition, issuedPass, makePass, publishedTemplate, publishVersion } from '../../fixtures.ts'
 import { change, changed, notChanged, read, traces } from './pass-changes.ts'
 
 const design = { organizationName: 'O', description: 'D' }
@@ -140,14 +140,13 @@ describe.each(oneDialect)('on %s', (dialect) => {
       const { id: templateId } = await publishedTemplate(workspace)
       const { id } = await makePass(workspace, templateId)
       const { store, issuing } = api.services
-      if (status === 'ISSUING') {
-        await store.transaction((tx) => tx.passes.setIssuing(workspace.id, [id], api.now))
-      }
+      const claimed = status === 'ISSUING' ? await claimIssuing(workspace) : []
       const outcomes = await issuing.prepare(workspace.id, [id], api.now)
       expect(await changed(workspace, id, { variables: { seat: 'B2' } })).toMatchObject({ status, revision: 2 })
       const cause = { at: api.now, correlationIdOf: () => null }
       const again = await store.transaction((tx) => issuing.write(tx, workspace.id, outcomes, cause))
       expect([again, (await read(workspace, id)).status]).toEqual([[id], status])
+      if (status === 'ISSUING') await store.transaction((tx) => tx.jobs.putOff(claimed, api.now))
       await api.runJobs()
       expect(await read(workspace, id)).toMatchObject({ status: 'ISSUED', revision: 2 })
       const events = await workspace.events(id)

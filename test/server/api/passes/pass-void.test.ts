@@ -3,7 +3,7 @@ import { contract } from '../../../../src/core/contract/contract.ts'
 import { PassStatus } from '../../../../src/core/contract/pass-status.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
 import { dialects } from '../../../support/databases.ts'
-import { definition, issuedPass, makePass, publishedTemplate } from '../../fixtures.ts'
+import { claimIssuing, definition, issuedPass, makePass, publishedTemplate } from '../../fixtures.ts'
 import { read, traces } from './pass-changes.ts'
 
 const { void: voidPass } = contract.passes
@@ -132,7 +132,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const template = await publishedTemplate(workspace)
     const { id } = await makePass(workspace, template.id)
     const error = { code: 'PASS_ISSUING_FAILED', message: 'unusable' } as const
-    if (status === 'ISSUING') await store.transaction((tx) => tx.passes.setIssuing(workspace.id, [id], api.now))
+    if (status === 'ISSUING') await claimIssuing(workspace)
     if (status === 'FAILED') await store.transaction((tx) => tx.passes.setFailed(workspace.id, id, error, api.now))
     return id
   }
