@@ -96,9 +96,7 @@ export async function followClass(
   return id
 }
 
-/**
- * Takes what passes said out of a class in which none stands any more whose data was not erased.
- */
+/** Takes what passes said out of a class in which none stands any more whose data was not erased. */
 export async function forgetClass(
   tx: Repositories,
   { workspaceId, googleClassId }: StoredPass,
