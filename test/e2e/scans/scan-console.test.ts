@@ -183,7 +183,7 @@ describe('the door console on a real terminal', () => {
       // What is drawn anew comes in pieces.
       await eventually(() => {
         const lines = terminal.screen.lines()
-        expect(lines[0]).toMatch(/^ ● online +default · UTC$/)
+        expect(lines[0]).toMatch(/^ ● online +default · \S+$/)
         expect(lines.at(-2)).toMatch(columns < 64 ? /^ F2 find/ : /^ F2 search/)
         expect(lines.at(-1)).toBe('')
         expect(lines.filter((line) => line.includes('● online'))).toHaveLength(1)
