@@ -1,4 +1,5 @@
 import { Help } from '@oclif/core'
+import { canColor } from './settings/settings.ts'
 
 /** oclif's help, but for a command that does not exist: that is said as where it is run. */
 export default class ProgramHelp extends Help {
@@ -13,7 +14,14 @@ export default class ProgramHelp extends Help {
   /** The reference of an endpoint: it is heavy, and loaded here alone. */
   private async showOperation(name: string): Promise<void> {
     const { operationHelp } = await import('./api/operation-help.ts')
-    this.log(operationHelp(name))
+    try {
+      this.log(operationHelp(name))
+    } catch (error) {
+      const { describeFailure, formatFailure } = await import('./command/failure.ts')
+      const failure = describeFailure(error)
+      process.stderr.write(`${formatFailure(failure, { color: canColor(process.stderr) })}\n`)
+      process.exitCode = failure.exitCode
+    }
   }
 
   /** Behind a command stand its arguments; a topic must be named whole. */

@@ -18,12 +18,7 @@ interface Described {
  * @throws UsageError for one that there is none of, with what was likely meant
  */
 export function operationHelp(name: string): string {
-  const all = Object.entries(openApiDocument().paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({
-      route: `${method.toUpperCase()} ${path}`,
-      ...(operation as Described),
-    })),
-  )
+  const all = readOperations()
   const one = all.find(({ operationId }) => operationId === name)
   if (one) return describe(one)
   const resource = all.filter(({ operationId }) => operationId.startsWith(`${name}.`))
@@ -37,6 +32,19 @@ export function operationHelp(name: string): string {
         ? `did you mean ${meant!.operationId}?`
         : `there are ${[...new Set(all.map(({ operationId }) => operationId.split('.')[0]))].join(', ')}, each with its operations.`,
   })
+}
+
+let operations: (Described & { route: string })[] | undefined
+
+/** Read once: the description is large. */
+function readOperations() {
+  operations ??= Object.entries(openApiDocument().paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      route: `${method.toUpperCase()} ${path}`,
+      ...(operation as Described),
+    })),
+  )
+  return operations
 }
 
 function line({ operationId, route, summary }: { operationId: string; route: string; summary: string }): string {
