@@ -26,17 +26,16 @@ test('two servers together hold a token to its limit within 20 %, balanced or no
   // Each token has a limit of its own, so that the loads need not wait for each other.
   await Promise.all(
     loads.map(async ({ name, lanes }) => {
-      let ratio = Number.NaN
+      let seen = ''
       // On a busy machine servers hear of each other late: then over a longer time.
       for (const seconds of [4, 8, 16]) {
         const token = await newToken(database, `${name} for ${seconds} s`)
         const done = await flood(lanes, token, seconds)
         const limit = BURST + PER_SECOND * done.seconds
-        expect(done.sent, `${name}: too little was sent to reach the limit`).toBeGreaterThan(limit * 1.3)
-        ratio = done.passed / limit
-        if (Math.abs(ratio - 1) < 0.2) return
+        if (done.sent > limit * 1.3 && Math.abs(done.passed / limit - 1) < 0.2) return
+        seen = `${done.sent} sent, ${done.passed} let through, where the limit is ${limit}`
       }
-      expect.fail(`${name}: ${ratio} of the limit`)
+      expect.fail(`${name}: ${seen}`)
     }),
   )
 })
@@ -55,7 +54,7 @@ test('a server that is alone writes nothing about its requests', async () => {
 })
 
 /** A refusal is kept back for half a second: so many clients on each lane ask for more than the limit all the same. */
-const CLIENTS = 6
+const CLIENTS = 3
 
 /** Asks on each lane without a pause; answers how many requests were let through. */
 async function flood(lanes: string[], token: string, seconds: number) {

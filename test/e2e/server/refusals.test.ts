@@ -48,8 +48,9 @@ describe('serve refuses to start, exits 1 and says which file or flag is to blam
   })
 
   test('--production with a platform in the sandbox', async () => {
-    const database = await emptyDatabase('sqlite')
-    await expectRefusal(database, ['--production'], ['--production', 'apple and google', '--platforms'])
+    const database = await migratedDatabase('sqlite')
+    const args = ['--production', '--public-url', 'https://passes.example.com']
+    await expectRefusal(database, args, ['--production', 'apple and google', '--platforms'])
   })
 })
 
