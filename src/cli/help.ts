@@ -1,5 +1,4 @@
 import { Help } from '@oclif/core'
-import { canColor } from './settings/settings.ts'
 
 /** oclif's help, but for a command that does not exist: that is said as where it is run. */
 export default class ProgramHelp extends Help {
@@ -18,6 +17,7 @@ export default class ProgramHelp extends Help {
       this.log(operationHelp(name))
     } catch (error) {
       const { describeFailure, formatFailure } = await import('./command/failure.ts')
+      const { canColor } = await import('./settings/settings.ts')
       const failure = describeFailure(error)
       process.stderr.write(`${formatFailure(failure, { color: canColor(process.stderr) })}\n`)
       process.exitCode = failure.exitCode
