@@ -73,7 +73,7 @@ describe('on sqlite', () => {
   })
 })
 
-test('every filter reaches the server, and what is exported is what the list shows', async () => {
+test('every filter reaches the server, and what is exported is what the list shows, with the names of the holders', async () => {
   const { setup, proxy } = await setUp()
   proxy.release()
   const { server } = setup
@@ -82,7 +82,11 @@ test('every filter reaches the server, and what is exported is what the list sho
   const { stdout } = await run(['scans', 'export', '--json', ...filters, '--from', '2026-07-01T00:00:00.500Z'], server)
   const listed = await server.client.scans.list({ query: { ...query, from: '2026-07-01T00:00:00.500Z', limit: 100 } })
   expect(listed.total).toBeGreaterThan(10)
-  expect(stdout.split('\n').map((line) => JSON.parse(line))).toEqual(listed.items)
+  const { items } = await server.client.passes.list({ query: { limit: 100 } })
+  const labelOf = (id: string | null) => items.find(({ externalPassId }) => externalPassId === id)?.label
+  expect(stdout.split('\n').map((line) => JSON.parse(line))).toEqual(
+    listed.items.map((scan) => ({ ...scan, label: labelOf(scan.externalPassId) })),
+  )
   const ofPass = await run(['scans', 'export', '--format', 'jsonl', '--pass', 'ext-3', '--external'], server)
   const passes = ofPass.stdout.split('\n').map((line) => JSON.parse(line).externalPassId)
   expect([passes.length, new Set(passes)]).toEqual([Math.ceil((SCANS - 1) / 20), new Set(['ext-3'])])
