@@ -64,7 +64,7 @@ export function referencePage(): Page {
     const head = `<h2 id="${slug(name)}">${escapeHtml(name)}</h2>${markdown(description)}`
     return `<section>${head}${shown.map(article).join('')}</section>`
   })
-  const [intro = '', ...rest] = withoutErrors(DESCRIPTION).split(/^(?=## )/m)
+  const [intro = '', ...rest] = DESCRIPTION.split(/^(?=## )/m).filter((part) => !part.startsWith('## Errors'))
   const conventions = rest.map(
     (part) =>
       `<details><summary>${escapeHtml(/^## (.*)/.exec(part)![1]!)}</summary>${markdown(part.replace(/^## .*/, ''))}</details>`,
@@ -113,10 +113,6 @@ export function errorsPage(): Page {
 const ERRORS = `The body of an error is \`{errorCode, message, correlationId, details}\`; recording a scan leaves \`errorCode\` out. The message
 says what is wrong and what to do, and changes from one release to the next: programs go by the code. Quote the correlation id
 when you ask the operator: it stands in the log.`
-
-function withoutErrors(text: string): string {
-  return text.replace(/^## Errors[\s\S]*?(?=^## |(?![\s\S]))/m, '')
-}
 
 function article({ method, path, operation }: Shown): string {
   const { operationId, summary, description, parameters, requestBody, responses } = operation
