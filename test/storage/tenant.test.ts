@@ -165,7 +165,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     tx.broadcasts.deleteAllScheduled(intruder, project, later(1)),
   'broadcasts.setStarted': (tx, intruder, { broadcast }) => tx.broadcasts.setStarted(intruder, broadcast, later(1)),
   'broadcasts.findChunk': async (tx, intruder, ids) =>
-    (await tx.broadcasts.findChunk(intruder, theirBroadcast(ids))).upTo ?? undefined,
+    (await tx.broadcasts.findChunk(intruder, theirBroadcast(ids), 9)).upTo ?? undefined,
   'broadcasts.fanOut': (tx, intruder, ids) =>
     tx.broadcasts.fanOut(intruder, theirBroadcast(ids), { after: null, upTo: null }, later(1)),
   'broadcasts.countByStatus': (tx, intruder, { broadcast }) => tx.broadcasts.countByStatus(intruder, broadcast),
@@ -181,7 +181,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'webhooks.setFailingSince': (tx, intruder, { webhook }) => tx.webhooks.setFailingSince(intruder, webhook, start),
   'webhooks.setSecrets': (tx, intruder, { webhook }) =>
     tx.webhooks.setSecrets(intruder, webhook, { secret: 'x', retiredSecrets: [] }, later(1)),
-  'events.fanOut': (tx, intruder) => tx.events.fanOut(intruder, later(1)),
+  'events.fanOut': (tx, intruder) => tx.events.fanOut(intruder, later(1), 9),
   'deliveries.find': (tx, intruder, { delivery }) => tx.deliveries.find(intruder, delivery.id),
   'deliveries.findPayload': (tx, intruder, { delivery }) => tx.deliveries.findPayload(intruder, delivery.id),
   'deliveries.listAttempts': (tx, intruder, { delivery }) => tx.deliveries.listAttempts(intruder, delivery.id),

@@ -3,9 +3,10 @@ import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Repositories, Services } from '../context.ts'
 import { queueWalletUpdates } from '../wallet-sync/wallet-updates.ts'
 import { workInChunks } from './chunks.ts'
+import { createPace } from './pace.ts'
 
-/** Rows of one transaction: few enough that nobody notices it. */
-const ROWS = 500
+/** Rows that a transaction deletes or marks. */
+const ROWS = { first: 250, most: 1_000 }
 
 const DAY_MS = 24 * 3_600_000
 
@@ -22,56 +23,58 @@ const GOOGLE_CALLBACK_DAYS = 30
 export async function sweep({ store, clock, retention, stopping }: Services): Promise<void> {
   const { deliveriesDays, auditDays } = retention
 
-  async function deleteOld(days: number, work: (tx: Repositories, before: Date) => Promise<number>): Promise<void> {
+  type Delete = (tx: Repositories, before: Date, rows: number) => Promise<number>
+  async function deleteOld(days: number, work: Delete): Promise<void> {
     if (days === 0) return
     const before = new Date(clock().getTime() - days * DAY_MS)
-    let deleted = ROWS
-    while (deleted === ROWS && !stopping.aborted) {
-      deleted = await store.transaction((tx) => work(tx, before))
+    const pace = createPace(ROWS)
+    let isMore = true
+    while (isMore && !stopping.aborted) {
+      isMore = await store.transaction((tx) => pace.run(async (rows) => (await work(tx, before, rows)) === rows))
       await setImmediate()
     }
   }
 
-  await deleteOld(deliveriesDays, (tx, before) => tx.retention.deleteDeliveries(before, ROWS))
-  await deleteOld(deliveriesDays, (tx, before) => tx.retention.deleteEvents(before, ROWS))
-  await deleteOld(auditDays, (tx, before) => tx.retention.deleteAuditEntries(before, ROWS))
-  await deleteOld(ERASED_REGISTRATION_DAYS, (tx, before) => tx.retention.deleteErasedRegistrations(before, ROWS))
-  await deleteOld(GOOGLE_CALLBACK_DAYS, (tx, before) => tx.retention.deleteGoogleCallbacks(before, ROWS))
+  await deleteOld(deliveriesDays, (tx, before, rows) => tx.retention.deleteDeliveries(before, rows))
+  await deleteOld(deliveriesDays, (tx, before, rows) => tx.retention.deleteEvents(before, rows))
+  await deleteOld(auditDays, (tx, before, rows) => tx.retention.deleteAuditEntries(before, rows))
+  await deleteOld(ERASED_REGISTRATION_DAYS, (tx, before, rows) => tx.retention.deleteErasedRegistrations(before, rows))
+  await deleteOld(GOOGLE_CALLBACK_DAYS, (tx, before, rows) => tx.retention.deleteGoogleCallbacks(before, rows))
 }
-
-/** Passes of one chunk. */
-const DETACHED = 1_000
 
 /** Takes the passes of a deleted project out of it, so that no one waits for a million. */
 export async function detachProjects(jobs: Job[], services: Services): Promise<void> {
   for (const job of jobs) {
-    await workInChunks(job, services, async (tx) => {
-      const detached = await tx.passes.detachFromProject(job.workspaceId, job.subject, DETACHED, services.clock())
-      if (detached === DETACHED) return false
+    await workInChunks(job, services, ROWS, async (tx, rows) => {
+      const detached = await tx.passes.detachFromProject(job.workspaceId, job.subject, rows, services.clock())
+      if (detached === rows) return false
       await tx.jobs.complete([job])
       return true
     })
   }
 }
 
-/** Passes of one transaction, and transactions of one run: what is left is taken up a second later. */
-const EXPIRED = 500
-const TRANSACTIONS = 10
+/** Passes of one run: what is left is taken up a second later. */
+const EXPIRED = 5_000
 
 /** Marks passes past their expiry, and queues what wallets are to show of it. One that stops leaves the rest. */
 export async function expirePasses({ store, clock, stopping }: Services): Promise<void> {
+  const pace = createPace(ROWS)
+  let expired = 0
   // A read first: a scheduler with nothing to do must not take turns with writers.
-  if (!(await store.passes.hasExpired(clock()))) return
-  let expired = EXPIRED
-  for (let n = 0; n < TRANSACTIONS && expired === EXPIRED && !stopping.aborted; n += 1) {
-    expired = await store.transaction(async (tx) => {
-      const at = clock()
-      const passes = await tx.passes.expire(at, EXPIRED)
-      for (const workspaceId of new Set(passes.map((pass) => pass.workspaceId))) {
-        const ids = passes.filter((pass) => pass.workspaceId === workspaceId).map((pass) => pass.id)
-        await queueWalletUpdates(tx, workspaceId, ids, { at, correlationId: null, isBulk: true })
-      }
-      return passes.length
-    })
+  while (expired < EXPIRED && !stopping.aborted && (await store.passes.hasExpired(clock()))) {
+    const count = await store.transaction((tx) => pace.run((rows) => expireSome(tx, clock(), rows)))
+    // Another server holds what there is.
+    if (count === 0) return
+    expired += count
   }
+}
+
+async function expireSome(tx: Repositories, at: Date, limit: number): Promise<number> {
+  const passes = await tx.passes.expire(at, limit)
+  for (const workspaceId of new Set(passes.map((pass) => pass.workspaceId))) {
+    const ids = passes.filter((pass) => pass.workspaceId === workspaceId).map((pass) => pass.id)
+    await queueWalletUpdates(tx, workspaceId, ids, { at, correlationId: null, isBulk: true })
+  }
+  return passes.length
 }

@@ -5,11 +5,16 @@ import { workInChunks } from '../jobs/chunks.ts'
 
 /** Makes a notification for each pass that is issued at the moment when the broadcast starts. */
 export async function fanOutBroadcasts(jobs: Job[], services: Services): Promise<void> {
-  for (const job of jobs) await workInChunks(job, services, (tx) => fanOutChunk(tx, job, services.clock()))
+  for (const job of jobs) {
+    await workInChunks(job, services, PASSES, (tx, rows) => fanOutChunk(tx, job, rows, services.clock()))
+  }
 }
 
+/** Passes that a transaction looks at. */
+const PASSES = { first: 250, most: 2_000 }
+
 /** Remembers with each chunk how far it came; true when it was the last. */
-async function fanOutChunk(tx: Repositories, job: Job, at: Date): Promise<boolean> {
+async function fanOutChunk(tx: Repositories, job: Job, passes: number, at: Date): Promise<boolean> {
   const { workspaceId, subject, correlationId } = job
   const broadcast = await tx.broadcasts.findForUpdate(workspaceId, subject)
   if (broadcast?.startedAt === null) {
@@ -18,7 +23,7 @@ async function fanOutChunk(tx: Repositories, job: Job, at: Date): Promise<boolea
   }
   // It may have been cancelled in time.
   if (broadcast) {
-    const chunk = await tx.broadcasts.findChunk(workspaceId, broadcast)
+    const chunk = await tx.broadcasts.findChunk(workspaceId, broadcast, passes)
     const made = await tx.broadcasts.fanOut(workspaceId, broadcast, chunk, at)
     if (made > 0) await tx.jobs.insertFanOut(subject, chunk, correlationId, at)
     if (chunk.upTo !== null) return false

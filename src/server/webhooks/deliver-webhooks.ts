@@ -59,8 +59,9 @@ function goOn(job: Job, { store }: Services): Promise<boolean> {
 function endStale(job: Job, before: number, services: Services): Promise<boolean> {
   const { workspaceId, subject: webhookId } = job
   const { clock } = services
-  return workInChunks(job, services, async (tx) => {
-    await tx.deliveries.end(workspaceId, webhookId, { before, at: clock(), limit: END_CHUNK })
+  const size = { first: END_CHUNK, most: END_CHUNK }
+  return workInChunks(job, services, size, async (tx, limit) => {
+    await tx.deliveries.end(workspaceId, webhookId, { before, at: clock(), limit })
     return !(await tx.deliveries.hasStale(workspaceId, webhookId, before))
   })
 }

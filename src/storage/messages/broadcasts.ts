@@ -52,9 +52,6 @@ interface Row {
   updated_at: number
 }
 
-/** Passes that one chunk looks at. */
-const CHUNK = 1_000
-
 const SPEC: ListSpec = { name: 'broadcasts', id: 'broadcasts.id', sorts: { createdAt: { key: 'broadcasts.id' } } }
 
 export class Broadcasts {
@@ -124,11 +121,11 @@ export class Broadcasts {
     await this.rows(workspaceId).where({ id }).update({ started_at: now, updated_at: now })
   }
 
-  /** What comes next of the fan-out. The caller holds the broadcast. */
-  async findChunk(workspaceId: string, { projectId, position }: StoredBroadcast): Promise<FanOutChunk> {
+  /** What comes next of the fan-out, so many passes. The caller holds the broadcast. */
+  async findChunk(workspaceId: string, { projectId, position }: StoredBroadcast, passes: number): Promise<FanOutChunk> {
     const last: { id: string } | undefined = await this.passesOf(workspaceId, projectId, position)
       .orderBy('passes.id')
-      .offset(CHUNK - 1)
+      .offset(passes - 1)
       .first('passes.id')
     return { after: position, upTo: last?.id ?? null }
   }

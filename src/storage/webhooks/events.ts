@@ -45,9 +45,6 @@ interface Endpoint {
   subscribed_at: string
 }
 
-/** Deliveries that one transaction of a fan-out makes, but for a single event that has more endpoints. */
-const MAX_DELIVERIES = 250
-
 /** So many deliveries at most are made with their events. */
 const FEW = 25
 
@@ -115,10 +112,11 @@ export class Events {
   /**
    * Makes deliveries of the oldest pending events for the endpoints that were subscribed when they happened, each event
    * once; others may do the same at once. True where more are left.
+   * @param deliveries so many are made at most, but for a single event that has more endpoints
    */
-  async fanOut(workspaceId: string, at: Date): Promise<boolean> {
+  async fanOut(workspaceId: string, at: Date, deliveries: number): Promise<boolean> {
     const endpoints = await this.enabledEndpoints(workspaceId)
-    const limit = Math.max(1, Math.floor(MAX_DELIVERIES / Math.max(1, endpoints.length)))
+    const limit = Math.max(1, Math.floor(deliveries / Math.max(1, endpoints.length)))
     const oldest = this.db('pending_events').where({ workspace_id: workspaceId }).orderBy('id').limit(limit)
     const taken: { id: string; epoch: number }[] = await forUpdateSkipLocked(this.db, oldest.select('id', 'epoch'))
     const ids = taken.map(({ id }) => id)

@@ -131,9 +131,9 @@ describe.each(dialects)('on %s', (dialect) => {
     const event = { type: 'pass.voided' as const, subject: data.id, data, correlationId: null }
     const { store } = api.services
     await store.transaction((tx) => tx.events.insert(workspace.id, Array(600).fill(event), api.now))
-    const some = await store.transaction((tx) => tx.events.fanOut(workspace.id, api.now))
+    const some = await store.transaction((tx) => tx.events.fanOut(workspace.id, api.now, 250))
     expect([some, await rowsOf('webhook_deliveries')]).toEqual([true, 250])
-    await Promise.all([1, 2, 3, 4].map(() => store.transaction((tx) => tx.events.fanOut(workspace.id, api.now))))
+    await Promise.all([1, 2, 3, 4].map(() => store.transaction((tx) => tx.events.fanOut(workspace.id, api.now, 250))))
     expect([await rowsOf('webhook_deliveries'), await rowsOf('pending_events')]).toEqual([600, 0])
   })
 

@@ -1,0 +1,22 @@
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { createPace } from '../../../src/server/jobs/pace.ts'
+
+test.each([
+  ['what is quick takes as many rows as it may', { microseconds: 1 }, [250, 500, 1_000, 1_000, 1_000]],
+  ['what takes its time takes as many as go into 20 ms', { microseconds: 50 }, [250, 400, 400, 400, 400]],
+  ['what is slow takes fewer at once', { microseconds: 1_000 }, [250, 20, 20, 20, 20]],
+  ['what is very slow still takes some', { microseconds: 100_000 }, [250, 10, 10, 10, 10]],
+])('%s', async (_, { microseconds }, expected) => {
+  let now = 0
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now)
+  onTestFinished(() => clock.mockRestore())
+  const pace = createPace({ first: 250, most: 1_000 })
+  const taken: number[] = []
+  for (const _ of expected) {
+    await pace.run(async (rows) => {
+      taken.push(rows)
+      now += (rows * microseconds) / 1000
+    })
+  }
+  expect(taken).toEqual(expected)
+})
