@@ -24,9 +24,14 @@ export async function startBalancer(servers: () => string[], cleanUp: CleanUp = 
   let ready: string[] = []
   let turn = 0
 
+  /** What one server says holds at once, however long another takes to answer. */
   async function check(): Promise<void> {
-    const asked = await Promise.all(servers().map(async (url) => ({ url, isReady: await isReady(url) })))
-    ready = asked.filter((server) => server.isReady).map(({ url }) => url)
+    await Promise.all(
+      servers().map(async (url) => {
+        const isUp = await isReady(url)
+        ready = [...ready.filter((other) => other !== url), ...(isUp ? [url] : [])]
+      }),
+    )
   }
 
   const proxy = createServer((incoming, outgoing) => {
