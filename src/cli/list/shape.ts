@@ -35,7 +35,7 @@ export interface ListShape<T> {
 const WIDE_COLUMNS = 110
 
 /** @throws UsageError for a name that is none */
-export function chooseColumns<T>({ columns }: ListShape<T>, names: readonly string[]): ListColumn<T>[] {
+function chooseColumns<T>({ columns }: ListShape<T>, names: readonly string[]): ListColumn<T>[] {
   return names.map((name) => {
     const column = columns.find((known) => known.name === name)
     if (column) return column

@@ -52,7 +52,7 @@ export function clockZone(): string {
 const MOMENT = /(\d{1,2} [A-Z][a-z]{2} \d{4} at \d{2}:\d{2}:\d{2}) ([\w/+-]+)/g
 
 /** A message with its moments on the steward's clock. */
-export function onClock(message: string): string {
+function onClock(message: string): string {
   return message.replaceAll(MOMENT, (text, moment: string, zone: string) => {
     const at = DateTime.fromFormat(moment, FORMAT, { zone, locale: 'en' })
     return at.isValid ? at.toLocal().setLocale('en').toFormat(FORMAT) : text

@@ -9,7 +9,6 @@ import { REFERENCE_STYLE } from './style.ts'
 
 export const docsPath = '/docs'
 export const errorsPath = '/docs/errors'
-export const tryPath = '/docs/try'
 
 /** What the reference shows of an operation of the description. */
 interface Operation {
