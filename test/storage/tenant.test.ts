@@ -7,6 +7,7 @@ import { identifierDigest } from '../../src/core/rules/crypto/scan-code.ts'
 import { defaultLimits } from '../../src/core/rules/pass/limits.ts'
 import { planRedemption } from '../../src/core/rules/redemption/redemption-plan.ts'
 import type { Database } from '../../src/storage/db/database.ts'
+import { PLACE_BEFORE_ALL } from '../../src/storage/db/dialect.ts'
 import type { Repositories, Store } from '../../src/storage/store.ts'
 import type { StoredDelivery } from '../../src/storage/webhooks/delivery-row.ts'
 import { dialects } from '../support/databases.ts'
@@ -171,6 +172,10 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     tx.broadcasts.fanOut(intruder, theirBroadcast(ids), { after: null, upTo: null }, later(1)),
   'broadcasts.countByStatus': (tx, intruder, { broadcast }) => tx.broadcasts.countByStatus(intruder, broadcast),
   'broadcasts.forecast': (tx, intruder, { project }) => tx.broadcasts.forecast(intruder, project, later(2)),
+  'eventLog.findPlace': (tx, intruder, { event }) => tx.eventLog.findPlace(intruder, event),
+  'eventLog.findEnd': async (tx, intruder) => (await tx.eventLog.findEnd(intruder)).position,
+  'eventLog.findFirstId': (tx, intruder) => tx.eventLog.findFirstId(intruder, later(-60)),
+  'eventLog.listAfter': (tx, intruder) => tx.eventLog.listAfter(intruder, PLACE_BEFORE_ALL, 10),
   'webhooks.find': (tx, intruder, { webhook }) => tx.webhooks.find(intruder, webhook),
   'webhooks.findIdByUrl': (tx, intruder) => tx.webhooks.findIdByUrl(intruder, 'https://x.example'),
   'webhooks.findToSend': (tx, intruder, { webhook }) => tx.webhooks.findToSend(intruder, webhook),
@@ -265,6 +270,7 @@ interface Ids {
   broadcast: string
   webhook: string
   delivery: StoredDelivery
+  event: string
 }
 
 test('every method that takes a workspace and is no insert is tried below', () => {
@@ -371,7 +377,8 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     notification,
     broadcast,
   }
-  return { ...ids, token: token.id, webhook: delivery.webhookId, delivery }
+  const event = (await store.eventLog.findFirstId(workspaceId, later(-60)))!
+  return { ...ids, token: token.id, webhook: delivery.webhookId, delivery, event }
 }
 
 async function dump({ reader }: Database): Promise<string[][]> {

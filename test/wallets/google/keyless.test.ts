@@ -19,7 +19,7 @@ const account = `/v1/projects/-/serviceAccounts/${email}`
 let base: string
 let close: () => void
 let seen: { path: string; body: string }[]
-let tokens: number
+let tokens = 0
 
 beforeEach(async () => {
   seen = []
