@@ -27,7 +27,6 @@ const exempt: Record<string, readonly string[]> = {
     '/(\\d+)\\s*([smhd])/gi',
     '/^(\\s*--[\\w-]+)=.* cannot also be/gm',
     '/^The following errors? occurred:\\s+/',
-    '/^\\uFEFF?[\\r\\n]*(?:"[^"]*"|[^"\\r\\n])+?(\\r\\n|\\n|\\r(?=[\\s\\S]))/',
   ],
   'what the operator configures': [
     '/^postgres(ql)?:\\/\\/([^/?#@]*:[^/?#@]+@|.*[?&]password=[^&])/',

@@ -3,7 +3,7 @@ import { TemplateKey } from '../../core/contract/templates.ts'
 import { UsageError } from '../command/errors.ts'
 
 /** Templates to begin with, complete enough to be published as they are. */
-export const starterKinds = ['event-ticket', 'loyalty', 'coupon', 'boarding-pass', 'membership'] as const
+export const starterKinds = ['event-ticket', 'loyalty', 'coupon', 'boarding-pass', 'flight', 'membership'] as const
 export type StarterKind = (typeof starterKinds)[number]
 
 export interface StarterFacts {
@@ -44,9 +44,9 @@ const starters: Record<StarterKind, Starter> = {
           primary: [{ key: 'event', label: 'EVENT', value: '{{event}}' }],
           secondary: [
             { key: 'venue', label: 'VENUE', value: '{{venue}}' },
-            { key: 'startsAt', label: 'STARTS', value: '{{startsAt}}' },
+            { key: 'holder', label: 'NAME', value: '{{pass.label}}' },
           ],
-          auxiliary: [{ key: 'holder', label: 'NAME', value: '{{pass.label}}' }],
+          auxiliary: [{ key: 'startsAt', label: 'STARTS', value: '{{startsAt}}' }],
         },
         relevantDate: '{{startsAt}}',
       },
@@ -129,6 +129,59 @@ const starters: Record<StarterKind, Starter> = {
         relevantDate: '{{departsAt}}',
       },
       apple: { transitType: 'PKTransitTypeTrain' },
+      redemption: { maxUses: 1 },
+    },
+  },
+  flight: {
+    passType: 'boardingPass',
+    description: 'A seat on a flight.',
+    content: {
+      variables: [
+        { name: 'flight', label: 'Flight', required: true, maxLength: 7, example: 'TP 1943' },
+        { name: 'from', label: 'From, as the code of the airport', required: true, maxLength: 3, example: 'OPO' },
+        { name: 'to', label: 'To, as the code of the airport', required: true, maxLength: 3, example: 'LIS' },
+        {
+          name: 'departsAt',
+          label: 'Scheduled departure',
+          required: true,
+          format: 'date-time',
+          example: '2027-05-31T08:40:00+01:00',
+        },
+        { name: 'gate', label: 'Gate', default: '', maxLength: 8, example: 'B12' },
+        { name: 'seat', label: 'Seat', default: 'any', maxLength: 8, example: '21A' },
+      ],
+      design: {
+        description: 'Boarding pass',
+        colors: { background: '#0b3954', foreground: '#ffffff', label: '#bfd7ea' },
+        fields: {
+          header: [{ key: 'gate', label: 'GATE', value: '{{gate}}', changeMessage: 'Your gate is %@' }],
+          primary: [
+            { key: 'from', label: 'FROM', value: '{{from}}' },
+            { key: 'to', label: 'TO', value: '{{to}}' },
+          ],
+          secondary: [
+            { key: 'holder', label: 'PASSENGER', value: '{{pass.label}}' },
+            { key: 'flight', label: 'FLIGHT', value: '{{flight}}' },
+          ],
+          auxiliary: [
+            { key: 'departsAt', label: 'DEPARTS', value: '{{departsAt}}' },
+            { key: 'seat', label: 'SEAT', value: '{{seat}}' },
+          ],
+        },
+        relevantDate: '{{departsAt}}',
+      },
+      apple: {
+        transitType: 'PKTransitTypeAir',
+        semantics: {
+          flightCode: '{{flight}}',
+          departureAirportCode: '{{from}}',
+          destinationAirportCode: '{{to}}',
+          originalDepartureDate: '{{departsAt}}',
+          departureGate: '{{gate}}',
+          seats: [{ seatNumber: '{{seat}}' }],
+        },
+      },
+      google: { classKey: '{{flight}} {{departsAt}}' },
       redemption: { maxUses: 1 },
     },
   },

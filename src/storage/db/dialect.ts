@@ -98,8 +98,9 @@ function parseStatement(built: string | Knex.QueryBuilder): Statement {
   const { sql, bindings } = typeof built === 'string' ? { sql: built, bindings: [] } : built.toSQL()
   if (bindings.length > 0) throw new Error(`A value has no name in ${sql}`)
   const names: string[] = []
-  // Behind two colons stands a type.
-  const text = sql.replaceAll(/(?<![:\w]):(\w+)/g, (_, name: string) => {
+  const text = sql.replaceAll(/([:\w]?):(\w+)/g, (whole, before: string, name: string) => {
+    // Behind two colons stands a type.
+    if (before !== '') return whole
     names.push(name)
     return '?'
   })

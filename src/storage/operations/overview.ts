@@ -53,6 +53,9 @@ export interface RefusedVersion {
   name: string
   version: number
   message: string
+  /** A pass that stands in the class that is refused; null where the whole version is, or no pass is left. */
+  passId: string | null
+  kind: 'version' | 'class'
 }
 
 /** What those who watch over the installation look at; counted along indexes, since they look every few seconds. */
@@ -83,22 +86,22 @@ export class Overviews {
     return { at, lanes: states, setAside, quarantined, webhooks, deliveries, usage, refused }
   }
 
-  /** Template versions that a platform refuses, the last refused first. */
+  /** Template versions that a platform refuses whole or in a class of some passes, the last refused first. */
   async listRefusedVersions(limit: number): Promise<RefusedVersion[]> {
+    const member = this.db('passes').whereRaw('passes.google_class_id = google_classes.id').limit(1).select('id')
     const rows = await this.db('refusals')
-      .join('template_versions', 'template_versions.id', 'refusals.subject')
+      .leftJoin('google_classes', 'google_classes.id', 'refusals.subject')
+      .joinRaw(
+        'join template_versions on template_versions.id = coalesce(google_classes.template_version_id, refusals.subject)',
+      )
       .join('templates', 'templates.id', 'template_versions.template_id')
       .join('workspaces', 'workspaces.id', 'refusals.workspace_id')
-      .where({ kind: 'version' })
+      .whereIn('kind', ['version', 'class'])
       .orderBy('refusals.at', 'desc')
       .limit(limit)
-      .select('templates.name', 'template_versions.version', 'refusals.message', { workspace_name: 'workspaces.name' })
-    return rows.map(({ name, version, message, workspace_name: workspaceName }) => ({
-      name,
-      version,
-      message,
-      workspaceName,
-    }))
+      .select('kind', 'templates.name', 'template_versions.version', 'refusals.message')
+      .select({ workspaceName: 'workspaces.name', passId: member })
+    return rows
   }
 
   private async refused(): Promise<Overview['refused']> {

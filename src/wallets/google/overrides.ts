@@ -26,6 +26,8 @@ const contents = new Map([
   ['labelValueRows', ['columns']],
 ])
 
+const labels = ['header', 'localizedHeader', 'description', 'localizedDescription', 'label', 'localizedLabel']
+
 /** Without what would show a label over nothing, or a code of nothing: placeholders in overrides may have come out empty. */
 function withoutEmpty(resource: GoogleResource): GoogleResource {
   const { textModulesData, linksModuleData, infoModuleData, barcode } = resource
@@ -46,7 +48,13 @@ function withoutEmptyItems(value: unknown, name: string): unknown {
   if (!Array.isArray(value)) return value
   const keys = contents.get(name)
   const items = value.map((item) => withoutEmptyItems(item, ''))
-  return keys ? items.filter((item) => !isRecord(item) || keys.some((key) => saysSomething(item[key]))) : items
+  return keys ? items.filter((item) => !isRecord(item) || !cameOutEmpty(item, keys)) : items
+}
+
+/** One that has not even a label is a mistake of the definition, of which publishing tells. */
+function cameOutEmpty(item: Record<string, unknown>, keys: string[]): boolean {
+  const isMeantToShow = [...keys, ...labels].some((key) => key in item)
+  return isMeantToShow && !keys.some((key) => saysSomething(item[key]))
 }
 
 function saysSomething(value: unknown): boolean {

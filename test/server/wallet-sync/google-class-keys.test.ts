@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import type { DefinitionInput } from '../../../src/core/contract/definition.ts'
 import type { Pass } from '../../../src/core/contract/passes.ts'
+import { checkWork } from '../../../src/server/operator/doctor/work.ts'
 import { erasePass } from '../../../src/server/operator/erase-pass.ts'
 import { createGoogleSync } from '../../../src/server/wallet-sync/google-sync.ts'
 import type { GoogleCalls } from '../../../src/wallets/google/api/api.ts'
@@ -257,9 +258,12 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await lastError(lear)).toBeNull()
     const version = await workspace.ok(contract.templateVersions.get, { params: { id: template.versionId } })
     expect(version.lastError).toBeNull()
+    const doctor = async () => (await checkWork(api.database, api.now)).find(({ name }) => name === 'Templates')
+    expect(await doctor()).toMatchObject({ status: 'FAILED', message: expect.stringContaining(`pass ${hamlet.id} of`) })
     api.faults.replace([])
     await update(hamlet, { door: 'C' })
     await api.runJobs()
+    expect((await doctor())?.message).not.toContain(hamlet.id)
     expect([await lastError(hamlet), (await shown(hamlet)).says]).toEqual([null, 'Hamlet, Door C'])
   })
 

@@ -3,6 +3,7 @@ import { Definition, type DefinitionInput } from '../../../src/core/contract/def
 import { renderCard } from '../../../src/core/rules/display/card.ts'
 import { readGoogleView } from '../../../src/core/rules/display/google-view.ts'
 import { lintDefinition } from '../../../src/core/rules/display/lint.ts'
+import { claimClass } from '../../../src/core/rules/template/class-key.ts'
 import { kindOf } from '../../../src/wallets/google/resource.ts'
 import { createGoogleWallet } from '../../../src/wallets/google/wallet.ts'
 import { checkResource } from '../../../src/wallets/sandbox/google/google-resources.ts'
@@ -32,7 +33,9 @@ const fields = {
   secondary: [field('passenger', '{{pass.label}}')],
 }
 
-function rendered(tags: Semantics, { scope = {}, ...rest }: Partial<DefinitionInput> & { scope?: object } = {}) {
+type Rest = Partial<DefinitionInput> & { scope?: object }
+
+function rendered(tags: Semantics, { scope = {}, ...rest }: Rest = {}) {
   const definition = Definition.parse({
     variables: [{ name: 'seat', label: 'Seat' }],
     design: { organizationName: 'Swift Air', description: 'Boarding pass', fields, images: { logo: pass().id } },
@@ -40,8 +43,10 @@ function rendered(tags: Semantics, { scope = {}, ...rest }: Partial<DefinitionIn
     ...rest,
   })
   const facts = { definition, passType: 'boardingPass' as const, expiresAt: null, voided: false }
-  const templateCard = renderCard({ ...facts, scope: new Map() })
-  const card = renderCard({ ...facts, scope: new Map([['pass.label', 'Grace Hopper'], ...Object.entries(scope)]) })
+  const values = new Map<string, string>([['pass.label', 'Grace Hopper'], ...Object.entries(scope)])
+  const shared = claimClass(definition, values)?.values ?? {}
+  const templateCard = renderCard({ ...facts, scope: new Map(Object.entries(shared)) })
+  const card = renderCard({ ...facts, scope: values })
   const built = { ...pass(), card, templateCard }
   const ofClass = wallet.classOf(built)
   const object = wallet.objectOf(built, at)
@@ -114,6 +119,51 @@ test.each<[title: string, tags: Semantics, rest: Partial<DefinitionInput>, missi
   else expect(found.missing).toContain(missing)
   if (missing === undefined) expect(found.ofClass.localScheduledDepartureDateTime).toBe('2026-03-02T07:00:00')
   else expect(found.ofClass.transitType).toBe('OTHER')
+})
+
+const perFlight = {
+  airlineCode: 'LX',
+  flightNumber: '{{number}}',
+  departureAirportCode: '{{from}}',
+  destinationAirportCode: '{{to}}',
+  originalDepartureDate: '{{departs}}',
+  departureGate: '{{gate}}',
+}
+const names = ['number', 'from', 'to', 'departs', 'gate', 'seat']
+const variables = names.map((name) => ({ name, label: name }))
+const scope = { number: '316', from: 'ZRH', to: 'LHR', departs: '2026-03-02T07:00:00+01:00', gate: 'B42', seat: '12A' }
+
+test('with google.classKey the values of a flight make it, in the class of those who fly with it', async () => {
+  const google = { classKey: '{{number}} {{departs}}' }
+  const { built, kind, templateKind, ofClass, missing } = rendered(perFlight, { scope, variables, google })
+  expect([kind, templateKind, missing]).toEqual(['flight', 'flight', undefined])
+  expect(ofClass).toMatchObject({
+    flightHeader: { carrier: { carrierIataCode: 'LX' }, flightNumber: '316' },
+    origin: { airportIataCode: 'ZRH', gate: 'B42' },
+    destination: { airportIataCode: 'LHR' },
+    localScheduledDepartureDateTime: '2026-03-02T07:00:00',
+  })
+  expect(JSON.stringify(ofClass)).not.toContain('12A')
+  await expect(wallet.check(built, at)).resolves.toBeUndefined()
+})
+
+test.each<[title: string, rest: Rest, missing: string | undefined]>([
+  ['without a key of classes', {}, 'flightNumber, departureAirportCode'],
+  ['with a value that is none', { google: { classKey: '{{number}}' }, scope: { ...scope, from: 'Zurich' } }, undefined],
+  [
+    'with an example that is none',
+    {
+      google: { classKey: '{{number}}' },
+      scope: { ...scope, from: 'Zurich' },
+      variables: variables.map((one) => (one.name === 'from' ? { ...one, example: 'Zurich' } : one)),
+    },
+    'departureAirportCode',
+  ],
+])('%s a flight of values is a transit ticket', (_, rest, missing) => {
+  const found = rendered(perFlight, { scope, variables, ...rest })
+  expect([found.kind, found.templateKind]).toEqual(['transit', 'transit'])
+  if (missing === undefined) expect(found.missing).toBeUndefined()
+  else expect(found.missing).toContain(missing)
 })
 
 test('who names the kind is not warned', () => {

@@ -107,8 +107,8 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
     links: design.links.map((link) => ({ label: filled(link.label), url: filled(link.url) })),
     expiresAt,
     voided,
-    holder: scope.get('pass.label'),
-    flight: flightOf(definition, passType),
+    holder: scope.get('pass.label')?.toWellFormed(),
+    flight: flightOf(definition, passType, scope),
     apple: fillDeep(definition.apple ?? {}, scope),
     google: fillDeep(definition.google ?? {}, scope),
   }

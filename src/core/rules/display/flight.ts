@@ -1,6 +1,6 @@
 import { DateTime } from 'luxon'
 import type { Definition, PassType } from '../../contract/definition.ts'
-import { fillDeep } from '../template/placeholder.ts'
+import { fill, placeholdersIn, placeholdersOfOnePass, type Scope } from '../template/placeholder.ts'
 
 /** What Google has to know of a flight, which all of its passengers share. */
 export interface Flight {
@@ -21,84 +21,143 @@ interface Airport {
   terminal?: string | undefined
 }
 
-type FlightContent = Pick<Definition, 'design' | 'apple' | 'timeZone'>
+type FlightContent = Pick<Definition, 'design' | 'apple' | 'google' | 'timeZone'>
 
 /**
  * The flight of a boarding pass by air, as its semantic tags for Apple say it, and in place of the airports' codes the two
- * primary fields where they are codes. What is in a placeholder differs from holder to holder, and is no part of it.
+ * primary fields where they are codes. What is in a placeholder differs from holder to holder, and is no part of it, unless
+ * `google.classKey` makes a class for each value.
  */
-export function flightOf(definition: FlightContent, passType: PassType): Flight | undefined {
-  if (!isByAir(definition, passType)) return undefined
-  const { carrier, number, origin, destination, departsAt, boardsAt, arrivesAt } = read(definition)
-  if (!carrier || !number || !origin.code || !destination.code || !departsAt) return undefined
+export function flightOf(definition: FlightContent, passType: PassType, scope: Scope): Flight | undefined {
+  if (passType !== 'boardingPass') return undefined
+  const leaves = leavesOf(definition)
+  if (!leaves) return undefined
+  const says = (leaf: Leaf | undefined) => leaf?.read(scope)
+  const airport = ({ gate, terminal }: AirportLeaves, code: string) => ({
+    code,
+    gate: says(gate),
+    terminal: says(terminal),
+  })
+  const [carrier, number, departsAt] = [says(leaves.carrier), says(leaves.number), says(leaves.departsAt)]
+  const [from, to] = [says(leaves.origin.code), says(leaves.destination.code)]
+  if (!carrier || !number || !from || !to || !departsAt) return undefined
   return {
     carrier,
     number,
-    origin: { ...origin, code: origin.code },
-    destination: { ...destination, code: destination.code },
+    origin: airport(leaves.origin, from),
+    destination: airport(leaves.destination, to),
     departsAt,
-    boardsAt,
-    arrivesAt,
+    boardsAt: says(leaves.boardsAt),
+    arrivesAt: says(leaves.arrivesAt),
   }
 }
 
-/** What keeps a boarding pass by air from being a flight at Google, as the tags that would say it. */
-export function missingOfFlight(definition: FlightContent, passType: PassType): string[] {
-  if (!isByAir(definition, passType)) return []
-  const { carrier, number, origin, destination, departsAt } = read(definition)
+/**
+ * What keeps a boarding pass by air from being a flight at Google, as the tags that would say it.
+ * @param scope values to try it with; of variables that have any, since what another is nobody knows
+ */
+export function missingOfFlight(definition: FlightContent, passType: PassType, scope: Scope): string[] {
+  const leaves = passType === 'boardingPass' && leavesOf(definition)
+  if (!leaves) return []
+  const lacks = (leaf: Leaf | undefined) =>
+    leaf === undefined || (leaf.read(scope) === undefined && leaf.names.every((name) => scope.has(name)))
   return [
-    !carrier && 'airlineCode',
-    !number && 'flightNumber',
-    !origin.code && 'departureAirportCode',
-    !destination.code && 'destinationAirportCode',
-    !departsAt && 'originalDepartureDate with its offset',
+    lacks(leaves.carrier) && 'airlineCode',
+    lacks(leaves.number) && 'flightNumber',
+    lacks(leaves.origin.code) && 'departureAirportCode',
+    lacks(leaves.destination.code) && 'destinationAirportCode',
+    lacks(leaves.departsAt) && 'originalDepartureDate with its offset',
   ].filter((tag) => tag !== false)
 }
 
-function isByAir({ apple }: FlightContent, passType: PassType): boolean {
-  return passType === 'boardingPass' && apple?.transitType === 'PKTransitTypeAir'
+/** The placeholders that stand in the flight of a definition whose classes differ by `google.classKey`. */
+export function flightVariables(definition: FlightContent): string[] {
+  const leaves = leavesOf(definition)
+  if (!leaves) return []
+  const { carrier, number, origin, destination, departsAt, boardsAt, arrivesAt } = leaves
+  const required = [carrier, number, origin.code, destination.code, departsAt]
+  if (required.includes(undefined)) return []
+  const others = [origin.gate, origin.terminal, destination.gate, destination.terminal, boardsAt, arrivesAt]
+  return [...required, ...others].flatMap((leaf) => leaf?.names ?? [])
 }
 
-const NO_VALUES = new Map<string, string>()
-const AIRPORT = /^[A-Z]{3}$/
-const AIRLINE = /^[A-Z0-9]{2}$/
-const NUMBER = /^\d{1,4}$/
-const FLIGHT_CODE = /^([A-Z0-9]{2}) ?(\d{1,4})$/
+/** One thing that a flight says. */
+interface Leaf {
+  /** The placeholders that it is made of. */
+  names: string[]
+  /** What it comes to with these values; undefined where they come to nothing of its kind. */
+  read(scope: Scope): string | undefined
+}
 
-function read({ design, apple, timeZone }: FlightContent) {
-  const tags = semanticTags(fillDeep(apple ?? {}, NO_VALUES))
-  const [, codeAirline, codeNumber] = FLIGHT_CODE.exec(tags.text('flightCode') ?? '') ?? []
-  const [from, to] = fillDeep(design.fields.primary, NO_VALUES).map(({ value }) => value.trim())
-  const at = (zone: string, ...names: string[]) => localTime(tags.text(...names), tags.text(zone) ?? timeZone)
-  const [departureZone, arrivalZone] = ['departureAirportTimeZone', 'destinationAirportTimeZone'] as const
+type AirportLeaves = Record<'code' | 'gate' | 'terminal', Leaf | undefined>
+
+const NO_VALUES: Scope = new Map()
+const AIRPORT = /^([A-Z]{3})$/
+const AIRLINE = /^([A-Z0-9]{2})$/
+const NUMBER = /^(\d{1,4})$/
+const AIRLINE_OF_FLIGHT = /^([A-Z0-9]{2}) ?\d{1,4}$/
+const NUMBER_OF_FLIGHT = /^[A-Z0-9]{2} ?(\d{1,4})$/
+const ANYTHING = /^([\s\S]+)$/
+
+/** Undefined where no flight is meant. */
+function leavesOf({ design, apple, google, timeZone }: FlightContent) {
+  if (apple?.transitType !== 'PKTransitTypeAir' || (google?.kind ?? 'flight') !== 'flight') return undefined
+  const tags = semanticTags(apple)
+  const isShared = sharedTexts(google?.classKey)
+  /** The first of the texts that is of the kind, or may be. */
+  const firstOf = (...some: (Leaf | undefined)[]) =>
+    some.find((leaf) => leaf && (leaf.names.length > 0 || leaf.read(NO_VALUES) !== undefined))
+  const leaf = (pattern: RegExp, text: string | undefined): Leaf | undefined => {
+    if (text === undefined || !isShared(text)) return undefined
+    return { names: placeholdersIn(text), read: (scope) => pattern.exec(fill(text, scope).trim())?.[1] }
+  }
+  const tag = (pattern: RegExp, name: string) => firstOf(leaf(pattern, tags.text(name)))
+  const timeOf = (zone: Leaf | undefined, text: string | undefined): Leaf | undefined => {
+    const own = leaf(ANYTHING, text)
+    if (!own) return undefined
+    const read = (scope: Scope) => localTime(own.read(scope), zone?.read(scope) ?? timeZone)
+    return { names: [...own.names, ...(zone?.names ?? [])], read }
+  }
+  const time = (zone: Leaf | undefined, ...names: string[]) =>
+    firstOf(...names.map((name) => timeOf(zone, tags.text(name))))
+  const [from, to] = design.fields.primary.map(({ value }) => value)
+  const departureZone = tag(ANYTHING, 'departureAirportTimeZone')
+  const arrivalZone = tag(ANYTHING, 'destinationAirportTimeZone')
   return {
-    carrier: matching(AIRLINE, tags.text('airlineCode'), codeAirline),
-    number: matching(NUMBER, tags.text('flightNumber'), codeNumber),
+    carrier: firstOf(tag(AIRLINE, 'airlineCode'), tag(AIRLINE_OF_FLIGHT, 'flightCode')),
+    number: firstOf(tag(NUMBER, 'flightNumber'), tag(NUMBER_OF_FLIGHT, 'flightCode')),
     origin: {
-      code: matching(AIRPORT, tags.text('departureAirportCode'), from),
-      gate: tags.text('departureGate'),
-      terminal: tags.text('departureTerminal'),
+      code: firstOf(tag(AIRPORT, 'departureAirportCode'), leaf(AIRPORT, from)),
+      gate: tag(ANYTHING, 'departureGate'),
+      terminal: tag(ANYTHING, 'departureTerminal'),
     },
     destination: {
-      code: matching(AIRPORT, tags.text('destinationAirportCode'), to),
-      gate: tags.text('destinationGate'),
-      terminal: tags.text('destinationTerminal'),
+      code: firstOf(tag(AIRPORT, 'destinationAirportCode'), leaf(AIRPORT, to)),
+      gate: tag(ANYTHING, 'destinationGate'),
+      terminal: tag(ANYTHING, 'destinationTerminal'),
     },
-    departsAt:
-      at(departureZone, 'originalDepartureDate', 'currentDepartureDate') ??
-      localTime(fillDeep(design.relevantDate, NO_VALUES), timeZone),
-    boardsAt: at(departureZone, 'currentBoardingDate', 'originalBoardingDate'),
-    arrivesAt: at(arrivalZone, 'originalArrivalDate', 'currentArrivalDate'),
+    departsAt: firstOf(
+      time(departureZone, 'originalDepartureDate', 'currentDepartureDate'),
+      timeOf(undefined, design.relevantDate),
+    ),
+    boardsAt: time(departureZone, 'currentBoardingDate', 'originalBoardingDate'),
+    arrivesAt: time(arrivalZone, 'originalArrivalDate', 'currentArrivalDate'),
   }
 }
 
-function matching(pattern: RegExp, ...texts: (string | undefined)[]): string | undefined {
-  return texts.find((text) => text !== undefined && pattern.test(text))
+/** Whether a text is the same for all passes of a class: without a key only what holds no placeholder. */
+function sharedTexts(classKey: string | undefined): (text: string) => boolean {
+  const keyNames = placeholdersIn(classKey ?? '')
+  const isShared = (name: string) =>
+    classKey !== undefined && (keyNames.includes(name) || !placeholdersOfOnePass.has(name))
+  return (text) => placeholdersIn(text).every(isShared)
 }
+
+const OFFSET = /(?:Z|[+-]\d\d:?\d\d)$/
 
 /** The time that clocks show there; undefined where neither an offset nor a zone says where "there" is. */
 function localTime(text: string | undefined, zone: string | undefined): string | undefined {
-  if (text === undefined || !/T.*(Z|[+-]\d\d:?\d\d)$/.test(text)) return undefined
+  if (!text?.includes('T') || !OFFSET.test(text)) return undefined
   const ownOffset = !text.endsWith('Z')
   if (!ownOffset && zone === undefined) return undefined
   const moment = DateTime.fromISO(text, ownOffset ? { setZone: true } : { zone: zone! })

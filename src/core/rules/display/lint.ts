@@ -1,6 +1,7 @@
 import type { Definition, FieldGroup, GoogleKind, ImageRole, PassType } from '../../contract/definition.ts'
 import type { Warning, WarningCode } from '../../contract/warnings.ts'
 import { MAX_ISSUES } from '../../errors.ts'
+import { exampleScope } from '../template/definition.ts'
 import {
   type FrontField,
   type FrontRow,
@@ -184,13 +185,14 @@ function* lintGoogle({ definition, passType, google }: LintFacts): Generator<War
         'its texts; leave some out',
     )
   }
-  const missing = definition.google?.kind === undefined ? missingOfFlight(definition, passType) : []
+  const missing =
+    definition.google?.kind === undefined ? missingOfFlight(definition, passType, exampleScope(definition)) : []
   if (missing.length > 0) {
     yield warn(
       'flight-data-missing',
       ['apple', 'transitType'],
-      `Google shows this pass as a transit ticket, not as a flight: give apple.semantics ${missing.join(', ')}, without a ` +
-        'variable, or choose by google.kind',
+      `Google shows this pass as a transit ticket, not as a flight: give apple.semantics ${missing.join(', ')}, without ` +
+        'variables or with google.classKey, or choose by google.kind',
     )
   }
   const isRowShown = view.rows.some((row) => row.some(saysSomething))

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Definition } from '../../contract/definition.ts'
 import type { Issue } from '../../errors.ts'
-import { fill, placeholdersDeep, placeholdersIn, type Scope } from './placeholder.ts'
+import { flightVariables } from '../display/flight.ts'
+import { fill, placeholdersDeep, placeholdersIn, placeholdersOfOnePass, type Scope } from './placeholder.ts'
 
 /** The class at Google that a pass asks for: passes of a version with equal digests share it, and what stands in it. */
 export interface ClassClaim {
@@ -28,9 +29,10 @@ export function differingNames(some: ClassClaim['values'], others: ClassClaim['v
   return Object.keys(others).filter((name) => some[name] !== others[name])
 }
 
-/** What a class shows that is a matter of the pass: the placeholders of its key and of `google.class`. */
-function classVariables({ google }: Definition): string[] {
-  const names = [...placeholdersIn(google?.classKey ?? ''), ...namesDeep(google?.class)]
+/** What a class shows that is a matter of the pass: the placeholders of its key, of `google.class` and of its flight. */
+function classVariables(definition: Definition): string[] {
+  const { google } = definition
+  const names = [...placeholdersIn(google?.classKey ?? ''), ...namesDeep(google?.class), ...flightVariables(definition)]
   return [...new Set(names)].filter((name) => !isShared(name))
 }
 
@@ -42,9 +44,6 @@ function namesDeep(value: unknown): string[] {
 function isShared(name: string): boolean {
   return name === 'template.name' || name === 'project.name'
 }
-
-/** No two passes have the same. */
-const ownToEachPass = new Set(['pass.id', 'pass.externalPassId', 'pass.scanCode'])
 
 /**
  * Everybody who holds a pass sees its class, so that a value of one holder can only stand there where a key gives each value
@@ -60,7 +59,7 @@ export function* checkClassTexts({ google }: Definition): Generator<Issue> {
   }
   for (const { name, path } of placeholdersDeep(google?.class)) {
     if (isShared(name) || keyNames.includes(name)) continue
-    if (classKey !== undefined && !ownToEachPass.has(name)) continue
+    if (classKey !== undefined && !placeholdersOfOnePass.has(name)) continue
     const [shared, remedy] =
       classKey === undefined
         ? ['of the version share its class', 'use google.object, or give each value a class with google.classKey']

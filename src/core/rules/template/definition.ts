@@ -63,6 +63,16 @@ export function sampleScope({ variables }: Definition): Scope {
   ])
 }
 
+/** The values that a definition itself gives: its examples, else its defaults; a variable without either is left out. */
+export function exampleScope({ variables }: Definition): Scope {
+  return new Map(
+    variables.flatMap(({ name, example, default: fallback }) => {
+      const value = example ?? fallback
+      return value === undefined ? [] : [[name, value] as const]
+    }),
+  )
+}
+
 /** As sampleScope, with values for which room is needed: the longer of example and default, else as long as allowed. */
 export function longScope(definition: Definition): Scope {
   const long = definition.variables.map(({ name, example, default: fallback, format = 'text', maxLength }) => {

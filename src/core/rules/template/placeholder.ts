@@ -16,6 +16,9 @@ export const systemVariables = [
 
 export type SystemVariable = (typeof systemVariables)[number]
 
+/** No two passes have the same. */
+export const placeholdersOfOnePass: ReadonlySet<string> = new Set(['pass.id', 'pass.externalPassId', 'pass.scanCode'])
+
 /** Values by placeholder name; a name without a value renders as nothing. */
 export type Scope = ReadonlyMap<string, string>
 

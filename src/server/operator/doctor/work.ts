@@ -76,13 +76,20 @@ export function checkWork(database: Database | undefined, at: Date): Promise<Che
       async look() {
         if (!overviews) return skipped(unknown)
         const { refused } = await overviews.read(at)
-        const counts = `${refused.version} versions and ${refused.pass} passes are refused by a platform`
+        const counts = `${refused.version} versions, ${refused.class} classes and ${refused.pass} passes are refused by a platform`
         const [last] = await overviews.listRefusedVersions(1)
         if (!last) return passed(counts)
-        return failed(
-          `${counts}, the last version ${last.version} of ${last.name} in ${last.workspaceName}: ${last.message}.`,
-          'publish a version without what is refused, and move its passes: passes template upgrade',
-        )
+        const { kind, name, version, workspaceName, message, passId } = last
+        const place = `version ${version} of ${name} in ${workspaceName}`
+        return kind === 'version'
+          ? failed(
+              `${counts}, the last ${place}: ${message}.`,
+              'publish a version without what is refused, and move its passes: passes template upgrade',
+            )
+          : failed(
+              `${counts}, the last the class that pass ${passId ?? '(none any more)'} of ${place} shares by its classKey: ${message}.`,
+              'give one of its passes values that Google takes, and the class follows: passes update',
+            )
       },
     },
     {

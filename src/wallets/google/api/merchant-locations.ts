@@ -33,6 +33,7 @@ export function withAllowedLocations(api: GoogleApi, refusals: LocationRefusals)
     upsertClass: (kind, resource) => send(resource, (sent) => calls.upsertClass(kind, sent)),
     upsertObject: (kind, object, retired) => send(object, (sent) => calls.upsertObject(kind, sent, retired)),
     updateObject: (kind, object, retired) => send(object, (sent) => calls.updateObject(kind, sent, retired)),
+    expireObject: (kind, object, retired) => send(object, (sent) => calls.expireObject(kind, sent, retired)),
   })
   return { ...guarded(api), bulk: guarded(api.bulk) }
 }
