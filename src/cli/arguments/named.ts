@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ApiError, type Client, ConnectionError, walk } from '../../client/client.ts'
+import { ApiError, type CallOptions, type Client, ConnectionError, walk } from '../../client/client.ts'
 import { Uuid } from '../../core/ids.ts'
 import { CliError, UsageError } from '../command/errors.ts'
 import { printable } from '../command/output.ts'
@@ -43,7 +43,7 @@ export async function askForNames(
     if (!mark?.ask || values[name] !== undefined) continue
     const { kind, ask } = mark
     const { orNone } = ask
-    const reading = readAll(candidates[kind](connect()))
+    const reading = readAll(listCandidates(kind, connect()))
     const listed = await (orNone === undefined ? reading : withoutWaiting(reading))
     if (listed.length === 0 && orNone !== undefined) continue
     if (listed.length === 0) {
@@ -77,6 +77,11 @@ async function withoutWaiting(reading: Promise<Candidate[]>): Promise<Candidate[
 
 const PATIENCE_MS = 3_000
 
+/** What an argument or flag names, if anything. */
+export function namedKindOf(input: object): NamedKind | undefined {
+  return markOf(input)?.kind
+}
+
 function markOf(input: object): Mark | undefined {
   return 'named' in input ? (input.named as Mark) : undefined
 }
@@ -89,7 +94,7 @@ export async function resolveNames(
 ): Promise<void> {
   const listed = new Map<NamedKind, Promise<Candidate[]>>()
   const list = (kind: NamedKind) => {
-    const known = listed.get(kind) ?? readAll(candidates[kind](connect()))
+    const known = listed.get(kind) ?? readAll(listCandidates(kind, connect()))
     listed.set(kind, known)
     return known
   }
@@ -106,21 +111,28 @@ export async function resolveNames(
   }
 }
 
-interface Candidate {
+export interface Candidate {
   id: string
   key: string | null
   names: readonly string[]
 }
 
-const candidates: Record<NamedKind, (client: Client) => AsyncGenerator<Candidate>> = {
-  async *project({ projects }) {
-    for await (const { id, name } of walk((call) => projects.list(call), {})) yield { id, key: null, names: [name] }
+/** Everything of a kind that the server has. */
+export function listCandidates(kind: NamedKind, client: Client, signal?: AbortSignal): AsyncGenerator<Candidate> {
+  return candidates[kind](client, signal && { signal })
+}
+
+const candidates: Record<NamedKind, (client: Client, options?: CallOptions) => AsyncGenerator<Candidate>> = {
+  async *project({ projects }, options) {
+    for await (const { id, name } of walk((call) => projects.list(call, options), {}))
+      yield { id, key: null, names: [name] }
   },
-  async *template({ templates }) {
-    for await (const { id, key, name } of walk((call) => templates.list(call), {})) yield { id, key, names: [name] }
+  async *template({ templates }, options) {
+    for await (const { id, key, name } of walk((call) => templates.list(call, options), {}))
+      yield { id, key, names: [name] }
   },
-  async *webhook({ webhooks }) {
-    for await (const { id, url, description } of walk((call) => webhooks.list(call), {})) {
+  async *webhook({ webhooks }, options) {
+    for await (const { id, url, description } of walk((call) => webhooks.list(call, options), {})) {
       yield { id, key: null, names: [url, description] }
     }
   },

@@ -109,6 +109,15 @@ export function webhookSecret(flag: string | undefined, environment: Environment
   return flag || environment.PASSES_WEBHOOK_SECRET || undefined
 }
 
+/** Where processes of the server show what they count. */
+export function metricsAddresses(
+  flag: readonly string[] | undefined,
+  environment: Environment = process.env,
+): string[] {
+  const addresses = flag ?? given(environment.PASSES_METRICS_URL)?.split(',') ?? []
+  return addresses.map((address) => address.trim())
+}
+
 /** Whether colour may be written to a stream: to a terminal that shows any, unless the environment forbids it. */
 export function canColor(stream: ColorStream, environment: Environment = process.env): boolean {
   return colorLevel(stream, environment) > 0
@@ -161,6 +170,11 @@ export function canAnimate(stream: { isTTY?: boolean }, environment: Environment
 /** Where virtual phones keep their state. */
 export function devicesFolder(environment: Environment = process.env): string {
   return join(baseFolder(environment, 'XDG_DATA_HOME', '.local/share'), 'passes', 'devices')
+}
+
+/** Where completion keeps what the server answered. */
+export function completionFolder(environment: Environment = process.env): string {
+  return join(baseFolder(environment, 'XDG_CACHE_HOME', '.cache'), 'passes', 'completion')
 }
 
 /** Where `webhook listen` of a profile says how it is reached on this machine. */

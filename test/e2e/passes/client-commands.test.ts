@@ -304,30 +304,6 @@ test('help about an unknown command says the same', async () => {
   expect([exitCode, stderr]).toEqual([2, expect.stringContaining('did you mean passes pass list?')])
 })
 
-test('the completion that is printed for bash completes commands and flags', async () => {
-  const home = temporaryFolder()
-  const env = {
-    HOME: home,
-    XDG_CACHE_HOME: join(home, 'cache'),
-    XDG_DATA_HOME: join(home, 'data'),
-    XDG_CONFIG_HOME: home,
-  }
-  const created = await run(['autocomplete', 'bash', '--refresh-cache'], undefined, { env })
-  expect(created.exitCode).toBe(0)
-  const setUp = await run(['autocomplete', 'script', 'bash'], undefined, { env })
-  const complete = async (...words: string[]) => {
-    const list = words.map((word) => `'${word}'`).join(' ')
-    const script = `${setUp.stdout}\nCOMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}\n_passes_autocomplete\necho "\${COMPREPLY[@]}"`
-    const { stdout } = await execa('bash', ['--norc', '-c', script], { env })
-    return stdout.split(/\s+/)
-  }
-  expect(await complete('passes', 'is')).toEqual(['issue'])
-  expect(await complete('passes', 'pass', '')).toEqual(
-    expect.arrayContaining(['create', 'get', 'list', 'preview', 'revoke-links', 'update', 'void']),
-  )
-  expect(await complete('passes', 'update', '--unset')).toEqual(['--unset-marker'])
-})
-
 test('a template is drawn with its sample values, and saved as a page', async () => {
   const server = await shared()
   const { value: pushed } = await json(['template', 'push', templateFile()], server)

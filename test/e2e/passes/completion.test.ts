@@ -1,53 +1,101 @@
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { execa } from 'execa'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { temporaryFolder } from '../../support/databases.ts'
-import { program } from '../support/program.ts'
+import { program, run } from '../support/program.ts'
+import { sharedServer } from '../support/server.ts'
 
-const folder = temporaryFolder(afterAll)
-const env = { PATH: process.env.PATH, HOME: folder, XDG_CACHE_HOME: join(folder, 'cache') }
-const shell = { env, extendEnv: false } as const
+const shared = sharedServer()
+const nowhere = { PASSES_URL: 'http://127.0.0.1:1', PASSES_TOKEN: 'psk_x' }
 
-/** What a reader of docs/completion.md would have his shell run when it starts. */
-let startUp: string
-
-beforeAll(async () => {
-  await execa('node', [program, 'autocomplete', '--refresh-cache'], shell)
-  const { stdout } = await execa('node', [program, 'autocomplete', 'script', 'bash'], shell)
-  startUp = stdout
-})
-
-/** What bash would offer behind these words, as Tab asks it: through the function that was registered for the program. */
-async function complete(...words: string[]): Promise<string[]> {
-  const script = `${startUp}
-    COMP_WORDS=(passes "$@"); COMP_CWORD=$#
-    $(complete -p passes | sed 's/.*-F \\([^ ]*\\).*/\\1/')
-    printf '%s\\n' "\${COMPREPLY[@]}"`
-  const { stdout } = await execa('bash', ['--norc', '-c', script, 'bash', ...words], shell)
-  return [...new Set(stdout.split('\n'))]
+/** A shell of somebody whose files stand in a folder of the test, with names to complete at a server. */
+async function completer() {
+  const server = await shared()
+  const { client } = server
+  await client.projects.create({ body: { name: 'Spring fair' } })
+  await client.projects.create({ body: { name: 'Two\nlines' } })
+  await client.templates.create({ body: { name: 'Day ticket', key: 'day-ticket', passType: 'eventTicket' } })
+  const home = temporaryFolder()
+  const cache = join(home, 'cache')
+  const env = { PASSES_URL: server.url, PASSES_TOKEN: server.token, XDG_CACHE_HOME: cache, XDG_CONFIG_HOME: home }
+  const complete = async (words: string[], { shell = 'bash', more = {} } = {}) => {
+    const answer = await run(['complete', shell, '--', ...words], undefined, { env: { ...env, ...more } })
+    expect(answer).toMatchObject({ exitCode: 0, stderr: '' })
+    return answer.stdout.split('\n').filter(Boolean)
+  }
+  return { client, complete, env, home, names: join(cache, 'passes/completion') }
 }
 
-test.each([
-  { words: ['tem'], offered: ['template'] },
-  { words: ['webhook', 'rot'], offered: ['rotate-secret'] },
-  { words: ['pass', 'create', '--ext'], offered: ['--external-id'] },
-])('bash completes "passes $words" to $offered', async ({ words, offered }) => {
-  expect(await complete(...words)).toEqual(offered)
+test('commands, flags, their values and the names that the server has are completed', async () => {
+  const { complete, home } = await completer()
+  writeFileSync(join(home, 'x'), '')
+  for (const [words, offers] of [
+    [['tem'], ['template']],
+    [['s'], ['scan', 'scans', 'serve']],
+    [['webhook', 'rot'], ['rotate-secret']],
+    [['help', 'webhook', 'rot'], ['rotate-secret']],
+    [['pass', 'create', '--ext'], ['--external-id']],
+    [['pass', 'list', '--redeemed', '--no-r'], []],
+    [
+      ['pass', 'list', '--status', 'IS'],
+      ['ISSUING', 'ISSUED'],
+    ],
+    [['pass', 'list', '--status=V'], ['--status=VOID']],
+    [['pass', 'list', '--status', '=', 'V'], ['VOID']],
+    [['pass', 'list', '--status', 'VOID', '--status', 'F'], ['FAILED']],
+    [['webhook', 'listen', '--events', 'pass.voided,pass.f'], ['pass.voided,pass.failed']],
+    [['template', 'get', ''], ['day-ticket']],
+    [['template', 'get', '--json', 'd'], ['day-ticket']],
+    [['template', 'get', 'day-ticket', 'd'], []],
+    [['issue', 'guests.csv', '--template', 'd'], ['day-ticket']],
+    [['pass', 'list', '--project', 'Spring\\ f'], ['Spring fair']],
+    [['pass', 'list', '--project', '"Spring f'], ['Spring fair']],
+    [['project', 'create', '--name', ''], []],
+    [['nothing', 'like', 'it', ''], []],
+  ] as const) {
+    expect([words, await complete([...words])]).toEqual([words, offers])
+  }
+  expect(await complete(['project', 'get', ''], { shell: 'fish' })).toEqual(['Spring fair\t'])
+  expect(await complete(['template', 'get', ''], { shell: 'zsh' })).toEqual(['day-ticket\tDay ticket'])
+  expect(await complete([''])).not.toContain('complete')
 })
 
-test('bash offers every topic and command where nothing is typed yet', async () => {
-  const offered = await complete('')
-  expect(offered).toEqual(
-    expect.arrayContaining(['serve', 'demo', 'scan', 'issue', 'template', 'webhook', 'broadcast']),
-  )
+test('names are kept for a while in files that only their owner reads, apart for each server and token, and no error shows', async () => {
+  const { client, complete, env, home, names } = await completer()
+  const templates = (more = {}) => complete(['template', 'get', ''], { more })
+  expect(await templates()).toEqual(['day-ticket'])
+  await client.templates.create({ body: { name: 'Later', key: 'later', passType: 'coupon' } })
+  expect(await templates()).toEqual(['day-ticket'])
+  expect(await templates(nowhere)).toEqual([])
+  expect(await templates({ PASSES_TOKEN: 'psk_other' })).toEqual([])
+  const [file, ...others] = readdirSync(names).map((name) => join(names, name))
+  expect(others).toEqual([])
+  expect(statSync(file!).mode & 0o777).toBe(0o600)
+  expect(file! + readFileSync(file!, 'utf8')).not.toContain(env.PASSES_TOKEN)
+  writeFileSync(file!, 'half a fi')
+  expect(await templates()).toEqual([])
+  const profiles = join(home, 'passes/profiles.json')
+  expect(
+    (await run(['login', '--profile', 'fair', '--token-stdin'], undefined, { env, input: env.PASSES_TOKEN })).exitCode,
+  ).toBe(0)
+  expect(await complete(['profile', 'use', ''])).toEqual(['fair'])
+  expect(await complete(['whoami', '--profile', 'f'])).toEqual(['fair'])
+  writeFileSync(profiles, '{')
+  expect(await complete(['profile', 'use', ''])).toEqual([])
 })
 
-test('the script for zsh leads to a completion of the program', async () => {
-  const { stdout } = await execa('node', [program, 'autocomplete', 'script', 'zsh'], shell)
-  const [, setup] = /PASSES_AC_ZSH_SETUP_PATH=(\S+)/.exec(stdout) ?? []
-  const functions = join(folder, 'cache/passes/autocomplete/functions/zsh')
-  const { stdout: loaded } = await execa('cat', [setup!, join(functions, '_passes')])
-  expect(loaded).toContain(functions)
-  expect(loaded).toMatch(/^#compdef passes$/m)
-  expect(loaded).toContain('"rotate-secret[')
+test('bash takes what the script of completion offers, quoted where it must be', async () => {
+  const { env, home } = await completer()
+  const { stdout: script } = await run(['completion', 'bash'])
+  const setUp = `passes() { "${process.execPath}" "${program}" "$@"; }\n${script}`
+  const ask = `COMP_WORDS=(passes "$@"); COMP_CWORD=$#
+    $(complete -p passes | sed 's/.*-F \\([^ ]*\\).*/\\1/')
+    printf '%s\\n' "\${COMPREPLY[@]}"`
+  const shell = { env: { ...env, PATH: process.env.PATH, HOME: home }, extendEnv: false } as const
+  const words = ['pass', 'list', '--project', 'Sp']
+  const { stdout, stderr } = await execa('bash', ['--norc', '-c', `${setUp}\n${ask}`, 'bash', ...words], shell)
+  expect([stdout, stderr]).toEqual(['Spring\\ fair', ''])
+  for (const name of ['zsh', 'fish']) expect((await run(['completion', name])).stdout).toContain(`complete ${name} --`)
+  expect(await run(['completion', 'tcsh'])).toMatchObject({ exitCode: 2 })
 })

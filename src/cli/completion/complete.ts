@@ -1,0 +1,123 @@
+import type { Command, Config, Interfaces } from '@oclif/core'
+import { namedKindOf } from '../arguments/named.ts'
+import { type Offer, profileNames, serverNames } from './names.ts'
+
+type Flag = Command.Flag.Cached
+type Commands = Pick<Config, 'commands' | 'topics' | 'findCommand'>
+
+/**
+ * What the last of the words behind the program's name may go on as; none where that is anything, or a file.
+ * `words` as the shell parted them: `--status=ISS` may come as three.
+ */
+export async function complete(config: Commands, words: readonly string[]): Promise<Offer[]> {
+  const { before, current } = joined(words)
+  const isHelp = before[0] === 'help'
+  const said = isHelp ? before.slice(1) : before
+  const path = pathIn(config, said)
+  const rest = said.slice(path.length)
+  if (rest.length === 0 && !current.startsWith('-')) {
+    const offers = nextWords(config, path)
+    if (offers.length > 0) return starting(offers, current)
+  }
+  const command = config.findCommand(path.join(':'))
+  if (isHelp || !command) return []
+  const flags = Object.values(command.flags)
+  const wanted = rest.length > 0 ? flagNamed(flags, rest.at(-1)!) : undefined
+  if (wanted?.type === 'option') return valuesOf(command, wanted, before, current)
+  const [, name = '', value = ''] = /^(--[^=]+)=(.*)$/s.exec(current) ?? []
+  const assigned = name && flagNamed(flags, name)
+  if (assigned && assigned.type === 'option') {
+    const offers = await valuesOf(command, assigned, before, value)
+    return offers.map((offer) => ({ ...offer, value: `${name}=${offer.value}` }))
+  }
+  if (current.startsWith('-')) return starting(flagOffers(flags, rest), current)
+  return starting(await argumentOffers(command, positionOf(flags, rest), before), current)
+}
+
+/** bash parts words at =, too. */
+function joined(words: readonly string[]) {
+  const before = words.slice(0, -1).filter((word) => word !== '=')
+  const current = words.at(-1) ?? ''
+  return { before, current: current === '=' ? '' : current }
+}
+
+/** The words that name a topic or command. */
+function pathIn({ commands }: Commands, words: readonly string[]): string[] {
+  const isKnown = (path: string) => commands.some(({ id }) => id === path || id.startsWith(`${path}:`))
+  const end = words.findIndex((_, index) => !isKnown(words.slice(0, index + 1).join(':')))
+  return words.slice(0, end === -1 ? words.length : end)
+}
+
+function nextWords({ commands, topics }: Commands, path: readonly string[]): Offer[] {
+  const above = path.map((word) => `${word}:`).join('')
+  const offers = new Map<string, Offer>()
+  for (const { id, hidden, summary } of commands) {
+    if (hidden || !id.startsWith(above) || id === above) continue
+    const [value = '', ...deeper] = id.slice(above.length).split(':')
+    const about = deeper.length > 0 ? topics.find(({ name }) => name === above + value)?.description : summary
+    if (value) offers.set(value, { value, about })
+  }
+  return [...offers.values()].toSorted((a, b) => (a.value < b.value ? -1 : 1))
+}
+
+function flagNamed(flags: readonly Flag[], word: string): Flag | undefined {
+  return flags.find(({ name, char, aliases }) => {
+    return word === `--${name}` || (char && word === `-${char}`) || aliases?.some((alias) => word === `--${alias}`)
+  })
+}
+
+function flagOffers(flags: readonly Flag[], given: readonly string[]): Offer[] {
+  const isOpen = (flag: Flag) => {
+    const isRepeatable = flag.type === 'option' && flag.multiple
+    return !flag.hidden && (isRepeatable || !given.some((word) => flagNamed([flag], word.replace(/^--no-/, '--'))))
+  }
+  return flags.filter(isOpen).flatMap((flag): Offer[] => {
+    const offer = { value: `--${flag.name}`, about: flag.summary ?? flag.description }
+    const isSwitch = flag.type === 'boolean' && flag.allowNo
+    return isSwitch ? [offer, { ...offer, value: `--no-${flag.name}` }] : [offer]
+  })
+}
+
+async function valuesOf(
+  command: Command.Loadable,
+  flag: Extract<Flag, { type: 'option' }>,
+  words: readonly string[],
+  current: string,
+): Promise<Offer[]> {
+  // Of several values with commas between them the last is being written.
+  const done = flag.delimiter ? current.slice(0, current.lastIndexOf(',') + 1) : ''
+  const offers = flag.options?.map((value) => ({ value })) ?? (await named(command, 'flags', flag.name, words))
+  return starting(
+    offers.map((offer) => ({ ...offer, value: done + offer.value })),
+    current,
+  )
+}
+
+async function argumentOffers(command: Command.Loadable, position: number, words: readonly string[]): Promise<Offer[]> {
+  const args = Object.values(command.args)
+  const arg = args[position] ?? (args.at(-1)?.multiple ? args.at(-1) : undefined)
+  if (!arg) return []
+  return arg.options?.map((value) => ({ value })) ?? named(command, 'args', arg.name, words)
+}
+
+/** How many arguments were given: words that are neither flags nor their values. */
+function positionOf(flags: readonly Flag[], words: readonly string[]): number {
+  const isValue = (index: number) => index > 0 && flagNamed(flags, words[index - 1]!)?.type === 'option'
+  return words.filter((word, index) => !word.startsWith('-') && !isValue(index)).length
+}
+
+/** Names of what an input stands for; the command itself knows what that is. */
+async function named(command: Command.Loadable, inputs: 'args' | 'flags', name: string, words: readonly string[]) {
+  if (name === 'profile' || (inputs === 'args' && command.id.startsWith('profile:'))) return profileNames()
+  const loaded = await command.load()
+  const input = (loaded[inputs] as Interfaces.FlagInput | undefined)?.[name]
+  const kind = input && namedKindOf(input)
+  if (!kind) return []
+  const said = (flag: string) => words[words.lastIndexOf(`--${flag}`) + 1]
+  const given = ['url', 'token', 'profile'].filter((flag) => words.includes(`--${flag}`))
+  return serverNames(kind, Object.fromEntries(given.map((flag) => [flag, said(flag)])))
+}
+
+function starting(offers: readonly Offer[], current: string): Offer[] {
+  return offers.filter(({ value }) => value.startsWith(current))
+}

@@ -1,0 +1,38 @@
+import { Command } from '@oclif/core'
+import { writeOut } from '../cli/command/write-out.ts'
+import { complete } from '../cli/completion/complete.ts'
+
+/** What the scripts of `completion` call: `complete SHELL -- WORD…`. Nobody reads what it would say of an error. */
+export default class Complete extends Command {
+  static override hidden = true
+  static override strict = false
+  static override summary = 'Say what the last word may become; for the script that completion prints.'
+  static override examples = [
+    '<%= config.bin %> complete bash -- pass li',
+    '<%= config.bin %> complete fish -- pass list --status ""',
+  ]
+
+  async run() {
+    this.parsed = true
+    const [shell, , ...words] = this.argv
+    const typed = shell === 'bash' ? words.map(withoutQuotes) : words
+    try {
+      const offers = await complete(this.config, typed)
+      await writeOut(offers.map(shell === 'bash' ? ({ value }) => `${value}\n` : lineOf).join(''))
+    } catch {
+      // No offer, then: the command that is being typed will say what is wrong.
+    }
+  }
+}
+
+/** Value and what it is, parted by a tab. */
+function lineOf({ value, about = '' }: { value: string; about?: string | undefined }): string {
+  return `${value}\t${about.replaceAll(/[\s\p{Cc}]+/gu, ' ').slice(0, 80)}\n`
+}
+
+/** bash gives words as they were typed. */
+function withoutQuotes(word: string): string {
+  const [quote] = word
+  if (quote === "'" || quote === '"') return word.slice(1).replace(new RegExp(`${quote}$`), '')
+  return word.replaceAll(/\\(.)/gs, '$1')
+}
