@@ -1,3 +1,8 @@
+/** A terminal shows ^C where the cursor stands: what comes next, a prompt perhaps, begins a line of its own. */
+export function leaveEcho(): void {
+  if (process.stderr.isTTY) process.stderr.write('\n')
+}
+
 /**
  * Calls `stop` on the first Ctrl-C; the second one ends the process at once, after `end` had its last words. Returns what
  * takes the listener off.

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError, ConnectionError } from '../../client/errors.ts'
 import type { Page } from '../../core/contract/common.ts'
-import { onInterrupt } from '../command/interrupt.ts'
+import { leaveEcho, onInterrupt } from '../command/interrupt.ts'
 
 export interface FollowOptions<T> {
   /** A page of the list, newest first. */
@@ -67,6 +67,7 @@ export async function* followPages<T extends { id: string }>(options: FollowOpti
   remember(first.items.toReversed())
   total = first.total
   yield pageOf(first.items.slice(0, limit).reverse())
+  note('Waiting for what comes; Ctrl-C ends it.')
   while (!stop.aborted) {
     try {
       await wait()
@@ -76,19 +77,30 @@ export async function* followPages<T extends { id: string }>(options: FollowOpti
       if (page.items.length > 0) yield page
     } catch (error) {
       if (stop.aborted) return
-      if (!(error instanceof ConnectionError || (error instanceof ApiError && error.status >= 500))) throw error
+      if (!mayComeBack(error)) throw error
       if (!isAway) note(`${error.message}; waiting for it`)
       isAway = true
     }
   }
 }
 
+/** Whether the server may come back by itself. */
+export function mayComeBack(error: unknown): error is Error {
+  return error instanceof ConnectionError || (error instanceof ApiError && error.status >= 500)
+}
+
 /** Ends with Ctrl-C, which says so by the exit code, or where nobody reads any more. */
 export async function untilStopped(work: (stop: AbortSignal) => Promise<unknown>): Promise<undefined> {
   const stop = new AbortController()
-  const release = onInterrupt(() => stop.abort())
+  const release = onInterrupt(() => {
+    leaveEcho()
+    stop.abort()
+  })
   try {
     await work(stop.signal)
+  } catch (error) {
+    // What was under way was broken off.
+    if (!stop.signal.aborted) throw error
   } finally {
     release()
   }

@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core'
 import type { PictureOptions } from '../../cli/card/picture.ts'
 import { UsageError } from '../../cli/command/errors.ts'
-import { onInterrupt } from '../../cli/command/interrupt.ts'
+import { leaveEcho, onInterrupt } from '../../cli/command/interrupt.ts'
 import { DeviceCommand, nameArg } from '../../cli/device/device-command.ts'
 import { phoneOf } from '../../cli/device/phones.ts'
 import { bannerLines, drawDevice } from '../../cli/device/show.ts'
@@ -30,6 +30,7 @@ export default class DeviceWatch extends DeviceCommand {
     const timer = flags.seconds && setTimeout(() => stop.abort(), flags.seconds * 1000)
     const release = onInterrupt(() => {
       process.exitCode = 130
+      leaveEcho()
       stop.abort()
     })
     try {

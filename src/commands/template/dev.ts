@@ -5,7 +5,7 @@ import { Args, Flags } from '@oclif/core'
 import { withName } from '../../cli/arguments/named-file.ts'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { CliError } from '../../cli/command/errors.ts'
-import { onInterrupt } from '../../cli/command/interrupt.ts'
+import { leaveEcho, onInterrupt } from '../../cli/command/interrupt.ts'
 import { DevFiles } from '../../cli/template/dev-files.ts'
 
 export default class TemplateDev extends BaseCommand {
@@ -50,6 +50,7 @@ export default class TemplateDev extends BaseCommand {
     const stopped = new AbortController()
     const off = onInterrupt(() => {
       process.exitCode = 130
+      leaveEcho()
       stopped.abort()
     })
     const end = () => stopped.abort()

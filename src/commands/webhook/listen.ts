@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { UsageError } from '../../cli/command/errors.ts'
-import { onInterrupt } from '../../cli/command/interrupt.ts'
+import { leaveEcho, onInterrupt } from '../../cli/command/interrupt.ts'
 import { printable } from '../../cli/command/output.ts'
 import { listenersFolder, profileInUse } from '../../cli/settings/settings.ts'
 import { applicationAddress, eventFlag } from '../../cli/webhook/flags.ts'
@@ -54,6 +54,7 @@ export default class WebhookListen extends ClientCommand {
     const timer = flags.seconds && setTimeout(() => stop.abort(), flags.seconds * 1000)
     const release = onInterrupt(() => {
       process.exitCode = 130
+      leaveEcho()
       stop.abort()
     })
     const end = () => stop.abort()

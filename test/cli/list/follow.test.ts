@@ -76,5 +76,9 @@ test('what comes is shown once each: bursts, rows that belong further down, late
       .filter((id) => !before.has(id))
       .toSorted(),
   )
-  expect(notes).toEqual([expect.stringContaining('waiting for it'), 'The server is back'])
+  expect(notes).toEqual([
+    expect.stringContaining('Ctrl-C'),
+    expect.stringContaining('waiting for it'),
+    'The server is back',
+  ])
 })

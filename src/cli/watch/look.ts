@@ -1,0 +1,160 @@
+import { ApiError, type Client } from '../../client/client.ts'
+import { call } from '../device/http.ts'
+import { mayComeBack } from '../list/follow.ts'
+import { parseMetrics, quantileOf, rateOf, type Samples, sumOf } from './metrics.ts'
+
+/** The life of a server at one moment. What nobody could be asked for is null, and `missing` says why. */
+export interface Look {
+  at: string
+  /** Milliseconds to the answer of a small request; null where there was none. */
+  answeredInMs: number | null
+  /** A second, since the look before: null at the first. Latencies are upper bounds, in seconds; null without a request. */
+  requests: { rate: number; errorRate: number; p50: number | null; p95: number | null } | null
+  queues: { lane: string; due: number; running: number; later: number; oldestDueSeconds: number }[] | null
+  /** Jobs that gave up and wait for an operator. */
+  setAside: number | null
+  /** Of the workspace, in all. */
+  deliveries: { pending: number; failed: number } | null
+  /** Of the workspace, within the last 15 minutes; doors are named by their device. */
+  scans: {
+    total: number
+    denied: number
+    doors: { device: string; scans: number; denied: number; last: string }[]
+  } | null
+  missing: string[]
+}
+
+export interface Source {
+  client: Client
+  /** Addresses of /metrics, one a process. */
+  metrics: readonly string[]
+  signal: AbortSignal
+}
+
+/** A server that is away is something to see, and may come back. */
+async function timeAnswer({ tokens }: Client, signal: AbortSignal, missing: string[]): Promise<number | null> {
+  const startedAt = performance.now()
+  try {
+    await tokens.current({}, { signal })
+    return Math.round(performance.now() - startedAt)
+  } catch (error) {
+    if (signal.aborted || !mayComeBack(error)) throw error
+    missing.push(`Server: ${error.message}`)
+    return null
+  }
+}
+
+const WINDOW_MS = 15 * 60_000
+
+/** Makes what looks at the server, again and again: rates are of what changed since the look before. */
+export function createLook({ client, metrics, signal }: Source): () => Promise<Look> {
+  let before: Samples | undefined
+  return async () => {
+    const missing: string[] = []
+    const answeredInMs = await timeAnswer(client, signal, missing)
+    const now = await readMetrics(metrics, signal, missing)
+    const [deliveries, scans] = await Promise.all([
+      orMissing(missing, 'Deliveries: the token may not read webhooks (webhooks:read)', () =>
+        readDeliveries(client, signal),
+      ),
+      orMissing(missing, 'Scans: the token may not read scans (scans:read)', () => readScans(client, signal)),
+    ])
+    const look = {
+      at: new Date().toISOString(),
+      answeredInMs,
+      requests: now && before ? requestsOf(now, before) : null,
+      queues: now ? queuesOf(now) : null,
+      setAside: now ? sumOf(now, 'passes_jobs_set_aside') : null,
+      deliveries,
+      scans,
+      missing,
+    }
+    before = now ?? before
+    return look
+  }
+}
+
+async function readMetrics(
+  urls: readonly string[],
+  signal: AbortSignal,
+  missing: string[],
+): Promise<Samples | undefined> {
+  if (urls.length === 0) missing.push(NO_METRICS)
+  const texts: string[] = []
+  for (const url of urls) {
+    try {
+      const { status, bytes } = await call(url, { signal })
+      if (status === 200) texts.push(bytes.toString('utf8'))
+      else missing.push(`Metrics: ${url} answered ${status}`)
+    } catch (error) {
+      if (signal.aborted) throw error
+      missing.push(`Metrics: ${(error as Error).message}`)
+    }
+  }
+  // Of a part of the processes, counters would seem to fall.
+  return urls.length > 0 && texts.length === urls.length ? parseMetrics(texts, Date.now()) : undefined
+}
+
+const NO_METRICS =
+  'Requests, latency and queues: start the server with --metrics-port 9464, and add --metrics http://127.0.0.1:9464/metrics'
+
+async function orMissing<T>(missing: string[], why: string, read: () => Promise<T>): Promise<T | null> {
+  try {
+    return await read()
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 403) missing.push(why)
+    else if (!mayComeBack(error)) throw error
+    return null
+  }
+}
+
+function requestsOf(now: Samples, before: Samples): NonNullable<Look['requests']> {
+  const [counted, timed] = ['passes_http_requests_total', 'passes_http_request_duration_seconds']
+  return {
+    rate: rateOf(now, before, counted),
+    errorRate: rateOf(now, before, counted, ({ status = '' }) => status.startsWith('5')),
+    p50: quantileOf(now, before, timed, 0.5),
+    p95: quantileOf(now, before, timed, 0.95),
+  }
+}
+
+function queuesOf(now: Samples): NonNullable<Look['queues']> {
+  const lanes = new Set((now.values.get('passes_jobs') ?? []).map(({ labels }) => labels.lane ?? ''))
+  return [...lanes].map((lane) => {
+    const jobs = (state: string) =>
+      sumOf(now, 'passes_jobs', (labels) => labels.lane === lane && labels.state === state)
+    const oldest = sumOf(now, 'passes_jobs_oldest_due_age_seconds', (labels) => labels.lane === lane)
+    return {
+      lane,
+      due: jobs('due'),
+      running: jobs('running'),
+      later: jobs('later'),
+      oldestDueSeconds: Math.round(oldest),
+    }
+  })
+}
+
+async function readDeliveries({ deliveries }: Client, signal: AbortSignal) {
+  const total = async (status: 'PENDING' | 'FAILED') =>
+    (await deliveries.list({ query: { status: [status], limit: 1 } }, { signal })).total
+  const [pending, failed] = await Promise.all([total('PENDING'), total('FAILED')])
+  return { pending, failed }
+}
+
+/** Doors are those of the newest hundred scans. */
+async function readScans({ scans }: Client, signal: AbortSignal): Promise<NonNullable<Look['scans']>> {
+  const scannedSince = new Date(Date.now() - WINDOW_MS).toISOString()
+  const [page, denied] = await Promise.all([
+    scans.list({ query: { scannedSince, limit: 100 } }, { signal }),
+    scans.list({ query: { scannedSince, resultGroup: ['denied'], limit: 1 } }, { signal }),
+  ])
+  const doors = new Map<string, { device: string; scans: number; denied: number; last: string }>()
+  for (const { deviceId, result, scannedAt } of page.items) {
+    const device = deviceId ?? 'unnamed'
+    const door = doors.get(device) ?? { device, scans: 0, denied: 0, last: scannedAt }
+    door.scans += 1
+    if (result === 'denied') door.denied += 1
+    doors.set(device, door)
+  }
+  return { total: page.total, denied: denied.total, doors: [...doors.values()] }
+}
