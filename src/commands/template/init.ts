@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { Args, Flags } from '@oclif/core'
 import { BaseCommand } from '../../cli/command/base-command.ts'
+import { choose } from '../../cli/command/choose.ts'
 import { CliError, UsageError } from '../../cli/command/errors.ts'
 import { programName } from '../../cli/command/program.ts'
 import { askText, canAsk } from '../../cli/command/prompt.ts'
@@ -25,7 +26,7 @@ export default class TemplateInit extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(TemplateInit)
-    const kind = starterKinds.find((known) => known === flags.kind) ?? (await this.#askKind(flags['no-input']))
+    const kind = starterKinds.find((known) => known === flags.kind) ?? (await askKind(flags['no-input']))
     const name = flags.name ?? (await this.#ask('name', 'Name, such as "Day ticket": ', flags['no-input']))
     const organization =
       flags.organization ?? (await this.#ask('organization', 'Organization, as cards show it: ', flags['no-input']))
@@ -38,18 +39,17 @@ export default class TemplateInit extends BaseCommand {
     return { file: path, kind, key }
   }
 
-  async #askKind(noInput: boolean) {
-    const said = await this.#ask('kind', `Kind (${starterKinds.join(', ')}): `, noInput)
-    const kind = starterKinds.find((known) => known === said)
-    if (kind) return kind
-    throw new UsageError(`There is no kind ${said}`, { hint: `give one of ${starterKinds.join(', ')}.` })
-  }
-
   async #ask(flag: string, question: string, noInput: boolean): Promise<string> {
     const said = canAsk({ noInput }) ? await askText(question) : ''
     if (said === '') throw new UsageError(`There is no ${flag}`, { hint: `give it with --${flag}.` })
     return said
   }
+}
+
+function askKind(noInput: boolean): Promise<(typeof starterKinds)[number]> {
+  const choices = starterKinds.map((value) => ({ name: value, value }))
+  if (canAsk({ noInput })) return choose('Which kind?', choices)
+  throw new UsageError('There is no kind', { hint: `give one with --kind: ${starterKinds.join(', ')}.` })
 }
 
 async function writeNew(path: string, text: string): Promise<void> {

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../../support/databases.ts'
 import { run } from '../support/program.ts'
-import { openTerminal } from '../support/pty.ts'
 import { sharedServer, type TestServer } from '../support/server.ts'
 
 const shared = sharedServer()
@@ -155,40 +154,4 @@ test('init writes a template that push publishes, and never over a file', async 
     exitCode: 2,
     stderr: expect.stringContaining('--kind'),
   })
-})
-
-test('on a terminal init asks for what is not given, and push and apply show what would change and ask', async () => {
-  const server = await shared()
-  const folder = temporaryFolder()
-  const file = join(folder, 'templates/ticket.json')
-  mkdirSync(join(folder, 'templates'))
-  const init = openTerminal(['template', 'init', file], server)
-  for (const [question, answer] of Object.entries({
-    'Kind (': 'event-ticket',
-    Name: 'Day ticket',
-    Organization: 'Fair',
-  })) {
-    await init.shows(question)
-    init.type(`${answer}\r`)
-  }
-  expect(await init.ended).toBe(0)
-  expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ key: 'day-ticket', name: 'Day ticket' })
-  const publish = async (answer: string) => {
-    const push = openTerminal(['template', 'push', file, '--publish'], server, { columns: 200, rows: 100 })
-    await push.shows('+ name: "Day ticket"')
-    await push.shows(`Publish Day ticket (${file})? [y/N]`)
-    push.type(`${answer}\r`)
-    return push.ended
-  }
-  expect(await publish('n')).toBe(1)
-  expect((await server.client.templates.list()).total).toBe(0)
-  expect(await publish('y')).toBe(0)
-  expect((await server.client.templates.list()).items).toMatchObject([{ latestPublishedVersion: 1 }])
-  await server.client.templates.create({ body: { name: 'Old', key: 'old', passType: 'coupon' } })
-  const apply = openTerminal(['apply', folder, '--prune'], server, { columns: 200 })
-  await apply.shows('- delete template old')
-  await apply.shows('Delete the template old? [y/N]')
-  apply.type('y\r')
-  expect(await apply.ended).toBe(0)
-  expect((await server.client.templates.list()).items).toMatchObject([{ key: 'day-ticket' }])
 })

@@ -21,6 +21,7 @@ export interface TerminalOptions {
   columns?: number
   rows?: number
   env?: Record<string, string>
+  cwd?: string
 }
 
 /** The environment of a person: nobody's continuous integration, no colour forbidden. */
@@ -30,11 +31,12 @@ const own = { PATH: process.env.PATH!, TERM: 'xterm-256color', LANG: 'C.UTF-8', 
 export function openTerminal(
   args: string[],
   server: Pick<TestServer, 'url' | 'token'>,
-  { columns = 80, rows = 24, env = {} }: TerminalOptions = {},
+  { columns = 80, rows = 24, env = {}, cwd }: TerminalOptions = {},
 ): Terminal {
   const child = spawn(process.execPath, [program, ...args], {
     cols: columns,
     rows,
+    ...(cwd !== undefined && { cwd }),
     env: { ...own, PASSES_URL: server.url, PASSES_TOKEN: server.token, ...env },
   })
   const screen = new TextScreen(columns, rows)
