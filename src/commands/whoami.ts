@@ -1,5 +1,5 @@
 import { ClientCommand } from '../cli/command/client-command.ts'
-import { details } from '../cli/command/output.ts'
+import { details, localTimeOr } from '../cli/command/output.ts'
 
 export default class Whoami extends ClientCommand {
   static override summary = 'Show which server and token are used, where they come from, and what the token may do.'
@@ -16,7 +16,7 @@ export default class Whoami extends ClientCommand {
         ['Role', token.role],
         ['Workspace', `${token.workspaceName} (${token.workspaceId})`],
         ['Scopes', token.scopes.join(', ')],
-        ['Expires', token.expiresAt ?? 'never'],
+        ['Expires', localTimeOr(token.expiresAt, 'never')],
       ]),
     )
     return { url: url.value, urlSource: url.source, tokenSource: secret!.source, token }

@@ -54,7 +54,8 @@ export abstract class BaseCommand extends Command {
     this.parsed = true
     const failure = this.describe(error)
     process.exitCode = failure.exitCode
-    if (this.jsonEnabled()) this.logJson(failureJson(failure))
+    // On one line, since it may come behind the lines of a stream.
+    if (this.jsonEnabled()) process.stdout.write(`${JSON.stringify(failureJson(failure))}\n`)
     else this.note(formatFailure(failure, { color: canColor(process.stderr) && !this.argv.includes('--no-color') }))
   }
 

@@ -61,6 +61,14 @@ export function count(value: number): string {
   return value.toLocaleString('en-US')
 }
 
+/** A moment in the zone of this machine, or a word where there is none. */
+export function localTimeOr<None extends string | null>(
+  at: string | Date | null | undefined,
+  none: None,
+): string | None {
+  return at ? localTime(at) : none
+}
+
 /** A moment in the zone of this machine, with its offset: 2027-05-31 21:30+02:00, or 2027-05-31 19:30Z. */
 export function localTime(at: string | Date): string {
   const date = new Date(at)

@@ -1,6 +1,6 @@
 import type { Broadcast, BroadcastForecast, BroadcastStats } from '../../core/contract/broadcasts.ts'
 import type { Notification } from '../../core/contract/notifications.ts'
-import { count, details } from '../command/output.ts'
+import { count, details, localTime, localTimeOr } from '../command/output.ts'
 
 export function showNotification(notification: Notification): string {
   const { apple, google } = notification
@@ -10,7 +10,7 @@ export function showNotification(notification: Notification): string {
     ['Pass', notification.passId],
     ['Message', notification.body],
     ['Status', notification.status],
-    ['Send at', notification.sendAt],
+    ['Send at', localTimeOr(notification.sendAt, null)],
     ['Apple', [apple.status, apple.deviceCount > 0 && devices, apple.error].filter(Boolean).join(', ')],
     ['Google', [google.status, google.error].filter(Boolean).join(', ')],
   ])
@@ -23,10 +23,10 @@ export function showBroadcast(broadcast: Broadcast, stats?: BroadcastStats): str
     ['Message', broadcast.body],
     ['Platforms', broadcast.platforms.join(', ')],
     ['Status', broadcast.status],
-    ['Send at', broadcast.sendAt],
+    ['Send at', localTimeOr(broadcast.sendAt, null)],
     ['Passes', broadcast.passCount === null ? null : count(broadcast.passCount)],
     ['Notifications', stats ? describeStats(stats) : null],
-    ['Created', broadcast.createdAt],
+    ['Created', localTime(broadcast.createdAt)],
   ])
 }
 
@@ -34,7 +34,7 @@ export function showForecast({ passCount, platforms, sendAt, apple, google }: Br
   const isTargeted = (platform: 'apple' | 'google') => platforms.includes(platform)
   return details([
     ['Passes', `${count(passCount)} issued`],
-    ['Send at', sendAt ?? 'at once'],
+    ['Send at', localTimeOr(sendAt, 'at once')],
     ['Apple', isTargeted('apple') ? `${count(apple.passCount)} on a device` : 'not targeted'],
     ['Google', isTargeted('google') ? `${count(google.passCount)} installed` : 'not targeted'],
     ['Over the google cap', isTargeted('google') ? `${count(google.overCap)} (3 in 24 hours are used up)` : null],

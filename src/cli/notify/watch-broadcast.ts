@@ -3,6 +3,7 @@ import type { Client } from '../../client/client.ts'
 import type { Broadcast, BroadcastStats } from '../../core/contract/broadcasts.ts'
 import { InterruptedError } from '../command/errors.ts'
 import { onInterrupt } from '../command/interrupt.ts'
+import { localTimeOr } from '../command/output.ts'
 import { canAnimate } from '../settings/settings.ts'
 import { describeStats } from './show.ts'
 
@@ -21,7 +22,7 @@ export async function watchBroadcast(client: Client, { projectId, id, sendAt }: 
     for (;;) {
       const startedAt = performance.now()
       const stats = await client.broadcasts.stats({ params }, { signal: stop.signal })
-      line.show(stats.status === 'SCHEDULED' ? `scheduled for ${sendAt}` : describeStats(stats))
+      line.show(stats.status === 'SCHEDULED' ? `scheduled for ${localTimeOr(sendAt, 'now')}` : describeStats(stats))
       if (stats.status === 'DISPATCHED' && stats.pending === 0) return stats
       const tookMs = performance.now() - startedAt
       await sleep(Math.max(EVERY_MS, PAUSE_PER_LOOK * tookMs), undefined, { signal: stop.signal })

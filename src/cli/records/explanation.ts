@@ -1,6 +1,6 @@
 import { styleText } from 'node:util'
 import type { RedemptionExplanation } from '../../core/contract/scans.ts'
-import { details, printable, textWidth, wrapText } from '../command/output.ts'
+import { details, localTime, printable, textWidth, wrapText } from '../command/output.ts'
 
 type Check = RedemptionExplanation['checks'][number]
 
@@ -39,7 +39,7 @@ export function showExplanation(explanation: RedemptionExplanation, { color, wid
     color ? styleText(name, text, { validateStream: false }) : text
   const facts = details([
     ['Pass', explanation.passId],
-    ['At', explanation.at],
+    ['At', localTime(explanation.at)],
     ['Context', explanation.scanContextKey],
     ['Accepted', explanation.acceptedScanCount],
   ])

@@ -1,7 +1,7 @@
 import type { Pass } from '../../core/contract/passes.ts'
 import type { Project } from '../../core/contract/projects.ts'
 import type { Template } from '../../core/contract/templates.ts'
-import { details } from '../command/output.ts'
+import { details, localTime, localTimeOr } from '../command/output.ts'
 
 /** How one record of each resource looks to people. */
 
@@ -11,8 +11,8 @@ export function showProject(project: Project): string {
     ['Name', project.name],
     ['Description', project.description || null],
     ['Colour', project.color],
-    ['Created', project.createdAt],
-    ['Updated', project.updatedAt],
+    ['Created', localTime(project.createdAt)],
+    ['Updated', localTime(project.updatedAt)],
   ])
 }
 
@@ -25,8 +25,8 @@ export function showTemplate(template: Template): string {
     ['Pass type', template.passType],
     ['Project', template.projectId ?? 'none'],
     ['Published version', template.latestPublishedVersion ?? 'none'],
-    ['Created', template.createdAt],
-    ['Updated', template.updatedAt],
+    ['Created', localTime(template.createdAt)],
+    ['Updated', localTime(template.updatedAt)],
   ])
 }
 
@@ -39,8 +39,8 @@ export function showPass(pass: Pass): string {
     ['Template', pass.templateId && `${pass.templateId} (version ${pass.templateVersion})`],
     ['Project', pass.projectId],
     ['Revision', pass.revision],
-    ['Expires', pass.expiresAt ?? 'never'],
-    ['Created', pass.createdAt],
+    ['Expires', localTimeOr(pass.expiresAt, 'never')],
+    ['Created', localTime(pass.createdAt)],
     ['Apple link', pass.hostedLinks.apple],
     ['Google link', pass.hostedLinks.google],
     ['Smart link', pass.hostedLinks.smart],

@@ -1,5 +1,5 @@
 import type { PassWallets } from '../../core/contract/wallets.ts'
-import { type Column, table } from '../command/output.ts'
+import { type Column, localTimeOr, table } from '../command/output.ts'
 
 interface Holder {
   device: string
@@ -13,7 +13,7 @@ const columns: readonly Column<Holder>[] = [
   { title: 'wallet', value: ({ device }) => device },
   { title: 'state', value: ({ state }) => state, whole: true },
   { title: 'version', value: ({ version }) => version },
-  { title: 'since', value: ({ at }) => at },
+  { title: 'since', value: ({ at }) => localTimeOr(at, null) },
   { title: 'error', value: ({ error }) => error },
 ]
 

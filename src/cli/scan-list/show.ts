@@ -1,6 +1,6 @@
 import type { ScanStats, ScanStatsByProject } from '../../core/contract/scan-list.ts'
 import type { ScanItem } from '../../core/contract/scan-shapes.ts'
-import { type Column, count, details, table } from '../command/output.ts'
+import { type Column, count, details, localTime, localTimeOr, table } from '../command/output.ts'
 
 export function showScan(scan: ScanItem): string {
   const { conflict, validateAsOf, ...context } = scan.metadata
@@ -12,9 +12,9 @@ export function showScan(scan: ScanItem): string {
     ['Pass', scan.passId],
     ['External id', scan.externalPassId],
     ['Project', scan.projectId],
-    ['Scanned', scan.scannedAt],
-    ['Recorded', scan.recordedAt],
-    ['Valid as of', validateAsOf ?? null],
+    ['Scanned', localTime(scan.scannedAt)],
+    ['Recorded', localTime(scan.recordedAt)],
+    ['Valid as of', localTimeOr(validateAsOf, null)],
     ['Device', scan.deviceId],
     ['Takes back', scan.reversesScanId ?? null],
     ['Because', scan.reversalReason ?? null],
@@ -29,7 +29,7 @@ export function showStats(stats: ScanStats): string {
     ['Open', count(stats.open)],
     ['Scans', count(stats.totalScans)],
     ['Denied', count(stats.totalDenied)],
-    ['Last scan', stats.lastScanAt ?? 'none'],
+    ['Last scan', localTimeOr(stats.lastScanAt, 'none')],
   ])
 }
 

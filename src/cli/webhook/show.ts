@@ -1,6 +1,6 @@
 import type { Attempt, Delivery, DeliveryDetail } from '../../core/contract/deliveries.ts'
 import type { Webhook } from '../../core/contract/webhooks.ts'
-import { type Column, details, table } from '../command/output.ts'
+import { type Column, details, localTime, localTimeOr, table } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
 
 /** How webhooks and their deliveries look to people. */
@@ -14,8 +14,8 @@ export function showWebhook(webhook: Webhook & { secret?: string }): string {
     ['Description', webhook.description || null],
     ['Status', webhook.status],
     ['Reason', webhook.disabledReason],
-    ['Created', webhook.createdAt],
-    ['Updated', webhook.updatedAt],
+    ['Created', localTime(webhook.createdAt)],
+    ['Updated', localTime(webhook.updatedAt)],
     ['Secret', webhook.secret ?? null],
   ])
 }
@@ -46,7 +46,7 @@ export const deliveriesShape: ListShape<Delivery> = {
 }
 
 const attemptColumns: readonly Column<Attempt>[] = [
-  { title: 'attempt at', value: (attempt) => attempt.at },
+  { title: 'attempt at', value: (attempt) => localTime(attempt.at) },
   { title: 'took', value: (attempt) => `${attempt.durationMs} ms` },
   { title: 'answer', value: (attempt) => attempt.responseCode ?? 'none' },
   { title: 'error', value: (attempt) => attempt.error },
@@ -59,9 +59,9 @@ export function showDelivery(delivery: DeliveryDetail, options: { withPayload: b
     ['Webhook', delivery.webhookId],
     ['Event', delivery.eventType],
     ['Status', delivery.status],
-    ['Created', delivery.createdAt],
+    ['Created', localTime(delivery.createdAt)],
     ['Correlation', delivery.payload.correlationId],
-    ['Next attempt', delivery.nextAttemptAt],
+    ['Next attempt', localTimeOr(delivery.nextAttemptAt, null)],
   ])
   const attempts = delivery.attempts.length > 0 ? table(delivery.attempts, attemptColumns) : 'No attempt yet.'
   const payload = options.withPayload ? [JSON.stringify(delivery.payload, undefined, 2)] : []

@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core'
 import { lifetimeFlag, parseLifetime } from '../../cli/arguments/moment.ts'
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { details } from '../../cli/command/output.ts'
+import { details, localTimeOr } from '../../cli/command/output.ts'
 import { databaseFlags } from '../../cli/settings/server-flags.ts'
 import { scopes } from '../../core/route.ts'
 
@@ -58,7 +58,7 @@ export default class TokenCreate extends BaseCommand {
           ['Workspace', workspace.name],
           ['Role', made.role],
           ['Scopes', made.scopes.join(' ')],
-          ['Expires', made.expiresAt ?? 'never'],
+          ['Expires', localTimeOr(made.expiresAt, 'never')],
         ]),
       )
       this.note('Keep the token now: it is not shown again.')

@@ -1,7 +1,7 @@
 import { Args, Flags } from '@oclif/core'
 import { lifetimeFlag, parseDuration, parseLifetime } from '../../cli/arguments/moment.ts'
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { details } from '../../cli/command/output.ts'
+import { details, localTime, localTimeOr } from '../../cli/command/output.ts'
 import { databaseFlags } from '../../cli/settings/server-flags.ts'
 
 export default class TokenRotate extends BaseCommand {
@@ -52,8 +52,8 @@ export default class TokenRotate extends BaseCommand {
         ['Token', text],
         ['Id', made.id],
         ['Name', made.name],
-        ['Expires', made.expiresAt ?? 'never'],
-        ['Before it', `${made.previous.id}, ends ${made.previous.expiresAt}`],
+        ['Expires', localTimeOr(made.expiresAt, 'never')],
+        ['Before it', `${made.previous.id}, ends ${localTime(made.previous.expiresAt)}`],
       ]),
     )
     this.note('Keep the token now: it is not shown again.')

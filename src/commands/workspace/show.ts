@@ -1,6 +1,6 @@
 import { terminalWidth } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { details } from '../../cli/command/output.ts'
+import { details, localTimeOr } from '../../cli/command/output.ts'
 import { showLimits } from '../../cli/records/limits.ts'
 
 export default class WorkspaceShow extends ClientCommand {
@@ -18,7 +18,7 @@ export default class WorkspaceShow extends ClientCommand {
     const facts = details([
       ['Workspace', id],
       ['Name', name],
-      ['Ends', expiresAt ?? 'never'],
+      ['Ends', localTimeOr(expiresAt, 'never')],
     ])
     this.log(`${facts}\n\n${showLimits(limits, usage, terminalWidth())}`)
     return workspace

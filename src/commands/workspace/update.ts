@@ -1,6 +1,7 @@
 import { Args, Flags } from '@oclif/core'
 import { parseEnd } from '../../cli/arguments/moment.ts'
 import { BaseCommand } from '../../cli/command/base-command.ts'
+import { localTime } from '../../cli/command/output.ts'
 import { databaseFlags } from '../../cli/settings/server-flags.ts'
 
 export default class WorkspaceUpdate extends BaseCommand {
@@ -27,7 +28,7 @@ export default class WorkspaceUpdate extends BaseCommand {
     const expiresAt = parseEnd(flags.expires, at)
     const { setExpiry } = await import('../../server/operator/operator.ts')
     const workspace = await setExpiry(flags.database, args.workspace, { expiresAt, at })
-    this.log(expiresAt ? `${workspace.name} ends at ${expiresAt.toISOString()}.` : `${workspace.name} never ends.`)
+    this.log(expiresAt ? `${workspace.name} ends at ${localTime(expiresAt)}.` : `${workspace.name} never ends.`)
     return workspace
   }
 }

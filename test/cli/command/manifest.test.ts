@@ -15,6 +15,11 @@ const manifest = new URL('../../../oclif.manifest.json', import.meta.url)
 const { commands } = JSON.parse(readFileSync(manifest, 'utf8')) as { commands: Record<string, Command> }
 const ours = Object.entries(commands)
 
+function flagOf({ flags }: Command, name: string) {
+  const byAlias = () => Object.values(flags).find((flag) => (flag as { aliases?: string[] }).aliases?.includes(name))
+  return flags[name] ?? flags[name.replace(/^no-/, '')] ?? byAlias()
+}
+
 test('there are commands to look at', () => {
   expect(ours.length).toBeGreaterThan(25)
 })
@@ -28,7 +33,7 @@ test.each(ours)('the help of %s has a summary and at least two examples that cou
     const [, call] = /(?:^|[ |])<%= config\.bin %> (.+)$/.exec(example) ?? []
     expect(call, example).toMatch(new RegExp(`^${id.replaceAll(':', ' ')}( |$)`))
     for (const [, name] of call!.matchAll(/ --([\w-]+)/g)) {
-      const flag = command.flags[name!] ?? command.flags[name!.replace(/^no-/, '')]
+      const flag = flagOf(command, name!)
       expect(flag, `${example} names --${name}`).toBeDefined()
     }
     const required = Object.values(command.args).filter((arg) => arg.required).length

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util'
 import { expect, test } from 'vitest'
-import { textWidth } from '../../../src/cli/command/output.ts'
+import { localTime, textWidth } from '../../../src/cli/command/output.ts'
 import { showExplanation } from '../../../src/cli/records/explanation.ts'
 import type { RedemptionExplanation } from '../../../src/core/contract/scans.ts'
 
@@ -30,7 +30,7 @@ test('the verdict stands first, then each check with a sign, a word and the fact
     'Already used on 31 May 2027 at 18:00:00 UTC.',
     '',
     'Pass      0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33',
-    'At        2027-05-31T19:30:00.000Z',
+    `At        ${localTime('2027-05-31T19:30:00.000Z')}`,
     'Accepted  1',
     '',
     '✓ not void                         status ISSUED',
