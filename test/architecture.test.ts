@@ -40,10 +40,10 @@ const packages: Record<string, RegExp> = {
 /**
  * Commands that work on the database or run a server; the others must not even be able to load one. `pass erase` stands
  * beside the other commands for passes, and is an operator's: the interface has no route for it. `template dev` draws what the
- * pages of the server draw.
+ * pages of the server draw, and `template lint` warns of what publishing warns of.
  */
 const operators =
-  /^commands\/(serve|migrate|demo|doctor|backup|restore|pass\/erase|template\/dev|(token|workspace|jobs|audit)\/[^/]+)\.ts$/
+  /^commands\/(serve|migrate|demo|doctor|backup|restore|pass\/erase|template\/(dev|lint)|(token|workspace|jobs|audit)\/[^/]+)\.ts$/
 
 interface Import {
   file: string

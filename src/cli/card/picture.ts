@@ -1,5 +1,6 @@
 import type { BarcodeFormat } from '../../core/contract/definition.ts'
-import type { Card } from '../../core/rules/display/card.ts'
+import { layOutFront } from '../../core/rules/display/apple-front.ts'
+import type { Card, CardField } from '../../core/rules/display/card.ts'
 import { cardColors } from '../../core/rules/display/colors.ts'
 import { details } from '../command/output.ts'
 import { blankLine, centredLine, fieldLines, type Line, type Style, textLine } from './layout.ts'
@@ -11,6 +12,10 @@ export interface PictureOptions {
   /** Columns of the terminal; undefined where nothing limits them. */
   width: number | undefined
   colorDepth: ColorDepth
+  /** Whose front is drawn: an iPhone lays fields out anew and has no place for some; what Android shows is drawn as it is given. */
+  platform?: 'apple' | 'google'
+  /** Whether fields that an iPhone has no place for are drawn, and said to be; without it they are left out. */
+  marksSurplus?: boolean
 }
 
 const USUAL_WIDTH = 48
@@ -18,24 +23,45 @@ const USUAL_WIDTH = 48
 const MARGINS = 4
 
 /** A card drawn in characters: its front with the code to scan, and under it what stands on its back. */
-export async function drawCard(card: CardJson, { width, colorDepth }: PictureOptions): Promise<string> {
+export async function drawCard(card: CardJson, options: PictureOptions): Promise<string> {
+  const { width, colorDepth, platform = 'apple', marksSurplus = false } = options
   const room = (width ?? Number.POSITIVE_INFINITY) - MARGINS
   const symbol = await symbolOf(card, room)
   const inside = Math.max(Math.min(USUAL_WIDTH, room), symbol.width)
-  const { header, primary, secondary, auxiliary } = card.fields
+  const { header, primary, rows, surplus } = platform === 'apple' ? iphoneFront(card) : givenFront(card)
   const name = { key: '', label: '', value: card.logoText?.trim() || card.organizationName }
   const lines: Line[] = [
     blankLine(inside),
     ...fieldLines([name, ...header], inside),
     ...fieldLines(primary, inside, 'strong'),
-    ...fieldLines(secondary, inside),
-    ...fieldLines(auxiliary, inside),
+    ...rows.flatMap((fields) => fieldLines(fields, inside)),
+    ...(marksSurplus && surplus.length > 0
+      ? [...textLine('Not shown on an iPhone:', inside, 'label'), ...fieldLines(surplus, inside, 'label')]
+      : []),
     ...symbol.lines.map((line) => centredLine(line, inside, 'symbol')),
     ...symbol.caption.flatMap((text) => textLine(text, inside, 'value')),
     blankLine(inside),
   ]
   const back = backOf(card)
   return [...paint(lines, card.colors, colorDepth), ...(back ? ['', back] : [])].join('\n')
+}
+
+interface Front {
+  header: readonly CardField[]
+  primary: readonly CardField[]
+  /** What follows, from the top. */
+  rows: (readonly CardField[])[]
+  surplus: readonly CardField[]
+}
+
+function iphoneFront(card: CardJson): Front {
+  const all = layOutFront(card)
+  const [header = [], primary = [], ...rows] = all.map(({ fields }) => fields)
+  return { header, primary, rows, surplus: all.flatMap(({ surplus }) => surplus) }
+}
+
+function givenFront({ fields: { header, primary, secondary, auxiliary } }: CardJson): Front {
+  return { header, primary, rows: [secondary, auxiliary], surplus: [] }
 }
 
 const names = { qr: 'QR code', pdf417: 'PDF417', aztec: 'Aztec code', code128: 'Code 128' }

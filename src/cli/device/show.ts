@@ -10,7 +10,8 @@ import type { Device } from './state.ts'
 export async function drawDevice(device: Device, options: PictureOptions, only?: ReadonlySet<string>): Promise<string> {
   const faces = facesOf(device).filter(({ id }) => only === undefined || only.has(id))
   if (faces.length === 0) return `${device.name} holds no pass.`
-  return (await Promise.all(faces.map((face) => drawFace(face, options)))).join('\n\n')
+  const ofPhone = { ...options, platform: device.platform }
+  return (await Promise.all(faces.map((face) => drawFace(face, ofPhone)))).join('\n\n')
 }
 
 /** What scripts get of a phone: its passes, and not the secrets with which it registers. */

@@ -1,12 +1,11 @@
-import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import { below, type Issue, listIssues } from '../../core/errors.ts'
 import { checkDefinition } from '../../core/rules/template/definition.ts'
-import { inspectImage } from '../../core/rules/template/image.ts'
 import { openCsv } from '../bulk/csv.ts'
 import { CliError } from '../command/errors.ts'
 import { describeFailure } from '../command/failure.ts'
+import { draftOf } from './draft.ts'
 import { locateIssues } from './positions.ts'
 import { readTemplateFile, type TemplateFile } from './template-file.ts'
 
@@ -50,29 +49,13 @@ export class DevFiles {
     const file = await readTemplateFile(this.#path)
     this.#file = file
     const holders = this.#rows === undefined ? [] : await readHolders(this.#rows)
-    const images = file.images.map(({ role, bytes, contentType }) => {
-      const id = createHash('sha256').update(bytes).digest('hex').slice(0, 32)
-      return { role, id, bytes, contentType, facts: inspectImage(bytes) }
-    })
-    const definition = file.withImages(new Map(images.map(({ role, id }) => [role, id])))
-    const problems: Issue[] = [
-      ...listIssues(below('definition', checkDefinition(definition))),
-      ...images.flatMap(({ role, facts }) =>
-        'fault' in facts
-          ? [{ path: ['definition', 'design', 'images', role], message: `The image ${facts.fault}` }]
-          : [],
-      ),
-    ]
+    const { images, faults, ...content } = draftOf(file)
+    const problems: Issue[] = [...listIssues(below('definition', checkDefinition(content.definition))), ...faults]
     return {
       file: basename(this.#path),
       name: file.name,
-      passType: file.passType,
-      definition,
-      images: new Map(
-        images.flatMap(({ id, bytes, contentType, facts }) =>
-          'fault' in facts ? [] : [[id, { bytes, contentType, width: facts.width, height: facts.height }] as const],
-        ),
-      ),
+      ...content,
+      images,
       holders,
       problems: await locateIssues(file.text, problems),
     }

@@ -1,5 +1,5 @@
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { findFileWarnings } from '../../cli/template/lint-file.ts'
+import { draftOf } from '../../cli/template/draft.ts'
 import { requirePublishable } from '../../cli/template/template-file.ts'
 import { readTemplateFiles, templateFileArgs } from '../../cli/template/template-files.ts'
 import { warningText } from '../../cli/template/warnings.ts'
@@ -7,9 +7,8 @@ import { warningText } from '../../cli/template/warnings.ts'
 export default class TemplateLint extends BaseCommand {
   static override summary = 'Check template files without a server, as publishing checks them.'
   static override description =
-    'Says each problem with its line and column, and warns of what an iPhone would cut, not show or show unreadably, as push does. ' +
-    'Images must be there; whether a platform takes them is checked by the server, which also warns of their sizes, of ' +
-    'overrides and of Google.'
+    'Says each problem with its line and column, and warns of what holders would see and nobody wants, on iPhones and in Google ' +
+    'Wallet, as publishing does. Images must be there; whether a platform takes the overrides is checked by the server.'
   static override examples = [
     '<%= config.bin %> template lint ticket.json',
     { description: 'Every template of a folder, in CI', command: '<%= config.bin %> template lint templates/ --json' },
@@ -20,11 +19,16 @@ export default class TemplateLint extends BaseCommand {
   async run() {
     const { argv } = await this.parse(TemplateLint)
     const { files } = await readTemplateFiles(argv as string[])
+    const { warningsOf } = await import('../../server/pages/template-dev/content.ts')
+    const at = new Date()
+    const linted = []
     for (const file of files) {
       await requirePublishable(file)
-      const text = warningText(findFileWarnings(file))
+      const warnings = warningsOf(draftOf(file), at)
+      const text = warningText(warnings)
       this.log(text === undefined ? `${file.path}: nothing to say` : `${file.path}:\n${text}`)
+      linted.push({ file: file.path, key: file.key ?? null, warnings })
     }
-    return files.map((file) => ({ file: file.path, key: file.key ?? null, warnings: findFileWarnings(file) }))
+    return linted
   }
 }

@@ -11,7 +11,7 @@ import { warningText } from '../../cli/template/warnings.ts'
 export default class TemplatePreview extends ClientCommand {
   static override summary = 'Draw a sample pass of a template.'
   static override description =
-    'Variables are filled with their examples. In the terminal colours, fields and the code to scan; --html writes a ' +
+    'Variables are filled with their examples. In the terminal colours, the fields that an iPhone shows and those that it does not, and the code to scan; --html writes a ' +
     'page that shows the pass on an iPhone and on an Android phone, images and all, in one file to send around. Both say ' +
     'what to look at before holders do.'
   static override examples = [
@@ -49,7 +49,7 @@ export default class TemplatePreview extends ClientCommand {
       const depth = flags['no-color'] ? 1 : colorDepth(process.stdout)
       // The contract leaves the card open; it is the one that the server renders.
       const card = preview.card as unknown as CardJson
-      this.log(await drawCard(card, { width: terminalWidth(), colorDepth: depth }))
+      this.log(await drawCard(card, { width: terminalWidth(), colorDepth: depth, marksSurplus: true }))
       this.note(`Version ${version} (${stage}), with sample values.`)
       const warnings = warningText(preview.warnings)
       if (warnings) this.note(warnings)

@@ -123,3 +123,19 @@ test.each([
 ] as const)('%s that cannot be drawn is told in words', async (format, message, words) => {
   expect(await drawCard({ ...card, barcode: { format, message, altText: null } }, plain)).toContain(words)
 })
+
+test('an iPhone shows the fields that it has a place for, in its order; what Android shows is drawn as it is given', async () => {
+  const field = (key: string) => ({ key, label: '', value: key })
+  const fields = {
+    ...card.fields,
+    primary: [field('from'), field('to'), field('via')],
+    secondary: [field('second')],
+    auxiliary: [field('aux')],
+  }
+  const flight: CardJson = { ...card, passType: 'boardingPass', fields }
+  const iphone = await drawCard(flight, plain)
+  expect(iphone).not.toContain('via')
+  expect(iphone.indexOf('aux')).toBeLessThan(iphone.indexOf('second'))
+  expect(await drawCard(flight, { ...plain, marksSurplus: true })).toMatch(/Not shown on an iPhone:[\s\S]*via/)
+  expect(await drawCard(flight, { ...plain, platform: 'google' })).toMatch(/via[\s\S]*second[\s\S]*aux/)
+})

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { findFileWarnings } from '../../../src/cli/template/lint-file.ts'
+import { draftOf } from '../../../src/cli/template/draft.ts'
 import { Definition, type DefinitionInput } from '../../../src/core/contract/definition.ts'
+import { warningsOf } from '../../../src/server/pages/template-dev/content.ts'
 
 const icon = '00000000-0000-0000-0000-000000000000'
 const field = (value: string) => ({ key: 'seat', label: 'Seat', value })
@@ -11,15 +12,17 @@ function codesOf(design: Partial<DefinitionInput['design']>, rest: Partial<Defin
     design: { organizationName: 'Fair', description: 'Ticket', images: { icon }, ...design },
     ...rest,
   })
-  return findFileWarnings({ definition, passType: 'eventTicket' }).map(({ code }) => code)
+  const file = { definition, passType: 'eventTicket' as const, images: [], withImages: () => definition }
+  return warningsOf(draftOf(file), new Date(0)).map(({ code }) => code)
 }
 
-test('a file is warned of what an iPhone would show badly, by the engine of the server', () => {
+test('a file is warned of what iPhones and Google would show badly, by the engine of the server', () => {
   const primary = [field('{{seat}}')]
   const pale = { colors: { foreground: '#ffffff' }, fields: { primary } }
   expect(codesOf({ fields: { primary } })).toEqual([])
   expect(codesOf({ ...pale, images: {} })).toEqual(['contrast-low', 'image-missing'])
   expect(codesOf(pale, { apple: { backgroundColor: 'rgb(0, 0, 0)', labelColor: 'rgb(255, 255, 255)' } })).toEqual([])
   expect(codesOf(pale, { accept: ['contrast-low'] })).toEqual([])
+  expect(codesOf({})).toEqual(['google-front-empty'])
   expect(codesOf({ fields: { primary: [field('W'.repeat(60))] } })).toEqual(['text-cut'])
 })

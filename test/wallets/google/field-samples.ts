@@ -105,7 +105,7 @@ export function withMistake(type: RecordType, { path, value }: Mistake): Record<
   return replaced(record, path, value) as Record<string, unknown>
 }
 
-function replaced(current: unknown, [key, ...rest]: Path, value: unknown): unknown {
+export function replaced(current: unknown, [key, ...rest]: Path, value: unknown): unknown {
   if (key === undefined) return value
   const copy = (Array.isArray(current) ? [...current] : { ...(current as object) }) as Record<string | number, unknown>
   if (rest.length === 0 && value === undefined) delete copy[key]

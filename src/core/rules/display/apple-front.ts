@@ -52,8 +52,11 @@ export interface FrontRow {
   scale: number
 }
 
+/** What the front is laid out by. */
+export type FrontContent = Pick<Card, 'passType' | 'images' | 'fields' | 'barcode'>
+
 /** The rows of the front, from the top. Fields that say nothing are left out, as wallets do. */
-export function layOutFront(card: Card): FrontRow[] {
+export function layOutFront(card: FrontContent): FrontRow[] {
   const { passType, images } = card
   const isBoarding = passType === 'boardingPass'
   const beside = isBoarding ? SIGN_WIDTH : images.thumbnail === undefined ? 0 : THUMBNAIL + GAP
@@ -100,7 +103,7 @@ interface RowOptions {
   canShrink?: boolean
 }
 
-function toRow(card: Card, groups: FrontGroup[], max: number, options: RowOptions = {}): FrontRow {
+function toRow(card: FrontContent, groups: FrontGroup[], max: number, options: RowOptions = {}): FrontRow {
   const { room = CONTENT_WIDTH, size = VALUE_SIZE, canShrink = false } = options
   const all = groups.flatMap((group) => card.fields[group].filter(saysSomething).map((field) => ({ ...field, group })))
   const shown = all.slice(0, max)
@@ -126,7 +129,7 @@ export function saysSomething({ label, value }: Pick<CardField, 'label' | 'value
   return `${label}${value}`.trim() !== ''
 }
 
-function hasSquareCode({ barcode: { format, message } }: Card): boolean {
+function hasSquareCode({ barcode: { format, message } }: FrontContent): boolean {
   return message !== '' && (format === 'qr' || format === 'aztec')
 }
 

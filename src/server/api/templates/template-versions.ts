@@ -1,7 +1,7 @@
 import type { Definition, PassType } from '../../../core/contract/definition.ts'
 import type { templateVersions as contract } from '../../../core/contract/template-versions.ts'
-import { below, type Issue, invalid, listIssues, Problem } from '../../../core/errors.ts'
-import { checkDefinition, standsForAnything } from '../../../core/rules/template/definition.ts'
+import { below, invalid, listIssues, Problem } from '../../../core/errors.ts'
+import { checkDefinition } from '../../../core/rules/template/definition.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { VersionDetail } from '../../../storage/templates/template-versions.ts'
 import type { RequestContext } from '../../context.ts'
@@ -11,6 +11,7 @@ import { findTemplateWarnings, withWarnings } from '../../pages/card/template-wa
 import { renderOr } from '../../wallet-sync/issuing.ts'
 import { audit } from '../audit.ts'
 import { bytesOf, requireBytes } from '../limits.ts'
+import { findPlatformIssues } from './platform-issues.ts'
 
 export const templateVersions: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => {
@@ -93,38 +94,17 @@ export const templateVersions: Handlers<typeof contract> = {
 
 /** @throws Problem VALIDATION_ERROR with everything that is wrong with the definition, for itself and each platform */
 async function checkPublishable(definition: Definition, passType: PassType, context: RequestContext): Promise<void> {
-  const issues = checkDefinition(definition)
   const images = Object.entries(definition.design.images)
   const known = await context.store.images.listKnown(
     context.workspaceId,
     images.map(([, id]) => id),
   )
-  for (const [role, id] of images) {
-    if (!known.has(id))
-      issues.push({ path: ['design', 'images', role], message: 'There is no such image; upload it first' })
-  }
-  if (issues.length === 0) issues.push(...(await platformIssues(definition, passType, context)))
+  const unknown = images
+    .filter(([, id]) => !known.has(id))
+    .map(([role]) => ({ path: ['design', 'images', role], message: 'There is no such image; upload it first' }))
+  const issues = [...checkDefinition(definition), ...unknown]
+  if (issues.length === 0) issues.push(...(await findPlatformIssues(definition, passType, context)))
   if (issues.length > 0) throw invalid(listIssues(below('definition', issues)))
-}
-
-/** A sample pass is built for each platform: what a platform refuses shows here and not at the door. */
-async function platformIssues(definition: Definition, passType: PassType, { wallets, now }: RequestContext) {
-  const sample = samplePass(definition, passType)
-  const results = await Promise.all(
-    wallets.all.map(async ({ platform, check, checkVersion }) => {
-      try {
-        if (checkVersion) return await checkVersion({ definition, passType }, sample, now)
-        await check(sample, now)
-        return []
-      } catch (error) {
-        if (!(error instanceof Problem) || error.code !== 'PASS_ISSUING_FAILED') throw error
-        const issues = error.details.issues as Issue[] | undefined
-        if (platform !== 'google' || !issues) return [{ path: [platform], message: error.message }]
-        return [...below(platform, issues)].filter(({ path }) => !standsForAnything(definition, path))
-      }
-    }),
-  )
-  return results.flat()
 }
 
 async function getDraft(tx: Repositories, workspaceId: string, id: string): Promise<VersionDetail> {

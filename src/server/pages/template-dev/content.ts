@@ -55,7 +55,11 @@ export const previewWallets: PreviewWallets = {
   },
 }
 
-export function warningsOf({ definition, passType, images }: DevContent, at: Date): Warning[] {
+/** All that publishing would warn of, known without a server. */
+export function warningsOf(
+  { definition, passType, images }: Pick<DevContent, 'definition' | 'passType' | 'images'>,
+  at: Date,
+): Warning[] {
   const sizes = Object.entries(definition.design.images).flatMap(([role, id]) => {
     const image = images.get(id)
     return image ? [[role, { width: image.width, height: image.height }] as const] : []

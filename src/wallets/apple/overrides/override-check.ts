@@ -11,7 +11,7 @@ import {
 } from '../../../core/rules/template/placeholder.ts'
 import { pathOfValue } from '../../../core/rules/template/rendered-size.ts'
 import { applyOverrides, groupNames } from '../pass-json.ts'
-import type { JsonObject } from './overrides.ts'
+import { isJsonObject, type JsonObject } from './overrides.ts'
 import { Overrides } from './pass-json-schema.ts'
 
 /**
@@ -43,6 +43,10 @@ export function compileOverrides(definition: Definition, passType: PassType): ((
 }
 
 function findIssues(definition: Definition, passType: PassType, scope: Scope): Issue[] {
+  const ofStyle = definition.apple?.[passType]
+  // Rendering would leave it out without a word.
+  if (ofStyle !== undefined && !isJsonObject(ofStyle))
+    return [{ path: ['apple', passType], message: 'Must be an object' }]
   const shown = applyOverrides({ [passType]: keysOf(definition) }, fillDeep(definition.apple ?? {}, scope), passType)
   const result = parseAs(Overrides, shown)
   if (!('issues' in result)) return []

@@ -9,8 +9,8 @@ export function mergeOver(base: JsonObject, overrides: JsonObject): JsonObject {
   const merged = new Map(Object.entries(base))
   for (const [key, value] of Object.entries(overrides)) {
     const below = merged.get(key)
-    if (isObject(below)) {
-      if (isObject(value)) merged.set(key, mergeOver(below, value))
+    if (isJsonObject(below)) {
+      if (isJsonObject(value)) merged.set(key, mergeOver(below, value))
     } else if (value === null) merged.delete(key)
     else merged.set(key, wellFormed(value))
   }
@@ -20,9 +20,9 @@ export function mergeOver(base: JsonObject, overrides: JsonObject): JsonObject {
 function wellFormed(value: unknown): unknown {
   if (typeof value === 'string') return value.toWellFormed()
   if (Array.isArray(value)) return value.map(wellFormed)
-  return isObject(value) ? mergeOver({}, value) : value
+  return isJsonObject(value) ? mergeOver({}, value) : value
 }
 
-function isObject(value: unknown): value is JsonObject {
+export function isJsonObject(value: unknown): value is JsonObject {
   return value !== null && typeof value === 'object' && !Array.isArray(value)
 }

@@ -5,12 +5,12 @@ import { Definition, type DefinitionInput, type PassType } from '../../../../src
 import { checkOverrides, compileOverrides } from '../../../../src/wallets/apple/overrides/override-check.ts'
 import { buildPassJson } from '../../../../src/wallets/apple/pass-json.ts'
 import { passTypeIdentifier, teamIdentifier, testPass, webServiceUrl } from '../fixtures.ts'
+import { NFC_KEY } from './override-samples.ts'
 
 // The package exports its schemas to nobody.
 const schemas = join(import.meta.dirname, '../../../../node_modules/passkit-generator/lib/cjs/schemas/index.js')
 const { PassProps } = createRequire(import.meta.url)(schemas)
 
-const NFC_KEY = 'MDkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDIgACWpF1zC3h+dCh+eWyqV8unVddh2LQaUoV8LQrgb3BKkM='
 const design = {
   organizationName: 'Hall',
   description: 'Ticket',

@@ -1,0 +1,143 @@
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import {
+  Definition,
+  type DefinitionInput,
+  type GoogleKind,
+  PassType,
+} from '../../../../src/core/contract/definition.ts'
+import { checkDefinition } from '../../../../src/core/rules/template/definition.ts'
+import { findPlatformIssues } from '../../../../src/server/api/templates/platform-issues.ts'
+import { samplePass } from '../../../../src/server/pages/card/preview.ts'
+import { PassJson } from '../../../../src/wallets/apple/overrides/pass-json-schema.ts'
+import { type AppleWallet, createAppleWallet } from '../../../../src/wallets/apple/wallet.ts'
+import { type RecordType, typeOf } from '../../../../src/wallets/google/field-table.ts'
+import { createGoogleWallet } from '../../../../src/wallets/google/wallet.ts'
+import { checkResource } from '../../../../src/wallets/sandbox/google/google-resources.ts'
+import { at, createTestIdentity, webServiceUrl } from '../../../wallets/apple/fixtures.ts'
+import * as apple from '../../../wallets/apple/overrides/override-samples.ts'
+import * as google from '../../../wallets/google/field-samples.ts'
+import { allKinds, design, identity, publicUrl } from '../../../wallets/google/samples.ts'
+
+/** What publishing says of a definition, beside what those say who take what comes of it. */
+
+// The package exports its schemas to nobody.
+const schemas = join(import.meta.dirname, '../../../../node_modules/passkit-generator/lib/cjs/schemas/index.js')
+const { PassProps } = createRequire(import.meta.url)(schemas)
+
+const styles = PassType.options
+const googleWallet = createGoogleWallet({ identity, publicUrl })
+let appleWallet: AppleWallet
+
+beforeAll(async () => {
+  const { identity: signer } = await createTestIdentity()
+  appleWallet = createAppleWallet({ identity: signer, webServiceUrl, loadImageFiles: async () => [] })
+})
+
+/** As publishing looks at a definition: paths as it answers them, none where it is published. */
+async function publish(input: unknown, passType: PassType): Promise<string[]> {
+  const { data, error } = Definition.safeParse(input)
+  if (!data) return error.issues.map(({ path }) => path.join('.'))
+  const issues = checkDefinition(data)
+  if (issues.length === 0) {
+    const wallets = { all: [appleWallet, googleWallet] }
+    issues.push(...(await findPlatformIssues(data, passType, { wallets, now: at })))
+  }
+  return issues.map(({ path }) => path.join('.'))
+}
+
+const define = (overrides: Pick<DefinitionInput, 'apple' | 'google'>): DefinitionInput => ({
+  design: { ...design, images: {} },
+  ...overrides,
+})
+const jsonOf = (definition: DefinitionInput, passType: PassType) =>
+  JSON.parse(JSON.stringify(appleWallet.passJson(samplePass(Definition.parse(definition), passType))))
+
+/** What the emulator of Google says to the class and the object of a definition. */
+function answersOf(definition: DefinitionInput, passType: PassType): boolean[] {
+  const kind = definition.google!.kind!
+  const pass = samplePass(Definition.parse(definition), passType)
+  const resources = [
+    ['Class', googleWallet.classOf(pass)],
+    ['Object', googleWallet.objectOf(pass, at)],
+  ] as const
+  return resources.map(([role, resource]) => checkResource(kind, role, resource, identity.issuerId).ok)
+}
+
+const roles = ['Class', 'Object'] as const
+const seen = new Set<RecordType>()
+/** Of what several kinds and roles have in common each mistake once. */
+const inGoogle = allKinds.flatMap((kind) =>
+  roles.map((role) => [kind, role, [...google.mistakesIn(typeOf(kind, role), [], seen)]] as const),
+)
+
+describe.each(allKinds)('of the kind %s', (kind) => {
+  test.each(styles)(
+    'a %s with every field of both platforms right is published, and taken by all',
+    async (passType) => {
+      // Each style says all that it can to Apple with one of the kinds.
+      const isFull = allKinds.indexOf(kind) === styles.indexOf(passType)
+      const definition = define({
+        google: google.fullOverrides(kind, typeOf),
+        apple: isFull ? apple.fullOverrides(passType) : { transitType: 'PKTransitTypeTrain' },
+      })
+      expect(await publish(definition, passType)).toEqual([])
+      expect(answersOf(definition, passType)).toEqual([true, true])
+      const json = jsonOf(definition, passType)
+      expect(PassProps.validate(json, { allowUnknown: true }).error?.message).toBeUndefined()
+      expect(PassJson.safeParse(json).error?.issues).toBeUndefined()
+    },
+  )
+})
+
+test.each(inGoogle)('publishing and the emulator agree on each mistake of a %s %s', async (kind, role, mistakes) => {
+  const needed = { class: neededOf(kind, 'Class'), object: neededOf(kind, 'Object') }
+  const disagreed: unknown[] = []
+  let refused = 0
+  for (const [index, mistake] of mistakes.entries()) {
+    const passType = styles[index % styles.length]!
+    // What is taken away of an override stands there as null.
+    const value = mistake.value === undefined ? null : mistake.value
+    const overridden = google.replaced(google.withMistake(typeOf(kind, role), mistake), mistake.path, value)
+    const own = { [role.toLowerCase()]: withoutReserved(overridden as object) }
+    const definition = define({ google: { kind, ...needed, ...own } })
+    const isPublished = (await publish(definition, passType)).length === 0
+    const isTaken = answersOf(definition, passType).every((ok) => ok)
+    if (isTaken !== isPublished) disagreed.push(mistake)
+    if (!isTaken) refused += 1
+  }
+  expect(disagreed).toEqual([])
+  // What is left are values that are taken away, and the ids, which are not the definition's to say.
+  expect(refused / mistakes.length).toBeGreaterThan(0.75)
+})
+
+function neededOf(kind: GoogleKind, role: 'Class' | 'Object') {
+  const type = typeOf(kind, role)
+  const all = Object.entries(google.fullRecord(type))
+  return withoutReserved(Object.fromEntries(all.filter(([key]) => type.fields.get(key)?.isRequired)))
+}
+
+function withoutReserved(record: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(record).filter(([key]) => !['id', 'classId', 'state'].includes(key)))
+}
+
+test.each(styles.map((passType, index) => [passType, index] as const))(
+  'a %s with a mistake in what it overrides for Apple is refused, each at its place',
+  async (passType, index) => {
+    const full = apple.fullOverrides(passType)
+    const mistakes = [...apple.mistakesIn(full)].filter((_, at) => at % styles.length === index)
+    const missed: unknown[] = []
+    for (const mistake of mistakes) {
+      const definition = define({
+        apple: apple.withMistake(full, mistake),
+        google: { kind: 'generic' },
+      })
+      const issues = await publish(definition, passType)
+      const place = ['apple', ...mistake.path].join('.')
+      if (!issues.some((path) => path.startsWith(place))) missed.push({ ...mistake, issues })
+    }
+    expect(missed).toEqual([])
+    expect(mistakes.length).toBeGreaterThan(100)
+  },
+)

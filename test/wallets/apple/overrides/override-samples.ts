@@ -1,0 +1,103 @@
+import { z } from 'zod'
+import type { PassType } from '../../../../src/core/contract/definition.ts'
+import { Field, Overrides } from '../../../../src/wallets/apple/overrides/pass-json-schema.ts'
+
+/** Overrides with every key that the tables know, and each way to get one of them wrong. */
+
+export type Path = (string | number)[]
+
+export const NFC_KEY = 'MDkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDIgACWpF1zC3h+dCh+eWyqV8unVddh2LQaUoV8LQrgb3BKkM='
+
+const candidates: unknown[] = [
+  'Text',
+  '2027-05-31T19:30+02:00',
+  '#1a2b3c',
+  'EUR',
+  'Europe/Lisbon',
+  'https://example.com/',
+  '5A4BCFCE-174E-4BAC-A814-092E77F6B7E5',
+  NFC_KEY,
+  1,
+  true,
+]
+const wrong: unknown[] = ['no such thing', 0.5, -1, true, [], {}, ['a', 7]]
+
+/** How a value is written decides what others must be: one of each suffices, and the two together cannot be. */
+const leftOut = new Map<z.ZodType, string[]>([[Field, ['dateStyle', 'timeStyle']]])
+
+/** Every key of the overrides of a style. */
+export function fullOverrides(passType: PassType): Record<string, unknown> {
+  const otherStyles = ['generic', 'eventTicket', 'storeCard', 'coupon', 'boardingPass'].filter(
+    (one) => one !== passType,
+  )
+  const full = rightValue(Overrides, []) as Record<string, unknown>
+  // The service says whether a pass is void.
+  return Object.fromEntries(Object.entries(full).filter(([key]) => key !== 'voided' && !otherStyles.includes(key)))
+}
+
+function rightValue(type: z.ZodType, path: Path): unknown {
+  const inner = bare(type)
+  if (inner instanceof z.ZodArray) return [rightValue(inner.element as z.ZodType, [...path, 0])]
+  // Tags have a place of their own beside that in each field.
+  if (path.at(-1) === 'semantics' && path.length > 1) return {}
+  if (inner instanceof z.ZodObject) {
+    const keys = Object.keys(inner.shape).filter((key) => !leftOut.get(inner)?.includes(key))
+    return Object.fromEntries(keys.map((key) => [key, rightValue(inner.shape[key] as z.ZodType, [...path, key])]))
+  }
+  // A key is one field's alone.
+  if (path.at(-1) === 'key') return path.join('-')
+  const value = [...candidates, ...namesOf(inner)].find((candidate) => inner.safeParse(candidate).success)
+  return path.at(-1) === 'value' ? 1 : value
+}
+
+/** Those that a word is one of, as its refusal lists them. */
+function namesOf(type: z.ZodType): string[] {
+  const message = type.safeParse('no such thing').error?.issues[0]?.message
+  return message?.match(/PK\w+|\w*(?:Ticket|Pass)\b/g) ?? []
+}
+
+export interface Mistake {
+  path: Path
+  value: unknown
+}
+
+/** Each way in which the tables know that overrides are wrong; the keys of a type that they have twice once. */
+export function* mistakesIn(
+  value: unknown,
+  type: z.ZodType = Overrides,
+  path: Path = [],
+  seen = new Set<z.ZodType>(),
+): Generator<Mistake> {
+  const inner = bare(type)
+  if (path.length > 0) for (const bad of wrong) if (!inner.safeParse(bad).success) yield { path, value: bad }
+  if (inner instanceof z.ZodArray) {
+    yield* mistakesIn((value as unknown[])[0], inner.element as z.ZodType, [...path, 0], seen)
+  }
+  if (!(inner instanceof z.ZodObject) || seen.has(inner) || Object.keys(value as object).length === 0) return
+  seen.add(inner)
+  for (const [key, item] of Object.entries(value as object)) {
+    yield* mistakesIn(item, inner.shape[key] as z.ZodType, [...path, key], seen)
+  }
+}
+
+/** The overrides with the mistake, and of the others those that stand beside it. */
+export function withMistake(full: Record<string, unknown>, { path, value }: Mistake): Record<string, unknown> {
+  const [top = '', next] = path
+  const branch = full[top]
+  // Of tags and of groups of fields each stands for itself.
+  const isWide = typeof branch === 'object' && !Array.isArray(branch) && Object.keys(branch!).length > 4
+  const kept = isWide && next !== undefined ? { [next]: (branch as Record<string, unknown>)[next] } : branch
+  const beside = top === 'appLaunchURL' ? { associatedStoreIdentifiers: [1] } : {}
+  return replaced({ ...beside, [top]: kept }, path, value) as Record<string, unknown>
+}
+
+function replaced(current: unknown, [key, ...rest]: Path, value: unknown): unknown {
+  if (key === undefined) return value
+  const copy = (Array.isArray(current) ? [...current] : { ...(current as object) }) as Record<string | number, unknown>
+  copy[key] = replaced(copy[key], rest, value)
+  return copy
+}
+
+function bare(type: z.ZodType): z.ZodType {
+  return type instanceof z.ZodOptional ? bare(type.unwrap() as z.ZodType) : type
+}
