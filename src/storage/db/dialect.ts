@@ -99,8 +99,7 @@ function parseStatement(built: string | Knex.QueryBuilder): Statement {
   if (bindings.length > 0) throw new Error(`A value has no name in ${sql}`)
   const names: string[] = []
   const text = sql.replaceAll(/([:\w]?):(\w+)/g, (whole, before: string, name: string) => {
-    // Behind two colons stands a type.
-    if (before !== '') return whole
+    if (before !== '') return whole // Behind two colons stands a type.
     names.push(name)
     return '?'
   })
