@@ -23,21 +23,20 @@ test('two servers together hold a token to its limit within 20 %, balanced or no
     { name: 'all to one', lanes: Array(8).fill(first) },
     { name: 'lopsided', lanes: [...Array(7).fill(first), second] },
   ]
-  // Each token has a limit of its own, so that the loads need not wait for each other.
-  await Promise.all(
-    loads.map(async ({ name, lanes }) => {
-      let seen = ''
-      // On a busy machine servers hear of each other late: then over a longer time.
-      for (const seconds of [4, 8, 16]) {
-        const token = await newToken(database, `${name} for ${seconds} s`)
-        const done = await flood(lanes, token, seconds)
-        const limit = BURST + PER_SECOND * done.seconds
-        if (done.sent > limit * 1.3 && Math.abs(done.passed / limit - 1) < 0.2) return
-        seen = `${done.sent} sent, ${done.passed} let through, where the limit is ${limit}`
-      }
-      expect.fail(`${name}: ${seen}`)
-    }),
-  )
+  // One after another: what asks and what answers share the processors of a machine that may be busy.
+  for (const { name, lanes } of loads) {
+    let isKept = false
+    let seen = ''
+    // On a busy machine servers hear of each other late: then over a longer time.
+    for (let seconds = 4; seconds <= 16 && !isKept; seconds *= 2) {
+      const token = await newToken(database, `${name} for ${seconds} s`)
+      const done = await flood(lanes, token, seconds)
+      const limit = BURST + PER_SECOND * done.seconds
+      seen = `${done.sent} sent, ${done.passed} let through, where the limit is ${limit}`
+      isKept = done.sent > limit * 1.3 && Math.abs(done.passed / limit - 1) < 0.2
+    }
+    expect(isKept, `${name}: ${seen}`).toBe(true)
+  }
 })
 
 test('a server that is alone writes nothing about its requests', async () => {
