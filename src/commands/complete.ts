@@ -9,7 +9,7 @@ export default class Complete extends Command {
   static override summary = 'Say what the last word may become; for the script that completion prints.'
   static override examples = [
     '<%= config.bin %> complete bash -- pass li',
-    '<%= config.bin %> complete fish -- pass list --status ""',
+    '<%= config.bin %> complete fish -- webhook rot',
   ]
 
   async run() {

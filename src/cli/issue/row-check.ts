@@ -29,7 +29,7 @@ export async function readIssuedTemplate(client: Client, id: string): Promise<Is
   const version = versions.find((one) => one.stage === 'published' && one.version === latestPublishedVersion)
   if (!version) {
     const message = `The template ${name} has no published version`
-    throw new CliError(message, { code: 'TEMPLATE_NOT_FOUND', hint: 'Publish one: passes template publish' })
+    throw new CliError(message, { code: 'TEMPLATE_NOT_FOUND', hint: 'publish one: passes template publish.' })
   }
   const { definition } = await client.templateVersions.get({ params: { id: version.id } })
   return { id, name, definition: asJudged(definition) }

@@ -31,6 +31,7 @@ export default class TemplateInit extends BaseCommand {
     const organization =
       flags.organization ?? (await this.#ask('organization', 'Organization, as cards show it: ', flags['no-input']))
     const key = flags.key ?? keyOf(name)
+    if (key === '') throw new UsageError(`${name} makes no key`, { hint: 'give one with --key, such as day-ticket.' })
     const path = args.file ?? `${key}.json`
     const file = starterTemplate(kind, { key, name, organization })
     await writeNew(path, `${JSON.stringify(file, undefined, 2)}\n`)

@@ -30,7 +30,7 @@ test.each(ours)('the help of %s has a summary and at least two examples that cou
   expect(examples.length).toBeGreaterThanOrEqual(2)
   expect(new Set(examples).size).toBe(examples.length)
   for (const example of examples) {
-    const [, call] = /(?:^|[ |])<%= config\.bin %> (.+)$/.exec(example) ?? []
+    const [, call] = /(?:^|[ |(])<%= config\.bin %> (.+)$/.exec(example) ?? []
     expect(call, example).toMatch(new RegExp(`^${id.replaceAll(':', ' ')}( |$)`))
     for (const [, name] of call!.matchAll(/ --([\w-]+)/g)) {
       const flag = flagOf(command, name!)
