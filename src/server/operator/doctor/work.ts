@@ -83,11 +83,11 @@ export function checkWork(database: Database | undefined, at: Date): Promise<Che
         const place = `version ${version} of ${name} in ${workspaceName}`
         return kind === 'version'
           ? failed(
-              `${counts}, the last ${place}: ${message}.`,
+              `${counts}, the last ${place}: ${message}`,
               'publish a version without what is refused, and move its passes: passes template upgrade',
             )
           : failed(
-              `${counts}, the last the class that pass ${passId ?? '(none any more)'} of ${place} shares by its classKey: ${message}.`,
+              `${counts}, the last the class that pass ${passId ?? '(none any more)'} of ${place} shares by its classKey: ${message}`,
               'give one of its passes values that Google takes, and the class follows: passes update',
             )
       },
