@@ -28,7 +28,7 @@ export default class WebhookListen extends ClientCommand {
     },
     {
       description: 'The secret for your application, without listening',
-      command: 'export PASSES_WEBHOOK_SECRET=$(<%= config.bin %> webhook listen --print-secret)',
+      command: '<%= config.bin %> webhook listen --print-secret',
     },
   ]
   static override flags = {

@@ -27,6 +27,9 @@ interface Row {
   sent_version: number | null
 }
 
+/** So often a class that was forgotten meanwhile is made again; each try needs another transaction that ends just then. */
+const MAX_TRIES = 5
+
 /** Classes of versions with a google.classKey. Who changes one holds it; the passes that join are taken before, or are new. */
 export class GoogleClasses {
   private readonly db: Knex
@@ -52,6 +55,26 @@ export class GoogleClasses {
   async claim(workspaceId: string, classes: NewClass[], at: Date): Promise<StoredClass[]> {
     // One order for everyone, so that two batches that hold the same keys never wait for each other.
     const sorted = classes.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
+    const made = new Set<string>()
+    let found: StoredClass[] = []
+    // A class that was there when it was to be made may be forgotten before it is held: then it is made after all.
+    for (let tries = 0; tries < MAX_TRIES && found.length < sorted.length; tries += 1) {
+      for (const id of await this.make(workspaceId, sorted, at)) made.add(id)
+      found = await this.hold(workspaceId, sorted)
+    }
+    const known = found.filter(({ id }) => !made.has(id))
+    const inUse = await this.listInUse(known)
+    const brought = new Map(sorted.map((one) => [keyOf(one), one.values]))
+    for (const one of known.filter(({ id }) => !inUse.has(id))) {
+      one.values = brought.get(keyOf(one))!
+      one.version += 1
+      await this.setValues(workspaceId, one.id, one.values)
+    }
+    return found
+  }
+
+  /** Makes those that are not there, and returns their ids. */
+  private async make(workspaceId: string, sorted: readonly NewClass[], at: Date): Promise<string[]> {
     const made = await insertMany<{ id: string }>(
       this.db,
       'google_classes',
@@ -65,7 +88,10 @@ export class GoogleClasses {
       })),
       'on conflict (template_version_id, key_digest) do nothing returning id',
     )
-    const isMade = new Set(made.map(({ id }) => id))
+    return made.map(({ id }) => id)
+  }
+
+  private async hold(workspaceId: string, sorted: readonly NewClass[]): Promise<StoredClass[]> {
     const keys = sorted.map(({ templateVersionId, keyDigest }) => [templateVersionId, keyDigest])
     const rows: Row[] = await forUpdate(
       this.db,
@@ -74,16 +100,7 @@ export class GoogleClasses {
         .whereIn(['template_version_id', 'key_digest'], keys)
         .orderBy(['template_version_id', 'key_digest']),
     )
-    const found = rows.map(toClass)
-    const known = found.filter(({ id }) => !isMade.has(id))
-    const inUse = await this.listInUse(known)
-    const brought = new Map(sorted.map((one) => [keyOf(one), one.values]))
-    for (const one of known.filter(({ id }) => !inUse.has(id))) {
-      one.values = brought.get(keyOf(one))!
-      one.version += 1
-      await this.setValues(workspaceId, one.id, one.values)
-    }
-    return found
+    return rows.map(toClass)
   }
 
   /** The caller holds the class. */
