@@ -2,6 +2,7 @@ import { Console } from 'node:console'
 import { PassThrough, type Readable, Writable } from 'node:stream'
 import { execute } from '@oclif/core'
 import { execa } from 'execa'
+import { configHome } from '../../support/config-home.ts'
 import type { TestServer } from './server.ts'
 
 /** The built program, as a user runs it. */
@@ -38,7 +39,7 @@ export function spawnProgram(args: string[], server?: Pick<TestServer, 'url' | '
 }
 
 function environmentFor(server?: Pick<TestServer, 'url' | 'token'>): Record<string, string> {
-  return { ...(server && { PASSES_URL: server.url, PASSES_TOKEN: server.token }), XDG_CONFIG_HOME: '/nonexistent' }
+  return { ...(server && { PASSES_URL: server.url, PASSES_TOKEN: server.token }), XDG_CONFIG_HOME: configHome }
 }
 
 /** Commands share what belongs to the process: one runs at a time. */

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { spawn } from '@lydell/node-pty'
 import { onTestFinished } from 'vitest'
+import { configHome } from '../../support/config-home.ts'
 import { TextScreen } from '../../support/screen.ts'
 import { program } from './program.ts'
 import type { TestServer } from './server.ts'
@@ -25,7 +26,7 @@ export interface TerminalOptions {
 }
 
 /** The environment of a person: nobody's continuous integration, no colour forbidden. */
-const own = { PATH: process.env.PATH!, TERM: 'xterm-256color', LANG: 'C.UTF-8', XDG_CONFIG_HOME: '/nonexistent' }
+const own = { PATH: process.env.PATH!, TERM: 'xterm-256color', LANG: 'C.UTF-8', XDG_CONFIG_HOME: configHome }
 
 /** Runs a command of the built program on a real terminal. */
 export function openTerminal(

@@ -12,7 +12,7 @@ const look = (url: string) =>
   )
 
 test.each<[what: string, url: () => string, why: string, fix: string]>([
-  ['a folder that is not there', () => 'sqlite:/nonexistent/a.db', 'it cannot be opened', 'its folder is there'],
+  ['a folder that is not there', () => 'sqlite:/no-such-folder/a.db', 'it cannot be opened', 'its folder is there'],
   ['a file of another kind', () => `sqlite:${textFile()}`, 'it is no SQLite database', 'move that file away'],
   ['no server', () => 'postgres://me:secret@127.0.0.1:1/x', 'nothing answers there', 'start PostgreSQL'],
   ['no host', () => 'postgres://me:secret@passes.invalid/x', 'no host has that name', 'see to the name'],

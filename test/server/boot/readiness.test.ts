@@ -42,7 +42,7 @@ describe.each(dialects)('on %s', (dialect) => {
 
 test.each([
   ['does not listen', 'postgres', 'postgres://nobody@127.0.0.1:1/none'],
-  ['cannot be opened', 'sqlite', 'sqlite:/nonexistent/passes.db'],
+  ['cannot be opened', 'sqlite', 'sqlite:/no-such-folder/passes.db'],
 ] as const)('a database that %s is told', async (_, dialect, url) => {
   const readiness = createReadiness({ database: openTestDatabase(url), ...state })
   expect(await readiness()).toEqual({ ...allOf(dialect), database: false, migrations: false })
