@@ -7,7 +7,7 @@ import { connect } from 'node:http2'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { execa } from 'execa'
-import { jobHandlers, laneOptions } from '../src/server/jobs/handlers.ts'
+import { jobHandlers, queueOptions } from '../src/server/jobs/handlers.ts'
 import { startWorker } from '../src/server/jobs/worker.ts'
 import { insertMany } from '../src/storage/db/dialect.ts'
 import { parseAppleIdentity } from '../src/wallets/apple/identity.ts'
@@ -127,12 +127,12 @@ async function drain({ database, services: parts, workspaceId }: BenchApp): Prom
   }))
   await services.store.transaction((tx) => tx.jobs.insert(jobs, new Date()))
   const startedAt = performance.now()
-  const worker = startWorker(services, { handlers: jobHandlers, lanes: laneOptions })
+  const worker = startWorker(services, { handlers: jobHandlers, queues: queueOptions })
   while (await database.reader('jobs').first('id')) await sleep(20)
   const seconds = (performance.now() - startedAt) / 1000
   await worker.stop()
   const passes = apns.tokens.map((_, n) => passId(n + 1))
-  const behind = await services.store.registrations.listBehind(workspaceId, passes)
+  const behind = await services.store.registrations.listOutdated(workspaceId, passes)
   if (behind.length > 0) throw new Error(`${behind.length} phones were not pushed`)
   return seconds
 }

@@ -31,7 +31,7 @@ export const faults: Fault[] = [
     name: 'cursor-filters',
     breaks: 'A cursor goes on in a list of other filters, and the pages fit no list.',
     file: 'src/storage/db/list.ts',
-    text: 'fingerprint([spec.name, sortBy, sortDir, Object.entries(filters).sort(byName).map(settled)])',
+    text: 'fingerprint([spec.name, sortBy, sortDir, Object.entries(filters).sort(byName).map(canonicalise)])',
     replacement: 'fingerprint([spec.name, sortBy, sortDir])',
     tests: ['test/server/api/lists.test.ts'],
   },
@@ -140,7 +140,7 @@ export const faults: Fault[] = [
   {
     name: 'racing-scans',
     breaks: 'Two doors that scan a single-use pass at once both let it in, on PostgreSQL.',
-    file: 'src/server/api/scans/judge-scan.ts',
+    file: 'src/server/api/scans/evaluate-scans.ts',
     text: 'await tx.passes.listForUpdate(workspaceId, named)',
     replacement: 'await tx.passes.listByIds(workspaceId, named)',
     tests: ['test/server/api/scans/scans.test.ts'],
@@ -225,8 +225,8 @@ export const faults: Fault[] = [
     name: 'broadcast-is-urgent',
     breaks: 'A single notification waits behind all those of a broadcast.',
     file: 'src/storage/jobs/job-kinds.ts',
-    text: "'send-broadcast': { lane: 'bulk' }",
-    replacement: "'send-broadcast': { lane: 'urgent' }",
+    text: "'send-broadcast': { queue: 'bulk' }",
+    replacement: "'send-broadcast': { queue: 'urgent' }",
     tests: ['test/storage/jobs/turns.test.ts'],
   },
 ]

@@ -110,7 +110,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-export interface Refusal {
+export interface Rejection {
   method: string
   path: string
   status: number
@@ -119,7 +119,7 @@ export interface Refusal {
   isCodeOptional: boolean
 }
 
-export function apiError({ method, path, status, headers, isCodeOptional }: Refusal, bytes: Buffer): ApiError {
+export function apiError({ method, path, status, headers, isCodeOptional }: Rejection, bytes: Buffer): ApiError {
   const retryAfter = Number(headers['retry-after'] ?? Number.NaN)
   const body = parseJson(bytes.toString()) ?? {}
   const known = body as { errorCode?: string; message?: string; correlationId?: string; details?: object }

@@ -111,7 +111,7 @@ export interface ProblemOptions {
 }
 
 /** An expected refusal on its way to the caller. Anything else that is thrown becomes INTERNAL_ERROR. */
-export class Problem extends Error {
+export class ApiError extends Error {
   override readonly name = 'Problem'
   readonly code: ErrorCode
   readonly status: number
@@ -160,11 +160,11 @@ export function* below(key: string, issues: Iterable<Issue>): Generator<Issue> {
 }
 
 /** 400 VALIDATION_ERROR with the first problems listed, and the number of the others. */
-export function invalid(issues: readonly Issue[]): Problem {
+export function validationError(issues: readonly Issue[]): ApiError {
   const [first] = issues
   const where = first && first.path.length > 0 ? `${first.path.join('.')}: ` : ''
   const rest = issues.length > 1 ? ` (and ${issues.length - 1} more, see details.issues)` : ''
-  return new Problem('VALIDATION_ERROR', {
+  return new ApiError('VALIDATION_ERROR', {
     message: first ? `${where}${first.message}${rest}` : errorTable.VALIDATION_ERROR[1],
     details: issueDetails(issues),
   })

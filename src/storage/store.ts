@@ -2,19 +2,19 @@ import type { Knex } from 'knex'
 import type { Connections, Database } from './db/database.ts'
 import { Settings } from './db/settings.ts'
 import { Backlog } from './jobs/backlog.ts'
+import { Instances } from './jobs/instances.ts'
+import { InstrumentedJobs } from './jobs/instrumented-jobs.ts'
 import type { Queue } from './jobs/job-kinds.ts'
 import type { Jobs } from './jobs/jobs.ts'
 import { Leases } from './jobs/leases.ts'
-import { ObservedJobs } from './jobs/observed-jobs.ts'
-import { Replicas } from './jobs/replicas.ts'
 import { Broadcasts } from './messages/broadcasts.ts'
 import { Notifications } from './messages/notifications.ts'
 import { AuditLog } from './operations/audit-log.ts'
 import { Erasure } from './operations/erasure.ts'
-import type { News, StoreListener } from './operations/news.ts'
 import { Overviews } from './operations/overview.ts'
 import { Refusals } from './operations/refusals.ts'
 import { Retention } from './operations/retention.ts'
+import type { StoreEvent, StoreListener } from './operations/store-events.ts'
 import { GoogleClasses } from './passes/google-classes.ts'
 import { GoogleObjects } from './passes/google-objects.ts'
 import { Identifiers } from './passes/identifiers.ts'
@@ -67,7 +67,7 @@ export interface Repositories {
   erasure: Erasure
   retention: Retention
   leases: Leases
-  replicas: Replicas
+  instances: Instances
   limits: Limits
   usage: Usage
 }
@@ -112,15 +112,15 @@ function storeOn(
   { findDamage }: Pick<Database, 'findDamage'>,
   listener: StoreListener,
 ): Omit<Store, 'forRequests' | 'forJobs'> {
-  const reads = repositories(reader, { onDue: refuseWrite, onNews: refuseWrite })
+  const reads = repositories(reader, { onDue: refuseWrite, onEvent: refuseWrite })
 
   /** Tells what was written once it is committed. */
   async function write<T>(run: (collect: Required<StoreListener>) => Promise<T>): Promise<T> {
     const due = new Set<Queue>()
-    const news: News[] = []
-    const result = await run({ onDue: (queue) => due.add(queue), onNews: (one) => news.push(one) })
+    const events: StoreEvent[] = []
+    const result = await run({ onDue: (queue) => due.add(queue), onEvent: (one) => events.push(one) })
     for (const queue of due) listener.onDue?.(queue)
-    for (const one of news) listener.onNews?.(one)
+    for (const one of events) listener.onEvent?.(one)
     return result
   }
 
@@ -139,9 +139,9 @@ function refuseWrite(): never {
   throw new Error('Jobs and events are written inside a transaction')
 }
 
-function repositories(db: Knex, { onDue, onNews }: Required<StoreListener>): Repositories {
-  const deliveries = new Deliveries(db, onNews)
-  const jobs = new ObservedJobs(db, onDue, onNews)
+function repositories(db: Knex, { onDue, onEvent }: Required<StoreListener>): Repositories {
+  const deliveries = new Deliveries(db, onEvent)
+  const jobs = new InstrumentedJobs(db, onDue, onEvent)
   return {
     settings: new Settings(db),
     workspaces: new Workspaces(db),
@@ -155,24 +155,24 @@ function repositories(db: Knex, { onDue, onNews }: Required<StoreListener>): Rep
     googleObjects: new GoogleObjects(db),
     googleClasses: new GoogleClasses(db),
     refusals: new Refusals(db),
-    notifications: new Notifications(db, onNews),
-    broadcasts: new Broadcasts(db, onNews),
+    notifications: new Notifications(db, onEvent),
+    broadcasts: new Broadcasts(db, onEvent),
     webhooks: new Webhooks(db),
     deliveries,
     jobs,
     backlog: new Backlog(db),
     overviews: new Overviews(db),
-    events: new Events(db, deliveries, jobs, onNews),
+    events: new Events(db, deliveries, jobs, onEvent),
     eventLog: new EventLog(db),
     identifiers: new Identifiers(db),
-    scans: new Scans(db, onNews),
+    scans: new Scans(db, onEvent),
     acceptedScans: new AcceptedScans(db),
     doorList: new DoorList(db),
     auditLog: new AuditLog(db),
     erasure: new Erasure(db),
     retention: new Retention(db),
     leases: new Leases(db),
-    replicas: new Replicas(db),
+    instances: new Instances(db),
     limits: new Limits(db),
     usage: new Usage(db),
   }

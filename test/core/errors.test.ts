@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ErrorBody, errorTable, invalid, Problem } from '../../src/core/errors.ts'
+import { ApiError, ErrorBody, errorTable, validationError } from '../../src/core/errors.ts'
 
 /** Section 7 of the specification, word for word. */
 const specified = `UNAUTHORIZED, FORBIDDEN, SCANNER_OFFLINE_DISABLED, TOKEN_EXPIRED, TOKEN_INVALID, CSRF_TOKEN_INVALID,
@@ -38,17 +38,17 @@ test.each([
   ['RATE_LIMITED', 429],
   ['SERVICE_UNAVAILABLE', 503],
 ] as const)('%s is %i', (code, status) => {
-  expect(new Problem(code).status).toBe(status)
+  expect(new ApiError(code).status).toBe(status)
 })
 
 test('a refused request names its first problem and lists all of them', () => {
-  const problem = invalid([
+  const problem = validationError([
     { path: ['passes', 0, 'label'], message: 'Must not be empty' },
     { path: [], message: 'Too much' },
   ])
   expect(problem.message).toBe('passes.0.label: Must not be empty (and 1 more, see details.issues)')
   expect(problem.details.issues).toHaveLength(2)
-  expect(invalid([]).message).toBe(errorTable.VALIDATION_ERROR[1])
+  expect(validationError([]).message).toBe(errorTable.VALIDATION_ERROR[1])
 })
 
 test('an error body takes the four properties of the specification and no other', () => {

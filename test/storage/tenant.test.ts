@@ -114,8 +114,8 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     tx.registrations.setErrors(intruder, [{ passId: pass, deviceId: 'device' }], 'x'),
   'registrations.findHolders': async (tx, intruder, { pass }) =>
     Object.values(await tx.registrations.findHolders(intruder, [pass])).flat(),
-  'registrations.listBehind': (tx, intruder, { pass }) => tx.registrations.listBehind(intruder, [pass]),
-  'registrations.announce': (tx, intruder, { pass }) => tx.registrations.announce(intruder, [pass]),
+  'registrations.listOutdated': (tx, intruder, { pass }) => tx.registrations.listOutdated(intruder, [pass]),
+  'registrations.bumpUpdateTag': (tx, intruder, { pass }) => tx.registrations.bumpUpdateTag(intruder, [pass]),
   'identifiers.listPassIds': async (tx, intruder) => (await tx.identifiers.listPassIds(intruder, [{ digest }]))[0],
   'scans.find': (tx, intruder, { scan }) => tx.scans.find(intruder, scan),
   'scans.listByExternalRefs': (tx, intruder) => tx.scans.listByExternalRefs(intruder, ['theirs']),

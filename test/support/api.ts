@@ -10,14 +10,14 @@ import { createApp } from '../../src/server/http/app.ts'
 import { createCursors } from '../../src/server/http/cursors.ts'
 import { createLimits, type Limits } from '../../src/server/http/middleware/rate-limit.ts'
 import { jobHandlers } from '../../src/server/jobs/handlers.ts'
-import { countNews } from '../../src/server/metrics/count.ts'
+import { countEvent } from '../../src/server/metrics/count.ts'
 import { createMetrics } from '../../src/server/metrics/metrics.ts'
 import { createToken, type TokenOptions } from '../../src/server/operator/tokens.ts'
 import type { OutboundOptions } from '../../src/server/webhooks/outbound.ts'
 import { type Database, type DatabaseOptions, openDatabase } from '../../src/storage/db/database.ts'
 import { queues } from '../../src/storage/jobs/job-kinds.ts'
 import type { Job } from '../../src/storage/jobs/jobs.ts'
-import type { News } from '../../src/storage/operations/news.ts'
+import type { StoreEvent } from '../../src/storage/operations/store-events.ts'
 import { createStore } from '../../src/storage/store.ts'
 import { parseAppleIdentity } from '../../src/wallets/apple/identity.ts'
 import { createGoogleApi, type GoogleApi } from '../../src/wallets/google/api/api.ts'
@@ -67,7 +67,7 @@ export function useApi(dialect: TestDialect, options: ApiOptions = {}): Api {
   return api
 }
 
-/** Google's stand-in, where classes and objects are made before a save link is answered. */
+/** Google's emulator, where classes and objects are made before a save link is answered. */
 async function startGoogle({ google: identity }: TestIdentities, faults: Faults) {
   const { clientEmail, issuerId } = identity
   const stand = await startSandboxGoogle({
@@ -85,9 +85,9 @@ async function startGoogle({ google: identity }: TestIdentities, faults: Faults)
 /** The HTTP app in this process, on a database of its own, with a clock that only moves when told to. */
 export class Api {
   now = new Date('2026-03-01T12:00:00.000Z')
-  /** What the stand-ins do wrong. */
+  /** What the emulators do wrong. */
   readonly faults = createFaults()
-  /** Where phones find Google's stand-in. */
+  /** Where phones find Google's emulator. */
   googleUrl!: string
   database!: Database
   services!: RunningServices
@@ -97,11 +97,11 @@ export class Api {
 
   start(database: Database, identities: Identities, googleApi: GoogleApi, options: ApiOptions): void {
     const metrics = createMetrics()
-    const onNews = (news: News) => {
-      countNews(metrics, news)
-      this.services?.wakeUps.hear(news)
+    const onEvent = (event: StoreEvent) => {
+      countEvent(metrics, event)
+      this.services?.wakeUps.merge(event)
     }
-    const store = createStore(database, { onNews })
+    const store = createStore(database, { onEvent })
     const keys = { current: Buffer.alloc(32, 7), previous: [] }
     this.database = database
     this.services = createServices({

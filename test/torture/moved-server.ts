@@ -50,7 +50,7 @@ const server = await startServer({
     databaseUrl,
     role: 'all',
     isProduction: false,
-    // Tokens for Google carry the time of the machine, which a stand-in with another clock refuses.
+    // Tokens for Google carry the time of the machine, which an emulator with another clock refuses.
     platforms: ['apple'],
     serverKey,
     previousServerKeys: [],

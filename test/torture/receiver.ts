@@ -6,7 +6,7 @@ import type { Envelope } from '../../src/core/contract/deliveries.ts'
 import type { Arena } from './arena.ts'
 
 /** One delivery, however often it came. */
-export interface Tally {
+export interface Counters {
   type: Envelope['type']
   /** The pass of a lifecycle event, the scan of a scan event. */
   subject: string
@@ -18,14 +18,14 @@ export interface Tally {
 export interface TallyReceiver {
   url: string
   /** By delivery id. */
-  deliveries: Map<string, Tally>
+  deliveries: Map<string, Counters>
   /** Requests that came more than once for one delivery. */
   repeats(): number
 }
 
 /** A customer's endpoint that counts: it forgets the bodies, since a long run sends very many. */
 export async function startTallyReceiver(arena: Arena): Promise<TallyReceiver> {
-  const deliveries = new Map<string, Tally>()
+  const deliveries = new Map<string, Counters>()
   const hashes = new Map<string, string>()
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = []

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters, styleText } from 'node:util'
 import { Errors } from '@oclif/core'
-import { ApiError, ConnectionError, ForeignServerError, TimeoutError } from '../../client/errors.ts'
-import { type Issue, Problem, SetupError } from '../../core/errors.ts'
+import { ConnectionError, ForeignServerError, ApiError as RequestError, TimeoutError } from '../../client/errors.ts'
+import { ApiError, type Issue, SetupError } from '../../core/errors.ts'
 import type { Connection } from '../settings/settings.ts'
 import type { LocatedIssue } from '../template/positions.ts'
 import { CliError } from './errors.ts'
@@ -30,9 +30,9 @@ export interface FailureContext {
 
 /** What failed, why and what to do next. */
 export function describeFailure(error: unknown, { connection, flags = [] }: FailureContext = {}): Failure {
-  if (error instanceof ApiError) return describeApiError(error, connection, flags)
+  if (error instanceof RequestError) return describeRequestError(error, connection, flags)
   if (error instanceof ConnectionError) return describeConnectionError(error, connection)
-  if (error instanceof CliError || error instanceof Problem) {
+  if (error instanceof CliError || error instanceof ApiError) {
     return {
       ...plain(error.code, tidyUsage(error.message)),
       details: error.details,
@@ -92,7 +92,11 @@ function plain(code: string, message: string): Failure {
   return { code, message, correlationId: null, details: {}, exitCode: 1, reasons: [] }
 }
 
-function describeApiError(error: ApiError, connection: Connection | undefined, flags: readonly string[]): Failure {
+function describeRequestError(
+  error: RequestError,
+  connection: Connection | undefined,
+  flags: readonly string[],
+): Failure {
   const { method, path } = error.request
   const server = connection?.url.value ?? 'The server'
   const reasons = [`${server} answered ${method} ${path} with ${error.status} ${error.code}.`]
@@ -109,7 +113,7 @@ function describeApiError(error: ApiError, connection: Connection | undefined, f
   }
 }
 
-function hintFor(error: ApiError): string | undefined {
+function hintFor(error: RequestError): string | undefined {
   if (error.status === 401) {
     return 'give a valid token with --token, PASSES_TOKEN or passes login; passes token create makes one on the server.'
   }

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { environmentWith } from '../settings/settings.ts'
 import type { Outcome } from './outcome.ts'
-import { faceOf } from './screen/face.ts'
+import { badgeOf } from './screen/badge.ts'
 
 /** Tells ears what became of a scan. */
 export type Bell = (outcome: Outcome) => void
@@ -15,7 +15,7 @@ export function terminalBell(write: (text: string) => void): Bell {
   let newest: Outcome | undefined
   return async (outcome) => {
     newest = outcome
-    const { tone } = faceOf(outcome)
+    const { tone } = badgeOf(outcome)
     const times = tone === 'yes' ? 1 : tone === 'note' ? 0 : 3
     for (let n = 0; n < times; n += 1) {
       if (n > 0) await sleep(BETWEEN_MS)
@@ -33,7 +33,7 @@ export function terminalBell(write: (text: string) => void): Bell {
 export function commandBell(command: string, onProblem: (message: string) => void): Bell {
   let child: ChildProcess | undefined
   return (outcome) => {
-    const { tone } = faceOf(outcome)
+    const { tone } = badgeOf(outcome)
     if (tone === 'note') return
     child?.kill()
     child = spawn(command, { shell: true, stdio: 'ignore', env: environmentWith({ PASSES_VERDICT: tone }) })

@@ -7,7 +7,7 @@ import { createListKeeper, type ListKeeper } from './offline/list-keeper.ts'
 import { candidateOf } from './offline/offline.ts'
 import type { DoorStore } from './offline/store.ts'
 import { type Attempt, type Candidate, failureMessage, type Outcome, type Station } from './outcome.ts'
-import { amend, count, createRecentScans, createUndo, emptyTally, type Tally } from './recent-scans.ts'
+import { amend, type Counters, count, createRecentScans, createUndo, noScans } from './recent-scans.ts'
 
 export interface Overrides {
   scanContextKey: string | null
@@ -22,7 +22,7 @@ export interface DoorState {
   overrides: Overrides
   /** The newest one. */
   verdict: Outcome | null
-  tally: Tally
+  counters: Counters
   /** Scans that are not judged yet, the one in flight included. */
   waiting: number
   /** What was read of them, oldest first. */
@@ -76,12 +76,12 @@ export function createDoor(options: DoorOptions): Door {
     ...options,
     onUpload(uploads) {
       for (const { verdict, scan, conflict } of uploads) {
-        state.tally = amend(state.tally, verdict.externalRef, { scanId: scan.id, conflict })
+        state.counters = amend(state.counters, verdict.externalRef, { scanId: scan.id, conflict })
         if (conflict !== null) state.conflicts += 1
       }
       countPending()
     },
-    onRefusal(verdict, error) {
+    onRejection(verdict, error) {
       state.notice = `The server does not take the scan of ${verdict.scannedAt}: ${error.message}`
       countPending()
     },
@@ -102,7 +102,7 @@ export function createDoor(options: DoorOptions): Door {
     lists,
     overrides: options.overrides,
     verdict: null,
-    tally: emptyTally,
+    counters: noScans,
     waiting: 0,
     unjudged: [],
     pending: store.pending().length,
@@ -120,7 +120,7 @@ export function createDoor(options: DoorOptions): Door {
   function conclude(outcome: Outcome): void {
     state.verdict = outcome
     state.notice = null
-    if (outcome.result !== 'same_scan') state.tally = count(state.tally, outcome, clock().getTime())
+    if (outcome.result !== 'same_scan') state.counters = count(state.counters, outcome, clock().getTime())
     if (outcome.verified === 'offline') countPending()
     onOutcome(outcome)
     onChange()
@@ -153,7 +153,7 @@ export function createDoor(options: DoorOptions): Door {
       state.overrides = { ...state.overrides, ...overrides }
       onChange()
     },
-    lastAccepted: () => undo.last(state.tally),
+    lastAccepted: () => undo.last(state.counters),
     undo(scan) {
       void queue.push(async () => {
         const outcome = await undo.reverse(scan)

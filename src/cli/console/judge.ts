@@ -4,7 +4,7 @@ import { ScanCreate } from '../../core/contract/scans.ts'
 import { ask } from './ask.ts'
 import type { Connection } from './connection.ts'
 import type { ListKeeper } from './offline/list-keeper.ts'
-import { judgeOffline } from './offline/offline.ts'
+import { evaluateOffline } from './offline/offline.ts'
 import type { DoorStore } from './offline/store.ts'
 import { type Attempt, failedOutcome, failureMessage, type Outcome, outcomeOfAnswer, type Station } from './outcome.ts'
 
@@ -26,11 +26,11 @@ export async function judge(attempt: Attempt, options: JudgeOptions): Promise<Ou
   try {
     // With no list there is nothing to lose by asking each time.
     if (connection.state === 'online' || !lists.list) {
-      const online = await judgeOnline(attempt, request, options)
+      const online = await evaluateOnline(attempt, request, options)
       if (online) return online
     }
     if (!lists.list) return failedOutcome(attempt, `No answer from the server, and ${whyNoList(lists)}. Scan again.`)
-    const { outcome, verdict } = judgeOffline(attempt, { list: lists.list, store, station })
+    const { outcome, verdict } = evaluateOffline(attempt, { list: lists.list, store, station })
     store.append(verdict)
     return outcome
   } catch (error) {
@@ -38,7 +38,7 @@ export async function judge(attempt: Attempt, options: JudgeOptions): Promise<Ou
   }
 }
 
-async function judgeOnline(
+async function evaluateOnline(
   attempt: Attempt,
   body: ScanCreate,
   { client, connection, store }: JudgeOptions,

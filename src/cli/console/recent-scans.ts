@@ -72,7 +72,7 @@ function sameAs({ attempt, outcome }: Reading, again: Attempt): Outcome {
 }
 
 /** What stands below the verdict: the last scans and the counts of this console since it started. */
-export interface Tally {
+export interface Counters {
   /** Newest first. */
   last: Outcome[]
   accepted: number
@@ -84,38 +84,38 @@ export interface Tally {
 const LAST = 8
 const MINUTE_MS = 60_000
 
-export const emptyTally: Tally = { last: [], accepted: 0, turnedAway: 0, recent: [] }
+export const noScans: Counters = { last: [], accepted: 0, turnedAway: 0, recent: [] }
 
-export function count(tally: Tally, outcome: Outcome, at: number): Tally {
+export function count(counters: Counters, outcome: Outcome, at: number): Counters {
   const isVerdict = outcome.result !== 'error' && outcome.result !== 'reversal'
   return {
-    last: [outcome, ...tally.last].slice(0, LAST),
-    accepted: tally.accepted + (outcome.result === 'accepted' ? 1 : outcome.result === 'reversal' ? -1 : 0),
-    turnedAway: tally.turnedAway + (isVerdict && outcome.result !== 'accepted' ? 1 : 0),
-    recent: isVerdict ? [...recentAt(tally, at), at] : tally.recent,
+    last: [outcome, ...counters.last].slice(0, LAST),
+    accepted: counters.accepted + (outcome.result === 'accepted' ? 1 : outcome.result === 'reversal' ? -1 : 0),
+    turnedAway: counters.turnedAway + (isVerdict && outcome.result !== 'accepted' ? 1 : 0),
+    recent: isVerdict ? [...recentAt(counters, at), at] : counters.recent,
   }
 }
 
 /** The same with something that became known later about one of the last scans. */
-export function amend(tally: Tally, externalRef: string, later: Partial<Outcome>): Tally {
+export function amend(counters: Counters, externalRef: string, later: Partial<Outcome>): Counters {
   return {
-    ...tally,
-    last: tally.last.map((outcome) => (outcome.externalRef === externalRef ? { ...outcome, ...later } : outcome)),
+    ...counters,
+    last: counters.last.map((outcome) => (outcome.externalRef === externalRef ? { ...outcome, ...later } : outcome)),
   }
 }
 
 /** Verdicts in the minute before a moment. */
-export function rate(tally: Tally, at: number): number {
-  return recentAt(tally, at).length
+export function rate(counters: Counters, at: number): number {
+  return recentAt(counters, at).length
 }
 
-function recentAt({ recent }: Tally, at: number): number[] {
+function recentAt({ recent }: Counters, at: number): number[] {
   return recent.filter((moment) => at - moment < MINUTE_MS)
 }
 
 export interface Undo {
   /** The newest accepted scan that was not taken back. */
-  last(tally: Tally): Outcome | undefined
+  last(counters: Counters): Outcome | undefined
   /** Takes it back in the ledger. It never throws. */
   reverse(scan: Outcome): Promise<Outcome>
 }

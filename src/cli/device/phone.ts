@@ -18,7 +18,7 @@ export interface CheckResult {
 /** Somebody who tells the phone that there is news. */
 export interface PushSource {
   name: string
-  /** Where to listen, as it stands now: a server that was restarted may have moved its stand-ins. */
+  /** Where to listen, as it stands now: a server that was restarted may have moved its emulators. */
   locate(): Promise<string>
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { CliError } from '../command/errors.ts'
 import { call } from './http.ts'
 
-/** What a server says at /sandbox of the stand-ins that phones talk to. */
+/** What a server says at /sandbox of the emulators that phones talk to. */
 const Directory = z.object({
   apple: z.object({ control: z.url(), rootPem: z.string() }).nullable(),
   google: z.object({ url: z.url() }).nullable(),

@@ -27,7 +27,7 @@ export function parseMetrics(texts: readonly string[], at: number): Samples {
 }
 
 function labelsOf(text: string): Record<string, string> {
-  return Object.fromEntries([...text.matchAll(/(\w+)="([^"]*)"/g)].map(([, name, value]) => [name, value]))
+  return Object.fromEntries([...text.matchAll(/\b(\w+)="([^"]*)"/g)].map(([, name, value]) => [name, value]))
 }
 
 type Matches = (labels: Record<string, string>) => boolean

@@ -8,7 +8,7 @@ export default class DeviceInstall extends DeviceCommand {
   static override summary = 'Install a pass on a virtual phone through its hosted link.'
   static override description =
     'Works with a server whose platform runs in the sandbox. The iPhone verifies the package, its signature and its chain ' +
-    'as iOS does, and registers for pushes; the Android phone hands the save link to the stand-in for Google.'
+    'as iOS does, and registers for pushes; the Android phone hands the save link to the emulator for Google.'
   static override examples = [
     '<%= config.bin %> device install http://127.0.0.1:3000/l/EAGZ… --platform apple',
     '<%= config.bin %> device install http://127.0.0.1:3000/l/EAGZ… --platform google --device pixel',

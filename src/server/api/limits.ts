@@ -1,4 +1,4 @@
-import { Problem } from '../../core/errors.ts'
+import { ApiError } from '../../core/errors.ts'
 import type { LimitName } from '../../core/rules/pass/limits.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 import type { TokenWithWorkspace } from '../../storage/workspaces/tokens.ts'
@@ -17,7 +17,7 @@ const FAR: StoredUsage = { passes: 100_000, storedBytes: 1024 ** 3 }
 const stored = Object.keys(FAR) as (keyof StoredUsage)[]
 
 /** Takes room for what is about to be stored, or says why there is none. */
-export type TakeRoom = (wanted: Partial<StoredUsage>) => Problem | undefined
+export type TakeRoom = (wanted: Partial<StoredUsage>) => ApiError | undefined
 
 /** Looks at the room for passes and bytes. Near a limit the workspace is locked until the transaction ends. */
 export async function openRoom(tx: Repositories, { workspaceId, token }: Asking): Promise<TakeRoom> {
@@ -66,7 +66,7 @@ const RECOUNTED_MS = 1_000
 const MAX_WORKSPACES = 10_000
 
 /** Notes that so many jobs are about to be queued, or says why they may not be. */
-export type TakeQueue = (context: Asking & { store: Store; now: Date }, jobs: number) => Promise<Problem | undefined>
+export type TakeQueue = (context: Asking & { store: Store; now: Date }, jobs: number) => Promise<ApiError | undefined>
 
 /**
  * Jobs come and go too fast for a counter: they are counted now and then, and what this process adds meanwhile is known.
@@ -100,10 +100,10 @@ const words: Record<Exclude<LimitName, 'requestsInFlight'>, [what: string, remed
   scheduledSends: ['scheduled notifications and broadcasts', 'cancel one, or wait until one was sent'],
 }
 
-function overLimit(limit: keyof typeof words, { allowed, used }: { allowed: number; used: number }): Problem {
+function overLimit(limit: keyof typeof words, { allowed, used }: { allowed: number; used: number }): ApiError {
   const [what, remedy] = words[limit]
   const more = `an operator may allow more (passes workspace limits)`
-  return new Problem('CONFLICT', {
+  return new ApiError('CONFLICT', {
     message: `The workspace may have ${allowed} ${what} and has ${used}: ${remedy ? `${remedy}, or ` : ''}${more}.`,
     details: { limit, allowed, used },
   })

@@ -46,7 +46,7 @@ export interface Config {
   trustedProxies: number
   /** Where sandbox credentials are kept; beside a SQLite file by default. */
   sandboxFolder?: string | undefined
-  /** What the stand-ins of the sandbox are to do wrong. */
+  /** What the emulators of the sandbox are to do wrong. */
   faults: string[]
   apple: {
     certificate?: Secret | undefined

@@ -30,7 +30,7 @@ export async function startListener(
   const connections = createConnections(options)
   const respond = connections.oneAtATime((request, response) => {
     if (isDraining) response.setHeader('connection', 'close')
-    outliveBody(request, response)
+    lingerOnUnreadBody(request, response)
     return handler(request, response)
   })
   const listener = await listen(respond as Parameters<typeof listen>[0], {
@@ -64,7 +64,7 @@ export async function startListener(
  * and listhen looks for it there when the answer is out: an uncaught error, the end of the process. And a socket that is
  * closed over bytes that nobody read is reset, so that the client may lose the answer: it gets a moment to read it.
  */
-function outliveBody(...[request, response]: Parameters<RequestListener>): void {
+function lingerOnUnreadBody(...[request, response]: Parameters<RequestListener>): void {
   const { socket } = request
   response.prependListener('finish', () => {
     request.socket ??= socket

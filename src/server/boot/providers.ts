@@ -8,19 +8,19 @@ import { startSandboxApns } from '../../wallets/sandbox/apple/apns-server.ts'
 import type { SandboxDirectory } from '../../wallets/sandbox/directory.ts'
 import { createFaults, type Faults, parseFaults } from '../../wallets/sandbox/faults.ts'
 import { startSandboxGoogle } from '../../wallets/sandbox/google/google-server.ts'
-import { type StandIn, shareStandIn } from '../../wallets/sandbox/sharing.ts'
+import { type Emulator, shareEmulator } from '../../wallets/sandbox/sharing.ts'
 import type { ProviderCall } from '../../wallets/wallet.ts'
 import { type Config, sandboxFolder } from './config.ts'
 import type { Logger } from './log.ts'
 import { loadSandboxApple, loadSandboxGoogle } from './sandbox.ts'
 import type { Identities } from './wallets.ts'
 
-/** The connections to Apple and Google, or to their local stand-ins: only addresses, keys and trust roots differ. */
+/** The connections to Apple and Google, or to their local emulators: only addresses, keys and trust roots differ. */
 export interface Providers {
   push?: ApplePush
   googleApi?: GoogleApi
   callbacks?: CallbackVerifier
-  /** Where virtual phones find the stand-ins at this moment; null where every platform is real. */
+  /** Where virtual phones find the emulators at this moment; null where every platform is real. */
   readonly sandbox: SandboxDirectory | null
   close(): Promise<void>
 }
@@ -28,7 +28,7 @@ export interface Providers {
 export interface ProvidersOptions {
   config: Config
   identities: Identities
-  /** Where this process listens, for callbacks of the stand-in; empty for one that only works. */
+  /** Where this process listens, for callbacks of the emulator; empty for one that only works. */
   url: string
   clock: () => Date
   log: Logger
@@ -37,7 +37,7 @@ export interface ProvidersOptions {
 
 /**
  * Of processes that share a sandbox folder one plays each platform, and another takes over when it ends. One that only
- * works never plays: the stand-in for Google could not call it back.
+ * works never plays: the emulator for Google could not call it back.
  */
 export async function startProviders(options: ProvidersOptions): Promise<Providers> {
   const { identities, config } = options
@@ -66,7 +66,7 @@ async function startApple(options: ProvidersOptions, faults: Faults) {
     return { push, sandbox: () => null, close: () => push.close() }
   }
   const { rootPem, wwdrPem, serverCertificatePem, serverKeyPem } = await loadSandboxApple(config, clock())
-  const standIn = await share(options, 'apple', async () => {
+  const emulator = await share(options, 'apple', async () => {
     const { close, address, port, control } = await startSandboxApns({
       serverCertificate: serverCertificatePem,
       serverKey: serverKeyPem,
@@ -77,18 +77,18 @@ async function startApple(options: ProvidersOptions, faults: Faults) {
     })
     return { addresses: { address, port, control }, close }
   })
-  const push = createMovingPush(standIn.find, (server) =>
+  const push = createMovingPush(emulator.find, (server) =>
     openPush({ identity, server: { ...server, ca: rootPem }, onCall }),
   )
   return {
     push,
     sandbox() {
-      const found = standIn.find()
+      const found = emulator.find()
       return found ? { control: found.control, rootPem } : null
     },
     async close() {
       await push.close()
-      await standIn.close()
+      await emulator.close()
     },
   }
 }
@@ -101,7 +101,7 @@ async function startGoogle(options: ProvidersOptions, faults: Faults) {
     const callbacks = createCallbackVerifier(issuerId, createRootKeys({ clock }))
     return { api: createGoogleApi({ identity, onCall }), callbacks, sandbox: () => null, close: async () => undefined }
   }
-  const standIn = await share(options, 'google', async () => {
+  const emulator = await share(options, 'google', async () => {
     const { close, ...addresses } = await startSandboxGoogle({
       clientEmail,
       publicKey: createPublicKey((await loadSandboxGoogle(config)).privateKey),
@@ -115,15 +115,15 @@ async function startGoogle(options: ProvidersOptions, faults: Faults) {
   })
   const endpoints = {
     get api() {
-      return standIn.find()?.apiUrl ?? NOWHERE
+      return emulator.find()?.apiUrl ?? NOWHERE
     },
     get token() {
-      return standIn.find()?.tokenUrl ?? NOWHERE
+      return emulator.find()?.tokenUrl ?? NOWHERE
     },
   }
   const rootKeys = createRootKeys({
     get url() {
-      return standIn.find()?.keysUrl ?? NOWHERE
+      return emulator.find()?.keysUrl ?? NOWHERE
     },
     clock,
   })
@@ -131,10 +131,10 @@ async function startGoogle(options: ProvidersOptions, faults: Faults) {
     api: createGoogleApi({ identity, endpoints, onCall }),
     callbacks: createCallbackVerifier(issuerId, rootKeys),
     sandbox() {
-      const found = standIn.find()
+      const found = emulator.find()
       return found ? { url: found.url } : null
     },
-    close: () => standIn.close(),
+    close: () => emulator.close(),
   }
 }
 
@@ -144,13 +144,13 @@ const NOWHERE = 'http://127.0.0.1:9'
 function share<Addresses extends object>(
   { config, url, log }: ProvidersOptions,
   name: string,
-  start: () => Promise<StandIn<Addresses>>,
+  start: () => Promise<Emulator<Addresses>>,
 ) {
-  return shareStandIn({
+  return shareEmulator({
     folder: sandboxFolder(config),
     name,
     start: url === '' ? undefined : start,
-    onError: (error) => log.error({ err: error, platform: name }, 'could not take over a stand-in of the sandbox'),
+    onError: (error) => log.error({ err: error, platform: name }, 'could not take over an emulator of the sandbox'),
   })
 }
 
@@ -172,7 +172,7 @@ function createMovingPush(
     async send(pushTokens) {
       const server = find()
       if (!server) {
-        return pushTokens.map((pushToken) => ({ pushToken, outcome: 'failed', reason: 'Nobody plays APNs.' }))
+        return pushTokens.map((pushToken) => ({ pushToken, outcome: 'failed', reason: 'No APNs emulator is running.' }))
       }
       if (latest?.port !== server.port) {
         const former = latest

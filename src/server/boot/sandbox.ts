@@ -15,7 +15,7 @@ export const SANDBOX_PASS_TYPE = 'pass.test.passes.sandbox'
 
 const APPLE = { passTypeIdentifier: SANDBOX_PASS_TYPE, teamIdentifier: 'SANDBOX001' }
 
-/** Who signs in the sandbox, and what the stand-in for APNs shows and trusts. */
+/** Who signs in the sandbox, and what the emulator for APNs shows and trusts. */
 export interface AppleSandbox {
   identity: AppleIdentity
   rootPem: string

@@ -3,17 +3,17 @@ import { toNodeHandler } from 'h3/node'
 import { openDatabase } from '../../storage/db/database.ts'
 import { migrate, unknownMigrations } from '../../storage/db/migrate.ts'
 import type { Queue } from '../../storage/jobs/job-kinds.ts'
-import type { News } from '../../storage/operations/news.ts'
+import type { StoreEvent } from '../../storage/operations/store-events.ts'
 import { createStore } from '../../storage/store.ts'
 import type { Platform } from '../../wallets/wallet.ts'
 import { createApp } from '../http/app.ts'
 import { createCursors } from '../http/cursors.ts'
 import { createLimits } from '../http/middleware/rate-limit.ts'
 import { createSecurityLog } from '../http/security-log.ts'
-import { giveUp, jobHandlers, laneOptions } from '../jobs/handlers.ts'
+import { giveUp, jobHandlers, queueOptions } from '../jobs/handlers.ts'
 import { startScheduler } from '../jobs/scheduler.ts'
 import { startWorker } from '../jobs/worker.ts'
-import { countNews, countProviderCall } from '../metrics/count.ts'
+import { countEvent, countProviderCall } from '../metrics/count.ts'
 import { createMetrics } from '../metrics/metrics.ts'
 import { startMetrics } from '../metrics/start.ts'
 import { createFirstToken, endingTokens } from '../operator/tokens.ts'
@@ -21,11 +21,11 @@ import { createOutbound } from '../webhooks/outbound.ts'
 import { certificatesOf, watchCertificates } from './certificates.ts'
 import type { Config } from './config.ts'
 import { assertSound, onDatabase } from './database-error.ts'
+import { startInstances } from './instances.ts'
 import { choosePort, type Listener, startListener, urlHost } from './listener.ts'
 import type { Logger } from './log.ts'
 import { startProviders } from './providers.ts'
 import { createReadiness } from './readiness.ts'
-import { startReplicas } from './replicas.ts'
 import { loadServerKeys } from './server-key.ts'
 import { createServices } from './services.ts'
 import { requirePublicUrl, requireSamePassType } from './start-checks.ts'
@@ -37,7 +37,7 @@ export interface RunningServer {
   publicUrl: string
   /** Where metrics are served. */
   metricsUrl: string | undefined
-  /** Platforms that run against local stand-ins. */
+  /** Platforms that run against local emulators. */
   sandboxed: Platform[]
   /** An owner token of the workspace `default`, when the database was empty. */
   firstToken: string | undefined
@@ -72,12 +72,12 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   const database = openDatabase(config.databaseUrl)
   const metrics = createMetrics()
   let wake: (queue: Queue) => void = () => undefined
-  let hear: (news: News) => void = () => undefined
+  let merge: (event: StoreEvent) => void = () => undefined
   const store = createStore(database, {
     onDue: (queue) => wake(queue),
-    onNews: (news) => {
-      countNews(metrics, news)
-      hear(news)
+    onEvent: (event) => {
+      countEvent(metrics, event)
+      merge(event)
     },
   })
   const closers: (() => Promise<void>)[] = [() => database.close()]
@@ -136,7 +136,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       log,
       metrics,
     })
-    hear = services.wakeUps.hear
+    merge = services.wakeUps.merge
     closers.push(async () => services.close())
     await services.webhookSecrets.reseal(store)
 
@@ -152,7 +152,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
 
     let isWorking: (() => boolean) | undefined
     if (config.role !== 'api') {
-      const worker = startWorker(services, { handlers: jobHandlers, giveUp, lanes: laneOptions })
+      const worker = startWorker(services, { handlers: jobHandlers, giveUp, queues: queueOptions })
       const scheduler = startScheduler(services)
       wake = worker.wake
       isWorking = worker.isRunning
@@ -162,7 +162,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     if (config.role !== 'worker') {
       const readiness = createReadiness({ database, isWorking, isStopping: () => stopping.signal.aborted })
       const limits = createLimits({ perSecond: config.rateLimit, burst: config.rateBurst })
-      if (limits.buckets) closers.push(startReplicas(services, limits.buckets).stop)
+      if (limits.buckets) closers.push(startInstances(services, limits.buckets).stop)
       const security = createSecurityLog(log)
       const { trustedProxies, maxConnections } = config
       const cursors = createCursors(keys)

@@ -19,7 +19,7 @@ export interface Wallets {
   all: Wallet[]
 }
 
-/** Who signs, for each configured platform, and which of them are stand-ins. */
+/** Who signs, for each configured platform, and which of them are emulators. */
 export interface Identities {
   apple?: AppleIdentity
   google?: GoogleSigner

@@ -1,5 +1,5 @@
 import { H3, type H3Event, onDispose } from 'h3'
-import { invalid, Problem } from '../../core/errors.ts'
+import { ApiError, validationError } from '../../core/errors.ts'
 import type { Route } from '../../core/route.ts'
 import { PUBLIC } from '../../storage/store.ts'
 import { handlers } from '../api/handlers.ts'
@@ -18,7 +18,7 @@ import type { Cursors } from './cursors.ts'
 import { createAuthenticate } from './middleware/authenticate.ts'
 import { correlationIdOf } from './middleware/correlation.ts'
 import { callerOf, createObserve, routeOf } from './middleware/observe.ts'
-import { logProblem, problemResponse, toProblem } from './middleware/problems.ts'
+import { logProblem, problemResponse, toApiError } from './middleware/problems.ts'
 import { PUBLIC_ANSWER_MS } from './middleware/public-gate.ts'
 import { type AddressLimit, type Limit, type Limits, refuseSlowly } from './middleware/rate-limit.ts'
 import { mountContract } from './mount.ts'
@@ -26,7 +26,7 @@ import { createSecurityLog, type SecurityLog, securityEventOf } from './security
 
 export interface AppOptions {
   services: Services
-  /** What the stand-ins and callbacks need; none of it in tests of the interface alone. */
+  /** What the emulators and callbacks need; none of it in tests of the interface alone. */
   providers?: Pick<Providers, 'callbacks' | 'sandbox'>
   readiness: Readiness
   cursors: Cursors
@@ -38,7 +38,7 @@ export interface AppOptions {
 
 const linkPath = '/l/:token'
 
-/** Tells virtual phones where the stand-ins are. */
+/** Tells virtual phones where the emulators are. */
 const sandboxPath = '/sandbox'
 
 /** The whole HTTP side of the server. */
@@ -55,9 +55,9 @@ export function createApp(options: AppOptions): H3 {
       requireOneHost(event)
     },
     onError: (error, event) => {
-      const problem = toProblem(error)
+      const problem = toApiError(error)
       noteRefusal(security, problem, event, addressOf(event))
-      return answerProblem(problem, event, services)
+      return respondWithError(problem, event, services)
     },
     onResponse: (response, event) => {
       if (!response.headers.has('x-correlation-id')) {
@@ -117,7 +117,7 @@ export function createApp(options: AppOptions): H3 {
 function requireOneHost(event: H3Event): void {
   const names = event.runtime?.node?.req.rawHeaders.filter((_, index) => index % 2 === 0) ?? []
   if (names.filter((name) => name.toLowerCase() === 'host').length > 1) {
-    throw invalid([{ path: ['host'], message: 'Must be sent once' }])
+    throw validationError([{ path: ['host'], message: 'Must be sent once' }])
   }
 }
 
@@ -150,7 +150,7 @@ function limitPublic(
 }
 
 /** Tells the operator of who was turned away, and from where. */
-function noteRefusal(security: SecurityLog, problem: Problem, event: H3Event, address: string): void {
+function noteRefusal(security: SecurityLog, problem: ApiError, event: H3Event, address: string): void {
   const what = securityEventOf(problem)
   if (!what) return
   const { security: _, ...facts } = problem.forLog
@@ -171,19 +171,19 @@ function noteRefusal(security: SecurityLog, problem: Problem, event: H3Event, ad
 }
 
 /** Tells of each refusal. */
-function counted(limit: Limit, onRefusal: () => void): Limit {
+function counted(limit: Limit, onRejection: () => void): Limit {
   return (key, cost) => {
     try {
       limit(key, cost)
     } catch (error) {
-      onRefusal()
+      onRejection()
       throw error
     }
   }
 }
 
-function noRoute(): Problem {
-  return new Problem('NOT_FOUND', { message: 'There is no such route; see /openapi.json.' })
+function noRoute(): ApiError {
+  return new ApiError('NOT_FOUND', { message: 'There is no such route; see /openapi.json.' })
 }
 
 /** HEAD is answered wherever GET is (RFC 9110, 9.1): balancers and mail readers ask so. Node leaves the body out. */
@@ -199,12 +199,12 @@ function refuseOtherMethods(app: H3): void {
   for (const [path, methods] of allowed) {
     const allow = methods.join(', ')
     app.all(path, () => {
-      throw new Problem('NOT_FOUND', { status: 405, message: `This route takes ${allow} only.`, headers: { allow } })
+      throw new ApiError('NOT_FOUND', { status: 405, message: `This route takes ${allow} only.`, headers: { allow } })
     })
   }
 }
 
-function answerProblem(problem: Problem, event: H3Event, { log, metrics }: Services): Response {
+function respondWithError(problem: ApiError, event: H3Event, { log, metrics }: Services): Response {
   countRefusal(metrics, problem)
   const correlationId = correlationIdOf(event)
   logProblem(log, problem, {

@@ -1,4 +1,4 @@
-import { invalid } from '../../core/errors.ts'
+import { validationError } from '../../core/errors.ts'
 import type { Route } from '../../core/route.ts'
 import { deriveKey } from '../../core/rules/crypto/server-key.ts'
 import { sealCursor, unsealCursor } from '../../core/rules/lists/cursor.ts'
@@ -28,7 +28,7 @@ export function createCursors({ current, previous }: ServerKeys): Cursors {
     unseal(cursor, list) {
       const text = unsealCursor(cursor, scopeOf(list), keys)
       if (text !== undefined) return text
-      throw invalid([{ path: ['cursor'], message: 'Is not a valid cursor of this list; start without one' }])
+      throw validationError([{ path: ['cursor'], message: 'Is not a valid cursor of this list; start without one' }])
     },
   }
 }

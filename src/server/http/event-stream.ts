@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import { HTTPResponse } from 'h3'
-import { Problem } from '../../core/errors.ts'
+import { ApiError } from '../../core/errors.ts'
 import type { OpenStream, StreamedEvents } from '../../core/route.ts'
 import type { Services } from '../context.ts'
 
@@ -40,7 +40,7 @@ export function eventStream(open: OpenStream, { stopping, log, ...options }: Eve
       async pull(controller) {
         const { value } = await pieces.next().catch((error: unknown) => {
           // That the token has ended is the client's to find out when it comes again.
-          if (!(error instanceof Problem)) log.warn({ err: error }, 'a stream of events ended early')
+          if (!(error instanceof ApiError)) log.warn({ err: error }, 'a stream of events ended early')
           return { value: undefined }
         })
         if (value !== undefined && !ending.signal.aborted) return controller.enqueue(Buffer.from(value))

@@ -1,7 +1,7 @@
 import { type H3, type H3Event, HTTPResponse } from 'h3'
 import type { z } from 'zod'
 import { contract } from '../../core/contract/contract.ts'
-import { type Issue, invalid, listIssues, Problem } from '../../core/errors.ts'
+import { ApiError, type Issue, listIssues, validationError } from '../../core/errors.ts'
 import { parseAs } from '../../core/issues.ts'
 import { maxBodyBytesOf, type OpenStream, type Route, type RouteInput, type RouteReply } from '../../core/route.ts'
 import { findLossyNumbers } from '../../core/rules/lists/json-numbers.ts'
@@ -120,7 +120,7 @@ function startStream(
 ): HTTPResponse {
   const { stopping, clock, log } = services
   if (stopping.aborted) {
-    throw new Problem('SERVICE_UNAVAILABLE', { message: 'The server stops.', headers: { 'retry-after': '1' } })
+    throw new ApiError('SERVICE_UNAVAILABLE', { message: 'The server stops.', headers: { 'retry-after': '1' } })
   }
   const onEnd = streams.enter(workspaceId, MAX_STREAMS)
   if (event.req.method === 'HEAD') {
@@ -136,13 +136,13 @@ const isList = ({ query }: Route) => query !== undefined && 'cursor' in query.sh
 /** Parameters that narrow nothing. */
 const NO_FILTERS = new Set(['limit', 'cursor', 'offset', 'sortBy', 'sortDir', 'groupBy'])
 
-function tooSlow(query: unknown, cause: unknown): Problem {
+function tooSlow(query: unknown, cause: unknown): ApiError {
   const filters = Object.keys(query ?? {}).filter((name) => !NO_FILTERS.has(name))
   const narrow =
     filters.length > 0
       ? `Narrow it: give fewer or longer values of ${filters.join(', ')}, or add another filter.`
       : 'Add filters to narrow it.'
-  return new Problem('SERVICE_UNAVAILABLE', {
+  return new ApiError('SERVICE_UNAVAILABLE', {
     message: `This took the database longer than ${STATEMENT_LIMIT_MS / 1000} seconds. ${narrow}`,
     details: { filters },
     headers: { 'retry-after': '10' },
@@ -211,7 +211,7 @@ function parseInput(event: H3Event, route: Route, bytes: Buffer): Input {
   }))
   const headers = route.headers && parse(route.headers, Object.fromEntries(event.req.headers), 'header')
   const parsed = route.rawBody ? body : parse(route.body, body, 'property')
-  if (issues.length > 0) throw invalid(issues)
+  if (issues.length > 0) throw validationError(issues)
   return { params, query, headers, body: parsed }
 }
 
@@ -224,7 +224,8 @@ function queryOf(event: H3Event, route: Route): Record<string, string | string[]
     query[name] = values.length > 1 ? values : values[0]!
   }
   const [unexpected] = Object.keys(query)
-  if (!route.query && unexpected !== undefined) throw invalid([{ path: [unexpected], message: 'Unknown parameter' }])
+  if (!route.query && unexpected !== undefined)
+    throw validationError([{ path: [unexpected], message: 'Unknown parameter' }])
   return { ...query }
 }
 
@@ -239,14 +240,14 @@ function parseBody(event: H3Event, route: Route, bytes: Buffer): unknown {
   if (!route.body) {
     // Clients that always send JSON say so that they have nothing to say.
     if (/^\s*\{\s*\}\s*$/.test(decodeUtf8(bytes))) return undefined
-    throw invalid([{ path: [], message: 'This endpoint takes no body' }])
+    throw validationError([{ path: [], message: 'This endpoint takes no body' }])
   }
   requireContentType(event, ['application/json'])
   const text = decodeUtf8(bytes)
   requireSaneJson(text)
   const value = parseJson(text)
   const lossy = listIssues(findLossyNumbers(text))
-  if (lossy.length > 0) throw invalid(lossy)
+  if (lossy.length > 0) throw validationError(lossy)
   return value
 }
 
@@ -254,7 +255,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new Problem('INVALID_FORMAT', { message: `The body is not well-formed JSON: ${(error as Error).message}` })
+    throw new ApiError('INVALID_FORMAT', { message: `The body is not well-formed JSON: ${(error as Error).message}` })
   }
 }
 

@@ -1,5 +1,5 @@
 import type { H3Event } from 'h3'
-import { Problem } from '../../core/errors.ts'
+import { ApiError } from '../../core/errors.ts'
 import { endOfString } from '../../core/rules/lists/json-numbers.ts'
 
 /** Refuses bytes of a body that there is no room for. */
@@ -38,8 +38,8 @@ export async function readBody(event: H3Event, maxBytes: number, reserve: Reserv
 }
 
 /** Nobody reads the rest of the body, so that no other request can follow it on the connection. */
-function tooLarge(): Problem {
-  return new Problem('INVALID_INPUT', {
+function tooLarge(): ApiError {
+  return new ApiError('INVALID_INPUT', {
     status: 413,
     message: 'The body is too large.',
     headers: { connection: 'close' },
@@ -48,7 +48,7 @@ function tooLarge(): Problem {
 
 /** The client went away, or was too slow. */
 function refuseBroken(cause: unknown): never {
-  throw new Problem('INVALID_FORMAT', { message: 'The body ended before it was whole.', cause })
+  throw new ApiError('INVALID_FORMAT', { message: 'The body ended before it was whole.', cause })
 }
 
 /**
@@ -59,7 +59,7 @@ export function decodeUtf8(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch (cause) {
-    throw new Problem('INVALID_FORMAT', {
+    throw new ApiError('INVALID_FORMAT', {
       message: 'The body is not UTF-8: encode it as UTF-8 and send it again.',
       cause,
     })
@@ -95,8 +95,8 @@ export function requireSaneJson(json: string): void {
   }
 }
 
-function insane(what: string): Problem {
-  return new Problem('INVALID_FORMAT', { message: `The body ${what}.` })
+function insane(what: string): ApiError {
+  return new ApiError('INVALID_FORMAT', { message: `The body ${what}.` })
 }
 
 /** @throws Problem INVALID_INPUT (415) for another type, a charset other than UTF-8, or a body that is compressed */
@@ -117,8 +117,8 @@ export function requireContentType({ req }: H3Event, accepted: readonly string[]
   }
 }
 
-function unsupported(message: string, headers: Record<string, string> = {}): Problem {
-  return new Problem('INVALID_INPUT', { status: 415, message, headers })
+function unsupported(message: string, headers: Record<string, string> = {}): ApiError {
+  return new ApiError('INVALID_INPUT', { status: 415, message, headers })
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Problem } from '../../core/errors.ts'
+import type { ApiError } from '../../core/errors.ts'
 import type { Logger } from '../boot/log.ts'
 import { monotonicSeconds } from './middleware/rate-limit.ts'
 
@@ -68,7 +68,7 @@ export function createSecurityLog(log: Logger, now: () => number = monotonicSeco
 }
 
 /** What a refusal says about whoever was refused; undefined for an honest mistake. */
-export function securityEventOf({ code, details, forLog }: Problem): SecurityEvent | undefined {
+export function securityEventOf({ code, details, forLog }: ApiError): SecurityEvent | undefined {
   if (forLog.security) return forLog.security as SecurityEvent
   if (forLog.limit || code === 'TOO_MANY_REQUESTS') return 'limited'
   switch (code) {

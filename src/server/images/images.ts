@@ -1,4 +1,4 @@
-import { Problem } from '../../core/errors.ts'
+import { ApiError } from '../../core/errors.ts'
 import { ImageFault, type ImageType, inspectImage } from '../../core/rules/template/image.ts'
 import { FairGate } from '../../storage/db/fair-gate.ts'
 import type { Store } from '../../storage/store.ts'
@@ -82,14 +82,14 @@ function nameOf({ width, height, scale }: ImageSize): string {
   return `${width}x${height}@${scale}`
 }
 
-function busy({ isOwners }: QueueFull): Problem {
+function busy({ isOwners }: QueueFull): ApiError {
   const headers = { 'retry-after': String(RETRY_AFTER_SECONDS) }
   return isOwners
-    ? new Problem('RATE_LIMITED', {
+    ? new ApiError('RATE_LIMITED', {
         message: `Images of this workspace are being decoded, ${MAX_WAITING_OF_WORKSPACE} at once; send the next one later.`,
         headers,
       })
-    : new Problem('SERVICE_UNAVAILABLE', { message: 'Too many images wait to be decoded; send it again.', headers })
+    : new ApiError('SERVICE_UNAVAILABLE', { message: 'Too many images wait to be decoded; send it again.', headers })
 }
 
 /** Runs one piece of work at a time; those who wait take turns, however much one of them brought. */

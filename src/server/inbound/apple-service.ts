@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import type { H3, H3Event } from 'h3'
 import { z } from 'zod'
 import { text } from '../../core/contract/common.ts'
-import { Problem } from '../../core/errors.ts'
+import { ApiError } from '../../core/errors.ts'
 import { Uuid } from '../../core/ids.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Services } from '../context.ts'
@@ -95,7 +95,7 @@ export function mountAppleService(app: H3, services: Services, limitRefused: Lim
     if (!toldFull.has(id)) log.warn({ passId: id, workspaceId }, `a pass has ${MAX_DEVICES} devices, and takes no more`)
     toldFull.add(id)
     limitRefused(event)
-    throw new Problem('FORBIDDEN', { message: 'Too many devices hold this pass.' })
+    throw new ApiError('FORBIDDEN', { message: 'Too many devices hold this pass.' })
   }
 
   async function packageOf(pass: StoredPass): Promise<Response> {
@@ -115,7 +115,7 @@ async function authenticatePass(event: H3Event, services: Services, limitRefused
     token && serialNumber && isOurs ? await services.store.passes.findBySerialNumber(serialNumber) : undefined
   if (pass && token && isEqual(token, pass.appleToken)) return pass
   limitRefused(event)
-  throw new Problem('UNAUTHORIZED', {
+  throw new ApiError('UNAUTHORIZED', {
     message: 'Send the authentication token of the pass as Authorization: ApplePass.',
   })
 }
@@ -127,13 +127,13 @@ function isEqual(given: string, expected: string): boolean {
 
 async function bodyOf<T extends z.ZodType>(event: H3Event, schema: T): Promise<z.output<T>> {
   const result = schema.safeParse(await readJson(event, MAX_BODY_BYTES))
-  if (!result.success) throw new Problem('VALIDATION_ERROR')
+  if (!result.success) throw new ApiError('VALIDATION_ERROR')
   return result.data
 }
 
 function deviceIdOf(event: H3Event): string {
   const result = DeviceId.safeParse(decoded(event.context.params?.device))
-  if (!result.success) throw new Problem('VALIDATION_ERROR')
+  if (!result.success) throw new ApiError('VALIDATION_ERROR')
   return result.data
 }
 
@@ -146,7 +146,7 @@ function decoded(part = ''): string {
   try {
     return decodeURIComponent(part)
   } catch (cause) {
-    throw new Problem('VALIDATION_ERROR', { cause })
+    throw new ApiError('VALIDATION_ERROR', { cause })
   }
 }
 

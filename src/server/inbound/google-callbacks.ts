@@ -1,5 +1,5 @@
 import type { H3 } from 'h3'
-import { Problem } from '../../core/errors.ts'
+import { ApiError } from '../../core/errors.ts'
 import type { CallbackVerifier } from '../../wallets/google/callbacks/callback-verifier.ts'
 import type { Services } from '../context.ts'
 import { readJson } from '../http/request-body.ts'
@@ -23,7 +23,7 @@ export function mountGoogleCallbacks(
     const verdict = await verifier.verify(body, at)
     if (!verdict.ok) {
       limitRefused(event)
-      throw new Problem('VALIDATION_ERROR', {
+      throw new ApiError('VALIDATION_ERROR', {
         message: `Not a signed Google Wallet callback: ${verdict.reason}.`,
         forLog: { security: 'forged callback', reason: verdict.reason },
       })

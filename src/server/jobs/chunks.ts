@@ -21,7 +21,7 @@ export async function workInChunks(
     const isDone = await store.transaction(async (tx) => {
       if ((await tx.jobs.lockHeld([job])).length === 0) return undefined
       if (!stopping.aborted) return pace.run((rows) => chunk(tx, rows))
-      await tx.jobs.putOff([job], clock())
+      await tx.jobs.snooze([job], clock())
       return undefined
     })
     if (isDone !== false) return isDone === true

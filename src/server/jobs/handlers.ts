@@ -1,4 +1,4 @@
-import type { JobKind, Lane } from '../../storage/jobs/job-kinds.ts'
+import type { JobKind, RegularQueue } from '../../storage/jobs/job-kinds.ts'
 import { fanOutBroadcasts } from '../messages/fan-out-broadcast.ts'
 import { failGoogleMessage, messageGoogle } from '../messages/message-google.ts'
 import { failNotification, sendNotifications } from '../messages/send-notification.ts'
@@ -9,7 +9,7 @@ import { upsertGoogleClasses } from '../wallet-sync/upsert-google-class.ts'
 import { deliverWebhooks } from '../webhooks/deliver-webhooks.ts'
 import { fanOutEvents } from '../webhooks/fan-out-events.ts'
 import { detachProjects } from './maintenance.ts'
-import type { GiveUp, JobHandler, LaneOptions } from './worker.ts'
+import type { GiveUp, JobHandler, QueueOptions } from './worker.ts'
 
 /** What each kind of job does. */
 export const jobHandlers: Record<JobKind, JobHandler> = {
@@ -37,10 +37,10 @@ export const giveUp: Partial<Record<JobKind, GiveUp>> = {
 }
 
 /**
- * How much of each lane is in flight at once; one workspace alone has half of the batches, rounded up. A batch that fails to
- * reach a provider must not idle its whole lane.
+ * How much of each queue is in flight at once; one workspace alone has half of the batches, rounded up. A batch that fails to
+ * reach a provider must not idle its whole queue.
  */
-export const laneOptions: Record<Lane, LaneOptions> = {
+export const queueOptions: Record<RegularQueue, QueueOptions> = {
   urgent: { batchSize: 20, batches: 7 },
   'urgent-google': { batchSize: 10, batches: 7 },
   // Small, so that one that somebody waits for gets in between.

@@ -3,7 +3,7 @@ export interface Shares {
   /** Workspaces that have to wait until a slot becomes free. */
   full(): string[]
   take(workspaceId: string): void
-  giveBack(workspaceId: string): void
+  nack(workspaceId: string): void
 }
 
 /**
@@ -23,6 +23,6 @@ export function createShares(slots: number): Shares {
   return {
     full: () => [...held].filter(([, count]) => count >= free).map(([workspaceId]) => workspaceId),
     take: (workspaceId) => change(workspaceId, 1),
-    giveBack: (workspaceId) => change(workspaceId, -1),
+    nack: (workspaceId) => change(workspaceId, -1),
   }
 }

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isTaken, isUnavailable } from '../../storage/db/dialect.ts'
-import { type JobKind, type Lane, type Queue, queues } from '../../storage/jobs/job-kinds.ts'
+import { type JobKind, type Queue, queues, type RegularQueue } from '../../storage/jobs/job-kinds.ts'
 import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
 import type { Leave } from '../http/thread.ts'
 import { type Alone, createAlone } from './alone.ts'
-import { giveBack, isHeldBack } from './give-back.ts'
+import { isHeldBack, nackFailed } from './nack.ts'
 import { createShares } from './shares.ts'
 
 /**
@@ -20,7 +20,7 @@ export type GiveUp = (tx: Repositories, job: SetAsideJob, message: string, at: D
 
 export type SetAsideJob = Pick<Job, 'workspaceId' | 'subject' | 'correlationId'>
 
-export interface LaneOptions {
+export interface QueueOptions {
   /** Jobs taken at once, all of one workspace. */
   batchSize: number
   /** Batches in flight at the same time, of all workspaces together. One alone has half of them at most. */
@@ -32,7 +32,7 @@ export interface LaneOptions {
 export interface WorkerOptions {
   handlers: Record<JobKind, JobHandler>
   giveUp?: Partial<Record<JobKind, GiveUp>>
-  lanes: Record<Lane, LaneOptions>
+  queues: Record<RegularQueue, QueueOptions>
   leaseSeconds?: number
   pollSeconds?: number
 }
@@ -60,7 +60,7 @@ const GIVE_BACK_EVERY_MS = 250
 const ALIVE_MS = 30_000
 
 /** Those that lapsed, of which one may stop the process: so many stand beside it, and at its next lapse none. */
-const SUSPECTS: Record<Exclude<Queue, Lane>, LaneOptions> = {
+const SUSPECTS: Record<Exclude<Queue, RegularQueue>, QueueOptions> = {
   suspects: { batchSize: 25, batches: 3 },
   'prime-suspects': { batchSize: 1, batches: 1 },
 }
@@ -87,7 +87,7 @@ export function startWorker(services: Services, options: WorkerOptions): Worker 
 
 function startQueue(services: Services, queue: Queue, options: WorkerOptions & { alone: Alone }) {
   const { handlers, giveUp = {}, leaseSeconds = 10, pollSeconds = 1, alone } = options
-  const { batchSize, batches, isLocal = false } = { ...SUSPECTS, ...options.lanes }[queue]
+  const { batchSize, batches, isLocal = false } = { ...SUSPECTS, ...options.queues }[queue]
   const pollMilliseconds = pollSeconds * 1000
   const { store, thread, clock, log, metrics } = services
   /** Whatever else jobs write, those that come and those that go on do not wait for it. */
@@ -177,7 +177,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
       .finally(() => {
         leave()
         inFlight.delete(batch)
-        shares.giveBack(workspaceId)
+        shares.nack(workspaceId)
         // A job that was held back while another of its subject ran may be due now.
         wake()
       })
@@ -245,7 +245,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
     const now = clock()
     await untilReached(() =>
       store.forJobs(job.workspaceId).transaction(async (tx) => {
-        if (!(await giveBack(tx, job, error, now))) return
+        if (!(await nackFailed(tx, job, error, now))) return
         await giveUp[kind]?.(tx, job, error instanceof Error ? error.message : String(error), now)
       }),
     )
@@ -274,7 +274,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
       await running
     },
     async abandon(): Promise<void> {
-      for (const jobs of inFlight.values()) await claiming.statement((tx) => tx.jobs.putOff(jobs, clock()))
+      for (const jobs of inFlight.values()) await claiming.statement((tx) => tx.jobs.snooze(jobs, clock()))
     },
   }
 }

@@ -7,8 +7,8 @@ import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories } from '../../storage/store.ts'
 import { GoogleApiError } from '../../wallets/google/api/api-error.ts'
 import type { Services } from '../context.ts'
-import { giveBack, isHeldBack } from '../jobs/give-back.ts'
 import { logPlatformCall } from '../jobs/log-platform-call.ts'
+import { isHeldBack, nackFailed } from '../jobs/nack.ts'
 import type { SetAsideJob } from '../jobs/worker.ts'
 import { toJobError } from '../wallet-sync/google-job-error.ts'
 
@@ -48,7 +48,7 @@ async function messageInWorkspace(workspaceId: string, jobs: Job[], services: Se
     const done = new Map(outcomes.flatMap(({ job, change }) => (change ? [[job, change]] : [])))
     const ours = await tx.jobs.complete([...done.keys()])
     await tx.notifications.update(workspaceId, new Map(ours.map((job) => [job.subject, done.get(job)!])), at)
-    for (const { job, change, error } of outcomes) if (!change) await giveBack(tx, job, toJobError(error), at)
+    for (const { job, change, error } of outcomes) if (!change) await nackFailed(tx, job, toJobError(error), at)
   })
 }
 

@@ -47,7 +47,7 @@ async function push(workspaceId: string, sendings: Sending[], services: Services
   const { store, push: apple, clock, log } = services
   const passIds = sendings.map(({ notification }) => notification.passId)
   // Announced before the push, so that a phone that asks at once is told.
-  await store.transaction((tx) => tx.registrations.announce(workspaceId, passIds))
+  await store.transaction((tx) => tx.registrations.bumpUpdateTag(workspaceId, passIds))
   const registrations = apple ? await store.registrations.list(workspaceId, passIds) : []
   const versions = new Map(
     (await store.passes.listByIds(workspaceId, passIds)).map(({ id, walletVersion }) => [id, walletVersion]),

@@ -122,10 +122,10 @@ async function showOnApple(
   const passIds = notifications.map(({ passId }) => passId)
   const ids = notifications.map(({ id }) => id)
   await tx.passes.setMessages(workspaceId, passIds, ids, at)
-  const behind = await tx.googleObjects.keepCurrent(workspaceId, passIds)
+  const outdated = await tx.googleObjects.keepCurrent(workspaceId, passIds)
   const causes = new Map(jobs.map((job) => [job.subject, job.correlationId]))
   const notificationOf = new Map(notifications.map(({ id, passId }) => [passId, id]))
-  const updates = behind.map((subject) => ({
+  const updates = outdated.map((subject) => ({
     workspaceId,
     kind: 'update-google' as const,
     subject,

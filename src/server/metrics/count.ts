@@ -1,6 +1,6 @@
-import type { Problem } from '../../core/errors.ts'
+import type { ApiError } from '../../core/errors.ts'
 import { limitNames } from '../../core/rules/pass/limits.ts'
-import type { News } from '../../storage/operations/news.ts'
+import type { StoreEvent } from '../../storage/operations/store-events.ts'
 import type { ProviderCall } from '../../wallets/wallet.ts'
 import type { Metrics } from './metrics.ts'
 
@@ -8,25 +8,25 @@ import type { Metrics } from './metrics.ts'
 const attemptOutcomes = { SUCCESS: 'delivered', PENDING: 'retrying', FAILED: 'gave_up' } as const
 
 /** Counts what was committed. */
-export function countNews(metrics: Metrics, news: News): void {
-  switch (news.what) {
+export function countEvent(metrics: Metrics, event: StoreEvent): void {
+  switch (event.what) {
     case 'runs':
-      metrics.jobRuns.inc({ kind: news.kind, outcome: news.outcome }, news.count)
+      metrics.jobRuns.inc({ kind: event.kind, outcome: event.outcome }, event.count)
       break
     case 'event':
-      metrics.events.inc({ type: news.type })
+      metrics.events.inc({ type: event.type })
       break
     case 'scan':
-      metrics.scans.inc({ result: news.result, reason: news.reason ?? '', verified: news.verified })
+      metrics.scans.inc({ result: event.result, reason: event.reason ?? '', verified: event.verified })
       break
     case 'notification':
-      metrics.notifications.inc({ platform: news.platform, status: news.status })
+      metrics.notifications.inc({ platform: event.platform, status: event.status })
       break
     case 'broadcast':
       metrics.broadcasts.inc()
       break
     case 'attempt':
-      metrics.webhookAttempts.inc({ outcome: attemptOutcomes[news.status] })
+      metrics.webhookAttempts.inc({ outcome: attemptOutcomes[event.status] })
       break
   }
 }
@@ -37,7 +37,7 @@ export function countProviderCall(metrics: Metrics, { provider, outcomes, second
 }
 
 /** A refusal because the workspace is at a limit; any other problem is not counted. */
-export function countRefusal({ limitRefusals }: Metrics, { details }: Problem): void {
+export function countRefusal({ limitRefusals }: Metrics, { details }: ApiError): void {
   const limit = limitNames.find((name) => name === details.limit)
   if (limit) limitRefusals.inc({ limit })
 }

@@ -60,15 +60,23 @@ export function registerGauges(
       this.set(isDamaged() ? 1 : 0)
     },
   })
-  gauge('passes_jobs', 'Jobs of the outbox that were not set aside.', ['lane', 'state'], ({ lanes }) =>
-    lanes.flatMap(({ lane, due, later, running }): [{ lane: string; state: string }, number][] => [
-      [{ lane, state: 'due' }, due],
-      [{ lane, state: 'later' }, later],
-      [{ lane, state: 'running' }, running],
+  // `queue` is what `queue` was called before: watchers that know it go on for a release.
+  gauge('passes_jobs', 'Jobs of the outbox that were not set aside.', ['queue', 'lane', 'state'], ({ queues }) =>
+    queues.flatMap(({ queue, due, later, running }): [{ queue: string; lane: string; state: string }, number][] => [
+      [{ queue, lane: queue, state: 'due' }, due],
+      [{ queue, lane: queue, state: 'later' }, later],
+      [{ queue, lane: queue, state: 'running' }, running],
     ]),
   )
-  gauge('passes_jobs_oldest_due_age_seconds', 'How long the oldest due job waits.', ['lane'], ({ lanes, at }) =>
-    lanes.map(({ lane, oldestDueAt }) => [{ lane }, oldestDueAt ? secondsBetween(oldestDueAt, at) : 0]),
+  gauge(
+    'passes_jobs_oldest_due_age_seconds',
+    'How long the oldest due job waits.',
+    ['queue', 'lane'],
+    ({ queues, at }) =>
+      queues.map(({ queue, oldestDueAt }) => [
+        { queue, lane: queue },
+        oldestDueAt ? secondsBetween(oldestDueAt, at) : 0,
+      ]),
   )
   gauge('passes_jobs_set_aside', 'Jobs that gave up and wait for an operator.', ['kind'], ({ setAside }) =>
     setAside.map(({ kind, count }) => [{ kind }, count]),

@@ -165,11 +165,11 @@ async function replace(target: string, draft: string, at: Date): Promise<string>
 }
 
 /** Gives a file its name in one step where nothing has it, whoever else tries. Its maker removes the draft. */
-async function appear(draft: string, target: string, refusal: string): Promise<null> {
+async function appear(draft: string, target: string, rejection: string): Promise<null> {
   try {
     await link(draft, target)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw new OperatorError(refusal)
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw new OperatorError(rejection)
     throw error
   }
   syncFolder(dirname(target))

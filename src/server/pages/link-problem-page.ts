@@ -1,4 +1,4 @@
-import type { Problem } from '../../core/errors.ts'
+import type { ApiError } from '../../core/errors.ts'
 import { fromLink, pageIcon } from './assets.ts'
 import { buildPage, escapeHtml, type Page } from './html.ts'
 
@@ -85,7 +85,7 @@ const refused: Explanation = {
 }
 
 /** The page of a link that opens nothing: what happened, and what its visitor can do. */
-export function linkProblemPage(problem: Problem, correlationId: string): Page {
+export function linkProblemPage(problem: ApiError, correlationId: string): Page {
   const { title, what, advice } = explain(problem)
   // A number to quote helps only where somebody has to look for what went wrong.
   const reference = problem.status >= 500 ? `<p class="muted">Reference: ${escapeHtml(correlationId)}</p>` : ''
@@ -97,7 +97,7 @@ export function linkProblemPage(problem: Problem, correlationId: string): Page {
   })
 }
 
-function explain({ code, status, details }: Problem): Explanation {
+function explain({ code, status, details }: ApiError): Explanation {
   const reason = String(details.reason)
   if (code === 'LINK_REVOKED') return ended[reason] ?? ended.revoked!
   if (code === 'LINK_INVALID') return invalid[reason] ?? unknown

@@ -1,5 +1,5 @@
 import type { H3Event } from 'h3'
-import { Problem } from '../../core/errors.ts'
+import { ApiError } from '../../core/errors.ts'
 import { devicePlatform } from '../../core/rules/display/user-agent.ts'
 import { effectiveStatus, isInstallable } from '../../core/rules/pass/pass-status.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
@@ -20,17 +20,17 @@ import { linkPage } from './link-page.ts'
 export async function openLink(event: H3Event, services: Services): Promise<Response> {
   const now = services.clock()
   const verdict = services.links.verify(event.context.params?.token ?? '', now)
-  if (!verdict.ok) throw new Problem('LINK_INVALID', { details: { reason: verdict.reason } })
+  if (!verdict.ok) throw new ApiError('LINK_INVALID', { details: { reason: verdict.reason } })
   const { kind, workspaceId, passId, generation } = verdict.link
   if (await services.store.workspaces.hasClosedLinks(workspaceId)) {
-    throw new Problem('LINK_REVOKED', { details: { reason: 'suspended' } })
+    throw new ApiError('LINK_REVOKED', { details: { reason: 'suspended' } })
   }
   const pass = await services.store.passes.find(workspaceId, passId)
-  if (!pass) throw new Problem('LINK_INVALID', { details: { reason: 'unknown' } })
-  if (pass.linkGeneration !== generation) throw new Problem('LINK_REVOKED', { details: { reason: 'revoked' } })
+  if (!pass) throw new ApiError('LINK_INVALID', { details: { reason: 'unknown' } })
+  if (pass.linkGeneration !== generation) throw new ApiError('LINK_REVOKED', { details: { reason: 'revoked' } })
   const current = await issueIfQueued(pass, services, event, now)
   if (!isInstallable(effectiveStatus(current, now))) {
-    throw new Problem('LINK_REVOKED', { details: { reason: effectiveStatus(current, now).toLowerCase() } })
+    throw new ApiError('LINK_REVOKED', { details: { reason: effectiveStatus(current, now).toLowerCase() } })
   }
   if (kind === 'smart') return openSmart(event, current, services, now)
   return openPlatform(kind, current, services, now)
@@ -69,16 +69,16 @@ async function openGoogle(pass: StoredPass, { wallets, issuing, google }: Servic
 }
 
 /** What Google said stands on the pass for its issuer; the visitor only needs to know whether it may go by itself. */
-function whyNotAtGoogle(cause: unknown): Problem {
+function whyNotAtGoogle(cause: unknown): ApiError {
   if (isPassing(cause)) {
     const message = 'Google Wallet does not answer; try again in a moment.'
-    return new Problem('PROVIDER_UNAVAILABLE', { message, headers: { 'retry-after': '5' }, cause })
+    return new ApiError('PROVIDER_UNAVAILABLE', { message, headers: { 'retry-after': '5' }, cause })
   }
   const permanent = isRefused(cause)
   const message = permanent
     ? 'Google Wallet refuses this pass until its issuer changes it.'
     : 'Google Wallet refuses this server; its operator has to act.'
-  return new Problem('GOOGLE_API_FAILED', { message, details: { permanent }, cause })
+  return new ApiError('GOOGLE_API_FAILED', { message, details: { permanent }, cause })
 }
 
 /** Phones are sent on at once, unless the query `?choose` asks for the page or an app shows it that cannot add passes. */
@@ -115,12 +115,12 @@ async function issueIfQueued(pass: StoredPass, services: Services, event: H3Even
 function render(pass: StoredPass, issuing: Issuing): Promise<WalletPass> {
   return renderOr(
     () => issuing.render(pass),
-    ({ message }) => new Problem('LINK_REVOKED', { message, details: { reason: 'failed' } }),
+    ({ message }) => new ApiError('LINK_REVOKED', { message, details: { reason: 'failed' } }),
   )
 }
 
-function notConfigured(): Problem {
-  return new Problem('LINK_INVALID', {
+function notConfigured(): ApiError {
+  return new ApiError('LINK_INVALID', {
     message: 'This server no longer issues passes for this platform.',
     details: { reason: 'platform' },
   })

@@ -1,5 +1,5 @@
 import type { H3, H3Event, HTTPResponse } from 'h3'
-import { Problem } from '../../core/errors.ts'
+import { ApiError } from '../../core/errors.ts'
 import { Uuid } from '../../core/ids.ts'
 import { openApiDocument } from '../../core/openapi.ts'
 import type { Readiness } from '../boot/readiness.ts'
@@ -35,13 +35,13 @@ export function mountPublic(app: H3, { services: { store }, readiness, limitFile
   app.get('/images/:id', async (event) => {
     const { data: id } = Uuid.safeParse(event.context.params?.id)
     const image = id && (await images.find(id))
-    if (!image) throw new Problem('NOT_FOUND', { message: 'There is no such image.' })
+    if (!image) throw new ApiError('NOT_FOUND', { message: 'There is no such image.' })
     return send(event, image)
   })
 
   app.get(assetPath, async (event) => {
     const found = await findAsset(event.url.pathname)
-    if (!found) throw new Problem('NOT_FOUND', { message: 'There is no such file.' })
+    if (!found) throw new ApiError('NOT_FOUND', { message: 'There is no such file.' })
     return send(event, found)
   })
 

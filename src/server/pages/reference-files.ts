@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Problem } from '../../core/errors.ts'
+import { ApiError } from '../../core/errors.ts'
 import { type Asset, asset } from './assets.ts'
 import { precompress } from './public-file.ts'
 
@@ -51,7 +51,7 @@ async function findFolder(): Promise<string> {
   try {
     return dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
   } catch (cause) {
-    throw new Problem('SERVICE_UNAVAILABLE', {
+    throw new ApiError('SERVICE_UNAVAILABLE', {
       message:
         `The reference page needs the files of swagger-ui-dist, which are neither in ${builtFolder} nor installed: ` +
         'run npm ci and npm run build. The description itself is at /openapi.json.',

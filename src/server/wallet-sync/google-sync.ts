@@ -164,10 +164,15 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     return store.transaction(async (tx) => {
       const current = await tx.passes.findForUpdate(workspaceId, id)
       if (current?.walletVersion !== pass.walletVersion) return
-      const refusal = refusalOf(error, at)
-      await tx.refusals.insert(workspaceId, 'pass', id, refusal)
+      const rejection = rejectionOf(error, at)
+      await tx.refusals.insert(workspaceId, 'pass', id, rejection)
       if (!isOnlyPlatform || effectiveStatus(current, at) !== 'ISSUED') return
-      await recordFailure(tx, current, { code: refusal.code, message: refusal.message }, { at, correlationId: null })
+      await recordFailure(
+        tx,
+        current,
+        { code: rejection.code, message: rejection.message },
+        { at, correlationId: null },
+      )
     })
   }
 
@@ -203,11 +208,11 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
         })
       } catch (error) {
         if (!isRefused(error)) throw error
-        const refusal = refusalOf(error, clock())
+        const rejection = rejectionOf(error, clock())
         await store.transaction((tx) =>
           ofClass
-            ? tx.refusals.insert(workspaceId, 'class', ofClass.id, refusal)
-            : tx.refusals.insert(workspaceId, 'version', id, refusal),
+            ? tx.refusals.insert(workspaceId, 'class', ofClass.id, rejection)
+            : tx.refusals.insert(workspaceId, 'version', id, rejection),
         )
       }
     },
@@ -238,6 +243,6 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
 }
 
 /** What Google said, for those who made the template. */
-export function refusalOf(error: GoogleApiError, at: Date): PlatformRefusal {
+export function rejectionOf(error: GoogleApiError, at: Date): PlatformRefusal {
   return { platform: 'google', code: 'GOOGLE_API_FAILED', message: error.message, at: at.toISOString() }
 }

@@ -1,5 +1,5 @@
 import type { PlatformRefusal } from '../../core/contract/wallets.ts'
-import { Problem } from '../../core/errors.ts'
+import { ApiError } from '../../core/errors.ts'
 import { type Card, renderCard } from '../../core/rules/display/card.ts'
 import { distinctText } from '../../core/rules/sending/message.ts'
 import { type ClassClaim, claimClass } from '../../core/rules/template/class-key.ts'
@@ -16,7 +16,7 @@ export interface Outcome {
   pass: StoredPass
   error?: PassError
   /** Why one platform would not take it, which another does: no reason not to issue it. */
-  refusal?: PlatformRefusal
+  rejection?: PlatformRefusal
 }
 
 /** Issuing is two steps, so that nothing but SQL happens inside a transaction. */
@@ -78,8 +78,8 @@ export function createIssuing(store: Store, wallets: Wallets): Issuing {
         })),
         at,
       )
-      for (const { pass, error, refusal } of current) {
-        if (refusal) await tx.refusals.insert(workspaceId, 'pass', pass.id, refusal)
+      for (const { pass, error, rejection } of current) {
+        if (rejection) await tx.refusals.insert(workspaceId, 'pass', pass.id, rejection)
         if (error) await recordFailure(tx, pass, error, { at, correlationId: correlationIdOf(pass.id) })
       }
       return outcomes
@@ -126,13 +126,13 @@ export async function renderOr<T>(render: () => T | Promise<T>, refuse = toConfl
   try {
     return await render()
   } catch (cause) {
-    throw cause instanceof Problem && cause.code === 'PASS_ISSUING_FAILED' ? refuse(cause) : cause
+    throw cause instanceof ApiError && cause.code === 'PASS_ISSUING_FAILED' ? refuse(cause) : cause
   }
 }
 
-function toConflict(cause: Problem): Problem {
+function toConflict(cause: ApiError): ApiError {
   const { message, details } = cause
-  return new Problem('CONFLICT', { message, details, cause })
+  return new ApiError('CONFLICT', { message, details, cause })
 }
 
 /** FAILED with its event, in the transaction of whoever found it out. */
@@ -151,21 +151,21 @@ export async function recordFailure(
 async function check(pass: StoredPass, walletPassOf: () => WalletPass, wallets: Wallets, at: Date): Promise<Outcome> {
   try {
     const walletPass = walletPassOf()
-    let refusal: PlatformRefusal | undefined
+    let rejection: PlatformRefusal | undefined
     for (const wallet of wallets.all) {
       try {
         await wallet.check(walletPass, at)
       } catch (error) {
         // What Google would not take Apple may: of several platforms one is enough.
-        const isRefusal = error instanceof Problem && error.details.platform === 'google' && wallets.all.length > 1
+        const isRefusal = error instanceof ApiError && error.details.platform === 'google' && wallets.all.length > 1
         if (!isRefusal) throw error
-        refusal = { platform: 'google', code: error.code, message: error.message, at: at.toISOString() }
+        rejection = { platform: 'google', code: error.code, message: error.message, at: at.toISOString() }
       }
     }
-    return { pass, ...(refusal && { refusal }) }
+    return { pass, ...(rejection && { rejection }) }
   } catch (error) {
     // Anything but a refusal for good may be gone on the next try; the job's retry decides.
-    if (!(error instanceof Problem) || 'retry-after' in error.headers) throw error
+    if (!(error instanceof ApiError) || 'retry-after' in error.headers) throw error
     return { pass, error: { code: error.code, message: error.message } }
   }
 }

@@ -3,10 +3,10 @@ import type { Store } from '../../storage/store.ts'
 import type { LocationRefusals } from '../../wallets/google/api/merchant-locations.ts'
 
 /** What Google said when it refused places of an issuer's passes, and when. */
-const Refusal = z.object({ message: z.string(), at: z.string() })
+const Rejection = z.object({ message: z.string(), at: z.string() })
 
 export interface KnownLocationRefusals extends LocationRefusals {
-  find(issuerId: string): Promise<z.output<typeof Refusal> | undefined>
+  find(issuerId: string): Promise<z.output<typeof Rejection> | undefined>
   /** Google takes places of the issuer after all. */
   clear(issuerId: string): Promise<void>
 }
@@ -18,11 +18,11 @@ export function createLocationRefusals(store: Store, clock: () => Date): KnownLo
     isRefused: async (issuerId) => (await store.settings.find(nameOf(issuerId))) !== undefined,
     async find(issuerId) {
       const value = await store.settings.find(nameOf(issuerId))
-      return value === undefined ? undefined : Refusal.parse(JSON.parse(value))
+      return value === undefined ? undefined : Rejection.parse(JSON.parse(value))
     },
     async insert(issuerId, message) {
-      const refusal = JSON.stringify({ message, at: clock().toISOString() })
-      await store.transaction((tx) => tx.settings.insert(nameOf(issuerId), refusal))
+      const rejection = JSON.stringify({ message, at: clock().toISOString() })
+      await store.transaction((tx) => tx.settings.insert(nameOf(issuerId), rejection))
     },
     clear: (issuerId) => store.transaction((tx) => tx.settings.delete(nameOf(issuerId))),
   }

@@ -1,10 +1,10 @@
 import type { Job } from '../../storage/jobs/jobs.ts'
 import { isRefused } from '../../wallets/google/api/api-error.ts'
 import type { Services } from '../context.ts'
-import { giveBack, isHeldBack } from '../jobs/give-back.ts'
 import { logPlatformCall } from '../jobs/log-platform-call.ts'
+import { isHeldBack, nackFailed } from '../jobs/nack.ts'
 import { toJobError } from './google-job-error.ts'
-import { type GoogleSync, refusalOf } from './google-sync.ts'
+import { type GoogleSync, rejectionOf } from './google-sync.ts'
 
 /** Sends Google the objects of changed passes as they now stand. What Google has already is not sent again. */
 export async function updateGoogleObjects(jobs: Job[], services: Services): Promise<void> {
@@ -14,7 +14,7 @@ export async function updateGoogleObjects(jobs: Job[], services: Services): Prom
 async function updateObject(job: Job, services: Services): Promise<void> {
   const { store, google, clock } = services
   try {
-    if (google) await sendIfBehind(job, services, google)
+    if (google) await sendIfOutdated(job, services, google)
     await store.statement((tx) => tx.jobs.complete([job]))
   } catch (cause) {
     const error = toJobError(cause)
@@ -23,9 +23,9 @@ async function updateObject(job: Job, services: Services): Promise<void> {
       if (isRefused(cause)) {
         // Said on the pass, and sent again with its next change: there is nothing for an operator to retry.
         await tx.jobs.complete([job])
-        await tx.refusals.insert(job.workspaceId, 'pass', job.subject, refusalOf(cause, clock()))
+        await tx.refusals.insert(job.workspaceId, 'pass', job.subject, rejectionOf(cause, clock()))
       } else {
-        await giveBack(tx, job, error, clock())
+        await nackFailed(tx, job, error, clock())
       }
       if (isHeldBack(error)) return
       const message = `GOOGLE_API_FAILED: ${error instanceof Error ? error.message : String(error)}`
@@ -34,7 +34,7 @@ async function updateObject(job: Job, services: Services): Promise<void> {
   }
 }
 
-async function sendIfBehind(job: Job, { store, log }: Services, google: GoogleSync): Promise<void> {
+async function sendIfOutdated(job: Job, { store, log }: Services, google: GoogleSync): Promise<void> {
   const { workspaceId, subject } = job
   const [object] = await store.googleObjects.list(workspaceId, [subject])
   const pass = object && (await store.passes.find(workspaceId, subject))

@@ -1,9 +1,9 @@
 import type { Job } from '../../storage/jobs/jobs.ts'
-import type { Behind } from '../../storage/passes/registrations.ts'
+import type { OutdatedRegistration } from '../../storage/passes/registrations.ts'
 import type { PushResult } from '../../wallets/apple/push.ts'
 import type { Services } from '../context.ts'
-import { giveBack } from '../jobs/give-back.ts'
 import { logDropped, logPlatformCall } from '../jobs/log-platform-call.ts'
+import { nackFailed } from '../jobs/nack.ts'
 
 /**
  * Tells the phones of Apple that hold a pass that it changed; they fetch it by themselves. What fails is tried again; what
@@ -26,19 +26,19 @@ async function updateInWorkspace(workspaceId: string, jobs: Job[], services: Ser
   const { store, push, clock, log } = services
   const passIds = [...new Set(jobs.map((job) => job.subject))]
   // Announced before the push, so that a phone that asks at once is told.
-  await store.transaction((tx) => tx.registrations.announce(workspaceId, passIds))
-  const behind = push ? await store.registrations.listBehind(workspaceId, passIds) : []
+  await store.transaction((tx) => tx.registrations.bumpUpdateTag(workspaceId, passIds))
+  const outdated = push ? await store.registrations.listOutdated(workspaceId, passIds) : []
   // One push says "look" for every pass that the phone holds.
-  const tokens = [...new Set(behind.map(({ pushToken }) => pushToken))]
+  const tokens = [...new Set(outdated.map(({ pushToken }) => pushToken))]
   const results = push && tokens.length > 0 ? await push.send(tokens) : []
-  logPushes(jobs, sorted(behind, results), services)
+  logPushes(jobs, groupByOutcome(outdated, results), services)
 
   const dropped = await store.transaction(async (tx) => {
     const at = clock()
     const ours = await tx.jobs.lockHeld(jobs)
     const held = new Set(ours.map((job) => job.subject))
-    const { sent, failed, gone } = sorted(
-      behind.filter(({ passId }) => held.has(passId)),
+    const { sent, failed, gone } = groupByOutcome(
+      outdated.filter(({ passId }) => held.has(passId)),
       results,
     )
     const dropped = await tx.registrations.deleteByTokens(gone)
@@ -55,14 +55,14 @@ async function updateInWorkspace(workspaceId: string, jobs: Job[], services: Ser
     await tx.jobs.complete(ours.filter((job) => !errors.has(job.subject)))
     for (const job of ours) {
       const error = errors.get(job.subject)
-      if (error !== undefined) await giveBack(tx, job, new Error(error), at)
+      if (error !== undefined) await nackFailed(tx, job, new Error(error), at)
     }
     return dropped
   })
   logDropped(log, dropped, results)
 }
 
-function logPushes(jobs: Job[], { sent, failed }: ReturnType<typeof sorted>, { log }: Services): void {
+function logPushes(jobs: Job[], { sent, failed }: ReturnType<typeof groupByOutcome>, { log }: Services): void {
   const outcomes = new Map<string, 'sent' | 'failed'>(sent.map(({ passId }) => [passId, 'sent']))
   for (const { passId } of [...failed.values()].flat()) outcomes.set(passId, 'failed')
   for (const job of jobs) {
@@ -72,10 +72,10 @@ function logPushes(jobs: Job[], { sent, failed }: ReturnType<typeof sorted>, { l
 }
 
 /** Registrations by what became of the push to their device; failed ones by the error, since most share one. */
-function sorted(registrations: Behind[], results: PushResult[]) {
+function groupByOutcome(registrations: OutdatedRegistration[], results: PushResult[]) {
   const outcomes = new Map(results.map((result) => [result.pushToken, result]))
-  const sent: Behind[] = []
-  const failed = new Map<string, Behind[]>()
+  const sent: OutdatedRegistration[] = []
+  const failed = new Map<string, OutdatedRegistration[]>()
   for (const registration of registrations) {
     const { outcome = 'failed', reason = 'no answer' } = outcomes.get(registration.pushToken) ?? {}
     if (outcome === 'sent') sent.push(registration)

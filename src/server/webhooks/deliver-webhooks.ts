@@ -1,9 +1,9 @@
 import type { Job } from '../../storage/jobs/jobs.ts'
-import type { MadeAttempt } from '../../storage/webhooks/webhook-attempts.ts'
+import type { CompletedAttempt } from '../../storage/webhooks/webhook-attempts.ts'
 import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
 import type { Services } from '../context.ts'
 import { workInChunks } from '../jobs/chunks.ts'
-import { recordAttempts } from './attempt-ledger.ts'
+import { recordAttempts } from './attempt-buffer.ts'
 import { sendDue } from './send-deliveries.ts'
 import { END_CHUNK } from './webhook-health.ts'
 
@@ -49,7 +49,7 @@ async function deliver(job: Job, services: Services): Promise<void> {
 function goOn(job: Job, { store }: Services): Promise<boolean> {
   return store.transaction(async (tx) => {
     if ((await tx.jobs.lockHeld([job])).length === 0) return false
-    // A job that stays does what came meanwhile: else each event would leave one that every look at the lane passes over.
+    // A job that stays does what came meanwhile: else each event would leave one that every look at the queue passes over.
     await tx.jobs.deleteWaiting(job.kind, job.subject)
     return true
   })
@@ -67,7 +67,12 @@ function endStale(job: Job, before: number, services: Services): Promise<boolean
 }
 
 /** Writes what is not written yet, and leaves a job for what is to come. */
-async function finish(job: Job, sentTo: StoredWebhook, unwritten: MadeAttempt[], services: Services): Promise<void> {
+async function finish(
+  job: Job,
+  sentTo: StoredWebhook,
+  unwritten: CompletedAttempt[],
+  services: Services,
+): Promise<void> {
   const { store, clock, log } = services
   const { workspaceId, kind, subject } = job
   await store.transaction(async (tx) => {

@@ -7,7 +7,7 @@ import type { Outcome } from '../../core/rules/sending/delivery.ts'
 /** Requests to addresses that customers name: never to a host that only this server can reach. */
 export interface Outbound {
   /** What is wrong with an address as it is written; undefined where it may be used. Names are judged when they are sent to. */
-  refusal(url: string): string | undefined
+  rejection(url: string): string | undefined
   /** Sends once. Never throws: whatever goes wrong is the outcome. */
   post(url: string, body: string, headers: Record<string, string>): Promise<Outcome>
   close(): Promise<void>
@@ -41,7 +41,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
     },
   })
   return {
-    refusal(text) {
+    rejection(text) {
       const judged = judge(text, allowInsecure)
       return typeof judged === 'string' ? judged : undefined
     },

@@ -2,10 +2,10 @@ import type { KeyObject } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SIGNATURE_HEADER, sign } from '../../core/rules/crypto/signature.ts'
 import type { Job } from '../../storage/jobs/jobs.ts'
-import type { DueDelivery, MadeAttempt } from '../../storage/webhooks/webhook-attempts.ts'
+import type { CompletedAttempt, DueDelivery } from '../../storage/webhooks/webhook-attempts.ts'
 import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
 import type { Services } from '../context.ts'
-import { createAttemptLedger } from './attempt-ledger.ts'
+import { createAttemptBuffer } from './attempt-buffer.ts'
 
 /** Requests in flight to one endpoint. */
 const MAX_IN_FLIGHT = 8
@@ -43,10 +43,10 @@ export async function sendDue(
   webhook: StoredWebhook,
   { job, lost }: Sender,
   services: Services,
-): Promise<MadeAttempt[]> {
+): Promise<CompletedAttempt[]> {
   const { store, webhookSecrets, clock, stopping } = services
   const underWay = new Set<string>()
-  const flights = new Set<Promise<void>>()
+  const inFlight = new Set<Promise<void>>()
   const queue: DueDelivery[] = []
   const turnEnd = performance.now() + TURN_MS
   let endpoint: StoredWebhook | undefined
@@ -59,7 +59,7 @@ export async function sendDue(
   const onFailure = (error: unknown) => {
     failure ??= { error }
   }
-  const ledger = createAttemptLedger(webhook, job, services, {
+  const buffer = createAttemptBuffer(webhook, job, services, {
     onFailure,
     onWritten(current, attempts) {
       see(current)
@@ -92,21 +92,21 @@ export async function sendDue(
     mayBeMore = due.length > MAX_IN_FLIGHT
   }
 
-  async function fly(delivery: DueDelivery): Promise<void> {
+  async function send(delivery: DueDelivery): Promise<void> {
     try {
       const made = await attempt(endpoint!, delivery, keys, services)
-      if (!lost.aborted) ledger.add(made)
+      if (!lost.aborted) buffer.add(made)
     } catch (error) {
       onFailure(error)
     }
   }
 
   function start(delivery: DueDelivery): void {
-    const flight = fly(delivery).then(() => {
-      flights.delete(flight)
+    const sending = send(delivery).then(() => {
+      inFlight.delete(sending)
       onChange?.()
     })
-    flights.add(flight)
+    inFlight.add(sending)
   }
 
   /** Until a request has ended, or attempts are written. */
@@ -129,20 +129,20 @@ export async function sendDue(
     if (queue.length === 0) {
       await reading
       if (queue.length > 0) continue
-      if (flights.size === 0) break
-      await Promise.race([Promise.all(flights), sleep(POLL_MS)])
+      if (inFlight.size === 0) break
+      await Promise.race([Promise.all(inFlight), sleep(POLL_MS)])
       mayBeMore = true
       continue
     }
     const limit = endpoint?.failingSince ? MAX_IN_FLIGHT_FAILING : MAX_IN_FLIGHT
-    if (flights.size >= limit || ledger.size() >= MAX_UNWRITTEN) await change()
+    if (inFlight.size >= limit || buffer.size() >= MAX_UNWRITTEN) await change()
     else if (now - seenAt < FRESH_MS) start(queue.shift()!)
     else see(await store.webhooks.find(webhook.workspaceId, webhook.id))
   }
-  await Promise.all([...flights, reading])
-  const unwritten = await ledger.close()
+  await Promise.all([...inFlight, reading])
+  const unwritten = await buffer.close()
   if (!failure) return unwritten
-  await ledger.flush()
+  await buffer.flush()
   throw (failure as { error: unknown }).error
 }
 
@@ -152,7 +152,7 @@ async function attempt(
   delivery: DueDelivery,
   keys: KeyObject[],
   services: Services,
-): Promise<MadeAttempt> {
+): Promise<CompletedAttempt> {
   const { outbound, clock, metrics } = services
   const { id, payload, progress } = delivery
   const startedAt = clock()
@@ -168,7 +168,12 @@ async function attempt(
 }
 
 /** Where it went is the customer's affair: an address may hold a secret. */
-function logAttempt({ id, workspaceId }: StoredWebhook, payload: string, made: MadeAttempt, { log }: Services): void {
+function logAttempt(
+  { id, workspaceId }: StoredWebhook,
+  payload: string,
+  made: CompletedAttempt,
+  { log }: Services,
+): void {
   const { delivery, outcome, durationMs } = made
   const level = outcome.error === null ? 'debug' : 'info'
   if (!log.isLevelEnabled(level)) return

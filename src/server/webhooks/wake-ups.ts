@@ -1,9 +1,9 @@
-import type { News } from '../../storage/operations/news.ts'
+import type { StoreEvent } from '../../storage/operations/store-events.ts'
 
 /** Tells who follows events of a workspace that this process wrote some: sooner than they would look by themselves. */
 export interface WakeUps {
   /** Takes what was committed. */
-  hear(news: News): void
+  merge(event: StoreEvent): void
   listen(workspaceId: string): WakeUp
 }
 
@@ -19,8 +19,8 @@ export interface WakeUp {
 export function createWakeUps(): WakeUps {
   const sleepers = new Map<string, Set<() => void>>()
   return {
-    hear(news) {
-      if (news.what === 'event') for (const wake of sleepers.get(news.workspaceId) ?? []) wake()
+    merge(event) {
+      if (event.what === 'event') for (const wake of sleepers.get(event.workspaceId) ?? []) wake()
     },
 
     listen(workspaceId) {

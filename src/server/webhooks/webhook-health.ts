@@ -1,6 +1,6 @@
 import { healthAfter } from '../../core/rules/sending/delivery.ts'
 import type { Repositories } from '../../storage/store.ts'
-import type { MadeAttempt } from '../../storage/webhooks/webhook-attempts.ts'
+import type { CompletedAttempt } from '../../storage/webhooks/webhook-attempts.ts'
 import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
 
 /** Deliveries that are ended in one transaction; a job ends the rest. */
@@ -33,7 +33,7 @@ export async function endDeliveries(
 export async function noteHealth(
   tx: Repositories,
   webhook: StoredWebhook,
-  attempts: MadeAttempt[],
+  attempts: CompletedAttempt[],
   at: Date,
 ): Promise<StoredWebhook> {
   const { failingSince, disabledReason } = healthAfter(webhook.failingSince, attempts)

@@ -1,4 +1,4 @@
-import { Problem } from '../../core/errors.ts'
+import { ApiError } from '../../core/errors.ts'
 
 export interface FairGateOptions {
   /** How many may be inside at once. */
@@ -134,8 +134,8 @@ export class FairGate {
   }
 }
 
-function tooMany(): Problem {
-  return new Problem('SERVICE_UNAVAILABLE', {
+function tooMany(): ApiError {
+  return new ApiError('SERVICE_UNAVAILABLE', {
     message: 'Too many requests of this workspace wait for their turn; send fewer at once.',
     headers: { 'retry-after': '1' },
   })

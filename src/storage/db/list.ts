@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { invalid } from '../../core/errors.ts'
+import { validationError } from '../../core/errors.ts'
 import {
   type Cursor,
   decodeCursor,
@@ -70,9 +70,9 @@ export async function listPage<Row extends { id: string }>(
 ): Promise<ListPage<Row>> {
   const { limit, cursor: cursorText, offset: givenOffset, sortBy, sortDir, ...filters } = request
   if (cursorText !== undefined && givenOffset) {
-    throw invalid([{ path: ['offset'], message: 'Give either a cursor or an offset' }])
+    throw validationError([{ path: ['offset'], message: 'Give either a cursor or an offset' }])
   }
-  const walk = fingerprint([spec.name, sortBy, sortDir, Object.entries(filters).sort(byName).map(settled)])
+  const walk = fingerprint([spec.name, sortBy, sortDir, Object.entries(filters).sort(byName).map(canonicalise)])
   const sort = sortOf(db, spec.sorts[sortBy]!)
   const keyType = keyTypeOf(sort, spec)
   const cursor = cursorText === undefined ? undefined : readCursor(cursorText, walk, keyType)
@@ -143,7 +143,9 @@ function goOnBehind(
 function readCursor(text: string, walk: Buffer, type: KeyType): Cursor {
   const cursor = decodeCursor(text, walk, type)
   if (cursor) return cursor
-  throw invalid([{ path: ['cursor'], message: 'Is not a cursor of this list, sort and filters; start without one' }])
+  throw validationError([
+    { path: ['cursor'], message: 'Is not a cursor of this list, sort and filters; start without one' },
+  ])
 }
 
 /** The key that a cursor could not hold whole, from its row. Only keys that do not change are so long. */
@@ -157,7 +159,7 @@ async function wholeKey(db: Knex, { name }: ListSpec, { key, type }: Sort, curso
 }
 
 /** Values of one filter are alternatives: neither their order nor a repetition makes another walk. */
-function settled([name, value]: [string, unknown]): [string, unknown] {
+function canonicalise([name, value]: [string, unknown]): [string, unknown] {
   return [name, Array.isArray(value) ? [...new Set(value.map((one) => JSON.stringify(one)))].sort() : value]
 }
 

@@ -12,7 +12,7 @@ import {
   insertSelected,
 } from '../db/dialect.ts'
 import type { FanOutChunk } from '../messages/broadcasts.ts'
-import { isLane, type JobKind, kinds, type Lane, type Queue, queues } from './job-kinds.ts'
+import { isRegularQueue, type JobKind, kinds, type Queue, queues, type RegularQueue } from './job-kinds.ts'
 import { type Look, lookAround, mayRun, type TurnOptions, waitsIn } from './turns.ts'
 
 /** A job that this worker holds until its lease ends; whatever it writes must present the claim token. */
@@ -75,14 +75,14 @@ export class Jobs {
   }
 
   async insert(jobs: NewJob[], at: Date): Promise<void> {
-    for (const lane of new Set(jobs.map(laneOf))) this.onDue(lane)
+    for (const lane of new Set(jobs.map(queueOf))) this.onDue(lane)
     const rows = jobs.map((job) => ({
       id: newId(at),
       workspace_id: job.workspaceId,
       kind: job.kind,
       subject: job.subject,
       correlation_id: job.correlationId,
-      lane: laneOf(job),
+      lane: queueOf(job),
       priority: UNUSED,
       run_at: (job.runAt ?? at).getTime(),
       attempts: 0,
@@ -126,18 +126,18 @@ export class Jobs {
   /** What waits among many goes on as what a person waits for. */
   private async hasten(jobs: NewJob[]): Promise<void> {
     const kind = jobs[0]!.kind
-    const lane = laneOf({ kind })
+    const lane = queueOf({ kind })
     const subjects = jobs.map(({ subject }) => subject)
     await this.db('jobs')
       .whereIn('subject', subjects)
-      .where({ kind, lane: laneOf({ kind, isBulk: true }), claim_token: null, failed_at: null })
+      .where({ kind, lane: queueOf({ kind, isBulk: true }), claim_token: null, failed_at: null })
       .update({ lane })
     this.onDue(lane)
   }
 
   /** A job for each notification that a broadcast made for passes behind one id up to another; it takes the same id. */
   async insertFanOut(broadcastId: string, chunk: FanOutChunk, correlationId: string | null, at: Date): Promise<void> {
-    const { lane } = kinds['send-broadcast']
+    const { queue: lane } = kinds['send-broadcast']
     this.onDue(lane)
     const now = constant(this.db, 'bigint', at.getTime())
     const columns = {
@@ -218,7 +218,7 @@ export class Jobs {
   }
 
   /** Gives jobs back that could not begin, or not go on: the run does not count. As retry. */
-  async putOff(jobs: Job[], runAt: Date): Promise<number> {
+  async snooze(jobs: Job[], runAt: Date): Promise<number> {
     return this.held(jobs).update({
       claim_token: null,
       run_at: runAt.getTime(),
@@ -256,7 +256,8 @@ export class Jobs {
         last_error: this.db.raw(`case when ${isOver} then ? else last_error end`, [QUARANTINE_REASON]),
       })
       .returning(['id', 'workspace_id', 'kind', 'subject', 'correlation_id', 'failed_at'])
-    if (rows.some((row) => row.failed_at === null)) for (const queue of queues) if (!isLane(queue)) this.onDue(queue)
+    if (rows.some((row) => row.failed_at === null))
+      for (const queue of queues) if (!isRegularQueue(queue)) this.onDue(queue)
     return rows.map((row) => ({ ...toJob(row), isQuarantined: row.failed_at !== null }))
   }
 
@@ -276,9 +277,9 @@ export class Jobs {
 /** Programs before the migration 0017 read `priority`, and wrote it. */
 const UNUSED = 0
 
-function laneOf({ kind, isBulk = false }: Pick<NewJob, 'kind' | 'isBulk'>): Lane {
-  const lanesOfKind: { lane: Lane; bulkLane?: Lane } = kinds[kind]
-  return (isBulk && lanesOfKind.bulkLane) || lanesOfKind.lane
+function queueOf({ kind, isBulk = false }: Pick<NewJob, 'kind' | 'isBulk'>): RegularQueue {
+  const queuesOfKind: { queue: RegularQueue; bulkQueue?: RegularQueue } = kinds[kind]
+  return (isBulk && queuesOfKind.bulkQueue) || queuesOfKind.queue
 }
 
 function toJob(row: Pick<Row, 'id' | 'workspace_id' | 'kind' | 'subject' | 'correlation_id'>) {

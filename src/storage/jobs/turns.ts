@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { LAPSES_TO_RUN_ALONE } from '../../core/rules/sending/retry.ts'
 import { rowsOf, runPrepared } from '../db/dialect.ts'
-import { isLane, type Queue } from './job-kinds.ts'
+import { isRegularQueue, type Queue } from './job-kinds.ts'
 
 /** Where a look around the workspaces begins, and which of them it passes over. */
 export interface TurnOptions {
@@ -65,17 +65,22 @@ interface DueRow {
 
 /** Jobs that are due, may they run or not, all of them where they are few, and the next one that will be. */
 function listDue(db: Knex, queue: Queue, at: Date): Promise<DueRow[]> {
-  // Along the index of moments, where suspects of a lane stand, too.
-  const waits = isLane(queue)
+  // Along the index of moments, where suspects of a queue stand, too.
+  const waits = isRegularQueue(queue)
     ? 'lane = :queue and claim_token is null and failed_at is null and created_at > 0'
     : waitsIn(queue)
   const isSuspended = `select 1 from workspaces where id = jobs.workspace_id and (suspended_at is not null or expires_at <= :at)`
-  const mayRun = `${isLane(queue) ? 'lapses = 0 and' : ''} (${isRunning}) is null and (${isSuspended}) is null`
+  const mayRun = `${isRegularQueue(queue) ? 'lapses = 0 and' : ''} (${isRunning}) is null and (${isSuspended}) is null`
   const select = (what: string, comparison: string, limit: number) => `select * from (
     select workspace_id, run_at, ${what} as may_run from jobs where ${waits} and run_at ${comparison} :at
     order by run_at limit ${limit}) as jobs`
   const text = `${select(mayRun, '<=', FEW)} union all ${select('false', '>', 1)}`
-  return runPrepared<DueRow>(db, `look-${isLane(queue) ? 'lane' : queue}`, { queue, at: at.getTime() }, () => text)
+  return runPrepared<DueRow>(
+    db,
+    `look-${isRegularQueue(queue) ? 'lane' : queue}`,
+    { queue, at: at.getTime() },
+    () => text,
+  )
 }
 
 /** Of the workspaces of due jobs the next that has one which may run. */

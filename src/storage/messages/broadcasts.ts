@@ -5,7 +5,7 @@ import { CAP_WINDOW_MS } from '../../core/rules/sending/google-cap.ts'
 import { deliveryStatus } from '../../core/rules/sending/notification-status.ts'
 import { constant, deleteReturningIds, forUpdate, idsMadeAt, insertSelected, moment } from '../db/dialect.ts'
 import { type ListPage, type ListSpec, listPage, NEWEST_FIRST, type PageRequest } from '../db/list.ts'
-import type { Tell } from '../operations/news.ts'
+import type { Emit } from '../operations/store-events.ts'
 import { whereIssuedAt } from '../passes/issued-span.ts'
 
 /** Passes behind the first id (null: from the start) up to the last (null: to the end). */
@@ -56,11 +56,11 @@ const SPEC: ListSpec = { name: 'broadcasts', id: 'broadcasts.id', sorts: { creat
 
 export class Broadcasts {
   private readonly db: Knex
-  private readonly tell: Tell
+  private readonly emit: Emit
 
-  constructor(db: Knex, tell: Tell) {
+  constructor(db: Knex, emit: Emit) {
     this.db = db
-    this.tell = tell
+    this.emit = emit
   }
 
   /** False when the idempotency key is taken, by a row of before or of a racing request. */
@@ -160,7 +160,7 @@ export class Broadcasts {
         fanned_out: this.db.raw('fanned_out + ?', [made]),
         updated_at: now,
       })
-    if (chunk.upTo === null) this.tell({ what: 'broadcast' })
+    if (chunk.upTo === null) this.emit({ what: 'broadcast' })
     return made
   }
 

@@ -3,7 +3,7 @@ import type { MessageOptions, Platform } from '../../core/contract/notifications
 import { CAP_WINDOW_MS } from '../../core/rules/sending/google-cap.ts'
 import { deleteReturningIds, forUpdate, NEVER } from '../db/dialect.ts'
 import { type ListPage, type ListSpec, listPage, NEWEST_FIRST, type PageRequest } from '../db/list.ts'
-import type { Tell } from '../operations/news.ts'
+import type { Emit } from '../operations/store-events.ts'
 import {
   type NotificationRow,
   type StoredNotification,
@@ -44,11 +44,11 @@ const MAX_PLACES = 1_000
 
 export class Notifications {
   private readonly db: Knex
-  private readonly tell: Tell
+  private readonly emit: Emit
 
-  constructor(db: Knex, tell: Tell) {
+  constructor(db: Knex, emit: Emit) {
     this.db = db
-    this.tell = tell
+    this.emit = emit
   }
 
   /** False when the idempotency key is taken, by a row of before or of a racing request. */
@@ -162,8 +162,8 @@ export class Notifications {
   }
 
   private tellEnd({ apple_status: apple, google_status: google }: NotificationChange): void {
-    if (apple && apple !== 'PENDING') this.tell({ what: 'notification', platform: 'apple', status: apple })
-    if (google && google !== 'PENDING') this.tell({ what: 'notification', platform: 'google', status: google })
+    if (apple && apple !== 'PENDING') this.emit({ what: 'notification', platform: 'apple', status: apple })
+    if (google && google !== 'PENDING') this.emit({ what: 'notification', platform: 'google', status: google })
   }
 
   private async first(workspaceId: string, where: object): Promise<StoredNotification | undefined> {

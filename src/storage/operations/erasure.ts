@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { foldCase } from '../../core/rules/lists/search.ts'
 import { boundColumn, forUpdate, idIsChosen, isPostgres } from '../db/dialect.ts'
-import { visible } from '../passes/pass-change.ts'
+import { withWalletVersionBump } from '../passes/pass-change.ts'
 
 /** Rows that hold, or may hold, something of the holder of a pass. */
 export interface Holdings {
@@ -101,7 +101,7 @@ export class Erasure {
       erased_at: at.getTime(),
       link_generation: this.db.raw('link_generation + 1'),
     }
-    await this.one(workspaceId, passId).update(visible(this.db, change, at))
+    await this.one(workspaceId, passId).update(withWalletVersionBump(this.db, change, at))
   }
 
   /** What waits is never sent, nor what a sender has read already: it reads anew where it finds another erasure. */

@@ -1,13 +1,13 @@
 import type { Knex } from 'knex'
 import { moment } from '../db/dialect.ts'
 import { isQuarantined } from '../jobs/backlog.ts'
-import { type JobKind, type Lane, lanes } from '../jobs/job-kinds.ts'
+import { type JobKind, type RegularQueue, regularQueues } from '../jobs/job-kinds.ts'
 import { Usage, type UsageOverview } from '../workspaces/usage.ts'
 import type { RefusedKind } from './refusals.ts'
 
-/** How one lane of the outbox stands. */
-export interface LaneOverview {
-  lane: Lane
+/** How one queue of the outbox stands. */
+export interface QueueOverview {
+  queue: RegularQueue
   /** Could run now. */
   due: number
   /** Wait for a moment to come. */
@@ -29,8 +29,8 @@ export interface FailingWebhook {
 export interface Overview {
   /** The moment that due and later are told apart by. */
   at: Date
-  /** Every lane, also where nothing waits. */
-  lanes: LaneOverview[]
+  /** Every queue, also where nothing waits. */
+  queues: QueueOverview[]
   /** Jobs that gave up, where there are any. */
   setAside: { kind: JobKind; count: number }[]
   /** Jobs that are quarantined, where there are any. */
@@ -74,16 +74,16 @@ export class Overviews {
     const webhooks = await this.webhooks()
     const deliveries = await this.deliveries(at)
     const usage = await new Usage(this.db).overview(at)
-    const states = lanes.map((lane) => ({
-      lane,
+    const states = regularQueues.map((queue) => ({
+      queue,
       due: 0,
       later: 0,
       oldestDueAt: null,
-      ...waiting.get(lane),
-      running: running.get(lane) ?? 0,
+      ...waiting.get(queue),
+      running: running.get(queue) ?? 0,
     }))
     const refused = await this.refused()
-    return { at, lanes: states, setAside, quarantined, webhooks, deliveries, usage, refused }
+    return { at, queues: states, setAside, quarantined, webhooks, deliveries, usage, refused }
   }
 
   /** Template versions that a platform refuses whole or in a class of some passes, the last refused first. */
@@ -128,8 +128,8 @@ export class Overviews {
     }))
   }
 
-  private async waiting(at: Date): Promise<Map<Lane, Pick<LaneOverview, 'due' | 'later' | 'oldestDueAt'>>> {
-    const rows: { lane: Lane; jobs: number; due: number; oldest: number }[] = await this.db('jobs')
+  private async waiting(at: Date): Promise<Map<RegularQueue, Pick<QueueOverview, 'due' | 'later' | 'oldestDueAt'>>> {
+    const rows: { lane: RegularQueue; jobs: number; due: number; oldest: number }[] = await this.db('jobs')
       .where({ claim_token: null, failed_at: null })
       // As the index says.
       .whereRaw('created_at > 0')
@@ -148,8 +148,8 @@ export class Overviews {
     )
   }
 
-  private async running(): Promise<Map<Lane, number>> {
-    const rows: { lane: Lane; jobs: number }[] = await this.db('jobs')
+  private async running(): Promise<Map<RegularQueue, number>> {
+    const rows: { lane: RegularQueue; jobs: number }[] = await this.db('jobs')
       .whereNotNull('claim_token')
       .groupBy('lane')
       .select('lane', this.db.raw('count(*) as jobs'))

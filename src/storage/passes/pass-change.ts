@@ -2,15 +2,15 @@ import type { Knex } from 'knex'
 import { forUpdate } from '../db/dialect.ts'
 
 /** `version` counts every stored change, status included (spec 2.1). */
-export function counted(db: Knex, change: object, at: Date) {
+export function withVersionBump(db: Knex, change: object, at: Date) {
   return { ...change, version: db.raw('version + 1'), updated_at: at.getTime() }
 }
 
 /** `wallet_version` orders what phones show. */
-export function visible(db: Knex, change: object, at: Date) {
+export function withWalletVersionBump(db: Knex, change: object, at: Date) {
   const second = at.getTime() - (at.getTime() % 1000)
   return {
-    ...counted(db, change, at),
+    ...withVersionBump(db, change, at),
     wallet_version: db.raw('wallet_version + 1'),
     modified_at: db.raw('case when modified_at >= ? then modified_at + 1000 else ? end', [second, second]),
   }

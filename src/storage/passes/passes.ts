@@ -16,7 +16,7 @@ import {
 } from '../db/dialect.ts'
 import type { ListPage } from '../db/list.ts'
 import { endedSpan, issuedSpan, movedSpan } from './issued-span.ts'
-import { counted, lockPasses, visible } from './pass-change.ts'
+import { lockPasses, withVersionBump, withWalletVersionBump } from './pass-change.ts'
 import { activateIdentifier, insertIndex, replaceIndex } from './pass-index.ts'
 import { listPasses, type PassListRequest } from './pass-list.ts'
 import {
@@ -128,7 +128,7 @@ export class Passes {
     const { identifierDigest, status, ...content } = change
     const updated = await this.row(workspaceId, id).update({
       // What kept an older revision from being issued is history.
-      ...visible(this.db, { ...toContentColumns(content), status: toStored(status), error: null }, at),
+      ...withWalletVersionBump(this.db, { ...toContentColumns(content), status: toStored(status), error: null }, at),
       revision: this.db.raw('revision + 1'),
       ...movedSpan(this.db, content.expiresAt, at),
     })
@@ -138,14 +138,18 @@ export class Passes {
   }
 
   async setVoid(workspaceId: string, ids: string[], at: Date): Promise<void> {
-    const change = visible(this.db, { status: 'VOID', voided_at: at.getTime(), ...endedSpan(this.db, at) }, at)
+    const change = withWalletVersionBump(
+      this.db,
+      { status: 'VOID', voided_at: at.getTime(), ...endedSpan(this.db, at) },
+      at,
+    )
     await this.db('passes').where({ workspace_id: workspaceId }).whereIn('id', ids).update(change)
   }
 
   /** Kills every hosted link that was made so far. */
   async raiseLinkGeneration(workspaceId: string, id: string, at: Date): Promise<void> {
     await this.row(workspaceId, id).update(
-      counted(this.db, { link_generation: this.db.raw('link_generation + 1') }, at),
+      withVersionBump(this.db, { link_generation: this.db.raw('link_generation + 1') }, at),
     )
   }
 
@@ -190,7 +194,11 @@ export class Passes {
   async setMessages(workspaceId: string, ids: string[], notificationIds: string[], at: Date): Promise<void> {
     if (ids.length === 0) return
     const ours = this.db('notifications').whereIn('id', notificationIds).whereRaw('pass_id = passes.id').select('id')
-    const change = visible(this.db, { message_id: ours, message_count: this.db.raw('message_count + 1') }, at)
+    const change = withWalletVersionBump(
+      this.db,
+      { message_id: ours, message_count: this.db.raw('message_count + 1') },
+      at,
+    )
     await this.db('passes').where({ workspace_id: workspaceId }).whereIn('id', ids).update(change)
   }
 
@@ -203,7 +211,7 @@ export class Passes {
     const rows: Pick<PassRow, 'workspace_id' | 'id'>[] = await this.db('passes')
       .whereRaw(idIsChosen(this.db, forUpdateSkipLocked(this.db, this.expired(at).limit(limit).select('id'))))
       .where({ status: 'ISSUED' })
-      .update(visible(this.db, { status: 'EXPIRED' }, at))
+      .update(withWalletVersionBump(this.db, { status: 'EXPIRED' }, at))
       .returning(['workspace_id', 'id'])
     return rows.map((row) => ({ workspaceId: row.workspace_id, id: row.id }))
   }
@@ -213,7 +221,7 @@ export class Passes {
     const some = lockPasses(this.db, workspaceId).where({ project_id: projectId }).limit(limit).select('id')
     return this.db('passes')
       .whereRaw(idIsChosen(this.db, some))
-      .update(counted(this.db, { project_id: null }, at))
+      .update(withVersionBump(this.db, { project_id: null }, at))
   }
 
   private row(workspaceId: string, id: string) {
@@ -235,7 +243,7 @@ export class Passes {
     const some = lockPasses(this.db, workspaceId).whereIn('id', ids).whereIn('status', from).select('id')
     await this.db('passes')
       .whereRaw(idIsChosen(this.db, some))
-      .update(counted(this.db, change, at))
+      .update(withVersionBump(this.db, change, at))
   }
 
   /** One pass, by values that are named workspaceId and id. */

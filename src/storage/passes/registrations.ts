@@ -31,12 +31,12 @@ interface Row {
 }
 
 /** A device that is to be told that its pass changed. */
-export interface Behind extends Pick<Registration, 'passId' | 'deviceId' | 'pushToken'> {
+export interface OutdatedRegistration extends Pick<Registration, 'passId' | 'deviceId' | 'pushToken'> {
   /** What the pass shows now. */
   walletVersion: number
 }
 
-type BehindRow = Pick<Row, 'pass_id' | 'device_id' | 'push_token'> & { wallet_version: number }
+type OutdatedRow = Pick<Row, 'pass_id' | 'device_id' | 'push_token'> & { wallet_version: number }
 
 export class Registrations {
   private readonly db: Knex
@@ -109,8 +109,8 @@ export class Registrations {
   }
 
   /** Devices that were not pushed yet for what their pass now shows. */
-  async listBehind(workspaceId: string, passIds: string[]): Promise<Behind[]> {
-    const rows: BehindRow[] = await this.db('apple_registrations')
+  async listOutdated(workspaceId: string, passIds: string[]): Promise<OutdatedRegistration[]> {
+    const rows: OutdatedRow[] = await this.db('apple_registrations')
       .join('passes', 'passes.id', 'apple_registrations.pass_id')
       .where('apple_registrations.workspace_id', workspaceId)
       .whereIn('apple_registrations.pass_id', passIds)
@@ -206,7 +206,7 @@ export class Registrations {
   }
 
   /** Announces a change of passes that devices hold: they get the next tag. Held until the transaction ends. */
-  async announce(workspaceId: string, passIds: string[]): Promise<void> {
+  async bumpUpdateTag(workspaceId: string, passIds: string[]): Promise<void> {
     const registered = this.db('apple_registrations').where({ workspace_id: workspaceId }).whereIn('pass_id', passIds)
     // Before the counter: who waits for passes must not hold up what others announce.
     const ids: string[] = await lockPasses(this.db, workspaceId).whereIn('id', registered.select('pass_id')).pluck('id')

@@ -3,18 +3,18 @@ import type { LedgerReason, ScanResult } from '../../core/contract/scan-shapes.t
 import { refusals } from '../../core/rules/redemption/scan-reasons.ts'
 import { insertMany } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
-import type { Tell } from '../operations/news.ts'
+import type { Emit } from '../operations/store-events.ts'
 import { type ScanRow, type StoredScan, toScan, toScanRow } from './scan-row.ts'
 import { countScans, type ScanFigures, type ScanStatsRequest } from './scan-stats.ts'
 
 /** The ledger: every attempt and every reversal. The database itself refuses to change or delete what stands in it. */
 export class Scans {
   private readonly db: Knex
-  private readonly tell: Tell
+  private readonly emit: Emit
 
-  constructor(db: Knex, tell: Tell) {
+  constructor(db: Knex, emit: Emit) {
     this.db = db
-    this.tell = tell
+    this.emit = emit
   }
 
   /**
@@ -31,7 +31,7 @@ export class Scans {
     )
     const inserted = new Set(rows.map((row) => row.id))
     for (const { id, result, reason, verified } of scans) {
-      if (inserted.has(id)) this.tell({ what: 'scan', result, reason, verified })
+      if (inserted.has(id)) this.emit({ what: 'scan', result, reason, verified })
     }
     return inserted
   }

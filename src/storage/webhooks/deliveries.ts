@@ -5,7 +5,7 @@ import { afterAttempt, type DeliveryProgress, redelivered } from '../../core/rul
 import { type Columns, isNotInJson, type Row, updateRows } from '../db/bulk-rows.ts'
 import { forUpdate, forUpdateSkipLocked, idIsChosen, insertMany, runPrepared } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
-import type { Tell } from '../operations/news.ts'
+import type { Emit } from '../operations/store-events.ts'
 import {
   type DeliveryRow,
   type PayloadRow,
@@ -18,10 +18,10 @@ import {
   toProgressRow,
 } from './delivery-row.ts'
 import {
+  type CompletedAttempt,
   type DueDelivery,
   insertAttempts,
   listAttempts,
-  type MadeAttempt,
   type RecordedAttempt,
 } from './webhook-attempts.ts'
 
@@ -59,11 +59,11 @@ const ENDED_WITH_ENDPOINT = 'The webhook was disabled or deleted.'
 /** Events on their way to endpoints, and every attempt that was made. */
 export class Deliveries {
   private readonly db: Knex
-  private readonly tell: Tell
+  private readonly emit: Emit
 
-  constructor(db: Knex, tell: Tell) {
+  constructor(db: Knex, emit: Emit) {
     this.db = db
-    this.tell = tell
+    this.emit = emit
   }
 
   async insert(workspaceId: string, pairs: { event: EventRow; target: Target }[], at: Date): Promise<StoredDelivery[]> {
@@ -152,7 +152,7 @@ export class Deliveries {
   }
 
   /** Writes attempts and what they make of their deliveries. The caller is the only one that sends to the endpoint. */
-  async record(workspaceId: string, attempts: MadeAttempt[], at: Date): Promise<void> {
+  async record(workspaceId: string, attempts: CompletedAttempt[], at: Date): Promise<void> {
     const expected = attempts.map((attempt) => {
       const { id, progress: read } = attempt.delivery
       return { id, attempt, read, progress: afterAttempt(read, read, attempt) }
@@ -165,11 +165,11 @@ export class Deliveries {
     }
     if (made.length === 0) return
     await insertAttempts(this.db, workspaceId, made)
-    for (const { progress } of made) this.tell({ what: 'attempt', status: progress.status })
+    for (const { progress } of made) this.emit({ what: 'attempt', status: progress.status })
   }
 
   /** Of deliveries that were redelivered, ended or deleted while they were being sent. */
-  private async recordChanged(workspaceId: string, attempts: MadeAttempt[], at: Date): Promise<RecordedAttempt[]> {
+  private async recordChanged(workspaceId: string, attempts: CompletedAttempt[], at: Date): Promise<RecordedAttempt[]> {
     const ids = attempts.map(({ delivery }) => delivery.id)
     const query = this.db('webhook_deliveries').where({ workspace_id: workspaceId }).whereIn('id', ids).orderBy('id')
     const rows: (ProgressRow & { id: string })[] = await forUpdate(this.db, query.select('id', ...PROGRESS_COLUMNS))

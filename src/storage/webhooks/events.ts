@@ -3,7 +3,7 @@ import type { EventData, EventType } from '../../core/events.ts'
 import { newId } from '../../core/ids.ts'
 import { forUpdateSkipLocked, insertMany, runPrepared, textsOfJson } from '../db/dialect.ts'
 import type { Jobs } from '../jobs/jobs.ts'
-import type { Tell } from '../operations/news.ts'
+import type { Emit } from '../operations/store-events.ts'
 import type { Deliveries, EventRow, Target } from './deliveries.ts'
 import type { StoredDelivery } from './delivery-row.ts'
 
@@ -56,13 +56,13 @@ export class Events {
   private readonly db: Knex
   private readonly deliveries: Deliveries
   private readonly jobs: Jobs
-  private readonly tell: Tell
+  private readonly emit: Emit
 
-  constructor(db: Knex, deliveries: Deliveries, jobs: Jobs, tell: Tell) {
+  constructor(db: Knex, deliveries: Deliveries, jobs: Jobs, emit: Emit) {
     this.db = db
     this.deliveries = deliveries
     this.jobs = jobs
-    this.tell = tell
+    this.emit = emit
   }
 
   async insert(workspaceId: string, events: NewEvent[], at: Date): Promise<void> {
@@ -157,7 +157,7 @@ export class Events {
         exists (select 1 from webhooks where webhooks.workspace_id = events.workspace_id and webhooks.status = 'ENABLED'
           and events.type in (${textsOfJson(this.db, 'webhooks.events')})) as is_wanted`,
     )
-    for (const { type } of events) this.tell({ what: 'event', type, workspaceId })
+    for (const { type } of events) this.emit({ what: 'event', type, workspaceId })
     return written
   }
 

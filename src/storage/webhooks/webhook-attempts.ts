@@ -23,7 +23,7 @@ export interface DueDelivery {
 }
 
 /** One attempt that was made. */
-export interface MadeAttempt extends AttemptFacts {
+export interface CompletedAttempt extends AttemptFacts {
   delivery: Pick<DueDelivery, 'id' | 'progress'>
   startedAt: Date
   durationMs: number
@@ -33,7 +33,7 @@ export interface MadeAttempt extends AttemptFacts {
 export interface RecordedAttempt {
   /** Of the delivery. */
   id: string
-  attempt: MadeAttempt
+  attempt: CompletedAttempt
   progress: DeliveryProgress
 }
 

@@ -1,5 +1,5 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
-import { Problem } from '../../core/errors.ts'
+import { ApiError } from '../../core/errors.ts'
 import { CredentialError } from '../wallet.ts'
 
 /** What signs passes and, as a TLS client certificate, opens the connection to Apple push. Read once, at start. */
@@ -101,7 +101,7 @@ export function assertSound(identity: AppleIdentity, at: Date): void {
     ['WWDR certificate', identity.wwdr],
   ] as const) {
     if (at >= notBefore && at <= notAfter) continue
-    throw new Problem('APPLE_SIGNING_FAILED', {
+    throw new ApiError('APPLE_SIGNING_FAILED', {
       message:
         at > notAfter
           ? `The Apple ${name} expired on ${notAfter.toISOString()}; the operator must renew it.`

@@ -1,6 +1,6 @@
 import { crc32, deflateSync } from 'node:zlib'
 import type { ImageRole } from '../../core/contract/definition.ts'
-import { Problem } from '../../core/errors.ts'
+import { ApiError } from '../../core/errors.ts'
 import { ImageFault } from '../../core/rules/template/image.ts'
 import type { ImageSize, LoadImageFiles } from '../wallet.ts'
 import { type AppleImageRole, appleImageRoles, sizesOf } from './image-sizes.ts'
@@ -35,8 +35,8 @@ export async function buildImageFiles(
   return files.flat()
 }
 
-function undecodable(id: string, role: AppleImageRole, cause: ImageFault): Problem {
-  return new Problem('PASS_ISSUING_FAILED', {
+function undecodable(id: string, role: AppleImageRole, cause: ImageFault): ApiError {
+  return new ApiError('PASS_ISSUING_FAILED', {
     message:
       `The image ${id} (${role}) cannot be read as PNG or JPEG: it ${cause.message}. Upload it again and publish with ` +
       'the new one.',

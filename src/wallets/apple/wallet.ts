@@ -1,4 +1,4 @@
-import { invalid, Problem } from '../../core/errors.ts'
+import { ApiError, validationError } from '../../core/errors.ts'
 import type { LoadImageFiles, Wallet, WalletPass } from '../wallet.ts'
 import { createSigner } from './cms.ts'
 import { type AppleIdentity, assertSound } from './identity.ts'
@@ -64,7 +64,7 @@ export function createAppleWallet({ identity, webServiceUrl, loadImageFiles }: A
       const signed = [json, ...(await imageFilesOf(imagesOf(pass)))]
       const manifest = manifestOf(signed)
       const signature = await sign(manifest.bytes, at).catch((cause: unknown) => {
-        throw new Problem('APPLE_SIGNING_FAILED', { cause })
+        throw new ApiError('APPLE_SIGNING_FAILED', { cause })
       })
       return zip([...signed, manifest, packageFile('signature', signature)])
     },
@@ -80,12 +80,12 @@ function manifestOf(files: PackageFile[]): PackageFile {
   return packageFile('manifest.json', Buffer.from(JSON.stringify(digests)))
 }
 
-function unshowable(issues: { path: PropertyKey[]; message: string }[]): Problem {
-  const { message, details } = invalid(
+function unshowable(issues: { path: PropertyKey[]; message: string }[]): ApiError {
+  const { message, details } = validationError(
     issues.map((issue) => ({
       path: issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part)),
       message: issue.message,
     })),
   )
-  return new Problem('PASS_ISSUING_FAILED', { message: `A phone would refuse pass.json: ${message}`, details })
+  return new ApiError('PASS_ISSUING_FAILED', { message: `A phone would refuse pass.json: ${message}`, details })
 }

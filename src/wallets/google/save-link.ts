@@ -1,7 +1,7 @@
 import { sign } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { GoogleKind } from '../../core/contract/definition.ts'
-import { Problem } from '../../core/errors.ts'
+import { ApiError } from '../../core/errors.ts'
 import type { GoogleSigner } from './identity.ts'
 
 const signAsync = promisify(sign)
@@ -32,7 +32,7 @@ export async function buildSaveJwt(
     const signature = await signAsync('sha256', Buffer.from(signingInput), identity.privateKey)
     return `${signingInput}.${signature.toString('base64url')}`
   } catch (cause) {
-    throw new Problem('GOOGLE_JWT_FAILED', { cause })
+    throw new ApiError('GOOGLE_JWT_FAILED', { cause })
   }
 }
 

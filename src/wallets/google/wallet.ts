@@ -1,4 +1,4 @@
-import { below, issueDetails, listIssues, Problem } from '../../core/errors.ts'
+import { ApiError, below, issueDetails, listIssues } from '../../core/errors.ts'
 import type { Wallet, WalletPass } from '../wallet.ts'
 import { checkFields } from './check-fields.ts'
 import { buildClass, type ClassContent } from './classes.ts'
@@ -42,7 +42,7 @@ export function createGoogleWallet({ identity, publicUrl }: GoogleWalletOptions)
       const [first] = issues
       if (!first) return
       const rest = issues.length > 1 ? ` (and ${issues.length - 1} more)` : ''
-      throw new Problem('PASS_ISSUING_FAILED', {
+      throw new ApiError('PASS_ISSUING_FAILED', {
         message: `Google would refuse google.${first.path.join('.')}: ${first.message}${rest}.`,
         details: { platform: 'google', ...issueDetails(issues) },
       })

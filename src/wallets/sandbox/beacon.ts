@@ -4,7 +4,7 @@ import type { Claim } from './claims.ts'
 import { serveLocally } from './local-server.ts'
 
 /** What a claim points at: answers for as long as its process lives. */
-export interface Beacon extends Omit<Claim, 'number'> {
+export interface LeaderElection extends Omit<Claim, 'number'> {
   /** Answers everyone who asks, now and later, with these addresses. */
   announce(addresses: object): void
   close(): Promise<void>
@@ -13,7 +13,7 @@ export interface Beacon extends Omit<Claim, 'number'> {
 /** A process that is there and says nothing in that time is asked again. */
 const PATIENCE_MS = 2_000
 
-export async function openBeacon(): Promise<Beacon> {
+export async function openLeader(): Promise<LeaderElection> {
   const id = randomUUID()
   let announce: (addresses: object) => void = () => undefined
   const announced = new Promise<object>((resolve) => {
@@ -36,7 +36,7 @@ export interface Watched<Addresses> {
 }
 
 /** Asks the process behind a claim, and stays connected: also after SIGKILL the system closes the connection. */
-export async function watchBeacon<Addresses>(
+export async function watchLeader<Addresses>(
   claim: Claim,
   signal: AbortSignal,
 ): Promise<Watched<Addresses> | 'gone' | 'silent'> {

@@ -1,5 +1,5 @@
 /**
- * Where the stand-ins of a server are: what it answers at `{publicUrl}/sandbox` while a platform is sandboxed, and where
+ * Where the emulators of a server are: what it answers at `{publicUrl}/sandbox` while a platform is sandboxed, and where
  * virtual phones start from. A platform that is real, or not configured, is null.
  */
 export interface SandboxDirectory {

@@ -28,7 +28,7 @@ export const faultNames = [
 ] as const
 export type Fault = (typeof faultNames)[number]
 
-/** The faults that are on; the stand-ins of one server share them. */
+/** The faults that are on; the emulators of one server share them. */
 export interface Faults {
   has(fault: Fault): boolean
   list(): Fault[]

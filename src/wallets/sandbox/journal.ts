@@ -2,7 +2,7 @@ import { closeSync, readFileSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { makePrivateFolder, openPrivateSync, replacePrivateSync } from '../../files/private-file.ts'
 
-/** What a stand-in must still know after a restart: one JSON value a line, each written before it is acknowledged. */
+/** What an emulator must still know after a restart: one JSON value a line, each written before it is acknowledged. */
 export interface Journal<Entry> {
   append(entry: Entry): void
   close(): void

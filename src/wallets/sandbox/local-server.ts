@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** One request to a stand-in, its body read. */
+/** One request to an emulator, its body read. */
 export interface LocalCall {
   method: string
   path: string

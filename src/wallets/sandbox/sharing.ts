@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openBeacon, watchBeacon } from './beacon.ts'
+import { openLeader, watchLeader } from './beacon.ts'
 import { type Claim, createClaims } from './claims.ts'
 
 /** One process plays a platform for all that share a folder; another takes over when it ends, however it ends. */
-export interface SharedStandIn<Addresses> {
-  /** Where the stand-in is at this moment; undefined while nobody plays it. */
+export interface SharedEmulator<Addresses> {
+  /** Where the emulator is at this moment; undefined while nobody plays it. */
   find(): Addresses | undefined
   close(): Promise<void>
 }
 
-export interface StandIn<Addresses> {
+export interface Emulator<Addresses> {
   addresses: Addresses
   close(): Promise<void>
 }
@@ -18,7 +18,7 @@ export interface ShareOptions<Addresses> {
   folder: string
   name: string
   /** Plays the platform; absent for a process that only uses it. */
-  start?: (() => Promise<StandIn<Addresses>>) | undefined
+  start?: (() => Promise<Emulator<Addresses>>) | undefined
   /** Told what keeps this process from taking over, which it goes on trying. */
   onError: (error: unknown) => void
 }
@@ -31,9 +31,9 @@ const FIRST_TRIES = 5
  * Plays the platform, or uses what another process plays and waits for its end. At the start it throws what keeps it from
  * playing.
  */
-export async function shareStandIn<Addresses extends object>(
+export async function shareEmulator<Addresses extends object>(
   options: ShareOptions<Addresses>,
-): Promise<SharedStandIn<Addresses>> {
+): Promise<SharedEmulator<Addresses>> {
   const { folder, name, start, onError } = options
   const claims = createClaims(folder, name)
   const stopped = new AbortController()
@@ -44,7 +44,7 @@ export async function shareStandIn<Addresses extends object>(
   /** Finds who plays, or begins to. Resolves to the time until which that holds; undefined where neither worked. */
   async function seek(): Promise<{ ended: Promise<void> } | undefined> {
     const claim = await claims.find()
-    const watched = claim ? await watchBeacon<Addresses>(claim, stopped.signal) : 'gone'
+    const watched = claim ? await watchLeader<Addresses>(claim, stopped.signal) : 'gone'
     if (stopped.signal.aborted) return undefined
     if (typeof watched === 'object') {
       current = watched.addresses
@@ -53,25 +53,25 @@ export async function shareStandIn<Addresses extends object>(
     return watched === 'gone' && start ? takeOver(start, claim) : undefined
   }
 
-  async function takeOver(play: () => Promise<StandIn<Addresses>>, before: Claim | undefined) {
-    const beacon = await openBeacon()
-    let standIn: StandIn<Addresses>
+  async function takeOver(play: () => Promise<Emulator<Addresses>>, before: Claim | undefined) {
+    const leader = await openLeader()
+    let emulator: Emulator<Addresses>
     try {
-      if (!(await claims.claim(before, beacon))) {
-        await beacon.close()
+      if (!(await claims.claim(before, leader))) {
+        await leader.close()
         return undefined
       }
-      standIn = await play()
+      emulator = await play()
     } catch (error) {
-      await beacon.close()
+      await leader.close()
       throw error
     }
-    current = standIn.addresses
-    beacon.announce(standIn.addresses)
+    current = emulator.addresses
+    leader.announce(emulator.addresses)
     closeOwn = async () => {
-      await standIn.close()
-      // Last: whoever takes over then finds the files of the stand-in closed.
-      await beacon.close()
+      await emulator.close()
+      // Last: whoever takes over then finds the files of the emulator closed.
+      await leader.close()
     }
     return { ended: stop }
   }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { fetchDoorList } from '../../../src/cli/console/offline/door-list.ts'
-import { judgeOffline } from '../../../src/cli/console/offline/offline.ts'
+import { evaluateOffline } from '../../../src/cli/console/offline/offline.ts'
 import { openStore } from '../../../src/cli/console/offline/store.ts'
 import type { Attempt } from '../../../src/cli/console/outcome.ts'
 import type { Client } from '../../../src/client/client.ts'
@@ -33,7 +33,7 @@ async function compare(workspace: TestWorkspace, projectId: string, asked: Parti
   const store = openStore(folder)
   const list = await fetchDoorList(client, { folder, projectId, signal: new AbortController().signal })
   const station = { projectId, deviceId: undefined, context: {} }
-  const { outcome, verdict } = judgeOffline(attempt, { list, store, station })
+  const { outcome, verdict } = evaluateOffline(attempt, { list, store, station })
   store.close()
 
   const { payload, passId, scanContextKey, validityDate } = attempt

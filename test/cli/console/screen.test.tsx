@@ -77,7 +77,7 @@ function view(verdict: Outcome | null, panel: Panel, isOffline: boolean): View {
       lists: lists as DoorState['lists'],
       overrides: { scanContextKey: 'day-1', validityDate: null },
       verdict,
-      tally: { last: outcomes, accepted: 1412, turnedAway: 9, recent: [now.getTime()] },
+      counters: { last: outcomes, accepted: 1412, turnedAway: 9, recent: [now.getTime()] },
       waiting: 3,
       unjudged: ['A-1', 'A-2', 'A-3'],
       pending: 37,

@@ -21,7 +21,7 @@ const objectId = `${issuerId}.pass-1`
 const path = `/genericObject/${objectId}`
 const full = saveJwt({ genericClasses: [genericClass()], genericObjects: [genericObject()] })
 
-/** What a server offers of it all: its hosted link, and where its stand-in is. */
+/** What a server offers of it all: its hosted link, and where its emulator is. */
 async function startLinks(google: Google | null, jwt = full) {
   const server = createServer((request, response) => {
     if (request.url === '/sandbox') {

@@ -47,7 +47,9 @@ describe.each(dialects)('on %s', (dialect) => {
     const report = await doctor(server.database, ['--public-url', server.url, '--write'])
     expect(report.failures).toEqual([])
     const titles = ['Database: Migrations', 'Database: Writable', 'Database: Clock', 'Server key: Fingerprint']
-    for (const title of [...titles, 'Public URL: Reachable', 'Work: Jobs', 'Work: Webhooks', 'Google: Class']) {
+    // Beside a file doctor finds the sandbox of the server by itself; elsewhere it must be told.
+    const ofSandbox = dialect === 'sqlite' ? ['Google: Class'] : []
+    for (const title of [...titles, ...ofSandbox, 'Public URL: Reachable', 'Work: Jobs', 'Work: Webhooks']) {
       expect(report.find(title)).toMatchObject({ status: 'PASSED' })
     }
     for (const title of ['Apple: Certificates', 'Google: Permission']) {

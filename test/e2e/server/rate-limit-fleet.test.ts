@@ -52,10 +52,10 @@ test('a server that is alone writes nothing about its requests', async () => {
   expect(await rows('replicas')).toEqual([])
 })
 
-/** A refusal is kept back for half a second: so many clients on each lane ask for more than the limit all the same. */
+/** A refusal is kept back for half a second: so many clients on each queue ask for more than the limit all the same. */
 const CLIENTS = 3
 
-/** Asks on each lane without a pause; answers how many requests were let through. */
+/** Asks on each queue without a pause; answers how many requests were let through. */
 async function flood(lanes: string[], token: string, seconds: number) {
   const started = performance.now()
   const elapsed = () => (performance.now() - started) / 1000

@@ -49,7 +49,7 @@ test('from SIGTERM on /readyz says 503 while requests are answered, on connectio
   await expect(fetch(`${api.url}/healthz`)).rejects.toThrow()
 })
 
-/** Reads and writes in several lanes until told to stop; resolves then to what failed. */
+/** Reads and writes in several queues until told to stop; resolves then to what failed. */
 async function startLoad(url: string, token: string) {
   const client = createClient({ url, token, attempts: 1 })
   onTestFinished(() => client.close())

@@ -21,7 +21,7 @@ export async function signRequest(folder: string): Promise<void> {
     '-keyout',
     'wwdr.key',
     '-subj',
-    '/CN=Stand-in Worldwide Developer Relations/OU=G4/C=US',
+    '/CN=Emulator Worldwide Developer Relations/OU=G4/C=US',
   ])
   // What Apple marks such a certificate with: it pushes, and it signs passes of this type.
   const extensions =

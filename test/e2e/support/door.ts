@@ -39,7 +39,7 @@ export async function ledger(client: Client, query: { scanContextKey?: string[] 
 
 /** How often each value comes. */
 export function tallyOf(values: readonly (string | null)[]): Record<string, number> {
-  const tally: Record<string, number> = {}
-  for (const value of values) tally[String(value)] = (tally[String(value)] ?? 0) + 1
-  return tally
+  const counters: Record<string, number> = {}
+  for (const value of values) counters[String(value)] = (counters[String(value)] ?? 0) + 1
+  return counters
 }

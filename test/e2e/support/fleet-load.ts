@@ -77,7 +77,7 @@ export async function startLoad(clients: Client[], { projectId, templateId, pass
     if (pass) acknowledged.created.set(externalPassId, pass.id)
   }
 
-  /** Only one lane writes to a pass, so that what was acknowledged last must stand. */
+  /** Only one queue writes to a pass, so that what was acknowledged last must stand. */
   async function update(n: number, passId: string): Promise<void> {
     const written = acknowledged.updated.get(passId)
     const value = String(n)

@@ -4,7 +4,7 @@ import type { PassJson } from '../../../src/cli/device/apple/pass-json.ts'
 import type { CleanUp } from '../../support/databases.ts'
 import type { TestServer } from './server.ts'
 
-/** What the server says of the stand-in for APNs. */
+/** What the server says of the emulator for APNs. */
 export async function findApns({ url }: Pick<TestServer, 'url'>): Promise<{ control: string; rootPem: string }> {
   const directory = (await (await fetch(`${url}/sandbox`)).json()) as { apple: { control: string; rootPem: string } }
   return directory.apple
@@ -95,7 +95,7 @@ export async function listenForPushes(
   const listening = async () => {
     for await (const chunk of answer.body!) count += Buffer.from(chunk).toString().split('\n').length - 1
   }
-  // Cut off with the stand-in, or by the end of the test.
+  // Cut off with the emulator, or by the end of the test.
   listening().catch(() => undefined)
   return { count: () => count }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { passes } from '../../../src/core/contract/passes.ts'
 import { jobHandlers } from '../../../src/server/jobs/handlers.ts'
-import type { Lane } from '../../../src/storage/jobs/job-kinds.ts'
+import type { RegularQueue } from '../../../src/storage/jobs/job-kinds.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
 import { startReceiver } from '../../support/receiver.ts'
@@ -59,7 +59,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const limits = { limit: 25, leaseSeconds: 10, workspaceId: workspace.id }
 
     /** Takes what waits in a queue and does it. */
-    async function work(queue: Lane): Promise<unknown> {
+    async function work(queue: RegularQueue): Promise<unknown> {
       const jobs = await store.statement((tx) => tx.jobs.claim(queue, api.now, limits))
       expect(jobs).toHaveLength(1)
       return jobHandlers[jobs[0]!.kind](jobs, { ...api.services, store })
@@ -69,7 +69,7 @@ describe.each(dialects)('on %s', (dialect) => {
     for (const _ of ['what is remembered is read with the first', 'counted']) {
       made.splice(0)
       const { id } = await makePass(workspace, template.id)
-      const count = async (queue: Lane) => {
+      const count = async (queue: RegularQueue) => {
         const statements = await tripsOf(workspace, () => work(queue))
         made.push([queue, commits(statements), statements.length])
       }

@@ -65,15 +65,15 @@ describe('alone', () => {
   test('keys that are at rest are forgotten', () => {
     const buckets = createBuckets(rate)
     for (let n = 0; n < 5_000; n += 1) buckets.take(`key ${n}`, n / 1_000)
-    expect(Object.keys(buckets.spent(5))).toHaveLength(1_000)
+    expect(Object.keys(buckets.usage(5))).toHaveLength(1_000)
     buckets.share(1, 20)
-    expect(buckets.spent(20)).toEqual({})
+    expect(buckets.usage(20)).toEqual({})
   })
 })
 
 test('nobody is shut out for longer than a second more than the burst takes to come back, whatever the others say', () => {
   const buckets = createBuckets(rate)
-  buckets.hear('other', 'key', 1_000_000, 0)
+  buckets.merge('other', 'key', 1_000_000, 0)
   buckets.share(2, 0)
   expect(takeAll(buckets, 'key', 2.9)).toBe(0)
   expect(takeAll(buckets, 'key', 6)).toBeGreaterThan(100)
@@ -105,11 +105,11 @@ function run(load: number[], seconds: number, limits = rate): number {
     for (const [index, server] of servers.entries()) {
       if (now >= server.nextExchange) {
         server.nextExchange += EXCHANGE
-        server.told = server.buckets.spent(now)
+        server.told = server.buckets.usage(now)
         for (const [from, other] of servers.entries()) {
           const count = other.told.key ?? 0
           if (from !== index && count > server.heard[from]!) {
-            server.buckets.hear(String(from), 'key', count - server.heard[from]!, now)
+            server.buckets.merge(String(from), 'key', count - server.heard[from]!, now)
             server.heard[from] = count
           }
         }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
-import { type ErrorBody, Problem } from '../../../src/core/errors.ts'
+import { ApiError, type ErrorBody } from '../../../src/core/errors.ts'
 import { newToken } from '../../../src/core/rules/crypto/token.ts'
 import { createLimits, refuseSlowly } from '../../../src/server/http/middleware/rate-limit.ts'
 import { type Api, useApi } from '../../support/api.ts'
@@ -45,7 +45,7 @@ describe('with a limit', () => {
 
 describe('what needs no token', () => {
   const refuse = () => {
-    throw new Problem('RATE_LIMITED', { headers: { 'retry-after': '1' } })
+    throw new ApiError('RATE_LIMITED', { headers: { 'retry-after': '1' } })
   }
   const byAddress = { address: refuse, files: refuse, wallets: refuse, health: refuse }
   const api = useApi('sqlite', { limits: { byAddress } })
@@ -112,7 +112,7 @@ function guess(api: Api) {
 
 test('refusals are kept back, few of one key at a time; more are told at once, and others are not held by them', async () => {
   const limit = refuseSlowly((key) => {
-    if (key !== 'calm') throw new Problem('RATE_LIMITED')
+    if (key !== 'calm') throw new ApiError('RATE_LIMITED')
   })
   const told: string[] = []
   const ask = (key: string) => limit(key).catch(() => told.push(key))

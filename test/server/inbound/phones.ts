@@ -17,7 +17,7 @@ export interface Phones {
   messages(passId: string): Promise<{ id: string; header: string; body: string; messageType: string }[]>
 }
 
-/** Starts Apple's stand-in for the tests of a block; to be called behind `useApi`. */
+/** Starts Apple's emulator for the tests of a block; to be called behind `useApi`. */
 export function usePhones(api: Api): Phones {
   const phones = {} as Phones
   let close: () => Promise<void>

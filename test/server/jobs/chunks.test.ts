@@ -3,7 +3,7 @@ import { contract } from '../../../src/core/contract/contract.ts'
 import { newId } from '../../../src/core/ids.ts'
 import type { Services } from '../../../src/server/context.ts'
 import { jobHandlers } from '../../../src/server/jobs/handlers.ts'
-import type { Lane, Queue } from '../../../src/storage/jobs/job-kinds.ts'
+import type { Queue, RegularQueue } from '../../../src/storage/jobs/job-kinds.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
 import { issuedPass, makeProject } from '../fixtures.ts'
@@ -24,7 +24,7 @@ describe.each(dialects)('on %s', (dialect) => {
   }
 
   /** Runs a job on a server that is told to stop, while its first chunk is under way or before. */
-  async function runUntilStopped(lane: Lane, { chunks }: { chunks: 0 | 1 }): Promise<void> {
+  async function runUntilStopped(lane: RegularQueue, { chunks }: { chunks: 0 | 1 }): Promise<void> {
     const job = await claim(lane)
     const { store } = api.services
     const stopping = new AbortController()
@@ -39,7 +39,7 @@ describe.each(dialects)('on %s', (dialect) => {
   }
 
   /** Runs a job of one whose lease ended, and that another server has taken since. */
-  async function runTooLate(lane: Lane): Promise<void> {
+  async function runTooLate(lane: RegularQueue): Promise<void> {
     const job = await claim(lane)
     api.advance(11)
     await api.services.store.transaction((tx) => tx.jobs.release(api.now))
@@ -47,7 +47,8 @@ describe.each(dialects)('on %s', (dialect) => {
     await jobHandlers[job.kind]([job], api.services)
   }
 
-  const jobs = (lane: Lane) => api.database.writer('jobs').where({ lane }).select('claim_token', 'run_at', 'attempts')
+  const jobs = (lane: RegularQueue) =>
+    api.database.writer('jobs').where({ lane }).select('claim_token', 'run_at', 'attempts')
 
   const givenBack = () => [{ claim_token: null, run_at: api.now.getTime(), attempts: 0 }]
 

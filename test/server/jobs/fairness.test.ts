@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { laneOptions } from '../../../src/server/jobs/handlers.ts'
+import { queueOptions } from '../../../src/server/jobs/handlers.ts'
 import { createShares } from '../../../src/server/jobs/shares.ts'
 import type { JobHandler } from '../../../src/server/jobs/worker.ts'
 import type { JobKind } from '../../../src/storage/jobs/job-kinds.ts'
@@ -61,7 +61,7 @@ test('slots that are held for ever leave one for each who comes, until there are
 })
 
 test('every lane has room for a second workspace', () => {
-  for (const { batches } of Object.values(laneOptions)) expect(batches).toBeGreaterThan(1)
+  for (const { batches } of Object.values(queueOptions)) expect(batches).toBeGreaterThan(1)
 })
 
 async function insert(

@@ -3,15 +3,21 @@ import { onTestFinished } from 'vitest'
 import { createServices, type RunningServices } from '../../../src/server/boot/services.ts'
 import {
   type JobHandler,
-  type LaneOptions,
+  type QueueOptions,
   startWorker,
   type Worker,
   type WorkerOptions,
 } from '../../../src/server/jobs/worker.ts'
-import { countNews } from '../../../src/server/metrics/count.ts'
+import { countEvent } from '../../../src/server/metrics/count.ts'
 import { createMetrics } from '../../../src/server/metrics/metrics.ts'
 import type { Database } from '../../../src/storage/db/database.ts'
-import { type JobKind, jobKinds, type Lane, lanes, type Queue } from '../../../src/storage/jobs/job-kinds.ts'
+import {
+  type JobKind,
+  jobKinds,
+  type Queue,
+  type RegularQueue,
+  regularQueues,
+} from '../../../src/storage/jobs/job-kinds.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import type { Wallet } from '../../../src/wallets/wallet.ts'
 import { insertTemplate, insertWorkspace, later, openTestStore, start } from '../../storage/fixtures.ts'
@@ -31,7 +37,7 @@ export interface TestServices extends RunningServices {
   work(options: WorkOptions): Worker
 }
 
-interface WorkOptions extends Omit<WorkerOptions, 'handlers' | 'lanes'>, Partial<LaneOptions> {
+interface WorkOptions extends Omit<WorkerOptions, 'handlers' | 'queues'>, Partial<QueueOptions> {
   handlers: Partial<WorkerOptions['handlers']>
 }
 
@@ -40,7 +46,7 @@ export async function openServices(dialect: TestDialect, check: Wallet['check'] 
   let wake: (queue: Queue) => void = () => undefined
   const { url, database } = await openTestStore(dialect)
   const metrics = createMetrics()
-  const store = createStore(database, { onDue: (queue) => wake(queue), onNews: (news) => countNews(metrics, news) })
+  const store = createStore(database, { onDue: (queue) => wake(queue), onEvent: (event) => countEvent(metrics, event) })
   const workspaceId = await insertWorkspace(store)
   const version = await insertTemplate(store, workspaceId)
   let now = start
@@ -71,7 +77,10 @@ export async function openServices(dialect: TestDialect, check: Wallet['check'] 
       const worker = startWorker(services, {
         ...options,
         handlers: { ...unexpected, ...options.handlers },
-        lanes: Object.fromEntries(lanes.map((lane) => [lane, { batchSize, batches }])) as Record<Lane, LaneOptions>,
+        queues: Object.fromEntries(regularQueues.map((queue) => [queue, { batchSize, batches }])) as Record<
+          RegularQueue,
+          QueueOptions
+        >,
       })
       wake = worker.wake
       onTestFinished(() => worker.stop())

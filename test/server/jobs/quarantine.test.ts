@@ -123,7 +123,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const [job] = await claim(services, 'issuing')
     await services.store.transaction((tx) => tx.jobs.retry([job!], services.clock(), 'no luck'))
     const [again] = await claim(services, 'issuing')
-    await services.store.transaction((tx) => tx.jobs.putOff([again!], services.clock()))
+    await services.store.transaction((tx) => tx.jobs.snooze([again!], services.clock()))
     expect(await lapsesOf(services, subject!)).toBe(0)
   })
 

@@ -13,7 +13,7 @@ import { createSandboxGoogle } from '../../../src/wallets/sandbox/google/google-
 import { startSandboxGoogle } from '../../../src/wallets/sandbox/google/google-server.ts'
 import { migratedDatabase, temporaryFolder } from '../../support/databases.ts'
 
-/** Checks that need what no test machine has, against stand-ins that speak the same protocols. */
+/** Checks that need what no test machine has, against emulators that speak the same protocols. */
 
 const at = new Date('2026-07-01T12:00:00Z')
 let apple: Awaited<ReturnType<typeof createSandboxApple>>

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { type ErrorCode, Problem } from '../../../src/core/errors.ts'
+import { ApiError, type ErrorCode } from '../../../src/core/errors.ts'
 import { linkProblemPage } from '../../../src/server/pages/link-problem-page.ts'
 
 const pageOf = (code: ErrorCode, reason?: string) =>
-  linkProblemPage(new Problem(code, reason === undefined ? {} : { details: { reason } }), 'visit-1').html
+  linkProblemPage(new ApiError(code, reason === undefined ? {} : { details: { reason } }), 'visit-1').html
 
 test.each([
   ['RATE_LIMITED', 'Too many visits at once'],

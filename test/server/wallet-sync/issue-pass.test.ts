@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Problem } from '../../../src/core/errors.ts'
+import { ApiError } from '../../../src/core/errors.ts'
 import { MAX_JOB_ATTEMPTS } from '../../../src/core/rules/sending/retry.ts'
 import { createApp } from '../../../src/server/http/app.ts'
 import { createCursors } from '../../../src/server/http/cursors.ts'
@@ -31,7 +31,7 @@ describe.each(dialects)('on %s', (dialect) => {
   test('a pass that a platform refuses is FAILED with one event, and those beside it are issued', async () => {
     let refused: string | undefined
     const services = await openServices(dialect, async (pass) => {
-      if (pass.id === refused) throw new Problem('PASS_ISSUING_FAILED', { message: 'too odd' })
+      if (pass.id === refused) throw new ApiError('PASS_ISSUING_FAILED', { message: 'too odd' })
     })
     const passes = [newPass(services.version), newPass(services.version), newPass(services.version)]
     refused = passes[1]!.id

@@ -99,7 +99,7 @@ test('the corpus holds at least 60 addresses', () => {
 test.each(literals)('%s is refused as it is written, and never connected to', async (host) => {
   const outbound = open()
   const before = connections
-  expect(outbound.refusal(`https://${host}:${port}/`)).toBe(forbidden.error)
+  expect(outbound.rejection(`https://${host}:${port}/`)).toBe(forbidden.error)
   expect(await outbound.post(`https://${host}:${port}/`)).toEqual(forbidden)
   expect(connections).toBe(before)
 })
@@ -161,7 +161,7 @@ test.each(['http://hooks.example/', 'ftp://hooks.example/', 'https://a:b@hooks.e
   '%s is refused',
   async (url) => {
     const outbound = open({ resolve: async () => ['93.184.215.14'] })
-    expect(outbound.refusal(url)).toMatch(/^Must/)
+    expect(outbound.rejection(url)).toMatch(/^Must/)
     expect((await outbound.post(url)).responseCode).toBeNull()
   },
 )
@@ -171,7 +171,7 @@ test.each(['8.8.8.8', '1.1.1.1', '172.32.0.1', '2606:4700:4700::1111', '2a00:145
   (address) => {
     expect(isPublicAddress(address)).toBe(true)
     const host = address.includes(':') ? `[${address}]` : address
-    expect(open().refusal(`https://${host}/`)).toBeUndefined()
+    expect(open().rejection(`https://${host}/`)).toBeUndefined()
   },
 )
 

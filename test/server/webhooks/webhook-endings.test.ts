@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import { noteHealth } from '../../../src/server/webhooks/webhook-health.ts'
-import type { MadeAttempt } from '../../../src/storage/webhooks/webhook-attempts.ts'
+import type { CompletedAttempt } from '../../../src/storage/webhooks/webhook-attempts.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
 import { type Receiver, startReceiver } from '../../support/receiver.ts'
@@ -64,7 +64,7 @@ describe.each(dialects)('on %s', (dialect) => {
       return store.transaction(async (tx) => {
         await tx.webhooks.setFailingSince(workspace.id, id, api.now)
         const webhook = (await tx.webhooks.findForUpdate(workspace.id, id))!
-        const made = outcomes.map((outcome) => ({ outcome, at: api.now }) as MadeAttempt)
+        const made = outcomes.map((outcome) => ({ outcome, at: api.now }) as CompletedAttempt)
         await noteHealth(tx, webhook, made, api.now)
         const { status, failingSince } = (await tx.webhooks.find(workspace.id, id))!
         return { status, failingSince }

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import type { Services } from '../../../src/server/context.ts'
-import { giveUp, jobHandlers, laneOptions } from '../../../src/server/jobs/handlers.ts'
+import { giveUp, jobHandlers, queueOptions } from '../../../src/server/jobs/handlers.ts'
 import { startWorker } from '../../../src/server/jobs/worker.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
@@ -21,7 +21,7 @@ describe.each(dialects)('on %s', (dialect) => {
 
   /** A server's worker, stopped after the test. */
   const work = (services: Partial<Services> = {}) => {
-    const options = { handlers: jobHandlers, giveUp, lanes: laneOptions, pollSeconds: 0.05 }
+    const options = { handlers: jobHandlers, giveUp, queues: queueOptions, pollSeconds: 0.05 }
     const worker = startWorker({ ...api.services, ...services }, options)
     onTestFinished(() => worker.stop())
     return worker

@@ -27,13 +27,13 @@ test('what a server holds that hangs in a transaction on PostgreSQL is free agai
   const hung = openTestDatabase(`${url}?idle_in_transaction_session_timeout=300`)
   const outcome = await errorOf(
     createStore(hung).transaction(async (tx) => {
-      await tx.registrations.announce(workspaceId, [passId!])
-      await store.transaction((other) => other.registrations.announce(workspaceId, [passId!]))
-      await tx.registrations.announce(workspaceId, [passId!])
+      await tx.registrations.bumpUpdateTag(workspaceId, [passId!])
+      await store.transaction((other) => other.registrations.bumpUpdateTag(workspaceId, [passId!]))
+      await tx.registrations.bumpUpdateTag(workspaceId, [passId!])
     }),
   )
   expect(isUnavailable(outcome)).toBe(true)
-  await createStore(hung).transaction((tx) => tx.registrations.announce(workspaceId, [passId!]))
+  await createStore(hung).transaction((tx) => tx.registrations.bumpUpdateTag(workspaceId, [passId!]))
   expect((await store.registrations.listChanged('phone', 0)).tag).toBe(2)
 })
 

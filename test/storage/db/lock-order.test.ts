@@ -21,9 +21,9 @@ test('an announcement that waits for its passes on PostgreSQL holds up no other'
   let waiting: Promise<void> | undefined
   await store.transaction(async (tx) => {
     await tx.passes.findForUpdate(workspaceId, first)
-    waiting = store.transaction((announcing) => announcing.registrations.announce(workspaceId, [first]))
+    waiting = store.transaction((announcing) => announcing.registrations.bumpUpdateTag(workspaceId, [first]))
     await eventually(async () => expect(await locksWaitedFor(other.database)).toHaveLength(1))
-    await other.transaction((announcing) => announcing.registrations.announce(workspaceId, [second]))
+    await other.transaction((announcing) => announcing.registrations.bumpUpdateTag(workspaceId, [second]))
   })
   await waiting
   expect((await store.registrations.listChanged('phone', 0)).serialNumbers).toEqual([second, first])
@@ -33,7 +33,7 @@ test('whoever takes the same passes on PostgreSQL takes them in one order, whate
   const { store, other, workspaceId, projectId, passIds } = await openHeldPasses(300)
   const works = [
     () => store.transaction((tx) => tx.passes.lockIssued(workspaceId, passIds, start)),
-    () => other.transaction((tx) => tx.registrations.announce(workspaceId, passIds)),
+    () => other.transaction((tx) => tx.registrations.bumpUpdateTag(workspaceId, passIds)),
     () => store.transaction((tx) => tx.passes.setIssued(workspaceId, passIds, later(1))),
     () => other.transaction((tx) => tx.passes.setQueuedAgain(workspaceId, passIds, later(1))),
     () => other.transaction((tx) => tx.passes.detachFromProject(workspaceId, projectId, 100, later(1))),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { newId } from '../../../src/core/ids.ts'
-import type { News } from '../../../src/storage/operations/news.ts'
+import type { StoreEvent } from '../../../src/storage/operations/store-events.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import { dialects } from '../../support/databases.ts'
 import { explainSqlite, type Statement } from '../db/query-plans.ts'
@@ -20,7 +20,7 @@ const isBusy = ({ due, later: planned, running }: { due: number; later: number; 
   due + planned + running > 0
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('the overview counts jobs by lane and state, and tells since when the oldest one is due', async () => {
+  test('the overview counts jobs by queue and state, and tells since when the oldest one is due', async () => {
     const { store } = await openTestStore(dialect)
     const workspaceId = await insertWorkspace(store)
     const job = (runAt: Date) => ({
@@ -35,8 +35,8 @@ describe.each(dialects)('on %s', (dialect) => {
       await tx.jobs.fail(await tx.jobs.claim('issuing', start, claim), start, 'no luck')
       await tx.jobs.claim('issuing', start, claim)
     })
-    const { lanes, setAside, webhooks, deliveries } = await store.overviews.read(start)
-    expect(lanes.filter(isBusy)).toEqual([{ lane: 'issuing', due: 2, later: 1, running: 1, oldestDueAt: later(-70) }])
+    const { queues, setAside, webhooks, deliveries } = await store.overviews.read(start)
+    expect(queues.filter(isBusy)).toEqual([{ queue: 'issuing', due: 2, later: 1, running: 1, oldestDueAt: later(-70) }])
     expect(setAside).toEqual([{ kind: 'issue-pass', count: 1 }])
     expect({ webhooks, deliveries }).toEqual({
       webhooks: { sound: 0, failing: 0, disabled: 0 },
@@ -92,8 +92,8 @@ describe.each(dialects)('on %s', (dialect) => {
 
   test('what was rolled back is not told to whoever counts', async () => {
     const { database } = await openTestStore(dialect)
-    const news: News[] = []
-    const store = createStore(database, { onNews: (one) => news.push(one) })
+    const event: StoreEvent[] = []
+    const store = createStore(database, { onEvent: (one) => event.push(one) })
     const workspaceId = await insertWorkspace(store)
     const job = { workspaceId, kind: 'issue-pass' as const, subject: newId(start), correlationId: null }
     await store.transaction((tx) => tx.jobs.insert([job], start))
@@ -103,9 +103,9 @@ describe.each(dialects)('on %s', (dialect) => {
         if (isUndone) throw new Error('undone')
       })
     await expect(complete(true)).rejects.toThrow('undone')
-    expect(news).toEqual([])
+    expect(event).toEqual([])
     await complete(false)
-    expect(news).toEqual([{ what: 'runs', kind: 'issue-pass', outcome: 'done', count: 1 }])
+    expect(event).toEqual([{ what: 'runs', kind: 'issue-pass', outcome: 'done', count: 1 }])
   })
 })
 

@@ -106,7 +106,7 @@ describe.each(dialects)('on %s', (dialect) => {
       expect(await statuses()).toEqual(['QUEUED', []])
       const jobs = await store.statement((tx) => tx.jobs.claim('issuing', start, limits))
       expect(await statuses()).toEqual(['ISSUING', [id]])
-      await store.statement((tx) => tx.jobs.putOff(jobs, start))
+      await store.statement((tx) => tx.jobs.snooze(jobs, start))
     }
     expect((await store.passes.find(workspaceId, other))?.status).toBe('QUEUED')
   })

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { subscribableEvents } from '../../../src/core/events.ts'
-import { laneOptions } from '../../../src/server/jobs/handlers.ts'
+import { queueOptions } from '../../../src/server/jobs/handlers.ts'
 import { setFaults } from '../../e2e/support/phone.ts'
 import type { ServerProcess } from '../../e2e/support/server.ts'
 import type { Arena, Scene } from '../arena.ts'
@@ -21,7 +21,7 @@ const GOOGLE_CAP = 3
 /** Deliveries to one endpoint: requests in flight, and answers that are not written yet. A sender may have more; not here. */
 const UNWRITTEN_DELIVERIES = 8 + 200
 
-/** The interface and the stand-ins live on in one process, while the worker beside it is killed in mid work. */
+/** The interface and the emulators live on in one process, while the worker beside it is killed in mid work. */
 async function killWorkers(arena: Arena): Promise<void> {
   const receiver = await startTallyReceiver(arena)
   const api = await arena.start({ database: await arena.emptyDatabase(), args: ['--role', 'api'] })
@@ -74,7 +74,7 @@ async function checkNotifications(arena: Arena, { client }: ServerProcess, held:
     arena.check(isSame, `Google shows ${shown.length} messages for ${targeted.length} notifications of ${id}`)
     arena.did('messages at Google', shown.length)
   }
-  const { urgent, wallets } = laneOptions
+  const { urgent, wallets } = queueOptions
   // What one workspace has in flight.
   const most = count * (urgent.batchSize * Math.ceil(urgent.batches / 2) + wallets.batchSize)
   arena.check(repeated <= most, `${repeated} pushes were repeated after ${count} kills`)

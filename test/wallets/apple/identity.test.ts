@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { beforeAll, expect, test } from 'vitest'
-import { Problem } from '../../../src/core/errors.ts'
+import { ApiError } from '../../../src/core/errors.ts'
 import { type AppleCredentials, assertSound, parseAppleIdentity } from '../../../src/wallets/apple/identity.ts'
 import { createSandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
 import { CredentialError } from '../../../src/wallets/wallet.ts'
@@ -168,10 +168,10 @@ test('a running server notices that its certificate has expired', async () => {
     try {
       assertSound(changed, moment)
     } catch (error) {
-      return error as Problem
+      return error as ApiError
     }
   }
-  expect(problem(days(6 * 365))).toBeInstanceOf(Problem)
+  expect(problem(days(6 * 365))).toBeInstanceOf(ApiError)
   expect(problem(days(6 * 365))).toMatchObject({ code: 'APPLE_SIGNING_FAILED' })
   expect(problem(days(6 * 365))?.message).toMatch(/^The Apple pass certificate expired on 2031-06-30T/)
   expect(problem(days(-2))?.message).toMatch(/^The Apple pass certificate is valid only from /)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import sharp from 'sharp'
 import { beforeAll, expect, test } from 'vitest'
 import { PassType } from '../../../src/core/contract/definition.ts'
-import { Problem } from '../../../src/core/errors.ts'
+import { ApiError } from '../../../src/core/errors.ts'
 import { ImageFault } from '../../../src/core/rules/template/image.ts'
 import { makeFiles } from '../../../src/server/images/make-files.ts'
 import { createAppleWallet } from '../../../src/wallets/apple/wallet.ts'
@@ -37,7 +37,7 @@ beforeAll(async () => {
 
 const loadImageFiles: LoadImageFiles = async (id, sizes) => {
   const bytes = images.get(id)
-  if (!bytes) throw new Problem('NOT_FOUND')
+  if (!bytes) throw new ApiError('NOT_FOUND')
   if (id === brokenId) throw new ImageFault('is neither PNG nor JPEG')
   return (await makeFiles(bytes, sizes)).files
 }
@@ -130,15 +130,15 @@ test('a noisy picture of many megapixels is shrunk to what a phone shows', async
   expect(archive.length).toBeLessThan(300_000)
 })
 
-async function refusal(pass: WalletPass, moment = at): Promise<Problem> {
+async function refusal(pass: WalletPass, moment = at): Promise<ApiError> {
   const error = await createWallet()
     .check(pass, moment)
     .then(
       () => undefined,
       (reason: unknown) => reason,
     )
-  expect(error).toBeInstanceOf(Problem)
-  return error as Problem
+  expect(error).toBeInstanceOf(ApiError)
+  return error as ApiError
 }
 
 test('check accepts what can be shown', async () => {

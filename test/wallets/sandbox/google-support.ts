@@ -22,7 +22,7 @@ export interface StartOptions {
   callbackUrl?: string
 }
 
-/** A stand-in with a clock that a test may set forward. */
+/** A emulator with a clock that a test may set forward. */
 export async function startGoogle({ faults = [], stateFile, callbackUrl = 'http://127.0.0.1:9' }: StartOptions = {}) {
   let aheadMs = 0
   const google = await startSandboxGoogle({

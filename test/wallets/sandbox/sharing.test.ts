@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { createClaims } from '../../../src/wallets/sandbox/claims.ts'
 import { serveLocally } from '../../../src/wallets/sandbox/local-server.ts'
-import { type SharedStandIn, shareStandIn } from '../../../src/wallets/sandbox/sharing.ts'
+import { type SharedEmulator, shareEmulator } from '../../../src/wallets/sandbox/sharing.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 
@@ -16,7 +16,7 @@ interface Group {
   folder: string
   /** Those that play at this moment. */
   playing: Set<number>
-  join(player: number, options?: { mayPlay: boolean }): Promise<SharedStandIn<Addresses>>
+  join(player: number, options?: { mayPlay: boolean }): Promise<SharedEmulator<Addresses>>
 }
 
 function group(): Group {
@@ -37,7 +37,7 @@ function group(): Group {
           },
         }
       }
-      const shared = await shareStandIn({ folder, name: 'apple', start: mayPlay ? start : undefined, onError: fail })
+      const shared = await shareEmulator({ folder, name: 'apple', start: mayPlay ? start : undefined, onError: fail })
       onTestFinished(() => shared.close())
       return shared
     },
@@ -57,7 +57,7 @@ test('of many that start together one plays, and all know where', async () => {
 
 test('when the one that plays ends, another takes over, and all learn where it is', async () => {
   const { playing, join } = group()
-  const left = new Map<number, SharedStandIn<Addresses>>()
+  const left = new Map<number, SharedEmulator<Addresses>>()
   for (const player of [1, 2, 3, 4]) left.set(player, await join(player))
   while (left.size > 0) {
     const [player] = playing
@@ -98,7 +98,7 @@ test('one that may not play goes on without, and finds whoever comes later', asy
 test('whoever cannot begin to play is told at the start, and the next one can', async () => {
   const { folder, join } = group()
   const start = () => Promise.reject(new Error('no port left'))
-  await expect(shareStandIn({ folder, name: 'apple', start, onError: fail })).rejects.toThrow('no port left')
+  await expect(shareEmulator({ folder, name: 'apple', start, onError: fail })).rejects.toThrow('no port left')
   expect((await join(1)).find()).toEqual({ player: 1 })
 })
 

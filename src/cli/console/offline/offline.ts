@@ -16,7 +16,7 @@ import type { OfflineVerdict } from './records.ts'
 import type { DoorStore } from './store.ts'
 
 /** Judges by the stored list, as the server does. */
-export function judgeOffline(
+export function evaluateOffline(
   attempt: Attempt,
   { list, store, station }: { list: DoorList; store: DoorStore; station: Station },
 ): { outcome: Outcome; verdict: OfflineVerdict } {

@@ -20,7 +20,7 @@ export interface UploadOptions {
   signal: AbortSignal
   onUpload: (uploads: Upload[]) => void
   /** The server will never take it: why. */
-  onRefusal: (verdict: OfflineVerdict, error: ApiError) => void
+  onRejection: (verdict: OfflineVerdict, error: ApiError) => void
 }
 
 const BATCH = 100
@@ -76,9 +76,9 @@ async function send(batch: OfflineVerdict[], { client, store, signal, onUpload }
   return reply
 }
 
-function setAside(verdict: OfflineVerdict, error: ApiError, { store, onRefusal }: UploadOptions): void {
+function setAside(verdict: OfflineVerdict, error: ApiError, { store, onRejection }: UploadOptions): void {
   store.append({ kind: 'uploaded', externalRef: verdict.externalRef, recordedAt: null })
-  onRefusal(verdict, error)
+  onRejection(verdict, error)
 }
 
 function toReport({ kind, snapshotId, acceptedPassId, operationalAt, ...verdict }: OfflineVerdict): OfflineScan {

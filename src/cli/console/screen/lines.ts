@@ -2,7 +2,7 @@ import { DateTime } from 'luxon'
 import { cut, pad, printable, textWidth, wrapText } from '../../command/output.ts'
 import type { Overrides } from '../door.ts'
 import type { Candidate, Outcome } from '../outcome.ts'
-import { type Face, faceOf, type Tone } from './face.ts'
+import { type Badge, badgeOf, type Tone } from './badge.ts'
 
 /** A piece of a line in one style. */
 export interface Span {
@@ -95,7 +95,7 @@ export const NARROW = 64
 /** Newest first: when, what, who, and how it stands with the server. */
 export function historyLines(last: readonly Outcome[], width: number): Line[] {
   return last.map((outcome) => {
-    const { tone, sign, word } = faceOf(outcome)
+    const { tone, sign, word } = badgeOf(outcome)
     const standing = standingOf(outcome)
     const time = clockTime(outcome.readAt)
     const start = ` ${width < NARROW ? time.slice(0, 5) : time} `
@@ -207,17 +207,17 @@ export interface VerdictSize {
 export function verdictLines(verdict: Outcome | null, size: VerdictSize, now: Date): Line[] {
   const { width, height } = size
   if (!verdict) return toHeight(centred(['Ready', 'Scan a pass'], size), height)
-  const face = faceOf(verdict)
+  const badge = badgeOf(verdict)
   const isFresh = now.getTime() - Date.parse(verdict.readAt) < FRESH_MS
-  const style: Style = isFresh ? fills[face.tone] : {}
+  const style: Style = isFresh ? fills[badge.tone] : {}
   const hasSign = height >= SIGN_HEIGHT && width >= SIGN_COLUMNS
   const margin = hasSign ? 2 : 1
   const textWidth = width - 2 * margin - (hasSign ? SIGN_WIDTH + 3 : 0)
   const room = hasSign ? height - 2 : height
-  const texts = textsOf(verdict, face, { width: textWidth, height: room, hasSign }, now)
+  const texts = textsOf(verdict, badge, { width: textWidth, height: room, hasSign }, now)
   const lines = Array.from({ length: height }, (_, index) => {
     const row = hasSign ? index - 1 : index
-    const sign = hasSign ? `${pad(signs[face.tone][row] ?? '', SIGN_WIDTH)}   ` : ''
+    const sign = hasSign ? `${pad(signs[badge.tone][row] ?? '', SIGN_WIDTH)}   ` : ''
     const { text = '', isStrong = false } = texts[row] ?? {}
     const content = ' '.repeat(margin) + sign + cut(text, textWidth)
     return filled(content, width, { ...style, ...(isStrong && { bold: true }), ...(!isFresh && { dim: true }) })
@@ -233,11 +233,11 @@ interface TextLine {
 /** What is said, the most important first, so that a low screen loses the rest. */
 function textsOf(
   verdict: Outcome,
-  face: Face,
+  badge: Badge,
   room: { width: number; height: number; hasSign: boolean },
   now: Date,
 ): TextLine[] {
-  const word = room.hasSign ? [...face.word].join(' ') : `${face.sign} ${face.word}`
+  const word = room.hasSign ? [...badge.word].join(' ') : `${badge.sign} ${badge.word}`
   const who = verdict.label ?? verdict.payload ?? verdict.externalPassId ?? ''
   const facts = joined([verdict.templateName, verdict.label === null ? null : verdict.externalPassId], room.width)
   const head: TextLine[] = [

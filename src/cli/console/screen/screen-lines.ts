@@ -58,7 +58,7 @@ export function screenLines(view: View, { columns, rows }: ScreenSize): Line[] {
       ...banner,
       ...(upper > 0 ? verdictLines(door.verdict, { width, height: upper }, view.now) : []),
       ...toHeight(
-        panel ? panelLines(panel, view.typed, { width, height: lower }) : historyLines(door.tally.last, width),
+        panel ? panelLines(panel, view.typed, { width, height: lower }) : historyLines(door.counters.last, width),
         lower,
       ),
       ...foot,
@@ -111,11 +111,11 @@ function armedLine({ door, isLocked }: View, width: number): Line {
 }
 
 function countsLine({ door, now }: View, width: number, isNarrow: boolean): Line {
-  const { tally, waiting, conflicts, pending, connection } = door
+  const { counters, waiting, conflicts, pending, connection } = door
   const facts = [
-    `✔ ${count(tally.accepted)}${isNarrow ? '' : ' accepted'}`,
-    `✘ ${count(tally.turnedAway)}${isNarrow ? '' : ' turned away'}`,
-    `${count(rate(tally, now.getTime()))}/min`,
+    `✔ ${count(counters.accepted)}${isNarrow ? '' : ' accepted'}`,
+    `✘ ${count(counters.turnedAway)}${isNarrow ? '' : ' turned away'}`,
+    `${count(rate(counters, now.getTime()))}/min`,
     waiting > 1 ? `${count(waiting)} queued` : null,
     conflicts > 0 ? `≠ ${count(conflicts)} ${conflicts === 1 ? 'conflict' : 'conflicts'}` : null,
     connection.offlineSince === null && pending > 0 ? `↑ ${count(pending)} wait` : null,

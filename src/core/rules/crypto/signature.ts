@@ -23,7 +23,7 @@ export interface VerifyOptions {
   toleranceSeconds?: number
 }
 
-type Refusal = Extract<SignatureVerdict, { ok: false }>
+type Rejection = Extract<SignatureVerdict, { ok: false }>
 
 interface Signature {
   /** As it stands in the header, since these are the characters that were signed. */
@@ -57,7 +57,7 @@ const TIME = /^(0|[1-9]\d{0,11})$/
 const TAG = /^[0-9a-f]{64}$/i
 
 /** Elements of other names are left alone: they are for receivers of another time. */
-function parseHeader(header: string): Signature | Refusal {
+function parseHeader(header: string): Signature | Rejection {
   if (header === '') return malformed('is missing')
   if (header.length > MAX_HEADER_LENGTH) return malformed('is too long')
   const elements = header.split(',').map((element) => element.replace(/^[ \t]+|[ \t]+$/g, ''))
@@ -72,7 +72,7 @@ function parseHeader(header: string): Signature | Refusal {
   return { t: times[0]!, tags: tags.map((tag) => Buffer.from(tag, 'hex')) }
 }
 
-function malformed(problem: string): Refusal {
+function malformed(problem: string): Rejection {
   const hint = `The header ${SIGNATURE_HEADER} looks like t=1767225600,v1=<64 hexadecimal digits>.`
   return { ok: false, reason: 'malformed_header', message: `The signature header ${problem}.`, hint }
 }
@@ -83,7 +83,7 @@ function isSignedBy({ t, tags }: Signature, rawBody: string | Uint8Array, secret
   return tags.filter((tag) => timingSafeEqual(tag, expected)).length > 0
 }
 
-function outsideWindow(age: number, toleranceSeconds: number): Refusal {
+function outsideWindow(age: number, toleranceSeconds: number): Rejection {
   const accepted = `at most ${toleranceSeconds} s are accepted.`
   if (age < 0) {
     const message = `The signature lies ${-age} s in the future, and ${accepted}`
@@ -112,7 +112,7 @@ const changes: readonly { what: string; undo: (body: Buffer) => string | Uint8Ar
   { what: 'its UTF-8 was read as Latin-1', undo: (body) => Buffer.from(body.toString(), 'latin1') },
 ]
 
-function explainMismatch(signature: Signature, body: Buffer, secret: string): Refusal {
+function explainMismatch(signature: Signature, body: Buffer, secret: string): Rejection {
   const isSigned = (bytes: string | Uint8Array | undefined, key = secret) =>
     bytes !== undefined && isSignedBy(signature, bytes, key)
   const isSmall = body.length <= MAX_EXPLAINED_BYTES
@@ -134,7 +134,7 @@ function explainMismatch(signature: Signature, body: Buffer, secret: string): Re
   }
 }
 
-function bodyChanged(message: string): Refusal {
+function bodyChanged(message: string): Rejection {
   const hint =
     'Verify the raw bytes as they came, before any parser: JSON that is serialised again has another signature.'
   return { ok: false, reason: 'body_changed', message, hint }

@@ -1,5 +1,5 @@
 import type { Definition } from '../../contract/definition.ts'
-import { type Issue, listIssues, Problem } from '../../errors.ts'
+import { ApiError, type Issue, listIssues } from '../../errors.ts'
 import { compileBarcode } from '../template/barcode.ts'
 import type { Scope } from '../template/placeholder.ts'
 import { bytesIn, compileSizes, toValueIssues } from '../template/rendered-size.ts'
@@ -40,7 +40,7 @@ export function compilePass(definition: Definition, platformChecks: readonly Che
 }
 
 /** SYSTEM_VARIABLE_READONLY for the first name that only the system may write. */
-export function systemVariableProblem(names: readonly string[]): Problem | undefined {
+export function systemVariableError(names: readonly string[]): ApiError | undefined {
   const variable = names.find((name) => name.includes('.'))
-  return variable === undefined ? undefined : new Problem('SYSTEM_VARIABLE_READONLY', { details: { variable } })
+  return variable === undefined ? undefined : new ApiError('SYSTEM_VARIABLE_READONLY', { details: { variable } })
 }

@@ -16,12 +16,12 @@ export const redemptionChecks = [
 ] as const
 export type RedemptionCheckName = (typeof redemptionChecks)[number]
 
-export type RedemptionVerdict =
-  | ({ result: 'accepted'; reasonCode: 'valid' } & RedemptionCharge)
+export type RedemptionDecision =
+  | ({ result: 'accepted'; reasonCode: 'valid' } & RedemptionDebit)
   | { result: 'denied' | 'duplicate'; reasonCode: RedemptionCheckName }
 
 /** What an attempt uses up where somebody lets it in. */
-export interface RedemptionCharge {
+export interface RedemptionDebit {
   /** The window that the use is charged to. */
   window: Window | null
   /** This is the last use, and the policy makes the pass void with it. */
@@ -38,14 +38,14 @@ export function choosePlace({ places }: RedemptionPlan, history: RedemptionHisto
 }
 
 /** Second half of a judgement: the verdict over one attempt at its place in time. */
-export function evaluateRedemption(attempt: PlacedAttempt, history: RedemptionHistory): RedemptionVerdict {
+export function evaluateRedemption(attempt: PlacedAttempt, history: RedemptionHistory): RedemptionDecision {
   const failed = redemptionChecks.find((name) => checks[name](attempt, history)?.isFailed)
   if (failed) return { result: failed === 'already_scanned' ? 'duplicate' : 'denied', reasonCode: failed }
-  return { result: 'accepted', reasonCode: 'valid', ...chargeOf(attempt, history) }
+  return { result: 'accepted', reasonCode: 'valid', ...debitOf(attempt, history) }
 }
 
 /** Whatever the verdict: a device may have let somebody in whom the policy would not. */
-export function chargeOf(attempt: PlacedAttempt, history: RedemptionHistory): RedemptionCharge {
+export function debitOf(attempt: PlacedAttempt, history: RedemptionHistory): RedemptionDebit {
   const window = attempt.windows.find((candidate) => hasUsesLeft(candidate, attempt, history)) ?? null
   return { window, exhausts: isExhaustedBy(window, attempt, history) }
 }

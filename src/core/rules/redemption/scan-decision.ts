@@ -1,5 +1,5 @@
 import type { ScanReasonCode, ScanResult } from '../../contract/scan-shapes.ts'
-import { chargeOf, choosePlace, evaluateRedemption, type RedemptionCharge } from './redemption.ts'
+import { choosePlace, debitOf, evaluateRedemption, type RedemptionDebit } from './redemption.ts'
 import type { PlacedAttempt, RedemptionHistory, RedemptionPlan } from './redemption-plan.ts'
 import { placesInTime } from './redemption-windows.ts'
 import { ambiguousMessage, firstUseAt, plainMessage, redemptionMessage, wrongProjectMessage } from './scan-message.ts'
@@ -33,20 +33,20 @@ export interface ScanDecision {
   /** Null where no single pass was found. */
   attempt: PlacedAttempt | null
   /** What the attempt uses up once it is accepted, by whomever; null where no single pass was found. */
-  charge: RedemptionCharge | null
+  debit: RedemptionDebit | null
 }
 
 /** The decision over an attempt: every check of a scan in its order, for servers and devices alike. */
 export function decideScan({ realTime, validityDate, matchCount, found }: ScanFacts): ScanDecision {
   if (!found) {
     const [{ at }] = placesInTime(null, realTime, validityDate)
-    const nothing = { at, attempt: null, charge: null }
+    const nothing = { at, attempt: null, debit: null }
     if (matchCount > 1) return { result: 'ambiguous', reasonCode: 'multiple_matches', ...nothing }
     return { result: 'unknown', reasonCode: 'no_match', ...nothing }
   }
   const { plan, history, elsewhere, isStaleCode } = found
   const attempt = choosePlace(plan, history)
-  const placed = { at: attempt.at, attempt, charge: chargeOf(attempt, history) }
+  const placed = { at: attempt.at, attempt, debit: debitOf(attempt, history) }
   if (elsewhere) return { result: 'denied', reasonCode: 'wrong_scope', ...placed }
   if (isStaleCode) return { result: 'denied', reasonCode: 'stale_identifier', ...placed }
   const { result, reasonCode } = evaluateRedemption(attempt, history)

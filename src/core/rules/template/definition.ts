@@ -19,10 +19,10 @@ import { checkDeclarations } from './variables.ts'
 
 /** Everything that keeps a definition from being published, each with its path (paths start below `definition`). */
 export function checkDefinition(definition: Definition): Issue[] {
-  return listIssues(findProblems(definition))
+  return listIssues(findIssues(definition))
 }
 
-function* findProblems(definition: Definition): Generator<Issue> {
+function* findIssues(definition: Definition): Generator<Issue> {
   yield* checkDeclarations(definition)
   yield* checkFieldKeys(definition)
   yield* checkPlaceholders(definition)

@@ -1,5 +1,5 @@
 import type { Definition, VariableDefinition } from '../../contract/definition.ts'
-import { type Issue, issueDetails, MAX_ISSUES, Problem } from '../../errors.ts'
+import { ApiError, type Issue, issueDetails, MAX_ISSUES } from '../../errors.ts'
 import { literalPart, placeholdersIn, type Scope, type SystemVariable, stringsDeep } from './placeholder.ts'
 
 /** The bytes (UTF-8) that a text with placeholders may come out at. One without is bounded by the contract. */
@@ -146,7 +146,7 @@ export function requireFits(rendered: Partial<Definition>, scope: Scope): void {
   const [first] = oversizes
   if (!first) return
   const made = first.cause ? ` (most of it is ${first.cause.name})` : ''
-  throw new Problem('PASS_ISSUING_FAILED', {
+  throw new ApiError('PASS_ISSUING_FAILED', {
     message:
       `The pass is too large: ${placeOf(first.path)} comes out at ${first.bytes} bytes, and at most ${first.max} are ` +
       `taken${made}. Shorten the values, or publish a version that shows less of them.`,

@@ -68,5 +68,5 @@ function getActions(name: string) {
 function getUuid(id: string): string {
   const uuid = Uuid.safeParse(id)
   if (uuid.success) return uuid.data
-  throw new OperatorError(`${id} is no id: the log names rows by their ids.`)
+  throw new OperatorError(`${id} is not a UUID: the log names rows by their ids.`)
 }

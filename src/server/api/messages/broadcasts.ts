@@ -5,7 +5,7 @@ import type {
   broadcasts as contract,
 } from '../../../core/contract/broadcasts.ts'
 import type { MessageCreate } from '../../../core/contract/notifications.ts'
-import { Problem } from '../../../core/errors.ts'
+import { ApiError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import type { StoredBroadcast } from '../../../storage/messages/broadcasts.ts'
 import type { Repositories } from '../../../storage/store.ts'
@@ -26,8 +26,8 @@ export const broadcasts: Handlers<typeof contract> = {
       return { status: 200, body: known ? toBroadcast(known, now) : await forecast(params.id, body, context) }
     }
     const { row, isNew } = await createOnce(find, async () => {
-      const refusal = await context.takeQueue(context, 1)
-      if (refusal) throw refusal
+      const rejection = await context.takeQueue(context, 1)
+      if (rejection) throw rejection
       return store.transaction((tx) => insert(tx, params.id, body, context))
     })
     return { status: isNew ? 201 : 200, body: toBroadcast(row, now) }
@@ -61,7 +61,7 @@ export const broadcasts: Handlers<typeof contract> = {
         return
       }
       if (!(await tx.broadcasts.find(workspaceId, projectId, broadcastId))) missing(broadcastId)
-      throw new Problem('PASS_NOTIFICATION_BROADCAST_ALREADY_DISPATCHED', { details: { broadcastId } })
+      throw new ApiError('PASS_NOTIFICATION_BROADCAST_ALREADY_DISPATCHED', { details: { broadcastId } })
     })
     return { status: 204, body: undefined }
   },
@@ -121,12 +121,12 @@ async function requireProject(
   if (!(await projects.find(workspaceId, projectId))) throw noProject(projectId)
 }
 
-function noProject(projectId: string): Problem {
-  return new Problem('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
+function noProject(projectId: string): ApiError {
+  return new ApiError('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
 }
 
 function missing(broadcastId: string): never {
-  throw new Problem('PASS_NOTIFICATION_BROADCAST_NOT_FOUND', { details: { broadcastId } })
+  throw new ApiError('PASS_NOTIFICATION_BROADCAST_NOT_FOUND', { details: { broadcastId } })
 }
 
 /** The shape of spec 2.6, as it is at the moment of the request. */

@@ -1,5 +1,5 @@
 import type { notifications as contract, MessageCreate, Notification } from '../../../core/contract/notifications.ts'
-import { Problem } from '../../../core/errors.ts'
+import { ApiError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
 import { capDelaySeconds } from '../../../core/rules/sending/google-cap.ts'
@@ -43,7 +43,7 @@ export const notifications: Handlers<typeof contract> = {
         return
       }
       if (!(await tx.notifications.find(workspaceId, passId, notificationId))) missing(notificationId)
-      throw new Problem('PASS_NOTIFICATION_ALREADY_SENT', { details: { notificationId } })
+      throw new ApiError('PASS_NOTIFICATION_ALREADY_SENT', { details: { notificationId } })
     })
     return { status: 204, body: undefined }
   },
@@ -55,8 +55,8 @@ function create(passId: string, body: MessageCreate, context: RequestContext): P
   return createOnce(
     () => findKnown(store, body, workspaceId),
     async () => {
-      const refusal = await context.takeQueue(context, 1)
-      if (refusal) throw refusal
+      const rejection = await context.takeQueue(context, 1)
+      if (rejection) throw rejection
       return store.transaction((tx) => insert(tx, passId, body, context))
     },
   )
@@ -72,9 +72,9 @@ async function insert(
   const pass = await tx.passes.findForUpdate(workspaceId, passId)
   const known = await findKnown(tx, body, workspaceId)
   if (known) return { row: known, isNew: false }
-  if (!pass) throw new Problem('PASS_NOT_FOUND', { details: { passId } })
+  if (!pass) throw new ApiError('PASS_NOT_FOUND', { details: { passId } })
   const status = effectiveStatus(pass, now)
-  if (status !== 'ISSUED') throw new Problem('PASS_NOT_ISSUED', { details: { passId, status } })
+  if (status !== 'ISSUED') throw new ApiError('PASS_NOT_ISSUED', { details: { passId, status } })
   const message = parseMessage(body, wallets, now)
   if (message.platforms.includes('google')) {
     await requirePlace(tx, workspaceId, passId, message.sendAt ?? now)
@@ -106,7 +106,7 @@ async function requirePlace(tx: Repositories, workspaceId: string, passId: strin
     dueAt,
   )
   if (seconds === 0) return
-  throw new Problem('PASS_NOTIFICATION_RATE_LIMITED', {
+  throw new ApiError('PASS_NOTIFICATION_RATE_LIMITED', {
     message: `The pass has its 3 google notifications of 24 hours; this one would fit ${seconds} s later.`,
     details: { passId, retryAfterSeconds: seconds },
     headers: { 'retry-after': String(seconds) },
@@ -118,11 +118,11 @@ async function requirePass(
   workspaceId: string,
   passId: string,
 ): Promise<void> {
-  if (!(await passes.find(workspaceId, passId))) throw new Problem('PASS_NOT_FOUND', { details: { passId } })
+  if (!(await passes.find(workspaceId, passId))) throw new ApiError('PASS_NOT_FOUND', { details: { passId } })
 }
 
 function missing(notificationId: string): never {
-  throw new Problem('PASS_NOTIFICATION_NOT_FOUND', { details: { notificationId } })
+  throw new ApiError('PASS_NOTIFICATION_NOT_FOUND', { details: { notificationId } })
 }
 
 /** The shape of spec 2.5, as it is at the moment of the request. */

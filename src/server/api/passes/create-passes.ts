@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { PassCreate } from '../../../core/contract/passes.ts'
-import { invalid, Problem } from '../../../core/errors.ts'
+import { ApiError, validationError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import { parseAs } from '../../../core/issues.ts'
 import { identifierDigest, newScanCode } from '../../../core/rules/crypto/scan-code.ts'
 import { barcodeMessage } from '../../../core/rules/display/card.ts'
-import { type CheckPass, compilePass, systemVariableProblem } from '../../../core/rules/pass/pass-rules.ts'
+import { type CheckPass, compilePass, systemVariableError } from '../../../core/rules/pass/pass-rules.ts'
 import { claimClass } from '../../../core/rules/template/class-key.ts'
 import { buildScope } from '../../../core/rules/template/resolve.ts'
 import { grouped } from '../../../storage/db/grouped.ts'
@@ -18,7 +18,7 @@ import { auditEach } from '../audit.ts'
 import { bytesOf, openRoom } from '../limits.ts'
 import { type ClaimingPass, joinClasses } from './google-class.ts'
 
-export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPassId: string; problem: Problem }
+export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPassId: string; problem: ApiError }
 
 /**
  * Creates passes in one transaction with their jobs, each item for itself: one result an item, in order. An
@@ -32,7 +32,7 @@ export async function createPasses(items: unknown[], context: RequestContext): P
     requests.filter((request) => !existing.has(request.externalPassId)),
     context,
   )
-  const planned = [...plans.values()].filter((plan): plan is ClaimingPass => !(plan instanceof Problem))
+  const planned = [...plans.values()].filter((plan): plan is ClaimingPass => !(plan instanceof ApiError))
   const { inserted, refused } = await insertPasses(planned, context)
   // After the commit: what was inserted here, and what a racing request inserted first.
   const created = await findExisting(planned, context)
@@ -41,14 +41,14 @@ export async function createPasses(items: unknown[], context: RequestContext): P
     if ('problem' in item) return item
     const { externalPassId } = item
     const plan = plans.get(item)
-    if (plan instanceof Problem) return { externalPassId, problem: plan }
+    if (plan instanceof ApiError) return { externalPassId, problem: plan }
     const pass = existing.get(externalPassId) ?? created.get(externalPassId)
-    const refusal = refused.get(externalPassId)
+    const rejection = refused.get(externalPassId)
     // A racing request may have made it while this one found no room.
-    if (!pass && refusal) return { externalPassId, problem: refusal }
+    if (!pass && rejection) return { externalPassId, problem: rejection }
     if (!pass) throw new Error(`The pass ${externalPassId} was written and cannot be read`)
     if (pass.templateId !== item.templateId) {
-      return { externalPassId, problem: new Problem('DUPLICATE_PASS', { details: { passId: pass.id } }) }
+      return { externalPassId, problem: new ApiError('DUPLICATE_PASS', { details: { passId: pass.id } }) }
     }
     // Without a plan it only repeats an item before it.
     return { pass, isNew: plan !== undefined && inserted.has(pass.id) }
@@ -59,7 +59,7 @@ interface Inserted {
   /** Ids of those that are new. */
   inserted: Set<string>
   /** By externalPassId, those for which the workspace has no room, or whose class says otherwise. */
-  refused: Map<string, Problem>
+  refused: Map<string, ApiError>
 }
 
 /** Passes of one request. */
@@ -89,10 +89,10 @@ async function insertIn(tx: Repositories, requests: Planned[]): Promise<Inserted
   )
   const joined = (await joinClasses(tx, workspaceId, fitting, now)).values()
   const sorted = requests.map(({ passes, context }) => {
-    const refused = new Map<string, Problem>()
+    const refused = new Map<string, ApiError>()
     const accepted = passes.flatMap(({ externalPassId }) => {
       const pass = joined.next().value!
-      if (!(pass instanceof Problem)) return [pass]
+      if (!(pass instanceof ApiError)) return [pass]
       refused.set(externalPassId, pass)
       return []
     })
@@ -119,13 +119,13 @@ async function insertIn(tx: Repositories, requests: Planned[]): Promise<Inserted
 }
 
 /** An item that is no PassCreate fails alone, with every problem listed. */
-function parseItem(item: unknown): PassCreate | { externalPassId: string; problem: Problem } {
+function parseItem(item: unknown): PassCreate | { externalPassId: string; problem: ApiError } {
   const parsed = parseAs(PassCreate, item)
   if ('value' in parsed) return parsed.value
   const given = (item as { externalPassId?: unknown } | null)?.externalPassId
   return {
     externalPassId: typeof given === 'string' ? given : '',
-    problem: invalid(parsed.issues),
+    problem: validationError(parsed.issues),
   }
 }
 
@@ -156,7 +156,7 @@ const findTogether = grouped(async (store: Store, take: () => { workspaceId: str
 async function planPasses(
   requests: PassCreate[],
   context: RequestContext,
-): Promise<Map<PassCreate, ClaimingPass | Problem>> {
+): Promise<Map<PassCreate, ClaimingPass | ApiError>> {
   const templateIds = [...new Set(requests.map((request) => request.templateId))]
   const versions =
     templateIds.length > 0
@@ -165,13 +165,13 @@ async function planPasses(
   const rules = new Map(
     versions.map((version) => [version.templateId, { version, checkPass: compileVersion(version, context.wallets) }]),
   )
-  const plans = new Map<PassCreate, ClaimingPass | Problem>()
+  const plans = new Map<PassCreate, ClaimingPass | ApiError>()
   const taken = new Set<string>()
   for (const request of requests) {
     if (taken.has(request.externalPassId)) continue
     const plan = planPass(request, rules.get(request.templateId), context.now)
     plans.set(request, plan)
-    if (!(plan instanceof Problem)) taken.add(request.externalPassId)
+    if (!(plan instanceof ApiError)) taken.add(request.externalPassId)
   }
   return plans
 }
@@ -180,20 +180,20 @@ function planPass(
   request: PassCreate,
   rules: { version: PublishedVersion; checkPass: CheckPass } | undefined,
   now: Date,
-): ClaimingPass | Problem {
+): ClaimingPass | ApiError {
   if (!rules) {
-    return new Problem('TEMPLATE_NOT_FOUND', {
+    return new ApiError('TEMPLATE_NOT_FOUND', {
       message: 'There is no such template, or it has no published version.',
       details: { templateId: request.templateId },
     })
   }
   const { version, checkPass } = rules
   const { definition } = version
-  const refusal = systemVariableProblem(Object.keys(request.variables))
-  if (refusal) return refusal
+  const rejection = systemVariableError(Object.keys(request.variables))
+  if (rejection) return rejection
   const facts = { ...request, id: newId(now), scanCode: newScanCode(), ...pickNames(version) }
   const resolved = checkPass(facts)
-  if ('issues' in resolved) return invalid(resolved.issues)
+  if ('issues' in resolved) return validationError(resolved.issues)
   const scope = buildScope(definition.variables, facts, resolved.expiresAt)
   return {
     ...request,

@@ -1,5 +1,5 @@
 import type { RedemptionExplanation } from '../../../core/contract/scans.ts'
-import { Problem } from '../../../core/errors.ts'
+import { ApiError } from '../../../core/errors.ts'
 import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
 import { explainRedemption } from '../../../core/rules/redemption/redemption.ts'
 import { planRedemption } from '../../../core/rules/redemption/redemption-plan.ts'
@@ -10,7 +10,7 @@ import {
   type ScanFacts,
 } from '../../../core/rules/redemption/scan-decision.ts'
 import type { RequestContext } from '../../context.ts'
-import { placesOfUse } from '../scans/judge-scan.ts'
+import { placesOfUse } from '../scans/evaluate-scans.ts'
 
 /**
  * Whether a scan at a moment would be accepted, with every check and what it looked at. Records nothing.
@@ -22,7 +22,7 @@ export async function explainPass(
   { store, workspaceId, now }: RequestContext,
 ): Promise<RedemptionExplanation> {
   const pass = await store.passes.find(workspaceId, passId)
-  if (!pass) throw new Problem('PASS_NOT_FOUND', { details: { passId } })
+  if (!pass) throw new ApiError('PASS_NOT_FOUND', { details: { passId } })
   const { at, validityDate, scanContextKey = null } = question
   const realTime = at === undefined ? now : new Date(at)
   const plan = planRedemption({

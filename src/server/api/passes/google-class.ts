@@ -1,4 +1,4 @@
-import { invalid, Problem } from '../../../core/errors.ts'
+import { ApiError, validationError } from '../../../core/errors.ts'
 import { type ClassClaim, claimClass, differingNames } from '../../../core/rules/template/class-key.ts'
 import { pathOfValue } from '../../../core/rules/template/rendered-size.ts'
 import { buildScope, type PassFacts } from '../../../core/rules/template/resolve.ts'
@@ -17,19 +17,19 @@ export type ClaimingPass = Omit<NewPass, 'googleClassId'> & { claim: ClassClaim 
 export async function joinClasses(
   tx: Repositories,
   workspaceId: string,
-  passes: (ClaimingPass | Problem)[],
+  passes: (ClaimingPass | ApiError)[],
   at: Date,
-): Promise<(NewPass | Problem)[]> {
+): Promise<(NewPass | ApiError)[]> {
   const asked = new Map<string, NewClass>()
   for (const pass of passes) {
-    if (pass instanceof Problem || !pass.claim) continue
+    if (pass instanceof ApiError || !pass.claim) continue
     const one = { ...pass.claim, templateVersionId: pass.templateVersionId }
     if (!asked.has(keyOf(one))) asked.set(keyOf(one), one)
   }
   const classes = asked.size > 0 ? await tx.googleClasses.claim(workspaceId, [...asked.values()], at) : []
   const byKey = new Map(classes.map((one) => [keyOf(one), one]))
   return passes.map((asking) => {
-    if (asking instanceof Problem) return asking
+    if (asking instanceof ApiError) return asking
     const { claim, ...pass } = asking
     if (!claim) return { ...pass, googleClassId: null }
     const ofClass = byKey.get(keyOf({ ...claim, templateVersionId: pass.templateVersionId }))!
@@ -38,8 +38,8 @@ export async function joinClasses(
   })
 }
 
-function differs(names: string[], known: ClassClaim['values'], given: ClassClaim['values']): Problem {
-  return invalid(
+function differs(names: string[], known: ClassClaim['values'], given: ClassClaim['values']): ApiError {
+  return validationError(
     names.map((name) => ({
       path: pathOfValue(name),
       message:

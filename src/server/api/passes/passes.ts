@@ -1,7 +1,7 @@
 import { foldWindow } from '../../../core/contract/list.ts'
 import { createdWindow } from '../../../core/contract/pass-list.ts'
 import type { passes as contract, Pass } from '../../../core/contract/passes.ts'
-import { MAX_ISSUES, Problem } from '../../../core/errors.ts'
+import { ApiError, MAX_ISSUES } from '../../../core/errors.ts'
 import { effectiveStatus, isInstallable } from '../../../core/rules/pass/pass-status.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { RequestContext } from '../../context.ts'
@@ -95,15 +95,15 @@ export const passes: Handlers<typeof contract> = {
     const [object] = await store.googleObjects.list(workspaceId, [pass.id])
     const subjects = [pass.id, pass.googleClassId, pass.templateVersionId].filter((id) => id !== null)
     const refusals = await store.refusals.list(workspaceId, subjects)
-    const refusal = subjects.map((id) => refusals.get(id)).find((found) => found !== undefined) ?? null
-    return { status: 200, body: toPassWallets(pass, registrations, object, refusal) }
+    const rejection = subjects.map((id) => refusals.get(id)).find((found) => found !== undefined) ?? null
+    return { status: 200, body: toPassWallets(pass, registrations, object, rejection) }
   },
 
   preview: async ({ params, query }, { store, workspaceId, wallets, issuing, google, now }) => {
     const pass = (await store.passes.find(workspaceId, params.id)) ?? missing(params.id)
     const rendered = await renderOr(() => (google ?? issuing).render(pass))
     if (query.format === 'pkpass') {
-      if (!wallets.apple) throw new Problem('CONFLICT', { message: 'This server does not issue for apple.' })
+      if (!wallets.apple) throw new ApiError('CONFLICT', { message: 'This server does not issue for apple.' })
       const file = await wallets.apple.buildPackage(rendered, now)
       return { status: 200, body: file, headers: { 'content-type': 'application/vnd.apple.pkpass' } }
     }
@@ -125,7 +125,7 @@ export const passes: Handlers<typeof contract> = {
 }
 
 function missing(passId: string): never {
-  throw new Problem('PASS_NOT_FOUND', { details: { passId } })
+  throw new ApiError('PASS_NOT_FOUND', { details: { passId } })
 }
 
 const NO_LINKS = { apple: null, google: null, smart: null }
@@ -159,7 +159,7 @@ function etag(pass: StoredPass): Record<string, string> {
 }
 
 /** The errors of items, in order. However many fail, they share the number of issues that one answer lists. */
-function toItemErrors(problems: Problem[]) {
+function toItemErrors(problems: ApiError[]) {
   let left = MAX_ISSUES
   return new Map(
     problems.map((problem) => {

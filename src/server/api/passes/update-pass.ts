@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { PassUpdate } from '../../../core/contract/passes.ts'
-import { invalid, Problem } from '../../../core/errors.ts'
+import { ApiError, validationError } from '../../../core/errors.ts'
 import { identifierDigest } from '../../../core/rules/crypto/scan-code.ts'
 import { barcodeMessage } from '../../../core/rules/display/card.ts'
-import { systemVariableProblem } from '../../../core/rules/pass/pass-rules.ts'
+import { systemVariableError } from '../../../core/rules/pass/pass-rules.ts'
 import { changedFields, mergeVariables, statusAfterUpdate } from '../../../core/rules/pass/update.ts'
 import { buildScope } from '../../../core/rules/template/resolve.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
@@ -46,9 +46,9 @@ export async function updatePass(
 ): Promise<Updated> {
   const { workspaceId, now } = context
   const pass = await tx.passes.findForUpdate(workspaceId, passId)
-  if (!pass) throw new Problem('PASS_NOT_FOUND', { details: { passId } })
+  if (!pass) throw new ApiError('PASS_NOT_FOUND', { details: { passId } })
   checkPrecondition(pass, options.ifMatch)
-  if (pass.status === 'VOID') throw new Problem('PASS_ALREADY_VOIDED', { details: { passId } })
+  if (pass.status === 'VOID') throw new ApiError('PASS_ALREADY_VOIDED', { details: { passId } })
 
   const version = await targetVersion(tx, pass, body.templateVersion, workspaceId)
   const fields = changedFields({
@@ -60,7 +60,7 @@ export async function updatePass(
   const change = planChange(pass, body, { version, wallets: context.wallets, now })
   const isNew = isChange(pass, change)
   const isRetried = pass.status === 'FAILED'
-  const updated: StoredPass = { ...pass, ...change, ...((isNew || isRetried) && counted(pass, isNew, now)) }
+  const updated: StoredPass = { ...pass, ...change, ...((isNew || isRetried) && withVersionBump(pass, isNew, now)) }
   await requireBytes(tx, context, bytesOf(change.variables) - bytesOf(pass.variables))
   const ring = body.notify && isNew ? await findRing(tx, { before: pass, after: updated, version }, context) : undefined
   const rings = ring !== undefined
@@ -108,7 +108,7 @@ export async function updatePass(
 
 function checkPrecondition(pass: StoredPass, ifMatch: UpdateOptions['ifMatch']): void {
   if (ifMatch === undefined || ifMatch === '*' || ifMatch.includes(pass.revision)) return
-  throw new Problem('PRECONDITION_FAILED', { details: { revision: pass.revision } })
+  throw new ApiError('PRECONDITION_FAILED', { details: { revision: pass.revision } })
 }
 
 /** The version that the pass will render: its own, or a newer published one of its template. */
@@ -120,7 +120,7 @@ async function targetVersion(
 ): Promise<PublishedVersion> {
   const number = wanted === 'latest' ? pass.latestTemplateVersion : (wanted ?? pass.templateVersion)
   if (number !== null && number < pass.templateVersion) {
-    throw new Problem('TEMPLATE_VERSION_NOT_NEWER', { details: { templateVersion: pass.templateVersion } })
+    throw new ApiError('TEMPLATE_VERSION_NOT_NEWER', { details: { templateVersion: pass.templateVersion } })
   }
   const isOwn = number === pass.templateVersion
   const newest = pass.latestTemplateVersion
@@ -132,8 +132,8 @@ async function targetVersion(
   return version
 }
 
-function noVersion(wanted: PassUpdate['templateVersion']): Problem {
-  return new Problem('TEMPLATE_NOT_FOUND', {
+function noVersion(wanted: PassUpdate['templateVersion']): ApiError {
+  return new ApiError('TEMPLATE_NOT_FOUND', {
     message: 'The template has no such published version, or was deleted.',
     details: { templateVersion: wanted },
   })
@@ -147,11 +147,11 @@ function planChange(
 ): Omit<PassChange, 'googleClassId'> {
   const variables = mergeVariables(pass.variables, body.variables ?? {})
   // Only what the request gives can try to write one.
-  const refusal = systemVariableProblem(Object.keys(body.variables ?? {}))
-  if (refusal) throw refusal
+  const rejection = systemVariableError(Object.keys(body.variables ?? {}))
+  if (rejection) throw rejection
   const facts = { ...pass, label: body.label ?? pass.label, variables }
   const resolved = compileVersion(version, wallets)(facts)
-  if ('issues' in resolved) throw invalid(resolved.issues)
+  if ('issues' in resolved) throw validationError(resolved.issues)
   const scope = buildScope(version.definition.variables, facts, resolved.expiresAt)
   return {
     ...resolved,
@@ -177,6 +177,6 @@ function isChange(
 }
 
 /** The counters after a stored change, as a dry run shows them. */
-function counted(pass: StoredPass, isNew: boolean, now: Date) {
+function withVersionBump(pass: StoredPass, isNew: boolean, now: Date) {
   return { revision: pass.revision + (isNew ? 1 : 0), version: pass.version + 1, updatedAt: now }
 }

@@ -1,4 +1,4 @@
-import { Problem } from '../../../core/errors.ts'
+import { ApiError } from '../../../core/errors.ts'
 import { grouped } from '../../../storage/db/grouped.ts'
 import type { Repositories, Store } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
@@ -55,8 +55,8 @@ export const voidTogether = grouped(
       await auditEach(tx, workspaceId, 'pass.void', done)
       return asked.map(({ passId }) => {
         const pass = passes.get(passId)
-        if (!pass) return new Problem('PASS_NOT_FOUND', { details: { passId } })
-        return pass.status === 'VOID' ? new Problem('PASS_ALREADY_VOIDED', { details: { passId } }) : undefined
+        if (!pass) return new ApiError('PASS_NOT_FOUND', { details: { passId } })
+        return pass.status === 'VOID' ? new ApiError('PASS_ALREADY_VOIDED', { details: { passId } }) : undefined
       })
     }),
   ({ passId }) => passId,

@@ -7,7 +7,7 @@ import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { Store } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
 import { summarizePasses, toPassSummary } from '../passes/pass-summary.ts'
-import { findMatches, type Judgement } from './judge-scan.ts'
+import { type EvaluatedScan, findMatches } from './evaluate-scans.ts'
 import { recordTogether } from './record-together.ts'
 import { toScanRecord } from './scan-shapes.ts'
 import { toStoredScan } from './write-scan.ts'
@@ -29,13 +29,13 @@ export async function recordScan(body: ScanCreate, context: RequestContext): Pro
   const recorded = await recordTogether(store, { attempt, context, toScan: toStoredScan })
   if (!recorded) return replay((await findByRef(body, context))!, body, context)
 
-  const { scan, judgement } = recorded
-  const { result, pass } = judgement
+  const { scan, decision } = recorded
+  const { result, pass } = decision
   const scanContextKey = body.scanContextKey ?? null
   const isAmbiguous = result === 'ambiguous'
-  const candidates = isAmbiguous ? judgement.matches.slice(0, MAX_CANDIDATES) : []
+  const candidates = isAmbiguous ? decision.matches.slice(0, MAX_CANDIDATES) : []
   return toAnswer(scan, {
-    pass: pass && (await toPassSummary(pass, usesAfter(judgement), scanContextKey, context)),
+    pass: pass && (await toPassSummary(pass, usesAfter(decision), scanContextKey, context)),
     candidates: await summarizePasses(candidates, scanContextKey, context),
     idempotentReplay: false,
   })
@@ -72,11 +72,11 @@ async function findByRef({ externalRef }: ScanCreate, context: RequestContext): 
 
 /** The first answer to an externalRef, with the pass as it stands now. */
 function replay(scan: StoredScan, { projectId }: ScanCreate, context: RequestContext): Promise<ScanAnswer> {
-  return answerAgain(scan, { idempotentReplay: true, projectId }, context)
+  return replayResponse(scan, { idempotentReplay: true, projectId }, context)
 }
 
 /** The answer to a scan that stands in the ledger. A given project narrows several matches, as it did the first time. */
-export async function answerAgain(
+export async function replayResponse(
   scan: StoredScan,
   { idempotentReplay, projectId }: { idempotentReplay: boolean; projectId?: string | undefined },
   context: RequestContext,
@@ -94,7 +94,7 @@ export async function answerAgain(
 }
 
 /** The counts of a pass with the scan that was just recorded. */
-function usesAfter({ result, history, at }: Judgement): UseCounts {
+function usesAfter({ result, history, at }: EvaluatedScan): UseCounts {
   const { total, lastAt, inContext, contextLastAt } = history!
   if (result !== 'accepted') return { count: total, lastAt, contextCount: inContext, contextLastAt }
   const later = (other: Date | null) => (other && other > at ? other : at)

@@ -2,7 +2,7 @@ import { grouped } from '../../../storage/db/grouped.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { Store } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
-import { type Attempt, type Judgement, judgeScans, namedPass } from './judge-scan.ts'
+import { type Attempt, type EvaluatedScan, evaluateScans, namedPass } from './evaluate-scans.ts'
 import { type ScannedBody, writeScans } from './write-scan.ts'
 
 /** A scan that waits to be judged and recorded. */
@@ -10,12 +10,12 @@ export interface PendingScan {
   attempt: Attempt & ScannedBody
   context: RequestContext
   /** What is to stand in the ledger: what a device decided may differ from the judgement. */
-  toScan(body: ScannedBody, judgement: Judgement, context: RequestContext): StoredScan
+  toScan(body: ScannedBody, decision: EvaluatedScan, context: RequestContext): StoredScan
 }
 
 export interface RecordedScan {
   scan: StoredScan
-  judgement: Judgement
+  decision: EvaluatedScan
 }
 
 /**
@@ -28,14 +28,14 @@ export const recordTogether = grouped(
     store.transaction(async (tx): Promise<(RecordedScan | undefined)[]> => {
       const pending = take()
       const { workspaceId } = pending[0]!.context
-      const judgements = await judgeScans(
+      const decisions = await evaluateScans(
         tx,
         workspaceId,
         pending.map(({ attempt }) => attempt),
       )
       const judged = pending.map(({ attempt, context, toScan }, n) => ({
-        scan: toScan(attempt, judgements[n]!, context),
-        judgement: judgements[n]!,
+        scan: toScan(attempt, decisions[n]!, context),
+        decision: decisions[n]!,
         correlationId: context.correlationId,
       }))
       const written = await writeScans(tx, workspaceId, judged)

@@ -3,7 +3,7 @@ import type { OfflineScan } from '../../../core/contract/scanner.ts'
 import { ledgerReason } from '../../../core/rules/redemption/scan-reasons.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { RequestContext } from '../../context.ts'
-import { findMatches, type Judgement } from './judge-scan.ts'
+import { type EvaluatedScan, findMatches } from './evaluate-scans.ts'
 import { recordTogether } from './record-together.ts'
 import { toScanItem } from './scan-shapes.ts'
 import { toStoredScan } from './write-scan.ts'
@@ -103,7 +103,7 @@ async function recordReport(
 /** What the device decided stands, whatever the server thinks of it. A clock that was out of reach is a conflict by itself. */
 function decidedOffline(
   { result, reason }: OfflineScan,
-  judgement: Judgement,
+  judgement: EvaluatedScan,
   deviceTime: Date | null,
 ): Partial<StoredScan> {
   const expected = ledgerReason(judgement.reasonCode)

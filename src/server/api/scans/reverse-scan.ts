@@ -1,12 +1,12 @@
 import type { ScanAnswer } from '../../../core/contract/scan-shapes.ts'
 import type { ScanReversal } from '../../../core/contract/scans.ts'
-import { Problem } from '../../../core/errors.ts'
+import { ApiError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import { reversalMessage } from '../../../core/rules/redemption/scan-message.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { RequestContext } from '../../context.ts'
 import { audit } from '../audit.ts'
-import { answerAgain } from './record-scan.ts'
+import { replayResponse } from './record-scan.ts'
 import { writeScanEvents } from './write-scan.ts'
 
 /**
@@ -16,7 +16,7 @@ import { writeScanEvents } from './write-scan.ts'
 export async function reverseScan(scanId: string, body: ScanReversal, context: RequestContext): Promise<ScanAnswer> {
   const { store, workspaceId } = context
   const scan = await store.scans.find(workspaceId, scanId)
-  if (!scan) throw new Problem('NOT_FOUND', { message: 'There is no such scan.', details: { scanId } })
+  if (!scan) throw new ApiError('NOT_FOUND', { message: 'There is no such scan.', details: { scanId } })
   const { passId } = scan
   if (scan.result !== 'accepted' || passId === null) throw conflict(scan, 'Only an accepted scan can be reversed.')
   const written = await store.transaction(async (tx) => {
@@ -31,7 +31,7 @@ export async function reverseScan(scanId: string, body: ScanReversal, context: R
     await audit(tx, context, 'scan.reverse', scan.id)
     return reversal
   })
-  return written ? answerAgain(written, { idempotentReplay: false }, context) : replayReversal(scan, body, context)
+  return written ? replayResponse(written, { idempotentReplay: false }, context) : replayReversal(scan, body, context)
 }
 
 /** The same reversal once more, or a second one. */
@@ -39,12 +39,12 @@ async function replayReversal(scan: StoredScan, body: ScanReversal, context: Req
   const { store, workspaceId } = context
   const refs = body.externalRef === undefined ? [] : [body.externalRef]
   const [known] = await store.scans.listByExternalRefs(workspaceId, refs)
-  if (known?.reversesScanId === scan.id) return answerAgain(known, { idempotentReplay: true }, context)
+  if (known?.reversesScanId === scan.id) return replayResponse(known, { idempotentReplay: true }, context)
   throw conflict(scan, known ? 'The externalRef belongs to another scan.' : 'The scan was reversed already.')
 }
 
-function conflict(scan: StoredScan, message: string): Problem {
-  return new Problem('CONFLICT', { message, details: { scanId: scan.id } })
+function conflict(scan: StoredScan, message: string): ApiError {
+  return new ApiError('CONFLICT', { message, details: { scanId: scan.id } })
 }
 
 function toReversal(

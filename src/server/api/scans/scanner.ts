@@ -1,5 +1,5 @@
 import type { scanner as contract } from '../../../core/contract/scanner.ts'
-import { invalid, Problem } from '../../../core/errors.ts'
+import { ApiError, validationError } from '../../../core/errors.ts'
 import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
 import {
   decodeSnapshotCursor,
@@ -22,7 +22,7 @@ export const scanner: Handlers<typeof contract> = {
       query.cursor === undefined
         ? startSnapshot(query.projectId ?? null, now)
         : readCursor(query.cursor, query.projectId)
-    if (isStale(snapshot, now)) throw new Problem('SCANNER_SNAPSHOT_STALE', { details: { snapshotId: snapshot.id } })
+    if (isStale(snapshot, now)) throw new ApiError('SCANNER_SNAPSHOT_STALE', { details: { snapshotId: snapshot.id } })
     const { rows, hasMore } = await store.doorList.list(workspaceId, {
       projectId: snapshot.projectId,
       madeUntil: generatedAt(snapshot),
@@ -52,7 +52,7 @@ export const scanner: Handlers<typeof contract> = {
 
 /** @throws Problem SCANNER_OFFLINE_DISABLED */
 function requireOfflineScanning({ token }: RequestContext): void {
-  if (!token.workspace.offlineScanning) throw new Problem('SCANNER_OFFLINE_DISABLED')
+  if (!token.workspace.offlineScanning) throw new ApiError('SCANNER_OFFLINE_DISABLED')
 }
 
 type Walk = Snapshot & { passId?: string }
@@ -60,15 +60,17 @@ type Walk = Snapshot & { passId?: string }
 /** Behind each page, so that the page of a project that was deleted meanwhile is never taken for the end of its list. */
 async function requireProject(projectId: string | null, { store, workspaceId }: RequestContext): Promise<void> {
   if (projectId === null || (await store.projects.find(workspaceId, projectId))) return
-  throw new Problem('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
+  throw new ApiError('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
 }
 
 /** A project that is named beside the cursor must be that of the snapshot. */
 function readCursor(cursor: string, projectId: string | undefined): Walk {
   const walk = decodeSnapshotCursor(cursor)
-  if (!walk) throw invalid([{ path: ['cursor'], message: 'Is not a cursor of a snapshot' }])
+  if (!walk) throw validationError([{ path: ['cursor'], message: 'Is not a cursor of a snapshot' }])
   if (projectId !== undefined && projectId !== walk.projectId) {
-    throw invalid([{ path: ['cursor'], message: 'Belongs to the snapshot of another project; start without a cursor' }])
+    throw validationError([
+      { path: ['cursor'], message: 'Belongs to the snapshot of another project; start without a cursor' },
+    ])
   }
   return walk
 }

@@ -1,7 +1,7 @@
 import { foldWindow } from '../../../core/contract/list.ts'
 import { scannedWindow } from '../../../core/contract/scan-list.ts'
 import type { scans as contract } from '../../../core/contract/scans.ts'
-import { Problem } from '../../../core/errors.ts'
+import { ApiError } from '../../../core/errors.ts'
 import type { ScanFigures } from '../../../storage/scans/scan-stats.ts'
 import { sumFigures } from '../../../storage/scans/scan-stats.ts'
 import type { Handlers } from '../../http/mount.ts'
@@ -29,7 +29,7 @@ export const scans: Handlers<typeof contract> = {
 
   get: async ({ params }, { store, workspaceId }) => {
     const scan = await store.scans.find(workspaceId, params.id)
-    if (!scan) throw new Problem('NOT_FOUND', { message: 'There is no such scan.', details: { scanId: params.id } })
+    if (!scan) throw new ApiError('NOT_FOUND', { message: 'There is no such scan.', details: { scanId: params.id } })
     return { status: 200, body: toScanItem(scan) }
   },
 

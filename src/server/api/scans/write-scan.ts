@@ -7,13 +7,13 @@ import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
 import { voidPasses } from '../passes/void-pass.ts'
-import type { Judgement } from './judge-scan.ts'
+import type { EvaluatedScan } from './evaluate-scans.ts'
 import { toScanItem } from './scan-shapes.ts'
 
 /** An attempt that was judged, as it is to stand in the ledger. */
 export interface JudgedScan {
   scan: StoredScan
-  judgement: Judgement
+  decision: EvaluatedScan
   correlationId: string
 }
 
@@ -34,10 +34,10 @@ export async function writeScans(
   const written = judged.filter(({ scan }) => inserted.has(scan.id))
   const accepted = written.filter(({ scan }) => scan.result === 'accepted')
   await tx.acceptedScans.insert(workspaceId, accepted.flatMap(toAcceptedScan))
-  const ofPasses = written.filter(({ judgement }) => judgement.pass)
+  const ofPasses = written.filter(({ decision }) => decision.pass)
   await writeScanEvents(tx, workspaceId, ofPasses)
-  const voidings = accepted.flatMap(({ judgement: { charge, pass }, correlationId }) =>
-    charge?.exhausts && pass && pass.status !== 'VOID' ? [{ pass, reason: 'exhausted', correlationId }] : [],
+  const voidings = accepted.flatMap(({ decision: { debit, pass }, correlationId }) =>
+    debit?.exhausts && pass && pass.status !== 'VOID' ? [{ pass, reason: 'exhausted', correlationId }] : [],
   )
   // One moment for all: those of a set differ by milliseconds.
   await voidPasses(tx, workspaceId, voidings, latest(written))
@@ -48,7 +48,7 @@ function latest(written: JudgedScan[]): Date {
   return new Date(Math.max(0, ...written.map(({ scan }) => scan.recordedAt.getTime())))
 }
 
-function toAcceptedScan({ scan, judgement: { pass, charge, attempt } }: JudgedScan): NewAcceptedScan[] {
+function toAcceptedScan({ scan, decision: { pass, debit, attempt } }: JudgedScan): NewAcceptedScan[] {
   if (!pass) return []
   const accepted = {
     scanId: scan.id,
@@ -58,7 +58,7 @@ function toAcceptedScan({ scan, judgement: { pass, charge, attempt } }: JudgedSc
     scanContextKey: scan.scanContextKey,
     scannedAt: scan.scannedAt,
     // Where one window alone holds the moment, the moment says it.
-    chargedWindow: (attempt?.isChargeStored && charge?.window?.key) || null,
+    chargedWindow: (attempt?.isChargeStored && debit?.window?.key) || null,
     validityDate: scan.validateAsOf,
   }
   return [accepted]
@@ -85,14 +85,14 @@ export async function writeScanEvents(
 export type ScannedBody = Omit<ScanCreate, 'scannedAt' | 'projectId' | 'passId'>
 
 /** An attempt as the server judges it. */
-export function toStoredScan(body: ScannedBody, judgement: Judgement, { now, token }: RequestContext): StoredScan {
-  const { pass, history, matches, reasonCode } = judgement
+export function toStoredScan(body: ScannedBody, decision: EvaluatedScan, { now, token }: RequestContext): StoredScan {
+  const { pass, history, matches, reasonCode } = decision
   return {
     id: newId(now),
-    result: ledgerResult(judgement.result),
+    result: ledgerResult(decision.result),
     reason: ledgerReason(reasonCode),
     reasonCode,
-    message: judgement.message,
+    message: decision.message,
     verified: 'online',
     passId: pass?.id ?? null,
     externalPassId: pass?.externalPassId ?? null,
@@ -104,7 +104,7 @@ export function toStoredScan(body: ScannedBody, judgement: Judgement, { now, tok
     priorCount: history?.total ?? 0,
     payloadDigest: body.qrPayload === undefined ? null : identifierDigest(body.qrPayload),
     scanContextKey: body.scanContextKey ?? null,
-    scannedAt: judgement.at,
+    scannedAt: decision.at,
     recordedAt: now,
     deviceId: body.deviceId ?? null,
     externalRef: body.externalRef ?? null,

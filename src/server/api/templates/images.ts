@@ -1,5 +1,5 @@
 import type { images as contract } from '../../../core/contract/images.ts'
-import { Problem } from '../../../core/errors.ts'
+import { ApiError } from '../../../core/errors.ts'
 import { contentId } from '../../../core/ids.ts'
 import { ImageFault } from '../../../core/rules/template/image.ts'
 import type { StoredImageFile } from '../../../storage/templates/images.ts'
@@ -15,7 +15,7 @@ export const images: Handlers<typeof contract> = {
     // What was accepted once is not decoded again.
     if (known) return { status: 200, body: known }
     const { files, ...facts } = await images.accept(workspaceId, body).catch((error: unknown) => {
-      throw error instanceof ImageFault ? refusal(error) : error
+      throw error instanceof ImageFault ? rejection(error) : error
     })
     const image = { id, bytes: body.length, ...facts }
     const isNew = await store.transaction(async (tx) => {
@@ -36,6 +36,6 @@ function storedBytes(bytes: number, files: StoredImageFile[]): number {
   return files.reduce((sum, { data }) => sum + data.length, bytes)
 }
 
-function refusal(fault: ImageFault): Problem {
-  return new Problem('INVALID_INPUT', { message: `The image ${fault.message}.`, cause: fault })
+function rejection(fault: ImageFault): ApiError {
+  return new ApiError('INVALID_INPUT', { message: `The image ${fault.message}.`, cause: fault })
 }

@@ -1,5 +1,5 @@
 import type { Definition, PassType } from '../../../core/contract/definition.ts'
-import { below, type Issue, Problem } from '../../../core/errors.ts'
+import { ApiError, below, type Issue } from '../../../core/errors.ts'
 import { standsForAnything } from '../../../core/rules/template/definition.ts'
 import type { RequestContext } from '../../context.ts'
 import { samplePass } from '../../pages/card/preview.ts'
@@ -21,7 +21,7 @@ export async function findPlatformIssues(
         await check(sample, now)
         return []
       } catch (error) {
-        if (!(error instanceof Problem) || error.code !== 'PASS_ISSUING_FAILED') throw error
+        if (!(error instanceof ApiError) || error.code !== 'PASS_ISSUING_FAILED') throw error
         const issues = error.details.issues as Issue[] | undefined
         if (platform !== 'google' || !issues) return [{ path: [platform], message: error.message }]
         return [...below(platform, issues)].filter(({ path }) => !standsForAnything(definition, path))

@@ -1,5 +1,5 @@
 import type { projects as contract } from '../../../core/contract/projects.ts'
-import { Problem } from '../../../core/errors.ts'
+import { ApiError } from '../../../core/errors.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
 import { toPage } from '../page.ts'
@@ -18,7 +18,7 @@ export const projects: Handlers<typeof contract> = {
         const projectId = await tx.projects.findIdByName(workspaceId, fields.name)
         if (projectId) {
           const message = `There is a project ${fields.name} already.`
-          throw new Problem('CONFLICT', { message, details: { projectId } })
+          throw new ApiError('CONFLICT', { message, details: { projectId } })
         }
       }
       const project = await tx.projects.insert(workspaceId, fields, now)
@@ -34,7 +34,7 @@ export const projects: Handlers<typeof contract> = {
 
   update: async ({ params, body }, context) => {
     if (Object.keys(body).length === 0) {
-      throw new Problem('MISSING_REQUIRED_FIELD', { message: 'Give at least one of name, description and color.' })
+      throw new ApiError('MISSING_REQUIRED_FIELD', { message: 'Give at least one of name, description and color.' })
     }
     return context.store.transaction(async (tx) => {
       const project = await tx.projects.update(context.workspaceId, params.id, body, context.now)
@@ -66,5 +66,5 @@ export const projects: Handlers<typeof contract> = {
 }
 
 function missing(projectId: string): never {
-  throw new Problem('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
+  throw new ApiError('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
 }

@@ -1,6 +1,6 @@
 import type { Definition, PassType } from '../../../core/contract/definition.ts'
 import type { templateVersions as contract } from '../../../core/contract/template-versions.ts'
-import { below, invalid, listIssues, Problem } from '../../../core/errors.ts'
+import { ApiError, below, listIssues, validationError } from '../../../core/errors.ts'
 import { checkDefinition } from '../../../core/rules/template/definition.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { VersionDetail } from '../../../storage/templates/template-versions.ts'
@@ -16,7 +16,7 @@ import { findPlatformIssues } from './platform-issues.ts'
 export const templateVersions: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => {
     if (!(await store.templates.find(workspaceId, query.templateId))) {
-      throw new Problem('TEMPLATE_NOT_FOUND', {
+      throw new ApiError('TEMPLATE_NOT_FOUND', {
         message: 'There is no such template.',
         details: { templateId: query.templateId },
       })
@@ -62,7 +62,7 @@ export const templateVersions: Handlers<typeof contract> = {
       const current = await tx.templates.findForUpdate(workspaceId, checked.templateId)
       const draft = await getDraft(tx, workspaceId, params.id)
       if (draft.updatedAt !== checked.updatedAt || current?.passType !== template.passType) {
-        throw new Problem('CONFLICT', { message: 'The draft changed while it was published; try again.' })
+        throw new ApiError('CONFLICT', { message: 'The draft changed while it was published; try again.' })
       }
       await tx.templateVersions.setPublished(workspaceId, draft.id, now)
       await tx.templates.setPublished(workspaceId, draft.templateId, draft, now)
@@ -104,17 +104,17 @@ async function checkPublishable(definition: Definition, passType: PassType, cont
     .map(([role]) => ({ path: ['design', 'images', role], message: 'There is no such image; upload it first' }))
   const issues = [...checkDefinition(definition), ...unknown]
   if (issues.length === 0) issues.push(...(await findPlatformIssues(definition, passType, context)))
-  if (issues.length > 0) throw invalid(listIssues(below('definition', issues)))
+  if (issues.length > 0) throw validationError(listIssues(below('definition', issues)))
 }
 
 async function getDraft(tx: Repositories, workspaceId: string, id: string): Promise<VersionDetail> {
   const version = (await tx.templateVersions.findForUpdate(workspaceId, id)) ?? missing(id)
   if (version.stage !== 'draft') {
-    throw new Problem('CONFLICT', { message: 'The version is published and never changes; make a new one.' })
+    throw new ApiError('CONFLICT', { message: 'The version is published and never changes; make a new one.' })
   }
   return version
 }
 
 function missing(templateVersionId: string): never {
-  throw new Problem('TEMPLATE_NOT_FOUND', { message: 'There is no such version.', details: { templateVersionId } })
+  throw new ApiError('TEMPLATE_NOT_FOUND', { message: 'There is no such version.', details: { templateVersionId } })
 }

@@ -1,5 +1,5 @@
 import type { templates as contract } from '../../../core/contract/templates.ts'
-import { Problem } from '../../../core/errors.ts'
+import { ApiError } from '../../../core/errors.ts'
 import { variablesSchema } from '../../../core/rules/template/variables.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import { KeyTaken } from '../../../storage/templates/templates.ts'
@@ -33,7 +33,7 @@ export const templates: Handlers<typeof contract> = {
   update: async ({ params, body }, context) => {
     const { store, workspaceId, now } = context
     if (Object.keys(body).length === 0) {
-      throw new Problem('MISSING_REQUIRED_FIELD', {
+      throw new ApiError('MISSING_REQUIRED_FIELD', {
         message: 'Give at least one of name, description, passType, projectId, key.',
       })
     }
@@ -42,7 +42,7 @@ export const templates: Handlers<typeof contract> = {
       await requireProject(tx, workspaceId, body.projectId ?? null)
       const template = (await tx.templates.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
       if (body.passType && body.passType !== template.passType && template.latestPublishedVersion !== null) {
-        throw new Problem('TEMPLATE_PASS_TYPE_LOCKED', { details: { passType: template.passType } })
+        throw new ApiError('TEMPLATE_PASS_TYPE_LOCKED', { details: { passType: template.passType } })
       }
       const updated = await orTaken(body.key, () => tx.templates.update(workspaceId, params.id, body, now))
       await audit(tx, context, 'template.update', params.id)
@@ -66,14 +66,14 @@ export const templates: Handlers<typeof contract> = {
       const newest = await tx.templateVersions.findNewest(workspaceId, params.id)
       const after = newest?.version ?? 0
       if (body.after !== undefined && body.after !== after) {
-        throw new Problem('CONFLICT', {
+        throw new ApiError('CONFLICT', {
           message: `The newest version is ${after}, not ${body.after}: another was made or deleted since.`,
           details: { newestVersion: after },
         })
       }
       const definition = body.definition ?? newest?.definition
       if (!definition) {
-        throw new Problem('MISSING_REQUIRED_FIELD', {
+        throw new ApiError('MISSING_REQUIRED_FIELD', {
           message: 'Give a definition: the template has no version to copy.',
           details: { field: 'definition' },
         })
@@ -90,7 +90,7 @@ export const templates: Handlers<typeof contract> = {
   variablesSchema: async ({ params }, { store, workspaceId }) => {
     const [version] = await store.templateVersions.listNewestPublished(workspaceId, [params.id])
     if (!version) {
-      throw new Problem('TEMPLATE_NOT_FOUND', {
+      throw new ApiError('TEMPLATE_NOT_FOUND', {
         message: 'There is no such template, or it has no published version.',
         details: { templateId: params.id },
       })
@@ -105,15 +105,15 @@ async function orTaken<T>(key: string | null | undefined, write: () => Promise<T
     return await write()
   } catch (error) {
     if (!(error instanceof KeyTaken)) throw error
-    throw new Problem('CONFLICT', { message: `Another template has the key ${key}.`, details: { key } })
+    throw new ApiError('CONFLICT', { message: `Another template has the key ${key}.`, details: { key } })
   }
 }
 
 async function requireProject(tx: Repositories, workspaceId: string, projectId: string | null): Promise<void> {
   if (projectId === null || (await tx.projects.findForUpdate(workspaceId, projectId))) return
-  throw new Problem('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
+  throw new ApiError('NOT_FOUND', { message: 'There is no such project.', details: { projectId } })
 }
 
 function missing(templateId: string): never {
-  throw new Problem('TEMPLATE_NOT_FOUND', { message: 'There is no such template.', details: { templateId } })
+  throw new ApiError('TEMPLATE_NOT_FOUND', { message: 'There is no such template.', details: { templateId } })
 }

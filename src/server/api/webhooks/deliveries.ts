@@ -1,5 +1,5 @@
 import type { deliveries as contract, Delivery } from '../../../core/contract/deliveries.ts'
-import { Problem } from '../../../core/errors.ts'
+import { ApiError } from '../../../core/errors.ts'
 import type { StoredDelivery } from '../../../storage/webhooks/delivery-row.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
@@ -28,7 +28,7 @@ export const deliveries: Handlers<typeof contract> = {
       const webhook = await tx.webhooks.findForUpdate(workspaceId, webhookId)
       if (webhook?.status !== 'ENABLED') {
         const message = webhook ? 'The webhook is disabled; enable it first.' : 'The webhook was deleted.'
-        throw new Problem('CONFLICT', { message, details: { webhookId } })
+        throw new ApiError('CONFLICT', { message, details: { webhookId } })
       }
       const queued = (await tx.deliveries.redeliver(workspaceId, params.id, webhook, now)) ?? missing(params.id)
       await tx.jobs.insert([{ workspaceId, kind: 'deliver-webhooks', subject: webhookId, correlationId }], now)
@@ -54,5 +54,5 @@ export function showDelivery(delivery: StoredDelivery): Delivery {
 }
 
 function missing(deliveryId: string): never {
-  throw new Problem('NOT_FOUND', { message: 'There is no such delivery.', details: { deliveryId } })
+  throw new ApiError('NOT_FOUND', { message: 'There is no such delivery.', details: { deliveryId } })
 }

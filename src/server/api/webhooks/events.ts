@@ -1,5 +1,5 @@
 import type { events as contract } from '../../../core/contract/events.ts'
-import { invalid, Problem } from '../../../core/errors.ts'
+import { ApiError, validationError } from '../../../core/errors.ts'
 import { idBound } from '../../../core/ids.ts'
 import type { StreamedEvents } from '../../../core/route.ts'
 import { PLACE_BEFORE_ALL, type Place } from '../../../storage/db/dialect.ts'
@@ -71,10 +71,10 @@ async function placeOf(id: string, { store, workspaceId, retention, now }: Reque
   if (place && id >= idBound(keptSince.getTime())) return place
   const oldest = (await store.eventLog.findFirstId(workspaceId, keptSince)) ?? null
   if (id < (oldest ?? idBound(keptSince.getTime()))) {
-    throw new Problem('CONFLICT', {
+    throw new ApiError('CONFLICT', {
       message: `Events are kept for ${days} days, and those behind this one may be gone; ${PLACE_BEFORE_ALL.id} begins with the oldest that is kept.`,
       details: { oldest },
     })
   }
-  throw invalid([{ path: ['last-event-id'], message: 'Must be the id of an event' }])
+  throw validationError([{ path: ['last-event-id'], message: 'Must be the id of an event' }])
 }

@@ -1,5 +1,5 @@
 import type { webhooks as contract, Webhook } from '../../../core/contract/webhooks.ts'
-import { invalid, Problem } from '../../../core/errors.ts'
+import { ApiError, validationError } from '../../../core/errors.ts'
 import { exampleData } from '../../../core/event-examples.ts'
 import { newId } from '../../../core/ids.ts'
 import type { Repositories } from '../../../storage/store.ts'
@@ -47,7 +47,7 @@ export const webhooks: Handlers<typeof contract> = {
   update: async ({ params, body }, context) => {
     const { store, outbound, workspaceId, now } = context
     if (Object.keys(body).length === 0) {
-      throw new Problem('MISSING_REQUIRED_FIELD', { message: 'Give at least one of url, events and description.' })
+      throw new ApiError('MISSING_REQUIRED_FIELD', { message: 'Give at least one of url, events and description.' })
     }
     if (body.url !== undefined) requireAllowed(body.url, outbound)
     return store.transaction(async (tx) => {
@@ -95,7 +95,7 @@ export const webhooks: Handlers<typeof contract> = {
       const webhook = (await tx.webhooks.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
       if (webhook.status === 'DISABLED') {
         const details = { webhookId: webhook.id }
-        throw new Problem('CONFLICT', { message: 'The webhook is disabled; enable it first.', details })
+        throw new ApiError('CONFLICT', { message: 'The webhook is disabled; enable it first.', details })
       }
       const data = type === 'webhook.test' ? { webhookId: webhook.id } : exampleData(type, now)
       const event = { type, subject: webhook.id, data, correlationId }
@@ -130,7 +130,7 @@ function stillSigning({ id, retiredSecrets }: StoredWebhook, now: Date): Retired
   const oldest = living.at(-1)
   if (!oldest || living.length < MAX_RETIRED_SECRETS) return living
   const seconds = Math.ceil((oldest.until.getTime() - now.getTime()) / 1000)
-  throw new Problem('TOO_MANY_REQUESTS', {
+  throw new ApiError('TOO_MANY_REQUESTS', {
     message: `${MAX_RETIRED_SECRETS} earlier secrets of this webhook still sign for 24 hours each; rotate again when the oldest has ended.`,
     details: { webhookId: id, allowed: MAX_RETIRED_SECRETS, oldestEndsAt: oldest.until.toISOString() },
     headers: { 'retry-after': String(seconds) },
@@ -155,15 +155,15 @@ async function requireUnique(tx: Repositories, workspaceId: string, url: string)
   await tx.usage.lock(workspaceId)
   const webhookId = await tx.webhooks.findIdByUrl(workspaceId, url)
   if (webhookId) {
-    throw new Problem('CONFLICT', { message: `There is a webhook of ${url} already.`, details: { webhookId } })
+    throw new ApiError('CONFLICT', { message: `There is a webhook of ${url} already.`, details: { webhookId } })
   }
 }
 
 function requireAllowed(url: string, outbound: Outbound): void {
-  const message = outbound.refusal(url)
-  if (message !== undefined) throw invalid([{ path: ['url'], message }])
+  const message = outbound.rejection(url)
+  if (message !== undefined) throw validationError([{ path: ['url'], message }])
 }
 
 function missing(webhookId: string): never {
-  throw new Problem('WEBHOOK_NOT_FOUND', { details: { webhookId } })
+  throw new ApiError('WEBHOOK_NOT_FOUND', { details: { webhookId } })
 }

@@ -1,4 +1,4 @@
-import { Problem } from '../../../core/errors.ts'
+import { ApiError } from '../../../core/errors.ts'
 import type { Route } from '../../../core/route.ts'
 import { isWellFormedToken, tokenDigest } from '../../../core/rules/crypto/token.ts'
 import type { Store } from '../../../storage/store.ts'
@@ -42,17 +42,17 @@ export function createAuthenticate(store: Store, log: Logger): Authenticate {
 
   return async (headers, at) => {
     const text = credentialIn(headers)
-    if (!isWellFormedToken(text)) throw new Problem('TOKEN_INVALID', { forLog: { reason: 'malformed' } })
+    if (!isWellFormedToken(text)) throw new ApiError('TOKEN_INVALID', { forLog: { reason: 'malformed' } })
     const digest = tokenDigest(text)
     const token = await find(digest, at)
     // Tells guesses of one token from guesses of many, and is no help in finding one.
-    if (!token) throw new Problem('TOKEN_INVALID', { forLog: { reason: 'unknown', digest: digest.slice(0, 8) } })
+    if (!token) throw new ApiError('TOKEN_INVALID', { forLog: { reason: 'unknown', digest: digest.slice(0, 8) } })
     const whose = { tokenId: token.id, workspaceId: token.workspaceId }
-    if (token.revokedAt) throw new Problem('TOKEN_INVALID', { forLog: { reason: 'revoked', ...whose } })
-    if (token.expiresAt && at >= token.expiresAt) throw new Problem('TOKEN_EXPIRED', { forLog: whose })
-    if (token.workspace.suspendedAt) throw new Problem('TENANT_SUSPENDED', { forLog: whose })
+    if (token.revokedAt) throw new ApiError('TOKEN_INVALID', { forLog: { reason: 'revoked', ...whose } })
+    if (token.expiresAt && at >= token.expiresAt) throw new ApiError('TOKEN_EXPIRED', { forLog: whose })
+    if (token.workspace.suspendedAt) throw new ApiError('TENANT_SUSPENDED', { forLog: whose })
     if (token.workspace.expiresAt && at >= token.workspace.expiresAt) {
-      throw new Problem('TENANT_EXPIRED', { forLog: whose })
+      throw new ApiError('TENANT_EXPIRED', { forLog: whose })
     }
     noteUse(token, at)
     return token
@@ -62,13 +62,13 @@ export function createAuthenticate(store: Store, log: Logger): Authenticate {
 /** @throws Problem FORBIDDEN, whose details name what is missing */
 export function authorize(token: TokenWithWorkspace, route: Pick<Route, 'scope' | 'role'>): void {
   if (route.scope && !token.scopes.includes(route.scope)) {
-    throw new Problem('FORBIDDEN', {
+    throw new ApiError('FORBIDDEN', {
       message: `The token lacks the scope ${route.scope}.`,
       details: { scope: route.scope },
     })
   }
   if (route.role === 'owner' && token.role !== 'owner') {
-    throw new Problem('FORBIDDEN', { message: 'Only the token of an owner may do this.', details: { role: 'owner' } })
+    throw new ApiError('FORBIDDEN', { message: 'Only the token of an owner may do this.', details: { role: 'owner' } })
   }
 }
 
@@ -77,14 +77,14 @@ function credentialIn(headers: Headers): string {
   const bearer = /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1]
   const apiKey = headers.get('x-api-key')?.trim()
   if (authorization !== null && bearer === undefined) {
-    throw new Problem('TOKEN_INVALID', { message: 'The Authorization header must be: Bearer <token>.' })
+    throw new ApiError('TOKEN_INVALID', { message: 'The Authorization header must be: Bearer <token>.' })
   }
   if (bearer !== undefined && apiKey && bearer !== apiKey) {
-    throw new Problem('TOKEN_INVALID', { message: 'Authorization and X-API-Key hold different tokens; send one.' })
+    throw new ApiError('TOKEN_INVALID', { message: 'Authorization and X-API-Key hold different tokens; send one.' })
   }
   const text = bearer ?? apiKey
   if (!text) {
-    throw new Problem('UNAUTHORIZED', {
+    throw new ApiError('UNAUTHORIZED', {
       message: 'Send the access token as Authorization: Bearer <token> or X-API-Key.',
     })
   }

@@ -1,4 +1,4 @@
-import { Problem } from '../../../core/errors.ts'
+import { ApiError } from '../../../core/errors.ts'
 
 /**
  * The memory that bodies of requests may fill at once. What a body becomes (text, values, rows) is several times its size,
@@ -62,8 +62,8 @@ export function createBodyRoom({ processBytes, workspaceBytes }: BodyRoomOptions
 const DEFAULTS: BodyRoomOptions = { processBytes: 64 * MIB, workspaceBytes: 16 * MIB }
 
 /** Nobody reads the body, so that no other request can follow it on the connection. */
-function noRoom(code: 'TOO_MANY_REQUESTS' | 'SERVICE_UNAVAILABLE', what: string, details = {}): Problem {
-  return new Problem(code, {
+function noRoom(code: 'TOO_MANY_REQUESTS' | 'SERVICE_UNAVAILABLE', what: string, details = {}): ApiError {
+  return new ApiError(code, {
     message: `${what}; send this one again in a second.`,
     details,
     headers: { 'retry-after': '1', connection: 'close' },

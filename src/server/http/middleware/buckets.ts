@@ -9,9 +9,9 @@ export interface Buckets {
   /** Lets a request through (undefined), or says in how many seconds it may come; one that costs more counts for several. */
   take(key: string, now: number, cost?: number): number | undefined
   /** What this process let through, by key: counted up while the key is in use, and told for a while after. */
-  spent(now: number): Record<string, number>
+  usage(now: number): Record<string, number>
   /** Requests of a key that another process let through since it was last heard. */
-  hear(from: string, key: string, count: number, now: number): void
+  merge(from: string, key: string, count: number, now: number): void
   /** Everything was told and heard: from now on so many processes, this one included, share what is left. */
   share(processes: number, now: number): void
 }
@@ -22,7 +22,7 @@ interface Bucket {
   filledAt: number
   /** What this process may take of it before it has heard the others again. */
   allowance: number
-  spent: number
+  usage: number
   spentAt: number
   knownSince: number
   /** When each other process was last heard to let requests of the key through. */
@@ -43,14 +43,14 @@ const MAX_TOLD = 1_000
 export function createBuckets({ perSecond, burst }: Rate): Buckets {
   const capacity = Math.max(1, burst)
   const buckets = new Map<string, Bucket>()
-  let replicas = 1
+  let instances = 1
 
   function open(key: string, now: number): Bucket {
     const bucket = buckets.get(key) ?? {
       level: capacity,
       filledAt: now,
-      allowance: Math.max(1, capacity / replicas),
-      spent: 0,
+      allowance: Math.max(1, capacity / instances),
+      usage: 0,
       spentAt: now,
       knownSince: now,
       others: new Map(),
@@ -68,39 +68,39 @@ export function createBuckets({ perSecond, burst }: Rate): Buckets {
 
   /** Processes that let requests of the key through; all of them until each had the time to say so. */
   function users(bucket: Bucket, now: number): number {
-    if (now - bucket.knownSince < ACTIVE_SECONDS) return replicas
+    if (now - bucket.knownSince < ACTIVE_SECONDS) return instances
     const active = [...bucket.others.values()].filter((heardAt) => now - heardAt < ACTIVE_SECONDS)
-    return Math.min(replicas, 1 + active.length)
+    return Math.min(instances, 1 + active.length)
   }
 
   return {
     take(key, now, cost = 1) {
       const bucket = open(key, now)
       fill(bucket, now)
-      const left = replicas === 1 ? bucket.level : Math.min(bucket.level, bucket.allowance)
+      const left = instances === 1 ? bucket.level : Math.min(bucket.level, bucket.allowance)
       if (left < cost) return (cost - left) / perSecond
       bucket.level -= cost
       bucket.allowance -= cost
-      bucket.spent += cost
+      bucket.usage += cost
       bucket.spentAt = now
       return undefined
     },
 
-    spent(now) {
+    usage(now) {
       const told: [string, number][] = []
       for (const [key, bucket] of buckets) {
         // Whoever hears of the key again takes its count for a new one.
-        if (now - bucket.spentAt > TOLD_SECONDS) bucket.spent = 0
-        if (bucket.spent > 0) told.push([key, bucket.spent])
+        if (now - bucket.spentAt > TOLD_SECONDS) bucket.usage = 0
+        if (bucket.usage > 0) told.push([key, bucket.usage])
       }
       if (told.length > MAX_TOLD) {
         told.sort(([, one], [, other]) => other - one)
-        for (const [key] of told.splice(MAX_TOLD)) buckets.get(key)!.spent = 0
+        for (const [key] of told.splice(MAX_TOLD)) buckets.get(key)!.usage = 0
       }
       return Object.fromEntries(told)
     },
 
-    hear(from, key, count, now) {
+    merge(from, key, count, now) {
       const bucket = open(key, now)
       fill(bucket, now)
       // Nobody is shut out for longer than a second more than the burst takes to come back.
@@ -109,10 +109,10 @@ export function createBuckets({ perSecond, burst }: Rate): Buckets {
     },
 
     share(processes, now) {
-      replicas = processes
+      instances = processes
       for (const [key, bucket] of buckets) {
         fill(bucket, now)
-        if (bucket.spent === 0 && bucket.level === capacity) buckets.delete(key)
+        if (bucket.usage === 0 && bucket.level === capacity) buckets.delete(key)
         // At least one: of a small limit no share would be a whole request.
         else bucket.allowance = Math.max(1, bucket.level / users(bucket, now))
       }

@@ -1,4 +1,4 @@
-import { Problem } from '../../../core/errors.ts'
+import { ApiError } from '../../../core/errors.ts'
 
 /** What each workspace has of something at this process, such as requests that it is at work on. */
 export interface InFlight {
@@ -21,7 +21,7 @@ export function createInFlight(
     enter(workspaceId, allowed) {
       const used = count(workspaceId)
       if (used >= allowed) {
-        throw new Problem('TOO_MANY_REQUESTS', {
+        throw new ApiError('TOO_MANY_REQUESTS', {
           message: `The workspace has ${used} ${what.noun} at this server, and may have ${allowed}; wait 1 s.`,
           details: { limit: what.limit, allowed, used },
           headers: { 'retry-after': '1' },

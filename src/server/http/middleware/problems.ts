@@ -1,26 +1,26 @@
 import { HTTPError } from 'h3'
-import { type ErrorBody, type ErrorBodyWithoutCode, invalid, Problem } from '../../../core/errors.ts'
+import { ApiError, type ErrorBody, type ErrorBodyWithoutCode, validationError } from '../../../core/errors.ts'
 import { isUnavailable } from '../../../storage/db/dialect.ts'
 import type { Logger } from '../../boot/log.ts'
 
 /** Turns whatever was thrown into the refusal that the caller is told. */
-export function toProblem(thrown: unknown): Problem {
+export function toApiError(thrown: unknown): ApiError {
   // h3 wraps what it does not know; its own errors carry facts of theirs as their cause.
   const error = thrown instanceof HTTPError && thrown.unhandled ? thrown.cause : thrown
-  if (error instanceof Problem) return error
+  if (error instanceof ApiError) return error
   if (isUnavailable(error)) {
-    return new Problem('SERVICE_UNAVAILABLE', { cause: error, headers: { 'retry-after': '1' } })
+    return new ApiError('SERVICE_UNAVAILABLE', { cause: error, headers: { 'retry-after': '1' } })
   }
   if (error instanceof HTTPError && error.status < 500) {
     // A path that cannot be decoded, or two announced lengths of one body.
-    return invalid([{ path: [], message: 'The request is malformed' }])
+    return validationError([{ path: [], message: 'The request is malformed' }])
   }
-  return new Problem('INTERNAL_ERROR', { cause: error })
+  return new ApiError('INTERNAL_ERROR', { cause: error })
 }
 
 /** The answer to a problem in the shape of spec 7. */
 export function problemResponse(
-  problem: Problem,
+  problem: ApiError,
   correlationId: string,
   { withoutCode }: { withoutCode: boolean },
 ): Response {
@@ -37,7 +37,7 @@ export function problemResponse(
 /** What an operator should see: our faults whole, and what keeps us from serving. */
 export function logProblem(
   log: Logger,
-  problem: Problem,
+  problem: ApiError,
   facts: { correlationId: string; method: string; path: string },
 ): void {
   const { status, code, cause } = problem

@@ -1,4 +1,4 @@
-import { Problem } from '../../../core/errors.ts'
+import { ApiError } from '../../../core/errors.ts'
 
 /**
  * Lets in what needs no token, so many at once, and each address to a part of that: however many strangers ask, they get
@@ -40,8 +40,8 @@ interface Waiter {
 
 export function createPublicGate(options: Partial<PublicGateOptions> = {}): PublicGate {
   const { atOnce, atOnceByAddress, waitingByAddress, waiting, patienceMs } = { ...DEFAULTS, ...options }
-  const inside = createTally()
-  const outside = createTally()
+  const inside = createCounters()
+  const outside = createCounters()
   const line = new Set<Waiter>()
 
   const hasRoom = (address: string) => inside.total() < atOnce && inside.of(address) < atOnceByAddress
@@ -90,7 +90,7 @@ export function createPublicGate(options: Partial<PublicGateOptions> = {}): Publ
 }
 
 /** Counts by address and in all. */
-function createTally() {
+function createCounters() {
   const counts = new Map<string, number>()
   let total = 0
   return {
@@ -105,8 +105,8 @@ function createTally() {
   }
 }
 
-function full(): Problem {
-  return new Problem('SERVICE_UNAVAILABLE', {
+function full(): ApiError {
+  return new ApiError('SERVICE_UNAVAILABLE', {
     message: 'Too many visitors at once; try again in a moment.',
     headers: { 'retry-after': '2' },
     forLog: { limit: 'visitors' },

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Problem } from '../../../core/errors.ts'
+import { ApiError } from '../../../core/errors.ts'
 import { type Buckets, createBuckets, type Rate } from './buckets.ts'
 import { createPublicGate, type PublicGate } from './public-gate.ts'
 
@@ -40,7 +40,7 @@ export function createLimits(rate: Rate): Limits {
   const byAddress = Object.fromEntries(
     Object.entries(ADDRESS_RATES).map(([name, addressRate]) => [
       name,
-      isOff ? () => undefined : createLimit(createForgetful(addressRate), name),
+      isOff ? () => undefined : createLimit(createExpiringCache(addressRate), name),
     ]),
   ) as Limits['byAddress']
   if (isOff) {
@@ -74,9 +74,9 @@ export function refuseSlowly(limit: Limit): (key: string) => Promise<void> {
   return async (key) => {
     try {
       limit(key)
-    } catch (refusal) {
+    } catch (rejection) {
       await keepBack(key)
-      throw refusal
+      throw rejection
     }
   }
 }
@@ -91,7 +91,7 @@ function createLimit(buckets: Pick<Buckets, 'take'>, name: string): Limit {
     const wait = buckets.take(key, monotonicSeconds(), cost)
     if (wait === undefined) return
     const seconds = Math.max(1, Math.ceil(wait))
-    throw new Problem('RATE_LIMITED', {
+    throw new ApiError('RATE_LIMITED', {
       message: `Too many requests; wait ${seconds} s.`,
       headers: { 'retry-after': String(seconds) },
       forLog: { limit: name },
@@ -102,14 +102,14 @@ function createLimit(buckets: Pick<Buckets, 'take'>, name: string): Limit {
 const FORGET_SECONDS = 10
 
 /** Buckets that nobody shares, cleared now and then of those that are full again. */
-function createForgetful(rate: Rate): Pick<Buckets, 'take'> {
+function createExpiringCache(rate: Rate): Pick<Buckets, 'take'> {
   const buckets = createBuckets(rate)
   let forgottenAt = monotonicSeconds()
   return {
     take(key, now, cost) {
       if (now - forgottenAt > FORGET_SECONDS) {
         forgottenAt = now
-        buckets.spent(now)
+        buckets.usage(now)
         buckets.share(1, now)
       }
       return buckets.take(key, now, cost)

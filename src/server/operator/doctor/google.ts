@@ -6,7 +6,7 @@ import { refusesLocations } from '../../../wallets/google/api/merchant-locations
 import type { GoogleSigner } from '../../../wallets/google/identity.ts'
 import { localized } from '../../../wallets/google/values.ts'
 import type { SandboxGoogleServer } from '../../../wallets/sandbox/google/google-server.ts'
-import { shareStandIn } from '../../../wallets/sandbox/sharing.ts'
+import { shareEmulator } from '../../../wallets/sandbox/sharing.ts'
 import { type Config, sandboxFolder } from '../../boot/config.ts'
 import { loadSandboxGoogle } from '../../boot/sandbox.ts'
 import { hasCredentials, readGoogleIdentity } from '../../boot/wallets.ts'
@@ -105,7 +105,7 @@ async function inSandbox(
   const folder = sandboxFolder(config)
   // To follow would make it.
   if (!existsSync(folder)) return skipped(NO_SANDBOX)
-  const emulator = await shareStandIn<Omit<SandboxGoogleServer, 'close'>>({
+  const emulator = await shareEmulator<Omit<SandboxGoogleServer, 'close'>>({
     folder,
     name: 'google',
     onError: () => undefined,
@@ -161,10 +161,10 @@ const FIX_CLASS =
 
 /** What most issuers live with: no reason to call the server unwell. */
 async function judgeLocations(issuerId: string, refusals: KnownLocationRefusals): Promise<Finding> {
-  const refusal = await refusals.find(issuerId)
-  if (!refusal) return passed('Google has refused none')
+  const rejection = await refusals.find(issuerId)
+  if (!rejection) return passed('Google has refused none')
   return skipped(
-    `passes go out without locations since ${refusal.at}, when the issuer ${issuerId} was refused: ${refusal.message} ` +
+    `passes go out without locations since ${rejection.at}, when the issuer ${issuerId} was refused: ${rejection.message} ` +
       'Ask the support of Google Wallet to allow it, then run passes doctor --write',
   )
 }

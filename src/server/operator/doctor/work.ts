@@ -22,7 +22,7 @@ export function checkWork(database: Database | undefined, at: Date): Promise<Che
     {
       name: 'Jobs',
       fix: 'passes serve --role worker',
-      look: async () => (overviews ? judgeQueue((await overviews.read(at)).lanes, at) : skipped(unknown)),
+      look: async () => (overviews ? judgeQueue((await overviews.read(at)).queues, at) : skipped(unknown)),
     },
     {
       name: 'Jobs set aside',
@@ -117,15 +117,15 @@ function describeCounts(jobs: { kind: string; count: number }[]): string {
   return jobs.map(({ kind, count }) => `${count} ${kind}`).join(', ')
 }
 
-function judgeQueue(lanes: { lane: string; due: number; oldestDueAt: Date | null }[], at: Date): Finding {
-  const waits = lanes.map(({ lane, due, oldestDueAt }) => ({
-    lane,
+function judgeQueue(queues: { queue: string; due: number; oldestDueAt: Date | null }[], at: Date): Finding {
+  const waits = queues.map(({ queue, due, oldestDueAt }) => ({
+    queue,
     due,
     seconds: oldestDueAt ? Math.round((at.getTime() - oldestDueAt.getTime()) / 1000) : 0,
   }))
   const late = waits.filter(({ seconds }) => seconds > MAX_WAIT_SECONDS)
   if (late.length > 0) {
-    const what = late.map(({ lane, due, seconds }) => `${due} in ${lane}, the oldest for ${seconds} s`).join('; ')
+    const what = late.map(({ queue, due, seconds }) => `${due} in ${queue}, the oldest for ${seconds} s`).join('; ')
     return failed(`Due and not run: ${what}.`, 'start a worker, or more of them: passes serve --role worker')
   }
   return passed(`${waits.reduce((sum, { due }) => sum + due, 0)} due, none for long`)

@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import type { Definition, ImageRole, PassType } from '../../../core/contract/definition.ts'
 import type { TemplateVersionDetail as Detail } from '../../../core/contract/template-versions.ts'
 import type { Warning } from '../../../core/contract/warnings.ts'
-import { Problem } from '../../../core/errors.ts'
+import { ApiError } from '../../../core/errors.ts'
 import { lintDefinition, type PixelSize } from '../../../core/rules/display/lint.ts'
 import { longScope } from '../../../core/rules/template/definition.ts'
 import type { VersionDetail } from '../../../storage/templates/template-versions.ts'
@@ -69,7 +69,7 @@ function renderOrNone<T>(render: () => T): T | undefined {
   try {
     return render()
   } catch (error) {
-    if (error instanceof Problem) return undefined
+    if (error instanceof ApiError) return undefined
     throw error
   }
 }

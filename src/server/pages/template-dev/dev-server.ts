@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { Problem } from '../../../core/errors.ts'
+import { ApiError } from '../../../core/errors.ts'
 import { pageIcon } from '../assets.ts'
 import { samplePass, viewsOf } from '../card/preview.ts'
 import { phoneStyles, phonesHtml } from '../card/preview-page.ts'
@@ -73,7 +73,7 @@ export async function startTemplateDev(options: TemplateDevOptions): Promise<Tem
         outline: content ? outlineHtml(content.definition, notes) : '',
       }
     } catch (error) {
-      if (!(error instanceof Problem)) throw error
+      if (!(error instanceof ApiError)) throw error
       // The values of this holder cannot be rendered, or the definition cannot with any.
       return {
         ...facts,

@@ -67,7 +67,7 @@ const ErrorBody = z.object({
 })
 
 /** An answer that is no success, as the error that it stands for. */
-export function refusal(status: number, headers: Record<string, unknown>, text: string): GoogleApiError {
+export function rejection(status: number, headers: Record<string, unknown>, text: string): GoogleApiError {
   const body = parseJson(ErrorBody, text)
   const error = body?.error
   const isOAuth = typeof error === 'string'

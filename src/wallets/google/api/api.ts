@@ -50,7 +50,7 @@ export interface GoogleCalls {
   getObject(kind: GoogleKind, objectId: string): Promise<GoogleResource>
 }
 
-/** Read anew for each request: stand-ins move when another process takes over. */
+/** Read anew for each request: emulators move when another process takes over. */
 export interface GoogleEndpoints {
   /** Base of the REST interface, version included, without a slash at the end. */
   api: string

@@ -1,6 +1,6 @@
 import { Agent, type Dispatcher, request } from 'undici'
 import type { ProviderCall } from '../../wallet.ts'
-import { GoogleApiError, refusal } from './api-error.ts'
+import { GoogleApiError, rejection } from './api-error.ts'
 
 export interface HttpRequest {
   method: Dispatcher.HttpMethod
@@ -38,7 +38,7 @@ export async function send({ url, ...message }: HttpRequest, options: HttpOption
   let outcome = 'ok'
   try {
     const reply = await exchange(url, { ...message, dispatcher, signal })
-    if (reply.status < 200 || reply.status > 299) throw refusal(reply.status, reply.headers, reply.text)
+    if (reply.status < 200 || reply.status > 299) throw rejection(reply.status, reply.headers, reply.text)
     return reply
   } catch (error) {
     outcome = (error as GoogleApiError).kind

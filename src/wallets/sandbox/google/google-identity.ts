@@ -9,7 +9,7 @@ export interface SandboxGoogle {
   issuerId: string
 }
 
-/** Credentials for the Google Wallet stand-in on loopback. Real Google refuses them. */
+/** Credentials for the Google Wallet emulator on loopback. Real Google refuses them. */
 export async function createSandboxGoogle(): Promise<SandboxGoogle> {
   const { privateKey } = await promisify(generateKeyPair)('rsa', { modulusLength: 2048 })
   const account = {

@@ -46,7 +46,7 @@ export function createRest({ store, issuerId, faults, clock, onChange }: RestOpt
 
   function lacksClass(kind: SandboxKind, role: Role, { classId }: Resource): LocalReply | undefined {
     if (role === 'Class' || store.find(kind, 'Class', String(classId))) return undefined
-    return refusal(404, 'classNotFound', `The class ${classId} does not exist.`)
+    return rejection(404, 'classNotFound', `The class ${classId} does not exist.`)
   }
 
   function insert(kind: SandboxKind, role: Role, body: unknown): LocalReply {
@@ -55,31 +55,31 @@ export function createRest({ store, issuerId, faults, clock, onChange }: RestOpt
     const { resource } = verdict
     // Ids are unique among all kinds.
     if (googleKinds.some((other) => store.find(other, role, resource.id)))
-      return refusal(409, 'existingResource', `${resource.id} exists already.`)
+      return rejection(409, 'existingResource', `${resource.id} exists already.`)
     return lacksClass(kind, role, resource) ?? found(write({ kind, role, resource, devices: [], notifiedAt: [] }))
   }
 
   function replace(stored: StoredResource, body: unknown): LocalReply {
     const verdict = checkResource(stored.kind, stored.role, body, issuerId)
     if (!verdict.ok) return refuse(verdict)
-    if (verdict.resource.id !== stored.resource.id) return refusal(400, 'invalid', 'The id cannot change.')
+    if (verdict.resource.id !== stored.resource.id) return rejection(400, 'invalid', 'The id cannot change.')
     const { resource } = verdict
     return lacksClass(stored.kind, stored.role, resource) ?? found(write({ ...stored, resource }))
   }
 
   function addMessage(stored: StoredResource, body: unknown): LocalReply {
     const parsed = Message.safeParse(body)
-    if (!parsed.success) return refusal(400, 'invalid', 'message.header and message.body are required.')
+    if (!parsed.success) return rejection(400, 'invalid', 'message.header and message.body are required.')
     const { message } = parsed.data
     const messages = (stored.resource.messages ?? []) as Record<string, unknown>[]
     const others = messages.filter(({ id }) => message.id === undefined || id !== message.id)
-    if (others.length >= MAX_MESSAGES) return refusal(400, 'invalid', `More than ${MAX_MESSAGES} messages.`)
+    if (others.length >= MAX_MESSAGES) return rejection(400, 'invalid', `More than ${MAX_MESSAGES} messages.`)
     const now = clock().getTime()
     const isNew = others.length === messages.length
     const recent = stored.notifiedAt.filter((at) => at > now - DAY_MS)
     const notifies = message.messageType === 'TEXT_AND_NOTIFY' && isNew
     if (notifies && (recent.length >= NOTIFICATIONS_A_DAY || faults.has('google-quota'))) {
-      return refusal(403, 'quotaExceeded', 'The quota of notifying messages for this object is used up.')
+      return rejection(403, 'quotaExceeded', 'The quota of notifying messages for this object is used up.')
     }
     const resource: Resource = { ...stored.resource, messages: [...others, message] }
     const written = write({ ...stored, resource, notifiedAt: notifies ? [...recent, now] : recent })
@@ -91,23 +91,23 @@ export function createRest({ store, issuerId, faults, clock, onChange }: RestOpt
     answer({ method, path, json }: LocalCall): LocalReply {
       const [, kindName, role, encodedId, action] = PATH.exec(path) ?? []
       const kind = googleKinds.find((known) => known === kindName)
-      if (!kind || !role) return refusal(404, 'notFound', 'There is no such method.')
+      if (!kind || !role) return rejection(404, 'notFound', 'There is no such method.')
       if (encodedId === undefined) return method === 'POST' ? insert(kind, role as Role, json) : wrongMethod()
       const stored = store.find(kind, role as Role, decodeURIComponent(encodedId))
-      if (!stored) return refusal(404, 'resourceNotFound', `${encodedId} does not exist.`)
+      if (!stored) return rejection(404, 'resourceNotFound', `${encodedId} does not exist.`)
       if (action) return method === 'POST' ? addMessage(stored, json) : wrongMethod()
       if (method === 'GET') return found(stored)
       if (method === 'PUT') return replace(stored, json)
       if (method !== 'PATCH') return wrongMethod()
       return isRecord(json)
         ? replace(stored, mergePatch(stored.resource, json))
-        : refusal(400, 'parseError', 'The body is not a JSON object.')
+        : rejection(400, 'parseError', 'The body is not a JSON object.')
     },
   }
 }
 
 /** An error as Google words it. */
-export function refusal(status: number, reason: string, message: string): LocalReply {
+export function rejection(status: number, reason: string, message: string): LocalReply {
   const json = { error: { code: status, message, errors: [{ message, domain: 'walletobjects', reason }] } }
   return { status, json, headers: status === 429 || status === 503 ? { 'retry-after': '1' } : {} }
 }
@@ -118,10 +118,10 @@ function found({ resource }: StoredResource): LocalReply {
 
 function refuse(verdict: { reason: 'invalid' | 'forbidden'; message: string }): LocalReply {
   return verdict.reason === 'invalid'
-    ? refusal(400, 'invalid', verdict.message)
-    : refusal(403, 'permissionDenied', verdict.message)
+    ? rejection(400, 'invalid', verdict.message)
+    : rejection(403, 'permissionDenied', verdict.message)
 }
 
 function wrongMethod(): LocalReply {
-  return refusal(405, 'httpMethodNotAllowed', 'The method is not allowed.')
+  return rejection(405, 'httpMethodNotAllowed', 'The method is not allowed.')
 }

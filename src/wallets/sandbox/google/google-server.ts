@@ -5,7 +5,7 @@ import { type Faults, slowDown, switchFaults } from '../faults.ts'
 import { type LocalCall, type LocalReply, serveLocally } from '../local-server.ts'
 import { createCallbacks, KEYS_MAX_AGE_SECONDS } from './google-callbacks.ts'
 import { createPhones } from './google-phones.ts'
-import { createRest, refusal } from './google-rest.ts'
+import { createRest, rejection } from './google-rest.ts'
 import { openGoogleStore, type StoredResource } from './google-store.ts'
 import { createAccessTokens } from './google-token.ts'
 
@@ -54,15 +54,15 @@ export async function startSandboxGoogle(options: SandboxGoogleOptions): Promise
 
   async function answerRest(call: LocalCall): Promise<LocalReply> {
     await slowDown(faults, 'google-slow')
-    if (faults.has('google-429')) return refusal(429, 'rateLimitExceeded', 'Too many requests.')
-    if (faults.has('google-500')) return refusal(500, 'backendError', 'Internal error.')
-    if (faults.has('google-503')) return refusal(503, 'backendError', 'The service is currently unavailable.')
+    if (faults.has('google-429')) return rejection(429, 'rateLimitExceeded', 'Too many requests.')
+    if (faults.has('google-500')) return rejection(500, 'backendError', 'Internal error.')
+    if (faults.has('google-503')) return rejection(503, 'backendError', 'The service is currently unavailable.')
     if (!tokens.isValid(call.headers.authorization)) {
-      return refusal(401, 'authError', 'Request had invalid authentication credentials.')
+      return rejection(401, 'authError', 'Request had invalid authentication credentials.')
     }
-    if (faults.has('google-400') && call.method !== 'GET') return refusal(400, 'invalid', 'Invalid value.')
+    if (faults.has('google-400') && call.method !== 'GET') return rejection(400, 'invalid', 'Invalid value.')
     if (faults.has('google-locations') && isRecord(call.json) && Array.isArray(call.json.merchantLocations)) {
-      return refusal(400, 'invalid', 'Issuer not allowlisted for Merchant Locations. Please contact support.')
+      return rejection(400, 'invalid', 'Issuer not allowlisted for Merchant Locations. Please contact support.')
     }
     return rest.answer(call)
   }

@@ -17,7 +17,7 @@ export interface StoredResource {
 
 type Entry = { put: StoredResource } | { rootKey: string }
 
-/** All that the stand-in for Google keeps. */
+/** All that the emulator for Google keeps. */
 export interface GoogleStore {
   /** The key that vouches for callbacks, PKCS #8 in PEM: kept, since those who fetched it trust it for a while. */
   readonly rootKey: string

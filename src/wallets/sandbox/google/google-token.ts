@@ -36,10 +36,10 @@ export function createAccessTokens(account: ServiceAccount, clock: () => Date): 
   return {
     answer({ text }) {
       const form = new URLSearchParams(text)
-      if (form.get('grant_type') !== GRANT) return refusal('unsupported_grant_type', 'Invalid grant_type.')
+      if (form.get('grant_type') !== GRANT) return rejection('unsupported_grant_type', 'Invalid grant_type.')
       const claims = Assertion.safeParse(verifyJwt(form.get('assertion') ?? '', account.publicKey)).data
       const wrong = claims ? flawOf(claims, account, seconds()) : 'Invalid JWT Signature.'
-      if (wrong) return refusal('invalid_grant', wrong)
+      if (wrong) return rejection('invalid_grant', wrong)
       const token = `ya29.sandbox.${randomBytes(24).toString('base64url')}`
       expiries.set(token, seconds() + LIFETIME_SECONDS)
       return {
@@ -73,7 +73,7 @@ function flawOf(claims: z.output<typeof Assertion>, account: ServiceAccount, now
   return undefined
 }
 
-function refusal(error: string, description: string): LocalReply {
+function rejection(error: string, description: string): LocalReply {
   return { status: 400, json: { error, error_description: description } }
 }
 

@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type VariableDefinition, VariableFormat } from '../../../../src/core/contract/definition.ts'
-import { systemVariableProblem } from '../../../../src/core/rules/pass/pass-rules.ts'
+import { systemVariableError } from '../../../../src/core/rules/pass/pass-rules.ts'
 import {
   checkDeclarations,
   compileVariables,
@@ -22,7 +22,7 @@ function schemaAccepts(declared: VariableDefinition[]): (variables: Variables) =
 /** What a create of a pass looks at before anything else. */
 function serverAccepts(declared: VariableDefinition[]): (variables: Variables) => boolean {
   const check = compileVariables({ variables: declared })
-  return (variables) => systemVariableProblem(Object.keys(variables)) === undefined && check(variables).length === 0
+  return (variables) => systemVariableError(Object.keys(variables)) === undefined && check(variables).length === 0
 }
 
 const letters = [...'abcXYZ']
@@ -100,9 +100,9 @@ test.each([199, 200, 201])('of %i keys as many are refused by the schema as by t
 
 test('a key with a dot belongs to the system, wherever the dot stands', () => {
   for (const key of ['pass.id', '.', 'a.', '.a', 'new\n.line']) {
-    expect(systemVariableProblem(['fine', key])?.details).toEqual({ variable: key })
+    expect(systemVariableError(['fine', key])?.details).toEqual({ variable: key })
   }
-  expect(systemVariableProblem(['passId', 'a·b'])).toBe(undefined)
+  expect(systemVariableError(['passId', 'a·b'])).toBe(undefined)
 })
 
 describe('a declared variable', () => {

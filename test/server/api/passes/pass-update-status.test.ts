@@ -146,7 +146,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
       const cause = { at: api.now, correlationIdOf: () => null }
       const again = await store.transaction((tx) => issuing.write(tx, workspace.id, outcomes, cause))
       expect([again, (await read(workspace, id)).status]).toEqual([[id], status])
-      if (status === 'ISSUING') await store.transaction((tx) => tx.jobs.putOff(claimed, api.now))
+      if (status === 'ISSUING') await store.transaction((tx) => tx.jobs.snooze(claimed, api.now))
       await api.runJobs()
       expect(await read(workspace, id)).toMatchObject({ status: 'ISSUED', revision: 2 })
       const events = await workspace.events(id)

@@ -27,7 +27,7 @@ const publish = (apple: object, passType: PassType = 'generic') =>
 
 const inGeneric = (field: object) => ({ generic: { backFields: [{ key: 'x', value: 'v', ...field }] } })
 const semantic = (tags: object) => ({ semantics: tags })
-const beacon = { proximityUUID: '5A4BCFCE-174E-4BAC-A814-092E77F6B7E5' }
+const leader = { proximityUUID: '5A4BCFCE-174E-4BAC-A814-092E77F6B7E5' }
 const barcode = (format: string, message: string, messageEncoding = 'utf-8') => ({
   barcodes: [{ format: `PKBarcodeFormat${format}`, message, messageEncoding }],
 })
@@ -147,12 +147,12 @@ const table: [string, object, object, string, RegExp][] = [
   ],
   [
     'a beacon',
-    { beacons: [{ ...beacon, major: 65_535 }] },
-    { beacons: [{ ...beacon, major: 65_536 }] },
+    { beacons: [{ ...leader, major: 65_535 }] },
+    { beacons: [{ ...leader, major: 65_536 }] },
     'beacons.0.major',
     /65535/,
   ],
-  ['a UUID', { beacons: [beacon] }, { beacons: [{ proximityUUID: 'x' }] }, 'beacons.0.proximityUUID', /UUID/],
+  ['a UUID', { beacons: [leader] }, { beacons: [{ proximityUUID: 'x' }] }, 'beacons.0.proximityUUID', /UUID/],
   [
     'an interval',
     { relevantDates: [{ startDate: '2027-05-31T00:00Z', endDate: '2027-06-01T00:00Z' }] },

@@ -1,31 +1,31 @@
 import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Repositories } from '../../storage/store.ts'
-import type { MadeAttempt } from '../../storage/webhooks/webhook-attempts.ts'
+import type { CompletedAttempt } from '../../storage/webhooks/webhook-attempts.ts'
 import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
 import type { Logger } from '../boot/log.ts'
 import type { Services } from '../context.ts'
 import { noteHealth } from './webhook-health.ts'
 
 /** So many are written at once, without waiting for more. */
-const FULL = 400
+const MAX_BATCH = 400
 
 /** So long attempts that succeeded wait for more of them: a transaction costs hardly more for many than for one. */
 const LINGER_MS = 30
 
 /** Attempts on their way into the database. */
-export interface AttemptLedger {
-  add(attempt: MadeAttempt): void
+export interface AttemptBuffer {
+  add(attempt: CompletedAttempt): void
   /** Attempts that are not written yet. */
   size(): number
   /** Waits until all are written, or could not be. */
   flush(): Promise<void>
   /** Begins to write no more, and resolves to what is left to write. */
-  close(): Promise<MadeAttempt[]>
+  close(): Promise<CompletedAttempt[]>
 }
 
 export interface LedgerListener {
   /** With the endpoint as it is now; undefined where the job is no longer ours, and nothing was written. */
-  onWritten(webhook: StoredWebhook | undefined, attempts: MadeAttempt[]): void
+  onWritten(webhook: StoredWebhook | undefined, attempts: CompletedAttempt[]): void
   onFailure(error: unknown): void
 }
 
@@ -33,13 +33,13 @@ export interface LedgerListener {
  * Writes attempts in groups, one at a time. One that failed does not wait for more, since it may be why the endpoint is to be
  * spared.
  */
-export function createAttemptLedger(
+export function createAttemptBuffer(
   { workspaceId, id }: StoredWebhook,
   job: Job,
   { store, clock, log }: Services,
   { onWritten, onFailure }: LedgerListener,
-): AttemptLedger {
-  let unwritten: MadeAttempt[] = []
+): AttemptBuffer {
+  let unwritten: CompletedAttempt[] = []
   let writing: Promise<void> | undefined
   let lingering: NodeJS.Timeout | undefined
   let size = 0
@@ -47,7 +47,7 @@ export function createAttemptLedger(
 
   async function writeGroups(): Promise<void> {
     try {
-      while (unwritten.length > 0 && (isUrgent || unwritten.length >= FULL)) {
+      while (unwritten.length > 0 && (isUrgent || unwritten.length >= MAX_BATCH)) {
         const attempts = unwritten
         unwritten = []
         isUrgent = false
@@ -63,7 +63,7 @@ export function createAttemptLedger(
     }
   }
 
-  function write(attempts: MadeAttempt[]): Promise<StoredWebhook | undefined> {
+  function write(attempts: CompletedAttempt[]): Promise<StoredWebhook | undefined> {
     return store.transaction(async (tx) => {
       if ((await tx.jobs.lockHeld([job])).length === 0) return undefined
       return recordAttempts(tx, { workspaceId, id }, attempts, { at: clock(), log })
@@ -89,7 +89,7 @@ export function createAttemptLedger(
       size += 1
       if (attempt.outcome.error !== null) flush()
       else if (writing) return
-      else if (unwritten.length >= FULL) flush()
+      else if (unwritten.length >= MAX_BATCH) flush()
       else linger()
     },
     size: () => size,
@@ -109,7 +109,7 @@ export function createAttemptLedger(
 export async function recordAttempts(
   tx: Repositories,
   { workspaceId, id }: Pick<StoredWebhook, 'workspaceId' | 'id'>,
-  attempts: MadeAttempt[],
+  attempts: CompletedAttempt[],
   { at, log }: { at: Date; log: Logger },
 ): Promise<StoredWebhook | undefined> {
   const current = await tx.webhooks.findForUpdate(workspaceId, id)

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Replica } from '../../storage/jobs/replicas.ts'
+import type { Instance } from '../../storage/jobs/instances.ts'
 import type { Services } from '../context.ts'
 import type { Buckets } from '../http/middleware/buckets.ts'
 import { monotonicSeconds } from '../http/middleware/rate-limit.ts'
 
-export interface Replicas {
+export interface Instances {
   /** Tells the others that this server is gone. */
   stop(): Promise<void>
 }
@@ -19,9 +19,9 @@ const GONE_SECONDS = 5
 const REMOVED_SECONDS = 60
 
 interface Heard {
-  beat: number
+  heartbeat: number
   changedAt: number
-  spent: Record<string, number>
+  usage: Record<string, number>
 }
 
 /**
@@ -29,50 +29,50 @@ interface Heard {
  * reads those of the others. No request waits for it, and a server that is alone writes nothing. That another lives is
  * seen from its row changing, by our own clock: machines need not agree on the time.
  */
-export function startReplicas({ store, log }: Pick<Services, 'store' | 'log'>, buckets: Buckets): Replicas {
+export function startInstances({ store, log }: Pick<Services, 'store' | 'log'>, buckets: Buckets): Instances {
   const id = randomUUID()
   const heard = new Map<string, Heard>()
   const stopped = new AbortController()
-  let beat = 0
+  let heartbeat = 0
   let isAnnounced = false
   let isFirst = true
   let others = 0
 
   async function exchange(): Promise<{ isBusy: boolean }> {
-    const spent = buckets.spent(monotonicSeconds())
+    const usage = buckets.usage(monotonicSeconds())
     if (others > 0 || !isAnnounced) {
-      beat += 1
-      await store.transaction((tx) => tx.replicas.write({ id, beat, spent }))
+      heartbeat += 1
+      await store.transaction((tx) => tx.instances.write({ id, heartbeat, usage }))
       isAnnounced = true
     }
-    const replicas = await store.replicas.listOthers(id)
+    const instances = await store.instances.listOthers(id)
     const now = monotonicSeconds()
-    for (const replica of replicas) hear(replica, now)
+    for (const instance of instances) merge(instance, now)
     isFirst = false
     others = [...heard.values()].filter(({ changedAt }) => now - changedAt < GONE_SECONDS).length
     buckets.share(1 + others, now)
-    await forget(replicas, now)
-    return { isBusy: others > 0 && [spent, ...replicas.map((replica) => replica.spent)].some(isSpending) }
+    await forget(instances, now)
+    return { isBusy: others > 0 && [usage, ...instances.map((instance) => instance.usage)].some(isSpending) }
   }
 
-  function hear({ id: from, beat: latest, spent }: Replica, now: number): void {
+  function merge({ id: from, heartbeat: latest, usage }: Instance, now: number): void {
     const before = heard.get(from)
-    if (before?.beat === latest) return
-    heard.set(from, { beat: latest, changedAt: now, spent })
+    if (before?.heartbeat === latest) return
+    heard.set(from, { heartbeat: latest, changedAt: now, usage })
     // What servers let through before this one came is past.
     if (isFirst) return
-    for (const [key, count] of Object.entries(spent)) {
-      const known = before?.spent[key] ?? 0
+    for (const [key, count] of Object.entries(usage)) {
+      const known = before?.usage[key] ?? 0
       const added = count < known ? count : count - known
-      if (added > 0) buckets.hear(from, key, added, now)
+      if (added > 0) buckets.merge(from, key, added, now)
     }
   }
 
-  async function forget(replicas: Replica[], now: number): Promise<void> {
-    const present = new Set(replicas.map((replica) => replica.id))
-    for (const replica of heard.keys()) if (!present.has(replica)) heard.delete(replica)
+  async function forget(instances: Instance[], now: number): Promise<void> {
+    const present = new Set(instances.map((instance) => instance.id))
+    for (const instance of heard.keys()) if (!present.has(instance)) heard.delete(instance)
     const dead = [...heard].filter(([, { changedAt }]) => now - changedAt > REMOVED_SECONDS).map(([gone]) => gone)
-    if (dead.length > 0) await store.transaction((tx) => tx.replicas.delete(dead))
+    if (dead.length > 0) await store.transaction((tx) => tx.instances.delete(dead))
   }
 
   async function loop(): Promise<void> {
@@ -93,12 +93,12 @@ export function startReplicas({ store, log }: Pick<Services, 'store' | 'log'>, b
       stopped.abort()
       await running
       await store
-        .transaction((tx) => tx.replicas.delete([id]))
+        .transaction((tx) => tx.instances.delete([id]))
         .catch((error) => log.warn({ err: error }, 'could not sign off from the other servers'))
     },
   }
 }
 
-function isSpending(spent: Record<string, number>): boolean {
-  return Object.keys(spent).length > 0
+function isSpending(usage: Record<string, number>): boolean {
+  return Object.keys(usage).length > 0
 }

@@ -11,7 +11,7 @@ import type { StoredScan } from '../scans/scan-row.ts'
 export type JobOutcome = 'done' | 'retried' | 'put_off' | 'gave_up' | 'lapsed' | 'quarantined'
 
 /** Something that a transaction brought, for whoever keeps count; nothing that was rolled back is ever told. */
-export type News =
+export type StoreEvent =
   | { what: 'runs'; kind: JobKind; outcome: JobOutcome; count: number }
   | { what: 'event'; type: EventType; workspaceId: string }
   | ({ what: 'scan' } & Pick<StoredScan, 'result' | 'reason' | 'verified'>)
@@ -20,11 +20,11 @@ export type News =
   /** The state of a delivery after an attempt: PENDING where it is to be tried again. */
   | { what: 'attempt'; status: DeliveryStatus }
 
-export type Tell = (news: News) => void
+export type Emit = (event: StoreEvent) => void
 
 export interface StoreListener {
   /** Called after a commit that made jobs of a queue due, so that a worker here wakes at once. */
   onDue?(queue: Queue): void
   /** Called after the commit. */
-  onNews?: Tell
+  onEvent?: Emit
 }

@@ -31,7 +31,7 @@ export interface Attempt {
   matches: string[]
 }
 
-export interface Judgement extends ScanDecision {
+export interface EvaluatedScan extends ScanDecision {
   message: string
   /** The one pass that was found, held until the transaction ends. */
   pass: StoredPass | null
@@ -62,7 +62,11 @@ export function namedPass({ matches: [match, ...others] }: Pick<Attempt, 'matche
  * The decisions over attempts, no two of which may name one pass. Within the transaction nobody else scans or changes the
  * passes, so that what is decided still holds when it is written.
  */
-export async function judgeScans(tx: Repositories, workspaceId: string, attempts: Attempt[]): Promise<Judgement[]> {
+export async function evaluateScans(
+  tx: Repositories,
+  workspaceId: string,
+  attempts: Attempt[],
+): Promise<EvaluatedScan[]> {
   const named = attempts.flatMap((attempt) => namedPass(attempt) ?? [])
   const held = new Map((await tx.passes.listForUpdate(workspaceId, named)).map((pass) => [pass.id, pass]))
   const looked = await lookAt(

@@ -5,7 +5,7 @@ import type { Outcome } from '../outcome.ts'
 export type Tone = 'yes' | 'no' | 'ask' | 'note'
 
 /** How an outcome looks at a glance: colour, sign and word together, never colour alone. */
-export interface Face {
+export interface Badge {
   tone: Tone
   sign: string
   word: string
@@ -27,7 +27,7 @@ const words: Record<ScanReasonCode, string> = {
   multiple_matches: 'WHICH ONE?',
 }
 
-export function faceOf({ result, reasonCode }: Pick<Outcome, 'result' | 'reasonCode'>): Face {
+export function badgeOf({ result, reasonCode }: Pick<Outcome, 'result' | 'reasonCode'>): Badge {
   switch (result) {
     case 'accepted':
       return { tone: 'yes', sign: '✔', word: words.valid }

@@ -7,10 +7,10 @@ import type { Repositories } from '../../storage/store.ts'
  * What becomes of a job that threw: it runs again later, longer each time and no sooner than a RescheduleError wants; after
  * the last try it is set aside for an operator, and at once by a DiscardError. Resolves to whether this was the end of it.
  */
-export async function giveBack(tx: Repositories, job: Job, error: unknown, at: Date): Promise<boolean> {
+export async function nackFailed(tx: Repositories, job: Job, error: unknown, at: Date): Promise<boolean> {
   const wantedSeconds = error instanceof RescheduleError ? error.retryAfterSeconds : 0
   if (isHeldBack(error)) {
-    await tx.jobs.putOff([job], inSeconds(at, Math.max(wantedSeconds, 1)))
+    await tx.jobs.snooze([job], inSeconds(at, Math.max(wantedSeconds, 1)))
     return false
   }
   const message = error instanceof Error ? error.message : String(error)
