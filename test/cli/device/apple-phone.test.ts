@@ -67,7 +67,7 @@ test('a look lists with the stored tag, fetches what changed, and shows the bann
   expect(service.calls()).toEqual([`GET /devices/D/registrations/${type}`, `GET /passes/${type}/${serial}`])
   expect(await phone.check()).toEqual({ changes: [], problems: [] })
   expect(service.calls()).toEqual([`GET /devices/D/registrations/${type}?passesUpdatedSince=1`])
-  service.change({ seat: 'B-7', event: 'The doors open at 9' })
+  service.change({ seat: 'B-7', news: 'The doors open at 9' })
   const { changes } = await phone.check()
   expect(changes).toMatchObject([{ pass: serial, banners: ['Your seat is now B-7.', 'The doors open at 9'] }])
   expect(seatOf(phone.pass())).toBe('B-7')

@@ -31,7 +31,7 @@ export function ticket(variables: Record<string, string>, more: TestPass = {}) {
   return testPass({
     ...more,
     passType: 'eventTicket',
-    variables: { event: '', ...variables },
+    variables: { news: '', ...variables },
     definition: {
       variables: ['seat', 'news'].map((name) => ({ name, label: name, required: false })),
       design: {

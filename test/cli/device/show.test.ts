@@ -29,7 +29,7 @@ function android(state: string): GoogleDevice {
 }
 
 test('an Apple pass is drawn with its fields, its barcode, and what stands on its back', async () => {
-  const drawn = await drawDevice(iphone({ seat: '12A', event: 'Doors at 9' }), plain)
+  const drawn = await drawDevice(iphone({ seat: '12A', news: 'Doors at 9' }), plain)
   for (const text of ['Fair', 'Ada Lovelace', '12A', 'Doors at 9', '▄▄▄▄▄']) expect(drawn).toContain(text)
   expect(drawn).not.toContain('***')
 })

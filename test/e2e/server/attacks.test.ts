@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { cleanUpAfterAll } from '../../support/databases.ts'
+import { isLong } from '../../support/long.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
 const cleanUp = cleanUpAfterAll()
@@ -11,7 +12,7 @@ beforeAll(async () => {
   server = await startServer({ cleanUp })
 })
 
-const SLOW_SOCKETS = 1_000
+const SLOW_SOCKETS = isLong ? 1_000 : 300
 
 /** Node looks each half second for headers that take longer than 10 s. */
 const CLOSED_WITHIN_MS = 12_000
