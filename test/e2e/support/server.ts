@@ -16,6 +16,7 @@ import {
   type TestDialect,
   temporaryFolder,
 } from '../../support/databases.ts'
+import { freePort } from '../../support/ports.ts'
 import { program, withEnvironment } from './program.ts'
 
 /** A secret for servers on PostgreSQL, which have no file to keep one beside. */
@@ -82,14 +83,18 @@ export async function startServer(options: ServerOptions = {}): Promise<ServerPr
   const database = options.database ?? (await migratedDatabase(options.dialect ?? 'sqlite', cleanUp))
   const folder = temporaryFolder(cleanUp)
   if (!options.makesSandbox) copySandbox(database, folder)
-  const child = execa('node', [program, 'serve', '--port', options.port ?? '0', '--json', ...(options.args ?? [])], {
-    cwd: folder,
-    env: settingsFor(database, options),
-    reject: false,
-    buffer: false,
-    // A server that does not stop by itself must be seen to hang.
-    forceKillAfterDelay: false,
-  })
+  const child = execa(
+    'node',
+    [program, 'serve', '--port', options.port ?? String(await freePort()), '--json', ...(options.args ?? [])],
+    {
+      cwd: folder,
+      env: settingsFor(database, options),
+      reject: false,
+      buffer: false,
+      // A server that does not stop by itself must be seen to hang.
+      forceKillAfterDelay: false,
+    },
+  )
   let stderr = ''
   child.stderr.on('data', (chunk) => {
     stderr += chunk
@@ -128,7 +133,7 @@ export async function hostServer(options: ServerOptions = {}): Promise<HostedSer
   const env = { PASSES_SANDBOX_DIR: sandboxOf(database, folder), ...settingsFor(database, options) }
   let stderr = ''
   const { server, drainSeconds } = await withEnvironment(env, async () => {
-    const argv = ['--port', options.port ?? '0', ...(options.args ?? [])]
+    const argv = ['--port', options.port ?? String(await freePort()), ...(options.args ?? [])]
     const { flags } = await Parser.parse(argv, { flags: serveFlags })
     const write = (line: string) => {
       stderr += line
