@@ -18,6 +18,9 @@ export interface StreamConnection {
   onOpen: (() => void) | undefined
 }
 
+/** Between a connection that ended and the next one. */
+const RECONNECT_MS = 500
+
 /** Reads a stream for ever: where the connection ends, it goes on behind the last event that came. */
 export async function* readStream(connection: StreamConnection, lastId?: string): AsyncGenerator<string> {
   const { signal, attempts, waitSeconds, onOpen } = connection
@@ -34,6 +37,8 @@ export async function* readStream(connection: StreamConnection, lastId?: string)
         hasBegun = true
       }
       failures = 1
+      // Whatever ends each connection at once must not be asked again without a pause.
+      await sleep(RECONNECT_MS, undefined, { signal }).catch(() => undefined)
     } catch (error) {
       if (signal?.aborted) return
       failures += 1

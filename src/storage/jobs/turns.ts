@@ -48,6 +48,10 @@ const isRunning = `select 1 from jobs running where running.subject = jobs.subje
  */
 export const mayRun = `run_at <= :at and (${isRunning}) is null`
 
+/** The condition that the workspace of a row is neither suspended nor expired: else its jobs wait. */
+const isActive = (table: string) => `(select 1 from workspaces where id = ${table}.workspace_id
+  and (suspended_at is not null or expires_at <= :at)) is null`
+
 /** Looks whose turn it is: that of the next workspace, in the order of their ids, that has a job which may run. */
 export async function lookAround(db: Knex, queue: Queue, at: Date, options: TurnOptions): Promise<Look> {
   const rows = await listDue(db, queue, at)
@@ -69,12 +73,11 @@ function listDue(db: Knex, queue: Queue, at: Date): Promise<DueRow[]> {
   const waits = isRegularQueue(queue)
     ? 'lane = :queue and claim_token is null and failed_at is null and created_at > 0'
     : waitsIn(queue)
-  const isSuspended = `select 1 from workspaces where id = jobs.workspace_id and (suspended_at is not null or expires_at <= :at)`
-  const mayRun = `${isRegularQueue(queue) ? 'lapses = 0 and' : ''} (${isRunning}) is null and (${isSuspended}) is null`
+  const isAble = `${isRegularQueue(queue) ? 'lapses = 0 and' : ''} (${isRunning}) is null and ${isActive('jobs')}`
   const select = (what: string, comparison: string, limit: number) => `select * from (
     select workspace_id, run_at, ${what} as may_run from jobs where ${waits} and run_at ${comparison} :at
     order by run_at limit ${limit}) as jobs`
-  const text = `${select(mayRun, '<=', FEW)} union all ${select('false', '>', 1)}`
+  const text = `${select(isAble, '<=', FEW)} union all ${select('false', '>', 1)}`
   return runPrepared<DueRow>(
     db,
     `look-${isRegularQueue(queue) ? 'lane' : queue}`,
@@ -123,8 +126,7 @@ async function firstOf(
   const text = `with recursive turns(workspace_id) as (${turns})
     select workspace_id from turns where workspace_id is not null
       ${except.length > 0 ? `and not ${isExcepted}` : ''}
-      and (select 1 from workspaces where id = turns.workspace_id
-        and (suspended_at is not null or expires_at <= :at)) is null
+      and ${isActive('turns')}
       and (select 1 from jobs where ${waitsIn(queue)} and workspace_id = turns.workspace_id and ${mayRun}
         order by run_at limit 1) = 1
     limit 1`

@@ -27,9 +27,6 @@ interface Row {
   sent_version: number | null
 }
 
-/** So often a class that was forgotten meanwhile is made again; each try needs another transaction that ends just then. */
-const MAX_TRIES = 5
-
 /** Classes of versions with a google.classKey. Who changes one holds it; the passes that join are taken before, or are new. */
 export class GoogleClasses {
   private readonly db: Knex
@@ -55,13 +52,24 @@ export class GoogleClasses {
   async claim(workspaceId: string, classes: NewClass[], at: Date): Promise<StoredClass[]> {
     // One order for everyone, so that two batches that hold the same keys never wait for each other.
     const sorted = classes.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
-    const made = new Set<string>()
-    let found: StoredClass[] = []
-    // A class that was there when it was to be made may be forgotten before it is held: then it is made after all.
-    for (let tries = 0; tries < MAX_TRIES && found.length < sorted.length; tries += 1) {
-      for (const id of await this.make(workspaceId, sorted, at)) made.add(id)
-      found = await this.hold(workspaceId, sorted)
-    }
+    const asked = sorted.map(({ templateVersionId, keyDigest, values }) => ({
+      id: newId(at),
+      workspace_id: workspaceId,
+      template_version_id: templateVersionId,
+      key_digest: keyDigest,
+      class_values: JSON.stringify(values),
+      version: 1,
+    }))
+    // Writing what stands there holds it, in the statement that would make it: nobody forgets it in between.
+    const rows = await insertMany<Row>(
+      this.db,
+      'google_classes',
+      asked,
+      `on conflict (template_version_id, key_digest) do update set key_digest = excluded.key_digest
+        where google_classes.workspace_id = excluded.workspace_id returning *`,
+    )
+    const found = rows.map(toClass)
+    const made = new Set(asked.map(({ id }) => id))
     const known = found.filter(({ id }) => !made.has(id))
     const inUse = await this.listInUse(known)
     const brought = new Map(sorted.map((one) => [keyOf(one), one.values]))
@@ -71,36 +79,6 @@ export class GoogleClasses {
       await this.setValues(workspaceId, one.id, one.values)
     }
     return found
-  }
-
-  /** Makes those that are not there, and returns their ids. */
-  private async make(workspaceId: string, sorted: readonly NewClass[], at: Date): Promise<string[]> {
-    const made = await insertMany<{ id: string }>(
-      this.db,
-      'google_classes',
-      sorted.map(({ templateVersionId, keyDigest, values }) => ({
-        id: newId(at),
-        workspace_id: workspaceId,
-        template_version_id: templateVersionId,
-        key_digest: keyDigest,
-        class_values: JSON.stringify(values),
-        version: 1,
-      })),
-      'on conflict (template_version_id, key_digest) do nothing returning id',
-    )
-    return made.map(({ id }) => id)
-  }
-
-  private async hold(workspaceId: string, sorted: readonly NewClass[]): Promise<StoredClass[]> {
-    const keys = sorted.map(({ templateVersionId, keyDigest }) => [templateVersionId, keyDigest])
-    const rows: Row[] = await forUpdate(
-      this.db,
-      this.db('google_classes')
-        .where({ workspace_id: workspaceId })
-        .whereIn(['template_version_id', 'key_digest'], keys)
-        .orderBy(['template_version_id', 'key_digest']),
-    )
-    return rows.map(toClass)
   }
 
   /** The caller holds the class. */

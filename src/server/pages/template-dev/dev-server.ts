@@ -86,7 +86,8 @@ export async function startTemplateDev(options: TemplateDevOptions): Promise<Tem
   }
 
   function answer(request: IncomingMessage, response: ServerResponse): void {
-    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost')
+    // Not every path that a client may send can be parsed as an address.
+    const [pathname = '/', query] = (request.url ?? '/').split('?', 2)
     const id = pathname.replace(/^\/images\//, '')
     const image = content?.images.get(id) ?? earlierImages.get(id)
     const asset = assets.find(({ path }) => path === pathname)
@@ -97,7 +98,7 @@ export async function startTemplateDev(options: TemplateDevOptions): Promise<Tem
       response.writeHead(200, page.headers).end(page.html)
     } else if (asset) send(response, 200, asset.contentType, asset.content)
     else if (pathname === '/view')
-      send(response, 200, 'application/json', JSON.stringify(view(Number(searchParams.get('holder')))))
+      send(response, 200, 'application/json', JSON.stringify(view(Number(new URLSearchParams(query).get('holder')))))
     else if (pathname === '/events') follow(response)
     else if (pathname.startsWith('/images/') && image) send(response, 200, image.contentType, image.bytes)
     else send(response, 404, 'text/plain', 'Not found.\n')
