@@ -1,6 +1,7 @@
 import { type Client, walk } from '../../client/client.ts'
 import { ApiError } from '../../client/errors.ts'
 import { limitNames } from '../../core/rules/pass/limits.ts'
+import { collect } from '../arguments/named.ts'
 import { limitFlag } from '../records/limits.ts'
 import type { DesiredState, LimitsFile } from './desired-state.ts'
 import { changesIn, type ProjectIds, planProject } from './plan-projects.ts'
@@ -47,7 +48,7 @@ async function planContent(
 ): Promise<Step[]> {
   const steps: Step[] = []
   const namesProject = templates?.some(({ project }) => typeof project === 'string') ?? false
-  const stored = projects || namesProject ? await readList((call) => client.projects.list(call)) : []
+  const stored = projects || namesProject ? await collect(walk((call) => client.projects.list(call), {})) : []
   const projectIds: ProjectIds = new Map(stored.map(({ id, name }) => [name, id]))
   const wanted = new Set(projects?.map(({ value }) => value.name))
   steps.push(...(projects ?? []).map((file) => planProject(client, file, stored, projectIds)))
@@ -61,7 +62,7 @@ async function planContent(
     await requireProjects(templates, staying, projects && prune ? 'in projects/' : 'in projects/ or on the server')
     for (const file of templates) steps.push(await planTemplate(client, file, { publish, projectIds }))
     const keys = new Set<string | null>(templates.map(({ key }) => key!))
-    for (const { id, key, name } of await readList((call) => client.templates.list(call))) {
+    for (const { id, key, name } of await collect(walk((call) => client.templates.list(call), {}))) {
       if (keys.has(key)) continue
       planEnd('template', key ?? `${name} (${id})`, () => client.templates.delete({ params: { id } }))
     }
@@ -75,7 +76,7 @@ async function planWebhooks(
   { secrets }: PlanOptions,
   planEnd: PlanEnd,
 ): Promise<Step[]> {
-  const stored = await readList((call) => client.webhooks.list(call))
+  const stored = await collect(walk((call) => client.webhooks.list(call), {}))
   const wanted = new Set(files.map(({ value }) => value.url))
   for (const { id, url } of stored.filter(({ url }) => !wanted.has(url))) {
     planEnd('webhook', url, () => client.webhooks.delete({ params: { id } }))
@@ -105,10 +106,4 @@ async function deleted(remove: () => Promise<unknown>): Promise<'deleted'> {
     if (!(error instanceof ApiError) || error.status !== 404) throw error
   }
   return 'deleted'
-}
-
-async function readList<T>(list: Parameters<typeof walk<T, object>>[0]): Promise<T[]> {
-  const items: T[] = []
-  for await (const item of walk(list, {})) items.push(item)
-  return items
 }

@@ -43,7 +43,7 @@ export async function askForNames(
     if (!mark?.ask || values[name] !== undefined) continue
     const { kind, ask } = mark
     const { orNone } = ask
-    const reading = readAll(listCandidates(kind, connect()))
+    const reading = collect(listCandidates(kind, connect()))
     const listed = await (orNone === undefined ? reading : withoutWaiting(reading))
     if (listed.length === 0 && orNone !== undefined) continue
     if (listed.length === 0) {
@@ -94,7 +94,7 @@ export async function resolveNames(
 ): Promise<void> {
   const listed = new Map<NamedKind, Promise<Candidate[]>>()
   const list = (kind: NamedKind) => {
-    const known = listed.get(kind) ?? readAll(listCandidates(kind, connect()))
+    const known = listed.get(kind) ?? collect(listCandidates(kind, connect()))
     listed.set(kind, known)
     return known
   }
@@ -138,7 +138,8 @@ const candidates: Record<NamedKind, (client: Client, options?: CallOptions) => A
   },
 }
 
-async function readAll<T>(items: AsyncIterable<T>): Promise<T[]> {
+/** All of what comes one after the other. */
+export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = []
   for await (const item of items) all.push(item)
   return all

@@ -4,14 +4,15 @@ export type Shell = (typeof shells)[number]
 
 /** Where nothing is offered, each falls back to the names of files. */
 const scripts: Record<Shell, (program: string) => string> = {
-  // Addresses of webhooks hold colons, at which bash would part words.
+  // Addresses of webhooks hold colons, at which bash would part words. Behind a quote bash inserts what it is given as it
+  // stands: a name that could end the quote, or be run within it, is not offered there.
   bash: (program) => `COMP_WORDBREAKS=\${COMP_WORDBREAKS//:/}
 _${program}_complete() {
   local offer word=\${COMP_WORDS[COMP_CWORD]}
   COMPREPLY=()
   while IFS= read -r offer; do
     case $word in
-      [\\'\\"]*) COMPREPLY+=("$offer") ;;
+      [\\'\\"]*) case $offer in *[\\'\\"\\\`\\$\\\\!]*) ;; *) COMPREPLY+=("$offer") ;; esac ;;
       *) COMPREPLY+=("$(printf %q "$offer")") ;;
     esac
   done < <(${program} complete bash -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)

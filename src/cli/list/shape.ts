@@ -6,8 +6,8 @@ import { localTime, tableWriter } from '../command/output.ts'
 export interface ListColumn<T> {
   /** As --columns and --sort call it, and the header of CSV. */
   name: string
-  /** Times as ISO 8601. */
-  value: (item: T) => string | number | boolean | null
+  /** Times as dates, or as ISO 8601. */
+  value: (item: T) => string | number | boolean | Date | null
   /** The title in a table; the name in words where left out. */
   title?: string
   /** Never cut in a table. */
@@ -57,7 +57,7 @@ export function tableFormat<T>(
     columns.map((column) => ({
       title: column.title ?? inWords(column.name),
       ...((column.whole || column.kind !== undefined) && { whole: true as const }),
-      value: (item) => textOf(column, column.value(item), idLength),
+      value: (item) => textOf(column, read(column, item), idLength),
     })),
     { width },
   )
@@ -74,7 +74,7 @@ export function csvOf<T>(
   { names, header, rawCells }: { names?: readonly string[] | undefined; header: boolean; rawCells: boolean },
 ): PageFormat<T> {
   const columns = chooseColumns(shape, names ?? shape.csv ?? shape.columns.map(({ name }) => name))
-  const cells = columns.map(({ name, value }): CsvColumn<T> => [name, (item) => value(item)?.toString() ?? null])
+  const cells = columns.map((column): CsvColumn<T> => [column.name, (item) => read(column, item)?.toString() ?? null])
   return csvFormat(cells, { header, rawCells })
 }
 
@@ -88,7 +88,7 @@ export function sorter<T>(shape: ListShape<T>, text: string): (items: T[]) => T[
   const sign = direction === 'desc' ? -1 : 1
   return (items) =>
     items
-      .map((item) => ({ item, key: column!.value(item) }))
+      .map((item) => ({ item, key: read(column!, item) }))
       .sort((a, b) => {
         if (a.key === null || b.key === null) return Number(a.key === null) - Number(b.key === null)
         return sign * compare(a.key, b.key)
@@ -102,7 +102,13 @@ function compare(a: string | number | boolean, b: string | number | boolean): nu
   return typeof a === 'string' || typeof b === 'string' ? words.compare(String(a), String(b)) : Number(a) - Number(b)
 }
 
-function textOf<T>({ kind, none = '' }: ListColumn<T>, value: ReturnType<ListColumn<T>['value']>, idLength: number) {
+/** What a column says of a row; of a time, its text. */
+function read<T>({ value }: ListColumn<T>, item: T): string | number | boolean | null {
+  const said = value(item)
+  return said instanceof Date ? said.toISOString() : said
+}
+
+function textOf<T>({ kind, none = '' }: ListColumn<T>, value: ReturnType<typeof read>, idLength: number) {
   if (value === null) return none
   if (kind === 'time') return localTime(String(value))
   if (kind === 'id') return String(value).slice(0, idLength)

@@ -10,7 +10,7 @@ export interface Look {
   answeredInMs: number | null
   /** A second, since the look before: null at the first. Latencies are upper bounds, in seconds; null without a request. */
   requests: { rate: number; errorRate: number; p50: number | null; p95: number | null } | null
-  queues: { lane: string; due: number; running: number; later: number; oldestDueSeconds: number }[] | null
+  queues: { queue: string; due: number; running: number; later: number; oldestDueSeconds: number }[] | null
   /** Jobs that gave up and wait for an operator. */
   setAside: number | null
   /** Of the workspace, in all. */
@@ -119,13 +119,13 @@ function requestsOf(now: Samples, before: Samples): NonNullable<Look['requests']
 }
 
 function queuesOf(now: Samples): NonNullable<Look['queues']> {
-  const lanes = new Set((now.values.get('passes_jobs') ?? []).map(({ labels }) => labels.lane ?? ''))
-  return [...lanes].map((lane) => {
+  const names = new Set((now.values.get('passes_jobs') ?? []).map(({ labels }) => labels.queue ?? ''))
+  return [...names].map((queue) => {
     const jobs = (state: string) =>
-      sumOf(now, 'passes_jobs', (labels) => labels.lane === lane && labels.state === state)
-    const oldest = sumOf(now, 'passes_jobs_oldest_due_age_seconds', (labels) => labels.lane === lane)
+      sumOf(now, 'passes_jobs', (labels) => labels.queue === queue && labels.state === state)
+    const oldest = sumOf(now, 'passes_jobs_oldest_due_age_seconds', (labels) => labels.queue === queue)
     return {
-      lane,
+      queue,
       due: jobs('due'),
       running: jobs('running'),
       later: jobs('later'),

@@ -21,7 +21,7 @@ export function lookScreen(look: Look, server: string, { columns, rows }: { colu
 }
 
 function headlines({ answeredInMs, requests, queues, setAside, deliveries, scans }: Look): string[] {
-  const sum = (state: 'due' | 'running') => count((queues ?? []).reduce((all, lane) => all + lane[state], 0))
+  const sum = (state: 'due' | 'running') => count((queues ?? []).reduce((all, queue) => all + queue[state], 0))
   const lines = [answeredInMs === null ? 'no answer' : `answers in ${answeredInMs} ms`]
   if (requests) {
     const { rate, errorRate, p50, p95 } = requests
@@ -40,7 +40,7 @@ function bound(seconds: number): string {
 }
 
 const queueColumns = [
-  { title: 'queue', value: ({ lane }: Queue) => lane },
+  { title: 'queue', value: ({ queue }: Queue) => queue },
   { title: 'due', value: ({ due }: Queue) => count(due) },
   { title: 'running', value: ({ running }: Queue) => count(running) },
   { title: 'later', value: ({ later }: Queue) => count(later) },

@@ -32,7 +32,7 @@ const shape: ListShape<FailedJob> = {
     { name: 'kind', value: ({ kind }) => kind },
     { name: 'subject', value: ({ subject }) => subject },
     { name: 'attempts', value: ({ attempts }) => attempts },
-    { name: 'failedAt', value: ({ failedAt }) => failedAt.toISOString(), kind: 'time', title: 'failed' },
+    { name: 'failedAt', value: ({ failedAt }) => failedAt, kind: 'time', title: 'failed' },
     { name: 'error', value: ({ error }) => error },
   ],
   table: ['id', 'state', 'kind', 'subject', 'error'],

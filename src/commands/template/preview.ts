@@ -11,7 +11,8 @@ import { warningText } from '../../cli/template/warnings.ts'
 export default class TemplatePreview extends ClientCommand {
   static override summary = 'Draw a sample pass of a template.'
   static override description =
-    'Variables are filled with their examples. In the terminal colours, the fields that an iPhone shows and those that it does not, and the code to scan; --html writes a ' +
+    'Variables are filled with their examples. In the terminal colours, the fields that an iPhone shows and those that it ' +
+    'does not, and the code to scan; --html writes a ' +
     'page that shows the pass on an iPhone and on an Android phone, images and all, in one file to send around. Both say ' +
     'what to look at before holders do.'
   static override examples = [

@@ -20,9 +20,9 @@ const shape: ListShape<TokenItem> = {
     { name: 'id', value: ({ id }) => id, whole: true },
     { name: 'name', value: ({ name }) => name },
     { name: 'role', value: ({ role }) => role },
-    { name: 'lastUsedAt', value: (token) => iso(token.lastUsedAt), kind: 'time', title: 'last used', none: 'never' },
-    { name: 'expiresAt', value: (token) => iso(token.expiresAt), kind: 'time', title: 'expires', none: 'never' },
-    { name: 'revokedAt', value: (token) => iso(token.revokedAt), kind: 'time', title: 'revoked' },
+    { name: 'lastUsedAt', value: (token) => token.lastUsedAt, kind: 'time', title: 'last used', none: 'never' },
+    { name: 'expiresAt', value: (token) => token.expiresAt, kind: 'time', title: 'expires', none: 'never' },
+    { name: 'revokedAt', value: (token) => token.revokedAt, kind: 'time', title: 'revoked' },
     { name: 'replacedBy', value: ({ replacedBy }) => replacedBy, title: 'followed by', whole: true },
   ],
 }
@@ -51,8 +51,4 @@ export default class TokenList extends BaseCommand {
     })
     return page?.items
   }
-}
-
-function iso(at: Date | null): string | null {
-  return at?.toISOString() ?? null
 }

@@ -18,11 +18,11 @@ const shape: ListShape<WorkspaceItem> = {
   columns: [
     { name: 'id', value: ({ id }) => id, whole: true },
     { name: 'name', value: ({ name }) => name },
-    { name: 'createdAt', value: ({ createdAt }) => createdAt.toISOString(), kind: 'time', title: 'created' },
+    { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
     { name: 'offlineScanning', value: ({ offlineScanning }) => (offlineScanning ? 'on' : 'off') },
-    { name: 'suspendedAt', value: ({ suspendedAt }) => iso(suspendedAt), kind: 'time', title: 'suspended' },
-    { name: 'linksClosedAt', value: (workspace) => iso(workspace.linksClosedAt), kind: 'time', title: 'links closed' },
-    { name: 'expiresAt', value: ({ expiresAt }) => iso(expiresAt), kind: 'time', title: 'ends', none: 'never' },
+    { name: 'suspendedAt', value: ({ suspendedAt }) => suspendedAt, kind: 'time', title: 'suspended' },
+    { name: 'linksClosedAt', value: (workspace) => workspace.linksClosedAt, kind: 'time', title: 'links closed' },
+    { name: 'expiresAt', value: ({ expiresAt }) => expiresAt, kind: 'time', title: 'ends', none: 'never' },
   ],
 }
 
@@ -44,8 +44,4 @@ export default class WorkspaceList extends BaseCommand {
     })
     return page?.items
   }
-}
-
-function iso(at: Date | null): string | null {
-  return at?.toISOString() ?? null
 }

@@ -1,4 +1,5 @@
 import { SetupError } from '../../core/errors.ts'
+
 /** An address cannot be listened on: says which, why, and what to give instead. */
 export class ListenError extends SetupError {
   override readonly name = 'ListenError'

@@ -325,9 +325,9 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
   test('template dev answers this machine under its own name alone, and runs and frames nothing but its own', async () => {
     const { url } = await develop()
     const { port } = new URL(url)
-    const ask = (headers: Record<string, string>, method = 'GET') =>
+    const ask = (headers: Record<string, string>, method = 'GET', path = '/') =>
       new Promise<IncomingMessage>((resolve, reject) => {
-        request(url, { headers, method }, (answer) => resolve(answer.resume()))
+        request(url, { headers, method, path }, (answer) => resolve(answer.resume()))
           .on('error', reject)
           .end()
       })
@@ -337,6 +337,8 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     }
     expect(statuses).toEqual([200, 200, 403, 403, 403])
     expect((await ask({}, 'POST')).statusCode).toBe(405)
+    // A page of any site may send a path that is no address.
+    expect((await ask({}, 'GET', '//')).statusCode).toBe(404)
     const { headers } = await ask({})
     const policy = String(headers['content-security-policy'])
     expect(policy).toMatch(
