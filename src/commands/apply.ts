@@ -47,9 +47,9 @@ export default class Apply extends ClientCommand {
   async run() {
     const { args, flags } = await this.parse(Apply)
     const desired = await readDesiredState(args.folder)
-    const secrets = await SecretsFile.open(flags.secrets ?? join(args.folder, 'webhook-secrets.json'), (message) =>
-      this.note(message),
-    )
+    const secretsPath = flags.secrets ?? join(args.folder, 'webhook-secrets.json')
+    for (const path of desired.ignored) if (path !== secretsPath) this.note(`${path} is read by nothing`)
+    const secrets = await SecretsFile.open(secretsPath, (message) => this.note(message))
     const { prune, publish } = flags
     const steps = await planApply(this.connect(flags), desired, { prune, publish, secrets })
     const differences = steps.filter(isDifference)

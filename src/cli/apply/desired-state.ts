@@ -1,9 +1,10 @@
-import { stat } from 'node:fs/promises'
+import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { projects } from '../../core/contract/projects.ts'
 import { Webhook, webhooks } from '../../core/contract/webhooks.ts'
 import { limitNames, MAX_LIMIT } from '../../core/rules/pass/limits.ts'
+import { exists } from '../../files/private-file.ts'
 import { withName } from '../arguments/named-file.ts'
 import { UsageError } from '../command/errors.ts'
 import { type JsonFile, readAll, readJsonFile } from '../template/json-file.ts'
@@ -42,7 +43,11 @@ export interface DesiredState {
   templates?: TemplateFile[] | undefined
   webhooks?: WebhookFile[] | undefined
   limits?: LimitsFile | undefined
+  /** What looks as if it were meant for it, and is read by nothing. */
+  ignored: string[]
 }
+
+const KINDS = ['projects', 'templates', 'webhooks']
 
 /**
  * Reads and checks every file of a folder before anything is asked of a server.
@@ -62,27 +67,31 @@ export async function readDesiredState(folder: string): Promise<DesiredState> {
   requireDistinct(projects ?? [], ({ value }) => value.name, 'name')
   requireDistinct(webhooks ?? [], ({ value }) => value.url, 'url')
   requireKeys(templates ?? [])
-  return { projects, templates, webhooks, limits }
+  return { projects, templates, webhooks, limits, ignored: await findIgnored(folder) }
+}
+
+/** JSON in places where none is read, and YAML. */
+async function findIgnored(folder: string): Promise<string[]> {
+  const isRead = /^(?:limits|webhook-secrets)\.json$/
+  const above = (await readdir(folder)).filter((name) => /\.(?:json|ya?ml)$/i.test(name) && !isRead.test(name))
+  const inKinds = await Promise.all(
+    KINDS.map(async (kind) => {
+      if (!(await exists(join(folder, kind)))) return []
+      const names = await readdir(join(folder, kind))
+      return names.filter((name) => /\.ya?ml$/i.test(name)).map((name) => join(kind, name))
+    }),
+  )
+  return [...above, ...inKinds.flat()].map((name) => join(folder, name))
 }
 
 /** Undefined where there is no such folder. */
 async function readFolder<T>(folder: string, read: (path: string) => Promise<T>): Promise<T[] | undefined> {
-  if (!(await isThere(folder))) return undefined
+  if (!(await exists(folder))) return undefined
   return readAll((await withName(folder, () => listJsonFiles(folder))).map(read))
 }
 
 async function readLimits(path: string): Promise<LimitsFile | undefined> {
-  return (await isThere(path)) ? readJsonFile(path, LimitsContent, 'a file of limits') : undefined
-}
-
-async function isThere(path: string): Promise<boolean> {
-  try {
-    await stat(path)
-    return true
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
-    throw error
-  }
+  return (await exists(path)) ? readJsonFile(path, LimitsContent, 'a file of limits') : undefined
 }
 
 function requireDistinct<T extends { path: string }>(files: readonly T[], nameOf: (file: T) => string, what: string) {

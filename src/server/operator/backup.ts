@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { link, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { openPrivate, syncFolder } from '../../files/private-file.ts'
+import { exists, openPrivate, syncFolder } from '../../files/private-file.ts'
 import { openDatabase } from '../../storage/db/database.ts'
 import { migrate } from '../../storage/db/migrate.ts'
 import {
@@ -174,14 +174,4 @@ async function appear(draft: string, target: string, rejection: string): Promise
   }
   syncFolder(dirname(target))
   return null
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await stat(path)
-    return true
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
-    throw error
-  }
 }

@@ -1,5 +1,5 @@
 import { asset, pageIcon } from './assets.ts'
-import { type Page, pageHeaders } from './html.ts'
+import { htmlDocument, type Page, pageHeaders } from './html.ts'
 import type { ReferenceFiles } from './reference-files.ts'
 
 /** Below the reference, for who wants to send requests from a page. */
@@ -53,25 +53,16 @@ noscript { display: block; padding: 2rem; font-family: sans-serif }
 /** The interface to try: a page that loads its own files and /openapi.json, and nothing else. */
 export function tryPage({ script, style }: ReferenceFiles): Page {
   return {
-    html: `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex">
-<title>Try the API of passes</title>
-<link rel="icon" href="${local(pageIcon.path)}">
+    html: htmlDocument({
+      title: 'Try the API of passes',
+      head: `<link rel="icon" href="${local(pageIcon.path)}">
 <link rel="stylesheet" href="${local(style.path)}">
 <link rel="stylesheet" href="${local(docsStyle.path)}">
 <script src="${local(docsScript.path)}"></script>
-<script src="${local(script.path)}" defer></script>
-</head>
-<body>
-<div id="reference"></div>
-<noscript>This page needs JavaScript. The description that it shows is <a href="../openapi.json">openapi.json</a>.</noscript>
-</body>
-</html>
-`,
+<script src="${local(script.path)}" defer></script>`,
+      body: `<div id="reference"></div>
+<noscript>This page needs JavaScript. The description that it shows is <a href="../openapi.json">openapi.json</a>.</noscript>`,
+    }),
     headers: pageHeaders({
       'default-src': "'none'",
       'script-src': "'self'",

@@ -42,25 +42,45 @@ export function buildPage(parts: PageParts): Page {
     ...(isLive && { 'connect-src': "'self'" }),
   }
   return {
-    html: `<!doctype html>
+    html: htmlDocument({
+      title,
+      head: `<meta name="color-scheme" content="light dark">
+${icon ? `<link rel="icon" href="${escapeHtml(icon)}">\n` : ''}<style>${style}</style>
+${script ? `<script src="${escapeHtml(script)}" defer></script>` : ''}`,
+      body: `<main>
+${main}
+</main>`,
+      bodyClass,
+    }),
+    headers: pageHeaders(policy),
+  }
+}
+
+export interface DocumentParts {
+  /** Plain text. */
+  title: string
+  /** HTML, as the body. */
+  head: string
+  body: string
+  bodyClass?: string | undefined
+}
+
+/** What stands around every page: no search engine is to know one. */
+export function htmlDocument({ title, head, body, bodyClass }: DocumentParts): string {
+  return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
-<meta name="color-scheme" content="light dark">
 <title>${escapeHtml(title)}</title>
-${icon ? `<link rel="icon" href="${escapeHtml(icon)}">\n` : ''}<style>${style}</style>
-${script ? `<script src="${escapeHtml(script)}" defer></script>\n` : ''}</head>
+${head}
+</head>
 <body${bodyClass ? ` class="${bodyClass}"` : ''}>
-<main>
-${main}
-</main>
+${body}
 </body>
 </html>
-`,
-    headers: pageHeaders(policy),
-  }
+`
 }
 
 /** What every page is sent with: its own policy, and that no one frames it, posts from it, guesses its type or remembers it. */

@@ -214,3 +214,11 @@ test('limits are compared, and the command for an operator is told, since the in
   write(folder, 'limits.json', { webhooks: 50 })
   expect((await apply(folder, server, '--plan')).exitCode).toBe(0)
 })
+
+test('a file that nothing reads is named: JSON in a wrong place, and YAML', async () => {
+  const misplaced = ['project.json', 'webhooks.yaml', 'projects/gala.yml']
+  const folder = folderOf({ ...whole, 'limits.json': {}, 'webhook-secrets.json': {}, 'README.md': '' })
+  for (const name of misplaced) write(folder, name, {})
+  const { ignored } = await readDesiredState(folder)
+  expect(ignored.toSorted()).toEqual(misplaced.map((name) => join(folder, name)).toSorted())
+})

@@ -3,7 +3,7 @@ import { ErrorCode, errorTable } from '../../../core/errors.ts'
 import { errorExample, openApiDocument } from '../../../core/openapi.ts'
 import { DESCRIPTION } from '../../../core/openapi-text.ts'
 import { pageIcon } from '../assets.ts'
-import { escapeHtml, type Page, pageHeaders } from '../html.ts'
+import { escapeHtml, htmlDocument, type Page, pageHeaders } from '../html.ts'
 import { markdown } from './markdown.ts'
 import { REFERENCE_STYLE } from './style.ts'
 
@@ -215,24 +215,15 @@ function page(title: string, { root, nav, main }: { root: string; nav: string; m
     link(`${root}openapi.json`, 'openapi.json'),
   ]
   return {
-    html: `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex">
-<meta name="color-scheme" content="light dark">
-<title>${title} of passes</title>
+    html: htmlDocument({
+      title: `${title} of passes`,
+      head: `<meta name="color-scheme" content="light dark">
 <link rel="icon" href="${root}${pageIcon.path.slice(1)}">
-<style>${REFERENCE_STYLE}</style>
-</head>
-<body>
-<header><b>passes</b> <span>${top.join(' ')}</span></header>
+<style>${REFERENCE_STYLE}</style>`,
+      body: `<header><b>passes</b> <span>${top.join(' ')}</span></header>
 <main>${main}</main>
-<nav aria-label="${title}">${nav}</nav>
-</body>
-</html>
-`,
+<nav aria-label="${title}">${nav}</nav>`,
+    }),
     headers: pageHeaders({ 'default-src': "'none'", 'style-src': `'sha256-${style}'`, 'img-src': "'self'" }),
   }
 }
