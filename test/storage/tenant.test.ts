@@ -323,7 +323,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
       platform: 'google' as const,
       code: 'GOOGLE_API_FAILED' as const,
       message: 'no',
-      at: start.toISOString(),
+      at: start,
     }
     await tx.refusals.insert(workspaceId, 'pass', pass, refusal)
     await tx.notifications.insert(workspaceId, { ...message, id: notification, passId: pass }, start)
@@ -364,7 +364,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
       { ...use, scanContextKey: null, chargedWindow: null, validityDate: null },
     ])
   })
-  const refusal = { platform: 'google', code: 'GOOGLE_API_FAILED', message: 'no', at: start.toISOString() } as const
+  const refusal = { platform: 'google', code: 'GOOGLE_API_FAILED', message: 'no', at: start } as const
   await store.transaction((tx) => tx.refusals.insert(workspaceId, 'pass', pass, refusal))
   const ids = {
     project: project.id,

@@ -1,5 +1,5 @@
-import type { PlatformRefusal } from '../../core/contract/wallets.ts'
 import { effectiveStatus } from '../../core/rules/pass/pass-status.ts'
+import type { StoredRefusal } from '../../storage/operations/refusals.ts'
 import type { StoredClass } from '../../storage/passes/google-classes.ts'
 import type { FormerObject } from '../../storage/passes/google-objects.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
@@ -164,15 +164,10 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     return store.transaction(async (tx) => {
       const current = await tx.passes.findForUpdate(workspaceId, id)
       if (current?.walletVersion !== pass.walletVersion) return
-      const rejection = rejectionOf(error, at)
-      await tx.refusals.insert(workspaceId, 'pass', id, rejection)
+      const refusal = refusalOf(error, at)
+      await tx.refusals.insert(workspaceId, 'pass', id, refusal)
       if (!isOnlyPlatform || effectiveStatus(current, at) !== 'ISSUED') return
-      await recordFailure(
-        tx,
-        current,
-        { code: rejection.code, message: rejection.message },
-        { at, correlationId: null },
-      )
+      await recordFailure(tx, current, { code: refusal.code, message: refusal.message }, { at, correlationId: null })
     })
   }
 
@@ -208,11 +203,11 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
         })
       } catch (error) {
         if (!isRefused(error)) throw error
-        const rejection = rejectionOf(error, clock())
+        const refusal = refusalOf(error, clock())
         await store.transaction((tx) =>
           ofClass
-            ? tx.refusals.insert(workspaceId, 'class', ofClass.id, rejection)
-            : tx.refusals.insert(workspaceId, 'version', id, rejection),
+            ? tx.refusals.insert(workspaceId, 'class', ofClass.id, refusal)
+            : tx.refusals.insert(workspaceId, 'version', id, refusal),
         )
       }
     },
@@ -243,6 +238,6 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
 }
 
 /** What Google said, for those who made the template. */
-export function rejectionOf(error: GoogleApiError, at: Date): PlatformRefusal {
-  return { platform: 'google', code: 'GOOGLE_API_FAILED', message: error.message, at: at.toISOString() }
+export function refusalOf(error: GoogleApiError, at: Date): StoredRefusal {
+  return { platform: 'google', code: 'GOOGLE_API_FAILED', message: error.message, at }
 }

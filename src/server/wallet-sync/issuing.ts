@@ -1,9 +1,9 @@
-import type { PlatformRefusal } from '../../core/contract/wallets.ts'
 import { ApiError } from '../../core/errors.ts'
 import { type Card, renderCard } from '../../core/rules/display/card.ts'
 import { distinctText } from '../../core/rules/sending/message.ts'
 import { type ClassClaim, claimClass } from '../../core/rules/template/class-key.ts'
 import { buildScope } from '../../core/rules/template/resolve.ts'
+import type { StoredRefusal } from '../../storage/operations/refusals.ts'
 import type { StoredClass } from '../../storage/passes/google-classes.ts'
 import type { PassError, StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
@@ -16,7 +16,7 @@ export interface Outcome {
   pass: StoredPass
   error?: PassError
   /** Why one platform would not take it, which another does: no reason not to issue it. */
-  rejection?: PlatformRefusal
+  refusal?: StoredRefusal
 }
 
 /** Issuing is two steps, so that nothing but SQL happens inside a transaction. */
@@ -78,8 +78,8 @@ export function createIssuing(store: Store, wallets: Wallets): Issuing {
         })),
         at,
       )
-      for (const { pass, error, rejection } of current) {
-        if (rejection) await tx.refusals.insert(workspaceId, 'pass', pass.id, rejection)
+      for (const { pass, error, refusal } of current) {
+        if (refusal) await tx.refusals.insert(workspaceId, 'pass', pass.id, refusal)
         if (error) await recordFailure(tx, pass, error, { at, correlationId: correlationIdOf(pass.id) })
       }
       return outcomes
@@ -100,7 +100,7 @@ export function createIssuing(store: Store, wallets: Wallets): Issuing {
   }
 
   /** A platform that refuses a version, or a class, matters to issuing where there is no other. */
-  async function listRefused(workspaceId: string, ids: string[]): Promise<Map<string, PlatformRefusal>> {
+  async function listRefused(workspaceId: string, ids: string[]): Promise<Map<string, StoredRefusal>> {
     return wallets.all.length === 1 ? store.refusals.list(workspaceId, ids) : new Map()
   }
 
@@ -151,7 +151,7 @@ export async function recordFailure(
 async function check(pass: StoredPass, walletPassOf: () => WalletPass, wallets: Wallets, at: Date): Promise<Outcome> {
   try {
     const walletPass = walletPassOf()
-    let rejection: PlatformRefusal | undefined
+    let refusal: StoredRefusal | undefined
     for (const wallet of wallets.all) {
       try {
         await wallet.check(walletPass, at)
@@ -159,10 +159,10 @@ async function check(pass: StoredPass, walletPassOf: () => WalletPass, wallets: 
         // What Google would not take Apple may: of several platforms one is enough.
         const isRefusal = error instanceof ApiError && error.details.platform === 'google' && wallets.all.length > 1
         if (!isRefusal) throw error
-        rejection = { platform: 'google', code: error.code, message: error.message, at: at.toISOString() }
+        refusal = { platform: 'google', code: error.code, message: error.message, at }
       }
     }
-    return { pass, ...(rejection && { rejection }) }
+    return { pass, ...(refusal && { refusal }) }
   } catch (error) {
     // Anything but a refusal for good may be gone on the next try; the job's retry decides.
     if (!(error instanceof ApiError) || 'retry-after' in error.headers) throw error

@@ -21,8 +21,8 @@ export function createLocationRefusals(store: Store, clock: () => Date): KnownLo
       return value === undefined ? undefined : Rejection.parse(JSON.parse(value))
     },
     async insert(issuerId, message) {
-      const rejection = JSON.stringify({ message, at: clock().toISOString() })
-      await store.transaction((tx) => tx.settings.insert(nameOf(issuerId), rejection))
+      const refusal = JSON.stringify({ message, at: clock().toISOString() })
+      await store.transaction((tx) => tx.settings.insert(nameOf(issuerId), refusal))
     },
     clear: (issuerId) => store.transaction((tx) => tx.settings.delete(nameOf(issuerId))),
   }

@@ -4,7 +4,7 @@ import type { Services } from '../context.ts'
 import { logPlatformCall } from '../jobs/log-platform-call.ts'
 import { isHeldBack, nackFailed } from '../jobs/nack.ts'
 import { toJobError } from './google-job-error.ts'
-import { type GoogleSync, rejectionOf } from './google-sync.ts'
+import { type GoogleSync, refusalOf } from './google-sync.ts'
 
 /** Sends Google the objects of changed passes as they now stand. What Google has already is not sent again. */
 export async function updateGoogleObjects(jobs: Job[], services: Services): Promise<void> {
@@ -23,7 +23,7 @@ async function updateObject(job: Job, services: Services): Promise<void> {
       if (isRefused(cause)) {
         // Said on the pass, and sent again with its next change: there is nothing for an operator to retry.
         await tx.jobs.complete([job])
-        await tx.refusals.insert(job.workspaceId, 'pass', job.subject, rejectionOf(cause, clock()))
+        await tx.refusals.insert(job.workspaceId, 'pass', job.subject, refusalOf(cause, clock()))
       } else {
         await nackFailed(tx, job, error, clock())
       }

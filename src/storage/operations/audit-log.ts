@@ -15,9 +15,10 @@ export interface NewAuditEntry {
   correlationId: string | null
 }
 
-export interface AuditEntry {
+/** An entry as it is kept. */
+export interface StoredAuditEntry {
   id: string
-  at: string
+  at: Date
   workspaceId: string | null
   /** Null for an operator. */
   tokenId: string | null
@@ -93,7 +94,7 @@ export class AuditLog {
   }
 
   /** Newest first, of every workspace unless one is named. */
-  async list(request: AuditRequest): Promise<ListPage<AuditEntry>> {
+  async list(request: AuditRequest): Promise<ListPage<StoredAuditEntry>> {
     const { workspaceId, tokenIds, actions, targetId, since, until } = request
     const query = this.db('audit_entries')
     const where = (column: string, values: readonly (string | null)[]) => {
@@ -113,7 +114,7 @@ export class AuditLog {
   }
 
   /** Who recorded a scan, as the ledger says; undefined where there is no such scan, or it is of before the log. */
-  async findScan(scanId: string): Promise<AuditEntry | undefined> {
+  async findScan(scanId: string): Promise<StoredAuditEntry | undefined> {
     const row: ScanEntryRow | undefined = await this.db('scans')
       .join('tokens', 'tokens.id', 'scans.token_id')
       .where('scans.id', scanId)
@@ -140,10 +141,10 @@ function whereAny(db: Knex, query: Knex.QueryBuilder, column: string, values: re
   })
 }
 
-function toEntry(row: Row): AuditEntry {
+function toEntry(row: Row): StoredAuditEntry {
   return {
     id: row.id,
-    at: new Date(row.created_at).toISOString(),
+    at: new Date(row.created_at),
     workspaceId: row.workspace_id,
     tokenId: row.token_id,
     actor: row.actor,

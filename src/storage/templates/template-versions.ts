@@ -15,7 +15,15 @@ interface Row {
   updated_at: number
 }
 
-export interface VersionDetail extends TemplateVersion {
+/** A version as it is kept, as lists show it: without its definition. */
+export interface StoredVersionSummary extends Omit<TemplateVersion, 'createdAt' | 'publishedAt' | 'updatedAt'> {
+  createdAt: Date
+  /** Null of a draft. */
+  publishedAt: Date | null
+  updatedAt: Date
+}
+
+export interface StoredVersion extends StoredVersionSummary {
   definition: Definition
 }
 
@@ -48,7 +56,7 @@ export class TemplateVersions {
     version: number,
     definition: Definition,
     at: Date,
-  ): Promise<VersionDetail> {
+  ): Promise<StoredVersion> {
     const row: Row = {
       id: newId(at),
       template_id: templateId,
@@ -60,39 +68,39 @@ export class TemplateVersions {
       updated_at: at.getTime(),
     }
     await this.db('template_versions').insert({ ...row, workspace_id: workspaceId })
-    return toDetail(row)
+    return toVersion(row)
   }
 
-  async find(workspaceId: string, id: string): Promise<VersionDetail | undefined> {
+  async find(workspaceId: string, id: string): Promise<StoredVersion | undefined> {
     const row: Row | undefined = await this.live(workspaceId).where('template_versions.id', id).first(DETAIL)
-    return row && toDetail(row)
+    return row && toVersion(row)
   }
 
   /** As find, and nobody else changes the version until the transaction ends. */
-  async findForUpdate(workspaceId: string, id: string): Promise<VersionDetail | undefined> {
+  async findForUpdate(workspaceId: string, id: string): Promise<StoredVersion | undefined> {
     const row: Row | undefined = await forUpdate(
       this.db,
       this.live(workspaceId).where('template_versions.id', id),
       'template_versions',
     ).first(DETAIL)
-    return row && toDetail(row)
+    return row && toVersion(row)
   }
 
-  async findNewest(workspaceId: string, templateId: string): Promise<VersionDetail | undefined> {
+  async findNewest(workspaceId: string, templateId: string): Promise<StoredVersion | undefined> {
     const row: Row | undefined = await this.live(workspaceId)
       .where({ template_id: templateId })
       .orderBy('version', 'desc')
       .first(DETAIL)
-    return row && toDetail(row)
+    return row && toVersion(row)
   }
 
   /** Newest first, without definitions. */
-  async list(workspaceId: string, templateId: string): Promise<TemplateVersion[]> {
+  async list(workspaceId: string, templateId: string): Promise<StoredVersionSummary[]> {
     const rows: Row[] = await this.live(workspaceId)
       .where({ template_id: templateId })
       .orderBy('version', 'desc')
       .select(DETAIL.filter((column) => !column.endsWith('.definition')))
-    return rows.map(toRecord)
+    return rows.map(toSummary)
   }
 
   async setDefinition(workspaceId: string, id: string, definition: Definition, at: Date): Promise<void> {
@@ -161,20 +169,20 @@ export class TemplateVersions {
   }
 }
 
-function toRecord(row: Row): TemplateVersion {
+function toSummary(row: Row): StoredVersionSummary {
   return {
     id: row.id,
     templateId: row.template_id,
     version: row.version,
     stage: row.stage,
-    createdAt: new Date(row.created_at).toISOString(),
-    publishedAt: moment(row.published_at)?.toISOString() ?? null,
-    updatedAt: new Date(row.updated_at).toISOString(),
+    createdAt: new Date(row.created_at),
+    publishedAt: moment(row.published_at),
+    updatedAt: new Date(row.updated_at),
   }
 }
 
-function toDetail(row: Row): VersionDetail {
-  return { ...toRecord(row), definition: JSON.parse(row.definition) }
+function toVersion(row: Row): StoredVersion {
+  return { ...toSummary(row), definition: JSON.parse(row.definition) }
 }
 
 function toPublished(

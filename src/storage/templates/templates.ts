@@ -19,6 +19,12 @@ interface Row {
   updated_at: number
 }
 
+/** A template as it is kept. */
+export interface StoredTemplate extends Omit<Template, 'createdAt' | 'updatedAt'> {
+  createdAt: Date
+  updatedAt: Date
+}
+
 export type TemplateFields = Pick<Template, 'name' | 'description' | 'passType' | 'projectId'> & {
   key?: string | null | undefined
 }
@@ -51,7 +57,7 @@ export class Templates {
   }
 
   /** @throws KeyTaken */
-  async insert(workspaceId: string, fields: TemplateFields, at: Date): Promise<Template> {
+  async insert(workspaceId: string, fields: TemplateFields, at: Date): Promise<StoredTemplate> {
     const row: Row = {
       id: newId(at),
       ...toColumns(fields),
@@ -66,18 +72,18 @@ export class Templates {
     return toTemplate(row)
   }
 
-  async find(workspaceId: string, id: string): Promise<Template | undefined> {
+  async find(workspaceId: string, id: string): Promise<StoredTemplate | undefined> {
     const row = await this.live(workspaceId).where({ id }).first()
     return row && toTemplate(row)
   }
 
   /** As find, and nobody else changes the template until the transaction ends. */
-  async findForUpdate(workspaceId: string, id: string): Promise<Template | undefined> {
+  async findForUpdate(workspaceId: string, id: string): Promise<StoredTemplate | undefined> {
     const row = await forUpdate(this.db, this.live(workspaceId).where({ id })).first()
     return row && toTemplate(row)
   }
 
-  async list(workspaceId: string, request: TemplateListRequest): Promise<ListPage<Template>> {
+  async list(workspaceId: string, request: TemplateListRequest): Promise<ListPage<StoredTemplate>> {
     const query = this.live(workspaceId)
     const ids = request.projectId?.filter((id) => id !== 'null')
     if (request.projectId && ids) {
@@ -97,7 +103,7 @@ export class Templates {
     id: string,
     fields: Partial<TemplateFields>,
     at: Date,
-  ): Promise<Template | undefined> {
+  ): Promise<StoredTemplate | undefined> {
     const columns = { ...toColumns(fields), updated_at: at.getTime() }
     const [row] = await refusingTakenKey(
       fields,
@@ -155,7 +161,7 @@ function toColumns({ key, passType, projectId, name, description }: Partial<Temp
   } as Pick<Row, 'key' | 'name' | 'description' | 'pass_type' | 'project_id'>
 }
 
-function toTemplate(row: Row): Template {
+function toTemplate(row: Row): StoredTemplate {
   return {
     id: row.id,
     key: row.key,
@@ -164,7 +170,7 @@ function toTemplate(row: Row): Template {
     description: row.description,
     passType: row.pass_type,
     latestPublishedVersion: row.published_version,
-    createdAt: new Date(row.created_at).toISOString(),
-    updatedAt: new Date(row.updated_at).toISOString(),
+    createdAt: new Date(row.created_at),
+    updatedAt: new Date(row.updated_at),
   }
 }

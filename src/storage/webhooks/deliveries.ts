@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { Attempt, Delivery, DeliveryStatus } from '../../core/contract/deliveries.ts'
+import type { Delivery, DeliveryStatus } from '../../core/contract/deliveries.ts'
 import { newId } from '../../core/ids.ts'
 import { afterAttempt, type DeliveryProgress, redelivered } from '../../core/rules/sending/delivery.ts'
 import { type Columns, isNotInJson, type Row, updateRows } from '../db/bulk-rows.ts'
@@ -23,6 +23,7 @@ import {
   insertAttempts,
   listAttempts,
   type RecordedAttempt,
+  type StoredAttempt,
 } from './webhook-attempts.ts'
 
 /** An endpoint that something is sent to. */
@@ -84,7 +85,7 @@ export class Deliveries {
   }
 
   /** Oldest first. */
-  listAttempts(workspaceId: string, deliveryId: string): Promise<Attempt[]> {
+  listAttempts(workspaceId: string, deliveryId: string): Promise<StoredAttempt[]> {
     return listAttempts(this.db, workspaceId, deliveryId)
   }
 

@@ -50,13 +50,18 @@ export async function insertAttempts(db: Knex, workspaceId: string, made: Record
   await insertRows(db, 'webhook_attempts', ATTEMPT_COLUMNS, rows)
 }
 
+/** An attempt as it is kept. */
+export interface StoredAttempt extends Omit<Attempt, 'at'> {
+  at: Date
+}
+
 /** Oldest first. */
-export async function listAttempts(db: Knex, workspaceId: string, deliveryId: string): Promise<Attempt[]> {
+export async function listAttempts(db: Knex, workspaceId: string, deliveryId: string): Promise<StoredAttempt[]> {
   const rows = await db('webhook_attempts')
     .where({ workspace_id: workspaceId, delivery_id: deliveryId })
     .orderBy('number')
   return rows.map((row) => ({
-    at: new Date(row.started_at).toISOString(),
+    at: new Date(row.started_at),
     durationMs: row.duration_ms,
     responseCode: row.response_code,
     error: row.error,

@@ -4,7 +4,7 @@ import { forUpdate, moment, runPrepared } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
 
 /** An endpoint as it is kept: its secrets are encrypted. */
-export interface StoredWebhook extends Webhook {
+export interface StoredWebhook extends Omit<Webhook, 'createdAt' | 'updatedAt'> {
   workspaceId: string
   secret: string
   /** Secrets that were rotated out, newest first. Each signs beside the newest until its moment. */
@@ -15,6 +15,8 @@ export interface StoredWebhook extends Webhook {
   failingSince: Date | null
   /** How often something that waited for it was erased: what was read before is not to be sent. */
   erasures: number
+  createdAt: Date
+  updatedAt: Date
 }
 
 export interface WebhookToSend extends StoredWebhook {
@@ -267,7 +269,7 @@ function toWebhook(row: Row): StoredWebhook {
     generation: row.generation,
     failingSince: moment(row.failing_since),
     erasures: row.erasures,
-    createdAt: new Date(row.created_at).toISOString(),
-    updatedAt: new Date(row.updated_at).toISOString(),
+    createdAt: new Date(row.created_at),
+    updatedAt: new Date(row.updated_at),
   }
 }

@@ -14,6 +14,12 @@ interface Row {
   updated_at: number
 }
 
+/** A project as it is kept. */
+export interface StoredProject extends Omit<Project, 'createdAt' | 'updatedAt'> {
+  createdAt: Date
+  updatedAt: Date
+}
+
 export type ProjectFields = Pick<Project, 'name' | 'description' | 'color'>
 
 export interface ProjectCounts {
@@ -43,19 +49,19 @@ export class Projects {
     this.db = db
   }
 
-  async insert(workspaceId: string, fields: ProjectFields, at: Date): Promise<Project> {
+  async insert(workspaceId: string, fields: ProjectFields, at: Date): Promise<StoredProject> {
     const row: Row = { id: newId(at), ...fields, created_at: at.getTime(), updated_at: at.getTime() }
     await this.db('projects').insert({ ...row, workspace_id: workspaceId })
     return toProject(row)
   }
 
-  async find(workspaceId: string, id: string): Promise<Project | undefined> {
+  async find(workspaceId: string, id: string): Promise<StoredProject | undefined> {
     const row: Row | undefined = await this.db('projects').where({ workspace_id: workspaceId, id }).first()
     return row && toProject(row)
   }
 
   /** As find, and nobody else changes or deletes the project until the transaction ends. */
-  async findForUpdate(workspaceId: string, id: string): Promise<Project | undefined> {
+  async findForUpdate(workspaceId: string, id: string): Promise<StoredProject | undefined> {
     const row: Row | undefined = await forUpdate(
       this.db,
       this.db('projects').where({ workspace_id: workspaceId, id }),
@@ -72,7 +78,7 @@ export class Projects {
     return row?.id
   }
 
-  async list(workspaceId: string, request: ListRequest): Promise<ListPage<Project>> {
+  async list(workspaceId: string, request: ListRequest): Promise<ListPage<StoredProject>> {
     const page = await listPage<Row>(
       this.db,
       this.db('projects').where('projects.workspace_id', workspaceId),
@@ -88,7 +94,7 @@ export class Projects {
     id: string,
     fields: Partial<ProjectFields>,
     at: Date,
-  ): Promise<Project | undefined> {
+  ): Promise<StoredProject | undefined> {
     const [row] = await this.db('projects')
       .where({ workspace_id: workspaceId, id })
       .update({ ...fields, updated_at: at.getTime() })
@@ -141,13 +147,13 @@ export class Projects {
   }
 }
 
-function toProject(row: Row): Project {
+function toProject(row: Row): StoredProject {
   return {
     id: row.id,
     name: row.name,
     description: row.description,
     color: row.color,
-    createdAt: new Date(row.created_at).toISOString(),
-    updatedAt: new Date(row.updated_at).toISOString(),
+    createdAt: new Date(row.created_at),
+    updatedAt: new Date(row.updated_at),
   }
 }

@@ -1,7 +1,7 @@
 import { actionsNamed, auditActions, targetKind } from '../../../core/audit.ts'
 import type { Page } from '../../../core/contract/common.ts'
 import { Uuid } from '../../../core/ids.ts'
-import type { AuditEntry, AuditFilters } from '../../../storage/operations/audit-log.ts'
+import type { AuditFilters, StoredAuditEntry } from '../../../storage/operations/audit-log.ts'
 import type { Repositories, Store } from '../../../storage/store.ts'
 import { getWorkspace, OperatorError } from '../../operator/operator.ts'
 import { toPage } from '../page.ts'
@@ -16,6 +16,11 @@ export interface AuditSearch {
   target?: string | undefined
   since?: Date | undefined
   until?: Date | undefined
+}
+
+/** An entry as it is printed. */
+export interface AuditEntry extends Omit<StoredAuditEntry, 'at'> {
+  at: string
 }
 
 const OPERATOR = 'operator'
@@ -42,9 +47,14 @@ export async function listAudit(
   const { rows, ...rest } = await store.auditLog.list({ ...filters, ...page })
   const { targetId, ...others } = filters
   const isWholeStory = Object.values(others).every((filter) => filter === undefined)
-  if (targetId === undefined || !isWholeStory || rest.hasMore) return toPage({ rows, ...rest })
+  if (targetId === undefined || !isWholeStory || rest.hasMore) return toPage({ rows: rows.map(showEntry), ...rest })
   const scan = await store.auditLog.findScan(targetId)
-  return toPage({ rows: scan ? [...rows, scan] : rows, ...rest, total: rest.total + (scan ? 1 : 0) })
+  const all = scan ? [...rows, scan] : rows
+  return toPage({ rows: all.map(showEntry), ...rest, total: rest.total + (scan ? 1 : 0) })
+}
+
+function showEntry({ at, ...entry }: StoredAuditEntry): AuditEntry {
+  return { ...entry, at: at.toISOString() }
 }
 
 async function tokensNamed({ tokens }: Store, actor: string): Promise<(string | null)[]> {

@@ -1,4 +1,5 @@
 import type { PassWallets, PlatformRefusal } from '../../../core/contract/wallets.ts'
+import type { StoredRefusal } from '../../../storage/operations/refusals.ts'
 import type { GoogleObject } from '../../../storage/passes/google-objects.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Registration } from '../../../storage/passes/registrations.ts'
@@ -8,7 +9,7 @@ export function toPassWallets(
   pass: StoredPass,
   registrations: Registration[],
   object: GoogleObject | undefined,
-  lastError: PlatformRefusal | null,
+  refusal: StoredRefusal | undefined,
 ): PassWallets {
   const { walletVersion } = pass
   return {
@@ -35,6 +36,10 @@ export function toPassWallets(
           lastError: object.lastError,
         }
       : null,
-    lastError,
+    lastError: showRefusal(refusal),
   }
+}
+
+export function showRefusal(refusal: StoredRefusal | undefined): PlatformRefusal | null {
+  return refusal ? { ...refusal, at: refusal.at.toISOString() } : null
 }

@@ -95,8 +95,8 @@ export const passes: Handlers<typeof contract> = {
     const [object] = await store.googleObjects.list(workspaceId, [pass.id])
     const subjects = [pass.id, pass.googleClassId, pass.templateVersionId].filter((id) => id !== null)
     const refusals = await store.refusals.list(workspaceId, subjects)
-    const rejection = subjects.map((id) => refusals.get(id)).find((found) => found !== undefined) ?? null
-    return { status: 200, body: toPassWallets(pass, registrations, object, rejection) }
+    const refusal = subjects.map((id) => refusals.get(id)).find((found) => found !== undefined)
+    return { status: 200, body: toPassWallets(pass, registrations, object, refusal) }
   },
 
   preview: async ({ params, query }, { store, workspaceId, wallets, issuing, google, now }) => {

@@ -1,14 +1,15 @@
-import type { projects as contract } from '../../../core/contract/projects.ts'
+import type { projects as contract, Project } from '../../../core/contract/projects.ts'
 import { ApiError } from '../../../core/errors.ts'
+import type { StoredProject } from '../../../storage/workspaces/projects.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
 import { toPage } from '../page.ts'
 
 export const projects: Handlers<typeof contract> = {
-  list: async ({ query }, { store, workspaceId }) => ({
-    status: 200,
-    body: toPage(await store.projects.list(workspaceId, query)),
-  }),
+  list: async ({ query }, { store, workspaceId }) => {
+    const page = await store.projects.list(workspaceId, query)
+    return { status: 200, body: toPage({ ...page, rows: page.rows.map(showProject) }) }
+  },
 
   create: ({ body: { unique, ...fields } }, context) => {
     const { store, workspaceId, now } = context
@@ -23,13 +24,13 @@ export const projects: Handlers<typeof contract> = {
       }
       const project = await tx.projects.insert(workspaceId, fields, now)
       await audit(tx, context, 'project.create', project.id)
-      return { status: 201, body: project }
+      return { status: 201, body: showProject(project) }
     })
   },
 
   get: async ({ params }, { store, workspaceId }) => ({
     status: 200,
-    body: (await store.projects.find(workspaceId, params.id)) ?? missing(params.id),
+    body: showProject((await store.projects.find(workspaceId, params.id)) ?? missing(params.id)),
   }),
 
   update: async ({ params, body }, context) => {
@@ -40,7 +41,7 @@ export const projects: Handlers<typeof contract> = {
       const project = await tx.projects.update(context.workspaceId, params.id, body, context.now)
       if (!project) return missing(params.id)
       await audit(tx, context, 'project.update', project.id)
-      return { status: 200, body: project }
+      return { status: 200, body: showProject(project) }
     })
   },
 
@@ -63,6 +64,10 @@ export const projects: Handlers<typeof contract> = {
       body: { projectId: params.id, ...(await store.projects.counts(workspaceId, params.id, now)) },
     }
   },
+}
+
+function showProject({ createdAt, updatedAt, ...project }: StoredProject): Project {
+  return { ...project, createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() }
 }
 
 function missing(projectId: string): never {

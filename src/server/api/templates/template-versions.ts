@@ -1,16 +1,22 @@
+import type { z } from 'zod'
 import type { Definition, PassType } from '../../../core/contract/definition.ts'
-import type { templateVersions as contract } from '../../../core/contract/template-versions.ts'
+import type {
+  templateVersions as contract,
+  TemplateVersion,
+  TemplateVersionDetail,
+} from '../../../core/contract/template-versions.ts'
 import { ApiError, below, listIssues, validationError } from '../../../core/errors.ts'
 import { checkDefinition } from '../../../core/rules/template/definition.ts'
 import type { Repositories } from '../../../storage/store.ts'
-import type { VersionDetail } from '../../../storage/templates/template-versions.ts'
+import type { StoredVersion, StoredVersionSummary } from '../../../storage/templates/template-versions.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { previewOf, previewPageOf, samplePass } from '../../pages/card/preview.ts'
-import { findTemplateWarnings, withWarnings } from '../../pages/card/template-warnings.ts'
+import { findTemplateWarnings } from '../../pages/card/template-warnings.ts'
 import { renderOr } from '../../wallet-sync/issuing.ts'
 import { audit } from '../audit.ts'
 import { bytesOf, requireBytes } from '../limits.ts'
+import { showRefusal } from '../passes/pass-wallets.ts'
 import { findPlatformIssues } from './platform-issues.ts'
 
 export const templateVersions: Handlers<typeof contract> = {
@@ -21,13 +27,14 @@ export const templateVersions: Handlers<typeof contract> = {
         details: { templateId: query.templateId },
       })
     }
-    return { status: 200, body: await store.templateVersions.list(workspaceId, query.templateId) }
+    const versions = await store.templateVersions.list(workspaceId, query.templateId)
+    return { status: 200, body: versions.map(showVersion) }
   },
 
   get: async ({ params }, context) => {
     const { store, workspaceId } = context
     const version = (await store.templateVersions.find(workspaceId, params.id)) ?? missing(params.id)
-    return { status: 200, body: await withWarnings(version, context) }
+    return { status: 200, body: await showVersionDetail(version, context) }
   },
 
   update: async ({ params, body }, context) => {
@@ -37,9 +44,9 @@ export const templateVersions: Handlers<typeof contract> = {
       await requireBytes(tx, context, bytesOf(body.definition) - bytesOf(draft.definition))
       await tx.templateVersions.setDefinition(workspaceId, draft.id, body.definition, now)
       await audit(tx, context, 'template-version.update', draft.id)
-      return { ...draft, definition: body.definition, updatedAt: now.toISOString() }
+      return { ...draft, definition: body.definition, updatedAt: now }
     })
-    return { status: 200, body: await withWarnings(version, context) }
+    return { status: 200, body: await showVersionDetail(version, context) }
   },
 
   delete: ({ params }, context) => {
@@ -61,7 +68,7 @@ export const templateVersions: Handlers<typeof contract> = {
       // The template's row first, in the order of every other writer.
       const current = await tx.templates.findForUpdate(workspaceId, checked.templateId)
       const draft = await getDraft(tx, workspaceId, params.id)
-      if (draft.updatedAt !== checked.updatedAt || current?.passType !== template.passType) {
+      if (draft.updatedAt.getTime() !== checked.updatedAt.getTime() || current?.passType !== template.passType) {
         throw new ApiError('CONFLICT', { message: 'The draft changed while it was published; try again.' })
       }
       await tx.templateVersions.setPublished(workspaceId, draft.id, now)
@@ -71,10 +78,10 @@ export const templateVersions: Handlers<typeof contract> = {
         await tx.jobs.insert([{ workspaceId, kind: 'upsert-google-class', subject: draft.id, correlationId }], now)
       }
       await audit(tx, context, 'template-version.publish', draft.id)
-      const published = { stage: 'published' as const, publishedAt: now.toISOString(), updatedAt: now.toISOString() }
+      const published = { stage: 'published' as const, publishedAt: now, updatedAt: now }
       return { ...draft, ...published }
     })
-    return { status: 200, body: await withWarnings(version, context) }
+    return { status: 200, body: await showVersionDetail(version, context) }
   },
 
   preview: async ({ params, query }, context) => {
@@ -92,6 +99,26 @@ export const templateVersions: Handlers<typeof contract> = {
   },
 }
 
+/** With what to look at before holders do, and why a platform refuses it. */
+export async function showVersionDetail(
+  { definition, ...version }: StoredVersion,
+  context: RequestContext,
+): Promise<z.output<typeof TemplateVersionDetail>> {
+  const refusals = await context.store.refusals.list(context.workspaceId, [version.id])
+  const warnings = await findTemplateWarnings({ ...version, definition }, context)
+  return { ...showVersion(version), definition, warnings, lastError: showRefusal(refusals.get(version.id)) }
+}
+
+function showVersion(version: StoredVersionSummary): TemplateVersion {
+  const { createdAt, publishedAt, updatedAt } = version
+  return {
+    ...version,
+    createdAt: createdAt.toISOString(),
+    publishedAt: publishedAt?.toISOString() ?? null,
+    updatedAt: updatedAt.toISOString(),
+  }
+}
+
 /** @throws Problem VALIDATION_ERROR with everything that is wrong with the definition, for itself and each platform */
 async function checkPublishable(definition: Definition, passType: PassType, context: RequestContext): Promise<void> {
   const images = Object.entries(definition.design.images)
@@ -107,7 +134,7 @@ async function checkPublishable(definition: Definition, passType: PassType, cont
   if (issues.length > 0) throw validationError(listIssues(below('definition', issues)))
 }
 
-async function getDraft(tx: Repositories, workspaceId: string, id: string): Promise<VersionDetail> {
+async function getDraft(tx: Repositories, workspaceId: string, id: string): Promise<StoredVersion> {
   const version = (await tx.templateVersions.findForUpdate(workspaceId, id)) ?? missing(id)
   if (version.stage !== 'draft') {
     throw new ApiError('CONFLICT', { message: 'The version is published and never changes; make a new one.' })

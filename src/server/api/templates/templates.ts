@@ -1,19 +1,19 @@
-import type { templates as contract } from '../../../core/contract/templates.ts'
+import type { templates as contract, Template } from '../../../core/contract/templates.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { variablesSchema } from '../../../core/rules/template/variables.ts'
 import type { Repositories } from '../../../storage/store.ts'
-import { KeyTaken } from '../../../storage/templates/templates.ts'
+import { KeyTaken, type StoredTemplate } from '../../../storage/templates/templates.ts'
 import type { Handlers } from '../../http/mount.ts'
-import { withWarnings } from '../../pages/card/template-warnings.ts'
 import { audit } from '../audit.ts'
 import { bytesOf, requireBytes, requireUnderLimit } from '../limits.ts'
 import { toPage } from '../page.ts'
+import { showVersionDetail } from './template-versions.ts'
 
 export const templates: Handlers<typeof contract> = {
-  list: async ({ query }, { store, workspaceId }) => ({
-    status: 200,
-    body: toPage(await store.templates.list(workspaceId, query)),
-  }),
+  list: async ({ query }, { store, workspaceId }) => {
+    const page = await store.templates.list(workspaceId, query)
+    return { status: 200, body: toPage({ ...page, rows: page.rows.map(showTemplate) }) }
+  },
 
   create: ({ body }, context) => {
     const { store, workspaceId, now } = context
@@ -21,13 +21,13 @@ export const templates: Handlers<typeof contract> = {
       await requireProject(tx, workspaceId, body.projectId)
       const template = await orTaken(body.key, () => tx.templates.insert(workspaceId, body, now))
       await audit(tx, context, 'template.create', template.id)
-      return { status: 201, body: template }
+      return { status: 201, body: showTemplate(template) }
     })
   },
 
   get: async ({ params }, { store, workspaceId }) => ({
     status: 200,
-    body: (await store.templates.find(workspaceId, params.id)) ?? missing(params.id),
+    body: showTemplate((await store.templates.find(workspaceId, params.id)) ?? missing(params.id)),
   }),
 
   update: async ({ params, body }, context) => {
@@ -46,7 +46,7 @@ export const templates: Handlers<typeof contract> = {
       }
       const updated = await orTaken(body.key, () => tx.templates.update(workspaceId, params.id, body, now))
       await audit(tx, context, 'template.update', params.id)
-      return { status: 200, body: updated ?? missing(params.id) }
+      return { status: 200, body: showTemplate(updated ?? missing(params.id)) }
     })
   },
 
@@ -84,7 +84,7 @@ export const templates: Handlers<typeof contract> = {
       await audit(tx, context, 'template-version.create', version.id)
       return version
     })
-    return { status: 201, body: await withWarnings(version, context) }
+    return { status: 201, body: await showVersionDetail(version, context) }
   },
 
   variablesSchema: async ({ params }, { store, workspaceId }) => {
@@ -97,6 +97,10 @@ export const templates: Handlers<typeof contract> = {
     }
     return { status: 200, body: { schema: variablesSchema(version.definition) } }
   },
+}
+
+function showTemplate({ createdAt, updatedAt, ...template }: StoredTemplate): Template {
+  return { ...template, createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() }
 }
 
 /** @throws Problem CONFLICT where another template has the key, however close the race */

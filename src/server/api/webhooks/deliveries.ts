@@ -1,6 +1,7 @@
-import type { deliveries as contract, Delivery } from '../../../core/contract/deliveries.ts'
+import type { Attempt, deliveries as contract, Delivery } from '../../../core/contract/deliveries.ts'
 import { ApiError } from '../../../core/errors.ts'
 import type { StoredDelivery } from '../../../storage/webhooks/delivery-row.ts'
+import type { StoredAttempt } from '../../../storage/webhooks/webhook-attempts.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
 import { toPage } from '../page.ts'
@@ -17,7 +18,10 @@ export const deliveries: Handlers<typeof contract> = {
       store.deliveries.listAttempts(workspaceId, params.id),
       store.deliveries.findPayload(workspaceId, params.id),
     ])
-    return { status: 200, body: { ...showDelivery(delivery), attempts, payload: JSON.parse(payload!) } }
+    return {
+      status: 200,
+      body: { ...showDelivery(delivery), attempts: attempts.map(showAttempt), payload: JSON.parse(payload!) },
+    }
   },
 
   redeliver: ({ params }, context) => {
@@ -51,6 +55,10 @@ export function showDelivery(delivery: StoredDelivery): Delivery {
     createdAt: delivery.createdAt.toISOString(),
     updatedAt: delivery.updatedAt.toISOString(),
   }
+}
+
+function showAttempt({ at, ...attempt }: StoredAttempt): Attempt {
+  return { ...attempt, at: at.toISOString() }
 }
 
 function missing(deliveryId: string): never {

@@ -145,8 +145,8 @@ function showWebhook(webhook: StoredWebhook): Webhook {
     description: webhook.description,
     status: webhook.status,
     disabledReason: webhook.disabledReason,
-    createdAt: webhook.createdAt,
-    updatedAt: webhook.updatedAt,
+    createdAt: webhook.createdAt.toISOString(),
+    updatedAt: webhook.updatedAt.toISOString(),
   }
 }
 

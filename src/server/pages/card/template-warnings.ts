@@ -1,11 +1,9 @@
-import type { z } from 'zod'
 import type { Definition, ImageRole, PassType } from '../../../core/contract/definition.ts'
-import type { TemplateVersionDetail as Detail } from '../../../core/contract/template-versions.ts'
 import type { Warning } from '../../../core/contract/warnings.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { lintDefinition, type PixelSize } from '../../../core/rules/display/lint.ts'
 import { longScope } from '../../../core/rules/template/definition.ts'
-import type { VersionDetail } from '../../../storage/templates/template-versions.ts'
+import type { StoredVersion } from '../../../storage/templates/template-versions.ts'
 import { imageSizes } from '../../../wallets/apple/image-sizes.ts'
 import { needsLogo } from '../../../wallets/google/check-fields.ts'
 import { kindOf } from '../../../wallets/google/resource.ts'
@@ -14,16 +12,9 @@ import { type PreviewWallets, samplePass, viewsOf } from './preview.ts'
 
 type LintContext = Pick<RequestContext, 'store' | 'workspaceId' | 'wallets' | 'now'>
 
-/** A version as it is answered: with what to look at before holders do, and why a platform refuses it. */
-export async function withWarnings(version: VersionDetail, context: LintContext): Promise<z.output<typeof Detail>> {
-  const refusals = await context.store.refusals.list(context.workspaceId, [version.id])
-  const warnings = await findTemplateWarnings(version, context)
-  return { ...version, warnings, lastError: refusals.get(version.id) ?? null }
-}
-
 /** None of a version that cannot be rendered, such as a draft with a mistake: publishing tells what is wrong with it. */
 export async function findTemplateWarnings(
-  { templateId, definition }: Pick<VersionDetail, 'templateId' | 'definition'>,
+  { templateId, definition }: Pick<StoredVersion, 'templateId' | 'definition'>,
   { store, workspaceId, wallets, now }: LintContext,
 ): Promise<Warning[]> {
   const template = await store.templates.find(workspaceId, templateId)
