@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type FileHandle, open, readFile, stat } from 'node:fs/promises'
+import { journalLine, readJournalLines } from '../../files/journal-lines.ts'
 import { openPrivate } from '../../files/private-file.ts'
 import { withName } from '../arguments/named-file.ts'
 import { CliError } from '../command/errors.ts'
@@ -119,7 +120,7 @@ async function openLocked(
 
 async function beginJournal(path: string, head: JournalHead, lock: JournalLock): Promise<Journal> {
   const file = await openPrivate(path, 'w')
-  const bytes = await writeAt(file, Buffer.from(`${JSON.stringify(head)}\n`), 0)
+  const bytes = await writeAt(file, Buffer.from(journalLine(head)), 0)
   return journalOver(file, bytes, atStart, lock)
 }
 
@@ -129,7 +130,7 @@ function journalOver(file: FileHandle, bytes: number, start: JournalEntry, lock:
     start,
     append: async (entry) => {
       lock.assertHeld()
-      position += await writeAt(file, Buffer.from(`${JSON.stringify(entry)}\n`), position)
+      position += await writeAt(file, Buffer.from(journalLine(entry)), position)
     },
     sync: () => file.datasync(),
     [Symbol.asyncDispose]: async () => {
@@ -163,19 +164,19 @@ async function sizeOf(path: string | null): Promise<number> {
 }
 
 async function readJournal(path: string) {
-  let text: string
+  let bytes: Buffer
   try {
-    text = await readFile(path, 'utf8')
+    bytes = await readFile(path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
-  const whole = text.slice(0, text.lastIndexOf('\n') + 1)
-  const [head, ...entries] = whole.split('\n').slice(0, -1).map(parseLine)
+  const lines = readJournalLines(bytes)
+  const torn = lines.findIndex(({ value }) => value === undefined)
+  const good = torn < 0 ? lines : lines.slice(0, torn)
+  const [head, ...entries] = good.map(({ value }) => value)
   if (!isHead(head)) return undefined
-  const torn = entries.indexOf(undefined)
-  const good = (torn < 0 ? entries : entries.slice(0, torn)) as JournalEntry[]
-  if (head.format !== FORMAT && good.length > 0) {
+  if (head.format !== FORMAT && entries.length > 0) {
     throw new CliError(`${path} was written by another version of passes, which kept less or more of each row`, {
       code: 'JOURNAL_MISMATCH',
       details: { journal: path },
@@ -183,25 +184,7 @@ async function readJournal(path: string) {
     })
   }
   if (head.format !== FORMAT) return undefined
-  return {
-    head,
-    entries: good,
-    bytes:
-      Buffer.byteLength(
-        whole
-          .split('\n')
-          .slice(0, good.length + 1)
-          .join('\n'),
-      ) + 1,
-  }
-}
-
-function parseLine(line: string): unknown {
-  try {
-    return JSON.parse(line)
-  } catch {
-    return undefined
-  }
+  return { head, entries: entries as JournalEntry[], bytes: good.at(-1)!.end }
 }
 
 function isHead(value: unknown): value is JournalHead {
@@ -222,11 +205,16 @@ function differenceOf(found: JournalHead, wanted: JournalHead): string | undefin
   if (found.server !== wanted.server) return `against another server (${found.server})`
   if (found.workspaceId !== wanted.workspaceId) return 'in another workspace'
   if (found.command !== wanted.command) return `of another command (passes ${found.command})`
-  const names = Object.keys({ ...found.settings, ...wanted.settings })
-  const changed = names.find((name) => found.settings[name] !== wanted.settings[name])
-  if (changed) return `with another ${changed} (${found.settings[changed] ?? 'none'})`
+  const changed = changedSetting(found.settings, wanted.settings)
+  if (changed) return changed
   if (found.out !== wanted.out || found.failures !== wanted.failures) {
     return `with other files to write (--out ${found.out ?? 'none'}, --failures ${found.failures ?? 'none'})`
   }
   return undefined
+}
+
+/** In words, which setting of the work that a journal is of is another now; undefined where all are the same. */
+export function changedSetting(found: JournalHead['settings'], wanted: JournalHead['settings']): string | undefined {
+  const changed = Object.keys({ ...found, ...wanted }).find((name) => found[name] !== wanted[name])
+  return changed && `with another ${changed} (${found[changed] ?? 'none'})`
 }

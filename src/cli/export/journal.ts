@@ -1,10 +1,12 @@
 import { readFile, rm } from 'node:fs/promises'
+import { journalLine, readJournalLines } from '../../files/journal-lines.ts'
 import { replacePrivateSync } from '../../files/private-file.ts'
+import { changedSetting } from '../bulk/journal.ts'
 import { CliError } from '../command/errors.ts'
 
 /** What an export is of. Only an export of the very same goes on in a file that is half written. */
 export interface ExportHead {
-  format: 1
+  format: 2
   server: string
   workspaceId: string
   /** The command of the program with its filters and format. */
@@ -30,7 +32,7 @@ function journalPath(file: string): string {
 export async function readExportPoint(file: string, head: ExportHead): Promise<ExportPoint | undefined> {
   const path = journalPath(file)
   const found = await readJournal(path)
-  const difference = found && differenceOf(found, head)
+  const difference = found && differenceOf(found.head, head)
   if (difference) {
     throw new CliError(`${file} is half an export ${difference}`, {
       code: 'JOURNAL_MISMATCH',
@@ -43,41 +45,31 @@ export async function readExportPoint(file: string, head: ExportHead): Promise<E
 
 /** Replaces the journal in one step, so that a crash leaves the old one or the new one. */
 export function writeExportPoint(file: string, head: ExportHead, point: ExportPoint): void {
-  replacePrivateSync(journalPath(file), `${JSON.stringify({ ...head, point })}\n`)
+  replacePrivateSync(journalPath(file), journalLine(head) + journalLine(point))
 }
 
 export async function removeJournal(file: string): Promise<void> {
   await rm(journalPath(file), { force: true })
 }
 
-type Journal = ExportHead & { point: ExportPoint }
-
-async function readJournal(path: string): Promise<Journal | undefined> {
-  let text: string
+async function readJournal(path: string): Promise<{ head: ExportHead; point: ExportPoint } | undefined> {
+  let bytes: Buffer
   try {
-    text = await readFile(path, 'utf8')
+    bytes = await readFile(path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
-  const journal = parseJournal(text)
-  if (journal) return journal
-  throw new CliError(`${path} is no journal of an export`, { hint: 'move it away, or start anew with --restart.' })
-}
-
-function parseJournal(text: string): Journal | undefined {
-  try {
-    const value = JSON.parse(text) as Partial<Journal> | null
-    return value?.format === 1 && value.settings && value.point ? (value as Journal) : undefined
-  } catch {
-    return undefined
-  }
+  const [head, point] = readJournalLines(bytes).map(({ value }) => value)
+  if ((head as ExportHead | undefined)?.format === 2 && point)
+    return { head: head as ExportHead, point: point as ExportPoint }
+  throw new CliError(`${path} is no journal of an export that this version of passes wrote`, {
+    hint: 'move it away, or start anew with --restart.',
+  })
 }
 
 function differenceOf(found: ExportHead, wanted: ExportHead): string | undefined {
   if (found.server !== wanted.server) return `from another server (${found.server})`
   if (found.workspaceId !== wanted.workspaceId) return 'from another workspace'
-  const names = Object.keys({ ...found.settings, ...wanted.settings })
-  const changed = names.find((name) => found.settings[name] !== wanted.settings[name])
-  return changed && `with another ${changed} (${found.settings[changed] ?? 'none'})`
+  return changedSetting(found.settings, wanted.settings)
 }

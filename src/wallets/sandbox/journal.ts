@@ -1,5 +1,6 @@
 import { closeSync, readFileSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { journalLine, readJournalLines } from '../../files/journal-lines.ts'
 import { makePrivateFolder, openPrivateSync, replacePrivateSync } from '../../files/private-file.ts'
 
 /** What an emulator must still know after a restart: one JSON value a line, each written before it is acknowledged. */
@@ -18,29 +19,21 @@ export function openJournal<Entry>(path: string | undefined, condense: (entries:
     return { append: () => undefined, close: () => undefined }
   }
   makePrivateFolder(dirname(path))
-  replacePrivateSync(path, condense(readEntries<Entry>(path)).map(toLine).join(''))
+  replacePrivateSync(path, condense(readEntries<Entry>(path)).map(journalLine).join(''))
   const file = openPrivateSync(path, 'a')
   return {
     append: (entry) => {
-      writeSync(file, toLine(entry))
+      writeSync(file, journalLine(entry))
     },
     close: () => closeSync(file),
   }
 }
 
 function readEntries<Entry>(path: string): Entry[] {
-  let text: string
   try {
-    text = readFileSync(path, 'utf8')
+    return readJournalLines(readFileSync(path)).flatMap(({ value }) => (value === undefined ? [] : [value as Entry]))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
     throw error
   }
-  // A line that a crash cut off has no end; what it said was never acknowledged.
-  const lines = text.split('\n').slice(0, -1)
-  return lines.map((line) => JSON.parse(line))
-}
-
-function toLine(entry: unknown): string {
-  return `${JSON.stringify(entry)}\n`
 }

@@ -9,7 +9,7 @@ import type { Page } from '../../../src/core/contract/common.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 
 const head: ExportHead = {
-  format: 1,
+  format: 2,
   server: 'http://a',
   workspaceId: 'w',
   settings: { format: 'csv', result: 'denied' },
@@ -120,6 +120,6 @@ test('a journal that is none is refused, and a whole file of before is replaced'
   writeFileSync(path, 'n,text\nof yesterday')
   expect(await run(path, 2, { pages: 9, size: 3 })).toEqual({ rows: 2, cursor: null })
   expect(readFileSync(path, 'utf8')).toBe(whole(2))
-  writeFileSync(`${path}.journal`, '{"format":2}')
+  writeFileSync(`${path}.journal`, '{"format":1,"settings":{},"point":{}}\n')
   await expect(run(path, 2, { pages: 9, size: 3 })).rejects.toThrow('is no journal of an export')
 })

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { closeSync, fstatSync, fsyncSync, openSync, readdirSync, readSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { journalLine, readJournalLines } from '../../../files/journal-lines.ts'
 import { openPrivateSync, syncFolder } from '../../../files/private-file.ts'
 import { LogRecord } from './records.ts'
 
@@ -43,7 +44,7 @@ export function createLog(folder: string): OwnLog {
   return {
     name,
     append(records) {
-      const text = records.map((record) => `${JSON.stringify(record)}\n`).join('')
+      const text = records.map(journalLine).join('')
       const isBehindTorn = isTorn
       // A full disk may take a part: what comes next must begin on a line of its own.
       isTorn = true
@@ -62,11 +63,9 @@ export function readLog(folder: string, name: string): LogReader {
   let position = 0
   return {
     read() {
-      const text = readFrom(join(folder, name), position)
-      const end = text.lastIndexOf(0x0a) + 1
-      position += end
-      const lines = text.subarray(0, end).toString('utf8').split('\n')
-      return lines.flatMap((line) => LogRecord.safeParse(parseJson(line)).data ?? [])
+      const lines = readJournalLines(readFrom(join(folder, name), position))
+      position += lines.at(-1)?.end ?? 0
+      return lines.flatMap(({ value }) => LogRecord.safeParse(value).data ?? [])
     },
   }
 }
@@ -113,12 +112,4 @@ function readFrom(path: string, position: number): Buffer {
 
 function safeHostname(): string {
   return hostname().replaceAll(/[^A-Za-z0-9.]/g, '_')
-}
-
-function parseJson(line: string): unknown {
-  try {
-    return JSON.parse(line)
-  } catch {
-    return undefined
-  }
 }
