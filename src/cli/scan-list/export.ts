@@ -64,7 +64,7 @@ async function openFile(path: string, query: object, options: ScanExportOptions)
   const filters = Object.entries(query).filter(([, value]) => value !== undefined)
   const settings = Object.fromEntries(filters.map(([name, value]) => [name, [value].flat().sort().join(', ')]))
   const head = {
-    format: 1 as const,
+    format: 2 as const,
     server: options.server,
     workspaceId,
     settings: { ...settings, format: options.format, ...(options.flags['raw-cells'] && { '--raw-cells': 'yes' }) },
