@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent } from 'undici'
-import { type Contract, contract } from '../core/contract/contract.ts'
+import type { Contract } from '../core/contract/contract.ts'
 import type { Route, RouteCall, RouteResult } from '../core/route.ts'
+import { type Endpoint, endpoints } from './endpoints.ts'
 import { ApiError, ConnectionError, DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS } from './errors.ts'
 import { readStream } from './event-stream.ts'
 import { apiError, dispatch, type ExchangeOptions, exchange, parseJson, piecesOf } from './exchange.ts'
@@ -99,13 +100,18 @@ export function createClient(options: ClientOptions): Client {
     headersTimeout: timeout,
     bodyTimeout: timeout,
   })
-  const resources = Object.entries(contract).map(([resource, operations]) => [
+  const resources = Object.entries(endpoints).map(([resource, operations]) => [
     resource,
     Object.fromEntries(
-      Object.entries(operations).map(([operation, route]) => [
+      Object.entries(operations).map(([operation, endpoint]: [string, Endpoint]) => [
         operation,
         (call: AnyCall = {}, callOptions: CallOptions & FollowOptions = {}) =>
-          (route.eventStream ? follow : send)(route, call, { ...options, ...callOptions, timeoutSeconds, dispatcher }),
+          (endpoint.eventStream ? follow : send)(endpoint, call, {
+            ...options,
+            ...callOptions,
+            timeoutSeconds,
+            dispatcher,
+          }),
       ]),
     ),
   ])
@@ -150,14 +156,14 @@ interface AnyCall {
 
 type SendOptions = ClientOptions & CallOptions & ExchangeOptions
 
-async function send(route: Route, call: AnyCall, options: SendOptions): Promise<unknown> {
+async function send(route: Endpoint, call: AnyCall, options: SendOptions): Promise<unknown> {
   return withRetries(isIdempotentRoute(route), options, () => sendOnce(route, call, options))
 }
 
 /** Heartbeats come twice in that time. */
 const MIN_STREAM_TIMEOUT_SECONDS = 35
 
-async function* follow(route: Route, call: AnyCall, options: SendOptions & FollowOptions): AsyncGenerator<unknown> {
+async function* follow(route: Endpoint, call: AnyCall, options: SendOptions & FollowOptions): AsyncGenerator<unknown> {
   const { method } = route
   const { 'last-event-id': lastId, ...given } = stringHeaders(call.headers)
   const timeoutSeconds = Math.max(options.timeoutSeconds, MIN_STREAM_TIMEOUT_SECONDS)
@@ -208,7 +214,7 @@ async function withRetries<T>(isIdempotent: boolean, options: SendOptions, once:
   }
 }
 
-async function sendOnce(route: Route, call: AnyCall, options: SendOptions): Promise<unknown> {
+async function sendOnce(route: Endpoint, call: AnyCall, options: SendOptions): Promise<unknown> {
   const { method, files } = route
   const path = pathOf(route, call)
   const isRaw = route.rawBody !== undefined
@@ -235,7 +241,7 @@ async function sendOnce(route: Route, call: AnyCall, options: SendOptions): Prom
   throw apiError({ method, path, headers, status, isCodeOptional: route.errorsWithoutCode === true }, bytes)
 }
 
-function pathOf(route: Route, call: AnyCall): string {
+function pathOf(route: Endpoint, call: AnyCall): string {
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(call.params?.[name])))
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries(call.query ?? {})) {
@@ -261,6 +267,6 @@ function waitBeforeRetry(isIdempotent: boolean, error: unknown, attempt: number)
   return error instanceof ConnectionError && isIdempotent ? backoff : undefined
 }
 
-function isIdempotentRoute(route: Route): boolean {
+function isIdempotentRoute(route: Endpoint): boolean {
   return route.method === 'GET' || route.method === 'DELETE' || route.idempotent === true
 }

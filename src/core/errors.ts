@@ -1,5 +1,3 @@
-import { z } from 'zod'
-
 /**
  * Every error code of the interface with its HTTP status and meaning (spec 7). A code whose meaning starts with
  * "Reserved" is part of the enum but nothing answers it.
@@ -76,21 +74,6 @@ export const errorTable = {
 } as const satisfies Record<string, readonly [status: number, meaning: string]>
 
 export type ErrorCode = keyof typeof errorTable
-
-export const ErrorCode = z.enum(Object.keys(errorTable) as [ErrorCode, ...ErrorCode[]])
-
-/** The body of every error answer (spec 7). */
-export const ErrorBody = z.strictObject({
-  errorCode: ErrorCode,
-  message: z.string(),
-  correlationId: z.string(),
-  details: z.record(z.string(), z.unknown()),
-})
-export type ErrorBody = z.output<typeof ErrorBody>
-
-/** The same of the endpoint that records scans (spec 7). */
-export const ErrorBodyWithoutCode = ErrorBody.omit({ errorCode: true })
-export type ErrorBodyWithoutCode = z.output<typeof ErrorBodyWithoutCode>
 
 /** One thing that is wrong with a request: where, and what to do about it. */
 export interface Issue {

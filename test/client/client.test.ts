@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { ApiError, ConnectionError, createClient, ForeignServerError, walk } from '../../src/client/client.ts'
+import { endpoints } from '../../src/client/endpoints.ts'
+import { contract } from '../../src/core/contract/contract.ts'
+import type { Route } from '../../src/core/route.ts'
 import { scriptedServer } from './fake-server.ts'
 
 const id = '018f2f5e-7c1a-7000-8000-0123456789ab'
@@ -11,6 +14,22 @@ async function failureOf(promise: Promise<unknown>): Promise<Error> {
     (error) => error,
   )
 }
+
+test('a client knows of each endpoint what the contract says', () => {
+  const facts = (route: Route) => ({
+    method: route.method,
+    path: route.path,
+    ...(route.idempotent && { idempotent: true }),
+    ...(route.compressed && { compressed: true }),
+    ...(route.files && { files: [...route.files] }),
+    ...(route.eventStream && { eventStream: true }),
+    ...(route.errorsWithoutCode && { errorsWithoutCode: true }),
+    ...(route.rawBody && { rawBody: true }),
+  })
+  const ofEach = (routes: Record<string, Route>) => Object.entries(routes).map(([name, route]) => [name, facts(route)])
+  const said = Object.entries(contract).map(([name, routes]) => [name, Object.fromEntries(ofEach(routes))])
+  expect(endpoints).toEqual(Object.fromEntries(said))
+})
 
 describe('a call', () => {
   test('is sent as the contract says, with the token', async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { ApiError, ErrorBody, errorTable, validationError } from '../../src/core/errors.ts'
+import { ErrorBody } from '../../src/core/contract/error-body.ts'
+import { ApiError, errorTable, validationError } from '../../src/core/errors.ts'
 
 /** Section 7 of the specification, word for word. */
 const specified = `UNAUTHORIZED, FORBIDDEN, SCANNER_OFFLINE_DISABLED, TOKEN_EXPIRED, TOKEN_INVALID, CSRF_TOKEN_INVALID,

@@ -1,6 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect, test } from 'vitest'
-import { ErrorBody, ErrorCode, errorTable } from '../../src/core/errors.ts'
+import { ErrorBody, ErrorCode } from '../../src/core/contract/error-body.ts'
+import { errorTable } from '../../src/core/errors.ts'
 import { openApiDocument } from '../../src/core/openapi.ts'
 import { examples } from '../../src/core/openapi-examples.ts'
 import { maxBodyBytesOf } from '../../src/core/route.ts'

@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto'
 import { type Logger, pino } from 'pino'
 import { beforeAll, expect, inject } from 'vitest'
-import type { ErrorBody } from '../../src/core/errors.ts'
+import type { ErrorBody } from '../../src/core/contract/error-body.ts'
 import type { Route, RouteCall, RouteResult } from '../../src/core/route.ts'
 import { createServices, type RunningServices } from '../../src/server/boot/services.ts'
 import { createWallets, type Identities } from '../../src/server/boot/wallets.ts'

@@ -1,7 +1,6 @@
 import { Flags } from '@oclif/core'
 import { eachPage } from '../../client/client.ts'
 import type { Page } from '../../core/contract/common.ts'
-import { formatRows } from '../bulk/csv.ts'
 import { rawCellsFlag } from '../bulk/spreadsheet-cells.ts'
 import { count } from '../command/output.ts'
 import { named } from './named.ts'
@@ -36,6 +35,17 @@ export const followFlag = Flags.boolean({
 /** A filter whose values are alternatives. */
 export function filterFlag(summary: string) {
   return Flags.string({ summary: `${summary} Repeatable.`, multiple: true, multipleNonGreedy: true })
+}
+
+/** A flag for a moment of the past; it comes as ISO 8601. */
+export function pastFlag(summary: string) {
+  return Flags.string({
+    summary,
+    parse: async (text) => {
+      const { parsePast } = await import('./moment.ts')
+      return parsePast(text, new Date()).toISOString()
+    },
+  })
 }
 
 export const projectFilter = named('project', filterFlag('Only those of this project; none for those without one.'), {
@@ -82,20 +92,4 @@ export type PageFormat<T> = (items: readonly T[]) => string
 /** NDJSON: one item a line. */
 export function jsonLines(items: readonly unknown[]): string {
   return items.map((item) => `${JSON.stringify(item)}\n`).join('')
-}
-
-export type CsvColumn<T> = readonly [title: string, value: (item: T) => string | number | null]
-
-/** CSV, quoted where it must be; its header stands above the first page, or not at all where rows stand there already. */
-export function csvFormat<T>(
-  columns: readonly CsvColumn<T>[],
-  { header, rawCells }: { header: boolean; rawCells: boolean },
-): PageFormat<T> {
-  let titles = header ? [columns.map(([title]) => title)] : []
-  return (items) => {
-    const rows = items.map((item) => columns.map(([, value]) => value(item)?.toString() ?? null))
-    const text = formatRows([...titles, ...rows], { delimiter: ',', newline: '\n', bom: false, rawCells })
-    titles = []
-    return text
-  }
 }

@@ -22,11 +22,6 @@ export function parsePast(text: string, now: Date): Date {
   return past ?? refuse(text, 'how long ago: 12h')
 }
 
-/** A flag for a moment of the past; it comes as ISO 8601. */
-export function pastFlag(summary: string) {
-  return Flags.string({ summary, parse: async (text) => parsePast(text, new Date()).toISOString() })
-}
-
 /**
  * When something ends: a date, which is the first moment of that day in UTC, a date-time, `in 30d`, or `never`, which is null.
  * @throws UsageError

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError, type CallOptions, type Client, ConnectionError, walk } from '../../client/client.ts'
-import { Uuid } from '../../core/ids.ts'
 import { CliError, UsageError } from '../command/errors.ts'
 import { printable } from '../command/output.ts'
 
@@ -92,17 +91,18 @@ export async function resolveNames(
   values: Record<string, unknown>,
   connect: () => Client,
 ): Promise<void> {
+  const given = Object.entries(inputs).filter(([name, input]) => markOf(input) && values[name] !== undefined)
+  if (given.length === 0) return
+  const { Uuid } = await import('../../core/ids.ts')
   const listed = new Map<NamedKind, Promise<Candidate[]>>()
   const list = (kind: NamedKind) => {
     const known = listed.get(kind) ?? collect(listCandidates(kind, connect()))
     listed.set(kind, known)
     return known
   }
-  for (const [name, input] of Object.entries(inputs)) {
+  for (const [name, input] of given) {
     const value = values[name]
-    const mark = markOf(input)
-    if (!mark || value === undefined) continue
-    const { kind, mayBeNone } = mark
+    const { kind, mayBeNone } = markOf(input)!
     const idOf = async (text: string) => {
       if ((mayBeNone && (text === 'none' || text === 'null')) || Uuid.safeParse(text).success) return text
       return findId(await list(kind), kind, text)

@@ -56,9 +56,9 @@ export function printable(text: string): string {
     .replaceAll(/[\u202A-\u202E\u2066-\u2069]/g, '')
 }
 
-/** 12345 as 12,345. */
+/** A whole number with its thousands told apart: 12345 as 12,345. Loading a locale for it would take longer than a list. */
 export function count(value: number): string {
-  return value.toLocaleString('en-US')
+  return String(value).replaceAll(/\B(?=(?:\d{3})+$)/g, ',')
 }
 
 /** A moment in the zone of this machine, or a word where there is none. */
@@ -138,12 +138,13 @@ export function cut(text: string, width: number): string {
   return textWidth(text) <= width ? text : `${fitting(text, width - 1)}…`
 }
 
-const segmenter = new Intl.Segmenter()
+let segmenter: Intl.Segmenter | undefined
 
 /** As much of the beginning as fits; at least one character, so that a loop over the rest ends. */
 function fitting(text: string, width: number): string {
   let kept = ''
   let left = width
+  segmenter ??= new Intl.Segmenter()
   for (const { segment } of segmenter.segment(text)) {
     left -= textWidth(segment)
     if (kept !== '' && left < 0) break

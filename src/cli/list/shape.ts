@@ -1,4 +1,4 @@
-import { type CsvColumn, csvFormat, type PageFormat } from '../arguments/list.ts'
+import type { PageFormat } from '../arguments/list.ts'
 import { UsageError } from '../command/errors.ts'
 import { localTime, tableWriter } from '../command/output.ts'
 
@@ -35,7 +35,7 @@ export interface ListShape<T> {
 const WIDE_COLUMNS = 110
 
 /** @throws UsageError for a name that is none */
-function chooseColumns<T>({ columns }: ListShape<T>, names: readonly string[]): ListColumn<T>[] {
+export function chooseColumns<T>({ columns }: ListShape<T>, names: readonly string[]): ListColumn<T>[] {
   return names.map((name) => {
     const column = columns.find((known) => known.name === name)
     if (column) return column
@@ -68,16 +68,6 @@ export function tableFormat<T>(
   }
 }
 
-/** CSV, of every column where none is named. `header` is false where rows stand there already. */
-export function csvOf<T>(
-  shape: ListShape<T>,
-  { names, header, rawCells }: { names?: readonly string[] | undefined; header: boolean; rawCells: boolean },
-): PageFormat<T> {
-  const columns = chooseColumns(shape, names ?? shape.csv ?? shape.columns.map(({ name }) => name))
-  const cells = columns.map((column): CsvColumn<T> => [column.name, (item) => read(column, item)?.toString() ?? null])
-  return csvFormat(cells, { header, rawCells })
-}
-
 /** Orders rows by the column that `label` or `createdAt:desc` names; what has no value comes last. */
 export function sorter<T>(shape: ListShape<T>, text: string): (items: T[]) => T[] {
   const [name = '', direction = 'asc', ...rest] = text.split(':')
@@ -96,14 +86,15 @@ export function sorter<T>(shape: ListShape<T>, text: string): (items: T[]) => T[
       .map(({ item }) => item)
 }
 
-const words = new Intl.Collator('en', { numeric: true })
+let words: Intl.Collator | undefined
 
 function compare(a: string | number | boolean, b: string | number | boolean): number {
+  words ??= new Intl.Collator('en', { numeric: true })
   return typeof a === 'string' || typeof b === 'string' ? words.compare(String(a), String(b)) : Number(a) - Number(b)
 }
 
 /** What a column says of a row; of a time, its text. */
-function read<T>({ value }: ListColumn<T>, item: T): string | number | boolean | null {
+export function read<T>({ value }: ListColumn<T>, item: T): string | number | boolean | null {
   const said = value(item)
   return said instanceof Date ? said.toISOString() : said
 }

@@ -2,7 +2,7 @@ import type { Page } from '../../core/contract/common.ts'
 import { jsonLines, moreHint, type PageFormat } from '../arguments/list.ts'
 import { count } from '../command/output.ts'
 import { writeOut } from '../command/write-out.ts'
-import { csvOf, type ListShape, sorter, tableFormat } from './shape.ts'
+import { type ListShape, sorter, tableFormat } from './shape.ts'
 
 /** What the flags of a list say of how it is written. */
 export interface ListStyle {
@@ -41,7 +41,7 @@ export interface ShownList<T> {
 export async function showList<T>(list: ShownList<T>): Promise<Page<T> | undefined> {
   const { flags, json, note, shape } = list
   const isStreamed = flags.jsonl || !json || (list.streamsJson === true && flags.all === true)
-  const write = isStreamed ? formatOf(list) : undefined
+  const write = isStreamed ? await formatOf(list) : undefined
   const sort = flags.sort === undefined ? undefined : sorter(shape, flags.sort)
   const held: T[] = []
   let shown = 0
@@ -65,12 +65,12 @@ export async function* onePage<T>(items: T[]): AsyncGenerator<Page<T>> {
   yield { items, total: items.length, limit: items.length, offset: 0, nextCursor: null, hasMore: false }
 }
 
-function formatOf<T>({ flags, json, shape, width }: ShownList<T>): PageFormat<T> {
+async function formatOf<T>({ flags, json, shape, width }: ShownList<T>): Promise<PageFormat<T>> {
   if (json || flags.jsonl) return jsonLines
   const names = flags.columns?.split(',').map((name) => name.trim())
-  return flags.csv
-    ? csvOf(shape, { names, header: true, rawCells: flags['raw-cells'] })
-    : tableFormat(shape, { names, width })
+  if (!flags.csv) return tableFormat(shape, { names, width })
+  const { csvOf } = await import('./csv.ts')
+  return csvOf(shape, { names, header: true, rawCells: flags['raw-cells'] })
 }
 
 /** An empty table is titles over nothing; CSV keeps its header. */

@@ -1,21 +1,20 @@
 import { Flags, type Interfaces } from '@oclif/core'
-import { PassStatus } from '../../core/contract/pass-status.ts'
-import { passes } from '../../core/contract/passes.ts'
+import type { passes } from '../../core/contract/passes.ts'
 import type { RouteCall } from '../../core/route.ts'
-import { filterFlag, projectFilter, projectQuery } from '../arguments/list.ts'
-import { pastFlag } from '../arguments/moment.ts'
+import { passSorts, sortDirections } from '../../core/rules/lists/sorts.ts'
+import { passStatuses } from '../../core/rules/pass/pass-status.ts'
+import { filterFlag, pastFlag, projectFilter, projectQuery } from '../arguments/list.ts'
 import { named } from '../arguments/named.ts'
 
 type Query = NonNullable<RouteCall<typeof passes.list>['query']>
 
-const { shape } = passes.list.query
 const number = 'a number, or a bound such as gte:3 or lte:7'
 
 /** Every filter and sort of the list of passes. */
 export const passFilterFlags = {
   status: Flags.option({
     summary: 'Only those with this status. Repeatable.',
-    options: PassStatus.options,
+    options: passStatuses,
     multiple: true,
     multipleNonGreedy: true,
   })(),
@@ -36,15 +35,15 @@ export const passFilterFlags = {
   'template-version': filterFlag(`Version of the template: ${number}.`),
   'created-from': pastFlag('Created at this moment or later: 2027-05-31T00:00:00Z, or 12h for twelve hours ago.'),
   'created-to': pastFlag('Created at this moment or earlier.'),
-  'sort-by': Flags.option({ summary: 'What to sort by (createdAt).', options: shape.sortBy.unwrap().options })(),
-  'sort-dir': Flags.option({ summary: 'Ascending or descending (desc).', options: shape.sortDir.unwrap().options })(),
+  'sort-by': Flags.option({ summary: 'What to sort by (createdAt).', options: passSorts })(),
+  'sort-dir': Flags.option({ summary: 'Ascending or descending (desc).', options: sortDirections })(),
 }
 
 /** --sort as parameters of the request, where the server sorts by that: over every page. */
 export function sortQuery(text = ''): Pick<Query, 'sortBy' | 'sortDir'> | undefined {
   const [name, direction = 'asc'] = text.split(':')
-  const sortBy = shape.sortBy.unwrap().options.find((known) => known === name)
-  const sortDir = shape.sortDir.unwrap().options.find((known) => known === direction)
+  const sortBy = passSorts.find((known) => known === name)
+  const sortDir = sortDirections.find((known) => known === direction)
   return sortBy && sortDir && { sortBy, sortDir }
 }
 

@@ -2,8 +2,7 @@ import { Flags, type Interfaces } from '@oclif/core'
 import { LedgerReason, ScanResult } from '../../core/contract/scan-shapes.ts'
 import type { scans } from '../../core/contract/scans.ts'
 import type { RouteCall } from '../../core/route.ts'
-import { filterFlag } from '../arguments/list.ts'
-import { pastFlag } from '../arguments/moment.ts'
+import { filterFlag, pastFlag } from '../arguments/list.ts'
 import { named } from '../arguments/named.ts'
 
 type Query = NonNullable<RouteCall<typeof scans.list>['query']>

@@ -1,6 +1,7 @@
 import type { ScanItem } from '../../core/contract/scan-shapes.ts'
 import { jsonLines, type PageFormat } from '../arguments/list.ts'
-import { csvOf, type ListShape } from '../list/shape.ts'
+import { csvOf } from '../list/csv.ts'
+import type { ListShape } from '../list/shape.ts'
 import type { HeldScan } from './holders.ts'
 
 /** What became of a scan, in a word: the reason says more than that it was denied. */

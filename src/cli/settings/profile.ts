@@ -1,33 +1,56 @@
 import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { z } from 'zod'
 import { makePrivateFolder, replacePrivateSync } from '../../files/private-file.ts'
 import { CliError, UsageError } from '../command/errors.ts'
 
-const Profile = z.strictObject({
+export interface Profile {
   /** The server that the token belongs to, as an origin such as https://passes.example. */
-  url: z.string(),
+  url: string
   /** Missing after a logout. */
-  token: z.string().optional(),
-})
-export type Profile = z.output<typeof Profile>
+  token?: string | undefined
+}
 
-const ProfilesFile = z.strictObject({
+export interface ProfilesFile {
   /** The profile that is used where none is named; `default` where nothing is said. */
-  current: z.string().optional(),
-  profiles: z.record(z.string(), Profile),
-})
-export type ProfilesFile = z.output<typeof ProfilesFile>
+  current?: string | undefined
+  profiles: Record<string, Profile>
+}
 
 /** The stored profiles; none where there is no file. */
 export function readProfiles(path: string): ProfilesFile {
   const text = readIfThere(path)
   if (text === undefined) return { profiles: {} }
-  const file = ProfilesFile.safeParse(parseJson(text))
-  if (!file.success) {
+  const file = parseJson(text)
+  if (!isProfilesFile(file)) {
     throw new CliError(`${path} is not a file of profiles`, { hint: 'Mend or delete it, then run passes login.' })
   }
-  return file.data
+  return file
+}
+
+/** Without zod, which takes longer to load than a small request does: every command reads profiles. */
+function isProfilesFile(value: unknown): value is ProfilesFile {
+  return (
+    hasOnly(value, { current: isTextOrMissing, profiles: isObject }) &&
+    Object.values(value.profiles as object).every((one) => hasOnly(one, { url: isText, token: isTextOrMissing }))
+  )
+}
+
+function hasOnly(
+  value: unknown,
+  fields: Record<string, (value: unknown) => boolean>,
+): value is Record<string, unknown> {
+  return (
+    isObject(value) &&
+    Object.keys(value).every((name) => Object.hasOwn(fields, name)) &&
+    Object.entries(fields).every(([name, isRight]) => isRight((value as Record<string, unknown>)[name]))
+  )
+}
+
+const isText = (value: unknown) => typeof value === 'string'
+const isTextOrMissing = (value: unknown) => value === undefined || isText(value)
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 export function findProfile({ profiles }: ProfilesFile, name: string): Profile | undefined {

@@ -1,6 +1,5 @@
 import { Flags } from '@oclif/core'
-import { filterFlag, followFlag, listFlags, listPages } from '../../cli/arguments/list.ts'
-import { pastFlag } from '../../cli/arguments/moment.ts'
+import { filterFlag, followFlag, listFlags, listPages, pastFlag } from '../../cli/arguments/list.ts'
 import { auditShape, type Entry } from '../../cli/audit/formats.ts'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { databaseFlags } from '../../cli/settings/server-flags.ts'

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { sortDirections } from '../rules/lists/sorts.ts'
 import { Timestamp } from './common.ts'
 
 /** The shared grammar of list endpoints (spec 4.1): parameters arrive as one text, or as several when repeated. */
@@ -51,7 +52,7 @@ export function listQuery<const S extends readonly [string, ...string[]], F exte
 ) {
   return pageQuery({
     sortBy: z.enum(sortBy).default(sortBy[0] as S[number]),
-    sortDir: z.enum(['asc', 'desc']).default('desc'),
+    sortDir: z.enum(sortDirections).default('desc'),
     ...filters,
   })
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
+import { passSorts } from '../rules/lists/sorts.ts'
 import { CalendarDate, text } from './common.ts'
 import {
   anyOf,
@@ -25,35 +26,22 @@ const VariableFilter = z
   .transform((text) => ({ name: text.slice(0, text.indexOf(':')), value: text.slice(text.indexOf(':') + 1) }))
 
 /** Spec 4.14. */
-export const PassListQuery = listQuery(
-  [
-    'createdAt',
-    'updatedAt',
-    'label',
-    'externalPassId',
-    'status',
-    'expiresAt',
-    'templateName',
-    'templateVersion',
-    'revision',
-  ],
-  {
-    status: anyOf(PassStatus).optional(),
-    externalPassId: anyOf(text(1, 255)).optional(),
-    search: anyOf(text(1, 255), MAX_SUBSTRINGS).optional(),
-    projectId: anyOf(z.union([Uuid, z.literal('null')])).optional(),
-    templateId: anyOf(Uuid).optional(),
-    variable: anyOf(VariableFilter, MAX_VARIABLE_FILTERS).optional(),
-    validOn: anyOf(CalendarDate).optional(),
-    redeemed: anyOf(booleanParam).optional(),
-    redeemedContext: anyOf(text(1, 128)).optional(),
-    label: anyOf(text(1, 255)).optional(),
-    labelMatch: anyOf(z.enum(['exact', 'prefix', 'contains'])).optional(),
-    revision: anyOf(numericFilter).optional(),
-    templateVersion: anyOf(numericFilter).optional(),
-    ...windowParams(createdWindow),
-  },
-).superRefine((query, context) => {
+export const PassListQuery = listQuery(passSorts, {
+  status: anyOf(PassStatus).optional(),
+  externalPassId: anyOf(text(1, 255)).optional(),
+  search: anyOf(text(1, 255), MAX_SUBSTRINGS).optional(),
+  projectId: anyOf(z.union([Uuid, z.literal('null')])).optional(),
+  templateId: anyOf(Uuid).optional(),
+  variable: anyOf(VariableFilter, MAX_VARIABLE_FILTERS).optional(),
+  validOn: anyOf(CalendarDate).optional(),
+  redeemed: anyOf(booleanParam).optional(),
+  redeemedContext: anyOf(text(1, 128)).optional(),
+  label: anyOf(text(1, 255)).optional(),
+  labelMatch: anyOf(z.enum(['exact', 'prefix', 'contains'])).optional(),
+  revision: anyOf(numericFilter).optional(),
+  templateVersion: anyOf(numericFilter).optional(),
+  ...windowParams(createdWindow),
+}).superRefine((query, context) => {
   checkQualifier('labelMatch', 'label', query, context)
   checkQualifier('redeemedContext', 'redeemed', query, context)
   checkWindow(createdWindow, query, context)

@@ -1,9 +1,10 @@
 import { Readable } from 'node:stream'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { csvFormat, jsonLines } from '../../../src/cli/arguments/list.ts'
+import { jsonLines } from '../../../src/cli/arguments/list.ts'
 import { type Dialect, formatRows, openCsv } from '../../../src/cli/bulk/csv.ts'
 import { escapeCell, unescapeCell } from '../../../src/cli/bulk/spreadsheet-cells.ts'
+import { csvOf } from '../../../src/cli/list/csv.ts'
 
 test.each([
   '=1+1',
@@ -80,11 +81,11 @@ test('whatever stands in cells, no spreadsheet takes it for a formula, and it is
 
 test('a list for a spreadsheet is escaped, header and all, unless raw cells are asked for; JSON never is', () => {
   const columns = [
-    ['=name', (item: { name: string }) => item.name],
-    ['n', () => -3],
-  ] as const
+    { name: '=name', value: (item: { name: string }) => item.name },
+    { name: 'n', value: () => -3 },
+  ]
   const items = [{ name: '=HYPERLINK("http://evil")' }]
-  const write = (rawCells: boolean) => csvFormat(columns, { header: true, rawCells })(items)
+  const write = (rawCells: boolean) => csvOf({ columns }, { header: true, rawCells })(items)
   expect(write(false)).toBe(`'=name,n\n"'=HYPERLINK(""http://evil"")",-3\n`)
   expect(write(true)).toBe(`=name,n\n"=HYPERLINK(""http://evil"")",-3\n`)
   expect(jsonLines(items)).toBe(`${JSON.stringify(items[0])}\n`)

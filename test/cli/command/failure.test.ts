@@ -1,7 +1,7 @@
 import { Command, Flags } from '@oclif/core'
 import { describe, expect, test } from 'vitest'
 import { idOf } from '../../../src/cli/arguments/id-argument.ts'
-import { pastFlag } from '../../../src/cli/arguments/moment.ts'
+import { pastFlag } from '../../../src/cli/arguments/list.ts'
 import { InterruptedError } from '../../../src/cli/command/errors.ts'
 import { describeFailure, formatFailure } from '../../../src/cli/command/failure.ts'
 import { ApiError, ForeignServerError, TimeoutError } from '../../../src/client/errors.ts'

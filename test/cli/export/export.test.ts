@@ -2,9 +2,9 @@ import { appendFileSync, existsSync, readFileSync, rmSync, truncateSync, writeFi
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { csvFormat } from '../../../src/cli/arguments/list.ts'
 import { exportPages, openExportFile } from '../../../src/cli/export/export-file.ts'
 import type { ExportHead } from '../../../src/cli/export/journal.ts'
+import { csvOf } from '../../../src/cli/list/csv.ts'
 import type { Page } from '../../../src/core/contract/common.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 
@@ -14,7 +14,12 @@ const head: ExportHead = {
   workspaceId: 'w',
   settings: { format: 'csv', result: 'denied' },
 }
-const columns = [['n', (n: number) => n] as const, ['text', (n: number) => `,"${n}"\né`] as const]
+const shape = {
+  columns: [
+    { name: 'n', value: (n: number) => n },
+    { name: 'text', value: (n: number) => `,"${n}"\né` },
+  ],
+}
 
 /** A list of the numbers below `total`, whose cursors say which comes next. */
 async function* numbers(total: number, size: number, cursor = '0'): AsyncGenerator<Page<number>> {
@@ -38,7 +43,7 @@ async function run(path: string, total: number, { pages, size }: Run, options = 
   let written = 0
   return await exportPages<number>({
     pages: () => numbers(total, size, file.start?.cursor),
-    format: csvFormat(columns, { header: file.start === undefined, rawCells: false }),
+    format: csvOf(shape, { header: file.start === undefined, rawCells: false }),
     startRows: file.start?.rows ?? 0,
     write: async (text, point) => {
       await file.append(text, point)
@@ -53,7 +58,7 @@ async function run(path: string, total: number, { pages, size }: Run, options = 
 }
 
 const whole = (total: number) => {
-  const write = csvFormat(columns, { header: true, rawCells: false })
+  const write = csvOf(shape, { header: true, rawCells: false })
   return write(Array.from({ length: total }, (_, n) => n))
 }
 

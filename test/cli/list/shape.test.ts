@@ -1,6 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { localTime } from '../../../src/cli/command/output.ts'
-import { csvOf, type ListShape, sorter, tableFormat } from '../../../src/cli/list/shape.ts'
+import { csvOf } from '../../../src/cli/list/csv.ts'
+import { type ListShape, sorter, tableFormat } from '../../../src/cli/list/shape.ts'
 import { onePage, showList } from '../../../src/cli/list/show-list.ts'
 import { newId } from '../../../src/core/ids.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
+import type { ErrorBody } from '../../../src/core/contract/error-body.ts'
 import type { Pass } from '../../../src/core/contract/passes.ts'
-import type { ErrorBody } from '../../../src/core/errors.ts'
 import { useApi } from '../../support/api.ts'
 import { oneDialect } from '../../support/databases.ts'
 import { issuedPass } from '../fixtures.ts'

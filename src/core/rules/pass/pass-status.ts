@@ -1,4 +1,6 @@
-import type { PassStatus } from '../../contract/pass-status.ts'
+/** Every status of a pass. */
+export const passStatuses = ['QUEUED', 'ISSUING', 'ISSUED', 'VOID', 'FAILED', 'EXPIRED'] as const
+export type PassStatus = (typeof passStatuses)[number]
 
 /** The status that a reader sees: an issued pass is expired from expiresAt on, whether or not a sweep has said so. */
 export function effectiveStatus(pass: { status: PassStatus; expiresAt: Date | null }, at: Date): PassStatus {

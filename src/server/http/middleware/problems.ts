@@ -1,5 +1,6 @@
 import { HTTPError } from 'h3'
-import { ApiError, type ErrorBody, type ErrorBodyWithoutCode, validationError } from '../../../core/errors.ts'
+import type { ErrorBody, ErrorBodyWithoutCode } from '../../../core/contract/error-body.ts'
+import { ApiError, validationError } from '../../../core/errors.ts'
 import { isUnavailable } from '../../../storage/db/dialect.ts'
 import type { Logger } from '../../boot/log.ts'
 

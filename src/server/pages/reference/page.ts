@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { ErrorCode, errorTable } from '../../../core/errors.ts'
+import { ErrorCode } from '../../../core/contract/error-body.ts'
+import { errorTable } from '../../../core/errors.ts'
 import { errorExample, openApiDocument } from '../../../core/openapi.ts'
 import { DESCRIPTION } from '../../../core/openapi-text.ts'
 import { pageIcon } from '../assets.ts'
