@@ -69,7 +69,7 @@ function banner(
   const facts = details([
     ['Address', url || null],
     ['Public URL', publicUrl && publicUrl !== url ? publicUrl : null],
-    ['Interface', url ? `${url}/docs` : null],
+    ['API reference', url ? `${url}/docs` : null],
     ['Metrics', metricsUrl],
     ['Database', database],
     ['Role', role],

@@ -155,7 +155,7 @@ export const serveFlags = {
     helpGroup: 'LIMITS',
   }),
   'retain-deliveries': Flags.integer({
-    summary: 'Days to keep webhook deliveries that ended, with their attempts and events; 0 keeps them for good.',
+    summary: 'Days to keep webhook deliveries that ended, with their attempts and events; 0 keeps them forever.',
     env: 'PASSES_RETAIN_DELIVERIES',
     default: 30,
     min: 0,
@@ -163,7 +163,7 @@ export const serveFlags = {
     helpGroup: 'LIMITS',
   }),
   'retain-audit': Flags.integer({
-    summary: 'Days to keep the audit log; 0 keeps it for good.',
+    summary: 'Days to keep the audit log; 0 keeps it forever.',
     env: 'PASSES_RETAIN_AUDIT',
     default: 365,
     min: 0,

@@ -8,7 +8,7 @@ export type ServerRole = 'all' | 'api' | 'worker'
 /** A credential: the path of a file, or its content, which starts with -----BEGIN or {. */
 export type Secret = string
 
-/** How many days what is over is kept; 0 keeps it for good. */
+/** How many days what is over is kept; 0 keeps it forever. */
 export interface RetentionDays {
   /** Webhook deliveries that ended, their attempts and events. */
   deliveriesDays: number
