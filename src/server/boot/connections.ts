@@ -46,6 +46,17 @@ interface Receiving {
   bytesThen: number
 }
 
+/** What Node's own listener of its parser returns where no HTTP follows. */
+const NO_MORE_HTTP = 2
+
+/**
+ * Node would parse the rest of what it has read of a closed connection, a thousand requests in a packet, and then abort each
+ * with an error and its stack: that holds up everybody for tens of milliseconds.
+ */
+function skipUnparsed(socket: Socket & { parser?: { onIncoming: () => number } | null }): void {
+  if (socket.parser) socket.parser.onIncoming = () => NO_MORE_HTTP
+}
+
 /** Bounds what connections hold: requests at once, time and memory. */
 export function createConnections({ maxConnections, isDirect, onRefused, ...options }: ConnectionsOptions) {
   const patience = { ...PATIENCE, ...options.patience }
@@ -58,10 +69,11 @@ export function createConnections({ maxConnections, isDirect, onRefused, ...opti
   /** Connections of such addresses, none of which is read. */
   const held = new Set<Socket>()
 
-  /** Once: Node goes on with what it has parsed of a connection that is closed. */
+  /** Once: a connection may offend more than once before it is closed. */
   function refuse(socket: Socket, reason: string): void {
     if (socket.destroyed) return
     onRefused(reason, socket.remoteAddress ?? 'unknown')
+    skipUnparsed(socket)
     socket.destroy()
   }
 

@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
@@ -64,6 +65,19 @@ test('an address whose connections are closed for pipelining again and again is 
   expect(await received(next).catch(() => '')).toBe('')
   expect([answered, performance.now() - openedAt > patience.heldMs / 2]).toEqual([before, true])
   expect(refused.slice(5)).toEqual(['address of connections that were closed just now'])
+})
+
+test('what a connection has sent behind the request that it is closed for is not even parsed', async () => {
+  let parsed = 0
+  const count = () => void (parsed += 1)
+  subscribe('http.server.request.start', count)
+  onTestFinished(() => void unsubscribe('http.server.request.start', count))
+  const { open, refused } = await start((_, response) => void response.end())
+  const socket = await open()
+  socket.write(get('/').repeat(600))
+  await once(socket.resume(), 'close')
+  expect(refused).toEqual(['too many requests at once on one connection'])
+  expect(parsed).toBeLessThan(20)
 })
 
 test('of the requests of one connection one is in work at a time, and all are answered in their order', async () => {
