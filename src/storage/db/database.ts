@@ -1,7 +1,7 @@
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
 import { SetupError } from '../../core/errors.ts'
-import { FairGate } from './fair-gate.ts'
+import { FairGate, type FairGateOptions } from './fair-gate.ts'
 import { postgresClient } from './postgres-client.ts'
 import { type Damage, sqliteClient } from './sqlite-client.ts'
 import { noteDamage } from './sqlite-damage.ts'
@@ -168,7 +168,7 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
   const checkpoints = keepCheckpointing(connect(1, []))
   const sharedReaders = shareOut(reader, sqliteClient({ statementLimitMs, damage }), SQLITE_READERS)
   // One writer for all, at which the requests of each workspace, its jobs, and upkeep take turns.
-  const turns = shareOut(writer, sqliteClient({ damage }), 1, weightAtWriter)
+  const turns = shareOut(writer, sqliteClient({ damage }), 1, { weightOf: weightAtWriter, ownerOf: ownerAtWriter })
   return {
     dialect: 'sqlite',
     reader,
@@ -214,7 +214,10 @@ const MAX_PARTIES = 1_000
 /** Parties at the writer of SQLite for which nobody stands at a door: their time there counts for more. */
 const UPKEEP = 'upkeep'
 const bulkOf = (party: string) => `bulk of ${party}`
-const weightAtWriter = (party: string) => (party === UPKEEP || party.startsWith(bulkOf('')) ? 1 : 2)
+const isBulk = (party: string) => party.startsWith(bulkOf(''))
+const weightAtWriter = (party: string) => (party === UPKEEP || isBulk(party) ? 1 : 2)
+/** A workspace has one turn, whether its requests want it or its jobs. */
+const ownerAtWriter = (party: string) => (isBulk(party) ? party.slice(bulkOf('').length) : party)
 
 /** What nobody waits for does not give up. */
 const FOREVER = undefined
@@ -227,9 +230,9 @@ function shareOut(
   db: Knex,
   client: typeof Knex.Client,
   places: number,
-  weightOf: (party: string) => number = () => 1,
+  turns: Pick<FairGateOptions, 'weightOf' | 'ownerOf'> = {},
 ): ConnectionsOf {
-  const gate = new FairGate({ places, shareOf: () => Math.ceil(places / 2), weightOf })
+  const gate = new FairGate({ places, shareOf: () => Math.ceil(places / 2), ...turns })
   const made = new Map<string, Knex>()
   const poolOf = (party: string, patienceMs: number | undefined) => ({
     acquire: () => ({

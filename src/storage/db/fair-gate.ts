@@ -7,7 +7,12 @@ export interface FairGateOptions {
   shareOf(party: string): number
   /** What a party's time inside counts for, where others want the place: half as much at 2. 1 by default. */
   weightOf?(party: string): number
+  /** Who is behind a party: those of one owner share its turns. Each party its own by default. */
+  ownerOf?(party: string): string
 }
+
+/** So many parties and owners are remembered; with more, who used how much is forgotten once nobody is inside. */
+const MAX_REMEMBERED = 1_000
 
 interface Waiting {
   enter(): void
@@ -15,24 +20,24 @@ interface Waiting {
 
 /**
  * Lets parties take turns at a few places. None holds more than its share, and a place that becomes free goes to the party
- * that has the fewest, and of those to the one that was inside for the shortest time: whoever asks for much, or for much
- * at once, waits for itself. This is start-time fair queueing (Goyal, Vin and Cheng, 1996): who comes after it used nothing
- * for a while counts as having used as much as the one that was served last, so that nobody saves up.
+ * that has the fewest, of those to the one whose owner's parties were inside for the shortest time, and of an owner's to
+ * the one that itself was: whoever asks for much, for much at once, or in several ways, waits for itself. This is start-time
+ * fair queueing (Goyal, Vin and Cheng, 1996), of owners and then of the parties of each. But that nobody waits ends nothing:
+ * who had the last turn stays behind who had none.
  */
 export class FairGate {
   private readonly options: Required<FairGateOptions>
   private inside = 0
   /** By party, when each that is inside came in. */
   private readonly insideOf = new Map<string, number[]>()
-  /** By party, for how long it was inside, by its weight and in milliseconds, from a start that the others caught up with. */
-  private readonly used = new Map<string, number>()
-  /** What the one that came in last had used. */
-  private usedOfLast = 0
+  private readonly owners = new UsedTime()
+  /** By owner, that of its parties. */
+  private readonly parties = new Map<string, UsedTime>()
   /** In the order in which parties had their last turn. */
   private readonly waiting = new Map<string, Set<Waiting>>()
 
   constructor(options: FairGateOptions) {
-    this.options = { weightOf: () => 1, ...options }
+    this.options = { weightOf: () => 1, ownerOf: (party) => party, ...options }
   }
 
   /**
@@ -69,10 +74,12 @@ export class FairGate {
     if (others.length === 0) this.insideOf.delete(party)
     else this.insideOf.set(party, others)
     this.inside -= 1
-    const took = performance.now() - cameIn!
-    this.used.set(party, this.used.get(party)! + took / this.options.weightOf(party))
+    const counted = (performance.now() - cameIn!) / this.options.weightOf(party)
+    const owner = this.options.ownerOf(party)
+    this.owners.add(owner, counted)
+    this.parties.get(owner)!.add(party, counted)
     this.letIn()
-    if (this.inside === 0) this.forgetUse()
+    if (this.inside === 0 && this.owners.size > MAX_REMEMBERED) this.forgetUse()
   }
 
   /** Lets in whoever may enter by now: a place became free, or shares are larger than they were. */
@@ -90,23 +97,21 @@ export class FairGate {
 
   private take(party: string): void {
     this.inside += 1
-    this.usedOfLast = this.usedBy(party)
-    this.used.set(party, this.usedOfLast)
+    const owner = this.options.ownerOf(party)
+    this.owners.begin(owner)
+    const parties = this.parties.get(owner) ?? new UsedTime()
+    this.parties.set(owner, parties)
+    parties.begin(party)
     this.insideOf.set(party, [...(this.insideOf.get(party) ?? []), performance.now()])
-  }
-
-  private usedBy(party: string): number {
-    return Math.max(this.used.get(party) ?? 0, this.usedOfLast)
   }
 
   private countInside(party: string): number {
     return this.insideOf.get(party)?.length ?? 0
   }
 
-  /** Nobody waits for anybody. */
   private forgetUse(): void {
-    this.used.clear()
-    this.usedOfLast = 0
+    this.owners.clear()
+    this.parties.clear()
   }
 
   private mayEnter(party: string): boolean {
@@ -115,14 +120,14 @@ export class FairGate {
 
   private findNext(): string | undefined {
     let next: string | undefined
-    let [fewest, least] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
+    let least: number[] = []
     for (const party of this.waiting.keys()) {
-      const [inside, used] = [this.countInside(party), this.usedBy(party)]
-      const isBefore = inside < fewest || (inside === fewest && used < least)
-      if (!isBefore || !this.mayEnter(party)) continue
+      if (!this.mayEnter(party)) continue
+      const owner = this.options.ownerOf(party)
+      const rank = [this.countInside(party), this.owners.of(owner), this.parties.get(owner)?.of(party) ?? 0]
+      if (next !== undefined && !isBefore(rank, least)) continue
       next = party
-      fewest = inside
-      least = used
+      least = rank
     }
     return next
   }
@@ -131,6 +136,40 @@ export class FairGate {
     const queue = this.waiting.get(party)
     queue?.delete(turn)
     if (queue?.size === 0) this.waiting.delete(party)
+  }
+}
+
+function isBefore(rank: number[], other: number[]): boolean {
+  const place = rank.findIndex((value, index) => value !== other[index])
+  return place >= 0 && rank[place]! < other[place]!
+}
+
+/** For how long each was inside, by its weight and in milliseconds, from a start that the others caught up with. */
+class UsedTime {
+  private readonly used = new Map<string, number>()
+  /** What the one that came in last had used; who used less counts as having used as much, so that nobody saves up. */
+  private ofLast = 0
+
+  get size(): number {
+    return this.used.size
+  }
+
+  of(name: string): number {
+    return Math.max(this.used.get(name) ?? 0, this.ofLast)
+  }
+
+  begin(name: string): void {
+    this.ofLast = this.of(name)
+    this.used.set(name, this.ofLast)
+  }
+
+  add(name: string, milliseconds: number): void {
+    this.used.set(name, this.used.get(name)! + milliseconds)
+  }
+
+  clear(): void {
+    this.used.clear()
+    this.ofLast = 0
   }
 }
 

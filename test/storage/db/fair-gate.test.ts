@@ -83,6 +83,35 @@ test('at one place, who stays short comes in as often as it wants beside who sta
   }
 })
 
+test('an owner has one turn in how many ways it may ask, and its own parties take turns in that', async () => {
+  vi.useFakeTimers()
+  try {
+    const gate = new FairGate({ places: 1, shareOf: () => 1, ownerOf: (party) => party[0]! })
+    const { order, enter, stay } = watched(gate)
+    for (const party of ['a1', 'a1', 'a1', 'a2', 'a2', 'a3', 'b1', 'b1', 'b1']) enter(party)
+    for (let n = 0; n < 8; n += 1) await stay(order.at(-1) ?? 'a1', 10)
+    expect(order.map((party) => party[0]).join('')).toBe('ababababa'.slice(0, 6) + 'aaa')
+    expect(order.filter((party) => party[0] === 'a')).toEqual(['a1', 'a2', 'a3', 'a1', 'a2', 'a1'])
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('whoever had the last turn goes behind who had none, though nobody waited in between', async () => {
+  vi.useFakeTimers()
+  try {
+    const { order, enter, stay } = watched(new FairGate({ places: 1, shareOf: () => 1 }))
+    enter('often')
+    await stay('often', 50)
+    for (const party of ['other', 'often', 'rare']) enter(party)
+    await stay('other', 10)
+    await stay('rare', 10)
+    expect(order).toEqual(['often', 'other', 'rare', 'often'])
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
 test('who waits for too long is refused and told to come back, and its place goes to others', async () => {
   vi.useFakeTimers()
   try {
