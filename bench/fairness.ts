@@ -126,7 +126,7 @@ async function issueOne(client: Client, templateId: string): Promise<number> {
   return performance.now() - startedAt
 }
 
-/** Passes and then, all at once, the jobs that issue them. */
+/** Passes and then the jobs that issue them, in transactions that keep nobody from working. */
 async function queuePasses(database: Database, { workspaceId }: Tenant, templateId: string): Promise<void> {
   const store = createStore(database)
   const template = (await store.templates.find(workspaceId, templateId))!
@@ -142,12 +142,10 @@ async function queuePasses(database: Database, { workspaceId }: Tenant, template
     ids.push(...passes.map(({ id }) => id))
   }
   const job = { workspaceId, kind: 'issue-pass' as const, correlationId: null }
-  await store.transaction((tx) =>
-    tx.jobs.insert(
-      ids.map((subject, n) => ({ ...job, subject, isBulk: n % 2 === 0 })),
-      new Date(),
-    ),
-  )
+  const jobs = ids.map((subject, n) => ({ ...job, subject, isBulk: n % 2 === 0 }))
+  for (let n = 0; n < JOBS; n += 5_000) {
+    await store.transaction((tx) => tx.jobs.insert(jobs.slice(n, n + 5_000), new Date()))
+  }
 }
 
 function newPass(externalPassId: string, version: { id: string; templateId: string; version: number }) {

@@ -89,7 +89,7 @@ async function serve(
   let leaveThread: Leave | undefined
   try {
     const bytes = await readBytes(event, route, place.reserve)
-    // An image waits for the process that decodes it, where workspaces take turns of their own.
+    // An image takes its turn in its handler, and then one of another kind at the process that decodes it.
     const cost = isList(route) ? LIST_BYTES : bytes.length
     if (!route.rawBody) leaveThread = await services.thread.enterRequest(workspaceId, cost)
     const input = parseInput(event, route, bytes)

@@ -69,7 +69,9 @@ test('an address whose connections are closed for pipelining again and again is 
 
 test('what a connection has sent behind the request that it is closed for is not even parsed', async () => {
   let parsed = 0
-  const count = () => void (parsed += 1)
+  const count = () => {
+    parsed += 1
+  }
   subscribe('http.server.request.start', count)
   onTestFinished(() => void unsubscribe('http.server.request.start', count))
   const { open, refused } = await start((_, response) => void response.end())

@@ -49,6 +49,34 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, 200, 201])
   })
 
+  test('an upload takes its turn at the thread by its size, and holds none while it is decoded', async () => {
+    const workspace = await api.workspace()
+    const { thread, images } = api.services
+    const seen: string[] = []
+    const app = api.createApp({
+      ...api.services,
+      thread: {
+        ...thread,
+        async enterRequest(_, bytes) {
+          seen.push(`in with ${bytes}`)
+          return () => void seen.push('out')
+        },
+      },
+      images: {
+        ...images,
+        accept(...upload) {
+          seen.push('decoded')
+          return images.accept(...upload)
+        },
+      },
+    })
+    const body = await png({ color: '#00ff02' })
+    const headers = { authorization: `Bearer ${workspace.token}`, 'content-type': 'image/png' }
+    const answer = await app.request('/v1/images', { method: 'POST', headers, body: new Uint8Array(body) })
+    expect(answer.status).toBe(201)
+    expect(seen).toEqual([`in with ${body.length}`, 'out', 'decoded'])
+  })
+
   test('the same bytes in two workspaces are two images, so that neither learns of the other', async () => {
     const body = await png({ color: '#0000ff' })
     const answers = [await upload(await api.workspace(), body), await upload(await api.workspace(), body)]

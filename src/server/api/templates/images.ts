@@ -9,9 +9,11 @@ import { requireBytes } from '../limits.ts'
 
 export const images: Handlers<typeof contract> = {
   create: async ({ body }, context) => {
-    const { store, images, workspaceId, now } = context
+    const { store, images, workspaceId, now, thread } = context
+    // Not for longer: its turn at the decoder is a wait of its own.
+    const leaveThread = await thread.enterRequest(workspaceId, body.length)
     const id = contentId(workspaceId, body)
-    const known = await store.images.find(workspaceId, id)
+    const known = await store.images.find(workspaceId, id).finally(leaveThread)
     // What was accepted once is not decoded again.
     if (known) return { status: 200, body: known }
     const { files, ...facts } = await images.accept(workspaceId, body).catch((error: unknown) => {
