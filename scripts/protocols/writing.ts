@@ -1,5 +1,5 @@
 import { wrapText } from '../../src/cli/command/output.ts'
-import { unzip } from '../../src/cli/device/apple/zip.ts'
+import { unzip } from '../../src/cli/device/apple-package.ts'
 import type { Exchange } from './recording.ts'
 
 /** Who speaks to whom, by the path; what is ours alone is left out. */

@@ -4,8 +4,8 @@ import { jsonLines } from '../cli/arguments/list.ts'
 import { readNamed } from '../cli/arguments/named-file.ts'
 import { ClientCommand } from '../cli/command/client-command.ts'
 import { UsageError } from '../cli/command/errors.ts'
+import { writeOut } from '../cli/command/output.ts'
 import { readStdinBytes } from '../cli/command/prompt.ts'
-import { writeOut } from '../cli/command/write-out.ts'
 import type { Client, RawAnswer, RawRequest } from '../client/client.ts'
 
 const methods = ['GET', 'POST', 'PATCH', 'DELETE']

@@ -1,13 +1,12 @@
 import { join } from 'node:path'
 import { Args, Flags } from '@oclif/core'
 import { readDesiredState } from '../cli/apply/desired-state.ts'
-import { planApply } from '../cli/apply/plan.ts'
+import { isDifference, type Outcome, planApply, type Step } from '../cli/apply/plan.ts'
 import { SecretsFile } from '../cli/apply/secrets-file.ts'
 import { describeStep, showPlan } from '../cli/apply/show-plan.ts'
-import { isDifference, type Outcome, type Step } from '../cli/apply/step.ts'
 import { ClientCommand } from '../cli/command/client-command.ts'
 import { InterruptedError } from '../cli/command/errors.ts'
-import { onInterrupt } from '../cli/command/interrupt.ts'
+import { onInterrupt } from '../cli/command/program.ts'
 import { confirm, type PromptOptions } from '../cli/command/prompt.ts'
 
 /** Differences were found, or are left. */

@@ -2,7 +2,7 @@ import { Args, Flags } from '@oclif/core'
 import { BaseCommand } from '../cli/command/base-command.ts'
 import { count } from '../cli/command/output.ts'
 import { startProgress } from '../cli/command/progress.ts'
-import { requireSqliteFile } from '../cli/operator/backup-database.ts'
+import { requireSqliteFile } from '../cli/operator.ts'
 import { databaseFlags } from '../cli/settings/server-flags.ts'
 
 const MEGABYTE = 1_000_000

@@ -1,5 +1,5 @@
 import { Command } from '@oclif/core'
-import { writeOut } from '../cli/command/write-out.ts'
+import { writeOut } from '../cli/command/output.ts'
 import { complete } from '../cli/completion/complete.ts'
 
 /** What the scripts of `completion` call: `complete SHELL -- WORD…`. Nobody reads what it would say of an error. */

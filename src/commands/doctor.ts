@@ -2,8 +2,7 @@ import { styleText } from 'node:util'
 import { Flags } from '@oclif/core'
 import { BaseCommand } from '../cli/command/base-command.ts'
 import { printable } from '../cli/command/output.ts'
-import { serverConfig } from '../cli/settings/server-config.ts'
-import { serveFlags } from '../cli/settings/server-flags.ts'
+import { serveFlags, serverConfig } from '../cli/settings/server-flags.ts'
 import { canColor } from '../cli/settings/settings.ts'
 
 export default class Doctor extends BaseCommand {

@@ -1,9 +1,9 @@
 import { Flags } from '@oclif/core'
 import { requiredFlag } from '../cli/arguments/id-argument.ts'
+import { existingFlag } from '../cli/arguments/pass-argument.ts'
 import { BulkCommand, bulkArgs, bulkFlags } from '../cli/bulk/bulk-command.ts'
 import { UsageError } from '../cli/command/errors.ts'
 import { count } from '../cli/command/output.ts'
-import { existingFlag } from '../cli/issue/existing-flag.ts'
 import type { IssueOutcome } from '../cli/issue/outcomes.ts'
 
 export default class Issue extends BulkCommand {
@@ -69,8 +69,7 @@ export default class Issue extends BulkCommand {
       existing: flags.existing,
       concurrency: flags.concurrency,
     }
-    const { planAction } = await import('../cli/issue/plan-action.ts')
-    const { issueAction } = await import('../cli/issue/issue-action.ts')
+    const { issueAction, planAction } = await import('../cli/issue/issue-action.ts')
     const called = { file: args.file, flags }
     const plan = flags.existing === 'update' ? { action: planAction(options), question } : undefined
     const summary = flags['dry-run']

@@ -1,6 +1,6 @@
 import { Args, Flags } from '@oclif/core'
 import { BaseCommand } from '../cli/command/base-command.ts'
-import { requireSqliteFile } from '../cli/operator/backup-database.ts'
+import { requireSqliteFile } from '../cli/operator.ts'
 import { databaseFlags } from '../cli/settings/server-flags.ts'
 
 export default class Restore extends BaseCommand {

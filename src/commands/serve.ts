@@ -1,7 +1,6 @@
 import { BaseCommand } from '../cli/command/base-command.ts'
 import { details } from '../cli/command/output.ts'
-import { serverConfig } from '../cli/settings/server-config.ts'
-import { parsePlatforms, serveFlags } from '../cli/settings/server-flags.ts'
+import { parsePlatforms, serveFlags, serverConfig } from '../cli/settings/server-flags.ts'
 import type { RunningServer } from '../server/boot/serve.ts'
 
 /** Past the drain: enough for the slowest webhook, and with it less than the 20 s that a stop may take. */

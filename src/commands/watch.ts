@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Flags } from '@oclif/core'
 import { ClientCommand } from '../cli/command/client-command.ts'
 import { UsageError } from '../cli/command/errors.ts'
-import { writeOut } from '../cli/command/write-out.ts'
+import { writeOut } from '../cli/command/output.ts'
 import { untilStopped } from '../cli/list/follow.ts'
 import { canAnimate, metricsAddresses } from '../cli/settings/settings.ts'
 
@@ -43,7 +43,7 @@ export default class Watch extends ClientCommand {
     }
     // Looking again is trying again.
     const client = this.connect(flags, { attempts: 1 })
-    const { createLook } = await import('../cli/watch/look.ts')
+    const { createLook } = await import('../cli/watch.ts')
     return untilStopped(async (signal) => {
       const look = createLook({ client, metrics, signal })
       const write = await this.#writer()
@@ -56,7 +56,7 @@ export default class Watch extends ClientCommand {
 
   /** Resolves to false where nobody reads any more. */
   async #writer() {
-    const { lookLine, lookScreen } = await import('../cli/watch/show.ts')
+    const { lookLine, lookScreen } = await import('../cli/watch.ts')
     type Look = Parameters<typeof lookLine>[0]
     if (this.jsonEnabled()) return (look: Look) => writeOut(`${JSON.stringify(look)}\n`)
     if (!canAnimate(process.stdout)) {

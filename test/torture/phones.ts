@@ -1,4 +1,4 @@
-import { findSaveJwt } from '../../src/cli/device/hosted-link.ts'
+import { findSaveJwt } from '../../src/cli/device/http.ts'
 import { batchOf, publishTemplate } from '../e2e/support/passes.ts'
 import { listenForPushes, newPhone, type TestPhone } from '../e2e/support/phone.ts'
 import type { ServerProcess } from '../e2e/support/server.ts'

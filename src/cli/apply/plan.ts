@@ -1,14 +1,45 @@
 import { type Client, walk } from '../../client/client.ts'
 import { ApiError } from '../../client/errors.ts'
+import type { Project } from '../../core/contract/projects.ts'
+import type { Webhook, WebhookWithSecret } from '../../core/contract/webhooks.ts'
 import { limitNames } from '../../core/rules/pass/limits.ts'
 import { collect } from '../arguments/named.ts'
-import { limitFlag } from '../records/limits.ts'
-import type { DesiredState, LimitsFile } from './desired-state.ts'
-import { changesIn, type ProjectIds, planProject } from './plan-projects.ts'
-import { planTemplate, requireProjects } from './plan-templates.ts'
-import { planWebhook } from './plan-webhooks.ts'
+import { CliError } from '../command/errors.ts'
+import { limitFlag } from '../records.ts'
+import { type Change, findChanges } from '../template/compare.ts'
+import { fileError } from '../template/json-file.ts'
+import { changesTo, findStored, withStoredImages } from '../template/stored-template.ts'
+import { requirePublishable, type TemplateFile } from '../template/template-file.ts'
+import { pushTemplate } from '../template/template-push.ts'
+import type { DesiredState, LimitsFile, ProjectFile, WebhookFile } from './desired-state.ts'
 import type { SecretsFile } from './secrets-file.ts'
-import type { Step } from './step.ts'
+
+/** What a plan says of one thing. */
+export type Action = 'create' | 'change' | 'unchanged' | 'delete' | 'notInFiles' | 'operator'
+
+/** What became of it. */
+export type Outcome = 'created' | 'updated' | 'unchanged' | 'deleted' | 'notInFiles' | 'operator'
+
+/** One project, template or webhook, or the limits: how the files and the server stand to each other, and what is to be done. */
+export interface Step {
+  kind: 'project' | 'template' | 'webhook' | 'limits'
+  /** What files call it. */
+  name: string
+  /** Null for what no file is about. */
+  file: string | null
+  action: Action
+  /** What differs; empty for what is made or deleted. */
+  changes: Change[]
+  /** What to say beside it. */
+  note?: string
+  /** Brings the server to what the file says, from whatever state it is found in; absent where nothing is to be done. */
+  carryOut?: () => Promise<Outcome>
+}
+
+/** Whether it keeps files and server from being the same. What no file is about does not: nobody asked for its end. */
+export function isDifference({ action }: Pick<Step, 'action'>): boolean {
+  return action !== 'unchanged' && action !== 'notInFiles'
+}
 
 export interface PlanOptions {
   /** What no file is about is deleted, of the kinds that there are files of. */
@@ -106,4 +137,168 @@ async function deleted(remove: () => Promise<unknown>): Promise<'deleted'> {
     if (!(error instanceof ApiError) || error.status !== 404) throw error
   }
   return 'deleted'
+}
+
+/** The ids of projects by name, those that a run makes among them. */
+type ProjectIds = Map<string, string>
+
+function planProject(client: Client, file: ProjectFile, stored: readonly Project[], ids: ProjectIds): Step {
+  const { path, value } = file
+  const { $schema: _, ...wanted } = value
+  const [project] = requireOne(stored, ({ name }) => name === wanted.name, { path, what: `projects ${wanted.name}` })
+  const step = { kind: 'project', name: wanted.name, file: path } as const
+  if (!project) {
+    return {
+      ...step,
+      action: 'create',
+      changes: [],
+      async carryOut() {
+        try {
+          ids.set(wanted.name, (await client.projects.create({ body: { ...wanted, unique: true } })).id)
+          return 'created'
+        } catch (error) {
+          // Another run was quicker.
+          const id = error instanceof ApiError && error.code === 'CONFLICT' && error.details.projectId
+          if (typeof id !== 'string') throw error
+          ids.set(wanted.name, id)
+          await client.projects.update({ params: { id }, body: wanted })
+          return 'updated'
+        }
+      },
+    }
+  }
+  ids.set(wanted.name, project.id)
+  const changes = changesIn(project, wanted)
+  if (changes.length === 0) return { ...step, action: 'unchanged', changes }
+  return {
+    ...step,
+    action: 'change',
+    changes,
+    async carryOut() {
+      await client.projects.update({ params: { id: project.id }, body: wanted })
+      return 'updated'
+    },
+  }
+}
+
+/** What differs of the fields that a file gives; one that it leaves out is as it is. */
+function changesIn(stored: object, wanted: object): Change[] {
+  const given = Object.entries(wanted).filter(([, value]) => value !== undefined)
+  const there = new Map(Object.entries(stored))
+  return findChanges(Object.fromEntries(given.map(([name]) => [name, there.get(name)])), Object.fromEntries(given))
+}
+
+/** @throws CliError where a file may be about several */
+function requireOne<T extends { id: string }>(
+  stored: readonly T[],
+  isMeant: (one: T) => boolean,
+  { path, what }: { path: string; what: string },
+): T[] {
+  const found = stored.filter(isMeant)
+  if (found.length <= 1) return found
+  const ids = found.map(({ id }) => id)
+  throw new CliError([`${path}: the server has ${found.length} ${what}`, ...ids].join('\n'), {
+    code: 'CONFLICT',
+    details: { file: path, ids },
+    hint: 'rename or delete all but one, so that it is clear which the file is about.',
+  })
+}
+
+export interface TemplatePlanOptions {
+  publish: boolean
+  /** Known once the projects before it were carried out. */
+  projectIds: ProjectIds
+}
+
+/** @throws CliError where what is to be published cannot be */
+async function planTemplate(client: Client, file: TemplateFile, options: TemplatePlanOptions): Promise<Step> {
+  const { publish, projectIds } = options
+  const stored = await findStored(client, file)
+  const step = { kind: 'template', name: file.key!, file: file.path } as const
+  const carryOut = async () => {
+    const projectId = typeof file.project === 'string' ? projectIds.get(file.project) : file.project
+    return (await pushTemplate(client, file, { publish, projectId })).outcome
+  }
+  const definition = await withStoredImages(client, file, stored?.newest)
+  const changes = changesTo(stored, stored?.newest, file, definition)
+  const { stage } = stored?.newest ?? {}
+  if (publish && stage === 'draft') changes.push({ path: 'stage', before: 'draft', after: 'published' })
+  if (stored && changes.length === 0) return { ...step, action: 'unchanged', changes }
+  if (publish) await requirePublishable(file)
+  // Of what is made, all is new.
+  return stored
+    ? { ...step, action: 'change', changes, carryOut }
+    : { ...step, action: 'create', changes: [], carryOut }
+}
+
+/** @throws CliError at the line of each project that is not there when the templates come to it */
+async function requireProjects(
+  files: readonly TemplateFile[],
+  names: ReadonlySet<string>,
+  where: string,
+): Promise<void> {
+  for (const file of files) {
+    if (typeof file.project !== 'string' || names.has(file.project)) continue
+    const message = `There is no project ${file.project} ${where}`
+    throw await fileError(file, 'belongs to a project that is not there', [{ path: ['project'], message }])
+  }
+}
+
+function planWebhook(client: Client, file: WebhookFile, stored: readonly Webhook[], secrets: SecretsFile): Step {
+  const { path, value } = file
+  const { $schema: _, status, ...fields } = value
+  const { url } = fields
+  const [webhook] = requireOne(stored, (one) => one.url === url, { path, what: `webhooks of ${url}` })
+  const step = { kind: 'webhook', name: url, file: path } as const
+
+  async function bringUp(id: string): Promise<Outcome> {
+    await client.webhooks.update({ params: { id }, body: fields })
+    await setStatus(id)
+    return 'updated'
+  }
+
+  async function setStatus(id: string): Promise<void> {
+    if (status === 'ENABLED') await client.webhooks.enable({ params: { id } })
+    if (status === 'DISABLED') await client.webhooks.disable({ params: { id } })
+  }
+
+  async function create(): Promise<Outcome> {
+    // Noted before it is made: where the answer with the secret is lost, the next run knows that it has none.
+    await secrets.set(url, null)
+    let made: WebhookWithSecret
+    try {
+      made = await client.webhooks.create({ body: { ...fields, unique: true } })
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status >= 500) throw error
+      await secrets.delete(url)
+      const { webhookId } = error.details
+      // Another run was quicker, and has the secret.
+      if (error.code === 'CONFLICT' && typeof webhookId === 'string') return bringUp(webhookId)
+      throw error
+    }
+    await secrets.set(url, made.secret)
+    await setStatus(made.id)
+    return 'created'
+  }
+
+  if (!webhook) return { ...step, action: 'create', changes: [], carryOut: create }
+  const { events, ...rest } = fields
+  const sorted = (list: readonly string[]) => list.toSorted()
+  const changes = [
+    ...changesIn(webhook, { ...rest, status }),
+    ...findChanges({ events: sorted(webhook.events) }, { events: sorted(events) }),
+  ]
+  const lacksSecret = secrets.isPending(url)
+  if (changes.length === 0 && !lacksSecret) return { ...step, action: 'unchanged', changes }
+  return {
+    ...step,
+    action: 'change',
+    changes,
+    ...(lacksSecret && { note: 'gets a new secret: the answer that held its first was lost' }),
+    async carryOut() {
+      if (lacksSecret)
+        await secrets.set(url, (await client.webhooks.rotateSecret({ params: { id: webhook.id } })).secret)
+      return bringUp(webhook.id)
+    },
+  }
 }

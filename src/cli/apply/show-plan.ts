@@ -1,6 +1,6 @@
 import { printable } from '../command/output.ts'
 import { showChanges } from '../template/compare.ts'
-import type { Action, Step } from './step.ts'
+import type { Action, Step } from './plan.ts'
 
 const signs: Record<Action, string> = {
   create: '+ create',

@@ -56,7 +56,7 @@ export async function askForNames(
       return { name: printable(title.filter(Boolean).join('  ')), value: id as string | undefined }
     })
     if (orNone !== undefined) choices.unshift({ name: orNone, value: undefined })
-    const { choose } = await import('../command/choose.ts')
+    const { choose } = await import('../command/prompt.ts')
     const chosen = await choose(`Which ${kind}?`, choices)
     if (chosen !== undefined) values[name] = chosen
   }

@@ -52,3 +52,23 @@ async function findByPrefix(client: Client, text: string): Promise<Pass | undefi
   }
   return found[0]
 }
+
+export const variableFlag = Flags.string({
+  summary: 'A variable as name=value. Repeatable.',
+  multiple: true,
+  multipleNonGreedy: true,
+  default: [],
+})
+
+/** name=value, split on the first equals sign. */
+export function splitVariable(text: string): [name: string, value: string] {
+  const at = text.indexOf('=')
+  if (at < 1) throw new UsageError(`--var ${text} must be name=value`)
+  return [text.slice(0, at), text.slice(at + 1)]
+}
+
+/** What to do where an external id has a pass already that is not what is asked for. */
+export const existingFlag = Flags.option({
+  summary: 'A pass that is there and differs: keep leaves it as it is, update changes it. Left out, it is an error.',
+  options: ['keep', 'update'] as const,
+})()

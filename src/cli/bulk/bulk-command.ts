@@ -2,14 +2,13 @@ import { Args, Flags } from '@oclif/core'
 import type { ClientOptions } from '../../client/client.ts'
 import { ClientCommand } from '../command/client-command.ts'
 import { CliError, InterruptedError, UsageError } from '../command/errors.ts'
-import { onInterrupt } from '../command/interrupt.ts'
 import { count } from '../command/output.ts'
-import { commandLine } from '../command/program.ts'
+import { commandLine, onInterrupt } from '../command/program.ts'
 import { canAsk, confirm } from '../command/prompt.ts'
 import type { ConnectionFlags } from '../settings/settings.ts'
+import type { BulkSummary } from './bulk-file.ts'
 import type { RowAction } from './row-action.ts'
 import { rawCellsFlag } from './spreadsheet-cells.ts'
-import type { BulkSummary } from './summary.ts'
 
 /** Tries for a request before the run gives up: about 40 s, which outlasts a restart of the server. */
 const ATTEMPTS = 12
@@ -70,8 +69,7 @@ export abstract class BulkCommand extends ClientCommand {
     )
     let hasBegun = false
     try {
-      const { runFile } = await import('./bulk-file.ts')
-      const { showErrors, showFirst, showSummary } = await import('./summary.ts')
+      const { runFile, showErrors, showFirst, showSummary } = await import('./bulk-file.ts')
       const client = this.connect(flags)
       const options = {
         file,

@@ -1,7 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { openPrivate } from '../../files/private-file.ts'
 import { CliError } from '../command/errors.ts'
-import { writeOut } from '../command/write-out.ts'
+import { writeOut } from '../command/output.ts'
 import { type Dialect, formatRows } from './csv.ts'
 
 /** A CSV file that is written beside the input, and goes on where an interrupted run left it. */

@@ -1,8 +1,15 @@
-import { type Batch, batchRows } from './batches.ts'
 import { atStart, type Journal, type JournalEntry } from './journal.ts'
 import type { OutputFile } from './output-file.ts'
-import { type FailedRow, outcomeOf, type PlacedRow } from './results.ts'
-import type { CheckedRow, Columns, RowResult } from './row-action.ts'
+import {
+  type Batch,
+  batchRows,
+  type CheckedRow,
+  type Columns,
+  type FailedRow,
+  outcomeOf,
+  type PlacedRow,
+  type RowResult,
+} from './row-action.ts'
 
 export interface BulkRun<Item> {
   rows: AsyncIterable<CheckedRow<Item>>

@@ -1,18 +1,19 @@
 import type { Client } from '../../client/client.ts'
 import { ApiError } from '../../client/errors.ts'
 import { type Pass, PassCreate, PassUpdate } from '../../core/contract/passes.ts'
-import { checkRows, type RowCheck } from '../bulk/check-rows.ts'
 import {
   badHeader,
+  checkRows,
   type HeaderColumn,
   headerProblems,
   matchHeader,
   missingColumn,
   namelessWarning,
+  type RowCheck,
   variableColumns,
-} from '../bulk/header.ts'
+} from '../bulk/check-rows.ts'
 import { type Columns, FAILED, type RowAction } from '../bulk/row-action.ts'
-import { changeEach } from './each-pass.ts'
+import { changeEach } from './change-passes.ts'
 
 export interface UpdateOptions {
   externalIdColumn: string

@@ -1,12 +1,94 @@
-import type { Client, ClientOptions } from '../../client/client.ts'
+import { type Client, type ClientOptions, walk } from '../../client/client.ts'
+import type { PassStatus } from '../../core/contract/pass-status.ts'
+import type { Pass, passes as routes } from '../../core/contract/passes.ts'
+import type { RouteCall } from '../../core/route.ts'
+import { projectQuery } from '../arguments/list.ts'
 import { openOutput } from '../bulk/output-file.ts'
-import { type FailedRow, failuresHeader, isFailure } from '../bulk/results.ts'
+import { type CheckedRow, type FailedRow, failuresHeader, isFailure } from '../bulk/row-action.ts'
 import { runRows } from '../bulk/run.ts'
 import { retryNotes } from '../command/client-command.ts'
+import { CliError, UsageError } from '../command/errors.ts'
+import { count, details, duration, printable } from '../command/output.ts'
 import { startProgress } from '../command/progress.ts'
-import { changeConcurrently } from './concurrent-changes.ts'
-import { type Upgrade, type UpgradePlan, upgradeRows } from './upgrade-plan.ts'
-import type { UpgradeSummary } from './upgrade-summary.ts'
+import { changeConcurrently } from './change-passes.ts'
+
+export interface UpgradeScope {
+  templateId: string | undefined
+  /** An id, or none for passes without a project. */
+  projectId: string | undefined
+  to: number | 'latest'
+  statuses: readonly PassStatus[]
+}
+
+/** Which passes are to be moved, as a query of the list; several templates have a newest version each. */
+interface UpgradePlan {
+  query: NonNullable<RouteCall<typeof routes.list>['query']>
+  /** Undefined where each pass goes to the newest version of its own template. */
+  version: number | undefined
+  /** Passes that the query finds; some may be on the newest version already where several templates are asked for. */
+  total: number
+}
+
+/** One pass on its way to a version. */
+interface Upgrade {
+  passId: string
+  version: number
+}
+
+/** @throws UsageError, CliError where there is no such published version */
+export async function planUpgrade(client: Client, scope: UpgradeScope): Promise<UpgradePlan> {
+  const { templateId, projectId, statuses } = scope
+  const version = await versionOf(client, scope)
+  const query: UpgradePlan['query'] = {
+    ...(templateId !== undefined && { templateId }),
+    ...projectQuery(projectId === undefined ? undefined : [projectId]),
+    status: [...statuses],
+    ...(version !== undefined && { templateVersion: `lte:${version - 1}` }),
+    // Oldest first by a field that never changes: what is moved meanwhile takes nobody's place.
+    sortBy: 'createdAt',
+    sortDir: 'asc',
+  }
+  const { total } = await client.passes.list({ query: { ...query, limit: 1 } })
+  return { query, version, total }
+}
+
+async function versionOf(client: Client, { templateId, projectId, to }: UpgradeScope): Promise<number | undefined> {
+  if (templateId === undefined) {
+    if (projectId === undefined) throw new UsageError('Which passes? Give --template, --project or both')
+    if (to !== 'latest') throw new UsageError('A number belongs to one template: give --template with --to')
+    return undefined
+  }
+  const versions = await client.templateVersions.list({ query: { templateId } })
+  const published = versions.filter(({ stage }) => stage === 'published').map(({ version }) => version)
+  const version = to === 'latest' ? Math.max(...published) : to
+  if (published.includes(version)) return version
+  throw new CliError(`Template ${templateId} has no published version${to === 'latest' ? '' : ` ${to}`}`, {
+    code: 'NOT_FOUND',
+    hint: `passes template versions ${templateId} lists what there is; passes template publish publishes a draft.`,
+  })
+}
+
+/**
+ * The passes of a plan as rows: what is on its version already is left out. `bytes` counts the passes that were looked
+ * at, and the one cell is the external id, so that a failures file is a file for `passes update`.
+ */
+async function* upgradeRows(client: Client, plan: UpgradePlan): AsyncGenerator<CheckedRow<Upgrade>> {
+  let seen = 0
+  let line = 1
+  for await (const pass of walk(client.passes.list, plan.query)) {
+    seen += 1
+    const version = plan.version ?? newerVersion(pass)
+    if (version === undefined) continue
+    line += 1
+    const item = { passId: pass.id, version }
+    yield { cells: [pass.externalPassId], line, bytes: seen, problem: undefined, item, size: 0 }
+  }
+}
+
+function newerVersion({ templateVersion, latestTemplateVersion }: Pass): number | undefined {
+  if (templateVersion === null || latestTemplateVersion === null) return undefined
+  return latestTemplateVersion > templateVersion ? latestTemplateVersion : undefined
+}
 
 export interface UpgradeOptions {
   plan: UpgradePlan
@@ -88,4 +170,39 @@ function countReasons() {
     },
     list: () => [...counts.values()].toSorted((a, b) => b.passes - a.passes),
   }
+}
+
+export interface UpgradeSummary {
+  dryRun: boolean
+  /** False where the run was stopped before the end. */
+  complete: boolean
+  /** Null where each pass goes to the newest version of its own template. */
+  version: number | null
+  /** Passes that were on an older version. */
+  passes: number
+  /** Passes that are moved; in a dry run, that would be. */
+  upgraded: number
+  failed: number
+  seconds: number
+  failures: string | null
+  /** Why passes failed, the commonest reason first. */
+  reasons: { error: string; passes: number; example: string }[]
+}
+
+/** The summary for people. */
+export function showUpgrade({ dryRun, version, upgraded, failed, seconds, failures }: UpgradeSummary): string {
+  return details([
+    ['Version', version ?? 'the newest of each template'],
+    [dryRun ? 'Would move' : 'Upgraded', `${count(upgraded)} ${upgraded === 1 ? 'pass' : 'passes'}`],
+    [dryRun ? 'Would fail' : 'Failed', count(failed)],
+    ['Time', `${duration(seconds)} (${count(Math.round((upgraded + failed) / Math.max(seconds, 0.001)))} passes/s)`],
+    ['Failures', failures],
+  ])
+}
+
+/** Why passes failed, for people; empty where none did. */
+export function showReasons({ reasons }: UpgradeSummary): string {
+  return reasons
+    .map(({ error, passes, example }) => printable(`${count(passes)} × ${error} (such as ${example})`))
+    .join('\n')
 }

@@ -1,9 +1,8 @@
 import { ApiError } from '../../client/errors.ts'
 import { PassCreate, passes as routes } from '../../core/contract/passes.ts'
-import { checkRows, type RowCheck } from '../bulk/check-rows.ts'
-import { badHeader, matchHeader, missingColumn } from '../bulk/header.ts'
+import { badHeader, checkRows, matchHeader, missingColumn, type RowCheck } from '../bulk/check-rows.ts'
 import { type Columns, FAILED, type RowAction } from '../bulk/row-action.ts'
-import { changeEach } from './each-pass.ts'
+import { changeEach } from './change-passes.ts'
 
 export interface VoidOptions {
   externalIdColumn: string

@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ApiError } from '../../client/errors.ts'
-import { ask } from './ask.ts'
-import { type UploadOptions, uploadPending } from './offline/uploader.ts'
+import type { CallOptions, Client } from '../../client/client.ts'
+import { ApiError, ConnectionError } from '../../client/errors.ts'
+import type { LedgerReason, ScanItem } from '../../core/contract/scan-shapes.ts'
+import type { OfflineScan } from '../../core/contract/scanner.ts'
+import type { OfflineVerdict } from './offline/records.ts'
+import type { DoorStore } from './offline/store.ts'
 
 /** Whether the server is asked, or the console goes on by itself. */
 export interface Connection {
@@ -119,4 +122,110 @@ export function createConnection(options: ConnectionOptions): Connection {
       await Promise.all([looking, watching])
     },
   }
+}
+
+export type Reply<T> =
+  | { kind: 'answer'; value: T }
+  /** Nobody answered in time, or only that something is broken: whether it was done is unknown. */
+  | { kind: 'silence' }
+  /** The server is there and will not do it. */
+  | { kind: 'refusal'; error: ApiError }
+
+/** So long a person at the door waits for an answer. */
+export const PATIENCE_MS = 3_000
+
+/** Calls the server and gives up in time. The call must be safe to repeat: a broken connection is tried again. */
+export async function ask<T>(
+  call: (options: CallOptions) => Promise<T>,
+  stop?: AbortSignal,
+  patienceMs = PATIENCE_MS,
+): Promise<Reply<T>> {
+  const patience = AbortSignal.timeout(patienceMs)
+  const signal = stop ? AbortSignal.any([patience, stop]) : patience
+  try {
+    return { kind: 'answer', value: await call({ signal, idempotent: true }) }
+  } catch (error) {
+    if (error instanceof ApiError && error.status < 500 && error.status !== 429) return { kind: 'refusal', error }
+    if (signal.aborted || error instanceof ApiError || error instanceof ConnectionError) return { kind: 'silence' }
+    throw error
+  }
+}
+
+/** A verdict that now stands in the ledger. */
+interface Upload {
+  verdict: OfflineVerdict
+  scan: ScanItem
+  /** Why the server would have decided otherwise; null where it agrees. */
+  conflict: LedgerReason | null
+}
+
+interface UploadOptions {
+  client: Client
+  store: DoorStore
+  signal: AbortSignal
+  onUpload: (uploads: Upload[]) => void
+  /** The server will never take it: why. */
+  onRejection: (verdict: OfflineVerdict, error: ApiError) => void
+}
+
+const BATCH = 100
+
+/**
+ * Sends what waits, oldest first, until nothing does. Sending twice does no harm: a verdict stands in the ledger once
+ * for its externalRef.
+ * @returns 'refused' where the server takes none of them at all, as without permission; they are kept.
+ */
+async function uploadPending(options: UploadOptions): Promise<'done' | 'silence' | ApiError> {
+  const { store, signal } = options
+  for (;;) {
+    const batch = nextBatch(store.pending())
+    if (batch.length === 0) return 'done'
+    const reply = await send(batch, options)
+    if (signal.aborted || reply.kind === 'silence') return 'silence'
+    if (reply.kind === 'answer') continue
+    if (![400, 413].includes(reply.error.status)) return reply.error
+    // One of them, or all together, is not to be had: each alone, and a refused one holds up no other.
+    for (const verdict of batch) {
+      const alone = await send([verdict], options)
+      if (signal.aborted || alone.kind === 'silence') return 'silence'
+      if (alone.kind === 'refusal') setAside(verdict, alone.error, options)
+    }
+  }
+}
+
+/** A request names one list, so a batch ends where the list changes. */
+function nextBatch(pending: OfflineVerdict[]): OfflineVerdict[] {
+  const other = pending.findIndex((verdict) => verdict.snapshotId !== pending[0]!.snapshotId)
+  return pending.slice(0, Math.min(BATCH, other < 0 ? BATCH : other))
+}
+
+async function send(batch: OfflineVerdict[], { client, store, signal, onUpload }: UploadOptions) {
+  const body = { snapshotId: batch[0]!.snapshotId, scans: batch.map(toReport) }
+  const reply = await ask((options) => client.scanner.report({ body }, options), signal)
+  if (reply.kind !== 'answer') return reply
+  const results = new Map(reply.value.results.map((result) => [result.externalRef, result]))
+  const uploads = batch.map((verdict): Upload => {
+    const { scan, conflict } = results.get(verdict.externalRef)!
+    // An online request that was thought lost may have been recorded, with another verdict than was shown.
+    const isOther = scan.result !== verdict.result
+    return { verdict, scan, conflict: conflict ?? (isOther ? scan.reason : null) }
+  })
+  store.append(
+    ...uploads.map(({ verdict, scan }) => ({
+      kind: 'uploaded' as const,
+      externalRef: verdict.externalRef,
+      recordedAt: scan.recordedAt,
+    })),
+  )
+  onUpload(uploads)
+  return reply
+}
+
+function setAside(verdict: OfflineVerdict, error: ApiError, { store, onRejection }: UploadOptions): void {
+  store.append({ kind: 'uploaded', externalRef: verdict.externalRef, recordedAt: null })
+  onRejection(verdict, error)
+}
+
+function toReport({ kind, snapshotId, acceptedPassId, operationalAt, ...verdict }: OfflineVerdict): OfflineScan {
+  return verdict
 }

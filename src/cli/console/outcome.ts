@@ -1,3 +1,5 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError } from '../../client/errors.ts'
 import type {
   LedgerReason,
@@ -7,6 +9,7 @@ import type {
   ScanReasonCode,
   ScanResult,
 } from '../../core/contract/scan-shapes.ts'
+import { environmentWith } from '../settings/settings.ts'
 
 /** What is said of every scan of a console. */
 export interface Station {
@@ -127,3 +130,87 @@ function candidateOf(pass: PassSummary): Candidate {
     standing: pass.contextAcceptedScanCount > 0 ? 'already used' : '',
   }
 }
+
+/** yes lets in, no does not, ask wants a choice, note is no verdict. */
+export type Tone = 'yes' | 'no' | 'ask' | 'note'
+
+/** How an outcome looks at a glance: colour, sign and word together, never colour alone. */
+export interface Badge {
+  tone: Tone
+  sign: string
+  word: string
+}
+
+const words: Record<ScanReasonCode, string> = {
+  valid: 'ACCEPTED',
+  already_scanned: 'ALREADY USED',
+  stale_identifier: 'OLD CODE',
+  not_active: 'NOT ACTIVE',
+  expired: 'EXPIRED',
+  revoked: 'VOIDED',
+  wrong_scope: 'WRONG PROJECT',
+  not_valid_context: 'WRONG DATE',
+  out_of_window: 'WRONG TIME',
+  quota_exhausted: 'USED UP',
+  cooldown: 'TOO SOON',
+  no_match: 'UNKNOWN',
+  multiple_matches: 'WHICH ONE?',
+}
+
+export function badgeOf({ result, reasonCode }: Pick<Outcome, 'result' | 'reasonCode'>): Badge {
+  switch (result) {
+    case 'accepted':
+      return { tone: 'yes', sign: '✔', word: words.valid }
+    case 'ambiguous':
+      return { tone: 'ask', sign: '?', word: words.multiple_matches }
+    case 'same_scan':
+      return { tone: 'note', sign: '=', word: 'SAME SCAN' }
+    case 'reversal':
+      return { tone: 'note', sign: '↶', word: 'UNDONE' }
+    case 'error':
+      return { tone: 'ask', sign: '!', word: 'NOT JUDGED' }
+    default:
+      return { tone: 'no', sign: '✘', word: reasonCode === null ? 'DENIED' : words[reasonCode] }
+  }
+}
+
+/** Tells ears what became of a scan. */
+export type Bell = (outcome: Outcome) => void
+
+/** Nearer together, terminals make one of them. */
+const BETWEEN_MS = 150
+
+/** One for yes, three for no, none for what is no verdict. */
+export function terminalBell(write: (text: string) => void): Bell {
+  let newest: Outcome | undefined
+  return async (outcome) => {
+    newest = outcome
+    const { tone } = badgeOf(outcome)
+    const times = tone === 'yes' ? 1 : tone === 'note' ? 0 : 3
+    for (let n = 0; n < times; n += 1) {
+      if (n > 0) await sleep(BETWEEN_MS)
+      // The bells of two verdicts would sound like a third.
+      if (newest !== outcome) return
+      write('\u0007')
+    }
+  }
+}
+
+/**
+ * Runs a command of the user's shell instead, which finds yes, no or ask in PASSES_VERDICT. No verdict waits for it, and
+ * the next one ends it.
+ */
+export function commandBell(command: string, onProblem: (message: string) => void): Bell {
+  let child: ChildProcess | undefined
+  return (outcome) => {
+    const { tone } = badgeOf(outcome)
+    if (tone === 'note') return
+    child?.kill()
+    child = spawn(command, { shell: true, stdio: 'ignore', env: environmentWith({ PASSES_VERDICT: tone }) })
+    child.unref()
+    child.on('error', (error) => onProblem(`--sound: ${error.message}`))
+    child.on('exit', (code) => code && onProblem(`--sound: the command ended with ${code}`))
+  }
+}
+
+export const silence: Bell = () => undefined

@@ -1,6 +1,6 @@
 import type { Client } from '../../client/client.ts'
 import { newId } from '../../core/ids.ts'
-import { ask } from './ask.ts'
+import { ask } from './connection.ts'
 import type { DoorStore } from './offline/store.ts'
 import { type Attempt, failedOutcome, failureMessage, type Outcome, outcomeOfAnswer, type Station } from './outcome.ts'
 

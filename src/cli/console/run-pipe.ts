@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
-import { PATIENCE_MS } from './ask.ts'
+import { PATIENCE_MS } from './connection.ts'
 import { createDoor, type DoorOptions } from './door.ts'
 import type { Outcome } from './outcome.ts'
 

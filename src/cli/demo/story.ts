@@ -6,20 +6,25 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { createClient } from '../../client/client.ts'
 import type { Broadcast, BroadcastStats } from '../../core/contract/broadcasts.ts'
-import type { PictureOptions } from '../card/picture.ts'
+import type { PictureOptions } from '../card-picture.ts'
 import { CliError } from '../command/errors.ts'
 import { count, duration } from '../command/output.ts'
-import { openPackage } from '../device/apple/package.ts'
-import type { PassJson } from '../device/apple/pass-json.ts'
-import { unzip } from '../device/apple/zip.ts'
+import { openPackage, unzip } from '../device/apple-package.ts'
+import type { PassJson } from '../device/apple-pass-json.ts'
 import { call } from '../device/http.ts'
 import { deviceFor, phoneOf } from '../device/phones.ts'
 import { bannerLines, drawDevice } from '../device/show.ts'
-import { tellDoor } from './door.ts'
-import { installOnPhones, watchChange } from './phones.ts'
-import { type DemoServer, runCommand, startServer } from './program.ts'
-import { untilIssued } from './until-issued.ts'
-import { describeEvent, receiveVoid } from './webhook.ts'
+import {
+  type DemoServer,
+  describeEvent,
+  installOnPhones,
+  receiveVoid,
+  runCommand,
+  startServer,
+  tellDoor,
+  untilIssued,
+  watchChange,
+} from './scenes.ts'
 
 /** One chapter of the demo: what was done and what came of it. */
 export interface Step {

@@ -1,5 +1,5 @@
 import { Args, Flags } from '@oclif/core'
-import type { PictureOptions } from '../card/picture.ts'
+import type { PictureOptions } from '../card-picture.ts'
 import { BaseCommand, terminalWidth } from '../command/base-command.ts'
 import { colorDepth, devicesFolder } from '../settings/settings.ts'
 

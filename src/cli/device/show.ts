@@ -1,10 +1,23 @@
-import { drawCard, type PictureOptions } from '../card/picture.ts'
+import { type BarcodeFormat, PassType } from '../../core/contract/definition.ts'
+import type { CardField } from '../../core/rules/display/card.ts'
+import { parseRgb } from '../../core/rules/display/colors.ts'
+import { readGoogleView } from '../../core/rules/display/google-view.ts'
+import { type CardJson, drawCard, type PictureOptions } from '../card-picture.ts'
 import { printable } from '../command/output.ts'
-import { appleFace } from './apple/face.ts'
-import type { Face } from './face.ts'
-import { googleFace } from './google/face.ts'
-import type { PassChange } from './phone.ts'
-import type { Device } from './state.ts'
+import { type PassField, type PassJson, styleOf } from './apple-pass-json.ts'
+import { type Device, type GooglePass, messagesOf, type PassChange } from './store.ts'
+
+/** What a phone shows of a pass, read off what its platform sent: in the terms of the neutral card that it came from. */
+interface Face {
+  /** Serial number or object id. */
+  id: string
+  card: CardJson
+  /** What stands across a pass that is over. */
+  stamp: string | null
+}
+
+/** What neither platform tells a phone, or no phone shows as such. */
+const notShown = { images: {}, locations: [], relevantDate: null, apple: {}, google: {} }
 
 /** All passes of a phone, drawn; of those that `only` names where it is given. */
 export async function drawDevice(device: Device, options: PictureOptions, only?: ReadonlySet<string>): Promise<string> {
@@ -47,3 +60,96 @@ function facesOf(device: Device): Face[] {
     ? device.passes.map(({ content }) => appleFace(content, new Date()))
     : device.passes.map(googleFace)
 }
+
+/** A pass as Wallet on an iPhone shows it. */
+function appleFace(pass: PassJson, at: Date): Face {
+  const style = styleOf(pass)
+  const [barcode] = pass.barcodes
+  return {
+    id: pass.serialNumber,
+    card: {
+      ...notShown,
+      passType: PassType.options.find((type) => pass[type] !== undefined)!,
+      organizationName: pass.organizationName,
+      description: pass.description,
+      logoText: pass.logoText ?? null,
+      colors: {
+        background: parseRgb(pass.backgroundColor),
+        foreground: parseRgb(pass.foregroundColor),
+        label: parseRgb(pass.labelColor),
+      },
+      fields: {
+        header: style.headerFields.map(toField),
+        primary: style.primaryFields.map(toField),
+        secondary: style.secondaryFields.map(toField),
+        auxiliary: style.auxiliaryFields.map(toField),
+        back: style.backFields.map(toField),
+      },
+      barcode: {
+        format: barcode ? formats[barcode.format] : 'qr',
+        message: barcode?.message ?? '',
+        altText: barcode?.altText ?? null,
+      },
+      links: [],
+      expiresAt: pass.expirationDate ?? null,
+      voided: pass.voided ?? false,
+    },
+    stamp: stampOf(pass, at),
+  }
+}
+
+const formats: Record<PassJson['barcodes'][number]['format'], BarcodeFormat> = {
+  PKBarcodeFormatQR: 'qr',
+  PKBarcodeFormatPDF417: 'pdf417',
+  PKBarcodeFormatAztec: 'aztec',
+  PKBarcodeFormatCode128: 'code128',
+}
+
+function stampOf({ voided, expirationDate }: PassJson, at: Date): string | null {
+  if (voided) return 'VOID'
+  return expirationDate !== undefined && new Date(expirationDate) <= at ? 'EXPIRED' : null
+}
+
+function toField({ key, label = '', value }: PassField): CardField {
+  return { key, label, value: String(value) }
+}
+
+/** A pass as Google Wallet shows it: on the front stand the rows that the class names. */
+function googleFace({ objectId, kind, object, class: ofClass }: GooglePass): Face {
+  const { name, title, subtitle, background, rows, details, links, barcode, state } = readGoogleView(ofClass, object)
+  const [first = [], ...others] = rows
+  return {
+    id: objectId,
+    card: {
+      ...notShown,
+      passType: passTypes.get(kind) ?? 'generic',
+      organizationName: name,
+      description: title ?? name,
+      logoText: null,
+      colors: { background, foreground: null, label: null },
+      fields: {
+        header: [],
+        primary: title === null ? [] : [{ key: 'header', label: subtitle ?? '', value: title }],
+        secondary: first,
+        auxiliary: others.flat(),
+        back: [
+          ...details,
+          ...messagesOf(object).map(({ header, body }, n) => ({ key: `message-${n}`, label: header, value: body })),
+        ],
+      },
+      barcode,
+      links,
+      expiresAt: null,
+      voided: state === 'INACTIVE',
+    },
+    stamp: state === 'ACTIVE' ? null : state,
+  }
+}
+
+const passTypes = new Map<string, PassType>([
+  ['eventTicket', 'eventTicket'],
+  ['loyalty', 'storeCard'],
+  ['offer', 'coupon'],
+  ['flight', 'boardingPass'],
+  ['transit', 'boardingPass'],
+])

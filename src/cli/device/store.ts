@@ -1,9 +1,70 @@
 import { closeSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { z } from 'zod'
 import { makePrivateFolder, openPrivateSync, replacePrivateSync } from '../../files/private-file.ts'
 import { CliError, UsageError } from '../command/errors.ts'
-import { Device } from './state.ts'
+import { PassJson } from './apple-pass-json.ts'
+
+/** What a virtual phone knows, as it stands in its file. */
+
+const Record = z.record(z.string(), z.unknown())
+
+/** What iOS keeps for all passes of one type from one service. */
+const AppleAccount = z.object({
+  passTypeIdentifier: z.string(),
+  webServiceURL: z.string(),
+  /** Where the server says what stands in for APNs. */
+  directory: z.string(),
+  /** PassKit's deviceLibraryIdentifier. */
+  deviceId: z.string(),
+  pushToken: z.string(),
+  /** The tag of the last list of changed serials; null before the first. */
+  updatedSince: z.string().nullable(),
+})
+export type AppleAccount = z.output<typeof AppleAccount>
+
+const ApplePass = z.object({
+  content: PassJson,
+  /** The HTTP date of what is shown; null until it was first fetched from the web service. */
+  lastModified: z.string().nullable(),
+  installedAt: z.string(),
+  updatedAt: z.string(),
+})
+export type ApplePass = z.output<typeof ApplePass>
+
+const GooglePass = z.object({
+  directory: z.string(),
+  kind: z.string(),
+  objectId: z.string(),
+  object: Record,
+  class: Record,
+  /** Grows with every change at Google. */
+  version: z.number(),
+  installedAt: z.string(),
+  updatedAt: z.string(),
+})
+export type GooglePass = z.output<typeof GooglePass>
+
+export const AppleDevice = z.object({
+  platform: z.literal('apple'),
+  name: z.string(),
+  accounts: z.array(AppleAccount),
+  passes: z.array(ApplePass),
+})
+export type AppleDevice = z.output<typeof AppleDevice>
+
+export const GoogleDevice = z.object({
+  platform: z.literal('google'),
+  name: z.string(),
+  deviceId: z.string(),
+  passes: z.array(GooglePass),
+})
+export type GoogleDevice = z.output<typeof GoogleDevice>
+
+export const Device = z.discriminatedUnion('platform', [AppleDevice, GoogleDevice])
+export type Device = z.output<typeof Device>
+export type DevicePlatform = Device['platform']
 
 /** The file of one virtual phone. */
 export interface DeviceFile<D extends Device = Device> {
@@ -101,4 +162,64 @@ function takeLock(path: string): boolean {
   const takenAt = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()
   if (Date.now() - takenAt > LOCK_PATIENCE_MS) rmSync(path, { force: true })
   return false
+}
+
+const Message = z.object({
+  id: z.string().optional(),
+  header: z.string().default(''),
+  body: z.string().default(''),
+  messageType: z.string().optional(),
+})
+export type Message = z.output<typeof Message>
+
+/** The messages of an object; what is none is left out. */
+export function messagesOf(object: Record<string, unknown>): Message[] {
+  const list = Array.isArray(object.messages) ? object.messages : []
+  return list.flatMap((value) => Message.safeParse(value).data ?? [])
+}
+
+/** What an Android phone shows when an object comes with messages that notify and that it has not seen. */
+export function newMessages(before: Record<string, unknown>, after: Record<string, unknown>): string[] {
+  const seen = new Set(messagesOf(before).map(keyOf))
+  return messagesOf(after)
+    .filter((message) => message.messageType === 'TEXT_AND_NOTIFY' && !seen.has(keyOf(message)))
+    .map(({ header, body }) => `${header}: ${body}`)
+}
+
+function keyOf({ id, header, body }: Message): string {
+  return id ?? JSON.stringify([header, body])
+}
+
+/** What commands ask of a virtual phone, whichever platform it plays. */
+
+/** What became of one pass. */
+export interface PassChange {
+  /** Serial number or object id. */
+  pass: string
+  /** What the lock screen shows; empty where the phone updates the pass in silence. */
+  banners: string[]
+  at: string
+}
+
+export interface CheckResult {
+  changes: PassChange[]
+  /** What kept the phone from showing what the server has; a real one would only log it. */
+  problems: string[]
+}
+
+/** Somebody who tells the phone that there is news. */
+export interface PushSource {
+  name: string
+  /** Where to listen, as it stands now: a server that was restarted may have moved its emulators. */
+  locate(): Promise<string>
+}
+
+export interface Phone {
+  /** Opens a hosted link and installs its pass; resolves to its serial number or object id. */
+  install(link: string): Promise<string>
+  /** Looks for news and takes it. */
+  check(): Promise<CheckResult>
+  /** Removes a pass and says so to its platform. */
+  remove(pass: string): Promise<void>
+  sources(): PushSource[]
 }

@@ -1,7 +1,6 @@
 import type { Hook } from '@oclif/core'
 import { UsageError } from '../command/errors.ts'
-import { describeFailure, failureJson, formatFailure } from '../command/failure.ts'
-import { suggestCommand } from '../command/suggest.ts'
+import { describeFailure, failureJson, formatFailure, suggestCommand } from '../command/failure.ts'
 import { canColor } from '../settings/settings.ts'
 
 /** A command that does not exist is wrong usage: said with the one that was likely meant, and exit code 2. */

@@ -2,24 +2,25 @@ import type { Client } from '../../client/client.ts'
 import { ApiError } from '../../client/errors.ts'
 import type { BatchResult, Pass, PassCreate } from '../../core/contract/passes.ts'
 import { checkRows } from '../bulk/check-rows.ts'
-import { errorLine, failure } from '../bulk/results.ts'
-import type { RowAction, RowResult } from '../bulk/row-action.ts'
-import { changeConcurrently } from '../changes/concurrent-changes.ts'
-import { type IssueColumns, planColumns } from './columns.ts'
-import { changeTo, type WantedPass } from './compare.ts'
+import { type CheckedRow, errorLine, failure, type RowAction, type RowResult } from '../bulk/row-action.ts'
+import { changeConcurrently } from '../changes/change-passes.ts'
+import { findPasses } from '../changes/find-passes.ts'
 import {
   cellsOf,
+  changeTo,
+  checkedOutcomes,
   type Existing,
   type IssueOutcome,
   issueOutcomes,
   otherTemplate,
   resultOfExisting,
   voidPass,
+  type WantedPass,
   wantedBy,
 } from './outcomes.ts'
-import { compileRow, readIssuedTemplate } from './row-check.ts'
+import { compileRow, type IssueColumns, planColumns, readIssuedTemplate } from './rows.ts'
 
-export interface IssueOptions {
+interface IssueOptions {
   templateId: string
   externalIdColumn: string
   labelColumn: string
@@ -73,7 +74,7 @@ export function issueAction({ concurrency, ...options }: IssueOptions): RowActio
 }
 
 /** Holds the file against the template: what a run and a dry run have in common. */
-export async function planIssue(
+async function planIssue(
   client: Client,
   header: string[],
   options: Pick<IssueOptions, 'templateId' | 'externalIdColumn' | 'labelColumn'>,
@@ -111,5 +112,58 @@ async function update(
     // Voided meanwhile.
     if (!(error instanceof ApiError && error.code === 'PASS_ALREADY_VOIDED')) throw error
     return { outcome: 'void', error: voidPass(pass.id) }
+  }
+}
+
+/** A row, and whether one before it asks for the very same: then that one makes the pass. */
+interface PlannedRow {
+  pass: PassCreate
+  isRepeat: boolean
+}
+
+/** Asks the server what issuing each row would come to: reads alone, and the checks of a run. */
+export function planAction({ concurrency, ...options }: IssueOptions): RowAction<PlannedRow, IssueOutcome> {
+  const { existing, labelColumn } = options
+  let columns: IssueColumns
+  let canRead = true
+  return {
+    command: 'issue',
+    settings: {},
+    batchesInFlight: concurrency,
+    resultColumns: [],
+    async plan(client, header) {
+      canRead = (await client.tokens.current()).scopes.includes('passes:read')
+      const planned = await planIssue(client, header, options)
+      columns = planned.columns
+      if (!canRead) columns.warnings.push(ONLY_CHECKED)
+      return {
+        columns,
+        outcomes: canRead ? issueOutcomes : checkedOutcomes,
+        check: (rows) => withRepeats(planned.check(rows)),
+      }
+    },
+    async send(rows, { client }) {
+      if (!canRead) return rows.map(() => ({ outcome: 'valid' }))
+      const passes = await findPasses(
+        client,
+        rows.map(({ pass }) => pass.externalPassId),
+      )
+      return rows.map(({ pass: item, isRepeat }): RowResult<IssueOutcome> => {
+        const pass = passes.get(item.externalPassId)
+        if (!pass) return { outcome: isRepeat ? 'present' : 'created' }
+        const result = resultOfExisting(pass, wantedBy(item, columns), { existing, labelColumn })
+        if (result.outcome !== 'differs' || existing !== 'update') return result
+        return { outcome: isRepeat ? 'present' : 'updated' }
+      })
+    },
+  }
+}
+
+const ONLY_CHECKED =
+  'The token may not read passes (passes:read): rows are held against the template, and not against the passes that are there'
+
+async function* withRepeats(rows: AsyncIterable<CheckedRow<PassCreate>>): AsyncGenerator<CheckedRow<PlannedRow>> {
+  for await (const row of rows) {
+    yield 'item' in row ? { ...row, item: { pass: row.item, isRepeat: row.isRepeat === true } } : row
   }
 }

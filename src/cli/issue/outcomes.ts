@@ -1,7 +1,8 @@
-import type { Pass, PassCreate } from '../../core/contract/passes.ts'
+import type { Client } from '../../client/client.ts'
+import type { Pass, PassCreate, PassUpdate } from '../../core/contract/passes.ts'
 import { FAILED, type Outcome, type RowResult } from '../bulk/row-action.ts'
-import type { IssueColumns } from './columns.ts'
-import { describeDifferences, type Standing, standingOf, type WantedPass } from './compare.ts'
+import { CliError } from '../command/errors.ts'
+import type { IssueColumns } from './rows.ts'
 
 /** What may become of a row; `valid` only where the token may not look at passes. */
 export type IssueOutcome = 'created' | 'updated' | 'valid' | 'failed' | Standing
@@ -58,4 +59,106 @@ export function otherTemplate(passId: unknown): string {
 
 export function voidPass(passId: string): string {
   return `VOID: Pass ${passId} with this external id is void, and stays so: give the row another external id`
+}
+
+/** What a row, or a call, asks a pass to be. */
+export interface WantedPass extends Pick<PassCreate, 'templateId' | 'label' | 'variables'> {
+  /** The variables that are compared: a file says nothing of a variable that it has no column for. */
+  names: readonly string[]
+}
+
+/** How the pass that is there stands to what is asked for. */
+type Standing = 'present' | 'differs' | 'void' | 'otherTemplate'
+
+interface Difference {
+  /** A variable, or null for the label. */
+  variable: string | null
+  there: unknown
+  /** Undefined where nothing is asked for. */
+  wanted: unknown
+}
+
+function standingOf(pass: Pass, wanted: WantedPass): Standing {
+  if (pass.templateId !== wanted.templateId) return 'otherTemplate'
+  if (pass.status === 'VOID') return 'void'
+  return differencesOf(pass, wanted).length > 0 ? 'differs' : 'present'
+}
+
+/** In words, with what the pass has: `label is "Ada"; seat is not set`. */
+function describeDifferences(pass: Pass, wanted: WantedPass, labelColumn: string): string {
+  return differencesOf(pass, wanted)
+    .map(({ variable, there }) => `${variable ?? labelColumn} is ${there === undefined ? 'not set' : quote(there)}`)
+    .join('; ')
+}
+
+/** The change that makes the pass what is asked for: what is compared and not given is removed. */
+export function changeTo(pass: Pass, wanted: WantedPass): PassUpdate {
+  const differences = differencesOf(pass, wanted)
+  const variables = differences.filter((difference) => difference.variable !== null)
+  return {
+    ...(variables.length < differences.length && { label: wanted.label }),
+    ...(variables.length > 0 && {
+      variables: Object.fromEntries(variables.map(({ variable, wanted: value }) => [variable, value ?? null])),
+    }),
+  }
+}
+
+function differencesOf(pass: Pass, { label, variables, names }: WantedPass): Difference[] {
+  return [
+    { variable: null, there: pass.label, wanted: label },
+    ...names.map((name) => ({ variable: name, there: own(pass.variables, name), wanted: own(variables, name) })),
+  ].filter(({ there, wanted }) => there !== wanted)
+}
+
+function own(variables: Record<string, unknown>, name: string): unknown {
+  return Object.hasOwn(variables, name) ? variables[name] : undefined
+}
+
+const SHOWN_CHARACTERS = 60
+
+function quote(value: unknown): string {
+  const text = JSON.stringify(value)
+  return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text
+}
+
+export interface CreatedPass {
+  outcome: 'created' | 'updated' | Exclude<Standing, 'otherTemplate'>
+  pass: Pass
+}
+
+/**
+ * Creates a pass, and says whether it did.
+ * @throws ApiError; CliError where the external id has another pass and `existing` does not allow that
+ */
+export async function createOne(
+  client: Client,
+  body: PassCreate,
+  existing: Existing | undefined,
+): Promise<CreatedPass> {
+  let status = 0
+  const onAnswer = (answer: { status: number }) => {
+    status = answer.status
+  }
+  const pass = await client.passes.create({ body }, { onAnswer })
+  if (status === 201) return { outcome: 'created', pass }
+  const wanted = { ...body, names: Object.keys(body.variables) }
+  const outcome = standingOf(pass, wanted) as CreatedPass['outcome']
+  if (outcome === 'present' || existing === 'keep') return { outcome, pass }
+  if (outcome === 'void') {
+    throw new CliError(`${body.externalPassId} has a pass already, which is void and stays so`, {
+      code: 'VOID',
+      details: { passId: pass.id },
+      hint: 'give the new pass another --external-id; --existing keep takes the void one.',
+    })
+  }
+  if (existing === 'update') {
+    const updated = await client.passes.update({ params: { id: pass.id }, body: changeTo(pass, wanted) })
+    return { outcome: 'updated', pass: updated }
+  }
+  const differences = describeDifferences(pass, wanted, 'label')
+  throw new CliError(`${body.externalPassId} has a pass already, and it differs: ${differences}`, {
+    code: 'DIFFERS',
+    details: { passId: pass.id, differences },
+    hint: '--existing update changes it, --existing keep takes it as it is; another --external-id makes another pass.',
+  })
 }

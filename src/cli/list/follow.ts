@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError, ConnectionError } from '../../client/errors.ts'
 import type { Page } from '../../core/contract/common.ts'
-import { leaveEcho, onInterrupt } from '../command/interrupt.ts'
+import { leaveEcho, onInterrupt } from '../command/program.ts'
 
 export interface FollowOptions<T> {
   /** A page of the list, newest first. */

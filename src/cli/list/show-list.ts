@@ -1,7 +1,6 @@
 import type { Page } from '../../core/contract/common.ts'
 import { jsonLines, moreHint, type PageFormat } from '../arguments/list.ts'
-import { count } from '../command/output.ts'
-import { writeOut } from '../command/write-out.ts'
+import { count, writeOut } from '../command/output.ts'
 import { type ListShape, sorter, tableFormat } from './shape.ts'
 
 /** What the flags of a list say of how it is written. */

@@ -1,5 +1,6 @@
-import { Flags } from '@oclif/core'
+import { Flags, type Interfaces } from '@oclif/core'
 import { UsageError } from '../command/errors.ts'
+import { requireClearSwitches } from './settings.ts'
 
 /** The database of a server: every operator command takes it. */
 export const databaseFlags = {
@@ -209,4 +210,43 @@ export function parsePlatforms(text: string): ('apple' | 'google')[] {
   const unknown = names.find((name) => !platforms.some((platform) => platform === name))
   if (unknown !== undefined) throw new UsageError(`--platforms takes apple, google or both, and holds "${unknown}"`)
   return platforms.filter((platform) => names.includes(platform))
+}
+
+/**
+ * The settings of a server, as flags and environment gave them.
+ * @throws UsageError
+ */
+export function serverConfig(flags: Interfaces.InferredFlags<typeof serveFlags>) {
+  requireClearSwitches(serveFlags)
+  return {
+    host: flags.host,
+    port: flags.port,
+    metrics:
+      flags['metrics-port'] === undefined ? undefined : { host: flags['metrics-host'], port: flags['metrics-port'] },
+    databaseUrl: flags.database,
+    publicUrl: flags['public-url']?.href,
+    role: flags.role,
+    isProduction: flags.production,
+    platforms: parsePlatforms(flags.platforms),
+    serverKey: flags['server-key'],
+    previousServerKeys: flags['previous-server-keys'].split(',').filter((key) => key.trim() !== ''),
+    rateLimit: flags['rate-limit'],
+    rateBurst: flags['rate-burst'],
+    maxConnections: flags['max-connections'],
+    linkTtlDays: flags['link-ttl'],
+    retention: { deliveriesDays: flags['retain-deliveries'], auditDays: flags['retain-audit'] },
+    allowInsecureWebhooks: flags['allow-insecure-webhooks'],
+    trustedProxies: flags['trusted-proxies'],
+    sandboxFolder: flags['sandbox-dir'],
+    faults: flags.fault,
+    apple: {
+      certificate: flags['apple-certificate'],
+      key: flags['apple-key'],
+      keyPassphrase: flags['apple-key-passphrase'],
+      wwdr: flags['apple-wwdr'],
+      passTypeIdentifier: flags['apple-pass-type'],
+      teamIdentifier: flags['apple-team'],
+    },
+    google: { serviceAccount: flags['google-key'], issuerId: flags['google-issuer-id'] },
+  }
 }

@@ -1,5 +1,5 @@
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { broadcastArgs } from '../../cli/notify/broadcast-argument.ts'
+import { broadcastArgs } from '../../cli/notify/show.ts'
 
 export default class BroadcastCancel extends ClientCommand {
   static override summary = 'Cancel a broadcast that is still scheduled.'

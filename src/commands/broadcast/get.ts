@@ -1,6 +1,5 @@
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { broadcastArgs } from '../../cli/notify/broadcast-argument.ts'
-import { showBroadcast } from '../../cli/notify/show.ts'
+import { broadcastArgs, showBroadcast } from '../../cli/notify/show.ts'
 
 export default class BroadcastGet extends ClientCommand {
   static override summary = 'Show a broadcast, and how its notifications stand.'

@@ -1,7 +1,7 @@
 import { listFlags, listPages } from '../../cli/arguments/list.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import type { ListShape } from '../../cli/list/shape.ts'
-import { projectArg } from '../../cli/notify/broadcast-argument.ts'
+import { projectArg } from '../../cli/notify/show.ts'
 import type { Broadcast } from '../../core/contract/broadcasts.ts'
 
 const shape: ListShape<Broadcast> = {

@@ -2,10 +2,8 @@ import { Flags } from '@oclif/core'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { count } from '../../cli/command/output.ts'
 import { confirm } from '../../cli/command/prompt.ts'
-import { projectArg } from '../../cli/notify/broadcast-argument.ts'
 import { messageBody, messageFlags } from '../../cli/notify/message-flags.ts'
-import { showBroadcast, showForecast } from '../../cli/notify/show.ts'
-import { watchBroadcast } from '../../cli/notify/watch-broadcast.ts'
+import { projectArg, showBroadcast, showForecast, watchBroadcast } from '../../cli/notify/show.ts'
 import type { Broadcast, BroadcastForecast } from '../../core/contract/broadcasts.ts'
 
 export default class BroadcastSend extends ClientCommand {

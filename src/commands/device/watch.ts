@@ -1,12 +1,11 @@
 import { Flags } from '@oclif/core'
-import type { PictureOptions } from '../../cli/card/picture.ts'
+import type { PictureOptions } from '../../cli/card-picture.ts'
 import { UsageError } from '../../cli/command/errors.ts'
-import { leaveEcho, onInterrupt } from '../../cli/command/interrupt.ts'
+import { leaveEcho, onInterrupt } from '../../cli/command/program.ts'
 import { DeviceCommand, nameArg } from '../../cli/device/device-command.ts'
-import { phoneOf } from '../../cli/device/phones.ts'
+import { phoneOf, type WatchEvent, watch } from '../../cli/device/phones.ts'
 import { bannerLines, drawDevice } from '../../cli/device/show.ts'
 import { type DeviceFile, openDevice } from '../../cli/device/store.ts'
-import { type WatchEvent, watch } from '../../cli/device/watch.ts'
 
 export default class DeviceWatch extends DeviceCommand {
   static override summary = 'Keep a virtual phone awake: it takes pushes, and shows the banner and the new pass.'

@@ -1,5 +1,5 @@
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { failedJobArgs, failedJobFlags, namedJobs } from '../../cli/operator/failed-jobs.ts'
+import { failedJobArgs, failedJobFlags, namedJobs } from '../../cli/operator.ts'
 
 export default class JobsDelete extends BaseCommand {
   static override summary = 'Delete jobs that gave up or are quarantined.'

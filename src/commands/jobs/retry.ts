@@ -1,5 +1,5 @@
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { failedJobArgs, failedJobFlags, namedJobs } from '../../cli/operator/failed-jobs.ts'
+import { failedJobArgs, failedJobFlags, namedJobs } from '../../cli/operator.ts'
 
 export default class JobsRetry extends BaseCommand {
   static override summary = 'Run jobs again that gave up or are quarantined.'

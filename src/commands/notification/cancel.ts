@@ -1,6 +1,6 @@
 import { getPassId, passFlags } from '../../cli/arguments/pass-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { notificationArgs } from '../../cli/notify/notification-argument.ts'
+import { notificationArgs } from '../../cli/notify/show.ts'
 
 export default class NotificationCancel extends ClientCommand {
   static override summary = 'Cancel a notification that is still scheduled.'

@@ -1,7 +1,6 @@
 import { getPassId, passFlags } from '../../cli/arguments/pass-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { notificationArgs } from '../../cli/notify/notification-argument.ts'
-import { showNotification } from '../../cli/notify/show.ts'
+import { notificationArgs, showNotification } from '../../cli/notify/show.ts'
 
 export default class NotificationGet extends ClientCommand {
   static override summary = 'Show how far a notification has come.'

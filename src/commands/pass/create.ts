@@ -1,9 +1,8 @@
 import { Flags } from '@oclif/core'
 import { requiredFlag } from '../../cli/arguments/id-argument.ts'
-import { splitVariable, variableFlag } from '../../cli/arguments/variables.ts'
+import { existingFlag, splitVariable, variableFlag } from '../../cli/arguments/pass-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { existingFlag } from '../../cli/issue/existing-flag.ts'
-import { showPass } from '../../cli/records/show.ts'
+import { showPass } from '../../cli/records.ts'
 
 const says = {
   created: 'Created.',
@@ -40,7 +39,7 @@ export default class PassCreate extends ClientCommand {
     const { flags } = await this.parse(PassCreate)
     const variables = Object.fromEntries(flags.var.map(splitVariable))
     const body = { templateId: flags.template, externalPassId: flags['external-id'], label: flags.label, variables }
-    const { createOne } = await import('../../cli/issue/create-one.ts')
+    const { createOne } = await import('../../cli/issue/outcomes.ts')
     const { outcome, pass } = await createOne(this.connect(flags), body, flags.existing)
     this.log(`${says[outcome]}\n\n${showPass(pass)}`)
     return { ...pass, outcome }

@@ -3,7 +3,7 @@ import { pastFlag } from '../../cli/arguments/list.ts'
 import { getPassId, passArgs, passFlags } from '../../cli/arguments/pass-argument.ts'
 import { terminalWidth } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { showExplanation } from '../../cli/records/explanation.ts'
+import { showExplanation } from '../../cli/records.ts'
 import { canColor } from '../../cli/settings/settings.ts'
 
 export default class PassExplain extends ClientCommand {

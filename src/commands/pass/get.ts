@@ -1,6 +1,6 @@
 import { getPass, passArgs, passFlags } from '../../cli/arguments/pass-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { showPass } from '../../cli/records/show.ts'
+import { showPass } from '../../cli/records.ts'
 
 export default class PassGet extends ClientCommand {
   static override summary = 'Show a pass with its links.'

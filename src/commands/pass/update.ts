@@ -1,9 +1,8 @@
 import { Flags } from '@oclif/core'
-import { getPassId, passArgs, passFlags } from '../../cli/arguments/pass-argument.ts'
-import { splitVariable, variableFlag } from '../../cli/arguments/variables.ts'
+import { getPassId, passArgs, passFlags, splitVariable, variableFlag } from '../../cli/arguments/pass-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { UsageError } from '../../cli/command/errors.ts'
-import { showPass } from '../../cli/records/show.ts'
+import { showPass } from '../../cli/records.ts'
 import { templateVersionFlag } from '../../cli/template/template-version-flag.ts'
 import type { PassUpdate as Body } from '../../core/contract/passes.ts'
 

@@ -1,7 +1,7 @@
 import { getPassId, passArgs, passFlags } from '../../cli/arguments/pass-argument.ts'
 import { terminalWidth } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { showWallets } from '../../cli/records/wallets.ts'
+import { showWallets } from '../../cli/records.ts'
 
 export default class PassWallets extends ClientCommand {
   static override summary = 'Show which phones hold a pass, and whether they have its newest version.'

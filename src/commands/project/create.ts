@@ -1,6 +1,6 @@
 import { Flags } from '@oclif/core'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { showProject } from '../../cli/records/show.ts'
+import { showProject } from '../../cli/records.ts'
 import { ProjectColor } from '../../core/contract/projects.ts'
 
 export default class ProjectCreate extends ClientCommand {

@@ -1,6 +1,6 @@
 import { namedArg } from '../../cli/arguments/id-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { showProject } from '../../cli/records/show.ts'
+import { showProject } from '../../cli/records.ts'
 
 export default class ProjectGet extends ClientCommand {
   static override summary = 'Show a project.'

@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core'
 import { namedArg } from '../../cli/arguments/id-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { showProject } from '../../cli/records/show.ts'
+import { showProject } from '../../cli/records.ts'
 import { ProjectColor } from '../../core/contract/projects.ts'
 
 export default class ProjectUpdate extends ClientCommand {

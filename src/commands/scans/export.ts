@@ -3,9 +3,8 @@ import { Flags } from '@oclif/core'
 import { rawCellsFlag } from '../../cli/bulk/spreadsheet-cells.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { InterruptedError, UsageError } from '../../cli/command/errors.ts'
-import { onInterrupt } from '../../cli/command/interrupt.ts'
 import { count } from '../../cli/command/output.ts'
-import { commandLine } from '../../cli/command/program.ts'
+import { commandLine, onInterrupt } from '../../cli/command/program.ts'
 import { scanFilterFlags } from '../../cli/scan-list/filters.ts'
 
 export default class ScansExport extends ClientCommand {

@@ -5,7 +5,7 @@ import { Args, Flags } from '@oclif/core'
 import { withName } from '../../cli/arguments/named-file.ts'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { CliError } from '../../cli/command/errors.ts'
-import { leaveEcho, onInterrupt } from '../../cli/command/interrupt.ts'
+import { leaveEcho, onInterrupt } from '../../cli/command/program.ts'
 import { DevFiles } from '../../cli/template/dev-files.ts'
 
 export default class TemplateDev extends BaseCommand {

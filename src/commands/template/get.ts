@@ -1,6 +1,6 @@
 import { namedArg } from '../../cli/arguments/id-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { showTemplate } from '../../cli/records/show.ts'
+import { showTemplate } from '../../cli/records.ts'
 
 export default class TemplateGet extends ClientCommand {
   static override summary = 'Show a template.'

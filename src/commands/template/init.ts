@@ -1,10 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import { Args, Flags } from '@oclif/core'
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { choose } from '../../cli/command/choose.ts'
 import { CliError, UsageError } from '../../cli/command/errors.ts'
 import { programName } from '../../cli/command/program.ts'
-import { askText, canAsk } from '../../cli/command/prompt.ts'
+import { askText, canAsk, choose } from '../../cli/command/prompt.ts'
 import { keyOf, starterKinds, starterTemplate } from '../../cli/template/starters.ts'
 
 export default class TemplateInit extends BaseCommand {

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { Flags } from '@oclif/core'
 import { namedArg } from '../../cli/arguments/id-argument.ts'
-import type { CardJson } from '../../cli/card/picture.ts'
+import type { CardJson } from '../../cli/card-picture.ts'
 import { terminalWidth } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { colorDepth } from '../../cli/settings/settings.ts'
@@ -46,7 +46,7 @@ export default class TemplatePreview extends ClientCommand {
     const preview = await client.templateVersions.preview({ params })
     if (preview instanceof Uint8Array) throw new TypeError('The server answered a file')
     if (!this.jsonEnabled()) {
-      const { drawCard } = await import('../../cli/card/picture.ts')
+      const { drawCard } = await import('../../cli/card-picture.ts')
       const depth = flags['no-color'] ? 1 : colorDepth(process.stdout)
       // The contract leaves the card open; it is the one that the server renders.
       const card = preview.card as unknown as CardJson

@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core'
 import { namedArg, namedFlag } from '../../cli/arguments/id-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { showTemplate } from '../../cli/records/show.ts'
+import { showTemplate } from '../../cli/records.ts'
 import { PassType } from '../../core/contract/definition.ts'
 
 export default class TemplateUpdate extends ClientCommand {

@@ -1,12 +1,11 @@
 import { Flags } from '@oclif/core'
 import { namedFlag } from '../../cli/arguments/id-argument.ts'
 import { rawCellsFlag } from '../../cli/bulk/spreadsheet-cells.ts'
-import { showReasons, showUpgrade, type UpgradeSummary } from '../../cli/changes/upgrade-summary.ts'
+import type { UpgradeSummary } from '../../cli/changes/upgrade.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { InterruptedError } from '../../cli/command/errors.ts'
-import { onInterrupt } from '../../cli/command/interrupt.ts'
 import { count } from '../../cli/command/output.ts'
-import { commandLine } from '../../cli/command/program.ts'
+import { commandLine, onInterrupt } from '../../cli/command/program.ts'
 import { confirm } from '../../cli/command/prompt.ts'
 import { templateVersionFlag } from '../../cli/template/template-version-flag.ts'
 import { PassStatus } from '../../core/contract/pass-status.ts'
@@ -61,7 +60,7 @@ export default class TemplateUpgrade extends ClientCommand {
   async run() {
     const { flags } = await this.parse(TemplateUpgrade)
     const dryRun = flags['dry-run']
-    const { planUpgrade } = await import('../../cli/changes/upgrade-plan.ts')
+    const { planUpgrade, upgradePasses } = await import('../../cli/changes/upgrade.ts')
     const plan = await planUpgrade(this.connect(flags), {
       templateId: flags.template,
       projectId: flags.project,
@@ -78,7 +77,6 @@ export default class TemplateUpgrade extends ClientCommand {
       this.note('\nStopping: waiting for what is in flight (Ctrl-C again to stop at once)')
     })
     try {
-      const { upgradePasses } = await import('../../cli/changes/upgrade.ts')
       const summary = await upgradePasses({
         plan,
         dryRun,
@@ -88,19 +86,20 @@ export default class TemplateUpgrade extends ClientCommand {
         stop: stop.signal,
         sender: (onRetry) => this.connect(flags, { attempts: ATTEMPTS, onRetry }),
       })
-      return this.#report(summary)
+      return await this.#report(summary)
     } finally {
       release()
     }
   }
 
-  #report(summary: UpgradeSummary): UpgradeSummary {
+  async #report(summary: UpgradeSummary): Promise<UpgradeSummary> {
     if (!summary.complete) {
       throw new InterruptedError(`Stopped: ${count(summary.upgraded)} passes are moved`, {
         hint: `go on with: ${commandLine()}`,
         details: { ...summary, command: commandLine() },
       })
     }
+    const { showReasons, showUpgrade } = await import('../../cli/changes/upgrade.ts')
     this.log(summary.passes === 0 ? 'No pass is on an older version.' : showUpgrade(summary))
     if (summary.failed > 0) {
       this.note(showReasons(summary))

@@ -1,7 +1,7 @@
 import { Args, Flags } from '@oclif/core'
 import { BaseCommand, terminalWidth } from '../../cli/command/base-command.ts'
 import { UsageError } from '../../cli/command/errors.ts'
-import { limitFlag, showLimits } from '../../cli/records/limits.ts'
+import { limitFlag, showLimits } from '../../cli/records.ts'
 import { databaseFlags } from '../../cli/settings/server-flags.ts'
 import { defaultLimits, type LimitName, limitNames, MAX_LIMIT } from '../../core/rules/pass/limits.ts'
 

@@ -1,7 +1,7 @@
 import { terminalWidth } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { details, localTimeOr } from '../../cli/command/output.ts'
-import { showLimits } from '../../cli/records/limits.ts'
+import { showLimits } from '../../cli/records.ts'
 
 export default class WorkspaceShow extends ClientCommand {
   static override summary = 'Show the workspace of the token: its limits, and what is used of them.'

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { onInterrupt } from '../../../src/cli/command/interrupt.ts'
+import { onInterrupt } from '../../../src/cli/command/program.ts'
 
 test('the first Ctrl-C stops; the second ends at once, with exit code 130 and last words', () => {
   const exit = vi.spyOn(process, 'exit').mockImplementation(() => undefined as never)

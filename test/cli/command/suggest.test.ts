@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { editDistance, suggestCommand } from '../../../src/cli/command/suggest.ts'
+import { editDistance, suggestCommand } from '../../../src/cli/command/failure.ts'
 
 const commands = ['issue', 'pass list', 'pass get', 'template publish', 'update', 'void']
 

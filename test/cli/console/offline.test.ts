@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { evaluateOffline } from '../../../src/cli/console/judge.ts'
 import { fetchDoorList } from '../../../src/cli/console/offline/door-list.ts'
-import { evaluateOffline } from '../../../src/cli/console/offline/offline.ts'
 import { openStore } from '../../../src/cli/console/offline/store.ts'
 import type { Attempt } from '../../../src/cli/console/outcome.ts'
 import type { Client } from '../../../src/client/client.ts'

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { deviceFor, phoneOf } from '../../../src/cli/device/phones.ts'
-import type { GoogleDevice } from '../../../src/cli/device/state.ts'
+import type { GoogleDevice } from '../../../src/cli/device/store.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import {
   authorized,

@@ -2,8 +2,14 @@ import { readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { deviceFor, findPassId } from '../../../src/cli/device/phones.ts'
-import type { Device, GoogleDevice } from '../../../src/cli/device/state.ts'
-import { createDevice, type DeviceFile, listDevices, openDevice } from '../../../src/cli/device/store.ts'
+import {
+  createDevice,
+  type Device,
+  type DeviceFile,
+  type GoogleDevice,
+  listDevices,
+  openDevice,
+} from '../../../src/cli/device/store.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 
 const google = (name: string): Device => ({ platform: 'google', name, deviceId: 'd', passes: [] })

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import { expect, test } from 'vitest'
 import { localTime, textWidth } from '../../../src/cli/command/output.ts'
-import { showExplanation } from '../../../src/cli/records/explanation.ts'
+import { showExplanation } from '../../../src/cli/records.ts'
 import type { RedemptionExplanation } from '../../../src/core/contract/scans.ts'
 
 const explanation: RedemptionExplanation = {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { PassJson } from '../../../src/cli/device/apple/pass-json.ts'
+import type { PassJson } from '../../../src/cli/device/apple-pass-json.ts'
 import { dialects, migratedDatabase } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { times } from '../../support/long.ts'

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest'
-import { openPackage } from '../../../src/cli/device/apple/package.ts'
-import type { PassJson } from '../../../src/cli/device/apple/pass-json.ts'
+import { openPackage } from '../../../src/cli/device/apple-package.ts'
+import type { PassJson } from '../../../src/cli/device/apple-pass-json.ts'
 import type { CleanUp } from '../../support/databases.ts'
 import type { TestServer } from './server.ts'
 

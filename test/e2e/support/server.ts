@@ -157,9 +157,7 @@ const { version } = JSON.parse(readFileSync(new URL('../../../package.json', imp
 async function built() {
   const load = (path: string) => import(new URL(`../../../dist/${path}`, import.meta.url).href)
   const flags: typeof import('../../../src/cli/settings/server-flags.ts') = await load('cli/settings/server-flags.js')
-  const config: typeof import('../../../src/cli/settings/server-config.ts') = await load(
-    'cli/settings/server-config.js',
-  )
+  const config: typeof import('../../../src/cli/settings/server-flags.ts') = await load('cli/settings/server-flags.js')
   const log: typeof import('../../../src/server/boot/log.ts') = await load('server/boot/log.js')
   const serve: typeof import('../../../src/server/boot/serve.ts') = await load('server/boot/serve.js')
   return { ...flags, ...config, ...log, ...serve }

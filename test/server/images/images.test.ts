@@ -1,6 +1,6 @@
 import sharp from 'sharp'
 import { describe, expect, test } from 'vitest'
-import { unzip } from '../../../src/cli/device/apple/zip.ts'
+import { unzip } from '../../../src/cli/device/apple-package.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
 import type { Image } from '../../../src/core/contract/images.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import type { Client } from '../../../client/client.ts'
 import { makePrivateFolder, replacePrivateSync } from '../../../files/private-file.ts'
 import { CliError } from '../../command/errors.ts'
-import { ask } from '../ask.ts'
+import { ask } from '../connection.ts'
 
 /** Where somebody stands: learned from the server once, remembered for a start without it. */
 const Place = z.strictObject({ workspaceId: z.string(), workspaceName: z.string(), projectName: z.string().nullable() })

@@ -1,0 +1,247 @@
+import type { BarcodeFormat } from '../core/contract/definition.ts'
+import { layOutFront } from '../core/rules/display/apple-front.ts'
+import type { Card, CardField } from '../core/rules/display/card.ts'
+import { cardColors } from '../core/rules/display/colors.ts'
+import { details, pad, printable, textWidth, wrapText } from './command/output.ts'
+
+/** A card as the interface shows it: JSON has no dates. */
+export type CardJson = Omit<Card, 'expiresAt'> & { expiresAt: string | null }
+
+export interface PictureOptions {
+  /** Columns of the terminal; undefined where nothing limits them. */
+  width: number | undefined
+  colorDepth: ColorDepth
+  /** Whose front is drawn: an iPhone lays fields out anew and has no place for some; what Android shows is drawn as it is given. */
+  platform?: 'apple' | 'google'
+  /** Whether fields that an iPhone has no place for are drawn, and said to be; without it they are left out. */
+  marksSurplus?: boolean
+}
+
+const USUAL_WIDTH = 48
+/** What stands left and right of the inside of a card. */
+const MARGINS = 4
+
+/** A card drawn in characters: its front with the code to scan, and under it what stands on its back. */
+export async function drawCard(card: CardJson, options: PictureOptions): Promise<string> {
+  const { width, colorDepth, platform = 'apple', marksSurplus = false } = options
+  const room = (width ?? Number.POSITIVE_INFINITY) - MARGINS
+  const symbol = await symbolOf(card, room)
+  const inside = Math.max(Math.min(USUAL_WIDTH, room), symbol.width)
+  const { header, primary, rows, surplus } = platform === 'apple' ? iphoneFront(card) : givenFront(card)
+  const name = { key: '', label: '', value: card.logoText?.trim() || card.organizationName }
+  const lines: Line[] = [
+    blankLine(inside),
+    ...fieldLines([name, ...header], inside),
+    ...fieldLines(primary, inside, 'strong'),
+    ...rows.flatMap((fields) => fieldLines(fields, inside)),
+    ...(marksSurplus && surplus.length > 0
+      ? [...textLine('Not shown on an iPhone:', inside, 'label'), ...fieldLines(surplus, inside, 'label')]
+      : []),
+    ...symbol.lines.map((line) => centredLine(line, inside, 'symbol')),
+    ...symbol.caption.flatMap((text) => textLine(text, inside, 'value')),
+    blankLine(inside),
+  ]
+  const back = backOf(card)
+  return [...paint(lines, card.colors, colorDepth), ...(back ? ['', back] : [])].join('\n')
+}
+
+interface Front {
+  header: readonly CardField[]
+  primary: readonly CardField[]
+  /** What follows, from the top. */
+  rows: (readonly CardField[])[]
+  surplus: readonly CardField[]
+}
+
+function iphoneFront(card: CardJson): Front {
+  const all = layOutFront(card)
+  const [header = [], primary = [], ...rows] = all.map(({ fields }) => fields)
+  return { header, primary, rows, surplus: all.flatMap(({ surplus }) => surplus) }
+}
+
+function givenFront({ fields: { header, primary, secondary, auxiliary } }: CardJson): Front {
+  return { header, primary, rows: [secondary, auxiliary], surplus: [] }
+}
+
+const names = { qr: 'QR code', pdf417: 'PDF417', aztec: 'Aztec code', code128: 'Code 128' }
+
+/** The code where it can be drawn and has room, otherwise what it says. */
+async function symbolOf({ barcode: { format, message, altText } }: CardJson, room: number) {
+  const modules = await symbolModules(format, message)
+  const width = modules?.[0]?.length ?? 0
+  if (modules && width <= room) {
+    return { width, lines: halfBlocks(modules), caption: altText ? [altText] : [] }
+  }
+  const why = modules ? ` (drawn where the terminal has ${width + MARGINS} columns)` : ''
+  return { width: 0, lines: [], caption: [`${names[format]}: ${message}${why}`, ...(altText ? [altText] : [])] }
+}
+
+function backOf({ fields, links, expiresAt }: CardJson): string {
+  const entries = [
+    ...fields.back.map(({ label, value }) => [label, value] as const),
+    ...links.map(({ label, url }) => [label, url] as const),
+    ...(expiresAt ? [['Expires', expiresAt] as const] : []),
+  ]
+  return entries.length > 0 ? details(entries) : ''
+}
+
+/** Bits of colour that a terminal takes: 1 is none. */
+export type ColorDepth = 1 | 8 | 24
+
+/** The lines of a card on its background; without colour in a frame. */
+function paint(lines: readonly Line[], colors: Card['colors'], depth: ColorDepth): string[] {
+  if (depth === 1) return frame(lines)
+  const { background, foreground, label } = cardColors(colors)
+  const styles: Record<Style, string> = {
+    label: `${back(background, depth)}${front(label, depth)}`,
+    value: `${back(background, depth)}${front(foreground, depth)}`,
+    strong: `${back(background, depth)}${front(foreground, depth)}\u001B[1m`,
+    // Whatever the card looks like, a camera wants black on white.
+    symbol: `${back('#000000', depth)}${front('#ffffff', depth)}`,
+  }
+  const margin = `${styles.value}  `
+  return lines.map((line) => {
+    const text = line.map((piece) => `${RESET}${styles[piece.style]}${piece.text}`).join('')
+    return `${margin}${text}${RESET}${margin}${RESET}`
+  })
+}
+
+const RESET = '\u001B[0m'
+
+function frame(lines: readonly Line[]): string[] {
+  const texts = lines.map((line) => line.map(({ text }) => text).join(''))
+  const edge = '─'.repeat(widthOf(lines) + 2)
+  return [`╭${edge}╮`, ...texts.map((text) => `│ ${text} │`), `╰${edge}╯`]
+}
+
+/** All lines are as wide as a blank one, in which every character is one column. */
+function widthOf(lines: readonly Line[]): number {
+  const blank = lines.find((line) => line.every(({ text }) => text.trim() === ''))
+  return blank?.reduce((sum, { text }) => sum + text.length, 0) ?? 0
+}
+
+function front(color: string, depth: ColorDepth): string {
+  return `\u001B[38;${code(color, depth)}m`
+}
+
+function back(color: string, depth: ColorDepth): string {
+  return `\u001B[48;${code(color, depth)}m`
+}
+
+/** The colour itself, or the nearest of the 6x6x6 cube of 256 colours. */
+function code(color: string, depth: ColorDepth): string {
+  const [red, green, blue] = channels(color)
+  if (depth === 24) return `2;${red};${green};${blue}`
+  const [r, g, b] = [red, green, blue].map((channel) => Math.round((channel / 255) * 5)) as [number, number, number]
+  return `5;${16 + 36 * r + 6 * g + b}`
+}
+
+function channels(color: string): [number, number, number] {
+  return [1, 3, 5].map((start) => Number.parseInt(color.slice(start, start + 2), 16)) as [number, number, number]
+}
+
+/** Modules of a two-dimensional code, row by row: true is dark. */
+export type Modules = boolean[][]
+
+/** How the library calls a format, and the light modules that readers need around it. */
+const symbols = {
+  qr: { bcid: 'qrcode', quietZone: 4 },
+  aztec: { bcid: 'azteccode', quietZone: 2 },
+  pdf417: { bcid: 'pdf417', quietZone: 2 },
+} as const
+
+/** A longer message has more modules than any terminal has room for, and takes long to lay out. */
+const MAX_LENGTH = 1000
+
+/** The code with its quiet zone; undefined for a bar code, and for a message that the format cannot hold. */
+export async function symbolModules(format: BarcodeFormat, message: string): Promise<Modules | undefined> {
+  if (format === 'code128' || message === '' || message.length > MAX_LENGTH) return undefined
+  // A named export raw is something else: a symbol of that name.
+  const { default: library } = await import('bwip-js/node')
+  const { bcid, quietZone } = symbols[format]
+  try {
+    const [symbol] = library.raw({ bcid, text: message })
+    return symbol && 'pixs' in symbol ? framed(symbol, quietZone) : undefined
+  } catch (error) {
+    // The library names its refusals after the check that failed: `bwipp.qrcodeTooLong#1234`.
+    if (error instanceof Error && /^bwipp\.|^bwip-js/.test(error.message)) return undefined
+    throw error
+  }
+}
+
+/** Two modules in each character: the upper and the lower half. Light is drawn, dark is what stands behind it. */
+export function halfBlocks(modules: Modules): string[] {
+  const lines: string[] = []
+  for (let y = 0; y < modules.length; y += 2) {
+    const upper = modules[y]!
+    const lower = modules[y + 1] ?? upper.map(() => false)
+    lines.push(upper.map((isDark, x) => blocks[(isDark ? 0 : 1) + (lower[x] ? 0 : 2)]).join(''))
+  }
+  return lines
+}
+
+const blocks = [' ', '▀', '▄', '█']
+
+function framed({ pixs, pixx, pixy }: { pixs: number[]; pixx: number; pixy: number }, quietZone: number): Modules {
+  // The rows of PDF417 are given once, and are to be drawn several modules tall.
+  const tall = (pixx * pixy) / pixs.length
+  return Array.from({ length: pixy + 2 * quietZone }, (_, row) =>
+    Array.from({ length: pixx + 2 * quietZone }, (__, column) => {
+      const [x, y] = [column - quietZone, Math.floor((row - quietZone) / tall)]
+      return x >= 0 && x < pixx && y >= 0 && pixs[y * pixx + x] === 1
+    }),
+  )
+}
+
+type Style = 'label' | 'value' | 'strong' | 'symbol'
+
+/** A line of the card: pieces that together are as wide as its inside. */
+type Line = { text: string; style: Style }[]
+
+const GAP = 2
+const NARROWEST_COLUMN = 12
+
+/** Fields side by side, each a label over its value; as many rows as it takes. */
+function fieldLines(fields: readonly CardField[], width: number, value: Style = 'value'): Line[] {
+  const shown = fields.filter((field) => `${field.label}${field.value}`.trim() !== '')
+  const perRow = Math.max(1, Math.floor((width + GAP) / (NARROWEST_COLUMN + GAP)))
+  const lines: Line[] = []
+  for (let at = 0; at < shown.length; at += perRow) lines.push(...rowLines(shown.slice(at, at + perRow), width, value))
+  return lines.length > 0 ? [...lines, blankLine(width)] : []
+}
+
+function textLine(text: string, width: number, style: Style): Line[] {
+  return wrapText(printable(text), width).map((line) => [{ text: pad(line, width), style }])
+}
+
+function centredLine(text: string, width: number, style: Style): Line {
+  const before = Math.max(0, Math.floor((width - textWidth(text)) / 2))
+  const after = Math.max(0, width - textWidth(text) - before)
+  return [
+    { text: ' '.repeat(before), style: 'value' },
+    { text, style },
+    { text: ' '.repeat(after), style: 'value' },
+  ]
+}
+
+function blankLine(width: number): Line {
+  return [{ text: ' '.repeat(width), style: 'value' }]
+}
+
+function rowLines(fields: readonly CardField[], width: number, value: Style): Line[] {
+  const column = Math.floor((width - GAP * (fields.length - 1)) / fields.length)
+  const cells = fields.map((field) => [
+    ...wrapText(printable(field.label), column).map((text) => ({ text, style: 'label' as Style })),
+    ...wrapText(printable(field.value), column).map((text) => ({ text, style: value })),
+  ])
+  const height = Math.max(...cells.map((cell) => cell.length))
+  return Array.from({ length: height }, (_, row) =>
+    cells.map((cell, index) => {
+      const { text, style } = cell[row] ?? { text: '', style: value }
+      // The last one also takes what the division left over.
+      const isLast = index === cells.length - 1
+      const room = isLast ? width - index * (column + GAP) : column + GAP
+      return { text: pad(text, room), style }
+    }),
+  )
+}

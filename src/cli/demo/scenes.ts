@@ -1,0 +1,274 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { EventEmitter, once } from 'node:events'
+import { createReadStream } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Client, createClient } from '../../client/client.ts'
+import { verify, type WebhookEvent } from '../../client/webhooks.ts'
+import type { ScanItem } from '../../core/contract/scan-shapes.ts'
+import { SIGNATURE_HEADER } from '../../core/rules/crypto/signature.ts'
+import { CliError } from '../command/errors.ts'
+import { count, duration } from '../command/output.ts'
+import { deviceFor, phoneOf, type WatchEvent, watch } from '../device/phones.ts'
+import type { DeviceFile, PassChange } from '../device/store.ts'
+import { environmentWithoutSettings } from '../settings/settings.ts'
+import { type Received, startReceiver } from '../webhook/receiver.ts'
+
+/** The program itself as a child process, as a user would call it. */
+
+const script = process.argv[1]!
+
+export interface DemoServer {
+  url: string
+  token: string
+  stop(): Promise<void>
+}
+
+/** Starts `passes serve` on a free port with a database of its own in the folder. */
+export async function startServer(folder: string): Promise<DemoServer> {
+  // The receiver of webhooks is on this machine.
+  const flags = ['--rate-limit', '0', '--log-level', 'warn', '--allow-insecure-webhooks']
+  const child = start(['serve', '--port', '0', '--json', ...flags], folder, {
+    PASSES_DATABASE_URL: 'sqlite:./passes.db',
+    PASSES_DRAIN_SECONDS: '0',
+  })
+  let text = ''
+  for await (const chunk of child.stdout!) {
+    text += chunk
+    if (text.endsWith('}\n')) break
+  }
+  if (!text.endsWith('}\n')) throw new CliError('The server of the demo did not start; what it said stands above.')
+  const { url, token } = JSON.parse(text) as { url: string; token: string }
+  return {
+    url,
+    token,
+    async stop() {
+      if (child.exitCode !== null) return
+      const ended = once(child, 'exit')
+      child.kill('SIGTERM')
+      await ended
+    },
+  }
+}
+
+/** Runs one client command with --json and returns what it printed; its progress goes to our stderr. */
+export async function runCommand<T>(args: string[], folder: string, server: DemoServer): Promise<T> {
+  const child = start([...args, '--json'], folder, { PASSES_URL: server.url, PASSES_TOKEN: server.token })
+  const ended = once(child, 'exit')
+  let text = ''
+  for await (const chunk of child.stdout!) text += chunk
+  const [exitCode] = await ended
+  if (exitCode !== 0) throw new CliError(`passes ${args.join(' ')} ended with ${exitCode}: ${text}`)
+  return JSON.parse(text) as T
+}
+
+function start(args: string[], cwd: string, settings: Record<string, string>): ChildProcess {
+  return spawn(process.execPath, [script, ...args], {
+    cwd,
+    // No PASSES_* variable of the person who tries the demo may change what it does.
+    env: { ...environmentWithoutSettings(), ...settings, XDG_CONFIG_HOME: cwd },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+}
+
+const PATIENCE_SECONDS = 60
+
+/** Waits for a pass to be issued, and returns its label. */
+export async function untilIssued(passId: string, server: DemoServer): Promise<string> {
+  const client = createClient(server)
+  try {
+    for (let waited = 0; waited < PATIENCE_SECONDS; waited += 0.1) {
+      const pass = await client.passes.get({ params: { id: passId } })
+      if (pass.status === 'ISSUED') return pass.label
+      if (pass.status === 'FAILED') throw new CliError(`The pass of ${pass.label} failed`)
+      await sleep(100)
+    }
+    throw new CliError(`The pass ${passId} is not issued after ${duration(PATIENCE_SECONDS)}`)
+  } finally {
+    await client.close()
+  }
+}
+
+type TakeStep = <T>(title: string, work: () => Promise<T>, describe: (value: T) => string) => Promise<T>
+
+/** The door chapter of the demo: one ticket let in, refused, taken back and let in again, then the ledger in a file. */
+export async function tellDoor(step: TakeStep, folder: string, server: DemoServer): Promise<void> {
+  const client = createClient(server)
+  let passId: string
+  try {
+    passId = await step(
+      'Issue a ticket for the guest list',
+      () => issueGuest(client, server),
+      () => 'Joan Clarke has a ticket',
+    )
+    const first = await step(
+      'Scan a ticket at the door',
+      () => scan(client, passId, 'accepted'),
+      ({ message }) => message,
+    )
+    await step(
+      'Scan it again',
+      () => scan(client, passId, 'duplicate'),
+      ({ message }) => message,
+    )
+    await step(
+      'Take the first scan back',
+      () => runCommand<{ message: string }>(['scans', 'reverse', first.scan.id, '--yes'], folder, server),
+      ({ message }) => message,
+    )
+    await step(
+      'Scan it once more',
+      () => scan(client, passId, 'accepted'),
+      ({ message }) => message,
+    )
+  } finally {
+    await client.close()
+  }
+  await step(
+    'Export the ledger',
+    () => exportLedger(passId, folder, server),
+    (scans) => `${count(scans.length)} scans in ledger.jsonl`,
+  )
+}
+
+/** A ticket without a policy: it lets its holder in once in each scan context. */
+async function issueGuest(client: Client, server: DemoServer): Promise<string> {
+  const { id } = await client.templates.create({ body: { name: 'Guest list', passType: 'eventTicket' } })
+  const definition = { design: { organizationName: 'Polyglot', description: 'Guest list' } }
+  const version = await client.templates.createVersion({ params: { id }, body: { definition } })
+  await client.templateVersions.publish({ params: { id: version.id } })
+  const body = { externalPassId: 'guest-1', label: 'Joan Clarke', templateId: id }
+  const pass = await client.passes.create({ body })
+  await untilIssued(pass.id, server)
+  return pass.id
+}
+
+async function scan(client: Client, passId: string, expected: ScanItem['result'] | 'duplicate') {
+  const answer = await client.scans.create({
+    body: { passId, scanContextKey: 'opening night', deviceId: 'demo', context: { gate: 'North' } },
+  })
+  if (answer.result === expected) return answer
+  throw new CliError(`The scan was ${answer.result} (${answer.message}) and should have been ${expected}`)
+}
+
+const TOLD = ['accepted', 'reversal', 'denied', 'accepted']
+
+async function exportLedger(passId: string, folder: string, server: DemoServer): Promise<ScanItem[]> {
+  await runCommand(
+    ['scans', 'export', '--pass', passId, '--format', 'jsonl', '--output', 'ledger.jsonl'],
+    folder,
+    server,
+  )
+  const scans: ScanItem[] = []
+  for await (const line of createInterface({ input: createReadStream(join(folder, 'ledger.jsonl')) })) {
+    scans.push(JSON.parse(line))
+  }
+  const isWhole = scans.every((item, index) => item.passId === passId && item.result === TOLD[index])
+  if (scans.length !== TOLD.length || !isWhole) throw new CliError('The ledger does not tell what was done at the door')
+  return scans
+}
+
+const PATIENCE_MS = 30_000
+
+/** A change that a phone was told of and took. */
+export interface Arrival {
+  file: DeviceFile
+  change: PassChange
+  /** From the answer to the update until the phone had it. */
+  seconds: number
+}
+
+/** Installs a pass through its links on a new iPhone and a new Android phone. */
+export function installOnPhones(
+  { appleLink, googleLink }: { appleLink: string; googleLink: string },
+  folder: string,
+): Promise<DeviceFile[]> {
+  const links = { apple: appleLink, google: googleLink }
+  return Promise.all(
+    (['apple', 'google'] as const).map(async (platform) => {
+      const file = deviceFor(join(folder, 'phones'), platform)
+      await phoneOf(file).install(links[platform])
+      return file
+    }),
+  )
+}
+
+/**
+ * Makes a change while the phones are awake, and resolves when it has arrived on each.
+ * @throws CliError where one waits in vain
+ */
+export async function watchChange(files: readonly DeviceFile[], change: () => Promise<unknown>): Promise<Arrival[]> {
+  const stop = new AbortController()
+  const timer = setTimeout(() => stop.abort(), PATIENCE_MS)
+  const watches = files.map((file) => startWatch(file, stop.signal))
+  try {
+    await Promise.all(watches.map(({ ready }) => ready))
+    await change()
+    const startedAt = performance.now()
+    return await Promise.all(
+      watches.map(async ({ file, arrived }) => {
+        return { file, change: await arrived, seconds: (performance.now() - startedAt) / 1000 }
+      }),
+    )
+  } finally {
+    clearTimeout(timer)
+    stop.abort()
+    await Promise.allSettled(watches.flatMap(({ ready, arrived }) => [ready, arrived]))
+  }
+}
+
+/** `ready` once the phone hears pushes, `arrived` with the first change that it takes. */
+function startWatch(file: DeviceFile, signal: AbortSignal) {
+  const heard = new EventEmitter()
+  const [listening, changed] = [once(heard, 'listening'), once(heard, 'change')]
+  const onEvent = (event: WatchEvent) => {
+    heard.emit(event.event, event)
+  }
+  const missed = watch(phoneOf(file), { signal, onEvent }).then(() => {
+    throw new CliError(`The change never arrived on the phone ${file.name}`)
+  })
+  return {
+    file,
+    ready: Promise.race([listening, missed]),
+    arrived: Promise.race([changed.then(([change]) => change as PassChange), missed]),
+  }
+}
+
+const DELIVERY_PATIENCE_SECONDS = 30
+
+/**
+ * Voids a pass and receives the event, as a customer's application would.
+ * @throws WebhookVerificationError where the signature does not hold, CliError where nothing comes
+ */
+export async function receiveVoid(passId: string, server: DemoServer): Promise<WebhookEvent> {
+  const received: Received[] = []
+  const receiver = await startReceiver(async (delivery) => {
+    received.push(delivery)
+    return 204
+  })
+  const client = createClient(server)
+  try {
+    const { secret } = await client.webhooks.create({ body: { url: receiver.url, events: ['pass.voided'] } })
+    await client.passes.void({ params: { id: passId }, body: { reason: 'refunded' } })
+    const { rawBody, headers } = await firstOf(received)
+    const event = verify(rawBody, headers[SIGNATURE_HEADER.toLowerCase()], secret)
+    if (event.type !== 'pass.voided' || event.data.id !== passId) throw new CliError(`${event.type} came unasked`)
+    return event
+  } finally {
+    await client.close()
+    await receiver.close()
+  }
+}
+
+export function describeEvent({ id, type }: WebhookEvent): string {
+  return `${type} ${id}, its signature is good`
+}
+
+async function firstOf(received: readonly Received[]): Promise<Received> {
+  for (let waited = 0; waited < DELIVERY_PATIENCE_SECONDS; waited += 0.05) {
+    if (received[0]) return received[0]
+    await sleep(50)
+  }
+  throw new CliError(`No event came within ${duration(DELIVERY_PATIENCE_SECONDS)}`)
+}

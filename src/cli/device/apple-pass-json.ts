@@ -1,0 +1,85 @@
+import { z } from 'zod'
+import { PassType } from '../../core/contract/definition.ts'
+
+/** What iOS insists on in pass.json, as a phone sees it: written down apart from whoever makes passes. */
+
+const Field = z.looseObject({
+  key: z.string().min(1),
+  value: z.union([z.string(), z.number()]),
+  label: z.string().optional(),
+  changeMessage: z.string().optional(),
+})
+export type PassField = z.output<typeof Field>
+
+const fieldGroups = ['headerFields', 'primaryFields', 'secondaryFields', 'auxiliaryFields', 'backFields'] as const
+export type FieldGroupName = (typeof fieldGroups)[number]
+
+const Fields = z.array(Field).default([])
+const Style = z.looseObject({
+  headerFields: Fields,
+  primaryFields: Fields,
+  secondaryFields: Fields,
+  auxiliaryFields: Fields,
+  backFields: Fields,
+  transitType: z.string().optional(),
+})
+export type PassStyle = z.output<typeof Style>
+
+const Barcode = z.looseObject({
+  format: z.enum(['PKBarcodeFormatQR', 'PKBarcodeFormatPDF417', 'PKBarcodeFormatAztec', 'PKBarcodeFormatCode128']),
+  message: z.string().min(1),
+  messageEncoding: z.string().min(1),
+  altText: z.string().optional(),
+})
+
+const styles = Object.fromEntries(PassType.options.map((style) => [style, Style.optional()])) as Record<
+  PassType,
+  z.ZodOptional<typeof Style>
+>
+
+export const PassJson = z
+  .looseObject({
+    formatVersion: z.literal(1),
+    passTypeIdentifier: z.string().min(1),
+    teamIdentifier: z.string().min(1),
+    serialNumber: z.string().min(1),
+    organizationName: z.string().min(1),
+    description: z.string().min(1),
+    webServiceURL: z.url(),
+    authenticationToken: z.string().min(16),
+    logoText: z.string().optional(),
+    backgroundColor: z.string().optional(),
+    foregroundColor: z.string().optional(),
+    labelColor: z.string().optional(),
+    barcodes: z.array(Barcode).default([]),
+    locations: z
+      .array(z.looseObject({ latitude: z.number(), longitude: z.number() }))
+      .max(10)
+      .optional(),
+    expirationDate: z.iso.datetime({ offset: true }).optional(),
+    voided: z.boolean().optional(),
+    ...styles,
+  })
+  .superRefine((pass, context) => {
+    const present = PassType.options.filter((style) => pass[style] !== undefined)
+    if (present.length !== 1) {
+      context.addIssue({ code: 'custom', message: `A pass has one style, and this one has ${present.length}` })
+    }
+    if (pass.boardingPass && pass.boardingPass.transitType === undefined) {
+      context.addIssue({ code: 'custom', path: ['boardingPass'], message: 'A boarding pass needs a transitType' })
+    }
+    const keys = present.flatMap((style) => fieldsOf(pass[style]!)).map(({ key }) => key)
+    const twice = keys.find((key, index) => keys.indexOf(key) !== index)
+    if (twice !== undefined) context.addIssue({ code: 'custom', message: `Two fields have the key "${twice}"` })
+  })
+export type PassJson = z.output<typeof PassJson>
+
+/** The one style of the pass. */
+export function styleOf(pass: PassJson): PassStyle {
+  return PassType.options.map((style) => pass[style]).find((style) => style !== undefined)!
+}
+
+/** All fields, front and back. */
+export function fieldsOf(style: PassStyle): PassField[] {
+  return fieldGroups.flatMap((group) => style[group])
+}

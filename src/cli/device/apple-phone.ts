@@ -1,0 +1,250 @@
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import { CliError } from '../command/errors.ts'
+import { openPackage } from './apple-package.ts'
+import { fieldsOf, type PassJson, styleOf } from './apple-pass-json.ts'
+import { type Answer, call, directoryOf, downloadPass, readDirectory } from './http.ts'
+import type { AppleAccount, AppleDevice, ApplePass, CheckResult, DeviceFile, PassChange, Phone } from './store.ts'
+
+/** An iPhone: it verifies what it installs, registers for pushes, and takes only content that is newer than its own. */
+export function createApplePhone(file: DeviceFile<AppleDevice>): Phone {
+  async function install(link: string): Promise<string> {
+    const archive = await downloadPass(link)
+    const directory = directoryOf(link)
+    const { control, rootPem } = await readDirectory(directory, 'apple')
+    const content = openPackage(archive, rootPem, new Date())
+    const account = await openAccount(content, directory, control)
+    await register(account, content)
+    await file.update((device) => addPass(device, content))
+    // What changed between the download and the registration came with no push.
+    await refresh(account, [content.serialNumber])
+    return content.serialNumber
+  }
+
+  /** One push token for all passes of a type from one service, as PassKit has it. */
+  async function openAccount(content: PassJson, directory: string, control: string): Promise<AppleAccount> {
+    const known = file.read().accounts.find((account) => isOf(account, content))
+    if (known) return known
+    const { passTypeIdentifier, webServiceURL } = content
+    const pushToken = await newPushToken(control, passTypeIdentifier)
+    const deviceId = randomBytes(16).toString('hex')
+    const account = { passTypeIdentifier, webServiceURL, directory, deviceId, pushToken, updatedSince: null }
+    await file.update((device) => ({ ...device, accounts: [...device.accounts, account] }))
+    return account
+  }
+
+  async function check(): Promise<CheckResult> {
+    const results = await Promise.all(accountsInUse(file.read()).map(checkAccount))
+    return {
+      changes: results.flatMap(({ changes }) => changes),
+      problems: results.flatMap(({ problems }) => problems),
+    }
+  }
+
+  async function checkAccount(account: AppleAccount): Promise<CheckResult> {
+    const changed = await listChanged(account)
+    if (!changed) return { changes: [], problems: [] }
+    const { serialNumbers, lastUpdated } = changed
+    if (lastUpdated === account.updatedSince) {
+      const count = serialNumbers.length
+      const message = `Response to 'What changed?' request included ${count} serial numbers but the lastUpdated tag (${lastUpdated}) remained the same.`
+      await complain(account, message)
+      return { changes: [], problems: [message] }
+    }
+    const result = await refresh(account, serialNumbers)
+    // Only now: a fetch that failed must find the same passes listed again.
+    if (result.problems.length === 0) {
+      await file.update((device) => ({
+        ...device,
+        accounts: device.accounts.map((other) =>
+          other.deviceId === account.deviceId ? { ...other, updatedSince: lastUpdated } : other,
+        ),
+      }))
+    }
+    return result
+  }
+
+  async function refresh(account: AppleAccount, serialNumbers: string[]): Promise<CheckResult> {
+    const { rootPem } = await readDirectory(account.directory, 'apple')
+    const held = file.read().passes.filter(({ content }) => isOf(account, content))
+    const changes: PassChange[] = []
+    const problems: string[] = []
+    for (const pass of held.filter(({ content }) => serialNumbers.includes(content.serialNumber))) {
+      const fetched = await fetchPass(pass.content, pass.lastModified)
+      if (fetched.outcome === 'unchanged') continue
+      try {
+        if (fetched.outcome === 'refused') throw new CliError(fetched.reason, { code: 'PASS_REFUSED' })
+        const content = openPackage(fetched.archive, rootPem, new Date())
+        const change = await take(content, fetched.lastModified)
+        if (change) changes.push(change)
+      } catch (error) {
+        if (!(error instanceof CliError) || error.code !== 'PASS_REFUSED') throw error
+        await complain(account, error.message)
+        problems.push(error.message)
+      }
+    }
+    return { changes, problems }
+  }
+
+  /** Shows the new content, unless what the phone shows is as new; resolves to what a person would notice. */
+  async function take(content: PassJson, lastModified: string): Promise<PassChange | undefined> {
+    let change: PassChange | undefined
+    await file.update((device) => {
+      const before = device.passes.find((pass) => isSame(pass, content))
+      if (!before || !isNewer(lastModified, before.lastModified)) return device
+      const at = new Date().toISOString()
+      const isChanged = JSON.stringify(before.content) !== JSON.stringify(content)
+      if (isChanged) change = { pass: content.serialNumber, banners: bannersOf(before.content, content), at }
+      const after = { ...before, content, lastModified, ...(isChanged && { updatedAt: at }) }
+      return { ...device, passes: device.passes.map((pass) => (pass === before ? after : pass)) }
+    })
+    return change
+  }
+
+  async function remove(serialNumber: string): Promise<void> {
+    const { accounts, passes } = file.read()
+    const pass = passes.find(({ content }) => content.serialNumber === serialNumber)
+    const account = pass && accounts.find((candidate) => isOf(candidate, pass.content))
+    if (!pass || !account) return
+    await unregister(account, pass.content)
+    await file.update((device) => ({
+      ...device,
+      passes: device.passes.filter((other) => !isSame(other, pass.content)),
+    }))
+  }
+
+  return {
+    install,
+    check,
+    remove,
+    sources: () =>
+      accountsInUse(file.read()).map(({ webServiceURL, directory, pushToken }) => ({
+        name: webServiceURL,
+        async locate() {
+          const { control } = await readDirectory(directory, 'apple')
+          return `${control}/tokens/${pushToken}/pushes`
+        },
+      })),
+  }
+}
+
+/** Installing again what the phone has keeps what it has: that may be newer than a file that lay around. */
+function addPass(device: AppleDevice, content: PassJson): AppleDevice {
+  if (device.passes.some((pass) => isSame(pass, content))) return device
+  const at = new Date().toISOString()
+  const pass: ApplePass = { content, lastModified: null, installedAt: at, updatedAt: at }
+  return { ...device, passes: [...device.passes, pass] }
+}
+
+function accountsInUse({ accounts, passes }: AppleDevice): AppleAccount[] {
+  return accounts.filter((account) => passes.some(({ content }) => isOf(account, content)))
+}
+
+async function newPushToken(control: string, topic: string): Promise<string> {
+  const answer = await call(`${control}/tokens`, { method: 'POST', json: { topic } })
+  return z.object({ token: z.string() }).parse(answer.json).token
+}
+
+function isOf(account: AppleAccount, content: PassJson): boolean {
+  return account.webServiceURL === content.webServiceURL && account.passTypeIdentifier === content.passTypeIdentifier
+}
+
+function isSame({ content }: ApplePass, other: PassJson): boolean {
+  return content.serialNumber === other.serialNumber && content.passTypeIdentifier === other.passTypeIdentifier
+}
+
+function isNewer(lastModified: string, than: string | null): boolean {
+  return than === null || Date.parse(lastModified) > Date.parse(than)
+}
+
+/** The text that iOS shows on its lock screen for each field with a changeMessage whose value is another now. */
+function bannersOf(before: PassJson, after: PassJson): string[] {
+  const old = new Map(fieldsOf(styleOf(before)).map(({ key, value }) => [key, value]))
+  return fieldsOf(styleOf(after)).flatMap(({ key, value, changeMessage }) => {
+    if (changeMessage === undefined || old.get(key) === value) return []
+    return [changeMessage.replaceAll('%@', () => String(value))]
+  })
+}
+
+/** The PassKit web service, as a phone calls it. All throw CliError where it does not answer as it should. */
+
+const Changed = z.object({
+  serialNumbers: z.array(z.string()),
+  // A number here stops the updates of a phone without a word.
+  lastUpdated: z.string(),
+})
+
+export type FetchResult =
+  | { outcome: 'changed'; archive: Buffer; lastModified: string }
+  | { outcome: 'unchanged' }
+  | { outcome: 'refused'; reason: string }
+
+/** Tells the service where pushes for the pass go. */
+async function register(account: AppleAccount, pass: PassJson): Promise<void> {
+  const answer = await call(registrationUrl(account, pass.serialNumber), {
+    method: 'POST',
+    headers: authorization(pass),
+    json: { pushToken: account.pushToken },
+  })
+  if (answer.status !== 201 && answer.status !== 200) throw unexpected('register for the pass', answer)
+}
+
+/** A pass that the service does not know any more counts as unregistered. */
+async function unregister(account: AppleAccount, pass: PassJson): Promise<void> {
+  const url = registrationUrl(account, pass.serialNumber)
+  const answer = await call(url, { method: 'DELETE', headers: authorization(pass) })
+  if (answer.status !== 200 && answer.status !== 401) throw unexpected('unregister from the pass', answer)
+}
+
+/** The passes that changed since the account's tag; undefined where none did. */
+async function listChanged(account: AppleAccount): Promise<z.output<typeof Changed> | undefined> {
+  const query = account.updatedSince === null ? '' : `?passesUpdatedSince=${encodeURIComponent(account.updatedSince)}`
+  const answer = await call(`${registrationUrl(account)}${query}`)
+  if (answer.status === 204) return undefined
+  const changed = Changed.safeParse(answer.json)
+  if (answer.status !== 200 || !changed.success) throw unexpected('list changed passes', answer)
+  return changed.data
+}
+
+/** The pass as it now stands, unless it is what the phone has. */
+async function fetchPass(pass: PassJson, lastModified: string | null): Promise<FetchResult> {
+  const { webServiceURL, passTypeIdentifier, serialNumber } = pass
+  const answer = await call(`${webServiceURL}/v1/passes/${encodePath(passTypeIdentifier, serialNumber)}`, {
+    headers: { ...authorization(pass), ...(lastModified !== null && { 'if-modified-since': lastModified }) },
+  })
+  if (answer.status === 304) return { outcome: 'unchanged' }
+  if (answer.status === 401) return { outcome: 'refused', reason: `Unauthorized to fetch pass ${serialNumber}` }
+  if (answer.status !== 200) throw unexpected('fetch the pass', answer)
+  const modified = answer.header('last-modified')
+  if (modified === undefined || Number.isNaN(Date.parse(modified))) {
+    return { outcome: 'refused', reason: `The pass ${serialNumber} came without a Last-Modified` }
+  }
+  return { outcome: 'changed', archive: answer.bytes, lastModified: modified }
+}
+
+/** Phones complain to the service, and to nobody else. */
+async function complain(account: AppleAccount, message: string): Promise<void> {
+  const log = `[${new Date().toISOString()}] Web service error for ${account.passTypeIdentifier}: ${message}`
+  const answer = await call(`${account.webServiceURL}/v1/log`, { method: 'POST', json: { logs: [log] } })
+  if (answer.status !== 200) throw unexpected('complain', answer)
+}
+
+function registrationUrl({ webServiceURL, deviceId, passTypeIdentifier }: AppleAccount, serial?: string): string {
+  const path = encodePath(passTypeIdentifier, ...(serial === undefined ? [] : [serial]))
+  return `${webServiceURL}/v1/devices/${encodeURIComponent(deviceId)}/registrations/${path}`
+}
+
+function encodePath(...parts: string[]): string {
+  return parts.map(encodeURIComponent).join('/')
+}
+
+function authorization({ authenticationToken }: PassJson): Record<string, string> {
+  return { authorization: `ApplePass ${authenticationToken}` }
+}
+
+function unexpected(what: string, { status, header }: Answer): CliError {
+  return new CliError(`The web service did not let the phone ${what}: it answered ${status}`, {
+    code: 'WEB_SERVICE_FAILED',
+    details: { status, correlationId: header('x-correlation-id') ?? null },
+  })
+}

@@ -1,0 +1,143 @@
+import type { Client } from '../../client/client.ts'
+import { type Definition, type VariableDefinition, VariableFormat } from '../../core/contract/definition.ts'
+import { PassCreate } from '../../core/contract/passes.ts'
+import type { Issue } from '../../core/errors.ts'
+import { compilePass } from '../../core/rules/pass/pass-rules.ts'
+import { variablesSchema } from '../../core/rules/template/variables.ts'
+import {
+  badHeader,
+  type HeaderColumn,
+  headerProblems,
+  matchHeader,
+  missingColumn,
+  namelessWarning,
+  type RowCheck,
+  variableColumns,
+} from '../bulk/check-rows.ts'
+import type { Columns } from '../bulk/row-action.ts'
+import { CliError } from '../command/errors.ts'
+
+export interface ColumnOptions {
+  externalIdColumn: string
+  labelColumn: string
+}
+
+export interface IssueColumns extends Columns {
+  label: number
+  variables: HeaderColumn[]
+}
+
+/**
+ * Holds the header against the variables of the template.
+ * @throws CliError that lists everything that keeps the file from being issued.
+ */
+export function planColumns(
+  header: string[],
+  declared: readonly VariableDefinition[],
+  { externalIdColumn, labelColumn }: ColumnOptions,
+): IssueColumns {
+  const known = new Set(declared.map((variable) => variable.name))
+  const errorColumn = known.has('error') ? 'issue_error' : 'error'
+  const { names, notes, ...matched } = matchHeader(header, [externalIdColumn, labelColumn, ...known])
+  const variables = variableColumns(names, [externalIdColumn, labelColumn, errorColumn])
+  const problems = [
+    ...matched.problems,
+    ...missingColumn(names, externalIdColumn, 'the external id', '--external-id-column'),
+    ...missingColumn(names, labelColumn, 'the label', '--label-column'),
+    ...declared
+      .filter((variable) => variable.required && !variables.some(({ name }) => name === variable.name))
+      .map(({ name, label }) => `There is no column ${name} (${label}), which the template requires`),
+    ...headerProblems(header, variables),
+  ]
+  const unknown = [...new Set(variables.map(({ name }) => name))].filter((name) => !known.has(name))
+  if (problems.length > 0) {
+    if (unknown.length > 0) problems.push(`Columns that the template does not know: ${unknown.join(', ')}`)
+    const hint = 'passes template schema TEMPLATE_ID shows every variable.'
+    throw badHeader('The header of the file does not fit the template', problems, header, hint)
+  }
+  return {
+    header,
+    externalId: names.indexOf(externalIdColumn),
+    label: names.indexOf(labelColumn),
+    variables,
+    errorColumn,
+    notes,
+    warnings: [
+      ...(unknown.length > 0
+        ? [`No variable of the template: ${unknown.join(', ')} (stored with each pass, shown nowhere)`]
+        : []),
+      ...namelessWarning(header),
+    ],
+  }
+}
+
+const NIL_ID = '00000000-0000-0000-0000-000000000000'
+
+/** What rows are held against. */
+export interface IssuedTemplate {
+  id: string
+  name: string
+  /** Of the version that new passes are issued from. */
+  definition: Definition
+}
+
+/**
+ * Reads the published version, so that rows are checked by the very rules of the server, those that its variables schema
+ * cannot say included.
+ * @throws ApiError; CliError for a template that was never published
+ */
+export async function readIssuedTemplate(client: Client, id: string): Promise<IssuedTemplate> {
+  const { name, latestPublishedVersion } = await client.templates.get({ params: { id } })
+  const versions = await client.templateVersions.list({ query: { templateId: id } })
+  const version = versions.find((one) => one.stage === 'published' && one.version === latestPublishedVersion)
+  if (!version) {
+    const message = `The template ${name} has no published version`
+    throw new CliError(message, { code: 'TEMPLATE_NOT_FOUND', hint: 'publish one: passes template publish.' })
+  }
+  const { definition } = await client.templateVersions.get({ params: { id: version.id } })
+  return { id, name, definition: asJudged(definition) }
+}
+
+/** The definition with each variable required that a pass cannot do without; a format of a newer server is left to it. */
+export function asJudged(definition: Definition): Definition {
+  const known = definition.variables.map(({ format, ...variable }) =>
+    VariableFormat.safeParse(format).success ? { ...variable, format } : variable,
+  )
+  const { required } = variablesSchema({ ...definition, variables: known })
+  const variables = known.map((variable) => ({ ...variable, required: required.includes(variable.name) }))
+  return { ...definition, variables }
+}
+
+/** Checks a row as the server would; what fails is not sent. An empty cell means not given. */
+export function compileRow(columns: IssueColumns, template: IssuedTemplate): RowCheck<PassCreate> {
+  const check = compilePass(template.definition)
+  return (cells) => {
+    const given = columns.variables.filter(({ index }) => cells[index] !== '')
+    const item = {
+      externalPassId: cells[columns.externalId]!,
+      label: cells[columns.label]!,
+      templateId: template.id,
+      variables: Object.fromEntries(given.map(({ name, index }) => [name, cells[index]!])),
+    }
+    const parsed = PassCreate.safeParse(item)
+    const checked = check({ ...item, ...NOT_YET_KNOWN, templateName: template.name })
+    const errors = [
+      ...(parsed.error?.issues ?? []).map(({ path, message }) => `${nameOf(columns, String(path[0]))}: ${message}`),
+      ...('issues' in checked ? checked.issues.map((issue) => describe(issue, columns)) : []),
+    ]
+    return errors.length > 0 ? { errors } : { item }
+  }
+}
+
+/** What the server will make, at its length. */
+const NOT_YET_KNOWN = { id: NIL_ID, scanCode: 'x'.repeat(26), projectName: null }
+
+function describe({ path: [part, ...rest], message }: Issue, columns: IssueColumns): string {
+  if (part === 'label' || part === 'externalPassId') return `${nameOf(columns, part)}: ${message}`
+  const place = part === 'variables' && rest.length > 0 ? rest : [part ?? 'variables', ...rest]
+  return `${place.join('.')}: ${message}`
+}
+
+function nameOf(columns: IssueColumns, property: string): string {
+  return columns.header[property === 'label' ? columns.label : columns.externalId]!
+}

@@ -1,0 +1,201 @@
+import { styleText } from 'node:util'
+import type { Pass } from '../core/contract/passes.ts'
+import type { Project } from '../core/contract/projects.ts'
+import type { RedemptionExplanation } from '../core/contract/scans.ts'
+import type { Template } from '../core/contract/templates.ts'
+import type { PassWallets } from '../core/contract/wallets.ts'
+import { type LimitName, limitNames } from '../core/rules/pass/limits.ts'
+import {
+  type Column,
+  count,
+  details,
+  localTime,
+  localTimeOr,
+  printable,
+  table,
+  textWidth,
+  wrapText,
+} from './command/output.ts'
+
+/** How one record of each resource looks to people. */
+
+export function showProject(project: Project): string {
+  return details([
+    ['Project', project.id],
+    ['Name', project.name],
+    ['Description', project.description || null],
+    ['Colour', project.color],
+    ['Created', localTime(project.createdAt)],
+    ['Updated', localTime(project.updatedAt)],
+  ])
+}
+
+export function showTemplate(template: Template): string {
+  return details([
+    ['Template', template.id],
+    ['Key', template.key],
+    ['Name', template.name],
+    ['Description', template.description || null],
+    ['Pass type', template.passType],
+    ['Project', template.projectId ?? 'none'],
+    ['Published version', template.latestPublishedVersion ?? 'none'],
+    ['Created', localTime(template.createdAt)],
+    ['Updated', localTime(template.updatedAt)],
+  ])
+}
+
+export function showPass(pass: Pass): string {
+  return details([
+    ['Pass', pass.id],
+    ['External id', pass.externalPassId],
+    ['Label', pass.label],
+    ['Status', pass.status],
+    ['Template', pass.templateId && `${pass.templateId} (version ${pass.templateVersion})`],
+    ['Project', pass.projectId],
+    ['Revision', pass.revision],
+    ['Expires', localTimeOr(pass.expiresAt, 'never')],
+    ['Created', localTime(pass.createdAt)],
+    ['Apple link', pass.hostedLinks.apple],
+    ['Google link', pass.hostedLinks.google],
+    ['Smart link', pass.hostedLinks.smart],
+    ...Object.entries(pass.variables).map(([name, value]) => [`  ${name}`, textOf(value)] as const),
+  ])
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+type Check = RedemptionExplanation['checks'][number]
+
+/** What each check asks, so that a yes is good news. */
+const questions: Record<Check['check'], string> = {
+  revoked: 'not void',
+  expired: 'not expired',
+  not_active: 'issued',
+  not_valid_context: 'valid on the date',
+  out_of_window: 'within a window',
+  quota_exhausted: 'uses left',
+  cooldown: 'not too soon',
+  already_scanned: 'not scanned yet in this context',
+}
+
+const signs = {
+  passed: { sign: '✓', color: 'green' },
+  failed: { sign: '✗', color: 'red' },
+  not_applicable: { sign: '–', color: 'gray' },
+} as const
+
+const labelWidth = Math.max(...Object.values(questions).map(textWidth))
+
+export interface ExplanationOptions {
+  color: boolean
+  /** Columns of the terminal; where there is none, nothing is broken. */
+  width?: number | undefined
+}
+
+/** Whether a pass would be let in, and every check with a sign and the facts that it used. */
+export function showExplanation(explanation: RedemptionExplanation, { color, width }: ExplanationOptions): string {
+  const { result, reasonCode, message, checks } = explanation
+  const isAccepted = result === 'accepted'
+  const verdict = isAccepted ? 'YES: it would be let in' : `NO: ${result === 'denied' ? reasonCode : result}`
+  const paint = (text: string, name: (typeof signs)[keyof typeof signs]['color']) =>
+    color ? styleText(name, text, { validateStream: false }) : text
+  const facts = details([
+    ['Pass', explanation.passId],
+    ['At', localTime(explanation.at)],
+    ['Context', explanation.scanContextKey],
+    ['Accepted', explanation.acceptedScanCount],
+  ])
+  const lines = checks.map(({ check, outcome, facts }) => {
+    const { sign, color: name } = signs[outcome]
+    const indent = ' '.repeat(labelWidth + 4)
+    const said = outcome === 'not_applicable' ? 'nothing to check' : factsText(facts)
+    const [first = '', ...rest] = width ? wrapText(said, Math.max(20, width - indent.length)) : [said]
+    const head = `${paint(sign, name)} ${questions[check].padEnd(labelWidth)}  ${first}`.trimEnd()
+    return [head, ...rest.map((line) => indent + line)].join('\n')
+  })
+  return [paint(verdict, isAccepted ? 'green' : 'red'), printable(message), '', facts, '', ...lines].join('\n')
+}
+
+/** maxUses 3, uses 1: names as people write them, what is null left out. */
+function factsText(facts: object): string {
+  const known = Object.entries(facts).filter(([, value]) => value !== null)
+  return known.map(([name, value]) => `${wordsOf(name)} ${valueText(value)}`).join(', ')
+}
+
+function valueText(value: unknown): string {
+  if (Array.isArray(value)) return value.length === 0 ? 'none' : value.map(valueText).join('; ')
+  if (typeof value === 'object' && value !== null) return factsText(value)
+  return printable(String(value))
+}
+
+function wordsOf(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+}
+
+/** The name of a limit as a flag has it: storedBytes is stored-bytes. */
+export function limitFlag(name: LimitName): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+}
+
+/** Each limit of a workspace with what is used of it, as far as that is known. */
+export function showLimits(
+  limits: Record<LimitName, number>,
+  usage: Partial<Record<LimitName, number>>,
+  width: number | undefined,
+): string {
+  return table(
+    limitNames,
+    [
+      { title: 'Limit', value: limitFlag },
+      { title: 'Used', value: (name) => (usage[name] === undefined ? '' : count(usage[name])) },
+      { title: 'Allowed', value: (name) => count(limits[name]) },
+      { title: '%', value: (name) => share(usage[name], limits[name]) },
+    ],
+    { width },
+  )
+}
+
+function share(used: number | undefined, allowed: number): string {
+  return used === undefined || allowed === 0 ? '' : String(Math.floor((100 * used) / allowed))
+}
+
+interface Holder {
+  device: string
+  state: string
+  version: number | null
+  at: string | null
+  error: string | null
+}
+
+const columns: readonly Column<Holder>[] = [
+  { title: 'wallet', value: ({ device }) => device },
+  { title: 'state', value: ({ state }) => state, whole: true },
+  { title: 'version', value: ({ version }) => version },
+  { title: 'since', value: ({ at }) => localTimeOr(at, null) },
+  { title: 'error', value: ({ error }) => error },
+]
+
+/** A line for each phone of Apple, and one for Google, which does not tell phones apart. */
+export function showWallets({ walletVersion, apple, google }: PassWallets, width: number | undefined): string {
+  const holders = [
+    ...apple.map(({ deviceId, state, fetchedVersion, fetchedAt, lastError }) => {
+      return { device: `Apple ${deviceId}`, state, version: fetchedVersion, at: fetchedAt, error: lastError }
+    }),
+    ...(google ? [googleHolder(google)] : []),
+  ]
+  if (holders.length === 0) return 'No phone holds this pass yet: pass get shows the links to hand out.'
+  return `The newest version is ${walletVersion}.\n\n${table(holders, columns, { width })}`
+}
+
+function googleHolder({
+  installedAt,
+  state,
+  sentVersion,
+  sentAt,
+  lastError,
+}: NonNullable<PassWallets['google']>): Holder {
+  const device = installedAt === null ? 'Google (not installed)' : 'Google'
+  return { device, state, version: sentVersion, at: sentAt, error: lastError }
+}
