@@ -190,15 +190,6 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
   }
 
   async function runAll(jobs: Job[]): Promise<void> {
-    const renewal = setInterval(
-      () => {
-        const until = new Date(clock().getTime() + leaseSeconds * 1000)
-        claiming
-          .statement((tx) => tx.jobs.renew(jobs, until))
-          .catch((error) => log.warn({ err: error }, 'could not renew a lease'))
-      },
-      (leaseSeconds * 1000) / 3,
-    )
     let leave: Leave | undefined
     try {
       if (isLocal) leave = await thread.enterJobs(jobs[0]!.workspaceId, jobs.length)
@@ -213,8 +204,17 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
       )
     } finally {
       leave?.()
-      clearInterval(renewal)
     }
+  }
+
+  /** All at once: a worker may have hundreds of batches in hand, and each renewal of its own would be a commit. */
+  function renew(): void {
+    const jobs = [...inFlight.values()].flat()
+    if (jobs.length === 0) return
+    const until = new Date(clock().getTime() + leaseSeconds * 1000)
+    claiming
+      .statement((tx) => tx.jobs.renew(jobs, until))
+      .catch((error) => log.warn({ err: error }, 'could not renew leases'))
   }
 
   async function run(kind: JobKind, jobs: Job[]): Promise<void> {
@@ -264,7 +264,8 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
     }
   }
 
-  const running = loop()
+  const renewal = setInterval(renew, (leaseSeconds * 1000) / 3)
+  const running = loop().finally(() => clearInterval(renewal))
   return {
     wake,
     isAlive: () => inFlight.size >= batches || performance.now() - lookedAt < Math.max(ALIVE_MS, 2 * pollMilliseconds),

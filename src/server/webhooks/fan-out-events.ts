@@ -2,8 +2,8 @@ import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Services } from '../context.ts'
 import { workInChunks } from '../jobs/chunks.ts'
 
-/** Deliveries that a transaction makes, but for a single event that has more endpoints. */
-const DELIVERIES = { first: 250, most: 500 }
+/** Deliveries that a transaction makes, but for a single event that has more endpoints. Few at first: each job is timed anew. */
+const DELIVERIES = { first: 50, most: 500 }
 
 /** Makes the deliveries of what happened in a workspace, a bounded number in each transaction. */
 export async function fanOutEvents(jobs: Job[], services: Services): Promise<void> {

@@ -191,9 +191,16 @@ export class Jobs {
     return rows.map((row) => ({ ...toJob(row), attempts: row.attempts, claimToken: row.claim_token }))
   }
 
-  /** Moves the end of the lease; jobs that were lost meanwhile stay lost. */
+  /** Moves the end of the leases of any number of claims; jobs that were lost meanwhile stay lost. */
   async renew(jobs: Job[], until: Date): Promise<void> {
-    await this.held(jobs).update({ run_at: until.getTime() })
+    const tokens = new Set(jobs.map(({ claimToken }) => claimToken))
+    await this.db('jobs')
+      .whereIn(
+        'id',
+        jobs.map(({ id }) => id),
+      )
+      .whereIn('claim_token', [...tokens])
+      .update({ run_at: until.getTime() })
   }
 
   /** Those that are still ours, until the transaction ends: what became of any other must not be written. */

@@ -164,6 +164,27 @@ describe.each(dialects)('on %s', (dialect) => {
     await eventually(() => expect(done).toEqual([subject]))
   })
 
+  test('the leases of all batches in flight are renewed in one statement', async () => {
+    const services = await openServices(dialect)
+    const { handler } = recorder(services)
+    const held = gate()
+    const slow: JobHandler = async (jobs, context) => {
+      await held.pass()
+      await handler(jobs, context)
+    }
+    services.work({ handlers: { 'issue-pass': slow }, leaseSeconds: 0.1, batchSize: 1, batches: 8 })
+    await insertJobs(services, 4)
+    await eventually(() => expect(held.waiting()).toBe(4))
+    const ids = (await services.database.reader('jobs').pluck('id')).sort()
+    const renewed: string[][] = []
+    services.database.forJobs('issuing').writer.on('query', ({ bindings }: { bindings: string[] }) => {
+      renewed.push(ids.filter((id) => bindings.includes(id)))
+    })
+    await eventually(() => expect(renewed.length).toBeGreaterThan(2))
+    expect(renewed).toEqual(renewed.map(() => ids))
+    held.open()
+  })
+
   test('two workers share the work, and each job is done once', async () => {
     const services = await openServices(dialect)
     const { handler, done } = recorder(services)
