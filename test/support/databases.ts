@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, inject, onTestFinished } from 'vitest'
-import { getCurrentTest } from 'vitest/suite'
+import { afterAll, inject, onTestFinished, TestRunner } from 'vitest'
 import { isLong } from './long.ts'
 import { onServer } from './migrated.ts'
 
@@ -39,14 +38,14 @@ export async function emptyDatabase(dialect: TestDialect, cleanUp: CleanUp = onT
 /** A database of its own with every table and no row, gone after the test: a copy, where migrating takes longer than most tests. */
 export async function migratedDatabase(dialect: TestDialect, cleanUp: CleanUp = onTestFinished): Promise<string> {
   const { sqliteFile, postgresName } = inject('migrated')
-  if (dialect === 'postgres') return createOnServer(`template ${postgresName}`, cleanUp)
+  if (dialect === 'postgres') return createOnServer(`template ${postgresName} ${inject('copyStrategy')}`, cleanUp)
   const file = join(temporaryFolder(cleanUp), 'passes.db')
   copyFileSync(sqliteFile, file)
   return `sqlite:${file}`
 }
 
 async function createOnServer(options: string, cleanUp: CleanUp): Promise<string> {
-  if (isSqliteOnly) getCurrentTest()?.context.skip('it needs PostgreSQL')
+  if (isSqliteOnly) TestRunner.getCurrentTest()?.context.skip('it needs PostgreSQL')
   const name = `passes_${randomUUID().replaceAll('-', '')}`
   await onServer(inject('postgresUrl'), `create database ${name} ${options}`)
   cleanUp(() => onServer(inject('postgresUrl'), `drop database ${name} with (force)`))

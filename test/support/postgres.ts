@@ -10,18 +10,26 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** Address of a PostgreSQL server where tests may create databases, ending in a slash. */
     postgresUrl: string
+    /** Said when a database is copied. */
+    copyStrategy: string
   }
 }
+
+/** What is written there need not outlast the machine: kills of the database itself have a server of their own. */
+const forgetful = ['fsync=off', 'full_page_writes=off', 'wal_level=minimal', 'max_wal_senders=0', 'autovacuum=off']
 
 /** Starts one PostgreSQL for the whole run, unless PASSES_TEST_POSTGRES_URL names another server. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const given = process.env.PASSES_TEST_POSTGRES_URL
   if (given) {
     project.provide('postgresUrl', given.replace(/\/?$/, '/'))
+    project.provide('copyStrategy', '')
     return async () => undefined
   }
-  const postgres = await startPostgres({ settings: ['fsync=off'] })
+  const postgres = await startPostgres({ settings: forgetful })
   project.provide('postgresUrl', postgres.url)
+  // Files are copied for half of what it costs to copy them through the log.
+  project.provide('copyStrategy', 'strategy file_copy')
   return postgres.stop
 }
 
