@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { Agent, createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
 import type { CleanUp } from '../../support/databases.ts'
 
@@ -18,20 +19,24 @@ const CHECK_MS = 100
  * A reverse proxy as operators put before servers: it asks each for /readyz, sends requests in turn to those that are
  * ready, over connections that it keeps, and tries none a second time.
  */
-export async function startBalancer(servers: () => string[], cleanUp: CleanUp = onTestFinished): Promise<Balancer> {
+export async function startBalancer(servers: string[], cleanUp: CleanUp = onTestFinished): Promise<Balancer> {
   const agent = new Agent({ keepAlive: true })
   const sent = new Map<string, number>()
   let ready: string[] = []
   let turn = 0
+  let isWatching = true
 
-  /** What one server says holds at once, however long another takes to answer. */
-  async function check(): Promise<void> {
-    await Promise.all(
-      servers().map(async (url) => {
-        const isUp = await isReady(url)
-        ready = [...ready.filter((other) => other !== url), ...(isUp ? [url] : [])]
-      }),
-    )
+  /** What a server says holds at once, however long another takes to answer; and is asked anew behind its answer. */
+  async function check(url: string): Promise<void> {
+    const isUp = await isReady(url)
+    ready = [...ready.filter((other) => other !== url), ...(isUp ? [url] : [])]
+  }
+
+  async function watch(url: string): Promise<void> {
+    while (isWatching) {
+      await check(url)
+      await sleep(CHECK_MS)
+    }
   }
 
   const proxy = createServer((incoming, outgoing) => {
@@ -54,12 +59,12 @@ export async function startBalancer(servers: () => string[], cleanUp: CleanUp = 
     })
     incoming.pipe(forwarded)
   })
-  await check()
-  const timer = setInterval(check, CHECK_MS)
+  await Promise.all(servers.map(check))
+  for (const url of servers) watch(url)
   proxy.listen(0, '127.0.0.1')
   await once(proxy, 'listening')
   cleanUp(() => {
-    clearInterval(timer)
+    isWatching = false
     proxy.closeAllConnections()
     proxy.close()
     agent.destroy()
@@ -73,7 +78,7 @@ export async function startBalancer(servers: () => string[], cleanUp: CleanUp = 
 
 async function isReady(url: string): Promise<boolean> {
   try {
-    return (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(10_000) })).ok
+    return (await fetch(`${url}/readyz`)).ok
   } catch {
     // Nobody listens there at the moment.
     return false

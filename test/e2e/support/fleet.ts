@@ -72,7 +72,7 @@ async function startMembers<S extends TestServer>(
         token,
         port,
         cleanUp,
-        args: [...flagsOf(service), ...args],
+        args: flagsOf(service, args),
         env: { ...settingsOf(service), ...here, ...env },
       })
     let current = await startIt()
@@ -92,9 +92,11 @@ async function startMembers<S extends TestServer>(
   return { database, token, apis, workers }
 }
 
-/** The flags behind `serve`, on loopback. */
-function flagsOf({ command = [] }: ComposeService): string[] {
-  return command.slice(1).map((flag) => (flag === '0.0.0.0' ? '127.0.0.1' : flag))
+/** The flags behind `serve`, on loopback, with those of the test in the place of the same ones. */
+function flagsOf({ command = [] }: ComposeService, own: string[]): string[] {
+  const flags = command.slice(1).map((flag) => (flag === '0.0.0.0' ? '127.0.0.1' : flag))
+  const isReplaced = (flag = '') => flag.startsWith('--') && own.includes(flag)
+  return [...flags.filter((flag, at) => !isReplaced(flag) && !isReplaced(flags[at - 1])), ...own]
 }
 
 /** Settings that compose.yaml gives outright; what it asks an operator for is given here or sandboxed. */
