@@ -9,6 +9,7 @@ import { eventually } from '../../support/eventually.ts'
 import { times } from '../../support/long.ts'
 import {
   environment,
+  onlyAnswers,
   publishTicket,
   resume,
   type Setup,
@@ -20,7 +21,7 @@ import { program, run } from '../support/program.ts'
 import { openTerminal } from '../support/pty.ts'
 import { hostServer, startServer } from '../support/server.ts'
 
-const setUp = sharedSetUp()
+const setUp = sharedSetUp(onlyAnswers)
 
 function rowsFor(count: number, prefix = 'T'): string[][] {
   return Array.from({ length: count }, (_, index) => [
@@ -49,7 +50,7 @@ async function passCount({ server, projectId }: Setup): Promise<number> {
 const ROWS = times(600, 2_000)
 
 /** Enough that a run can be stopped in its middle. */
-const MANY = times(1_200, 3_000)
+const MANY = times(800, 3_000)
 
 /** A run that is stopped in its middle need not be long for that. */
 const slowly = ['--concurrency', '2']
@@ -183,13 +184,13 @@ test('after SIGKILL in the middle the same command goes on, without a pass or a 
 
 test('a run outlasts a server that is killed and started again', async () => {
   const database = await migratedDatabase('sqlite')
-  const server = await startServer({ database })
+  const server = await startServer({ database, ...onlyAnswers })
   const setup = await setUpOn(server)
   const { folder, templateId } = setup
   writeFileSync(join(folder, 'file.csv'), csv(rowsFor(MANY)))
   const { child } = await startRun(setup, ['issue', 'file.csv', '--template', templateId, '--json', ...slowly])
   await server.kill()
-  await hostServer({ database, token: server.token, port: new URL(server.url).port })
+  await hostServer({ database, ...onlyAnswers, token: server.token, port: new URL(server.url).port })
   const { exitCode, stdout, stderr } = await child
   expect([exitCode, stderr]).toEqual([0, expect.stringContaining('trying again in')])
   const summary = JSON.parse(stdout)
@@ -200,7 +201,7 @@ test('a run outlasts a server that is killed and started again', async () => {
 })
 
 test('a run waits as long as Retry-After says when the server limits it', async () => {
-  const setup = await setUp({ env: { PASSES_RATE_LIMIT: '1', PASSES_RATE_BURST: '5' } })
+  const setup = await setUp({ ...onlyAnswers, env: { PASSES_RATE_LIMIT: '1', PASSES_RATE_BURST: '5' } })
   const { server, folder, templateId } = setup
   writeFileSync(join(folder, 'file.csv'), csv(rowsFor(500)))
   const { exitCode, stderr } = await run(['issue', 'file.csv', '--template', templateId], server, { cwd: folder })

@@ -17,6 +17,9 @@ export interface Setup {
   templateId: string
 }
 
+/** For tests of what a command makes of answers: passes that are never issued cost a tenth. */
+export const onlyAnswers: ServerOptions = { args: ['--role', 'api'] }
+
 /** Setups on one server, or on one of their own where they ask for it. */
 export function sharedSetUp(sharedOptions?: ServerOptions): (options?: ServerOptions) => Promise<Setup> {
   const shared = sharedServer(sharedOptions)

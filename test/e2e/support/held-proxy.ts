@@ -1,17 +1,17 @@
-import { createServer, type Server } from 'node:http'
+import { createServer, type Server, request as send } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 
 export interface HeldProxy {
   url: string
-  /** Answers so many more pages of the ledger; resolves once the next one is asked for, and waits. */
-  answerPages(count: number): Promise<void>
+  /** Answers so many more of the requests that it holds; resolves once the next one has come, and waits. */
+  answer(count: number): Promise<void>
   /** Answers everything, what it held back too. */
   release(): void
 }
 
-/** Stands before a server and holds pages of the ledger back, so that a client is stopped in the middle of an export. */
-export async function startHeldProxy(target: string): Promise<HeldProxy> {
+/** Stands before a server and holds requests of one kind back, so that a client is stopped in the middle of them. */
+export async function startHeldProxy(target: string, kind: `${'GET' | 'PATCH'} /${string}`): Promise<HeldProxy> {
   let left = 0
   let onHeld: () => void = () => undefined
   let release: () => void = () => undefined
@@ -19,19 +19,21 @@ export async function startHeldProxy(target: string): Promise<HeldProxy> {
     release = resolve
   })
   const server: Server = createServer(async (request, response) => {
-    if (request.url?.startsWith('/v1/scans')) {
+    const { method, url, headers } = request
+    if (`${method} ${url}`.startsWith(kind)) {
       left -= 1
       if (left < 0) {
         onHeld()
         await released
       }
     }
-    const answer = await fetch(target + request.url, { headers: request.headers as Record<string, string> })
-    const body = Buffer.from(await answer.arrayBuffer())
-    const correlationId = answer.headers.get('x-correlation-id')!
-    response
-      .writeHead(answer.status, { 'content-type': 'application/json', 'x-correlation-id': correlationId })
-      .end(body)
+    const forwarded = send(target + url, { method, headers }, (answer) => {
+      const { connection, 'keep-alive': _, ...kept } = answer.headers
+      response.writeHead(answer.statusCode!, kept)
+      answer.pipe(response)
+    })
+    forwarded.on('error', () => response.destroy())
+    request.pipe(forwarded)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => {
@@ -40,7 +42,7 @@ export async function startHeldProxy(target: string): Promise<HeldProxy> {
   })
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    answerPages: (count) => {
+    answer: (count) => {
       left = count
       return new Promise((resolve) => {
         onHeld = resolve
