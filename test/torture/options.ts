@@ -46,7 +46,8 @@ export function readOptions(args: string[], scenes: string[]): TortureOptions {
   if (chosen.length === 0) throw new Error(`--database takes sqlite, postgres or both, and holds "${database}"`)
   if (!/^\d+(\.\d+)?$/.test(minutes)) throw new Error(`--minutes takes a number, and holds "${minutes}"`)
   const unknown = only.find((name) => !scenes.includes(name))
-  if (unknown !== undefined) throw new Error(`There is no scene "${unknown}", only ${scenes.join(', ')}`)
+  if (unknown !== undefined)
+    throw new Error(`--only takes a scene, and there is none called "${unknown}": ${scenes.join(', ')}`)
   return {
     isHelp: values.help ?? false,
     minutes: Number(minutes),
