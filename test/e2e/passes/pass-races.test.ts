@@ -2,8 +2,13 @@ import { describe, expect, test } from 'vitest'
 import { ApiError, type Client } from '../../../src/client/client.ts'
 import type { Pass } from '../../../src/core/contract/passes.ts'
 import { dialects, type TestDialect } from '../../support/databases.ts'
+import { times } from '../../support/long.ts'
 import { batchOf, inspect, publishTemplate } from '../support/passes.ts'
 import { sharedServers, type TestServer } from '../support/server.ts'
+
+const RACES = times(60, 200)
+const UPDATES = times(30, 50)
+const VOIDS = times(24, 60)
 
 /** The passes that a batch made. */
 async function makePasses(client: Client, count: number): Promise<Pass[]> {
@@ -36,10 +41,10 @@ async function statusOf(answer: Promise<unknown>): Promise<number> {
 describe.each(dialects)('two servers on one %s database', (dialect) => {
   const startTwo = shareTwo(dialect)
 
-  test('of two updates with one If-Match one is written and the other told so, in 200 races', async () => {
+  test(`of two updates with one If-Match one is written and the other told so, in ${RACES} races`, async () => {
     const { clients, rows } = await startTwo()
     const [{ id }] = (await makePasses(clients[0], 1)) as [Pass]
-    for (let revision = 1; revision <= 200; revision += 1) {
+    for (let revision = 1; revision <= RACES; revision += 1) {
       const answers = clients.map((client, n) => {
         const body = { label: `server ${n} at ${revision}` }
         return client.passes.update({ params: { id }, headers: { 'if-match': `"${revision}"` }, body })
@@ -53,30 +58,30 @@ describe.each(dialects)('two servers on one %s database', (dialect) => {
       })
     }
     const events = await rows('events')
-    expect(events.filter(({ type }) => type === 'pass.updated')).toHaveLength(200)
+    expect(events.filter(({ type }) => type === 'pass.updated')).toHaveLength(RACES)
   })
 
-  test('50 updates at the same instant are 50 revisions, each told once', async () => {
+  test(`${UPDATES} updates at the same instant are as many revisions, each told once`, async () => {
     const { clients, rows } = await startTwo()
     const [{ id }] = (await makePasses(clients[0], 1)) as [Pass]
     const answers = await Promise.all(
-      Array.from({ length: 50 }, (_, n) =>
+      Array.from({ length: UPDATES }, (_, n) =>
         clients[n % 2]!.passes.update({ params: { id }, body: { variables: { [`from${n}`]: n } } }),
       ),
     )
     const revisions = answers.map(({ revision }) => revision).toSorted((a, b) => a - b)
-    expect(revisions).toEqual(Array.from({ length: 50 }, (_, n) => n + 2))
+    expect(revisions).toEqual(Array.from({ length: UPDATES }, (_, n) => n + 2))
     const pass = await clients[0].passes.get({ params: { id } })
     // None was lost by another that had read before it.
-    expect(Object.keys(pass.variables)).toHaveLength(50)
-    expect((await rows('events')).filter(({ type }) => type === 'pass.updated')).toHaveLength(50)
-    expect(await rows('pass_variables')).toHaveLength(50)
+    expect(Object.keys(pass.variables)).toHaveLength(UPDATES)
+    expect((await rows('events')).filter(({ type }) => type === 'pass.updated')).toHaveLength(UPDATES)
+    expect(await rows('pass_variables')).toHaveLength(UPDATES)
     expect((await rows('pass_identifiers')).filter(({ active }) => Boolean(active))).toHaveLength(1)
   })
 
   test('a void that races an update, and the worker, ends VOID; the update is done before it or refused', async () => {
     const { clients, rows } = await startTwo()
-    const passes = await makePasses(clients[0], 60)
+    const passes = await makePasses(clients[0], VOIDS)
     const outcomes = await Promise.all(
       passes.map(async ({ id }, n) => {
         const update = () => statusOf(clients[n % 2]!.passes.update({ params: { id }, body: { label: 'changed' } }))

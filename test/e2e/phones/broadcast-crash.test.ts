@@ -9,7 +9,7 @@ import { hostServer, startServer } from '../support/server.ts'
 
 /** Many more of both by hand. */
 const KILLS = Number(process.env.PASSES_BROADCAST_KILLS ?? times(2, 3))
-const PASSES = Number(process.env.PASSES_BROADCAST_PASSES ?? times(4_000, 12_000))
+const PASSES = Number(process.env.PASSES_BROADCAST_PASSES ?? times(2_500, 12_000))
 
 describe.each(dialects)('on %s', (dialect) => {
   test('a broadcast that is stopped or killed in mid fan-out, again and again, ends DISPATCHED with one notification for each pass', {

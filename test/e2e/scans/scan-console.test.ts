@@ -24,7 +24,7 @@ function filledWith(look: string, text: string): RegExp {
   return new RegExp(`\\u001B\\[${look}m[^\\n]*${text}`)
 }
 
-const codes = Array.from({ length: 500 }, (_, n) => `PASS-${n}`)
+const codes = Array.from({ length: times(200, 500) }, (_, n) => `PASS-${n}`)
 
 describe('the door console on a real terminal', () => {
   const cleanUp = cleanUpAfterAll()
@@ -137,8 +137,8 @@ describe('the door console on a real terminal', () => {
     await terminal.shows('Guest PASS-4')
     terminal.type(F2)
     await terminal.shows('Search by name')
-    await typeByHand(terminal, 'guest pass-49\r')
-    await terminal.shows('Found for guest pass-49')
+    await typeByHand(terminal, 'guest pass-19\r')
+    await terminal.shows('Found for guest pass-19')
     terminal.type(DOWN)
     await terminal.shows('› 2')
     terminal.type('\r')
@@ -191,12 +191,14 @@ describe('the door console on a real terminal', () => {
     }
   })
 
-  test.each<[string, Record<string, string>]>([
-    ['of 256 colours', {}],
-    ['of sixteen colours', { TERM: 'linux' }],
+  // The table of what asks for colours stands with the settings: some of them on a terminal show that the console obeys it.
+  const coloured: [string, Record<string, string>][] = [
     ['of a build machine', { CI: 'true' }],
+    ['of sixteen colours', { TERM: 'linux' }],
+    ['of 256 colours', {}],
     ['that FORCE_COLOR names', { NO_COLOR: '1', FORCE_COLOR: '1' }],
-  ])('yes is green and no is red on a terminal %s', async (name, env) => {
+  ]
+  test.each(coloured.slice(0, times(2, 4)))('yes is green and no is red on a terminal %s', async (name, env) => {
     const terminal = await openConsole(['--context', name], { env })
     terminal.type('PASS-7\r')
     await terminal.shows('A C C E P T E D')
@@ -207,17 +209,21 @@ describe('the door console on a real terminal', () => {
     expect(terminal.screen.raw).toMatch(filledWith(RED, 'U N K N O W N'))
   })
 
-  test.each<[string, string[], Record<string, string>]>([
+  const colourless: [string, string[], Record<string, string>][] = [
     ['NO_COLOR', [], { NO_COLOR: '1' }],
-    ['FORCE_COLOR=0', [], { FORCE_COLOR: '0' }],
     ['the flag', ['--no-color'], {}],
-  ])('%s takes the colour and leaves sign and word, which stand out', async (name, args, env) => {
-    const terminal = await openConsole(['--context', name, ...args], { env })
-    terminal.type('PASS-7\r')
-    await terminal.shows('A C C E P T E D')
-    expect(terminal.screen.raw).not.toMatch(/\[(3|4|9|10)[0-7](;\d+)*m/)
-    expect(terminal.screen.raw).toMatch(filledWith(INVERSE, 'A C C E P T E D'))
-  })
+    ['FORCE_COLOR=0', [], { FORCE_COLOR: '0' }],
+  ]
+  test.each(colourless.slice(0, times(2, 3)))(
+    '%s takes the colour and leaves sign and word, which stand out',
+    async (name, args, env) => {
+      const terminal = await openConsole(['--context', name, ...args], { env })
+      terminal.type('PASS-7\r')
+      await terminal.shows('A C C E P T E D')
+      expect(terminal.screen.raw).not.toMatch(/\[(3|4|9|10)[0-7](;\d+)*m/)
+      expect(terminal.screen.raw).toMatch(filledWith(INVERSE, 'A C C E P T E D'))
+    },
+  )
 
   test('TERM=dumb is no terminal to draw on, and it says how to go on', async () => {
     const terminal = openTerminal(['scan'], server, { env: { TERM: 'dumb' }, columns: 200 })

@@ -2,13 +2,17 @@ import { describe, expect, test } from 'vitest'
 import type { RedemptionPolicy } from '../../../src/core/contract/redemption.ts'
 import type { ScanAnswer } from '../../../src/core/contract/scan-shapes.ts'
 import { dialects, type TestDialect } from '../../support/databases.ts'
+import { times } from '../../support/long.ts'
 import { inspect, issuedPass } from '../support/passes.ts'
 import { sharedServers } from '../support/server.ts'
 
-const SCANS = 200
+const SCANS = times(60, 200)
 
 /** What is the same mechanism once more, in fewer scans. */
-const FEWER = 40
+const FEWER = times(20, 40)
+
+const REPLAYS = times(40, 100)
+const REVERSALS = times(8, 20)
 
 /** On PostgreSQL two servers, so that nothing in one process can keep scans apart; on SQLite one, where all share a file. */
 function shareServers(dialect: TestDialect) {
@@ -112,12 +116,12 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(events.filter(({ type }) => type === 'pass.voided')).toHaveLength(1)
   })
 
-  test('of 100 scans at the same instant with one externalRef one has an effect', async () => {
+  test(`of ${REPLAYS} scans at the same instant with one externalRef one has an effect`, async () => {
     const { clients, rows } = await startServers()
     const pass = await issuedPass(clients[0]!, { maxUses: 50 })
     const body = { passId: pass.id, externalRef: 'the one' }
     const answers = await Promise.all(
-      Array.from({ length: 100 }, (_, n) => clients[n % clients.length]!.scans.create({ body })),
+      Array.from({ length: REPLAYS }, (_, n) => clients[n % clients.length]!.scans.create({ body })),
     )
     expect(new Set(answers.map(({ scan, result }) => `${scan.id} ${result}`)).size).toBe(1)
     expect(answers.filter(({ idempotentReplay }) => !idempotentReplay)).toHaveLength(1)
@@ -129,7 +133,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const pass = await issuedPass(clients[0]!, { maxUses: 1 })
     const scan = (n: number) => clients[n % clients.length]!.scans.create({ body: { passId: pass.id } })
     let current = (await scan(0)).scan.id
-    for (let round = 0; round < 20; round += 1) {
+    for (let round = 0; round < REVERSALS; round += 1) {
       const reversal = clients[round % clients.length]!.scans.reverse({ params: { id: current }, body: {} })
       const answers = await Promise.all(Array.from({ length: 10 }, (_, n) => scan(n)))
       await reversal

@@ -12,7 +12,7 @@ import { createStore, type Repositories, type Store } from '../../../src/storage
 import { cleanUpAfterAll, migratedDatabase, type TestDialect } from '../../support/databases.ts'
 import { insertWorkspace, start } from '../fixtures.ts'
 
-export const ROWS = 20_000
+export const ROWS = 10_000
 
 /** Each of these passes was scanned ten times. */
 const SCANNED_PASSES = 2_000

@@ -159,7 +159,7 @@ describe.each(dialects)('on %s', (dialect) => {
           expect(shown, JSON.stringify(query)).toEqual(expected.map(({ id }) => id))
         }
       }),
-      { numRuns: times(15, 40) },
+      { numRuns: times(8, 40) },
     )
   })
 
@@ -195,7 +195,7 @@ describe.each(dialects)('on %s', (dialect) => {
             expect(await walk(first, query, 100), JSON.stringify(query)).toEqual(expected)
           }
         }),
-        { numRuns: times(2, 10) },
+        { numRuns: times(1, 10) },
       )
     }
   })

@@ -92,7 +92,7 @@ describe.each(dialects)('on %s', (dialect) => {
             expect(shown.filter((id) => steady.has(id))).toEqual(expected.map(({ id }) => id))
           },
         ),
-        { numRuns: times(6, 15) },
+        { numRuns: times(3, 15) },
       )
     },
   )
