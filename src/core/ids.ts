@@ -1,5 +1,6 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import { takeRandom } from './random.ts'
 
 /** An identifier as the interface takes and shows it: any UUID of versions 1 to 8, nil or max; lower case (spec 2). */
 export const Uuid = z.string().toLowerCase().pipe(z.uuid('Must be a UUID')).meta({ type: 'string', format: 'uuid' })
@@ -14,7 +15,7 @@ export function newId(at: Date): string {
   // Never set back: ids for several moments are made by turns. Once in 67,108,864 ids it begins anew, and the order within
   // that millisecond is by chance.
   counter = (counter + 1) & 0x3ffffff
-  const bytes = randomBytes(16)
+  const bytes = takeRandom(16)
   bytes.writeUIntBE(at.getTime(), 0, 6)
   // 12 + 14 bits of counter behind the time, each with its mark of version or variant.
   bytes.writeUInt16BE(0x7000 | (counter >> 14), 6)

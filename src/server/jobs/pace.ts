@@ -12,6 +12,8 @@ export interface PaceOptions {
 
 /** Finds out how many rows background work may take in each transaction. */
 export interface Pace {
+  /** What the next transaction is to take, for whoever has to fetch it before. */
+  readonly rows: number
   /** Does as many rows as go well into a transaction, to be called within it: the wait for its turn does not count. */
   run<T>(work: (rows: number) => Promise<T>): Promise<T>
 }
@@ -19,6 +21,9 @@ export interface Pace {
 export function createPace({ first, most }: PaceOptions): Pace {
   let rows = first
   return {
+    get rows() {
+      return rows
+    },
     async run(work) {
       const began = performance.now()
       const result = await work(rows)

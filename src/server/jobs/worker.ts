@@ -25,7 +25,7 @@ export interface QueueOptions {
   batchSize: number
   /** Batches in flight at the same time, of all workspaces together. One alone has half of them at most. */
   batches: number
-  /** Its jobs wait for nothing but the database, so that workspaces take turns at the thread. */
+  /** Its jobs wait for nothing but the database, so that workspaces take turns at the thread. Issuing does so by itself. */
   isLocal?: boolean
 }
 
@@ -223,8 +223,9 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
       await handlers[kind](jobs, { ...services, store: store.forJobs(jobs[0]!.workspaceId) })
       note(kind, jobs, performance.now() - began)
     } catch (error) {
-      // One that cannot work must not hold up those that were claimed beside it: each gets a run of its own.
-      if (jobs.length > 1) for (const job of jobs) await run(kind, [job])
+      // One that cannot work must not hold up those that were claimed beside it: halved again and again it ends up alone.
+      const half = Math.ceil(jobs.length / 2)
+      if (jobs.length > 1) for (const some of [jobs.slice(0, half), jobs.slice(half)]) await run(kind, some)
       else await giveUpOrBack(jobs[0]!, error)
     }
   }

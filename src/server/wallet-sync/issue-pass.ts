@@ -1,6 +1,7 @@
 import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
+import { createPace, type Pace } from '../jobs/pace.ts'
 import type { SetAsideJob } from '../jobs/worker.ts'
 import { recordFailure } from './issuing.ts'
 
@@ -23,10 +24,31 @@ export async function failPass(tx: Repositories, job: SetAsideJob, message: stri
   await recordFailure(tx, pass, error, { at, correlationId: job.correlationId })
 }
 
-async function issueInWorkspace(workspaceId: string, jobs: Job[], { store, issuing, clock }: Services): Promise<void> {
+/** Passes that go into a transaction: the first, and the largest of a batch. */
+const SOME = { first: 50, most: 250 }
+
+/** A few at a time, so that others have their turn at the thread and at the writer in between. */
+async function issueInWorkspace(workspaceId: string, jobs: Job[], services: Services): Promise<void> {
+  const pace = createPace(SOME)
+  for (let done = 0; done < jobs.length; ) {
+    const some = jobs.slice(done, done + pace.rows)
+    const leave = await services.thread.enterJobs(workspaceId, some.length)
+    await issueSome(workspaceId, some, pace, services).finally(leave)
+    done += some.length
+  }
+}
+
+async function issueSome(
+  workspaceId: string,
+  jobs: Job[],
+  pace: Pace,
+  { store, issuing, clock }: Services,
+): Promise<void> {
   const passIds = jobs.map((job) => job.subject)
   const outcomes = await issuing.prepare(workspaceId, passIds, clock())
-  await store.transaction(async (tx) => {
+  await store.transaction((tx) => pace.run(() => record(tx)))
+
+  async function record(tx: Repositories): Promise<void> {
     const at = clock()
     const done = await tx.jobs.complete(jobs)
     const correlationIds = new Map(done.map((job) => [job.subject, job.correlationId]))
@@ -39,5 +61,5 @@ async function issueInWorkspace(workspaceId: string, jobs: Job[], { store, issui
       again.map((job) => ({ ...job, correlationId: correlationIdOf(job.subject) })),
       at,
     )
-  })
+  }
 }

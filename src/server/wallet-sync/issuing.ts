@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { ApiError } from '../../core/errors.ts'
 import { type Card, renderCard } from '../../core/rules/display/card.ts'
 import { distinctText } from '../../core/rules/sending/message.ts'
@@ -38,6 +39,9 @@ export interface Cause {
   correlationIdOf: (passId: string) => string | null
 }
 
+/** Others have their turn at the thread after so long. */
+const SLICE_MS = 5
+
 export function createIssuing(store: Store, wallets: Wallets): Issuing {
   return {
     async prepare(workspaceId, passIds, at) {
@@ -45,15 +49,21 @@ export function createIssuing(store: Store, wallets: Wallets): Issuing {
       const versions = await versionsOf(workspaceId, passes)
       const classes = await classesOf(workspaceId, passes)
       const refused = await listRefused(workspaceId, [...versions.keys(), ...classes.keys()])
-      return Promise.all(
-        passes.map((pass) => {
-          const error = refused.get(pass.templateVersionId) ?? refused.get(pass.googleClassId ?? '')
-          if (error) return { pass, error: { code: error.code, message: error.message } }
-          const walletPassOf = () =>
-            toWalletPass(pass, versions.get(pass.templateVersionId)!, classes.get(pass.googleClassId ?? ''))
-          return check(pass, walletPassOf, wallets, at)
-        }),
-      )
+      const templateCardOf = rememberTemplateCards()
+      const outcomes: Outcome[] = []
+      let began = performance.now()
+      for (const pass of passes) {
+        const error = refused.get(pass.templateVersionId) ?? refused.get(pass.googleClassId ?? '')
+        const version = versions.get(pass.templateVersionId)!
+        const ofClass = classes.get(pass.googleClassId ?? '')
+        const walletPassOf = () => toWalletPass(pass, version, ofClass, templateCardOf)
+        if (error) outcomes.push({ pass, error: { code: error.code, message: error.message } })
+        else outcomes.push(await check(pass, walletPassOf, wallets, at))
+        if (performance.now() - began < SLICE_MS) continue
+        await setImmediate()
+        began = performance.now()
+      }
+      return outcomes
     },
 
     async write(tx, workspaceId, outcomes, { at, correlationIdOf }) {
@@ -175,6 +185,7 @@ function toWalletPass(
   pass: StoredPass,
   version: Pick<PublishedVersion, 'id' | 'definition' | 'passType' | 'version'>,
   ofClass: StoredClass | undefined,
+  templateCardOf: TemplateCardOf = renderTemplateCard,
 ): WalletPass {
   const { definition, passType } = version
   const scope = buildScope(definition.variables, pass, pass.expiresAt)
@@ -193,10 +204,26 @@ function toWalletPass(
       voided: pass.status === 'VOID',
     }),
     ...(claim && { classDigest: claim.keyDigest }),
-    templateCard: renderTemplateCard(
+    templateCard: templateCardOf(
       { ...version, templateName: pass.templateName, projectName: pass.projectName },
       claim?.values,
     ),
+  }
+}
+
+type TemplateCardOf = typeof renderTemplateCard
+
+/** Renders the card of a version once for passes beside each other that share it. */
+function rememberTemplateCards(): TemplateCardOf {
+  let last: { card: Card; of: Parameters<TemplateCardOf> } | undefined
+  return (version, values) => {
+    const isSame =
+      last?.of[0].definition === version.definition &&
+      last.of[0].templateName === version.templateName &&
+      last.of[0].projectName === version.projectName &&
+      last.of[1] === values
+    if (!last || !isSame) last = { card: renderTemplateCard(version, values), of: [version, values] }
+    return last.card
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { boundColumn, isPostgres, runPrepared } from './dialect.ts'
+import { boundColumn, bytesOfHex, isPostgres, runPrepared } from './dialect.ts'
 
 /**
  * The condition that an id is none of those of a named value, a JSON array, so that the statement is the same for any number
@@ -12,7 +12,8 @@ export function isNotInJson(db: Knex, column: string, name: string): string {
   return `${column} not in (${ids})`
 }
 
-type ColumnType = 'uuid' | 'bigint' | 'integer' | 'boolean' | 'text'
+/** Bytes are given as hexadecimal text. */
+type ColumnType = 'uuid' | 'bigint' | 'integer' | 'boolean' | 'text' | 'bytes'
 
 /** Columns of rows that go to the database together, and their types. */
 export type Columns = Record<string, ColumnType>
@@ -27,14 +28,26 @@ interface Field<Item> {
   valueIn: (item: Item) => Row[string] | undefined
 }
 
-/** Inserts any number of rows by one statement, which is the same for any number of them. */
-export async function insertRows(db: Knex, table: string, columns: Columns, rows: Row[]): Promise<void> {
+/**
+ * Inserts any number of rows by one statement, which is the same for any number of them: for a table always with the same
+ * columns and ending.
+ * @param ending what follows the rows, such as what to do about a conflict
+ */
+export async function insertRows<Returned = never>(
+  db: Knex,
+  table: string,
+  columns: Columns,
+  rows: Row[],
+  ending = '',
+): Promise<Returned[]> {
+  if (rows.length === 0) return []
   const fields = fieldsOf(columns, (row: Row) => row)
-  await runPrepared(
+  return runPrepared<Returned>(
     db,
     `insert-rows-${table}`,
     bind(db, fields, rows),
-    () => `insert into ${table} (${Object.keys(columns).join(', ')}) ${select(db, fields)}`,
+    // Without a condition SQLite takes what follows the select for a part of it.
+    () => `insert into ${table} (${Object.keys(columns).join(', ')}) ${select(db, fields)} where true ${ending}`,
   )
 }
 
@@ -124,10 +137,14 @@ export async function selectForEach<Found extends { n: number }>(
 
 /** Selects what `bind` binds: on PostgreSQL an array for each field, by its name, on SQLite a JSON array of arrays. */
 function select<Item>(db: Knex, fields: Field<Item>[]): string {
-  if (!isPostgres(db))
-    return `select ${fields.map(({ name }, i) => `value ->> ${i} as ${name}`).join(', ')} from json_each(:rows)`
-  const arrays = fields.map(({ name, type }) => `:${name}::${type}[]`)
-  return `select * from unnest(${arrays.join(', ')}) as rows(${fields.map(({ name }) => name).join(', ')})`
+  const read = (type: ColumnType, value: string) => (type === 'bytes' ? bytesOfHex(db, value) : value)
+  if (!isPostgres(db)) {
+    const values = fields.map(({ name, type }, i) => `${read(type, `value ->> ${i}`)} as ${name}`)
+    return `select ${values.join(', ')} from json_each(:rows)`
+  }
+  const arrays = fields.map(({ name, type }) => `:${name}::${type === 'bytes' ? 'text' : type}[]`)
+  const values = fields.map(({ name, type }) => `${read(type, name)} as ${name}`)
+  return `select ${values.join(', ')} from unnest(${arrays.join(', ')}) as rows(${fields.map(({ name }) => name).join(', ')})`
 }
 
 function bind<Item>(db: Knex, fields: Field<Item>[], items: Item[]): Record<string, Knex.RawBinding> {

@@ -2,14 +2,16 @@ import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
 import { newId } from '../../core/ids.ts'
 import { MAX_JOB_LAPSES, QUARANTINE_REASON } from '../../core/rules/sending/retry.ts'
+import { type Columns, insertRows } from '../db/bulk-rows.ts'
 import {
+  bindIds,
   constant,
-  deleteReturningIds,
   forShare,
   forUpdateSkipLocked,
   idIsChosen,
-  insertMany,
   insertSelected,
+  isAmong,
+  runPrepared,
 } from '../db/dialect.ts'
 import type { FanOutChunk } from '../messages/broadcasts.ts'
 import { isRegularQueue, type JobKind, kinds, type Queue, queues, type RegularQueue } from './job-kinds.ts'
@@ -88,7 +90,7 @@ export class Jobs {
       attempts: 0,
       created_at: at.getTime(),
     }))
-    await insertMany(this.db, 'jobs', rows)
+    await insertRows(this.db, 'jobs', COLUMNS, rows)
   }
 
   /**
@@ -215,7 +217,16 @@ export class Jobs {
 
   /** Removes jobs that are done, and returns those that were still ours: only their effects may be written. */
   async complete(jobs: Job[]): Promise<Job[]> {
-    const done = new Set(await deleteReturningIds(this.db, this.held(jobs)))
+    if (jobs.length === 0) return []
+    const values = { claimToken: jobs[0]!.claimToken, ids: bindIds(this.db, idsOf(jobs)) }
+    const isHeld = `${isAmong(this.db, 'id', 'ids')} and claim_token = :claimToken`
+    const rows = await runPrepared<{ id: string }>(
+      this.db,
+      'complete-jobs',
+      values,
+      () => `delete from jobs where ${isHeld} returning id`,
+    )
+    const done = new Set(rows.map(({ id }) => id))
     return jobs.filter((job) => done.has(job.id))
   }
 
@@ -274,12 +285,26 @@ export class Jobs {
 
   /** Jobs of one claim share its token. */
   private held(jobs: Job[]) {
-    const ids = jobs.map(({ id }) => id)
     return this.db('jobs')
-      .whereIn('id', ids)
+      .whereIn('id', idsOf(jobs))
       .where({ claim_token: jobs[0]?.claimToken ?? null })
   }
 }
+
+const COLUMNS: Columns = {
+  id: 'uuid',
+  workspace_id: 'uuid',
+  kind: 'text',
+  subject: 'uuid',
+  correlation_id: 'text',
+  lane: 'text',
+  priority: 'integer',
+  run_at: 'bigint',
+  attempts: 'integer',
+  created_at: 'bigint',
+}
+
+const idsOf = (jobs: Job[]) => jobs.map(({ id }) => id)
 
 /** Programs before the migration 0017 read `priority`, and wrote it. */
 const UNUSED = 0

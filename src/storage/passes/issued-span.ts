@@ -5,11 +5,8 @@ import type { Knex } from 'knex'
  * lapsed_until in which it was expired. So that whoever asks later can tell how it stood at a moment.
  */
 
-/** A pass that becomes issued. */
-export function issuedSpan(db: Knex, at: Date) {
-  const now = at.getTime()
-  return { issued_at: now, issued_until: db.raw('case when expires_at < ? then ? else expires_at end', [now, now]) }
-}
+/** What is set on a pass that becomes issued at the moment `:at`. */
+export const ISSUED_SPAN = `issued_at = :at, issued_until = case when expires_at < :at then :at else expires_at end`
 
 /** A pass that becomes void, whether or not it was issued. */
 export function endedSpan(db: Knex, at: Date) {

@@ -1,18 +1,23 @@
 import type { Knex } from 'knex'
 import { indexedVariables } from '../../core/rules/lists/search.ts'
 import { windowDates } from '../../core/rules/redemption/redemption-windows.ts'
-import { insertMany } from '../db/dialect.ts'
+import { type Columns, insertRows } from '../db/bulk-rows.ts'
 import type { NewPass, PassContent } from './pass-row.ts'
 
 /** The rows beside a pass that lists and scans find it by. */
 
+const IDENTIFIER_COLUMNS: Columns = { workspace_id: 'uuid', digest: 'bytes', pass_id: 'uuid', active: 'boolean' }
+const VARIABLE_COLUMNS: Columns = { workspace_id: 'uuid', name: 'text', value: 'text', pass_id: 'uuid' }
+const WINDOW_COLUMNS: Columns = { workspace_id: 'uuid', start_date: 'text', pass_id: 'uuid' }
+
 export async function insertIndex(db: Knex, workspaceId: string, passes: NewPass[]): Promise<void> {
-  await insertMany(
+  await insertRows(
     db,
     'pass_identifiers',
+    IDENTIFIER_COLUMNS,
     passes.map((pass) => ({
       workspace_id: workspaceId,
-      digest: pass.identifierDigest,
+      digest: Buffer.from(pass.identifierDigest).toString('hex'),
       pass_id: pass.id,
       active: true,
     })),
@@ -55,7 +60,7 @@ async function insertVariables(
   const rows = passes.flatMap((pass) =>
     indexedVariables(pass.variables).map((pair) => ({ workspace_id: workspaceId, ...pair, pass_id: pass.id })),
   )
-  await insertMany(db, 'pass_variables', rows)
+  await insertRows(db, 'pass_variables', VARIABLE_COLUMNS, rows)
 }
 
 async function insertWindows(
@@ -66,5 +71,5 @@ async function insertWindows(
   const rows = passes.flatMap((pass) =>
     windowDates(pass.redemption).map((date) => ({ workspace_id: workspaceId, start_date: date, pass_id: pass.id })),
   )
-  await insertMany(db, 'pass_windows', rows)
+  await insertRows(db, 'pass_windows', WINDOW_COLUMNS, rows)
 }

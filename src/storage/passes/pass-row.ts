@@ -5,6 +5,7 @@ import type { ErrorCode } from '../../core/errors.ts'
 import { foldCase } from '../../core/rules/lists/search.ts'
 import { expiryDate } from '../../core/rules/redemption/redemption-windows.ts'
 import type { Variables } from '../../core/rules/template/variables.ts'
+import type { Columns } from '../db/bulk-rows.ts'
 import { moment } from '../db/dialect.ts'
 
 /**
@@ -186,6 +187,36 @@ export function toPass(row: PassRow): StoredPass {
   }
 }
 
+/** Of `toNewRow`. */
+export const NEW_COLUMNS: Columns = {
+  id: 'uuid',
+  workspace_id: 'uuid',
+  external_pass_id: 'text',
+  external_folded: 'text',
+  status: 'text',
+  version: 'integer',
+  revision: 'bigint',
+  wallet_version: 'integer',
+  template_id: 'uuid',
+  project_id: 'uuid',
+  scan_code: 'text',
+  apple_token: 'text',
+  link_generation: 'integer',
+  modified_at: 'bigint',
+  created_at: 'bigint',
+  updated_at: 'bigint',
+  label: 'text',
+  label_folded: 'text',
+  template_version_id: 'uuid',
+  template_version: 'bigint',
+  google_class_id: 'uuid',
+  variables: 'text',
+  redemption: 'text',
+  has_windows: 'boolean',
+  expires_at: 'bigint',
+  expiry_date: 'text',
+}
+
 /** The columns of a new pass: QUEUED, with every counter at its start. */
 export function toNewRow(workspaceId: string, pass: NewPass, at: Date) {
   return {
@@ -206,6 +237,42 @@ export function toNewRow(workspaceId: string, pass: NewPass, at: Date) {
     created_at: at.getTime(),
     updated_at: at.getTime(),
     ...toContentColumns(pass),
+  }
+}
+
+/** What a new pass reads as, of the newest version of its template: what `toNewRow` stores, without reading it. */
+export function asStored(
+  workspaceId: string,
+  pass: NewPass & Pick<StoredPass, 'templateName' | 'projectName'>,
+  at: Date,
+): StoredPass {
+  return {
+    id: pass.id,
+    workspaceId,
+    externalPassId: pass.externalPassId,
+    label: pass.label,
+    status: 'QUEUED',
+    version: 1,
+    revision: 1,
+    walletVersion: 1,
+    templateId: pass.templateId,
+    templateVersionId: pass.templateVersionId,
+    templateVersion: pass.templateVersion,
+    latestTemplateVersion: pass.templateVersion,
+    templateName: pass.templateName,
+    projectId: pass.projectId,
+    projectName: pass.projectName,
+    variables: pass.variables,
+    redemption: pass.redemption,
+    expiresAt: pass.expiresAt,
+    scanCode: pass.scanCode,
+    appleToken: pass.appleToken,
+    linkGeneration: 0,
+    googleClassId: pass.googleClassId ?? null,
+    message: null,
+    modifiedAt: new Date(at.getTime() - (at.getTime() % 1000)),
+    createdAt: at,
+    updatedAt: at,
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import type { PassStatus } from '../../core/contract/pass-status.ts'
 import { effectiveStatus } from '../../core/rules/pass/pass-status.ts'
+import { insertRows } from '../db/bulk-rows.ts'
 import {
   bindIds,
   boundColumn,
@@ -8,18 +9,18 @@ import {
   forUpdate,
   forUpdateSkipLocked,
   idIsChosen,
-  insertMany,
   isAmong,
   moment,
   named,
   runPrepared,
 } from '../db/dialect.ts'
 import type { ListPage } from '../db/list.ts'
-import { endedSpan, issuedSpan, movedSpan } from './issued-span.ts'
+import { endedSpan, ISSUED_SPAN, movedSpan } from './issued-span.ts'
 import { lockPasses, withVersionBump, withWalletVersionBump } from './pass-change.ts'
 import { activateIdentifier, insertIndex, replaceIndex } from './pass-index.ts'
 import { listPasses, type PassListRequest } from './pass-list.ts'
 import {
+  NEW_COLUMNS,
   type NewPass,
   type PassContent,
   type PassError,
@@ -39,6 +40,7 @@ export interface PassChange extends PassContent {
 }
 
 const UNISSUED: PassStatus[] = ['QUEUED', 'ISSUING']
+const IS_UNISSUED = `status in ('${UNISSUED.join(`', '`)}')`
 
 /** That a pass is being issued is said by its job. */
 const toStored = (status: PassStatus) => (status === 'ISSUING' ? 'QUEUED' : status)
@@ -92,11 +94,25 @@ export class Passes {
   }
 
   async listByIds(workspaceId: string, ids: string[]): Promise<StoredPass[]> {
-    return (await this.select(workspaceId).whereIn('passes.id', ids)).map(toPass)
+    if (ids.length === 0) return []
+    const values = { workspaceId, ids: bindIds(this.db, ids) }
+    const rows = await runPrepared<PassRow>(this.db, 'list-passes-by-id', values, () => {
+      const chosen = this.db('passes')
+        .whereRaw(`${boundColumn(this.db, 'passes.workspace_id')} = :workspaceId`)
+        .whereRaw(isAmong(this.db, 'passes.id', 'ids'))
+      return selectPass(this.db, chosen)
+    })
+    return rows.map(toPass)
   }
 
   async listByExternalIds(workspaceId: string, externalPassIds: string[]): Promise<StoredPass[]> {
-    return (await this.select(workspaceId).whereIn('passes.external_pass_id', externalPassIds)).map(toPass)
+    const values = { workspaceId, externalPassIds: bindIds(this.db, externalPassIds) }
+    const rows = await runPrepared<PassRow>(this.db, 'list-passes-by-external-id', values, () => {
+      const ofWorkspace = this.db('passes').where('passes.workspace_id', named(this.db, 'workspaceId'))
+      const isOne = isAmong(this.db, 'passes.external_pass_id', 'externalPassIds', 'text')
+      return selectPass(this.db, ofWorkspace.whereRaw(isOne))
+    })
+    return rows.map(toPass)
   }
 
   /** One page of the passes that the filters of spec 4.14 leave. */
@@ -110,9 +126,10 @@ export class Passes {
    */
   async insert(workspaceId: string, passes: NewPass[], at: Date): Promise<Set<string>> {
     if (passes.length === 0) return new Set()
-    const rows = await insertMany<{ id: string }>(
+    const rows = await insertRows<{ id: string }>(
       this.db,
       'passes',
+      NEW_COLUMNS,
       // One order for everyone, so that two batches that hold the same passes never wait for each other.
       passes.toSorted(byExternalId).map((pass) => toNewRow(workspaceId, pass, pass.createdAt ?? at)),
       'on conflict (workspace_id, external_pass_id) do nothing returning id',
@@ -160,15 +177,27 @@ export class Passes {
 
   /** Revisions of the passes that are still to be issued, held until the transaction ends. */
   async lockUnissued(workspaceId: string, ids: string[]): Promise<Map<string, number>> {
-    const rows: { id: string; revision: number }[] = await lockPasses(this.db, workspaceId)
-      .whereIn('id', ids)
-      .whereIn('status', UNISSUED)
-      .select('id', 'revision')
+    if (ids.length === 0) return new Map()
+    const values = { workspaceId, ids: bindIds(this.db, ids) }
+    const rows = await runPrepared<{ id: string; revision: number }>(this.db, 'lock-unissued', values, () => {
+      const chosen = this.db('passes')
+        .whereRaw(`${boundColumn(this.db, 'workspace_id')} = :workspaceId`)
+        .whereRaw(isAmong(this.db, 'id', 'ids'))
+        .whereRaw(IS_UNISSUED)
+      return forUpdate(this.db, chosen.orderBy('id').select('id', 'revision'))
+    })
     return new Map(rows.map((row) => [row.id, row.revision]))
   }
 
+  /** The caller holds them, by `lockUnissued`. */
   async setIssued(workspaceId: string, ids: string[], at: Date): Promise<void> {
-    await this.transition(workspaceId, ids, UNISSUED, { status: 'ISSUED', error: null, ...issuedSpan(this.db, at) }, at)
+    if (ids.length === 0) return
+    const values = { workspaceId, ids: bindIds(this.db, ids), at: at.getTime() }
+    await runPrepared(this.db, 'set-issued', values, () => {
+      const isOurs = `${boundColumn(this.db, 'workspace_id')} = :workspaceId and ${isAmong(this.db, 'id', 'ids')}`
+      return `update passes set status = 'ISSUED', error = null, version = version + 1, updated_at = :at, ${ISSUED_SPAN}
+        where ${isOurs} and ${IS_UNISSUED}`
+    })
   }
 
   async setFailed(workspaceId: string, id: string, error: PassError, at: Date): Promise<void> {
@@ -250,10 +279,6 @@ export class Passes {
   private selectNamed() {
     const one = { 'passes.workspace_id': named(this.db, 'workspaceId'), 'passes.id': named(this.db, 'id') }
     return selectPass(this.db, this.db('passes').where(one))
-  }
-
-  private select(workspaceId: string) {
-    return selectPass(this.db, this.db('passes').where('passes.workspace_id', workspaceId))
   }
 }
 

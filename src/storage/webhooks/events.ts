@@ -1,7 +1,8 @@
 import type { Knex } from 'knex'
 import type { EventData, EventType } from '../../core/events.ts'
 import { newId } from '../../core/ids.ts'
-import { forUpdateSkipLocked, insertMany, runPrepared, textsOfJson } from '../db/dialect.ts'
+import { type Columns, insertRows } from '../db/bulk-rows.ts'
+import { forUpdateSkipLocked, runPrepared, textsOfJson } from '../db/dialect.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import type { Emit } from '../operations/store-events.ts'
 import type { Deliveries, EventRow, Target } from './deliveries.ts'
@@ -44,6 +45,17 @@ interface Endpoint {
   /** The epoch that each type is subscribed to since, as JSON; types of a server of the version before are missing. */
   subscribed_at: string
 }
+
+const COLUMNS: Columns = {
+  id: 'uuid',
+  workspace_id: 'uuid',
+  type: 'text',
+  subject: 'uuid',
+  data: 'text',
+  correlation_id: 'text',
+  created_at: 'bigint',
+}
+const PENDING_COLUMNS: Columns = { id: 'uuid', workspace_id: 'uuid', epoch: 'integer' }
 
 /** So many deliveries at most are made with their events. */
 const FEW = 25
@@ -94,7 +106,7 @@ export class Events {
     at: Date,
   ): Promise<void> {
     const pending = events.map(({ id, epoch }) => ({ id, workspace_id: workspaceId, epoch }))
-    await insertMany(this.db, 'pending_events', pending)
+    await insertRows(this.db, 'pending_events', PENDING_COLUMNS, pending)
     // Always a job of its own: one that waits already may be about to end. What is too many, the run clears away.
     await this.jobs.insert([{ workspaceId, kind: 'fan-out-events', subject: workspaceId, correlationId }], at)
   }
@@ -149,9 +161,10 @@ export class Events {
       correlation_id: event.correlationId,
       created_at: (event.at ?? at).getTime(),
     }))
-    const written = await insertMany<WrittenEvent>(
+    const written = await insertRows<WrittenEvent>(
       this.db,
       'events',
+      COLUMNS,
       rows,
       `returning id, type, (select webhook_epoch from workspaces where id = events.workspace_id) as epoch,
         exists (select 1 from webhooks where webhooks.workspace_id = events.workspace_id and webhooks.status = 'ENABLED'

@@ -1,4 +1,6 @@
-import { ApiError, below, issueDetails, listIssues } from '../../core/errors.ts'
+import type { GoogleKind } from '../../core/contract/definition.ts'
+import { ApiError, below, type Issue, issueDetails, listIssues } from '../../core/errors.ts'
+import type { Card } from '../../core/rules/display/card.ts'
 import type { Wallet, WalletPass } from '../wallet.ts'
 import { checkFields } from './check-fields.ts'
 import { buildClass, type ClassContent } from './classes.ts'
@@ -27,6 +29,17 @@ export interface GoogleWalletOptions {
 
 export function createGoogleWallet({ identity, publicUrl }: GoogleWalletOptions): GoogleWallet {
   const issuer: GoogleIssuer = { issuerId: identity.issuerId, publicUrl: publicUrl.replace(/\/+$/, '') }
+  /** What was found of a class, by the card that its passes share. */
+  const checked = new WeakMap<Card, { kind: GoogleKind; issues: Issue[] }>()
+
+  function checkClass(kind: GoogleKind, pass: WalletPass, options: { needsLogos: boolean }): Issue[] {
+    const known = checked.get(pass.templateCard)
+    if (known?.kind === kind) return known.issues
+    const issues = [...checkFields(typeOf(kind, 'Class'), buildClass(issuer, pass), options)]
+    checked.set(pass.templateCard, { kind, issues })
+    return issues
+  }
+
   return {
     platform: 'google',
     classOf: (content) => buildClass(issuer, content),
@@ -36,7 +49,7 @@ export function createGoogleWallet({ identity, publicUrl }: GoogleWalletOptions)
       const kind = kindOf(pass.card)
       const options = { needsLogos: issuer.publicUrl.startsWith('https://') }
       const issues = listIssues([
-        ...below('class', checkFields(typeOf(kind, 'Class'), buildClass(issuer, pass), options)),
+        ...below('class', checkClass(kind, pass, options)),
         ...below('object', checkFields(typeOf(kind, 'Object'), buildObject(issuer, pass, at), options)),
       ])
       const [first] = issues

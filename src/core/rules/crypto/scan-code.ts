@@ -1,17 +1,12 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
+import { takeRandom } from '../../random.ts'
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
-const BITS = 128
 
-/** A fresh scan code: 128 random bits as 26 characters of base32 (RFC 4648, no padding). */
+/** A fresh scan code: 128 random bits as 26 characters of base32 (RFC 4648, no padding), of which the first holds three. */
 export function newScanCode(): string {
-  let number = BigInt(`0x${randomBytes(BITS / 8).toString('hex')}`)
-  let code = ''
-  for (let index = 0; index < Math.ceil(BITS / 5); index += 1) {
-    code = ALPHABET[Number(number & 31n)] + code
-    number >>= 5n
-  }
-  return code
+  const [first, ...others] = takeRandom(26)
+  return [first! & 7, ...others.map((byte) => byte & 31)].map((bits) => ALPHABET[bits]).join('')
 }
 
 /** What is stored of an identifier, and what a scan is looked up by. */

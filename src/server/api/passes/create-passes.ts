@@ -1,15 +1,15 @@
-import { randomBytes } from 'node:crypto'
 import { PassCreate } from '../../../core/contract/passes.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import { parseAs } from '../../../core/issues.ts'
+import { takeRandom } from '../../../core/random.ts'
 import { identifierDigest, newScanCode } from '../../../core/rules/crypto/scan-code.ts'
 import { barcodeMessage } from '../../../core/rules/display/card.ts'
 import { type CheckPass, compilePass, systemVariableError } from '../../../core/rules/pass/pass-rules.ts'
 import { claimClass } from '../../../core/rules/template/class-key.ts'
 import { buildScope } from '../../../core/rules/template/resolve.ts'
 import { grouped } from '../../../storage/db/grouped.ts'
-import type { StoredPass } from '../../../storage/passes/pass-row.ts'
+import { asStored, type StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Repositories, Store } from '../../../storage/store.ts'
 import type { PublishedVersion } from '../../../storage/templates/template-versions.ts'
 import type { Wallets } from '../../boot/wallets.ts'
@@ -34,15 +34,18 @@ export async function createPasses(items: unknown[], context: RequestContext): P
   )
   const planned = [...plans.values()].filter((plan): plan is ClaimingPass => !(plan instanceof ApiError))
   const { inserted, refused } = await insertPasses(planned, context)
-  // After the commit: what was inserted here, and what a racing request inserted first.
-  const created = await findExisting(planned, context)
+  // After the commit: what a racing request inserted first.
+  const raced = await findExisting(
+    planned.filter(({ externalPassId }) => !inserted.has(externalPassId)),
+    context,
+  )
 
   return parsed.map((item) => {
     if ('problem' in item) return item
     const { externalPassId } = item
     const plan = plans.get(item)
     if (plan instanceof ApiError) return { externalPassId, problem: plan }
-    const pass = existing.get(externalPassId) ?? created.get(externalPassId)
+    const pass = existing.get(externalPassId) ?? inserted.get(externalPassId) ?? raced.get(externalPassId)
     const rejection = refused.get(externalPassId)
     // A racing request may have made it while this one found no room.
     if (!pass && rejection) return { externalPassId, problem: rejection }
@@ -51,13 +54,13 @@ export async function createPasses(items: unknown[], context: RequestContext): P
       return { externalPassId, problem: new ApiError('DUPLICATE_PASS', { details: { passId: pass.id } }) }
     }
     // Without a plan it only repeats an item before it.
-    return { pass, isNew: plan !== undefined && inserted.has(pass.id) }
+    return { pass, isNew: plan !== undefined && inserted.get(externalPassId) === pass }
   })
 }
 
 interface Inserted {
-  /** Ids of those that are new. */
-  inserted: Set<string>
+  /** By externalPassId, those that are new. */
+  inserted: Map<string, StoredPass>
   /** By externalPassId, those for which the workspace has no room, or whose class says otherwise. */
   refused: Map<string, ApiError>
 }
@@ -69,9 +72,9 @@ interface Planned {
 }
 
 async function insertPasses(passes: ClaimingPass[], context: RequestContext): Promise<Inserted> {
-  if (passes.length === 0) return { inserted: new Set(), refused: new Map() }
+  if (passes.length === 0) return { inserted: new Map(), refused: new Map() }
   const full = await context.takeQueue(context, passes.length)
-  if (full) return { inserted: new Set(), refused: new Map(passes.map((pass) => [pass.externalPassId, full])) }
+  if (full) return { inserted: new Map(), refused: new Map(passes.map((pass) => [pass.externalPassId, full])) }
   const planned = { passes, context }
   if (passes.length === 1) return insertTogether(context.store, planned)
   return context.store.transaction(async (tx) => (await insertIn(tx, [planned]))[0]!)
@@ -100,19 +103,26 @@ async function insertIn(tx: Repositories, requests: Planned[]): Promise<Inserted
   })
   const rows = sorted.flatMap(({ accepted, context }) => accepted.map((pass) => ({ ...pass, createdAt: context.now })))
   const ids = await tx.passes.insert(workspaceId, rows, now)
-  const written = sorted.map(({ accepted, ...rest }) => ({
-    ...rest,
-    inserted: new Set(accepted.map(({ id }) => id).filter((id) => ids.has(id))),
-  }))
+  const written = sorted.map(({ accepted, ...rest }) => {
+    const fresh = accepted.filter(({ id }) => ids.has(id))
+    const stored = fresh.map((pass) => [pass.externalPassId, asStored(workspaceId, pass, rest.context.now)] as const)
+    return { ...rest, inserted: new Map(stored) }
+  })
   const jobs = written.flatMap(({ inserted, isBulk, context: { correlationId } }) =>
-    [...inserted].map((subject) => ({ workspaceId, kind: 'issue-pass' as const, subject, correlationId, isBulk })),
+    [...inserted.values()].map(({ id: subject }) => ({
+      workspaceId,
+      kind: 'issue-pass' as const,
+      subject,
+      correlationId,
+      isBulk,
+    })),
   )
   if (jobs.length > 0) await tx.jobs.insert(jobs, now)
   // One entry a request however many: the correlation id leads from a batch to its passes.
   const entries = written.flatMap(({ inserted, context }) => {
-    const [only, ...others] = inserted
+    const [only, ...others] = inserted.values()
     if (only === undefined) return []
-    return [{ context, targetId: others.length > 0 ? null : only, targetCount: inserted.size }]
+    return [{ context, targetId: others.length > 0 ? null : only.id, targetCount: inserted.size }]
   })
   await auditEach(tx, workspaceId, 'pass.create', entries)
   return written
@@ -198,12 +208,13 @@ function planPass(
   return {
     ...request,
     ...resolved,
+    ...pickNames(version),
     id: facts.id,
     scanCode: facts.scanCode,
     templateVersionId: version.id,
     templateVersion: version.version,
     projectId: version.projectId,
-    appleToken: randomBytes(24).toString('hex'),
+    appleToken: takeRandom(24).toString('hex'),
     identifierDigest: identifierDigest(barcodeMessage(definition, scope)),
     claim: claimClass(definition, scope),
   }

@@ -7,8 +7,11 @@ import type { NewPass, StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { PublishedVersion } from '../../../storage/templates/template-versions.ts'
 
+/** A pass that is to be made, and the names that it is shown with. */
+type NamedPass = NewPass & Pick<StoredPass, 'templateName' | 'projectName'>
+
 /** A pass that is to be made, with the class that it asks for. */
-export type ClaimingPass = Omit<NewPass, 'googleClassId'> & { claim: ClassClaim | undefined }
+export type ClaimingPass = Omit<NamedPass, 'googleClassId'> & { claim: ClassClaim | undefined }
 
 /**
  * Gives passes the classes that they ask for. The first of a key says what stands in its class; one that would say otherwise
@@ -19,7 +22,7 @@ export async function joinClasses(
   workspaceId: string,
   passes: (ClaimingPass | ApiError)[],
   at: Date,
-): Promise<(NewPass | ApiError)[]> {
+): Promise<(NamedPass | ApiError)[]> {
   const asked = new Map<string, NewClass>()
   for (const pass of passes) {
     if (pass instanceof ApiError || !pass.claim) continue
