@@ -51,7 +51,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'templates.setPublished': (tx, intruder, { template, version }) =>
     tx.templates.setPublished(intruder, template, { id: version, version: 9 }, later(1)),
   'refusals.list': (tx, intruder, { pass }) => tx.refusals.list(intruder, [pass]),
-  'refusals.clear': (tx, intruder, { pass }) => tx.refusals.clear(intruder, pass, 'google'),
+  'refusals.clear': (tx, intruder, { pass }) => tx.refusals.clear(intruder, 'google', pass),
   'templateVersions.find': (tx, intruder, { version }) => tx.templateVersions.find(intruder, version),
   'templateVersions.findForUpdate': (tx, intruder, { version }) => tx.templateVersions.findForUpdate(intruder, version),
   'templateVersions.findNewest': (tx, intruder, { template }) => tx.templateVersions.findNewest(intruder, template),

@@ -1,7 +1,7 @@
 import { effectiveStatus } from '../../core/rules/pass/pass-status.ts'
 import type { StoredRefusal } from '../../storage/operations/refusals.ts'
 import type { StoredClass } from '../../storage/passes/google-classes.ts'
-import type { FormerObject } from '../../storage/passes/google-objects.ts'
+import type { FormerObject, GoogleObject } from '../../storage/passes/google-objects.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 import type { PublishedVersion } from '../../storage/templates/template-versions.ts'
@@ -30,8 +30,11 @@ export interface GoogleSync {
    * on the version or the class and nothing is thrown: another try would be in vain.
    */
   upsertClass(workspaceId: string, version: PublishedVersion, ofClass?: StoredClass): Promise<void>
-  /** Sends the object as it now stands. */
-  update(pass: StoredPass): Promise<void>
+  /**
+   * Sends the object as it now stands.
+   * @param known what is known of it, where the caller has read that
+   */
+  update(pass: StoredPass, known?: GoogleObject): Promise<void>
   /** Shows a text on the pass and on the phone's screen, under a header that is the organization's name by default. */
   message(pass: StoredPass, message: PassMessage): Promise<void>
 }
@@ -71,10 +74,13 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
    * The pass as Google is to show it. An object that is there keeps its id, and its kind as long as the pass keeps its
    * version; where a version brings another kind, the objects of other kinds are former ones.
    */
-  async function locate(pass: StoredPass): Promise<{ rendered: WalletPass; former: FormerObject[] }> {
+  async function locate(
+    pass: StoredPass,
+    given?: GoogleObject,
+  ): Promise<{ rendered: WalletPass; former: FormerObject[] }> {
     const { workspaceId, id, templateVersionId } = pass
     const asked = await issuing.render(pass)
-    const [known] = await store.googleObjects.list(workspaceId, [id])
+    const [known] = given ? [given] : await store.googleObjects.list(workspaceId, [id])
     if (!known) return { rendered: asKind(asked, kindOf(asked.card)), former: [] }
     const { objectSuffix } = known
     const current = known.sent ?? { kind: kindOf(asked.card), objectSuffix, templateVersionId }
@@ -86,12 +92,15 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
   }
 
   /** Object and class, ready to be sent. */
-  async function prepare(pass: StoredPass, at: Date) {
+  async function prepare(pass: StoredPass, at: Date, known?: GoogleObject) {
     const { workspaceId, templateId, templateVersion, googleClassId } = pass
     // Before the pass is rendered: no class is noted as newer than what was sent of it.
     const [ofClass] = googleClassId ? await store.googleClasses.list(workspaceId, [googleClassId]) : []
-    const { rendered, former } = await locate(pass)
-    const earlier = await store.templateVersions.listPublishedBefore(workspaceId, templateId, templateVersion)
+    const { rendered, former } = await locate(pass, known)
+    const earlier =
+      templateVersion > 1
+        ? await store.templateVersions.listPublishedBefore(workspaceId, templateId, templateVersion)
+        : []
     const retired = earlier.map(({ google }) => google?.object ?? {})
     const place = placeOf(rendered)
     const { kind } = place
@@ -141,7 +150,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
       const current = await tx.passes.findForUpdate(workspaceId, id)
       if (!current) return
       await tx.googleObjects.setSent(workspaceId, id, walletVersion, { ...place, templateVersionId }, at)
-      for (const subject of [id, templateVersionId]) await tx.refusals.clear(workspaceId, subject, 'google')
+      await tx.refusals.clear(workspaceId, 'google', id, templateVersionId)
       if (ofClass) await recordClassSent(tx, workspaceId, ofClass)
       if (current.walletVersion === walletVersion) return
       await queueWalletUpdates(tx, workspaceId, [id], { at, correlationId: null })
@@ -153,7 +162,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     const current = await tx.googleClasses.findForUpdate(workspaceId, id)
     if (!current) return
     await tx.googleClasses.setSent(workspaceId, id, version)
-    await tx.refusals.clear(workspaceId, id, 'google')
+    await tx.refusals.clear(workspaceId, 'google', id)
     if (current.version === version) return
     const job = { workspaceId, kind: 'upsert-google-class' as const, subject: id, correlationId: null }
     await tx.jobs.insertOnce([job], clock())
@@ -177,7 +186,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     async ensure(pass, at) {
       const [known] = await store.googleObjects.list(pass.workspaceId, [pass.id])
       if (known?.sent && known.sentVersion >= pass.walletVersion) return known.sent
-      const { make, place, sent } = await prepare(pass, at)
+      const { make, place, sent } = await prepare(pass, at, known)
       try {
         await make(api)
       } catch (error) {
@@ -199,7 +208,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
         }
         await store.transaction(async (tx) => {
           if (ofClass) await recordClassSent(tx, workspaceId, ofClass)
-          else await tx.refusals.clear(workspaceId, id, 'google')
+          else await tx.refusals.clear(workspaceId, 'google', id)
         })
       } catch (error) {
         if (!isRefused(error)) throw error
@@ -211,8 +220,8 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
         )
       }
     },
-    async update(pass) {
-      const { update, make, sent } = await prepare(pass, clock())
+    async update(pass, known) {
+      const { update, make, sent } = await prepare(pass, clock(), known)
       try {
         await update(api.bulk)
       } catch (error) {

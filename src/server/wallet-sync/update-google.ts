@@ -39,6 +39,6 @@ async function sendIfOutdated(job: Job, { store, log }: Services, google: Google
   const [object] = await store.googleObjects.list(workspaceId, [subject])
   const pass = object && (await store.passes.find(workspaceId, subject))
   if (!pass || object.sentVersion >= pass.walletVersion) return
-  await google.update(pass)
+  await google.update(pass, object)
   logPlatformCall(log, job, { provider: 'google', passId: pass.id, outcome: 'sent' })
 }

@@ -27,6 +27,7 @@ import * as activations from '../migrations/0026-activations.ts'
 import * as eventOrder from '../migrations/0027-event-order.ts'
 import * as oneAtATime from '../migrations/0028-one-at-a-time.ts'
 import * as templateKeys from '../migrations/0029-template-keys.ts'
+import * as queueVacuum from '../migrations/0034-queue-vacuum.ts'
 import type { Database } from './database.ts'
 import { isPostgres, settleRestored } from './dialect.ts'
 
@@ -64,6 +65,7 @@ const migrations: Record<string, Migration> = {
   '0027-event-order': eventOrder,
   '0028-one-at-a-time': oneAtATime,
   '0029-template-keys': templateKeys,
+  '0034-queue-vacuum': queueVacuum,
 }
 
 /** Any number that no other program uses for an advisory lock on the same database. */

@@ -43,8 +43,8 @@ export class Refusals {
       .merge()
   }
 
-  /** The platform has taken it after all. */
-  async clear(workspaceId: string, subject: string, platform: PlatformRefusal['platform']): Promise<void> {
-    await this.db('refusals').where({ workspace_id: workspaceId, subject, platform }).delete()
+  /** The platform has taken them after all. */
+  async clear(workspaceId: string, platform: PlatformRefusal['platform'], ...subjects: string[]): Promise<void> {
+    await this.db('refusals').where({ workspace_id: workspaceId, platform }).whereIn('subject', subjects).delete()
   }
 }
