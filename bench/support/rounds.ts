@@ -3,6 +3,16 @@ export function best(rates: number[]): number {
   return Math.max(...rates)
 }
 
+export function median(values: number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
+}
+
+/** The median of some rounds, and the least and the most: `1200 (900-1300)`. */
+export function spread(values: number[], digits = 0): string {
+  const [least, most] = [Math.min(...values), Math.max(...values)].map((value) => value.toFixed(digits))
+  return `${median(values).toFixed(digits)} (${least}-${most})`
+}
+
 /** Runs the tasks with some of them in flight at any time, and returns the seconds that they took together. */
 export async function timeAll(tasks: (() => Promise<unknown>)[], inFlight: number): Promise<number> {
   const waiting = tasks.values()

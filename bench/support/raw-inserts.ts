@@ -1,0 +1,65 @@
+import type { Knex } from 'knex'
+import { type Database, openDatabase } from '../../src/storage/db/database.ts'
+import { migrate } from '../../src/storage/db/migrate.ts'
+
+/**
+ * The least that could write what the server wrote: its very rows, by statements that are kept prepared, in transactions of as
+ * many passes.
+ */
+
+export type Rows = Record<string, Record<string, unknown>[]>
+
+/** What a pass refers to. */
+const given = ['workspaces', 'templates', 'template_versions']
+
+/** A database of its own with what passes of another refer to. */
+export async function openRaw(url: string, { reader }: Database): Promise<Database> {
+  const raw = openDatabase(url)
+  await migrate(raw)
+  for (const table of given) {
+    for (const row of await reader(table)) await raw.writer(table).insert(withoutGenerated(row))
+  }
+  return raw
+}
+
+/** The rows of some passes, in sets of so many of them. @param tables those beside `passes`, with the column that names the pass */
+export async function readRows(
+  { reader }: Database,
+  ids: string[],
+  tables: Record<string, string>,
+  size: number,
+): Promise<Rows[]> {
+  const sets: Rows[] = []
+  for (let start = 0; start < ids.length; start += size) {
+    const some = ids.slice(start, start + size)
+    const rows: Rows = { passes: (await reader('passes').whereIn('id', some)).map(withoutGenerated) }
+    for (const [table, column] of Object.entries(tables)) {
+      rows[table] = (await reader(table).whereIn(column, some)).map(withoutGenerated)
+    }
+    if (rows.passes!.length !== some.length) throw new Error('Rows are missing')
+    sets.push(rows)
+  }
+  return sets
+}
+
+export function insertRaw({ writer }: Database, rows: Rows): Promise<void> {
+  return writer.transaction(async (tx) => {
+    for (const [table, some] of Object.entries(rows)) if (some.length > 0) await insertPrepared(tx, table, some)
+  })
+}
+
+async function insertPrepared(tx: Knex, table: string, rows: Record<string, unknown>[]): Promise<void> {
+  const columns = Object.keys(rows[0]!)
+  const tuple = `(${columns.map(() => '?').join(', ')})`
+  const text = `insert into ${table} (${columns.map((column) => `"${column}"`).join(', ')})
+    values ${rows.map(() => tuple).join(', ')}`
+  const values = rows.flatMap((row) => columns.map((column) => row[column] as Knex.RawBinding))
+  await tx.raw(text, values).options({ name: `raw-${table}-${rows.length}` })
+}
+
+/** The row without what the database makes by itself. */
+function withoutGenerated(row: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(row).filter(([column]) => !/^(row_number|expiry_key|position|.*_beginning)$/.test(column)),
+  )
+}
