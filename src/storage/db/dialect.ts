@@ -148,10 +148,8 @@ export function idIsChosen(db: Knex, chosen: Knex.QueryBuilder): Knex.Raw {
 }
 
 /** The condition that a column is among the ids of a named value, however many `bindIds` put into it: found by their key. */
-export function isAmong(db: Knex, column: string, name: string, type: 'uuid' | 'text' = 'uuid'): string {
-  return isPostgres(db)
-    ? `${column} = any(:${name}::${type}[])`
-    : `${column} in (select value from json_each(:${name}))`
+export function isAmong(db: Knex, column: string, ids: string, type: 'uuid' | 'text' = 'uuid'): string {
+  return isPostgres(db) ? `${column} = any(:${ids}::${type}[])` : `${column} in (select value from json_each(:${ids}))`
 }
 
 export function bindIds(db: Knex, ids: string[]): Knex.Value {

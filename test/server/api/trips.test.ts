@@ -88,7 +88,7 @@ describe.each(dialects)('on %s', (dialect) => {
       ['issuing', 1, 13],
       ['webhooks', 1, 12],
       ['wallets', 2, 10],
-      ['google', 1, 16],
+      ['google', 1, 13],
     ])
   })
 
