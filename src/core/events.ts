@@ -1,6 +1,7 @@
 import type { Pass } from './contract/passes.ts'
 import type { ScanItem } from './contract/scan-shapes.ts'
 import type { ErrorCode } from './errors.ts'
+import { newId } from './ids.ts'
 
 /** What data of each event holds (spec 6): the state that the event establishes, never what it merely observed. */
 export interface EventData {
@@ -35,3 +36,45 @@ export const subscribableEvents = ['pass.issued', 'pass.updated', 'pass.voided',
 
 /** Every event that is sent; webhook.test goes to the endpoint that is tested and to no other. */
 export const eventTypes = [...subscribableEvents, 'webhook.test'] as const
+
+/** Events as they would be of a pass that does not exist: for those who build what receives them. */
+const examples: { [T in (typeof subscribableEvents)[number]]: (at: Date) => EventData[T] } = {
+  'pass.issued': (at) => ({
+    ...identifiers(at),
+    variables: { ticketType: 'Speaker', seat: 'A-17' },
+    redemption: { maxUses: 1 },
+    expiresAt: null,
+    createdAt: at.toISOString(),
+  }),
+  'pass.updated': (at) => ({ ...identifiers(at), changedFields: ['variables', 'redemption', 'expiresAt'] }),
+  'pass.voided': (at) => ({ id: newId(at), externalPassId, reason: 'refunded' }),
+  'pass.failed': (at) => ({
+    ...identifiers(at),
+    error: { code: 'APPLE_SIGNING_FAILED', message: 'The pass could not be signed: the certificate has expired.' },
+  }),
+  'pass.scanned': (at) => ({
+    id: newId(at),
+    result: 'accepted',
+    reason: 'valid',
+    verified: 'online',
+    passId: newId(at),
+    projectId: newId(at),
+    externalPassId,
+    scannedAt: at.toISOString(),
+    recordedAt: at.toISOString(),
+    deviceId: 'gate-1',
+    metadata: { gate: 'North' },
+  }),
+}
+
+const externalPassId = 'order-1815-1'
+
+function identifiers(at: Date) {
+  const [id, templateId, templateVersionId, projectId] = [newId(at), newId(at), newId(at), newId(at)]
+  return { id, externalPassId, templateId, templateVersionId, projectId }
+}
+
+/** What the data of an event could be, with ids that name nothing. */
+export function exampleData(type: Exclude<EventType, 'webhook.test'>, at: Date): EventData[typeof type] {
+  return examples[type](at)
+}

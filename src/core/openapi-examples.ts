@@ -96,3 +96,142 @@ export const errorDetails: Partial<Record<ErrorCode, Record<string, unknown>>> =
   PASS_NOTIFICATION_RATE_LIMITED: { passId, retryAfterSeconds: 5400 },
   GOOGLE_API_FAILED: { permanent: true },
 }
+
+/** A request of an endpoint, as it was recorded: what its samples send. */
+export interface SampleRequest {
+  params?: Record<string, string>
+  query?: Record<string, unknown>
+  body?: unknown
+}
+
+interface CodeSample {
+  lang: string
+  label: string
+  source: string
+}
+
+const SAMPLE_ID = '01985f0c-7a10-7000-8000-000000000001'
+
+/** How an endpoint is called from a shell, from the command line of this program and with its client. */
+export function codeSamples(operationId: string, route: Route, request: SampleRequest, command: string): CodeSample[] {
+  return [
+    { lang: 'Shell', label: 'curl', source: curl(route, request) },
+    { lang: 'Shell', label: 'passes', source: `passes ${command}` },
+    { lang: 'JavaScript', label: 'client', source: client(operationId, route, request) },
+  ]
+}
+
+function curl(route: Route, request: SampleRequest): string {
+  const { method, rawBody, eventStream } = route
+  const address = `"$PASSES_URL${path(route, request)}"`
+  const lines = [
+    `curl ${eventStream ? '--no-buffer ' : ''}${method === 'GET' ? '' : `--request ${method} `}${address}`,
+    `--header "Authorization: Bearer $PASSES_TOKEN"`,
+  ]
+  if (rawBody) lines.push(`--header "Content-Type: ${rawBody.contentTypes[0]}"`, '--data-binary @logo.png')
+  else if (request.body !== undefined) {
+    lines.push('--header "Content-Type: application/json"', `--data '${quoted(JSON.stringify(request.body, null, 2))}'`)
+  }
+  return lines.join(' \\\n  ')
+}
+
+/** Within single quotes of a shell. */
+function quoted(text: string): string {
+  return text.replaceAll("'", `'\\''`)
+}
+
+function path(route: Route, { params = {}, query = {} }: SampleRequest): string {
+  const filled = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => params[name] ?? SAMPLE_ID)
+  const search = new URLSearchParams(
+    Object.entries(query).flatMap(([name, value]) =>
+      [value].flat().map((one): [string, string] => [name, String(one)]),
+    ),
+  )
+  return search.size > 0 ? `${filled}?${search}` : filled
+}
+
+function client(operationId: string, route: Route, { params, query, body }: SampleRequest): string {
+  const ids = route.params && { params: params ?? { id: SAMPLE_ID } }
+  const call = { ...ids, ...(query && { query }), ...(body !== undefined && { body }) }
+  const given = Object.keys(call).length > 0 ? asCode(call) : ''
+  if (route.rawBody) {
+    const contentType = route.rawBody.contentTypes[0]!
+    return `await client.${operationId}({ body: await readFile('logo.png'), contentType: '${contentType}' })`
+  }
+  if (!route.eventStream) return `await client.${operationId}(${given})`
+  return `for await (const event of client.${operationId}(${given})) console.log(event)`
+}
+
+/** JSON as a person writes it in JavaScript. */
+function asCode(value: object): string {
+  return JSON.stringify(value, null, 2).replaceAll(/^( *)"([A-Za-z_]\w*)":/gm, '$1$2:')
+}
+
+type Operation = { [R in keyof Contract]: `${R}.${keyof Contract[R] & string}` }[keyof Contract]
+
+/** Each endpoint on the command line, as the reference shows it: a command of the program, with arguments that it takes. */
+export const commandSamples: Record<Operation, string> = {
+  'projects.list': 'project list',
+  'projects.create': 'project create --name "Polyglot 2027" --color blue',
+  'projects.get': 'project get "Polyglot 2027"',
+  'projects.update': 'project update "Polyglot 2027" --name "Polyglot 2027, Lisbon"',
+  'projects.delete': 'project delete "Polyglot 2027" --yes',
+  'projects.stats': 'project stats "Polyglot 2027"',
+  'templates.list': 'template list',
+  'templates.create': 'template create --name "Conference ticket" --pass-type eventTicket',
+  'templates.get': 'template get conference-ticket',
+  'templates.update': 'template update conference-ticket --description "For everybody with a seat"',
+  'templates.delete': 'template delete conference-ticket --yes',
+  'templates.createVersion': 'template push template.json',
+  'templates.variablesSchema': 'template schema conference-ticket',
+  'templateVersions.list': 'template versions conference-ticket',
+  'templateVersions.get': 'template versions conference-ticket --version 1',
+  'templateVersions.update': 'template push template.json',
+  'templateVersions.delete': 'template delete-draft conference-ticket --yes',
+  'templateVersions.publish': 'template publish conference-ticket',
+  'templateVersions.preview': 'template preview conference-ticket',
+  'images.create': 'image upload logo.png',
+  'passes.create':
+    'pass create --template conference-ticket --external-id order-1815-1 --label "Ada Lovelace" --var seat=A-17',
+  'passes.createBatch': 'issue attendees.csv --template conference-ticket',
+  'passes.get': 'pass get order-1815-1 --external',
+  'passes.list': 'pass list --status ISSUED',
+  'passes.update': 'pass update order-1815-1 --external --var seat=B-2',
+  'passes.void': 'pass void order-1815-1 --external --reason refunded',
+  'passes.revokeLinks': 'pass revoke-links order-1815-1 --external',
+  'passes.wallets': 'pass wallets order-1815-1 --external',
+  'passes.preview': 'pass preview order-1815-1 --external',
+  'notifications.create': 'notify order-1815-1 --external --message "Doors open at 8:30."',
+  'notifications.list': 'notification list order-1815-1 --external',
+  'notifications.get': 'notification get order-1815-1 01985f0c-7a10-7000-8000-00000000002a --external',
+  'notifications.cancel': 'notification cancel order-1815-1 01985f0c-7a10-7000-8000-00000000002a --external',
+  'broadcasts.create': 'broadcast send "Polyglot 2027" --message "Doors open at 8:30."',
+  'broadcasts.list': 'broadcast list "Polyglot 2027"',
+  'broadcasts.get': 'broadcast get "Polyglot 2027" 01985f0c-7a10-7000-8000-00000000002b',
+  'broadcasts.stats': 'broadcast get "Polyglot 2027" 01985f0c-7a10-7000-8000-00000000002b',
+  'broadcasts.cancel': 'broadcast cancel "Polyglot 2027" 01985f0c-7a10-7000-8000-00000000002b',
+  'webhooks.list': 'webhook list',
+  'webhooks.create': 'webhook create --to https://tickets.example.com/hooks --event pass.issued',
+  'webhooks.get': 'webhook get https://tickets.example.com/hooks',
+  'webhooks.update': 'webhook update https://tickets.example.com/hooks --description Tickets',
+  'webhooks.delete': 'webhook delete https://tickets.example.com/hooks --yes',
+  'webhooks.enable': 'webhook enable https://tickets.example.com/hooks',
+  'webhooks.disable': 'webhook disable https://tickets.example.com/hooks',
+  'webhooks.test': 'webhook test https://tickets.example.com/hooks',
+  'webhooks.rotateSecret': 'webhook rotate-secret https://tickets.example.com/hooks --yes',
+  'webhooks.listDeliveries': 'webhook deliveries --webhook https://tickets.example.com/hooks',
+  'deliveries.list': 'webhook deliveries --status FAILED',
+  'deliveries.get': 'webhook deliveries 01985f0c-7a10-7000-8000-00000000002c',
+  'deliveries.redeliver': 'webhook redeliver 01985f0c-7a10-7000-8000-00000000002c',
+  'events.follow': 'webhook listen --forward-to http://localhost:8080/hooks',
+  'scans.create': 'scan --project "Polyglot 2027" --gate North',
+  'scans.list': 'scans list --result denied',
+  'scans.stats': 'scans stats --project "Polyglot 2027"',
+  'scans.get': 'scans get 01985f0c-7a10-7000-8000-00000000002d',
+  'scans.reverse': 'scans reverse 01985f0c-7a10-7000-8000-00000000002d --reason "scanned by mistake"',
+  'scans.explain': 'pass explain order-1815-1 --external',
+  'scanner.snapshot': 'scan --project "Polyglot 2027"',
+  'scanner.report': 'scan --project "Polyglot 2027"',
+  'tokens.current': 'whoami',
+  'workspace.get': 'workspace show',
+}

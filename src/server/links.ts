@@ -1,8 +1,88 @@
-import { type LinkKind, type LinkVerdict, linkExpiry, signLink, verifyLink } from '../core/rules/crypto/link.ts'
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { formatUuid, parseUuid } from '../core/ids.ts'
 import { deriveKey } from '../core/rules/crypto/server-key.ts'
 import type { StoredPass } from '../storage/passes/pass-row.ts'
 import type { Platform } from '../wallets/wallet.ts'
 import type { ServerKeys } from './boot/server-key.ts'
+
+/**
+ * The token of a hosted link: 42 bytes of facts and 18 of HMAC-SHA256, as 80 characters of base64url. 60 bytes fill
+ * base64url exactly, so a token has one spelling only. It stands for itself: making one writes nothing, and checking one
+ * reads nothing.
+ *
+ *     0      version (high half) and kind (low half)
+ *     1..16  workspace id        33..36  generation
+ *     17..32 pass id             37..41  expiry, seconds since 1970
+ */
+
+export const linkKinds = ['smart', 'apple', 'google'] as const
+type LinkKind = (typeof linkKinds)[number]
+
+export interface Link {
+  kind: LinkKind
+  workspaceId: string
+  passId: string
+  /** The pass's link generation, 0 to 2^32 - 1; revoking raises it, and links of an older one are dead. */
+  generation: number
+  /** Rounded up to a whole second. */
+  expiresAt: Date
+}
+
+type LinkVerdict = { ok: true; link: Link } | { ok: false; reason: 'malformed' | 'tampered' | 'expired' }
+
+const VERSION = 1
+const FACTS_BYTES = 42
+const TAG_BYTES = 18
+const SHAPE = /^[A-Za-z0-9_-]{80}$/
+const DAY_MS = 86_400_000
+const MIN_DAYS = 30
+
+/** @param key the subkey for links of the current server key */
+export function signLink(link: Link, key: Uint8Array): string {
+  const facts = Buffer.alloc(FACTS_BYTES)
+  facts[0] = (VERSION << 4) | linkKinds.indexOf(link.kind)
+  parseUuid(link.workspaceId).copy(facts, 1)
+  parseUuid(link.passId).copy(facts, 17)
+  facts.writeUInt32BE(link.generation, 33)
+  facts.writeUIntBE(Math.ceil(link.expiresAt.getTime() / 1000), 37, 5)
+  return Buffer.concat([facts, tagOf(facts, key)]).toString('base64url')
+}
+
+/**
+ * @param keys the subkeys for links that are accepted: the current one first, then those before the last rotation
+ * @param at a link is dead from its expiry on
+ */
+export function verifyLink(token: string, keys: readonly Uint8Array[], at: Date): LinkVerdict {
+  if (!SHAPE.test(token)) return { ok: false, reason: 'malformed' }
+  const bytes = Buffer.from(token, 'base64url')
+  const facts = bytes.subarray(0, FACTS_BYTES)
+  const tag = bytes.subarray(FACTS_BYTES)
+  if (!keys.some((key) => timingSafeEqual(tag, tagOf(facts, key)))) return { ok: false, reason: 'tampered' }
+  const kind = linkKinds[facts[0]! & 0x0f]
+  if (facts[0]! >> 4 !== VERSION || kind === undefined) return { ok: false, reason: 'malformed' }
+  const expiresAt = new Date(facts.readUIntBE(37, 5) * 1000)
+  if (at >= expiresAt) return { ok: false, reason: 'expired' }
+  return {
+    ok: true,
+    link: {
+      kind,
+      workspaceId: formatUuid(facts.subarray(1, 17)),
+      passId: formatUuid(facts.subarray(17, 33)),
+      generation: facts.readUInt32BE(33),
+      expiresAt,
+    },
+  }
+}
+
+/** Until when a link made at `at` lives: until the pass expires and at least 30 days, since people mail links. */
+export function linkExpiry(passExpiresAt: Date | null, at: Date, ttlDays = 400): Date {
+  if (passExpiresAt === null) return new Date(at.getTime() + ttlDays * DAY_MS)
+  return new Date(Math.max(passExpiresAt.getTime(), at.getTime() + MIN_DAYS * DAY_MS))
+}
+
+function tagOf(facts: Uint8Array, key: Uint8Array): Buffer {
+  return createHmac('sha256', key).update(facts).digest().subarray(0, TAG_BYTES)
+}
 
 /** Hosted add-to-wallet links: made on read without a write, checked without a read. */
 export interface Links {

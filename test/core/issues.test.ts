@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { PassUpdate } from '../../src/core/contract/passes.ts'
-import { parseAs } from '../../src/core/issues.ts'
+import { parseAs } from '../../src/core/errors.ts'
 import { oddValues } from '../server/http/json-values.ts'
 import { allRoutes } from '../support/conformance.ts'
 

@@ -5,7 +5,7 @@ import type { TestProject } from 'vitest/node'
 import type { Config } from '../../src/server/boot/config.ts'
 import { loadSandboxApple, loadSandboxGoogle } from '../../src/server/boot/sandbox.ts'
 import { createSandboxApple, type SandboxApple } from '../../src/wallets/sandbox/apple/certificates.ts'
-import { createSandboxGoogle } from '../../src/wallets/sandbox/google/google-identity.ts'
+import { createSandboxGoogle } from '../../src/wallets/sandbox/google/google-token.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {

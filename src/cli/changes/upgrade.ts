@@ -1,5 +1,5 @@
 import { type Client, type ClientOptions, walk } from '../../client/client.ts'
-import type { PassStatus } from '../../core/contract/pass-status.ts'
+import type { PassStatus } from '../../core/contract/common.ts'
 import type { Pass, passes as routes } from '../../core/contract/passes.ts'
 import type { RouteCall } from '../../core/route.ts'
 import { projectQuery } from '../arguments/list.ts'

@@ -4,15 +4,14 @@ import type { SnapshotItem } from '../../core/contract/scanner.ts'
 import { ScanCreate } from '../../core/contract/scans.ts'
 import { identifierDigest } from '../../core/rules/crypto/scan-code.ts'
 import { statusAsOf } from '../../core/rules/pass/pass-status.ts'
-import { type AcceptedScan, historyOf } from '../../core/rules/redemption/redemption-history.ts'
-import { planRedemption } from '../../core/rules/redemption/redemption-plan.ts'
+import { type AcceptedScan, historyOf, planRedemption } from '../../core/rules/redemption/redemption-plan.ts'
 import {
   decideScan,
   decisionMessage,
   type FoundPass,
+  ledgerReason,
   type ScanFacts,
 } from '../../core/rules/redemption/scan-decision.ts'
-import { ledgerReason } from '../../core/rules/redemption/scan-reasons.ts'
 import { ask, type Connection } from './connection.ts'
 import type { DoorList, ListKeeper } from './offline/door-list.ts'
 import type { OfflineVerdict } from './offline/records.ts'

@@ -1,5 +1,5 @@
-import type { ScanStats, ScanStatsByProject } from '../../core/contract/scan-list.ts'
 import type { ScanItem } from '../../core/contract/scan-shapes.ts'
+import type { ScanStats, ScanStatsByProject } from '../../core/contract/scans.ts'
 import { type Column, count, details, localTime, localTimeOr, table } from '../command/output.ts'
 
 export function showScan(scan: ScanItem): string {

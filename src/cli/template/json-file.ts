@@ -1,6 +1,5 @@
 import type { z } from 'zod'
-import { type Issue, issueDetails, listIssues } from '../../core/errors.ts'
-import { parseAs } from '../../core/issues.ts'
+import { type Issue, issueDetails, listIssues, parseAs } from '../../core/errors.ts'
 import { findLossyNumbers } from '../../core/rules/lists/json-numbers.ts'
 import { readNamed } from '../arguments/named-file.ts'
 import { CliError } from '../command/errors.ts'

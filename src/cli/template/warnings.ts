@@ -1,4 +1,4 @@
-import type { Warning } from '../../core/contract/warnings.ts'
+import type { Warning } from '../../core/contract/definition.ts'
 
 /** Warnings of a template for people: a line each, and how to accept them; undefined where there are none. */
 export function warningText(warnings: readonly Warning[]): string | undefined {

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { exampleData } from '../../core/event-examples.ts'
-import type { EventType } from '../../core/events.ts'
+import { type EventType, exampleData } from '../../core/events.ts'
 import { newId } from '../../core/ids.ts'
 import { envelopeText } from '../../core/rules/sending/delivery.ts'
 import { type Forwarded, forward } from './forward.ts'

@@ -41,7 +41,7 @@ export default class AuditList extends BaseCommand {
   async run() {
     const { flags } = await this.parse(AuditList)
     const { withStore } = await import('../../server/operator/operator.ts')
-    const { listAudit, resolveSearch } = await import('../../server/api/admin/list-audit.ts')
+    const { listAudit, resolveSearch } = await import('../../server/operator/list-audit.ts')
     const { workspace, actor: actors, action: actions, target } = flags
     const since = flags.since === undefined ? undefined : new Date(flags.since)
     const until = flags.until === undefined ? undefined : new Date(flags.until)

@@ -8,7 +8,7 @@ import { count } from '../../cli/command/output.ts'
 import { commandLine, onInterrupt } from '../../cli/command/program.ts'
 import { confirm } from '../../cli/command/prompt.ts'
 import { templateVersionFlag } from '../../cli/template/template-version-flag.ts'
-import { PassStatus } from '../../core/contract/pass-status.ts'
+import { PassStatus } from '../../core/contract/common.ts'
 
 /** Tries for a request before the run gives up: about 40 s, which outlasts a restart of the server. */
 const ATTEMPTS = 12

@@ -10,9 +10,8 @@ import { scanner } from './scanner.ts'
 import { scans } from './scans.ts'
 import { templateVersions } from './template-versions.ts'
 import { templates } from './templates.ts'
-import { tokens } from './tokens.ts'
 import { webhooks } from './webhooks.ts'
-import { workspace } from './workspace.ts'
+import { tokens, workspace } from './workspace.ts'
 
 /** Every endpoint of the interface, by resource and operation. */
 export const contract = {

@@ -1,13 +1,57 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { LARGE_BODY_BYTES, route } from '../route.ts'
-import { Count, PositiveInt, pageOf, text, UtcTimestamp } from './common.ts'
-import { ErrorCode } from './error-body.ts'
-import { booleanParam } from './list.ts'
-import { PassListQuery } from './pass-list.ts'
-import { PassStatus } from './pass-status.ts'
+import { passSorts } from '../rules/lists/sorts.ts'
+import { CalendarDate, Count, ErrorCode, PassStatus, PositiveInt, pageOf, text, UtcTimestamp } from './common.ts'
+import {
+  anyOf,
+  booleanParam,
+  checkQualifier,
+  checkWindow,
+  listQuery,
+  MAX_SUBSTRINGS,
+  numericFilter,
+  windowParams,
+} from './list.ts'
 import { RedemptionPolicy } from './redemption.ts'
 import { PassWallets } from './wallets.ts'
+
+export const createdWindow = ['createdFrom', 'createdTo', 'createdSince', 'createdUntil'] as const
+
+const MAX_VARIABLE_FILTERS = 5
+
+/** `key:value`, split on the first colon. */
+const VariableFilter = z
+  .string()
+  .max(2048)
+  .regex(/^[^:]+:/, 'Must be key:value')
+  .transform((text) => ({ name: text.slice(0, text.indexOf(':')), value: text.slice(text.indexOf(':') + 1) }))
+
+/** Spec 4.14. */
+export const PassListQuery = listQuery(passSorts, {
+  status: anyOf(PassStatus).optional(),
+  externalPassId: anyOf(text(1, 255)).optional(),
+  search: anyOf(text(1, 255), MAX_SUBSTRINGS).optional(),
+  projectId: anyOf(z.union([Uuid, z.literal('null')])).optional(),
+  templateId: anyOf(Uuid).optional(),
+  variable: anyOf(VariableFilter, MAX_VARIABLE_FILTERS).optional(),
+  validOn: anyOf(CalendarDate).optional(),
+  redeemed: anyOf(booleanParam).optional(),
+  redeemedContext: anyOf(text(1, 128)).optional(),
+  label: anyOf(text(1, 255)).optional(),
+  labelMatch: anyOf(z.enum(['exact', 'prefix', 'contains'])).optional(),
+  revision: anyOf(numericFilter).optional(),
+  templateVersion: anyOf(numericFilter).optional(),
+  ...windowParams(createdWindow),
+}).superRefine((query, context) => {
+  checkQualifier('labelMatch', 'label', query, context)
+  checkQualifier('redeemedContext', 'redeemed', query, context)
+  checkWindow(createdWindow, query, context)
+  if (query.labelMatch?.includes('contains') && query.label && query.label.length > MAX_SUBSTRINGS) {
+    const message = `Must have at most ${MAX_SUBSTRINGS} values where labelMatch is contains`
+    context.addIssue({ code: 'custom', path: ['label'], message })
+  }
+})
 
 /** A JSON object, kept as it came: zod's own record would drop a key named __proto__. */
 const Variables = z

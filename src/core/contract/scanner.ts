@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { LARGE_BODY_BYTES, route } from '../route.ts'
-import { CalendarDate, Timestamp, text, UtcTimestamp } from './common.ts'
+import { CalendarDate, PassStatus, Timestamp, text, UtcTimestamp } from './common.ts'
 import { integerParam } from './list.ts'
-import { PassStatus } from './pass-status.ts'
 import { RedemptionPolicy } from './redemption.ts'
 import { LedgerReason, ScanContext, ScanItem } from './scan-shapes.ts'
 

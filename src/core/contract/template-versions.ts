@@ -2,9 +2,8 @@ import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
 import { PositiveInt, UtcTimestamp } from './common.ts'
-import { Definition } from './definition.ts'
+import { Definition, Warning, warningTable } from './definition.ts'
 import { PlatformRefusal } from './wallets.ts'
-import { Warning, warningTable } from './warnings.ts'
 
 const Stage = z.enum(['draft', 'published'])
 

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
-import { Count, PositiveInt, UtcTimestamp } from './common.ts'
-import { ErrorCode } from './error-body.ts'
+import { Count, ErrorCode, PositiveInt, UtcTimestamp } from './common.ts'
 import { Platform } from './notifications.ts'
 
 /** What a platform refuses for good: nothing is tried again until the version, the pass or the platform changes. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
-import { route } from '../route.ts'
+import { route, scopes } from '../route.ts'
 import { Count, UtcTimestamp } from './common.ts'
 
 /** What a workspace may have, or has, of each thing that is limited. */
@@ -34,5 +34,26 @@ export const workspace = {
       '`TOO_MANY_REQUESTS`; `details` hold `limit` (a name below), `allowed` and `used`. An operator changes limits with ' +
       '`passes workspace limits`.',
     responses: { 200: Workspace },
+  }),
+}
+
+/** The token of the request, without the token itself: who is asking, in which workspace, and what is allowed. */
+const CurrentToken = z.strictObject({
+  id: Uuid,
+  name: z.string(),
+  role: z.enum(['owner', 'member']),
+  scopes: z.array(z.enum(scopes)),
+  workspaceId: Uuid,
+  workspaceName: z.string(),
+  expiresAt: UtcTimestamp.nullable(),
+})
+
+export const tokens = {
+  current: route({
+    method: 'GET',
+    path: '/v1/tokens/current',
+    scope: null,
+    summary: 'Read what the token of this request may do',
+    responses: { 200: CurrentToken },
   }),
 }

@@ -1,6 +1,4 @@
 import type { AllHandlers } from '../http/mount.ts'
-import { tokens } from './admin/tokens.ts'
-import { workspace } from './admin/workspace.ts'
 import { broadcasts } from './messages/broadcasts.ts'
 import { notifications } from './messages/notifications.ts'
 import { passes } from './passes/passes.ts'
@@ -13,6 +11,7 @@ import { templates } from './templates/templates.ts'
 import { deliveries } from './webhooks/deliveries.ts'
 import { events } from './webhooks/events.ts'
 import { webhooks } from './webhooks/webhooks.ts'
+import { tokens, workspace } from './workspace.ts'
 
 /** Every operation of the contract with its handler. */
 export const handlers: AllHandlers = {

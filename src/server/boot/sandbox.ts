@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { makePrivateFolder, writePrivate } from '../../files/private-file.ts'
 import { type AppleIdentity, parseAppleIdentity } from '../../wallets/apple/identity.ts'
 import { type GoogleIdentity, parseGoogleIdentity } from '../../wallets/google/identity.ts'
-import { createSandboxGoogle } from '../../wallets/sandbox/google/google-identity.ts'
+import { createSandboxGoogle } from '../../wallets/sandbox/google/google-token.ts'
 import { CredentialError } from '../../wallets/wallet.ts'
 import { type Config, sandboxFolder } from './config.ts'
 

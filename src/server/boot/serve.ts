@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { toNodeHandler } from 'h3/node'
+import { SetupError } from '../../core/errors.ts'
 import { openDatabase } from '../../storage/db/database.ts'
 import { migrate, unknownMigrations } from '../../storage/db/migrate.ts'
 import type { Queue } from '../../storage/jobs/job-kinds.ts'
 import type { StoreEvent } from '../../storage/operations/store-events.ts'
-import { createStore } from '../../storage/store.ts'
-import type { Platform } from '../../wallets/wallet.ts'
+import { createStore, type Store } from '../../storage/store.ts'
+import { CredentialError, type Platform } from '../../wallets/wallet.ts'
 import { createApp } from '../http/app.ts'
 import { createCursors } from '../http/cursors.ts'
 import { createLimits } from '../http/middleware/rate-limit.ts'
@@ -13,12 +14,10 @@ import { createSecurityLog } from '../http/security-log.ts'
 import { giveUp, jobHandlers, queueOptions } from '../jobs/handlers.ts'
 import { startScheduler } from '../jobs/scheduler.ts'
 import { startWorker } from '../jobs/worker.ts'
-import { countEvent, countProviderCall } from '../metrics/count.ts'
-import { createMetrics } from '../metrics/metrics.ts'
+import { countEvent, countProviderCall, createMetrics } from '../metrics/metrics.ts'
 import { startMetrics } from '../metrics/start.ts'
 import { createFirstToken, endingTokens } from '../operator/tokens.ts'
 import { createOutbound } from '../webhooks/outbound.ts'
-import { certificatesOf, watchCertificates } from './certificates.ts'
 import type { Config } from './config.ts'
 import { assertSound, onDatabase } from './database-error.ts'
 import { startInstances } from './instances.ts'
@@ -26,10 +25,10 @@ import { choosePort, type Listener, startListener, urlHost } from './listener.ts
 import type { Logger } from './log.ts'
 import { startProviders } from './providers.ts'
 import { createReadiness } from './readiness.ts'
+import { SANDBOX_PASS_TYPE } from './sandbox.ts'
 import { loadServerKeys } from './server-key.ts'
 import { createServices } from './services.ts'
-import { requirePublicUrl, requireSamePassType } from './start-checks.ts'
-import { createWallets, loadIdentities } from './wallets.ts'
+import { certificatesOf, createWallets, type Identities, loadIdentities, watchCertificates } from './wallets.ts'
 
 export interface RunningServer {
   /** The listening address; empty for a server that only works. */
@@ -185,4 +184,55 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     await close()
     throw error
   }
+}
+
+/** What phones hold is theirs for years: checks that keep a start from losing them. */
+
+/** A setting that cannot work: says which one, why, and what to do. Stops the start of the server. */
+class SettingsError extends SetupError {
+  override readonly name = 'SettingsError'
+}
+
+/**
+ * The public URL is written into every pass, and phones ask nowhere else for as long as they hold it.
+ * @throws SettingsError in production, where it must be https
+ */
+function requirePublicUrl({ isProduction, publicUrl, role }: Config): void {
+  if (!isProduction || publicUrl?.startsWith('https://')) return
+  const given = publicUrl === undefined ? 'none is given' : `${publicUrl} is not`
+  throw new SettingsError(
+    `--production needs an https --public-url, and ${given}. It is written into every pass for good: phones fetch ` +
+      'updates from it, and Google the images. Give the address that phones reach this service by, such as ' +
+      `--public-url https://passes.example.com (PASSES_PUBLIC_URL)${role === 'worker' ? ', the same for every process' : ''}.`,
+  )
+}
+
+const PASS_TYPE = 'apple-pass-type'
+
+/**
+ * A phone knows a pass by its pass type identifier: signed and pushed under another one, what it holds would never be
+ * updated again. The database remembers the identifier; it may change while no phone holds a pass.
+ * @throws CredentialError
+ */
+async function requireSamePassType({ apple }: Identities, store: Store): Promise<void> {
+  if (!apple) return
+  const { passTypeIdentifier } = apple
+  const known = await store.transaction(async (tx) => {
+    const first = await tx.settings.insert(PASS_TYPE, passTypeIdentifier)
+    if (first === passTypeIdentifier) return first
+    // Phones of the sandbox are no real ones.
+    if (first !== SANDBOX_PASS_TYPE && (await tx.registrations.hasAny())) return first
+    await tx.settings.update(PASS_TYPE, passTypeIdentifier)
+    return passTypeIdentifier
+  })
+  if (known === passTypeIdentifier) return
+  const found =
+    passTypeIdentifier === SANDBOX_PASS_TYPE
+      ? 'Without credentials Apple would run in the sandbox'
+      : `The Apple certificate is for the pass type identifier ${passTypeIdentifier}`
+  throw new CredentialError(
+    `${found}, and phones hold passes of ${known}: they would never be updated again. Start with a certificate for ` +
+      `${known} (--apple-certificate, --apple-key; Apple renews it for the same identifier), or use a database of its ` +
+      `own for ${passTypeIdentifier}.`,
+  )
 }

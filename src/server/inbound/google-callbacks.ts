@@ -1,6 +1,6 @@
 import type { H3 } from 'h3'
 import { ApiError } from '../../core/errors.ts'
-import type { CallbackVerifier } from '../../wallets/google/callbacks/callback-verifier.ts'
+import type { CallbackVerifier } from '../../wallets/google/callbacks.ts'
 import type { Services } from '../context.ts'
 import { readJson } from '../http/request-body.ts'
 import type { LimitRefused } from './apple-service.ts'

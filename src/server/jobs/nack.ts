@@ -1,4 +1,4 @@
-import { DiscardError, RescheduleError } from '../../core/job-errors.ts'
+import { DiscardError, RescheduleError } from '../../core/errors.ts'
 import { jobBackoffSeconds, MAX_JOB_ATTEMPTS } from '../../core/rules/sending/retry.ts'
 import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Repositories } from '../../storage/store.ts'

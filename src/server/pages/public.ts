@@ -5,12 +5,11 @@ import { openApiDocument } from '../../core/openapi.ts'
 import type { Readiness } from '../boot/readiness.ts'
 import type { Services } from '../context.ts'
 import { type Asset, assetPath, pageIcon, tabletScript, trialLogo } from './assets.ts'
-import { docsScript, docsStyle, tryPage, tryPath } from './docs.ts'
+import { docsScript, docsStyle, loadReferenceFiles, tryPage, tryPath } from './docs.ts'
 import type { Page } from './html.ts'
 import { createImageCache } from './image-cache.ts'
 import { answerFile, type PublicFile, precompress, publicFile, REVALIDATED } from './public-file.ts'
-import { docsPath, errorsPage, errorsPath, referencePage } from './reference/page.ts'
-import { loadReferenceFiles } from './reference-files.ts'
+import { docsPath, errorsPage, errorsPath, referencePage } from './reference-page.ts'
 
 export interface PublicOptions {
   services: Pick<Services, 'store'>

@@ -1,4 +1,4 @@
-import { DiscardError, RescheduleError } from '../../core/job-errors.ts'
+import { DiscardError, RescheduleError } from '../../core/errors.ts'
 import { GoogleApiError, isPassing } from '../../wallets/google/api/api-error.ts'
 
 /** What a failed call of Google means for the job that made it, in the words of jobs; anything else as it is. */

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { ApiError } from '../../core/errors.ts'
 import { type Card, renderCard } from '../../core/rules/display/card.ts'
-import { distinctText } from '../../core/rules/sending/message.ts'
+import { distinctText } from '../../core/rules/sending/notification.ts'
 import { type ClassClaim, claimClass } from '../../core/rules/template/class-key.ts'
 import { buildScope } from '../../core/rules/template/resolve.ts'
 import type { StoredRefusal } from '../../storage/operations/refusals.ts'

@@ -1,5 +1,5 @@
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
-import { isSealedUnder, seal, unseal } from '../../core/rules/crypto/seal.ts'
+import { isSealedUnder, seal, unseal } from '../../core/rules/crypto/server-key.ts'
 import type { Store } from '../../storage/store.ts'
 import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
 import type { ServerKeys } from '../boot/server-key.ts'

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { MessageOptions, Platform } from '../../core/contract/notifications.ts'
-import { CAP_WINDOW_MS } from '../../core/rules/sending/google-cap.ts'
+import { CAP_WINDOW_MS } from '../../core/rules/sending/notification.ts'
 import { deleteReturningIds, forUpdate, NEVER } from '../db/dialect.ts'
 import { type ListPage, type ListSpec, listPage, NEWEST_FIRST, type PageRequest } from '../db/list.ts'
 import type { Emit } from '../operations/store-events.ts'

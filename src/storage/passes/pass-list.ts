@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { PassStatus } from '../../core/contract/pass-status.ts'
+import type { PassStatus } from '../../core/contract/common.ts'
 import { idBound } from '../../core/ids.ts'
 import { beginningOf, MAX_KEY_CHARACTERS } from '../../core/rules/lists/cursor.ts'
 import { foldCase, indexedText } from '../../core/rules/lists/search.ts'

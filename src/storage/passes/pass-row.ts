@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { PassStatus } from '../../core/contract/pass-status.ts'
+import type { PassStatus } from '../../core/contract/common.ts'
 import type { RedemptionPolicy } from '../../core/contract/redemption.ts'
 import type { ErrorCode } from '../../core/errors.ts'
 import { foldCase } from '../../core/rules/lists/search.ts'

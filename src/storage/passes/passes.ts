@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { PassStatus } from '../../core/contract/pass-status.ts'
+import type { PassStatus } from '../../core/contract/common.ts'
 import { effectiveStatus } from '../../core/rules/pass/pass-status.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import {

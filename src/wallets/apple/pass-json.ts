@@ -1,10 +1,8 @@
-import type { BarcodeFormat, FieldGroup } from '../../core/contract/definition.ts'
-import { fieldGroups, PassType } from '../../core/contract/definition.ts'
+import { type BarcodeFormat, type FieldGroup, fieldGroups, PassType } from '../../core/contract/definition.ts'
 import { type Card, type CardField, relevantMoment } from '../../core/rules/display/card.ts'
 import { isLatin1 } from '../../core/rules/template/barcode.ts'
 import type { WalletPass } from '../wallet.ts'
-import { toTypes } from './overrides/override-types.ts'
-import { type JsonObject, mergeOver } from './overrides/overrides.ts'
+import { type JsonObject, mergeOver, toTypes } from './overrides/overrides.ts'
 
 /** The part of the signing identity that pass.json names. */
 export interface PassIdentifiers {

@@ -3,10 +3,9 @@ import type { Card } from '../../core/rules/display/card.ts'
 import type { Flight } from '../../core/rules/display/flight.ts'
 import type { WalletPass } from '../wallet.ts'
 import { typeOf } from './field-table.ts'
-import { templateInfo } from './fields.ts'
+import { backgroundOf, compact, firstText, image, localized, nameOf, templateInfo } from './fields.ts'
 import { applyOverrides } from './overrides.ts'
 import { classSuffixOf, type GoogleIssuer, type GoogleResource, idOf, kindOf } from './resource.ts'
-import { backgroundOf, compact, firstText, image, localized, nameOf } from './values.ts'
 
 /** What a class is built of. */
 export type ClassContent = Pick<WalletPass, 'templateId' | 'templateVersion' | 'templateCard' | 'classDigest'>

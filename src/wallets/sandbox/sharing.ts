@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openLeader, watchLeader } from './beacon.ts'
-import { type Claim, createClaims } from './claims.ts'
+import { type Claim, createClaims, openLeader, watchLeader } from './leader-election.ts'
 
 /** One process plays a platform for all that share a folder; another takes over when it ends, however it ends. */
 export interface SharedEmulator<Addresses> {
@@ -103,4 +102,14 @@ export async function shareEmulator<Addresses extends object>(
       await closeOwn()
     },
   }
+}
+
+/**
+ * Where the emulators of a server are: what it answers at `{publicUrl}/sandbox` while a platform is sandboxed, and where
+ * virtual phones start from. A platform that is real, or not configured, is null.
+ */
+export interface SandboxDirectory {
+  /** `control` is where phones get push tokens and hear pushes; `rootPem` is the root that they trust. */
+  apple: { control: string; rootPem: string } | null
+  google: { url: string } | null
 }

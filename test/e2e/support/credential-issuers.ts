@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { execa } from 'execa'
-import { createSandboxGoogle } from '../../../src/wallets/sandbox/google/google-identity.ts'
+import { createSandboxGoogle } from '../../../src/wallets/sandbox/google/google-token.ts'
 
 /** What Apple does with a request: a certificate of the pass type and team, and the intermediate that signed it, in DER. */
 export async function signRequest(folder: string): Promise<void> {

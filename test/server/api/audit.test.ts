@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type AuditAction, auditActions } from '../../../src/core/audit.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
-import { listAudit, resolveSearch } from '../../../src/server/api/admin/list-audit.ts'
+import { listAudit, resolveSearch } from '../../../src/server/operator/list-audit.ts'
 import { type TestWorkspace, targetOf, useApi } from '../../support/api.ts'
 import { allRoutes } from '../../support/conformance.ts'
 import { dialects } from '../../support/databases.ts'

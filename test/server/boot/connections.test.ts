@@ -3,8 +3,7 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import type { ConnectionsOptions } from '../../../src/server/boot/connections.ts'
-import { choosePort, startListener } from '../../../src/server/boot/listener.ts'
+import { type ConnectionsOptions, choosePort, startListener } from '../../../src/server/boot/listener.ts'
 import { eventually } from '../../support/eventually.ts'
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => unknown

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import type { ErrorBody } from '../../../src/core/contract/common.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
-import type { ErrorBody } from '../../../src/core/contract/error-body.ts'
 import { createBodyRoom } from '../../../src/server/http/middleware/body-room.ts'
 import { useApi } from '../../support/api.ts'
 import { passBody, publishedTemplate } from '../fixtures.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import type { ErrorBody } from '../../../src/core/contract/common.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
-import type { ErrorBody } from '../../../src/core/contract/error-body.ts'
 import { ApiError } from '../../../src/core/errors.ts'
 import { newToken } from '../../../src/core/rules/crypto/token.ts'
 import { createLimits, refuseSlowly } from '../../../src/server/http/middleware/rate-limit.ts'

@@ -8,8 +8,7 @@ import {
   type Worker,
   type WorkerOptions,
 } from '../../../src/server/jobs/worker.ts'
-import { countEvent } from '../../../src/server/metrics/count.ts'
-import { createMetrics } from '../../../src/server/metrics/metrics.ts'
+import { countEvent, createMetrics } from '../../../src/server/metrics/metrics.ts'
 import type { Database } from '../../../src/storage/db/database.ts'
 import {
   type JobKind,

@@ -9,8 +9,8 @@ import { parseGoogleIdentity } from '../../../src/wallets/google/identity.ts'
 import { startSandboxApns } from '../../../src/wallets/sandbox/apple/apns-server.ts'
 import { createSandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
 import { createFaults } from '../../../src/wallets/sandbox/faults.ts'
-import { createSandboxGoogle } from '../../../src/wallets/sandbox/google/google-identity.ts'
 import { startSandboxGoogle } from '../../../src/wallets/sandbox/google/google-server.ts'
+import { createSandboxGoogle } from '../../../src/wallets/sandbox/google/google-token.ts'
 import { migratedDatabase, temporaryFolder } from '../../support/databases.ts'
 
 /** Checks that need what no test machine has, against emulators that speak the same protocols. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import type { ErrorBody } from '../../../src/core/contract/common.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
-import type { ErrorBody } from '../../../src/core/contract/error-body.ts'
 import type { Pass } from '../../../src/core/contract/passes.ts'
 import { useApi } from '../../support/api.ts'
 import { oneDialect } from '../../support/databases.ts'

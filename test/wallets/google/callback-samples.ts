@@ -1,6 +1,5 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
-import { type CallbackFacts, verifyCallback } from '../../../src/wallets/google/callbacks/callback.ts'
-import type { SigningKey } from '../../../src/wallets/google/signing-key.ts'
+import { type CallbackFacts, type SigningKey, verifyCallback } from '../../../src/wallets/google/callbacks.ts'
 import { at } from './samples.ts'
 
 export const issuerId = '3388000000012345678'

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
-import type { CallbackFacts } from '../../../src/wallets/google/callbacks/callback.ts'
+import type { CallbackFacts } from '../../../src/wallets/google/callbacks.ts'
 import {
   base64Of,
   callback,

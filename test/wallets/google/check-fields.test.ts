@@ -3,7 +3,7 @@ import type { PassType } from '../../../src/core/contract/definition.ts'
 import { checkFields } from '../../../src/wallets/google/check-fields.ts'
 import { typeOf } from '../../../src/wallets/google/field-table.ts'
 import { createGoogleWallet } from '../../../src/wallets/google/wallet.ts'
-import { checkResource } from '../../../src/wallets/sandbox/google/google-resources.ts'
+import { checkResource } from '../../../src/wallets/sandbox/google/google-store.ts'
 import { fullOverrides, fullRecord, mistakesIn, withMistake } from './field-samples.ts'
 import { allKinds, at, googleOf, identity, pass, publicUrl } from './samples.ts'
 

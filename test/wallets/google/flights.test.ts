@@ -6,7 +6,7 @@ import { lintDefinition } from '../../../src/core/rules/display/lint.ts'
 import { claimClass } from '../../../src/core/rules/template/class-key.ts'
 import { kindOf } from '../../../src/wallets/google/resource.ts'
 import { createGoogleWallet } from '../../../src/wallets/google/wallet.ts'
-import { checkResource } from '../../../src/wallets/sandbox/google/google-resources.ts'
+import { checkResource } from '../../../src/wallets/sandbox/google/google-store.ts'
 import { at, identity, pass, publicUrl } from './samples.ts'
 
 const wallet = createGoogleWallet({ identity, publicUrl })

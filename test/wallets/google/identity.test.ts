@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { parseGoogleIdentity } from '../../../src/wallets/google/identity.ts'
-import { createSandboxGoogle } from '../../../src/wallets/sandbox/google/google-identity.ts'
+import { createSandboxGoogle } from '../../../src/wallets/sandbox/google/google-token.ts'
 import { CredentialError } from '../../../src/wallets/wallet.ts'
 import { identity, privateKey } from './samples.ts'
 

@@ -1,8 +1,7 @@
 import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { createRootKeys } from '../../../src/wallets/google/callbacks/callback-keys.ts'
-import { createCallbackVerifier } from '../../../src/wallets/google/callbacks/callback-verifier.ts'
+import { createCallbackVerifier, createRootKeys } from '../../../src/wallets/google/callbacks.ts'
 import { temporaryFolder } from '../apple/fixtures.ts'
 import {
   authorized,

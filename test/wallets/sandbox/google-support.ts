@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { type GoogleIdentity, parseGoogleIdentity } from '../../../src/wallets/google/identity.ts'
 import { createFaults, type Fault } from '../../../src/wallets/sandbox/faults.ts'
-import { createSandboxGoogle } from '../../../src/wallets/sandbox/google/google-identity.ts'
 import { startSandboxGoogle } from '../../../src/wallets/sandbox/google/google-server.ts'
+import { createSandboxGoogle } from '../../../src/wallets/sandbox/google/google-token.ts'
 import { call } from './support.ts'
 
 const made = await createSandboxGoogle()

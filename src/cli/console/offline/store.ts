@@ -1,4 +1,4 @@
-import type { AcceptedScan } from '../../../core/rules/redemption/redemption-history.ts'
+import type { AcceptedScan } from '../../../core/rules/redemption/redemption-plan.ts'
 import { makePrivateFolder } from '../../../files/private-file.ts'
 import { createLog, type LogReader, listLogs, mayBeWritten, type OwnLog, readLog, removeLog } from './log-files.ts'
 import type { AcceptedOnline, LogRecord, OfflineVerdict, ReversedScan, UploadedVerdict } from './records.ts'

@@ -1,5 +1,12 @@
-import type { Definition, FieldGroup, GoogleKind, ImageRole, PassType } from '../../contract/definition.ts'
-import type { Warning, WarningCode } from '../../contract/warnings.ts'
+import type {
+  Definition,
+  FieldGroup,
+  GoogleKind,
+  ImageRole,
+  PassType,
+  Warning,
+  WarningCode,
+} from '../../contract/definition.ts'
 import { MAX_ISSUES } from '../../errors.ts'
 import { exampleScope } from '../template/definition.ts'
 import {

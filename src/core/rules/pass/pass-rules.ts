@@ -1,10 +1,12 @@
+import type { PassStatus } from '../../contract/common.ts'
 import type { Definition } from '../../contract/definition.ts'
 import { ApiError, type Issue, listIssues } from '../../errors.ts'
+import type { ChangedField } from '../../events.ts'
 import { compileBarcode } from '../template/barcode.ts'
 import type { Scope } from '../template/placeholder.ts'
 import { bytesIn, compileSizes, toValueIssues } from '../template/rendered-size.ts'
 import { buildScope, type PassFacts, type Resolved, resolvePolicies } from '../template/resolve.ts'
-import { compileVariables, MAX_VARIABLES_BYTES, variablesTooLarge } from '../template/variables.ts'
+import { compileVariables, MAX_VARIABLES_BYTES, type Variables, variablesTooLarge } from '../template/variables.ts'
 
 /** What a pass enforces, or everything that keeps its values from being taken, with the paths of a request. */
 export type CheckPass = (facts: PassFacts) => Resolved | { issues: Issue[] }
@@ -43,4 +45,33 @@ export function compilePass(definition: Definition, platformChecks: readonly Che
 export function systemVariableError(names: readonly string[]): ApiError | undefined {
   const variable = names.find((name) => name.includes('.'))
   return variable === undefined ? undefined : new ApiError('SYSTEM_VARIABLE_READONLY', { details: { variable } })
+}
+
+/** Supplied keys replace, omitted ones keep theirs, null removes (spec 4.2). */
+export function mergeVariables(stored: Variables, supplied: Variables): Variables {
+  const merged = new Map(Object.entries(stored))
+  for (const [name, value] of Object.entries(supplied)) {
+    if (value === null) merged.delete(name)
+    else merged.set(name, value)
+  }
+  return Object.fromEntries(merged)
+}
+
+/**
+ * What pass.updated reports (spec 6): the fields that the request wrote, whether or not their values are new. Empty when
+ * it writes nothing.
+ */
+export function changedFields(written: { label: boolean; variables: boolean; version: boolean }): ChangedField[] {
+  return [
+    ...(written.label ? (['label'] as const) : []),
+    ...(written.version ? (['templateVersionId'] as const) : []),
+    ...(written.variables || written.version ? (['variables', 'redemption', 'expiresAt'] as const) : []),
+  ]
+}
+
+/** Where an update takes a pass that is not void: a failed one is tried again, an expired one may live again. */
+export function statusAfterUpdate(status: PassStatus, expiresAt: Date | null, at: Date): PassStatus {
+  if (status === 'FAILED') return 'QUEUED'
+  if (status === 'EXPIRED' && (expiresAt === null || expiresAt > at)) return 'ISSUED'
+  return status
 }

@@ -1,4 +1,4 @@
-import type { PassStatus } from '../../contract/pass-status.ts'
+import type { PassStatus } from '../../contract/common.ts'
 import type { RedemptionPolicy } from '../../contract/redemption.ts'
 import { limitsUses, type PlacedAttempt, type RedemptionHistory, type RedemptionPlan } from './redemption-plan.ts'
 import { expiryDate, type Window, windowDates, windowsOf } from './redemption-windows.ts'

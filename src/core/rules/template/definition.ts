@@ -1,6 +1,6 @@
 import { type Definition, fieldGroups, type VariableFormat } from '../../contract/definition.ts'
 import { type Issue, listIssues } from '../../errors.ts'
-import { estimateWidth } from '../display/text-width.ts'
+import { estimateWidth } from '../display/apple-front.ts'
 import { checkBarcode } from './barcode.ts'
 import { checkClassTexts } from './class-key.ts'
 import {

@@ -1,5 +1,3 @@
-import { inspectJpeg, inspectPng, type Unfit } from './image-structure.ts'
-
 export type ImageType = 'image/png' | 'image/jpeg'
 
 /** No wallet shows more. */
@@ -41,4 +39,148 @@ export function inspectImage(bytes: Uint8Array): ImageFacts | Unfit {
   }
   if (Math.max(found.width, found.height) > MAX_SIDE) return { fault: `is longer than ${MAX_SIDE} pixels on one side` }
   return { contentType, ...found }
+}
+
+/** Why an image can never be shown, in words that fit behind "The image". */
+interface Unfit {
+  fault: string
+}
+
+/** A chunk of 4 KB is the least that programs write: as many as hold the largest file, with room to spare. */
+const MAX_CHUNKS = 5_000
+/** Profiles, EXIF and text: what is compressed in there unfolds to a thousand times its size. */
+const MAX_PNG_METADATA_BYTES = 1024 * 1024
+
+const SIGNATURE_BYTES = 8
+/** Length, type and checksum of a chunk. */
+const CHUNK_BYTES = 12
+
+const BROKEN_PNG: Unfit = { fault: 'is a broken PNG' }
+
+function inspectPng(bytes: Uint8Array): { width: number; height: number; isAnimated: boolean } | Unfit {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  let size: { width: number; height: number } | undefined
+  let hasPixels = false
+  let isAnimated = false
+  let metadataBytes = 0
+  let at = SIGNATURE_BYTES
+  for (let chunks = 0; ; chunks += 1) {
+    if (chunks > MAX_CHUNKS) return { fault: `has more than ${MAX_CHUNKS} chunks` }
+    if (at + CHUNK_BYTES > bytes.length) return BROKEN_PNG
+    const length = view.getUint32(at)
+    const kind = String.fromCharCode(...bytes.subarray(at + 4, at + 8))
+    if (at + CHUNK_BYTES + length > bytes.length) return BROKEN_PNG
+    if ((kind === 'IHDR') !== (chunks === 0)) return BROKEN_PNG
+    if (kind === 'IHDR') {
+      if (length !== 13) return BROKEN_PNG
+      size = { width: view.getUint32(at + 8), height: view.getUint32(at + 12) }
+      if (size.width === 0 || size.height === 0) return BROKEN_PNG
+    } else if (kind === 'IDAT') hasPixels = true
+    else if (kind === 'acTL') isAnimated = true
+    else if (kind !== 'fdAT' && isAncillary(bytes[at + 4]!)) metadataBytes += length
+    if (metadataBytes > MAX_PNG_METADATA_BYTES) {
+      return { fault: 'has more than 1 MiB of metadata (profiles, EXIF, text); save it without' }
+    }
+    at += CHUNK_BYTES + length
+    if (kind === 'IEND') break
+  }
+  return size && hasPixels ? { ...size, isAnimated } : BROKEN_PNG
+}
+
+/** The case of its first letter says whether a picture can be shown without a chunk. */
+function isAncillary(firstLetter: number): boolean {
+  return (firstLetter & 0x20) !== 0
+}
+
+/**
+ * Each scan of a progressive picture is a pass over all of its pixels, and needs no more than 12 bytes of the file.
+ * Programs write at most 18 (four colours, each in steps); 10 are usual.
+ */
+const MAX_SCANS = 32
+/** Profiles, EXIF and text, which whoever decodes the picture copies and parses. */
+const MAX_JPEG_METADATA_BYTES = 2 * 1024 * 1024
+const MAX_SEGMENTS = 1_000
+
+/** Markers of ITU-T T.81, table B.1. */
+const marker = { startOfScan: 0xda, endOfImage: 0xd9, comment: 0xfe, temporary: 0x01 }
+
+/** Sequential with Huffman coding, the same extended, progressive: what every phone shows. */
+const FRAMES = new Set([0xc0, 0xc1, 0xc2])
+
+const LOSSLESS = 'is a lossless JPEG, which phones do not show'
+const HIERARCHICAL = 'is a hierarchical JPEG, which phones do not show'
+const ARITHMETIC = 'is a JPEG with arithmetic coding, which phones do not show'
+
+const refused = new Map([
+  [0xc3, LOSSLESS],
+  ...[0xc5, 0xc6, 0xc7, 0xcd, 0xce, 0xcf, 0xde].map((code) => [code, HIERARCHICAL] as const),
+  ...[0xc9, 0xca, 0xcb, 0xcc].map((code) => [code, ARITHMETIC] as const),
+])
+
+const BROKEN_JPEG: Unfit = { fault: 'is a broken JPEG' }
+
+/** What stands behind the end of the picture, as phones append previews, is not looked at. */
+function inspectJpeg(bytes: Uint8Array): { width: number; height: number; isAnimated: false } | Unfit {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  let size: { width: number; height: number } | undefined
+  let scans = 0
+  let metadataBytes = 0
+  let at = 2
+  for (let segments = 0; ; segments += 1) {
+    if (segments > MAX_SEGMENTS) return { fault: `has more than ${MAX_SEGMENTS} segments` }
+    if (bytes[at] !== 0xff) return BROKEN_JPEG
+    while (bytes[at] === 0xff) at += 1
+    const code = bytes[at]
+    if (code === undefined) return BROKEN_JPEG
+    at += 1
+    if (code === marker.endOfImage) break
+    if (code === marker.temporary || isRestart(code)) continue
+    const reason = refused.get(code)
+    if (reason) return { fault: reason }
+    if (at + 2 > bytes.length) return BROKEN_JPEG
+    const length = view.getUint16(at)
+    const end = at + length
+    if (length < 2 || end > bytes.length) return BROKEN_JPEG
+    if (FRAMES.has(code)) {
+      if (length < 8) return BROKEN_JPEG
+      if (size) return { fault: 'has more than one frame' }
+      if (view.getUint8(at + 2) !== 8) return { fault: 'has more than 8 bits a colour, which phones do not show' }
+      size = { height: view.getUint16(at + 3), width: view.getUint16(at + 5) }
+      if (size.width === 0 || size.height === 0) return BROKEN_JPEG
+    }
+    if (code === marker.comment || (code >= 0xe0 && code <= 0xef)) metadataBytes += length
+    if (metadataBytes > MAX_JPEG_METADATA_BYTES) return tooMuchMetadata()
+    at = end
+    if (code === marker.startOfScan) {
+      if (!size) return BROKEN_JPEG
+      scans += 1
+      if (scans > MAX_SCANS) {
+        return {
+          fault: `is a progressive JPEG of more than ${MAX_SCANS} scans; save it with fewer, or as a baseline JPEG`,
+        }
+      }
+      at = endOfScan(bytes, at)
+    }
+  }
+  return size && scans > 0 ? { ...size, isAnimated: false } : BROKEN_JPEG
+}
+
+function tooMuchMetadata(): Unfit {
+  return {
+    fault: `has more than ${MAX_JPEG_METADATA_BYTES / 1024 / 1024} MiB of metadata (profiles, EXIF, text); save it without`,
+  }
+}
+
+/** Where the next marker stands: in the data of a scan a 0xff is followed by 0, or counts the data off (RST). */
+function endOfScan(bytes: Uint8Array, start: number): number {
+  for (let at = start; at < bytes.length; at += 1) {
+    if (bytes[at] !== 0xff) continue
+    const next = bytes[at + 1]
+    if (next !== undefined && next !== 0 && next !== 0xff && !isRestart(next)) return at
+  }
+  return bytes.length
+}
+
+function isRestart(code: number): boolean {
+  return code >= 0xd0 && code <= 0xd7
 }

@@ -1,8 +1,7 @@
 import { Timestamp } from '../../contract/common.ts'
 import type { Definition, VariableDefinition } from '../../contract/definition.ts'
 import { RedemptionPolicy } from '../../contract/redemption.ts'
-import type { Issue } from '../../errors.ts'
-import { type Parsed, parseAs } from '../../issues.ts'
+import { type Issue, type Parsed, parseAs } from '../../errors.ts'
 import { fill, lonePlaceholder, placeholdersIn, type Scope, type SystemVariable } from './placeholder.ts'
 import type { Variables } from './variables.ts'
 

@@ -14,8 +14,7 @@ import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
 import { requireUnderLimit } from '../limits.ts'
 import { toPage } from '../page.ts'
-import { type Created, createOnce } from './create-once.ts'
-import { parseMessage } from './message.ts'
+import { type Created, createOnce, parseMessage } from './message.ts'
 
 export const broadcasts: Handlers<typeof contract> = {
   create: async ({ params, query, body }, context) => {

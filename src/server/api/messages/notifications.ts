@@ -2,8 +2,7 @@ import type { notifications as contract, MessageCreate, Notification } from '../
 import { ApiError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
-import { capDelaySeconds } from '../../../core/rules/sending/google-cap.ts'
-import { notificationStatus } from '../../../core/rules/sending/notification-status.ts'
+import { capDelaySeconds, notificationStatus } from '../../../core/rules/sending/notification.ts'
 import type { StoredNotification } from '../../../storage/messages/notification-row.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
@@ -11,8 +10,7 @@ import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
 import { requireUnderLimit } from '../limits.ts'
 import { toPage } from '../page.ts'
-import { type Created, createOnce } from './create-once.ts'
-import { parseMessage } from './message.ts'
+import { type Created, createOnce, parseMessage } from './message.ts'
 
 export const notifications: Handlers<typeof contract> = {
   create: async ({ params, body }, context) => {

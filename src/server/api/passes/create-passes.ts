@@ -1,7 +1,6 @@
 import { PassCreate } from '../../../core/contract/passes.ts'
-import { ApiError, validationError } from '../../../core/errors.ts'
+import { ApiError, parseAs, validationError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
-import { parseAs } from '../../../core/issues.ts'
 import { takeRandom } from '../../../core/random.ts'
 import { identifierDigest, newScanCode } from '../../../core/rules/crypto/scan-code.ts'
 import { barcodeMessage } from '../../../core/rules/display/card.ts'

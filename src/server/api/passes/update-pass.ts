@@ -3,8 +3,12 @@ import type { PassUpdate } from '../../../core/contract/passes.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { identifierDigest } from '../../../core/rules/crypto/scan-code.ts'
 import { barcodeMessage } from '../../../core/rules/display/card.ts'
-import { systemVariableError } from '../../../core/rules/pass/pass-rules.ts'
-import { changedFields, mergeVariables, statusAfterUpdate } from '../../../core/rules/pass/update.ts'
+import {
+  changedFields,
+  mergeVariables,
+  statusAfterUpdate,
+  systemVariableError,
+} from '../../../core/rules/pass/pass-rules.ts'
 import { buildScope } from '../../../core/rules/template/resolve.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { PassChange } from '../../../storage/passes/passes.ts'

@@ -1,6 +1,6 @@
 import type { PassSummary, ScanAnswer } from '../../../core/contract/scan-shapes.ts'
 import type { ScanCreate } from '../../../core/contract/scans.ts'
-import { reasonCodeOf, resultOf } from '../../../core/rules/redemption/scan-reasons.ts'
+import { reasonCodeOf, resultOf } from '../../../core/rules/redemption/scan-decision.ts'
 import { grouped } from '../../../storage/db/grouped.ts'
 import type { UseCounts } from '../../../storage/scans/accepted-scans.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'

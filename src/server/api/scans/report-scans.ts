@@ -1,6 +1,6 @@
 import type { LedgerReason, ScanItem } from '../../../core/contract/scan-shapes.ts'
 import type { OfflineScan } from '../../../core/contract/scanner.ts'
-import { ledgerReason } from '../../../core/rules/redemption/scan-reasons.ts'
+import { ledgerReason } from '../../../core/rules/redemption/scan-decision.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { RequestContext } from '../../context.ts'
 import { type EvaluatedScan, findMatches } from './evaluate-scans.ts'

@@ -5,8 +5,8 @@ import type {
   TemplateVersion,
   TemplateVersionDetail,
 } from '../../../core/contract/template-versions.ts'
-import { ApiError, below, listIssues, validationError } from '../../../core/errors.ts'
-import { checkDefinition } from '../../../core/rules/template/definition.ts'
+import { ApiError, below, type Issue, listIssues, validationError } from '../../../core/errors.ts'
+import { checkDefinition, standsForAnything } from '../../../core/rules/template/definition.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { StoredVersion, StoredVersionSummary } from '../../../storage/templates/template-versions.ts'
 import type { RequestContext } from '../../context.ts'
@@ -17,7 +17,6 @@ import { renderOr } from '../../wallet-sync/issuing.ts'
 import { audit } from '../audit.ts'
 import { bytesOf, requireBytes } from '../limits.ts'
 import { showRefusal } from '../passes/pass-wallets.ts'
-import { findPlatformIssues } from './platform-issues.ts'
 
 export const templateVersions: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => {
@@ -144,4 +143,31 @@ async function getDraft(tx: Repositories, workspaceId: string, id: string): Prom
 
 function missing(templateVersionId: string): never {
   throw new ApiError('TEMPLATE_NOT_FOUND', { message: 'There is no such version.', details: { templateVersionId } })
+}
+
+/**
+ * What the platforms would refuse of a definition that is sound in itself, with paths below it: a sample pass is built for
+ * each, so that it shows before anyone holds one.
+ */
+export async function findPlatformIssues(
+  definition: Definition,
+  passType: PassType,
+  { wallets, now }: { wallets: Pick<RequestContext['wallets'], 'all'>; now: Date },
+): Promise<Issue[]> {
+  const sample = samplePass(definition, passType)
+  const results = await Promise.all(
+    wallets.all.map(async ({ platform, check, checkVersion }) => {
+      try {
+        if (checkVersion) return await checkVersion({ definition, passType }, sample, now)
+        await check(sample, now)
+        return []
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.code !== 'PASS_ISSUING_FAILED') throw error
+        const issues = error.details.issues as Issue[] | undefined
+        if (platform !== 'google' || !issues) return [{ path: [platform], message: error.message }]
+        return [...below(platform, issues)].filter(({ path }) => !standsForAnything(definition, path))
+      }
+    }),
+  )
+  return results.flat()
 }

@@ -1,6 +1,6 @@
 import type { webhooks as contract, Webhook } from '../../../core/contract/webhooks.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
-import { exampleData } from '../../../core/event-examples.ts'
+import { exampleData } from '../../../core/events.ts'
 import { newId } from '../../../core/ids.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { RetiredSecret, StoredWebhook } from '../../../storage/webhooks/webhooks.ts'

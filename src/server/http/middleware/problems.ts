@@ -1,5 +1,5 @@
 import { HTTPError } from 'h3'
-import type { ErrorBody, ErrorBodyWithoutCode } from '../../../core/contract/error-body.ts'
+import type { ErrorBody, ErrorBodyWithoutCode } from '../../../core/contract/common.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { isUnavailable } from '../../../storage/db/dialect.ts'
 import type { Logger } from '../../boot/log.ts'

@@ -11,9 +11,8 @@ import {
   toParsed,
 } from '../../../wallets/apple/identity.ts'
 import { type ApplePushOptions, createApplePush } from '../../../wallets/apple/push.ts'
-import { daysLeft, WARNING_DAYS } from '../../boot/certificates.ts'
 import type { Config } from '../../boot/config.ts'
-import { hasCredentials, readAppleCredentials } from '../../boot/wallets.ts'
+import { daysLeft, hasCredentials, readAppleCredentials, WARNING_DAYS } from '../../boot/wallets.ts'
 import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
 
 export type PushOptions = Pick<ApplePushOptions, 'server'>

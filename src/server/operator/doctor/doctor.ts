@@ -2,12 +2,9 @@ import { createStore } from '../../../storage/store.ts'
 import type { Config } from '../../boot/config.ts'
 import { checkApple, type PushOptions } from './apple.ts'
 import type { Check } from './check.ts'
-import { checkConfiguration } from './configuration.ts'
+import { checkConfiguration, checkFiles, checkPublicUrl, checkServerKey } from './configuration.ts'
 import { checkDatabase, openExisting } from './database.ts'
-import { checkFiles } from './files.ts'
 import { checkGoogle, type GoogleOptions } from './google.ts'
-import { checkPublicUrl } from './public-url.ts'
-import { checkServerKey } from './server-key.ts'
 import { checkWork } from './work.ts'
 
 export interface DoctorOptions {

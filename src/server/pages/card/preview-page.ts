@@ -1,9 +1,8 @@
-import type { Warning } from '../../../core/contract/warnings.ts'
+import type { Warning } from '../../../core/contract/definition.ts'
 import type { Card } from '../../../core/rules/display/card.ts'
 import type { GoogleView } from '../../../core/rules/display/google-view.ts'
 import { buildPage, escapeHtml, type Page } from '../html.ts'
-import { type CardOptions, cardBackHtml, cardHtml, cardStyle, detailsHtml } from './card.ts'
-import { CARD_STYLE } from './card-style.ts'
+import { CARD_STYLE, type CardOptions, cardBackHtml, cardHtml, cardStyle, detailsHtml } from './card.ts'
 import { googleCardHtml, googleCardStyle } from './google-card.ts'
 
 export interface PreviewPageFacts {

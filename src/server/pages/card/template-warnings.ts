@@ -1,5 +1,4 @@
-import type { Definition, ImageRole, PassType } from '../../../core/contract/definition.ts'
-import type { Warning } from '../../../core/contract/warnings.ts'
+import type { Definition, ImageRole, PassType, Warning } from '../../../core/contract/definition.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { lintDefinition, type PixelSize } from '../../../core/rules/display/lint.ts'
 import { longScope } from '../../../core/rules/template/definition.ts'

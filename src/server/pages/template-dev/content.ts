@@ -1,5 +1,4 @@
-import type { Definition, ImageRole, PassType } from '../../../core/contract/definition.ts'
-import type { Warning } from '../../../core/contract/warnings.ts'
+import type { Definition, ImageRole, PassType, Warning } from '../../../core/contract/definition.ts'
 import type { PixelSize } from '../../../core/rules/display/lint.ts'
 import { sampleScope } from '../../../core/rules/template/definition.ts'
 import type { Scope } from '../../../core/rules/template/placeholder.ts'

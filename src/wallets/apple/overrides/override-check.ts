@@ -1,6 +1,5 @@
 import { type Definition, fieldGroups, type PassType } from '../../../core/contract/definition.ts'
-import type { Issue } from '../../../core/errors.ts'
-import { parseAs } from '../../../core/issues.ts'
+import { type Issue, parseAs } from '../../../core/errors.ts'
 import { sampleScope } from '../../../core/rules/template/definition.ts'
 import {
   fillDeep,

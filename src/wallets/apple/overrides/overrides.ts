@@ -1,3 +1,8 @@
+import { z } from 'zod'
+import { formatPatterns } from '../../../core/rules/template/variables.ts'
+import { Field, isNumberField, Overrides, RelevantDate } from './pass-json-schema.ts'
+import { Color, isW3cDate, toRgb } from './value-types.ts'
+
 export type JsonObject = Record<string, unknown>
 
 /**
@@ -25,4 +30,58 @@ function wellFormed(value: unknown): unknown {
 
 export function isJsonObject(value: unknown): value is JsonObject {
   return value !== null && typeof value === 'object' && !Array.isArray(value)
+}
+
+/**
+ * The overrides of a definition, with placeholders filled, as pass.json takes them: a text where a number or a boolean
+ * belongs becomes one, colours become `rgb(…)`, and each relevant date has both spellings. A text that came out empty where
+ * an empty one is none (a date, a colour, an address) is left out. What cannot be converted stays as it is.
+ */
+export function toTypes(overrides: JsonObject): JsonObject {
+  return convert(overrides, Overrides) as JsonObject
+}
+
+function convert(value: unknown, type: z.ZodType): unknown {
+  if (type instanceof z.ZodOptional) return convert(value, type.unwrap() as z.ZodType)
+  if (typeof value === 'string') return convertText(value, type)
+  if (Array.isArray(value)) {
+    if (!(type instanceof z.ZodArray)) return value
+    return value.map((item) => convert(item, type.element as z.ZodType)).filter((item) => item !== undefined)
+  }
+  if (value === null || typeof value !== 'object' || !(type instanceof z.ZodObject)) return value
+  const shape: Record<string, z.ZodType> = type.shape
+  const converted = Object.entries(value)
+    .map(([key, item]) => [key, Object.hasOwn(shape, key) ? convert(item, shape[key]!) : item] as const)
+    .filter(([, item]) => item !== undefined)
+  return finish(Object.fromEntries(converted), type)
+}
+
+function finish(object: JsonObject, type: z.ZodType): JsonObject {
+  if (type === Field && isNumberField(object) && typeof object.value === 'string') {
+    return { ...object, value: toNumber(object.value) }
+  }
+  if (type === RelevantDate) {
+    const date = object.date ?? object.relevantDate
+    // What is no date is told once, where it stands.
+    return !isW3cDate(date) ? object : { ...object, date, relevantDate: object.relevantDate ?? date }
+  }
+  return object
+}
+
+function convertText(value: string, type: z.ZodType): unknown {
+  const isBare = type instanceof z.ZodString && (type.def.checks ?? []).length === 0
+  if (value === '' && (type instanceof z.ZodNumber || type instanceof z.ZodBoolean || !isBare)) {
+    return type instanceof z.ZodUnion ? value : undefined
+  }
+  if (type instanceof z.ZodNumber) return toNumber(value)
+  if (type instanceof z.ZodBoolean && (value === 'true' || value === 'false')) return value === 'true'
+  return type === Color ? (toRgb(value) ?? value) : value
+}
+
+const NUMBER = new RegExp(formatPatterns.number.pattern)
+
+/** Digits that a double does not hold exactly stay a text, which is then refused. */
+function toNumber(text: string): string | number {
+  const isExact = NUMBER.test(text) && (text.includes('.') || Number.isSafeInteger(Number(text)))
+  return isExact ? Number(text) : text
 }

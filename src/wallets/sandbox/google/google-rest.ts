@@ -5,14 +5,15 @@ import type { LocalCall, LocalReply } from '../local-server.ts'
 import {
   asAnswered,
   checkResource,
+  type GoogleStore,
   googleKinds,
   MAX_MESSAGES,
   mergePatch,
   type Resource,
   type Role,
   type SandboxKind,
-} from './google-resources.ts'
-import type { GoogleStore, StoredResource } from './google-store.ts'
+  type StoredResource,
+} from './google-store.ts'
 
 export interface RestOptions {
   store: GoogleStore

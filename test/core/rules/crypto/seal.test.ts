@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { isSealedUnder, SealError, seal, unseal } from '../../../../src/core/rules/crypto/seal.ts'
+import { isSealedUnder, SealError, seal, unseal } from '../../../../src/core/rules/crypto/server-key.ts'
 
 const [key, other] = [randomBytes(32), randomBytes(32)]
 const id = '018f2f5e-7c1a-7000-8000-0123456789ab'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { PassStatus } from '../../../../src/core/contract/pass-status.ts'
-import { changedFields, mergeVariables, statusAfterUpdate } from '../../../../src/core/rules/pass/update.ts'
+import { PassStatus } from '../../../../src/core/contract/common.ts'
+import { changedFields, mergeVariables, statusAfterUpdate } from '../../../../src/core/rules/pass/pass-rules.ts'
 
 const names = fc.oneof(fc.constantFrom('a', 'b', 'c', '__proto__', 'constructor', '1'), fc.string())
 const variables = fc.dictionary(names, fc.jsonValue({ maxDepth: 1 }))

@@ -6,8 +6,11 @@ import {
   explainRedemption,
   redemptionChecks,
 } from '../../../../src/core/rules/redemption/redemption.ts'
-import { historyOf } from '../../../../src/core/rules/redemption/redemption-history.ts'
-import { planRedemption, type RedemptionFacts } from '../../../../src/core/rules/redemption/redemption-plan.ts'
+import {
+  historyOf,
+  planRedemption,
+  type RedemptionFacts,
+} from '../../../../src/core/rules/redemption/redemption-plan.ts'
 
 const at = (text: string) => new Date(text)
 const noon = at('2026-03-01T12:00:00Z')

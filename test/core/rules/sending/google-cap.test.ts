@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { capDelaySeconds, exceedsCap } from '../../../../src/core/rules/sending/google-cap.ts'
+import { capDelaySeconds, exceedsCap } from '../../../../src/core/rules/sending/notification.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR

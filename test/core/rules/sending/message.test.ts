@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { distinctText } from '../../../../src/core/rules/sending/message.ts'
+import { distinctText } from '../../../../src/core/rules/sending/notification.ts'
 
 test('a text that is sent again and again is another each time, and shows nothing of it', () => {
   const texts = Array.from({ length: 1000 }, (_, n) => distinctText('Doors open at 7', n + 1))

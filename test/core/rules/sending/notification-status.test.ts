@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { DeliveryState, type NotificationStatus } from '../../../../src/core/contract/notifications.ts'
-import { deliveryStatus, notificationStatus } from '../../../../src/core/rules/sending/notification-status.ts'
+import { deliveryStatus, notificationStatus } from '../../../../src/core/rules/sending/notification.ts'
 
 /** Spec 2.5, state by state: apple down, google across, in the order PENDING, SENT, FAILED, SKIPPED. */
 const table: Record<DeliveryState, NotificationStatus[]> = {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
-import type { PassStatus } from '../../../../src/core/contract/pass-status.ts'
+import type { PassStatus } from '../../../../src/core/contract/common.ts'
 import type { RedemptionPolicy } from '../../../../src/core/contract/redemption.ts'
 import { newId } from '../../../../src/core/ids.ts'
 import { identifierDigest } from '../../../../src/core/rules/crypto/scan-code.ts'

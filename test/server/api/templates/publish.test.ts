@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import type { ErrorBody } from '../../../../src/core/contract/common.ts'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import type { DefinitionInput, PassType } from '../../../../src/core/contract/definition.ts'
-import type { ErrorBody } from '../../../../src/core/contract/error-body.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
 import { dialects } from '../../../support/databases.ts'
 import { definition, makeTemplate } from '../../fixtures.ts'

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { PassType } from '../../../../src/core/contract/definition.ts'
 import type { Card } from '../../../../src/core/rules/display/card.ts'
 import { readGoogleView } from '../../../../src/core/rules/display/google-view.ts'
-import { appleCard } from '../../../../src/server/pages/card/apple-card.ts'
+import { appleCard } from '../../../../src/server/pages/card/preview.ts'
 import { previewPage } from '../../../../src/server/pages/card/preview-page.ts'
 import { hostileTexts, imageId, sampleCard } from './samples.ts'
 

@@ -1,10 +1,10 @@
-import { actionsNamed, auditActions, targetKind } from '../../../core/audit.ts'
-import type { Page } from '../../../core/contract/common.ts'
-import { Uuid } from '../../../core/ids.ts'
-import type { AuditFilters, StoredAuditEntry } from '../../../storage/operations/audit-log.ts'
-import type { Repositories, Store } from '../../../storage/store.ts'
-import { getWorkspace, OperatorError } from '../../operator/operator.ts'
-import { toPage } from '../page.ts'
+import { actionsNamed, auditActions, targetKind } from '../../core/audit.ts'
+import type { Page } from '../../core/contract/common.ts'
+import { Uuid } from '../../core/ids.ts'
+import type { AuditFilters, StoredAuditEntry } from '../../storage/operations/audit-log.ts'
+import type { Repositories, Store } from '../../storage/store.ts'
+import { toPage } from '../api/page.ts'
+import { getWorkspace, OperatorError } from './operator.ts'
 
 /** What an operator looks for: names or ids. */
 export interface AuditSearch {

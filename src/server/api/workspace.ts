@@ -1,0 +1,25 @@
+import type { tokens as tokensContract, workspace as workspaceContract } from '../../core/contract/workspace.ts'
+import type { Handlers } from '../http/mount.ts'
+
+export const workspace: Handlers<typeof workspaceContract> = {
+  get: async (_, { store, workspaceId, token, now, inFlight }) => {
+    const { name, expiresAt, limits } = token.workspace
+    const usage = { ...(await store.usage.read(workspaceId, now)), requestsInFlight: inFlight.count(workspaceId) }
+    return { status: 200, body: { id: workspaceId, name, expiresAt: expiresAt?.toISOString() ?? null, limits, usage } }
+  },
+}
+
+export const tokens: Handlers<typeof tokensContract> = {
+  current: async (_, { token }) => ({
+    status: 200,
+    body: {
+      id: token.id,
+      name: token.name,
+      role: token.role,
+      scopes: token.scopes,
+      workspaceId: token.workspaceId,
+      workspaceName: token.workspace.name,
+      expiresAt: token.expiresAt?.toISOString() ?? null,
+    },
+  }),
+}
