@@ -1,13 +1,13 @@
 import { join } from 'node:path'
 import { Args, Flags } from '@oclif/core'
-import { readDesiredState } from '../cli/apply/desired-state.ts'
-import { isDifference, type Outcome, planApply, type Step } from '../cli/apply/plan.ts'
-import { SecretsFile } from '../cli/apply/secrets-file.ts'
-import { describeStep, showPlan } from '../cli/apply/show-plan.ts'
+import { readDesiredState, SecretsFile } from '../cli/apply/files.ts'
+import { type Action, isDifference, type Outcome, planApply, type Step } from '../cli/apply/plan.ts'
 import { ClientCommand } from '../cli/command/client-command.ts'
 import { InterruptedError } from '../cli/command/errors.ts'
+import { printable } from '../cli/command/output.ts'
 import { onInterrupt } from '../cli/command/program.ts'
 import { confirm, type PromptOptions } from '../cli/command/prompt.ts'
+import { showChanges } from '../cli/template/template-push.ts'
 
 /** Differences were found, or are left. */
 const DIFFERENT = 3
@@ -103,4 +103,53 @@ export default class Apply extends ClientCommand {
 
 function toJson({ kind, name, file, action, changes, note }: Step, outcome?: Outcome | Step['action']) {
   return { kind, name, file, action, changes, ...(note && { note }), ...(outcome && { outcome }) }
+}
+
+const signs: Record<Action, string> = {
+  create: '+ create',
+  change: '~ change',
+  unchanged: '  unchanged',
+  delete: '- delete',
+  notInFiles: '? not in files:',
+  operator: '! for an operator:',
+}
+
+const counted: readonly [action: Action, words: string][] = [
+  ['create', 'to create'],
+  ['change', 'to change'],
+  ['delete', 'to delete'],
+  ['unchanged', 'unchanged'],
+  ['notInFiles', 'not in files'],
+  ['operator', 'for an operator'],
+]
+
+/** What is to be done, with what differs beneath each; what is as it should be is only counted. */
+function showPlan(steps: readonly Step[]): string {
+  const lines = steps
+    .filter(({ action }) => action !== 'unchanged')
+    .flatMap((step) => [
+      `${signs[step.action]} ${describeStep(step)}${step.file ? ` (${printable(step.file)})` : ''}`,
+      ...indent(showChanges(step.changes)),
+      ...indent(step.note ?? ''),
+    ])
+  return [...lines, `${countSteps(steps)}.`].join('\n')
+}
+
+/** The kind and the name, as people call it. */
+function describeStep({ kind, name }: Pick<Step, 'kind' | 'name'>): string {
+  return kind === 'limits' ? `limits of the workspace ${printable(name)}` : `${kind} ${printable(name)}`
+}
+
+function countSteps(steps: readonly Step[]): string {
+  const counts = counted.map(
+    ([action, words]) => [steps.filter((step) => step.action === action).length, words] as const,
+  )
+  return counts
+    .filter(([count]) => count > 0)
+    .map(([count, words]) => `${count} ${words}`)
+    .join(', ')
+}
+
+function indent(text: string): string[] {
+  return text === '' ? [] : text.split('\n').map((line) => `    ${line}`)
 }

@@ -1,6 +1,6 @@
 import { Command } from '@oclif/core'
 import { writeOut } from '../cli/command/output.ts'
-import { complete } from '../cli/completion/complete.ts'
+import { complete } from '../cli/completion.ts'
 
 /** What the scripts of `completion` call: `complete SHELL -- WORD…`. Nobody reads what it would say of an error. */
 export default class Complete extends Command {

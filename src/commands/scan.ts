@@ -1,14 +1,17 @@
 import { hostname } from 'node:os'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { Flags } from '@oclif/core'
 import { namedFlag } from '../cli/arguments/id-argument.ts'
 import { ClientCommand } from '../cli/command/client-command.ts'
 import { InterruptedError, UsageError } from '../cli/command/errors.ts'
 import { count, printable, writeOut } from '../cli/command/output.ts'
 import { onInterrupt, programName } from '../cli/command/program.ts'
+import { PATIENCE_MS } from '../cli/console/connection.ts'
+import { createDoor, type DoorOptions } from '../cli/console/door.ts'
 import { enter } from '../cli/console/offline/door-folder.ts'
 import { openStore } from '../cli/console/offline/store.ts'
-import { commandBell, silence, terminalBell } from '../cli/console/outcome.ts'
-import { runPipe } from '../cli/console/run-pipe.ts'
+import { commandBell, type Outcome, silence, terminalBell } from '../cli/console/outcome.ts'
 import { canAnimate, canColor, doorsFolder, prepareDrawing } from '../cli/settings/settings.ts'
 import { ScanCreate } from '../core/contract/scans.ts'
 import { newId } from '../core/ids.ts'
@@ -158,4 +161,40 @@ function leftover({ unjudged, pending }: { unjudged: readonly string[]; pending:
   const waits =
     pending > 0 ? ` ${count(pending)} verdicts wait for the server: the next console here hands them in.` : ''
   return read + waits
+}
+
+interface PipeOptions extends Omit<DoorOptions, 'onOutcome' | 'onChange' | 'sameScanMs'> {
+  input: Readable
+  /** False where nobody reads any more. */
+  write: (outcome: Outcome) => Promise<boolean>
+  signal: AbortSignal
+}
+
+interface PipeSummary {
+  /** Judged without the server, which has not got them yet. */
+  pending: number
+  /** Not judged at all. */
+  failed: number
+}
+
+/** One payload a line in, one outcome out, in the same order. Every line is a scan, however soon it comes again. */
+async function runPipe({ input, write, signal, ...options }: PipeOptions): Promise<PipeSummary> {
+  const door = createDoor({ ...options, sameScanMs: 0, onOutcome: () => undefined, onChange: () => undefined })
+  let failed = 0
+  const { connection, lists } = door.state
+  try {
+    // What an earlier run left goes first.
+    if (options.isReached) await connection.whenOnline(PATIENCE_MS)
+    for await (const line of createInterface({ input, signal, crlfDelay: Number.POSITIVE_INFINITY })) {
+      if (signal.aborted) break
+      if (line === '') continue
+      const outcome = await door.scan(line)
+      if (outcome.result === 'error') failed += 1
+      if (!(await write(outcome))) break
+    }
+    await Promise.all([connection.whenOnline(PATIENCE_MS), lists.whenTaken(PATIENCE_MS)])
+  } finally {
+    await door.stop()
+  }
+  return { pending: door.state.pending, failed }
 }

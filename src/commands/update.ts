@@ -1,6 +1,6 @@
 import { Flags } from '@oclif/core'
 import { BulkCommand, bulkArgs, bulkFlags } from '../cli/bulk/bulk-command.ts'
-import { templateVersionFlag } from '../cli/template/template-version-flag.ts'
+import { templateVersionFlag } from '../cli/template/template-version.ts'
 
 export default class Update extends BulkCommand {
   static override summary = 'Update the pass of each row of a CSV file.'
@@ -41,7 +41,7 @@ export default class Update extends BulkCommand {
 
   async run() {
     const { args, flags } = await this.parse(Update)
-    const { updateAction } = await import('../cli/changes/update-action.ts')
+    const { updateAction } = await import('../cli/changes/actions.ts')
     const action = updateAction({
       externalIdColumn: flags['external-id-column'],
       labelColumn: flags['label-column'],

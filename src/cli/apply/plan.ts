@@ -6,13 +6,17 @@ import { limitNames } from '../../core/rules/pass/limits.ts'
 import { collect } from '../arguments/named.ts'
 import { CliError } from '../command/errors.ts'
 import { limitFlag } from '../records.ts'
-import { type Change, findChanges } from '../template/compare.ts'
 import { fileError } from '../template/json-file.ts'
-import { changesTo, findStored, withStoredImages } from '../template/stored-template.ts'
 import { requirePublishable, type TemplateFile } from '../template/template-file.ts'
-import { pushTemplate } from '../template/template-push.ts'
-import type { DesiredState, LimitsFile, ProjectFile, WebhookFile } from './desired-state.ts'
-import type { SecretsFile } from './secrets-file.ts'
+import {
+  type Change,
+  changesTo,
+  findChanges,
+  findStored,
+  pushTemplate,
+  withStoredImages,
+} from '../template/template-push.ts'
+import type { DesiredState, LimitsFile, ProjectFile, SecretsFile, WebhookFile } from './files.ts'
 
 /** What a plan says of one thing. */
 export type Action = 'create' | 'change' | 'unchanged' | 'delete' | 'notInFiles' | 'operator'

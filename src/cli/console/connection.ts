@@ -3,7 +3,7 @@ import type { CallOptions, Client } from '../../client/client.ts'
 import { ApiError, ConnectionError } from '../../client/errors.ts'
 import type { LedgerReason, ScanItem } from '../../core/contract/scan-shapes.ts'
 import type { OfflineScan } from '../../core/contract/scanner.ts'
-import type { OfflineVerdict } from './offline/records.ts'
+import type { OfflineVerdict } from './offline/log-files.ts'
 import type { DoorStore } from './offline/store.ts'
 
 /** Whether the server is asked, or the console goes on by itself. */

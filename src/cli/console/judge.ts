@@ -14,7 +14,7 @@ import {
 } from '../../core/rules/redemption/scan-decision.ts'
 import { ask, type Connection } from './connection.ts'
 import type { DoorList, ListKeeper } from './offline/door-list.ts'
-import type { OfflineVerdict } from './offline/records.ts'
+import type { OfflineVerdict } from './offline/log-files.ts'
 import type { DoorStore } from './offline/store.ts'
 import {
   type Attempt,

@@ -1,9 +1,11 @@
 import { Flags, type Interfaces } from '@oclif/core'
+import type { Client } from '../../client/client.ts'
 import { LedgerReason, ScanResult } from '../../core/contract/scan-shapes.ts'
 import type { scans } from '../../core/contract/scans.ts'
 import type { RouteCall } from '../../core/route.ts'
 import { filterFlag, pastFlag } from '../arguments/list.ts'
 import { named } from '../arguments/named.ts'
+import { getPassId } from '../arguments/pass-argument.ts'
 
 type Query = NonNullable<RouteCall<typeof scans.list>['query']>
 
@@ -51,4 +53,12 @@ export function scanQuery(
   passId: string[] | undefined,
 ): Query {
   return { ...ledgerQuery(flags), passId, result: flags.result, reason: flags.reason }
+}
+
+/** The ids of the passes that --pass names; undefined where it names none. */
+export async function passIdsOf(
+  client: Client,
+  { pass, external }: { pass?: string[] | undefined; external: boolean },
+): Promise<string[] | undefined> {
+  return pass && Promise.all(pass.map((id) => getPassId(client, { id, external })))
 }

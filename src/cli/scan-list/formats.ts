@@ -1,8 +1,11 @@
+import type { Client } from '../../client/client.ts'
+import { ApiError } from '../../client/errors.ts'
+import type { Page } from '../../core/contract/common.ts'
 import type { ScanItem } from '../../core/contract/scan-shapes.ts'
 import { jsonLines, type PageFormat } from '../arguments/list.ts'
+import { findPasses } from '../changes/find-passes.ts'
 import { csvOf } from '../list/csv.ts'
 import type { ListShape } from '../list/shape.ts'
-import type { HeldScan } from './holders.ts'
 
 /** What became of a scan, in a word: the reason says more than that it was denied. */
 function verdictOf({ result, reason }: ScanItem): string {
@@ -67,4 +70,35 @@ export function scansFormat(
   { isContinued, rawCells }: { isContinued: boolean; rawCells: boolean },
 ): PageFormat<HeldScan> {
   return format === 'csv' ? csvOf(scansShape, { header: !isContinued, rawCells }) : jsonLines
+}
+
+/** A scan with the name of the holder as the pass has it now; null where there is no such pass. */
+export type HeldScan = ScanItem & { label: string | null }
+
+/** Names that are kept: the passes at one door come again and again. */
+const KEPT = 10_000
+
+/** Adds the holders to pages of scans, a few requests a page. A token that may not read passes sees no names. */
+export async function* withHolders(
+  client: Client,
+  pages: AsyncIterable<Page<ScanItem>>,
+  note: (message: string) => void,
+): AsyncGenerator<Page<HeldScan>> {
+  const names = new Map<string, string>()
+  let canRead = true
+  for await (const page of pages) {
+    if (names.size > KEPT) names.clear()
+    const ids = page.items.flatMap(({ externalPassId }) => externalPassId ?? [])
+    const unknown = ids.filter((id) => !names.has(id))
+    try {
+      const passes = canRead && unknown.length > 0 ? await findPasses(client, unknown) : []
+      for (const [id, { label }] of passes) names.set(id, label)
+    } catch (error) {
+      if (!(error instanceof ApiError && error.status === 403)) throw error
+      canRead = false
+      note('Holders are not named: the token may not read passes (passes:read)')
+    }
+    const items = page.items.map((scan) => ({ ...scan, label: names.get(scan.externalPassId ?? '') ?? null }))
+    yield { ...page, items }
+  }
 }

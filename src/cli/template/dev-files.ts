@@ -4,10 +4,8 @@ import { below, type Issue, listIssues } from '../../core/errors.ts'
 import { checkDefinition } from '../../core/rules/template/definition.ts'
 import { openCsv } from '../bulk/csv.ts'
 import { CliError } from '../command/errors.ts'
-import { describeFailure } from '../command/failure.ts'
-import { draftOf } from './draft.ts'
-import { locateIssues } from './positions.ts'
-import { readTemplateFile, type TemplateFile } from './template-file.ts'
+import { describeFailure, locateIssues } from '../command/failure.ts'
+import { draftOf, readTemplateFile, type TemplateFile } from './template-file.ts'
 
 /** Only the first of a file are there to choose from. */
 const MAX_HOLDERS = 100

@@ -3,8 +3,7 @@ import { type Issue, issueDetails, listIssues, parseAs } from '../../core/errors
 import { findLossyNumbers } from '../../core/rules/lists/json-numbers.ts'
 import { readNamed } from '../arguments/named-file.ts'
 import { CliError } from '../command/errors.ts'
-import { describeFailure } from '../command/failure.ts'
-import { locateIssues, placeOf } from './positions.ts'
+import { describeFailure, locateIssues, placeOf } from '../command/failure.ts'
 
 /** A JSON file as it was read: its text tells where in it a problem is. */
 export interface JsonFile<T> {

@@ -1,13 +1,19 @@
-import { dirname, resolve } from 'node:path'
+import { createHash } from 'node:crypto'
+import { readdir, stat } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { Args } from '@oclif/core'
 import { z } from 'zod'
 import { Definition, type ImageRole, imageRoles, PassType } from '../../core/contract/definition.ts'
 import { projects } from '../../core/contract/projects.ts'
 import { TemplateKey, templates } from '../../core/contract/templates.ts'
-import { below, listIssues, parseAs } from '../../core/errors.ts'
+import { below, type Issue, listIssues, parseAs } from '../../core/errors.ts'
 import { Uuid } from '../../core/ids.ts'
 import { checkDefinition } from '../../core/rules/template/definition.ts'
+import { inspectImage } from '../../core/rules/template/image.ts'
+import { withName } from '../arguments/named-file.ts'
+import { UsageError } from '../command/errors.ts'
 import { type ImageFile, readImage } from './image-file.ts'
-import { fileError, readJsonFile } from './json-file.ts'
+import { fileError, readAll, readJsonFile } from './json-file.ts'
 
 /** A template as a file: what design.images names are paths relative to it, or ids of images uploaded earlier. */
 export interface TemplateFile {
@@ -87,4 +93,73 @@ function nilIds(files: readonly [ImageRole, string][]) {
 
 async function readRole(role: ImageRole, path: string): Promise<NamedImage> {
   return { role, ...(await readImage(path, role)) }
+}
+
+export const templateFileArgs = {
+  file: Args.string({ description: 'Template files, or folders of them (*.json).', required: true }),
+}
+
+export interface TemplateFiles {
+  files: TemplateFile[]
+  /** More than one file is meant, however many there are. */
+  isMany: boolean
+}
+
+/**
+ * Reads and checks every file before anything is done with the first. Of several, each must say by its key which template
+ * it is.
+ * @throws CliError
+ */
+export async function readTemplateFiles(paths: readonly string[]): Promise<TemplateFiles> {
+  const expanded = await Promise.all(paths.map(expand))
+  const isMany = paths.length > 1 || expanded.some(({ isFolder }) => isFolder)
+  const files = await readAll(expanded.flatMap(({ paths }) => paths).map(readTemplateFile))
+  if (isMany) requireKeys(files)
+  return { files, isMany }
+}
+
+async function expand(path: string): Promise<{ paths: string[]; isFolder: boolean }> {
+  const isFolder = (await withName(path, () => stat(path))).isDirectory()
+  if (!isFolder) return { paths: [path], isFolder }
+  const paths = await listJsonFiles(path)
+  if (paths.length === 0) throw new UsageError(`${path} holds no template file (*.json)`)
+  return { paths, isFolder }
+}
+
+/** The files *.json of a folder, by name. */
+export async function listJsonFiles(folder: string): Promise<string[]> {
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.json')).sort()
+  return names.map((name) => join(folder, name))
+}
+
+/** @throws UsageError where a file has no key, or two have one */
+export function requireKeys(files: readonly TemplateFile[]): void {
+  const byKey = new Map<string, string>()
+  for (const { path, key } of files) {
+    if (key === undefined) throw new UsageError(`${path} has no key`, { hint: 'write "key": "…" beside its name.' })
+    const other = byKey.get(key)
+    if (other) throw new UsageError(`${path} and ${other} have the same key ${key}`)
+    byKey.set(key, path)
+  }
+}
+
+/** A template file as it can be drawn and looked over without a server: its images have ids of their own. */
+export function draftOf(file: Pick<TemplateFile, 'passType' | 'images' | 'withImages'>) {
+  const images = file.images.map(({ role, bytes, contentType }) => {
+    const id = createHash('sha256').update(bytes).digest('hex').slice(0, 32)
+    return { role, id, bytes, contentType, facts: inspectImage(bytes) }
+  })
+  const faults: Issue[] = images.flatMap(({ role, facts }) =>
+    'fault' in facts ? [{ path: ['definition', 'design', 'images', role], message: `The image ${facts.fault}` }] : [],
+  )
+  return {
+    passType: file.passType,
+    definition: file.withImages(new Map(images.map(({ role, id }) => [role, id]))),
+    images: new Map(
+      images.flatMap(({ id, bytes, contentType, facts }) =>
+        'fault' in facts ? [] : [[id, { bytes, contentType, width: facts.width, height: facts.height }] as const],
+      ),
+    ),
+    faults,
+  }
 }

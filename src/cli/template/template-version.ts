@@ -1,6 +1,8 @@
+import { Flags } from '@oclif/core'
 import type { Client } from '../../client/client.ts'
+import type { Warning } from '../../core/contract/definition.ts'
 import type { TemplateVersion } from '../../core/contract/template-versions.ts'
-import { CliError } from '../command/errors.ts'
+import { CliError, UsageError } from '../command/errors.ts'
 
 export interface VersionChoice {
   templateId: string
@@ -23,4 +25,22 @@ export async function getVersion(client: Client, choice: VersionChoice): Promise
     code: 'NOT_FOUND',
     hint: `passes template versions ${templateId} lists what there is; passes template push makes a draft.`,
   })
+}
+
+/** A published version to move passes to: a number, or latest. */
+export const templateVersionFlag = Flags.custom<number | 'latest'>({
+  helpValue: '<number>|latest',
+  parse: async (text) => {
+    if (text === 'latest') return text
+    if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`A version is a number or latest, and not "${text}"`)
+    return Number(text)
+  },
+})
+
+/** Warnings of a template for people: a line each, and how to accept them; undefined where there are none. */
+export function warningText(warnings: readonly Warning[]): string | undefined {
+  if (warnings.length === 0) return undefined
+  const lines = warnings.map(({ code, path, message }) => `Warning ${code}: ${path.join('.')}: ${message}.`)
+  const codes = [...new Set(warnings.map(({ code }) => `"${code}"`))].join(', ')
+  return [...lines, `Where that is meant so, the definition says "accept": [${codes}].`].join('\n')
 }

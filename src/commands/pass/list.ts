@@ -1,7 +1,6 @@
 import { listFlags, listPages } from '../../cli/arguments/list.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { passFilterFlags, passQuery, sortQuery } from '../../cli/pass-list/filters.ts'
-import { passesShape } from '../../cli/pass-list/formats.ts'
+import { passesShape, passFilterFlags, passQuery, sortQuery } from '../../cli/pass-list.ts'
 
 export default class PassList extends ClientCommand {
   static override summary = 'List passes, newest first.'

@@ -3,7 +3,7 @@ import { getPassId, passArgs, passFlags, splitVariable, variableFlag } from '../
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { UsageError } from '../../cli/command/errors.ts'
 import { showPass } from '../../cli/records.ts'
-import { templateVersionFlag } from '../../cli/template/template-version-flag.ts'
+import { templateVersionFlag } from '../../cli/template/template-version.ts'
 import type { PassUpdate as Body } from '../../core/contract/passes.ts'
 
 export default class PassUpdate extends ClientCommand {

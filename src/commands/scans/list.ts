@@ -1,9 +1,7 @@
 import { followFlag, listFlags, listPages } from '../../cli/arguments/list.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { scanFilterFlags, scanQuery } from '../../cli/scan-list/filters.ts'
-import { scansShape } from '../../cli/scan-list/formats.ts'
-import { withHolders } from '../../cli/scan-list/holders.ts'
-import { passIdsOf } from '../../cli/scan-list/passes.ts'
+import { passIdsOf, scanFilterFlags, scanQuery } from '../../cli/scan-list/filters.ts'
+import { scansShape, withHolders } from '../../cli/scan-list/formats.ts'
 import type { Page } from '../../core/contract/common.ts'
 import type { ScanItem } from '../../core/contract/scan-shapes.ts'
 

@@ -1,8 +1,7 @@
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { UsageError } from '../../cli/command/errors.ts'
-import { showChanges } from '../../cli/template/compare.ts'
-import { changesTo, findStored, withStoredImages } from '../../cli/template/stored-template.ts'
-import { readTemplateFiles, templateFileArgs } from '../../cli/template/template-files.ts'
+import { readTemplateFiles, templateFileArgs } from '../../cli/template/template-file.ts'
+import { changesTo, findStored, showChanges, withStoredImages } from '../../cli/template/template-push.ts'
 
 /** Differences were found. */
 const DIFFERENT = 3

@@ -1,8 +1,6 @@
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { draftOf } from '../../cli/template/draft.ts'
-import { requirePublishable } from '../../cli/template/template-file.ts'
-import { readTemplateFiles, templateFileArgs } from '../../cli/template/template-files.ts'
-import { warningText } from '../../cli/template/warnings.ts'
+import { draftOf, readTemplateFiles, requirePublishable, templateFileArgs } from '../../cli/template/template-file.ts'
+import { warningText } from '../../cli/template/template-version.ts'
 
 export default class TemplateLint extends BaseCommand {
   static override summary = 'Check template files without a server, as publishing checks them.'

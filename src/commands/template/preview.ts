@@ -5,8 +5,7 @@ import type { CardJson } from '../../cli/card-picture.ts'
 import { terminalWidth } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { colorDepth } from '../../cli/settings/settings.ts'
-import { getVersion } from '../../cli/template/template-version.ts'
-import { warningText } from '../../cli/template/warnings.ts'
+import { getVersion, warningText } from '../../cli/template/template-version.ts'
 
 export default class TemplatePreview extends ClientCommand {
   static override summary = 'Draw a sample pass of a template.'

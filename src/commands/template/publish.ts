@@ -1,8 +1,7 @@
 import { Flags } from '@oclif/core'
 import { namedArg } from '../../cli/arguments/id-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { getVersion } from '../../cli/template/template-version.ts'
-import { warningText } from '../../cli/template/warnings.ts'
+import { getVersion, warningText } from '../../cli/template/template-version.ts'
 
 export default class TemplatePublish extends ClientCommand {
   static override summary = 'Publish a draft version, once and for good.'

@@ -7,7 +7,7 @@ import { InterruptedError } from '../../cli/command/errors.ts'
 import { count } from '../../cli/command/output.ts'
 import { commandLine, onInterrupt } from '../../cli/command/program.ts'
 import { confirm } from '../../cli/command/prompt.ts'
-import { templateVersionFlag } from '../../cli/template/template-version-flag.ts'
+import { templateVersionFlag } from '../../cli/template/template-version.ts'
 import { PassStatus } from '../../core/contract/common.ts'
 
 /** Tries for a request before the run gives up: about 40 s, which outlasts a restart of the server. */

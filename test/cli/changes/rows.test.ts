@@ -1,13 +1,12 @@
 import { expect, test } from 'vitest'
-import { compileRow, planUpdateColumns } from '../../../src/cli/changes/update-action.ts'
-import { voidAction } from '../../../src/cli/changes/void-action.ts'
+import { compileUpdateRow, planUpdateColumns, voidAction } from '../../../src/cli/changes/actions.ts'
 import type { Client } from '../../../src/client/client.ts'
 
 const defaults = { externalIdColumn: 'externalPassId', labelColumn: undefined, changesAll: false }
 
-function compile(header: string[], options: Partial<Parameters<typeof compileRow>[1]> = {}) {
+function compile(header: string[], options: Partial<Parameters<typeof compileUpdateRow>[1]> = {}) {
   const changesAll = options.templateVersion !== undefined
-  return compileRow(planUpdateColumns(header, { ...defaults, changesAll }), {
+  return compileUpdateRow(planUpdateColumns(header, { ...defaults, changesAll }), {
     unsetMarker: '\\N',
     templateVersion: undefined,
     ...options,

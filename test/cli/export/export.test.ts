@@ -2,9 +2,8 @@ import { appendFileSync, existsSync, readFileSync, rmSync, truncateSync, writeFi
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { exportPages, openExportFile } from '../../../src/cli/export/export-file.ts'
-import type { ExportHead } from '../../../src/cli/export/journal.ts'
 import { csvOf } from '../../../src/cli/list/csv.ts'
+import { type ExportHead, exportPages, openExportFile } from '../../../src/cli/scan-list/export.ts'
 import type { Page } from '../../../src/core/contract/common.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 

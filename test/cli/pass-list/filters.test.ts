@@ -1,6 +1,6 @@
 import { Parser } from '@oclif/core'
 import { expect, test } from 'vitest'
-import { passFilterFlags, passQuery } from '../../../src/cli/pass-list/filters.ts'
+import { passFilterFlags, passQuery } from '../../../src/cli/pass-list.ts'
 import { createdWindow, PassListQuery } from '../../../src/core/contract/passes.ts'
 
 const id = '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10'

@@ -4,7 +4,7 @@ import { jsonLines } from '../../../src/cli/arguments/list.ts'
 import { textWidth } from '../../../src/cli/command/output.ts'
 import { csvOf } from '../../../src/cli/list/csv.ts'
 import { tableFormat } from '../../../src/cli/list/shape.ts'
-import { passesShape } from '../../../src/cli/pass-list/formats.ts'
+import { passesShape } from '../../../src/cli/pass-list.ts'
 import type { Pass } from '../../../src/core/contract/passes.ts'
 
 function pass(change: Partial<Pass> = {}): Pass {

@@ -2,8 +2,7 @@ import { parse } from 'csv-parse/sync'
 import { expect, test } from 'vitest'
 import { textWidth } from '../../../src/cli/command/output.ts'
 import { tableFormat } from '../../../src/cli/list/shape.ts'
-import { scansFormat, scansShape } from '../../../src/cli/scan-list/formats.ts'
-import type { HeldScan } from '../../../src/cli/scan-list/holders.ts'
+import { type HeldScan, scansFormat, scansShape } from '../../../src/cli/scan-list/formats.ts'
 
 const scansTable = (width: number | undefined) => tableFormat(scansShape, { width })
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { findChanges, showChanges } from '../../../src/cli/template/compare.ts'
+import { findChanges, showChanges } from '../../../src/cli/template/template-push.ts'
 
 const field = (key: string, value: string) => ({ key, value })
 

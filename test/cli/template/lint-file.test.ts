@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { draftOf } from '../../../src/cli/template/draft.ts'
+import { draftOf } from '../../../src/cli/template/template-file.ts'
 import { Definition, type DefinitionInput } from '../../../src/core/contract/definition.ts'
 import { warningsOf } from '../../../src/server/pages/template-dev/content.ts'
 

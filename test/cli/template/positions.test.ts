@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { locateIssues, placeOf } from '../../../src/cli/template/positions.ts'
+import { locateIssues, placeOf } from '../../../src/cli/command/failure.ts'
 
 const text = '{\r\n\t"name": "é😀", "list": [\n    {"a": 1},\n    {"a": "*x"}\n  ]\n}\n'
 

@@ -1,7 +1,19 @@
 import type { AcceptedScan } from '../../../core/rules/redemption/redemption-plan.ts'
 import { makePrivateFolder } from '../../../files/private-file.ts'
-import { createLog, type LogReader, listLogs, mayBeWritten, type OwnLog, readLog, removeLog } from './log-files.ts'
-import type { AcceptedOnline, LogRecord, OfflineVerdict, ReversedScan, UploadedVerdict } from './records.ts'
+import {
+  type AcceptedOnline,
+  createLog,
+  type LogReader,
+  type LogRecord,
+  listLogs,
+  mayBeWritten,
+  type OfflineVerdict,
+  type OwnLog,
+  type ReversedScan,
+  readLog,
+  removeLog,
+  type UploadedVerdict,
+} from './log-files.ts'
 
 interface ListedScan {
   scannedAt: string

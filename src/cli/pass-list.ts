@@ -1,10 +1,11 @@
 import { Flags, type Interfaces } from '@oclif/core'
-import type { passes } from '../../core/contract/passes.ts'
-import type { RouteCall } from '../../core/route.ts'
-import { passSorts, sortDirections } from '../../core/rules/lists/sorts.ts'
-import { passStatuses } from '../../core/rules/pass/pass-status.ts'
-import { filterFlag, pastFlag, projectFilter, projectQuery } from '../arguments/list.ts'
-import { named } from '../arguments/named.ts'
+import type { Pass, passes } from '../core/contract/passes.ts'
+import type { RouteCall } from '../core/route.ts'
+import { passSorts, sortDirections } from '../core/rules/lists/sorts.ts'
+import { passStatuses } from '../core/rules/pass/pass-status.ts'
+import { filterFlag, pastFlag, projectFilter, projectQuery } from './arguments/list.ts'
+import { named } from './arguments/named.ts'
+import type { ListShape } from './list/shape.ts'
 
 type Query = NonNullable<RouteCall<typeof passes.list>['query']>
 
@@ -68,4 +69,27 @@ export function passQuery(flags: Interfaces.InferredFlags<typeof passFilterFlags
     sortBy: flags['sort-by'],
     sortDir: flags['sort-dir'],
   }
+}
+
+export const passesShape: ListShape<Pass> = {
+  columns: [
+    { name: 'id', value: ({ id }) => id, kind: 'id' },
+    { name: 'externalPassId', value: ({ externalPassId }) => externalPassId, title: 'external id' },
+    { name: 'label', value: ({ label }) => label },
+    { name: 'status', value: ({ status }) => status, whole: true },
+    { name: 'revision', value: ({ revision }) => revision },
+    { name: 'templateId', value: ({ templateId }) => templateId, kind: 'id', title: 'template' },
+    { name: 'templateVersion', value: ({ templateVersion }) => templateVersion },
+    { name: 'latestTemplateVersion', value: (pass) => pass.latestTemplateVersion },
+    { name: 'projectId', value: ({ projectId }) => projectId, kind: 'id', title: 'project' },
+    { name: 'expiresAt', value: ({ expiresAt }) => expiresAt, kind: 'time', title: 'expires', none: 'never' },
+    { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
+    { name: 'updatedAt', value: ({ updatedAt }) => updatedAt, kind: 'time', title: 'updated' },
+    { name: 'appleLink', value: ({ hostedLinks }) => hostedLinks.apple },
+    { name: 'googleLink', value: ({ hostedLinks }) => hostedLinks.google },
+    { name: 'smartLink', value: ({ hostedLinks }) => hostedLinks.smart },
+    // One cell of JSON: which variables later pages hold cannot be known when the header is written.
+    { name: 'variables', value: ({ variables }) => JSON.stringify(variables) },
+  ],
+  table: ['id', 'externalPassId', 'label', 'status', 'expiresAt'],
 }
