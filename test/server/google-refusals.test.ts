@@ -6,10 +6,10 @@ import { createIssuing } from '../../src/server/wallet-sync/issuing.ts'
 import { createLocationRefusals } from '../../src/server/wallet-sync/location-refusals.ts'
 import { createStore } from '../../src/storage/store.ts'
 import { type TestWorkspace, useApi } from '../support/api.ts'
-import { dialects } from '../support/databases.ts'
+import { oneDialect } from '../support/databases.ts'
 import { definition, issuedPass, makePass, publishedTemplate } from './fixtures.ts'
 
-describe.each(dialects)('on %s', (dialect) => {
+describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
   afterEach(() => api.faults.replace([]))
 

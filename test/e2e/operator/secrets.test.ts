@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../../src/storage/db/database.ts'
-import { dialects } from '../../support/databases.ts'
+import { oneDialect } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { issuedPass } from '../support/passes.ts'
 import { run, spawnProgram } from '../support/program.ts'
@@ -10,7 +10,7 @@ import { startServer } from '../support/server.ts'
 
 const SERVER_KEY = 'planted-server-key-'.repeat(3)
 
-test.each(dialects)(
+test.each(oneDialect)(
   'on %s no secret is in a log, an error, an answer that may not show it, or the database',
   async (dialect) => {
     const args = ['--log-level', 'debug', '--allow-insecure-webhooks', '--metrics-port', '0']

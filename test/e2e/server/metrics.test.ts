@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { dialects } from '../../support/databases.ts'
+import { oneDialect } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startReceiver } from '../../support/receiver.ts'
 import { issuedPass } from '../support/passes.ts'
@@ -16,7 +16,7 @@ const documented = [...docs.matchAll(/^\| `(passes_\w+)` \| (\w+)(?:, \*fleet\*)
 
 const withMetrics = ['--metrics-port', '0']
 
-describe.each(dialects)('on %s', (dialect) => {
+describe.each(oneDialect)('on %s', (dialect) => {
   test('what a server serves is what docs/metrics.md lists, by type and labels', async () => {
     const receiver = await startReceiver()
     const args = [...withMetrics, '--allow-insecure-webhooks', '--rate-limit', '20', '--rate-burst', '20']

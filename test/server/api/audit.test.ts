@@ -4,7 +4,7 @@ import { contract } from '../../../src/core/contract/contract.ts'
 import { listAudit, resolveSearch } from '../../../src/server/operator/list-audit.ts'
 import { type TestWorkspace, targetOf, useApi } from '../../support/api.ts'
 import { allRoutes } from '../../support/conformance.ts'
-import { dialects } from '../../support/databases.ts'
+import { oneDialect } from '../../support/databases.ts'
 import { definition, issuedPass, makeProject, makeTemplate, passBody, publishedTemplate } from '../fixtures.ts'
 import { png } from './templates/pictures.ts'
 
@@ -161,7 +161,7 @@ test('every route that changes something is tried below', () => {
   expect(changing.map(({ name }) => name).sort()).toEqual(Object.keys(changes).sort())
 })
 
-describe.each(dialects)('on %s', (dialect) => {
+describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
   let workspace: TestWorkspace
   let tokenId: string

@@ -3,7 +3,7 @@ import type { ErrorBody } from '../../../src/core/contract/common.ts'
 import { maxBodyBytesOf, type Route } from '../../../src/core/route.ts'
 import { type TestWorkspace, targetOf, useApi } from '../../support/api.ts'
 import { allRoutes, codeOf } from '../../support/conformance.ts'
-import { dialects } from '../../support/databases.ts'
+import { oneDialect } from '../../support/databases.ts'
 
 const id = '018f2f5e-7c1a-7000-8000-0123456789ab'
 const withIds = allRoutes.filter(({ route }) => route.params)
@@ -17,7 +17,7 @@ const paths = [...new Set(allRoutes.map(({ route }) => route.path))].map((path) 
 })
 
 // What stands between a request and the handlers is the same on both databases.
-describe.each(dialects.slice(0, 1))('on %s', (dialect) => {
+describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
   let workspace: TestWorkspace
 

@@ -11,7 +11,7 @@ import { issuedPass, makeProject } from '../fixtures.ts'
 import { type KnownIds, oddValues, valuesOf } from './json-values.ts'
 
 /** Requests on each database; many more by hand. */
-const runs = Number(process.env.PASSES_FUZZ_RUNS ?? times(150, 2_000))
+const runs = Number(process.env.PASSES_FUZZ_RUNS ?? times(100, 2_000))
 const title = 'whatever is sent, no answer is a 5xx, each fits its schema, and what the description refuses is refused'
 const JSON_BODY = '/requestBody/content/application~1json/schema'
 

@@ -8,7 +8,7 @@ import { createGoogleSync } from '../../../src/server/wallet-sync/google-sync.ts
 import type { GoogleCalls } from '../../../src/wallets/google/api/api.ts'
 import type { PhoneView } from '../../../src/wallets/sandbox/google/google-phones.ts'
 import { useApi } from '../../support/api.ts'
-import { dialects } from '../../support/databases.ts'
+import { oneDialect } from '../../support/databases.ts'
 import { makePass, passBody, publishedTemplate, publishVersion } from '../fixtures.ts'
 import { gate } from '../jobs/fixtures.ts'
 
@@ -28,7 +28,7 @@ const performance = (google: object = {}): DefinitionInput => ({
   },
 })
 
-describe.each(dialects)('on %s', (dialect) => {
+describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
   afterEach(() => api.faults.replace([]))
 

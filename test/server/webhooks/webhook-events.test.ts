@@ -2,12 +2,12 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import { subscribableEvents } from '../../../src/core/events.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
-import { dialects } from '../../support/databases.ts'
+import { oneDialect } from '../../support/databases.ts'
 import { type Receiver, startReceiver } from '../../support/receiver.ts'
 import { issuedPass, publishedTemplate } from '../fixtures.ts'
 import { makeWebhook, sendTest } from './webhook-fixtures.ts'
 
-describe.each(dialects)('on %s', (dialect) => {
+describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect, { outbound: { allowInsecure: true } })
   let workspace: TestWorkspace
   let receiver: Receiver

@@ -84,7 +84,7 @@ describe.each(dialects)('on %s', (dialect) => {
           }
         },
       ),
-      { numRuns: times(25, 60) },
+      { numRuns: times(15, 60) },
     )
   })
 })

@@ -2,14 +2,14 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import type { PassUpdate } from '../../../../src/core/contract/passes.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
-import { dialects } from '../../../support/databases.ts'
+import { oneDialect } from '../../../support/databases.ts'
 import { definition, issuedPass } from '../../fixtures.ts'
 import { usePhones } from '../../inbound/phones.ts'
 import { traces } from './pass-changes.ts'
 
 const field = (key: string, changeMessage?: string) => ({ key, label: key, value: `{{${key}}}`, changeMessage })
 
-describe.each(dialects)('on %s', (dialect) => {
+describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
   const phones = usePhones(api)
   let workspace: TestWorkspace

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import { useApi } from '../../../support/api.ts'
-import { dialects } from '../../../support/databases.ts'
+import { oneDialect } from '../../../support/databases.ts'
 import { issuedPass, makePass, publishedTemplate } from '../../fixtures.ts'
 import { change, changed, traces } from './pass-changes.ts'
 
-describe.each(dialects)('on %s', (dialect) => {
+describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
 
   /** A pass at revision 3. */

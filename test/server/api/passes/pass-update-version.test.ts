@@ -2,13 +2,13 @@ import { describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import type { DefinitionInput } from '../../../../src/core/contract/definition.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
-import { dialects } from '../../../support/databases.ts'
+import { oneDialect } from '../../../support/databases.ts'
 import { definition, issuedPass, publishVersion } from '../../fixtures.ts'
 import { change, changed, notChanged, read, traces } from './pass-changes.ts'
 
 const upgradeFields = ['templateVersionId', 'variables', 'redemption', 'expiresAt']
 
-describe.each(dialects)('on %s', (dialect) => {
+describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
 
   const makeDraft = (workspace: TestWorkspace, templateId: string, content: DefinitionInput = definition()) =>

@@ -10,7 +10,7 @@ import { localDate, localTime, ReferencePass } from './scan-reference.ts'
 import { scan } from './scan-support.ts'
 
 /** Histories on each database; many more by hand. */
-const runs = Number(process.env.PASSES_SCAN_MODEL_RUNS ?? times(25, 200))
+const runs = Number(process.env.PASSES_SCAN_MODEL_RUNS ?? times(15, 200))
 
 /** In some of them midnight comes twice or never, and one changes its clocks by half an hour. */
 const zones = [

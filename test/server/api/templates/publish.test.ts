@@ -3,7 +3,7 @@ import type { ErrorBody } from '../../../../src/core/contract/common.ts'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import type { DefinitionInput, PassType } from '../../../../src/core/contract/definition.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
-import { dialects } from '../../../support/databases.ts'
+import { oneDialect } from '../../../support/databases.ts'
 import { definition, makeTemplate } from '../../fixtures.ts'
 import { png } from './pictures.ts'
 
@@ -27,7 +27,7 @@ async function tryPublish(workspace: TestWorkspace, content: DefinitionInput, pa
   return { status, errorCode, issues, stage }
 }
 
-describe.each(dialects)('on %s', (dialect) => {
+describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
 
   test.each<[string, DefinitionInput, RegExp]>([
