@@ -193,15 +193,16 @@ export class Jobs {
     return rows.map((row) => ({ ...toJob(row), attempts: row.attempts, claimToken: row.claim_token }))
   }
 
-  /** Moves the end of the leases of any number of claims; jobs that were lost meanwhile stay lost. */
+  /**
+   * Moves the end of the leases of any number of claims; jobs that were lost meanwhile stay lost. What a transaction has
+   * locked is passed over, so that none waits for another in a circle: nobody releases it meanwhile, either.
+   */
   async renew(jobs: Job[], until: Date): Promise<void> {
-    const tokens = new Set(jobs.map(({ claimToken }) => claimToken))
+    const ids = jobs.map(({ id }) => id)
+    const tokens = [...new Set(jobs.map(({ claimToken }) => claimToken))]
+    const ours = this.db('jobs').whereIn('id', ids).whereIn('claim_token', tokens).select('id')
     await this.db('jobs')
-      .whereIn(
-        'id',
-        jobs.map(({ id }) => id),
-      )
-      .whereIn('claim_token', [...tokens])
+      .whereRaw(idIsChosen(this.db, forUpdateSkipLocked(this.db, ours)))
       .update({ run_at: until.getTime() })
   }
 
