@@ -174,7 +174,7 @@ export const faults: Fault[] = [
   {
     name: 'erased-and-sent',
     breaks: 'What a sender holds in memory of an erased holder is still sent.',
-    file: 'src/server/webhooks/send-deliveries.ts',
+    file: 'src/server/webhooks/deliver-webhooks.ts',
     text: 'if (current?.erasures !== endpoint?.erasures) for',
     replacement: 'if (!current) for',
     tests: ['test/server/webhooks/webhook-turns.test.ts'],
@@ -208,7 +208,7 @@ export const faults: Fault[] = [
   {
     name: 'backoff-cap',
     breaks: 'A job that keeps failing runs again after 256 s for 300.',
-    file: 'src/core/rules/sending/retry.ts',
+    file: 'src/core/rules/sending/retries.ts',
     text: 'Math.min(attempts, 9)',
     replacement: 'Math.min(attempts, 8)',
     tests: ['test/server/jobs/worker.test.ts'],
@@ -216,7 +216,7 @@ export const faults: Fault[] = [
   {
     name: 'late-quarantine',
     breaks: 'A job that stops workers stops one more of them than it may.',
-    file: 'src/core/rules/sending/retry.ts',
+    file: 'src/core/rules/sending/retries.ts',
     text: 'MAX_JOB_LAPSES = 3',
     replacement: 'MAX_JOB_LAPSES = 4',
     tests: ['test/server/jobs/quarantine.test.ts'],

@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises'
+
 export interface CliErrorOptions {
   /** A short name for scripts, shown in the JSON form. */
   code?: string
@@ -42,4 +44,18 @@ export class InterruptedError extends CliError {
   constructor(message: string, options: Pick<CliErrorOptions, 'hint' | 'details'> = {}) {
     super(message, { ...options, code: 'INTERRUPTED', exitCode: 130 })
   }
+}
+
+/** Works with a file that the user named: Node's own error leaves the name out where a folder stands there. */
+export async function withName<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof Error) Object.assign(error, { path })
+    throw error
+  }
+}
+
+export function readNamed(path: string): Promise<Buffer> {
+  return withName(path, () => readFile(path))
 }

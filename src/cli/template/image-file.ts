@@ -1,7 +1,6 @@
 import type { z } from 'zod'
 import { type ImageType, MAX_IMAGE_BYTES } from '../../core/contract/images.ts'
-import { readNamed } from '../arguments/named-file.ts'
-import { CliError } from '../command/errors.ts'
+import { CliError, readNamed } from '../command/errors.ts'
 
 /** An image as it is uploaded. */
 export interface ImageFile {

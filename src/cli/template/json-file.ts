@@ -1,8 +1,7 @@
 import type { z } from 'zod'
 import { type Issue, issueDetails, listIssues, parseAs } from '../../core/errors.ts'
 import { findLossyNumbers } from '../../core/rules/lists/json-numbers.ts'
-import { readNamed } from '../arguments/named-file.ts'
-import { CliError } from '../command/errors.ts'
+import { CliError, readNamed } from '../command/errors.ts'
 import { describeFailure, locateIssues, placeOf } from '../command/failure.ts'
 
 /** A JSON file as it was read: its text tells where in it a problem is. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type EventType, exampleData } from '../../core/events.ts'
 import { newId } from '../../core/ids.ts'
-import { envelopeText } from '../../core/rules/sending/delivery.ts'
+import { envelopeText } from '../../core/rules/sending/retries.ts'
 import { type Forwarded, forward } from './forward.ts'
 import { findListeners } from './listeners.ts'
 

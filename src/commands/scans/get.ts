@@ -1,6 +1,6 @@
 import { idArg } from '../../cli/arguments/id-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { showScan } from '../../cli/scan-list/show.ts'
+import { showScan } from '../../cli/records.ts'
 
 export default class ScansGet extends ClientCommand {
   static override summary = 'Show a scan of the ledger.'

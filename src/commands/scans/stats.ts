@@ -1,8 +1,8 @@
 import { Flags } from '@oclif/core'
 import { terminalWidth } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
+import { showStats, showStatsByProject } from '../../cli/records.ts'
 import { ledgerFlags, ledgerQuery } from '../../cli/scan-list/filters.ts'
-import { showStats, showStatsByProject } from '../../cli/scan-list/show.ts'
 
 export default class ScansStats extends ClientCommand {
   static override summary = 'Count scans, and passes redeemed and open.'

@@ -1,7 +1,6 @@
 import { Flags } from '@oclif/core'
-import { readNamed } from '../../cli/arguments/named-file.ts'
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { CliError, UsageError } from '../../cli/command/errors.ts'
+import { CliError, readNamed, UsageError } from '../../cli/command/errors.ts'
 import { duration } from '../../cli/command/output.ts'
 import { readStdinBytes } from '../../cli/command/prompt.ts'
 import { webhookSecret } from '../../cli/settings/settings.ts'

@@ -1,8 +1,8 @@
 import { ApiError } from '../../core/errors.ts'
 import type { LimitName } from '../../core/rules/pass/limits.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
+import type { StoredUsage } from '../../storage/workspaces/limits.ts'
 import type { TokenWithWorkspace } from '../../storage/workspaces/tokens.ts'
-import type { StoredUsage } from '../../storage/workspaces/usage.ts'
 
 interface Asking {
   workspaceId: string

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { SetupError } from '../../core/errors.ts'
 import { sqliteFile } from '../../storage/db/database.ts'
-import { clearDamage } from '../../storage/db/sqlite-damage.ts'
+import { clearDamage } from '../../storage/db/sqlite-client.ts'
 import { findFault } from '../../storage/db/sqlite-file.ts'
 
 /** A database cannot be worked with: says which, why and what to do. */

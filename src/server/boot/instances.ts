@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Instance } from '../../storage/jobs/instances.ts'
+import type { Instance } from '../../storage/jobs/fleet.ts'
 import type { Services } from '../context.ts'
-import type { Buckets } from '../http/middleware/buckets.ts'
-import { monotonicSeconds } from '../http/middleware/rate-limit.ts'
+import { type Buckets, monotonicSeconds } from '../http/middleware/rate-limit.ts'
 
 export interface Instances {
   /** Tells the others that this server is gone. */

@@ -1,8 +1,11 @@
-import { H3, type H3Event, onDispose } from 'h3'
+import { H3, type H3Event, HTTPError, onDispose } from 'h3'
+import type { ErrorBody, ErrorBodyWithoutCode } from '../../core/contract/common.ts'
 import { ApiError, validationError } from '../../core/errors.ts'
 import type { Route } from '../../core/route.ts'
+import { isUnavailable } from '../../storage/db/dialect.ts'
 import { PUBLIC } from '../../storage/store.ts'
 import { handlers } from '../api/handlers.ts'
+import type { Logger } from '../boot/log.ts'
 import type { Providers } from '../boot/providers.ts'
 import type { Readiness } from '../boot/readiness.ts'
 import type { Services } from '../context.ts'
@@ -16,9 +19,7 @@ import { mountPublic } from '../pages/public.ts'
 import { addressKey, clientAddress } from './client-address.ts'
 import type { Cursors } from './cursors.ts'
 import { createAuthenticate } from './middleware/authenticate.ts'
-import { correlationIdOf } from './middleware/correlation.ts'
-import { callerOf, createObserve, routeOf } from './middleware/observe.ts'
-import { logProblem, problemResponse, toApiError } from './middleware/problems.ts'
+import { callerOf, correlationIdOf, createObserve, routeOf } from './middleware/observe.ts'
 import { PUBLIC_ANSWER_MS } from './middleware/public-gate.ts'
 import { type AddressLimit, type Limit, type Limits, refuseSlowly } from './middleware/rate-limit.ts'
 import { mountContract } from './mount.ts'
@@ -230,4 +231,47 @@ function isOpenedLink({ req, url }: H3Event): boolean {
 
 function wantsJson({ req }: H3Event): boolean {
   return (req.headers.get('accept') ?? '').toLowerCase().includes('application/json')
+}
+
+/** Turns whatever was thrown into the refusal that the caller is told. */
+function toApiError(thrown: unknown): ApiError {
+  // h3 wraps what it does not know; its own errors carry facts of theirs as their cause.
+  const error = thrown instanceof HTTPError && thrown.unhandled ? thrown.cause : thrown
+  if (error instanceof ApiError) return error
+  if (isUnavailable(error)) {
+    return new ApiError('SERVICE_UNAVAILABLE', { cause: error, headers: { 'retry-after': '1' } })
+  }
+  if (error instanceof HTTPError && error.status < 500) {
+    // A path that cannot be decoded, or two announced lengths of one body.
+    return validationError([{ path: [], message: 'The request is malformed' }])
+  }
+  return new ApiError('INTERNAL_ERROR', { cause: error })
+}
+
+/** The answer to a problem in the shape of spec 7. */
+function problemResponse(
+  problem: ApiError,
+  correlationId: string,
+  { withoutCode }: { withoutCode: boolean },
+): Response {
+  const { code, message, details } = problem
+  const told: ErrorBodyWithoutCode = { message, correlationId, details }
+  const body: ErrorBody | ErrorBodyWithoutCode = withoutCode ? told : { errorCode: code, ...told }
+  const challenge = problem.status === 401 && { 'www-authenticate': 'Bearer' }
+  return Response.json(body, {
+    status: problem.status,
+    headers: { 'cache-control': 'no-store', ...problem.headers, ...challenge, 'x-correlation-id': correlationId },
+  })
+}
+
+/** What an operator should see: our faults whole, and what keeps us from serving. */
+function logProblem(
+  log: Logger,
+  problem: ApiError,
+  facts: { correlationId: string; method: string; path: string },
+): void {
+  const { status, code, cause } = problem
+  // What was turned away for being too much has no cause: nothing failed, and a crowd must not fill the log.
+  if (status < 500 || (code === 'SERVICE_UNAVAILABLE' && cause === undefined)) return
+  log.error({ ...facts, code, err: cause ?? problem }, 'request failed')
 }

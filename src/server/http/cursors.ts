@@ -1,7 +1,9 @@
+import type { Page } from '../../core/contract/common.ts'
 import { validationError } from '../../core/errors.ts'
 import type { Route } from '../../core/route.ts'
 import { deriveKey } from '../../core/rules/crypto/server-key.ts'
 import { sealCursor, unsealCursor } from '../../core/rules/lists/cursor.ts'
+import type { ListPage } from '../../storage/db/list.ts'
 import type { ServerKeys } from '../boot/server-key.ts'
 
 /**
@@ -35,4 +37,9 @@ export function createCursors({ current, previous }: ServerKeys): Cursors {
 
 function scopeOf({ workspaceId, route, params }: RequestedList): string[] {
   return [workspaceId, route.path, JSON.stringify(params ?? {})]
+}
+
+/** The page envelope (spec 4.1). */
+export function toPage<T>({ rows, ...page }: ListPage<T>): Page<T> {
+  return { items: rows, ...page }
 }

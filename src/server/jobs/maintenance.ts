@@ -2,8 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Repositories, Services } from '../context.ts'
 import { queueWalletUpdates } from '../wallet-sync/wallet-updates.ts'
-import { workInChunks } from './chunks.ts'
-import { createPace } from './pace.ts'
+import { createPace, workInChunks } from './chunks.ts'
 
 /** Rows that a transaction deletes or marks. */
 const ROWS = { first: 250, most: 1_000 }

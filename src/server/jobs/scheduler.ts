@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Logger as CronLogger, schedule } from 'node-cron'
-import { QUARANTINE_REASON } from '../../core/rules/sending/retry.ts'
+import { QUARANTINE_REASON } from '../../core/rules/sending/retries.ts'
 import type { Logger } from '../boot/log.ts'
 import type { Services } from '../context.ts'
 import { giveUp } from './handlers.ts'

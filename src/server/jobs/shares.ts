@@ -1,3 +1,5 @@
+import type { Leave } from '../http/thread.ts'
+
 /** Who has how many of the slots of a queue. */
 export interface Shares {
   /** Workspaces that have to wait until a slot becomes free. */
@@ -24,5 +26,68 @@ export function createShares(slots: number): Shares {
     full: () => [...held].filter(([, count]) => count >= free).map(([workspaceId]) => workspaceId),
     take: (workspaceId) => change(workspaceId, 1),
     nack: (workspaceId) => change(workspaceId, -1),
+  }
+}
+
+/**
+ * Keeps jobs that may stop the process away from others, so that nothing else lapses with them. Either any number of batches
+ * are in hand, or one that is alone. Nobody waits for long: what holds up others for PATIENCE_MS is alone no more, and what
+ * waits for others so long begins beside them.
+ */
+export interface Alone {
+  /** Waits while somebody is alone, or is about to be. */
+  enter(): Promise<Leave>
+  enterAlone(): Promise<Leave>
+}
+
+/** What takes longer, or waits for a network, has others beside it again. */
+const PATIENCE_MS = 2_000
+
+export function createAlone(): Alone {
+  let inside = 0
+  let isTaken = false
+  const told: (() => void)[] = []
+
+  function tell(): void {
+    for (const wake of told.splice(0)) wake()
+  }
+
+  async function until(isFree: () => boolean): Promise<void> {
+    while (!isFree()) await new Promise<void>((resolve) => told.push(resolve))
+  }
+
+  return {
+    async enter() {
+      await until(() => !isTaken)
+      inside += 1
+      return () => {
+        inside -= 1
+        tell()
+      }
+    },
+
+    async enterAlone() {
+      await until(() => !isTaken)
+      isTaken = true
+      let isOver = false
+      const end = () => {
+        if (isOver) return
+        isOver = true
+        isTaken = false
+        tell()
+      }
+      let isLate = false
+      const late = setTimeout(() => {
+        isLate = true
+        tell()
+      }, PATIENCE_MS)
+      await until(() => inside === 0 || isLate)
+      clearTimeout(late)
+      const limit = setTimeout(end, PATIENCE_MS)
+      return () => {
+        clearTimeout(limit)
+        end()
+      }
+    },
   }
 }

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../../core/errors.ts'
-import { MAX_SEND_ATTEMPTS } from '../../core/rules/sending/retry.ts'
+import { MAX_SEND_ATTEMPTS } from '../../core/rules/sending/retries.ts'
 import type { Job } from '../../storage/jobs/jobs.ts'
 import type { StoredNotification } from '../../storage/messages/notification-row.ts'
 import type { NotificationChange } from '../../storage/messages/notifications.ts'
@@ -7,10 +7,8 @@ import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories } from '../../storage/store.ts'
 import { GoogleApiError } from '../../wallets/google/api/api-error.ts'
 import type { Services } from '../context.ts'
-import { logPlatformCall } from '../jobs/log-platform-call.ts'
-import { isHeldBack, nackFailed } from '../jobs/nack.ts'
-import type { SetAsideJob } from '../jobs/worker.ts'
-import { toJobError } from '../wallet-sync/google-job-error.ts'
+import { isHeldBack, nackFailed, type SetAsideJob } from '../jobs/worker.ts'
+import { logPlatformCall, toJobError } from '../wallet-sync/platform-calls.ts'
 
 /**
  * Sends Google the texts of notifications. The id of the notification is the id of the message, and from the second run

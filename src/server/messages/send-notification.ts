@@ -1,5 +1,5 @@
 import { exceedsCap } from '../../core/rules/sending/notification.ts'
-import { jobBackoffSeconds, MAX_SEND_ATTEMPTS } from '../../core/rules/sending/retry.ts'
+import { jobBackoffSeconds, MAX_SEND_ATTEMPTS } from '../../core/rules/sending/retries.ts'
 import type { JobKind } from '../../storage/jobs/job-kinds.ts'
 import type { Job, NewJob } from '../../storage/jobs/jobs.ts'
 import type { StoredNotification } from '../../storage/messages/notification-row.ts'
@@ -8,8 +8,8 @@ import type { DroppedRegistration, Registration } from '../../storage/passes/reg
 import type { Repositories } from '../../storage/store.ts'
 import type { PushResult } from '../../wallets/apple/push.ts'
 import type { Services } from '../context.ts'
-import { logDropped, logPlatformCall } from '../jobs/log-platform-call.ts'
 import type { SetAsideJob } from '../jobs/worker.ts'
+import { logDropped, logPlatformCall } from '../wallet-sync/platform-calls.ts'
 
 /**
  * Delivers notifications, single ones and those of broadcasts: decides what applies, puts the text into the back field of

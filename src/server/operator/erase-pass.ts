@@ -2,8 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { Uuid } from '../../core/ids.ts'
 import { identifierDigest } from '../../core/rules/crypto/scan-code.ts'
 import type { Database } from '../../storage/db/database.ts'
-import { flushDeleted, mergeSearchIndex, overwriteDeleted } from '../../storage/db/overwriting.ts'
-import { erasedExternalId, type Holdings } from '../../storage/operations/erasure.ts'
+import {
+  erasedExternalId,
+  flushDeleted,
+  type Holdings,
+  mergeSearchIndex,
+  overwriteDeleted,
+} from '../../storage/operations/erasure.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 import { forgetClass } from '../api/passes/google-class.ts'

@@ -3,7 +3,7 @@ import type { Page } from '../../core/contract/common.ts'
 import { Uuid } from '../../core/ids.ts'
 import type { AuditFilters, StoredAuditEntry } from '../../storage/operations/audit-log.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
-import { toPage } from '../api/page.ts'
+import { toPage } from '../http/cursors.ts'
 import { getWorkspace, OperatorError } from './operator.ts'
 
 /** What an operator looks for: names or ids. */

@@ -5,7 +5,7 @@ import type { LimitName, WorkspaceLimits } from '../../core/rules/pass/limits.ts
 import { type Database, openDatabase, sqliteFile } from '../../storage/db/database.ts'
 import { migrate, pendingMigrations } from '../../storage/db/migrate.ts'
 import { createStore, type Repositories, type Store } from '../../storage/store.ts'
-import type { WorkspaceUsage } from '../../storage/workspaces/usage.ts'
+import type { WorkspaceUsage } from '../../storage/workspaces/limits.ts'
 import type { Workspace } from '../../storage/workspaces/workspaces.ts'
 import { operator } from '../api/audit.ts'
 import { missingDatabase, onDatabase } from '../boot/database-error.ts'

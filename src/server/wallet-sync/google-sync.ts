@@ -1,17 +1,31 @@
+import { z } from 'zod'
+import type { GoogleKind } from '../../core/contract/definition.ts'
 import { effectiveStatus } from '../../core/rules/pass/pass-status.ts'
-import type { StoredRefusal } from '../../storage/operations/refusals.ts'
+import type { StoredRefusal } from '../../storage/operations/overview.ts'
 import type { StoredClass } from '../../storage/passes/google-classes.ts'
 import type { FormerObject, GoogleObject } from '../../storage/passes/google-objects.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 import type { PublishedVersion } from '../../storage/templates/template-versions.ts'
-import type { GoogleApi, GoogleCalls } from '../../wallets/google/api/api.ts'
+import type {
+  GoogleApi,
+  GoogleCalls,
+  GoogleMessage,
+  GoogleStoredMessage,
+  LocationRefusals,
+} from '../../wallets/google/api/api.ts'
 import { GoogleApiError, isRefused } from '../../wallets/google/api/api-error.ts'
 import { nameOf } from '../../wallets/google/fields.ts'
-import { asKind, cardAsKind, type GooglePlace, kindOf, placeOf } from '../../wallets/google/resource.ts'
+import {
+  asKind,
+  cardAsKind,
+  type GooglePlace,
+  type GoogleResource,
+  kindOf,
+  placeOf,
+} from '../../wallets/google/resource.ts'
 import type { GoogleWallet } from '../../wallets/google/wallet.ts'
 import type { WalletPass } from '../../wallets/wallet.ts'
-import { sendMessage } from './google-messages.ts'
 import { type Issuing, recordFailure, renderTemplateCard } from './issuing.ts'
 import { queueWalletUpdates } from './wallet-updates.ts'
 
@@ -249,4 +263,63 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
 /** What Google said, for those who made the template. */
 export function refusalOf(error: GoogleApiError, at: Date): StoredRefusal {
   return { platform: 'google', code: 'GOOGLE_API_FAILED', message: error.message, at }
+}
+
+/** Messages that Google keeps on an object. */
+const MAX_MESSAGES = 10
+
+/**
+ * Shows a message on an object, once however often it is asked: whoever cannot know whether an earlier try took effect
+ * says so, and Google is asked first. Of a full object the oldest messages are dropped.
+ * @throws GoogleApiError
+ */
+async function sendMessage(
+  api: GoogleCalls,
+  object: { kind: GoogleKind; id: string },
+  message: GoogleMessage,
+  { mayBeThere }: { mayBeThere: boolean },
+): Promise<void> {
+  const { kind, id } = object
+  if (mayBeThere && messagesOf(await api.getObject(kind, id)).some((known) => known.id === message.id)) return
+  try {
+    await api.addMessage(kind, id, message)
+  } catch (error) {
+    if (!(error instanceof GoogleApiError && error.kind === 'invalid')) throw error
+    const messages = messagesOf(await api.getObject(kind, id))
+    if (messages.length < MAX_MESSAGES) throw error
+    // They have notified already: sent again as plain text, they cannot once more.
+    const kept = messages.slice(1 - MAX_MESSAGES).map((known) => ({ ...known, messageType: 'TEXT' }))
+    await api.setMessages(kind, id, kept)
+    await api.addMessage(kind, id, message)
+  }
+}
+
+function messagesOf(object: GoogleResource): GoogleStoredMessage[] {
+  return Array.isArray(object.messages) ? object.messages : []
+}
+
+/** What Google said when it refused places of an issuer's passes, and when. */
+const Rejection = z.object({ message: z.string(), at: z.string() })
+
+export interface KnownLocationRefusals extends LocationRefusals {
+  find(issuerId: string): Promise<z.output<typeof Rejection> | undefined>
+  /** Google takes places of the issuer after all. */
+  clear(issuerId: string): Promise<void>
+}
+
+/** Kept with the installation, so that every process of it, and the next start, knows. */
+export function createLocationRefusals(store: Store, clock: () => Date): KnownLocationRefusals {
+  const nameOf = (issuerId: string) => `google-locations-refused.${issuerId}`
+  return {
+    isRefused: async (issuerId) => (await store.settings.find(nameOf(issuerId))) !== undefined,
+    async find(issuerId) {
+      const value = await store.settings.find(nameOf(issuerId))
+      return value === undefined ? undefined : Rejection.parse(JSON.parse(value))
+    },
+    async insert(issuerId, message) {
+      const refusal = JSON.stringify({ message, at: clock().toISOString() })
+      await store.transaction((tx) => tx.settings.insert(nameOf(issuerId), refusal))
+    },
+    clear: (issuerId) => store.transaction((tx) => tx.settings.delete(nameOf(issuerId))),
+  }
 }

@@ -1,7 +1,7 @@
 import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
-import { createPace, type Pace } from '../jobs/pace.ts'
+import { createPace, type Pace } from '../jobs/chunks.ts'
 import type { SetAsideJob } from '../jobs/worker.ts'
 import { recordFailure } from './issuing.ts'
 

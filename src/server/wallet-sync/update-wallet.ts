@@ -1,9 +1,11 @@
 import type { Job } from '../../storage/jobs/jobs.ts'
 import type { OutdatedRegistration } from '../../storage/passes/registrations.ts'
 import type { PushResult } from '../../wallets/apple/push.ts'
+import { isRefused } from '../../wallets/google/api/api-error.ts'
 import type { Services } from '../context.ts'
-import { logDropped, logPlatformCall } from '../jobs/log-platform-call.ts'
-import { nackFailed } from '../jobs/nack.ts'
+import { isHeldBack, nackFailed } from '../jobs/worker.ts'
+import { type GoogleSync, refusalOf } from './google-sync.ts'
+import { logDropped, logPlatformCall, toJobError } from './platform-calls.ts'
 
 /**
  * Tells the phones of Apple that hold a pass that it changed; they fetch it by themselves. What fails is tried again; what
@@ -85,4 +87,59 @@ function groupByOutcome(registrations: OutdatedRegistration[], results: PushResu
   }
   const gone = results.filter(({ outcome }) => outcome === 'gone').map(({ pushToken }) => pushToken)
   return { sent, failed, gone }
+}
+
+/** Sends Google the objects of changed passes as they now stand. What Google has already is not sent again. */
+export async function updateGoogleObjects(jobs: Job[], services: Services): Promise<void> {
+  await Promise.all(jobs.map((job) => updateObject(job, services)))
+}
+
+async function updateObject(job: Job, services: Services): Promise<void> {
+  const { store, google, clock } = services
+  try {
+    if (google) await sendIfOutdated(job, services, google)
+    await store.statement((tx) => tx.jobs.complete([job]))
+  } catch (cause) {
+    const error = toJobError(cause)
+    await store.transaction(async (tx) => {
+      if ((await tx.jobs.lockHeld([job])).length === 0) return
+      if (isRefused(cause)) {
+        // Said on the pass, and sent again with its next change: there is nothing for an operator to retry.
+        await tx.jobs.complete([job])
+        await tx.refusals.insert(job.workspaceId, 'pass', job.subject, refusalOf(cause, clock()))
+      } else {
+        await nackFailed(tx, job, error, clock())
+      }
+      if (isHeldBack(error)) return
+      const message = `GOOGLE_API_FAILED: ${error instanceof Error ? error.message : String(error)}`
+      await tx.googleObjects.setError(job.workspaceId, job.subject, message)
+    })
+  }
+}
+
+async function sendIfOutdated(job: Job, { store, log }: Services, google: GoogleSync): Promise<void> {
+  const { workspaceId, subject } = job
+  const [object] = await store.googleObjects.list(workspaceId, [subject])
+  const pass = object && (await store.passes.find(workspaceId, subject))
+  if (!pass || object.sentVersion >= pass.walletVersion) return
+  await google.update(pass, object)
+  logPlatformCall(log, job, { provider: 'google', passId: pass.id, outcome: 'sent' })
+}
+
+/**
+ * Makes classes known to Google: those of published versions, so that the first save needs one call less, and those that
+ * passes of a key share, when an update changed what stands in them.
+ */
+export async function upsertGoogleClasses(jobs: Job[], { store, google }: Services): Promise<void> {
+  for (const { workspaceId, subject } of jobs) {
+    const [ofClass] = await store.googleClasses.list(workspaceId, [subject])
+    const versionId = ofClass?.templateVersionId ?? subject
+    const [version] = await store.templateVersions.listByIds(workspaceId, [versionId])
+    try {
+      if (version && google) await google.upsertClass(workspaceId, version, ofClass)
+    } catch (error) {
+      throw toJobError(error)
+    }
+  }
+  await store.statement((tx) => tx.jobs.complete(jobs))
 }

@@ -1,6 +1,6 @@
 import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Repositories } from '../../storage/store.ts'
-import type { CompletedAttempt } from '../../storage/webhooks/webhook-attempts.ts'
+import type { CompletedAttempt } from '../../storage/webhooks/delivery-row.ts'
 import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
 import type { Logger } from '../boot/log.ts'
 import type { Services } from '../context.ts'

@@ -2,7 +2,7 @@ import { Resolver } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { Agent, type Dispatcher } from 'undici'
-import type { Outcome } from '../../core/rules/sending/delivery.ts'
+import type { Outcome } from '../../core/rules/sending/retries.ts'
 
 /** Requests to addresses that customers name: never to a host that only this server can reach. */
 export interface Outbound {

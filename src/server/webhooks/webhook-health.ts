@@ -1,6 +1,6 @@
-import { healthAfter } from '../../core/rules/sending/delivery.ts'
+import { healthAfter } from '../../core/rules/sending/retries.ts'
 import type { Repositories } from '../../storage/store.ts'
-import type { CompletedAttempt } from '../../storage/webhooks/webhook-attempts.ts'
+import type { CompletedAttempt } from '../../storage/webhooks/delivery-row.ts'
 import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
 
 /** Deliveries that are ended in one transaction; a job ends the rest. */

@@ -3,8 +3,7 @@ import pg from 'pg'
 import { SetupError } from '../../core/errors.ts'
 import { FairGate, type FairGateOptions } from './fair-gate.ts'
 import { postgresClient } from './postgres-client.ts'
-import { type Damage, sqliteClient } from './sqlite-client.ts'
-import { noteDamage } from './sqlite-damage.ts'
+import { type Damage, noteDamage, sqliteClient } from './sqlite-client.ts'
 
 /** Which of the two databases stands behind a connection. */
 export type Dialect = 'sqlite' | 'postgres'

@@ -2,8 +2,7 @@ import { existsSync, renameSync } from 'node:fs'
 import knex, { type Knex } from 'knex'
 import { openDatabase } from './database.ts'
 import { unknownMigrations } from './migrate.ts'
-import { isDamaged, sqliteClient } from './sqlite-client.ts'
-import { DAMAGE_SUFFIX } from './sqlite-damage.ts'
+import { DAMAGE_SUFFIX, isDamaged, sqliteClient } from './sqlite-client.ts'
 
 /** A SQLite database as a file, which backups copy and restores put in place. */
 

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { LAPSES_TO_RUN_ALONE, MAX_JOB_LAPSES } from '../../core/rules/sending/retry.ts'
+import { LAPSES_TO_RUN_ALONE, MAX_JOB_LAPSES } from '../../core/rules/sending/retries.ts'
 import { moment } from '../db/dialect.ts'
 import type { JobKind } from './job-kinds.ts'
 

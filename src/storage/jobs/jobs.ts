@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
 import { newId } from '../../core/ids.ts'
-import { MAX_JOB_LAPSES, QUARANTINE_REASON } from '../../core/rules/sending/retry.ts'
+import { MAX_JOB_LAPSES, QUARANTINE_REASON } from '../../core/rules/sending/retries.ts'
 import { type Columns, insertRows } from '../db/bulk-rows.ts'
 import {
   bindIds,

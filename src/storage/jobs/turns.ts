@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { LAPSES_TO_RUN_ALONE } from '../../core/rules/sending/retry.ts'
+import { LAPSES_TO_RUN_ALONE } from '../../core/rules/sending/retries.ts'
 import { rowsOf, runPrepared } from '../db/dialect.ts'
 import { isRegularQueue, type Queue } from './job-kinds.ts'
 

@@ -5,7 +5,7 @@ import { CAP_WINDOW_MS, deliveryStatus } from '../../core/rules/sending/notifica
 import { constant, deleteReturningIds, forUpdate, idsMadeAt, insertSelected, moment } from '../db/dialect.ts'
 import { type ListPage, type ListSpec, listPage, NEWEST_FIRST, type PageRequest } from '../db/list.ts'
 import type { Emit } from '../operations/store-events.ts'
-import { whereIssuedAt } from '../passes/issued-span.ts'
+import { whereIssuedAt } from '../passes/pass-change.ts'
 
 /** Passes behind the first id (null: from the start) up to the last (null: to the end). */
 export interface FanOutChunk {

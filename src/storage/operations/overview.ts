@@ -1,9 +1,10 @@
 import type { Knex } from 'knex'
+import type { PlatformRefusal } from '../../core/contract/wallets.ts'
+import type { Database } from '../db/database.ts'
 import { moment } from '../db/dialect.ts'
 import { isQuarantined } from '../jobs/backlog.ts'
 import { type JobKind, type RegularQueue, regularQueues } from '../jobs/job-kinds.ts'
-import { Usage, type UsageOverview } from '../workspaces/usage.ts'
-import type { RefusedKind } from './refusals.ts'
+import { Usage, type UsageOverview } from '../workspaces/limits.ts'
 
 /** How one queue of the outbox stands. */
 export interface QueueOverview {
@@ -191,4 +192,91 @@ export class Overviews {
     const due = Number(row.due ?? 0)
     return { due, later: Number(row.waiting) - due }
   }
+}
+
+/** A refusal as it is kept. */
+export interface StoredRefusal extends Omit<PlatformRefusal, 'at'> {
+  at: Date
+}
+
+/** What is refused: everything of a template version, a class that some of its passes share, or one pass. */
+type RefusedKind = 'version' | 'class' | 'pass'
+
+interface Row {
+  subject: string
+  platform: PlatformRefusal['platform']
+  code: PlatformRefusal['code']
+  message: string
+  at: number
+}
+
+/** What platforms refuse for good, the last word of each on a template version, a class or a pass. */
+export class Refusals {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  /** By the ids of versions, classes and passes; those that no platform refuses are left out. */
+  async list(workspaceId: string, subjects: string[]): Promise<Map<string, StoredRefusal>> {
+    if (subjects.length === 0) return new Map()
+    const rows: Row[] = await this.db('refusals').where({ workspace_id: workspaceId }).whereIn('subject', subjects)
+    return new Map(
+      rows.map(({ subject, platform, code, message, at }) => [subject, { platform, code, message, at: new Date(at) }]),
+    )
+  }
+
+  /** In the place of what the platform said before. */
+  async insert(workspaceId: string, kind: RefusedKind, subject: string, refusal: StoredRefusal): Promise<void> {
+    const { platform, code, message } = refusal
+    await this.db('refusals')
+      .insert({ workspace_id: workspaceId, subject, kind, platform, code, message, at: refusal.at.getTime() })
+      .onConflict(['workspace_id', 'subject', 'platform'])
+      .merge()
+  }
+
+  /** The platform has taken them after all. */
+  async clear(workspaceId: string, platform: PlatformRefusal['platform'], ...subjects: string[]): Promise<void> {
+    await this.db('refusals').where({ workspace_id: workspaceId, platform }).whereIn('subject', subjects).delete()
+  }
+}
+
+/** Looks that an operator takes at the database itself, to find out why nothing works. */
+
+/** Reads anything at all. */
+export async function assertReadable({ reader }: Database): Promise<void> {
+  await reader.raw('select 1')
+  // A file is looked into only now.
+  await reader.schema.hasTable('migrations')
+}
+
+/** Writes a row and takes it back. */
+export async function assertWritable({ writer }: Database): Promise<void> {
+  const rollback = new Error('Taken back')
+  try {
+    await writer.transaction(async (tx) => {
+      await tx('settings').insert({ name: 'doctor', value: '' }).onConflict('name').ignore()
+      throw rollback
+    })
+  } catch (error) {
+    if (error !== rollback) throw error
+  }
+}
+
+/** What SQLite finds wrong with its file; nothing for a sound one, undefined for PostgreSQL, which has no such look. */
+export async function findDamage({ dialect, reader }: Database): Promise<string[] | undefined> {
+  if (dialect !== 'sqlite') return undefined
+  const rows: { quick_check: string }[] = await reader.raw('pragma quick_check(5)')
+  return rows.map((row) => row.quick_check).filter((line) => line !== 'ok')
+}
+
+/**
+ * The time by the clock of another machine, if the database is on one; never used for anything but to compare. Undefined
+ * for SQLite, which has none.
+ */
+export async function findDatabaseTime({ dialect, reader }: Database): Promise<Date | undefined> {
+  if (dialect !== 'postgres') return undefined
+  const { rows } = (await reader.raw('select clock_timestamp() as at')) as { rows: { at: Date }[] }
+  return rows[0]?.at
 }

@@ -23,3 +23,40 @@ export function withWalletVersionBump(db: Knex, change: object, at: Date) {
 export function lockPasses(db: Knex, workspaceId: string) {
   return forUpdate(db, db('passes').where({ workspace_id: workspaceId }).orderBy('id'))
 }
+
+/**
+ * When a pass is ISSUED, kept on its row: from issued_at until issued_until, but for the stretch from lapsed_from until
+ * lapsed_until in which it was expired. So that whoever asks later can tell how it stood at a moment.
+ */
+
+/** What is set on a pass that becomes issued at the moment `:at`. */
+export const ISSUED_SPAN = `issued_at = :at, issued_until = case when expires_at < :at then :at else expires_at end`
+
+/** A pass that becomes void, whether or not it was issued. */
+export function endedSpan(db: Knex, at: Date) {
+  const until =
+    'case when issued_at is not null and (issued_until is null or issued_until > ?) then ? else issued_until'
+  return { issued_until: db.raw(`${until} end`, [at.getTime(), at.getTime()]) }
+}
+
+/** A pass whose expiry becomes another: an expired one may live again, another may end at once. */
+export function movedSpan(db: Knex, expiresAt: Date | null, at: Date) {
+  if (expiresAt !== null && expiresAt <= at) return endedSpan(db, at)
+  const now = at.getTime()
+  return {
+    lapsed_from: db.raw('case when issued_until <= ? then issued_until else lapsed_from end', [now]),
+    lapsed_until: db.raw('case when issued_until <= ? then ? else lapsed_until end', [now, now]),
+    issued_until: db.raw('case when issued_at is null then null else cast(? as bigint) end', [
+      expiresAt?.getTime() ?? null,
+    ]),
+  }
+}
+
+/** Leaves the passes that were issued at the moment. */
+export function whereIssuedAt(query: Knex.QueryBuilder, at: Date): Knex.QueryBuilder {
+  const moment = at.getTime()
+  return query
+    .where('passes.issued_at', '<=', moment)
+    .whereRaw('(passes.issued_until is null or passes.issued_until > ?)', [moment])
+    .whereRaw('(passes.lapsed_from is null or passes.lapsed_from > ? or passes.lapsed_until <= ?)', [moment, moment])
+}

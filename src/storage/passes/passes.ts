@@ -15,9 +15,8 @@ import {
   runPrepared,
 } from '../db/dialect.ts'
 import type { ListPage } from '../db/list.ts'
-import { endedSpan, ISSUED_SPAN, movedSpan } from './issued-span.ts'
-import { lockPasses, withVersionBump, withWalletVersionBump } from './pass-change.ts'
-import { activateIdentifier, insertIndex, replaceIndex } from './pass-index.ts'
+import { activateIdentifier, insertIndex, replaceIndex } from './identifiers.ts'
+import { endedSpan, ISSUED_SPAN, lockPasses, movedSpan, withVersionBump, withWalletVersionBump } from './pass-change.ts'
 import { listPasses, type PassListRequest } from './pass-list.ts'
 import {
   NEW_COLUMNS,

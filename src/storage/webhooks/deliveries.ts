@@ -1,30 +1,28 @@
 import type { Knex } from 'knex'
 import type { Delivery, DeliveryStatus } from '../../core/contract/deliveries.ts'
 import { newId } from '../../core/ids.ts'
-import { afterAttempt, type DeliveryProgress, redelivered } from '../../core/rules/sending/delivery.ts'
+import { afterAttempt, type DeliveryProgress, redelivered } from '../../core/rules/sending/retries.ts'
 import { type Columns, isNotInJson, type Row, updateRows } from '../db/bulk-rows.ts'
 import { forUpdate, forUpdateSkipLocked, idIsChosen, insertMany, runPrepared } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
 import type { Emit } from '../operations/store-events.ts'
 import {
+  type CompletedAttempt,
   type DeliveryRow,
+  type DueDelivery,
+  insertAttempts,
+  listAttempts,
   type PayloadRow,
   type ProgressRow,
   payloadOf,
+  type RecordedAttempt,
+  type StoredAttempt,
   type StoredDelivery,
   toDelivery,
   toDeliveryRow,
   toProgress,
   toProgressRow,
 } from './delivery-row.ts'
-import {
-  type CompletedAttempt,
-  type DueDelivery,
-  insertAttempts,
-  listAttempts,
-  type RecordedAttempt,
-  type StoredAttempt,
-} from './webhook-attempts.ts'
 
 /** An endpoint that something is sent to. */
 export interface Target {

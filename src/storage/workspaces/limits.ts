@@ -1,5 +1,12 @@
 import type { Knex } from 'knex'
-import { defaultLimits, type LimitName, limitNames, type WorkspaceLimits } from '../../core/rules/pass/limits.ts'
+import {
+  defaultLimits,
+  type LimitName,
+  limitNames,
+  NEAR_PERCENT,
+  type WorkspaceLimits,
+} from '../../core/rules/pass/limits.ts'
+import { isPostgres } from '../db/dialect.ts'
 
 /** The columns of a workspace's limits; null where the default holds. */
 export type LimitsRow = Partial<Record<(typeof columns)[LimitName], number | null>>
@@ -15,7 +22,7 @@ const columns = {
 } as const satisfies Record<LimitName, string>
 
 /** The column that holds a limit. */
-export function limitColumn(name: LimitName): string {
+function limitColumn(name: LimitName): string {
   return columns[name]
 }
 
@@ -47,4 +54,130 @@ export function toLimits(row: LimitsRow | undefined): WorkspaceLimits {
   return Object.fromEntries(
     limitNames.map((name) => [name, row?.[columns[name]] ?? defaultLimits[name]]),
   ) as WorkspaceLimits
+}
+
+/** What is counted as it is written: reading it costs the same however much there is. */
+export interface StoredUsage {
+  passes: number
+  /** Images, definitions of template versions and variables of passes. */
+  storedBytes: number
+}
+
+/** How much a workspace has of what its limits bound, apart from what each process counts for itself. */
+export type WorkspaceUsage = Record<Exclude<LimitName, 'requestsInFlight'>, number>
+
+/** A limit over all workspaces. */
+export interface UsageOverview {
+  limit: keyof WorkspaceUsage
+  total: number
+  /** Workspaces that use most of it, or all. */
+  near: number
+}
+
+/** How much each workspace has; what may be much is counted by triggers (decisions/0026), the rest along indexes. */
+export class Usage {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  /**
+   * Until the transaction ends, nobody else decides whether there is room in the workspace. Taken before anything that
+   * counts is written.
+   */
+  async lock(workspaceId: string): Promise<void> {
+    // On SQLite the transaction itself is the lock. Rows that refer to the workspace may go on being written.
+    if (isPostgres(this.db)) await this.db('workspaces').where({ id: workspaceId }).forNoKeyUpdate().select('id')
+  }
+
+  async findStored(workspaceId: string): Promise<StoredUsage> {
+    const row = await this.db('workspace_usage')
+      .where({ workspace_id: workspaceId })
+      .first({ passes: this.db.raw('sum(passes)'), bytes: this.db.raw('sum(stored_bytes)') })
+    return { passes: Number(row?.passes ?? 0), storedBytes: Number(row?.bytes ?? 0) }
+  }
+
+  async countWebhooks(workspaceId: string): Promise<number> {
+    return countOf(this.db('webhooks').where({ workspace_id: workspaceId }))
+  }
+
+  async countDrafts(workspaceId: string, templateId: string): Promise<number> {
+    return countOf(this.drafts(workspaceId).where({ template_id: templateId }))
+  }
+
+  /** Notifications and broadcasts that are to be sent later than the moment. */
+  async countScheduled(workspaceId: string, at: Date): Promise<number> {
+    const scheduled = (table: string) =>
+      countOf(this.db(table).where({ workspace_id: workspaceId, started_at: null }).where('send_at', '>', at.getTime()))
+    return (await scheduled('notifications')) + (await scheduled('broadcasts'))
+  }
+
+  /** @param atMost where to stop counting; all of them are counted where it is left out */
+  async countWaitingJobs(workspaceId: string, atMost?: number): Promise<number> {
+    const waiting = this.db('jobs').where({ workspace_id: workspaceId, claim_token: null, failed_at: null })
+    if (atMost === undefined) return countOf(waiting)
+    return countOf(this.db(waiting.select(this.db.raw('1')).limit(atMost).as('some')))
+  }
+
+  async read(workspaceId: string, at: Date): Promise<WorkspaceUsage> {
+    const drafts = this.drafts(workspaceId).groupBy('template_id').count({ n: '*' }).as('drafts')
+    const most = await this.db(drafts).max({ n: 'n' }).first()
+    return {
+      webhooks: await this.countWebhooks(workspaceId),
+      ...(await this.findStored(workspaceId)),
+      waitingJobs: await this.countWaitingJobs(workspaceId),
+      draftsPerTemplate: Number(most?.n ?? 0),
+      scheduledSends: await this.countScheduled(workspaceId, at),
+    }
+  }
+
+  /** What watchers look at: sums, and how many workspaces are near a limit, never which. */
+  async overview(at: Date): Promise<UsageOverview[]> {
+    const perWorkspace = (rows: Knex.QueryBuilder, used = 'count(*)', total = used) =>
+      rows.groupBy('workspace_id').select('workspace_id', this.db.raw(`${used} as used, ${total} as total`))
+    const stored = (column: string) => perWorkspace(this.db('workspace_usage'), `sum(${column})`)
+    const drafts = this.db('template_versions').whereRaw(`stage = 'draft'`).groupBy('workspace_id', 'template_id')
+    const draftsPerTemplate = this.db(drafts.select('workspace_id').count({ n: '*' }).as('drafts'))
+    const scheduled = ['notifications', 'broadcasts'].map((table) =>
+      this.db(table).where({ started_at: null }).where('send_at', '>', at.getTime()).select('workspace_id'),
+    )
+    const isWaiting = { claim_token: null, failed_at: null }
+    const used: Record<keyof WorkspaceUsage, Knex.QueryBuilder> = {
+      webhooks: perWorkspace(this.db('webhooks')),
+      passes: stored('passes'),
+      storedBytes: stored('stored_bytes'),
+      waitingJobs: perWorkspace(this.db('jobs').where(isWaiting)),
+      // A limit of each template: a workspace is as near to it as the template that has most.
+      draftsPerTemplate: perWorkspace(draftsPerTemplate, 'max(n)', 'sum(n)'),
+      scheduledSends: perWorkspace(this.db(this.db.unionAll(scheduled).as('scheduled'))),
+    }
+    const overviews: UsageOverview[] = []
+    for (const [limit, rows] of Object.entries(used)) {
+      overviews.push(await this.addUp(limit as UsageOverview['limit'], rows))
+    }
+    return overviews
+  }
+
+  private async addUp(limit: UsageOverview['limit'], used: Knex.QueryBuilder): Promise<UsageOverview> {
+    const allowed = this.db.raw('coalesce(workspace_limits.??, ?)', [limitColumn(limit), defaultLimits[limit]])
+    const isNear = this.db.raw('used.used * 100 >= ? * ?', [NEAR_PERCENT, allowed])
+    const row = await this.db(used.as('used'))
+      .leftJoin('workspace_limits', 'workspace_limits.workspace_id', 'used.workspace_id')
+      .first(
+        this.db.raw('coalesce(sum(used.total), 0) as total'),
+        this.db.raw('coalesce(sum(case when ? then 1 else 0 end), 0) as near', [isNear]),
+      )
+    return { limit, total: Number(row.total), near: Number(row.near) }
+  }
+
+  /** Of a template that was deleted too: they are rows that stay. */
+  private drafts(workspaceId: string) {
+    return this.db('template_versions').where({ workspace_id: workspaceId }).whereRaw(`stage = 'draft'`)
+  }
+}
+
+async function countOf(query: Knex.QueryBuilder): Promise<number> {
+  const row = await query.count({ n: '*' }).first()
+  return Number(row.n)
 }

@@ -3,8 +3,7 @@ import { newId } from '../../core/ids.ts'
 import type { Role, Scope } from '../../core/route.ts'
 import type { WorkspaceLimits } from '../../core/rules/pass/limits.ts'
 import { forUpdate, moment } from '../db/dialect.ts'
-import { toLimits } from './limits.ts'
-import { type StoredUsage, Usage } from './usage.ts'
+import { type StoredUsage, toLimits, Usage } from './limits.ts'
 
 /** An access token as it is stored: everything but the token itself, of which only the SHA-256 is kept. */
 export interface Token {

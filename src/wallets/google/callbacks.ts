@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici'
 import { z } from 'zod'
 import { GoogleApiError } from './api/api-error.ts'
 import { type HttpReply, send } from './api/http.ts'
-import { parseJson } from './json.ts'
+import { parseJson } from './resource.ts'
 
 export interface CallbackVerifier {
   /**

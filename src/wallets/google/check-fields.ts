@@ -1,7 +1,7 @@
 import type { GoogleKind } from '../../core/contract/definition.ts'
 import type { Issue } from '../../core/errors.ts'
-import { type Field, isRecordType, type PlainType, type RecordType, typeOf } from './field-table.ts'
-import { isRecord } from './json.ts'
+import { type Field, isRecordType, type PlainType, type RecordType, typeOf } from './fields.ts'
+import { isRecord } from './resource.ts'
 
 /** A field that Google needs an image for, which it fetches: it can only be given where the server is reached by https. */
 const requiredLogos: Record<string, string> = { LoyaltyClass: 'programLogo', TransitClass: 'logo' }

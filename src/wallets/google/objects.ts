@@ -3,11 +3,19 @@ import type { Card } from '../../core/rules/display/card.ts'
 import { type SemanticTags, semanticTags } from '../../core/rules/display/flight.ts'
 import { MAX_GOOGLE_MODULES } from '../../core/rules/display/google-view.ts'
 import type { WalletPass } from '../wallet.ts'
-import { typeOf } from './field-table.ts'
-import { backgroundOf, compact, firstText, image, localized, nameOf, textModules, titleField } from './fields.ts'
-import { isRecord } from './json.ts'
+import {
+  backgroundOf,
+  compact,
+  firstText,
+  image,
+  localized,
+  nameOf,
+  textModules,
+  titleField,
+  typeOf,
+} from './fields.ts'
 import { applyOverrides } from './overrides.ts'
-import { type GoogleIssuer, type GoogleResource, idOf, kindOf, placeOf } from './resource.ts'
+import { type GoogleIssuer, type GoogleResource, idOf, isRecord, kindOf, placeOf } from './resource.ts'
 
 /** What one pass shows: its fields, its barcode, and whether it is still valid at the given time. */
 export function buildObject(issuer: GoogleIssuer, pass: WalletPass, at: Date): GoogleResource {

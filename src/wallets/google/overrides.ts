@@ -1,6 +1,5 @@
-import { type Field, isRecordType, type RecordType } from './field-table.ts'
-import { isRecord } from './json.ts'
-import type { GoogleResource } from './resource.ts'
+import { type Field, isRecordType, type RecordType } from './fields.ts'
+import { type GoogleResource, isRecord } from './resource.ts'
 
 /** Keys that identify a resource or say whether it is valid; no definition may forge them. */
 const reserved = new Set(['id', 'classId', 'state'])

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ErrorBody } from '../../../src/core/contract/common.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
-import { createBodyRoom } from '../../../src/server/http/middleware/body-room.ts'
+import { createBodyRoom } from '../../../src/server/http/middleware/in-flight.ts'
 import { useApi } from '../../support/api.ts'
 import { passBody, publishedTemplate } from '../fixtures.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Buckets, createBuckets } from '../../../src/server/http/middleware/buckets.ts'
+import { type Buckets, createBuckets } from '../../../src/server/http/middleware/rate-limit.ts'
 
 const rate = { perSecond: 100, burst: 200 }
 

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { createPace } from '../../../src/server/jobs/pace.ts'
+import { createPace } from '../../../src/server/jobs/chunks.ts'
 
 test.each([
   ['what is quick takes as many rows as it may', { microseconds: 1 }, [250, 500, 1_000, 1_000, 1_000]],

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { MAX_JOB_LAPSES, QUARANTINE_REASON } from '../../../src/core/rules/sending/retry.ts'
+import { MAX_JOB_LAPSES, QUARANTINE_REASON } from '../../../src/core/rules/sending/retries.ts'
 import { giveUp } from '../../../src/server/jobs/handlers.ts'
 import { releaseJobs } from '../../../src/server/jobs/scheduler.ts'
 import type { JobHandler } from '../../../src/server/jobs/worker.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test, vi } from 'vitest'
-import { MAX_JOB_ATTEMPTS } from '../../../src/core/rules/sending/retry.ts'
+import { MAX_JOB_ATTEMPTS } from '../../../src/core/rules/sending/retries.ts'
 import type { JobHandler } from '../../../src/server/jobs/worker.ts'
 import type { JobKind, Queue } from '../../../src/storage/jobs/job-kinds.ts'
 import type { Job } from '../../../src/storage/jobs/jobs.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ApiError } from '../../../src/core/errors.ts'
-import { MAX_JOB_ATTEMPTS } from '../../../src/core/rules/sending/retry.ts'
+import { MAX_JOB_ATTEMPTS } from '../../../src/core/rules/sending/retries.ts'
 import { createApp } from '../../../src/server/http/app.ts'
 import { createCursors } from '../../../src/server/http/cursors.ts'
 import { createLimits } from '../../../src/server/http/middleware/rate-limit.ts'

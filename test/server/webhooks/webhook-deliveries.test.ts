@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
-import { RETRY_SECONDS } from '../../../src/core/rules/sending/delivery.ts'
+import { RETRY_SECONDS } from '../../../src/core/rules/sending/retries.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
 import { type Received, type Receiver, startReceiver } from '../../support/receiver.ts'

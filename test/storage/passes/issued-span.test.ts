@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { whereIssuedAt } from '../../../src/storage/passes/issued-span.ts'
+import { whereIssuedAt } from '../../../src/storage/passes/pass-change.ts'
 import type { PassChange } from '../../../src/storage/passes/passes.ts'
 import { dialects } from '../../support/databases.ts'
 import { times } from '../../support/long.ts'

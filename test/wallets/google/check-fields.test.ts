@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { PassType } from '../../../src/core/contract/definition.ts'
 import { checkFields } from '../../../src/wallets/google/check-fields.ts'
-import { typeOf } from '../../../src/wallets/google/field-table.ts'
+import { typeOf } from '../../../src/wallets/google/fields.ts'
 import { createGoogleWallet } from '../../../src/wallets/google/wallet.ts'
 import { checkResource } from '../../../src/wallets/sandbox/google/google-store.ts'
 import { fullOverrides, fullRecord, mistakesIn, withMistake } from './field-samples.ts'

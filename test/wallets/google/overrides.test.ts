@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { typeOf } from '../../../src/wallets/google/field-table.ts'
+import { typeOf } from '../../../src/wallets/google/fields.ts'
 import { applyOverrides as applyTo } from '../../../src/wallets/google/overrides.ts'
 import type { GoogleResource } from '../../../src/wallets/google/resource.ts'
 

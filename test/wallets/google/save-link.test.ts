@@ -1,8 +1,7 @@
 import { verify } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { kindOf, placeOf } from '../../../src/wallets/google/resource.ts'
-import { buildSaveJwt } from '../../../src/wallets/google/save-link.ts'
-import { createGoogleWallet } from '../../../src/wallets/google/wallet.ts'
+import { buildSaveJwt, createGoogleWallet } from '../../../src/wallets/google/wallet.ts'
 import { allKinds, at, googleOf, identity, pass, publicKey, publicUrl } from './samples.ts'
 
 const wallet = createGoogleWallet({ identity, publicUrl })

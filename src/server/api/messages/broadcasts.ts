@@ -10,10 +10,10 @@ import { newId } from '../../../core/ids.ts'
 import type { StoredBroadcast } from '../../../storage/messages/broadcasts.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
+import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
 import { requireUnderLimit } from '../limits.ts'
-import { toPage } from '../page.ts'
 import { type Created, createOnce, parseMessage } from './message.ts'
 
 export const broadcasts: Handlers<typeof contract> = {

@@ -6,10 +6,10 @@ import { capDelaySeconds, notificationStatus } from '../../../core/rules/sending
 import type { StoredNotification } from '../../../storage/messages/notification-row.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
+import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
 import { requireUnderLimit } from '../limits.ts'
-import { toPage } from '../page.ts'
 import { type Created, createOnce, parseMessage } from './message.ts'
 
 export const notifications: Handlers<typeof contract> = {

@@ -1,14 +1,17 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { PassUpdate } from '../../../core/contract/passes.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
+import { newId } from '../../../core/ids.ts'
 import { identifierDigest } from '../../../core/rules/crypto/scan-code.ts'
-import { barcodeMessage } from '../../../core/rules/display/card.ts'
+import { barcodeMessage, renderCard } from '../../../core/rules/display/card.ts'
 import {
   changedFields,
   mergeVariables,
   statusAfterUpdate,
   systemVariableError,
 } from '../../../core/rules/pass/pass-rules.ts'
+import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
+import { announcementOf, exceedsCap } from '../../../core/rules/sending/notification.ts'
 import { buildScope } from '../../../core/rules/template/resolve.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { PassChange } from '../../../storage/passes/passes.ts'
@@ -21,7 +24,6 @@ import { audit } from '../audit.ts'
 import { bytesOf, requireBytes } from '../limits.ts'
 import { compileVersion } from './create-passes.ts'
 import { followClass } from './google-class.ts'
-import { findRing, queueRing } from './ring-phones.ts'
 
 export interface UpdateOptions {
   ifMatch: number[] | '*' | undefined
@@ -183,4 +185,57 @@ function isChange(
 /** The counters after a stored change, as a dry run shows them. */
 function withVersionBump(pass: StoredPass, isNew: boolean, now: Date) {
   return { revision: pass.revision + (isNew ? 1 : 0), version: pass.version + 1, updatedAt: now }
+}
+
+/** A change of a pass, which the caller holds. */
+export interface Change {
+  before: StoredPass
+  after: StoredPass
+  /** The version that the pass renders now. */
+  version: PublishedVersion
+}
+
+/**
+ * The text that makes Android phones ring for a change which iPhones announce by themselves; undefined where there is none:
+ * nothing to announce, nobody who has the pass in Google Wallet, or no place under the cap of 24 hours.
+ */
+async function findRing(
+  tx: Repositories,
+  { before, after, version }: Change,
+  { workspaceId, wallets, now }: RequestContext,
+): Promise<string | undefined> {
+  if (!wallets.google || effectiveStatus(after, now) !== 'ISSUED') return undefined
+  const [object] = await tx.googleObjects.list(workspaceId, [after.id])
+  if (!object?.installedAt) return undefined
+  const [earlier = version] =
+    before.templateVersionId === version.id
+      ? []
+      : await tx.templateVersions.listByIds(workspaceId, [before.templateVersionId])
+  const text = announcementOf(cardOf(before, earlier), cardOf(after, version))
+  if (text === undefined) return undefined
+  const places = await tx.notifications.listPlaces(workspaceId, [after.id], now)
+  return exceedsCap(
+    places.map(({ dueAt }) => dueAt),
+    now,
+  )
+    ? undefined
+    : text
+}
+
+/** Queues the text as a notification of the pass to Google alone: iPhones have announced the change themselves. */
+async function queueRing(
+  tx: Repositories,
+  passId: string,
+  body: string,
+  { workspaceId, now, correlationId }: RequestContext,
+): Promise<void> {
+  const id = newId(now)
+  const message = { body, options: {}, platforms: ['google' as const], sendAt: null, idempotencyKey: null }
+  await tx.notifications.insert(workspaceId, { id, passId, ...message }, now)
+  await tx.jobs.insert([{ workspaceId, kind: 'send-notification', subject: id, correlationId }], now)
+}
+
+function cardOf(pass: StoredPass, { definition, passType }: PublishedVersion) {
+  const scope = buildScope(definition.variables, pass, pass.expiresAt)
+  return renderCard({ definition, passType, scope, expiresAt: pass.expiresAt, voided: false })
 }

@@ -4,7 +4,7 @@ import { ledgerReason } from '../../../core/rules/redemption/scan-decision.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { RequestContext } from '../../context.ts'
 import { type EvaluatedScan, findMatches } from './evaluate-scans.ts'
-import { recordTogether } from './record-together.ts'
+import { recordTogether } from './record-scan.ts'
 import { toScanItem } from './scan-shapes.ts'
 import { toStoredScan } from './write-scan.ts'
 

@@ -1,18 +1,51 @@
+import { z } from 'zod'
 import type { scanner as contract } from '../../../core/contract/scanner.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
+import { newId, Uuid } from '../../../core/ids.ts'
 import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
-import {
-  decodeSnapshotCursor,
-  encodeSnapshotCursor,
-  generatedAt,
-  isStale,
-  type Snapshot,
-  startSnapshot,
-} from '../../../core/rules/redemption/snapshot.ts'
 import type { DoorListEntry } from '../../../storage/scans/door-list.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { reportScans } from './report-scans.ts'
+
+/** A door list that a scanner takes with it. Its pages are read one by one, and nothing of it is kept here. */
+interface Snapshot {
+  /** Of version 7: it holds the moment that the list is of. */
+  id: string
+  projectId: string | null
+}
+
+/** Pages are given out for so long: a list that is older says too little about who was let in since. */
+const MAX_AGE_MS = 24 * 3_600_000
+
+function startSnapshot(projectId: string | null, at: Date): Snapshot {
+  return { id: newId(at), projectId }
+}
+
+function generatedAt({ id }: Snapshot): Date {
+  return new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16))
+}
+
+function isStale(snapshot: Snapshot, at: Date): boolean {
+  return at.getTime() - generatedAt(snapshot).getTime() > MAX_AGE_MS
+}
+
+const Encoded = z.tuple([Uuid, Uuid.nullable(), Uuid])
+
+/** Where the walk of a snapshot goes on: behind a pass. Opaque to callers. */
+function encodeSnapshotCursor({ id, projectId }: Snapshot, passId: string): string {
+  return Buffer.from(JSON.stringify([id, projectId, passId])).toString('base64url')
+}
+
+/** The snapshot and the pass to go on behind, or undefined for what is no cursor of a snapshot. */
+function decodeSnapshotCursor(text: string): (Snapshot & { passId: string }) | undefined {
+  try {
+    const [id, projectId, passId] = Encoded.parse(JSON.parse(Buffer.from(text, 'base64url').toString()))
+    return { id, projectId, passId }
+  } catch {
+    return undefined
+  }
+}
 
 export const scanner: Handlers<typeof contract> = {
   snapshot: async ({ query }, context) => {

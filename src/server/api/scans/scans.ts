@@ -1,13 +1,33 @@
 import { foldWindow } from '../../../core/contract/list.ts'
-import { type scans as contract, scannedWindow } from '../../../core/contract/scans.ts'
+import type { ScanAnswer } from '../../../core/contract/scan-shapes.ts'
+import {
+  type scans as contract,
+  type RedemptionExplanation,
+  type ScanReversal,
+  scannedWindow,
+} from '../../../core/contract/scans.ts'
 import { ApiError } from '../../../core/errors.ts'
+import { newId } from '../../../core/ids.ts'
+import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
+import { explainRedemption } from '../../../core/rules/redemption/redemption.ts'
+import { planRedemption } from '../../../core/rules/redemption/redemption-plan.ts'
+import {
+  decideScan,
+  decidingUse,
+  decisionMessage,
+  reversalMessage,
+  type ScanFacts,
+} from '../../../core/rules/redemption/scan-decision.ts'
+import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import { type ScanFigures, sumFigures } from '../../../storage/scans/scan-stats.ts'
+import type { RequestContext } from '../../context.ts'
+import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
-import { toPage } from '../page.ts'
-import { explainPass } from '../passes/explain-pass.ts'
-import { recordScan } from './record-scan.ts'
-import { reverseScan } from './reverse-scan.ts'
+import { audit } from '../audit.ts'
+import { placesOfUse } from './evaluate-scans.ts'
+import { recordScan, replayResponse } from './record-scan.ts'
 import { toScanItem } from './scan-shapes.ts'
+import { writeScanEvents } from './write-scan.ts'
 
 export const scans: Handlers<typeof contract> = {
   create: async ({ body }, context) => ({ status: 200, body: await recordScan(body, context) }),
@@ -44,5 +64,113 @@ function toStats({ totalPasses, redeemed, totalScans, totalDenied, lastScanAt }:
     totalScans,
     totalDenied,
     lastScanAt: lastScanAt?.toISOString() ?? null,
+  }
+}
+
+/**
+ * Whether a scan at a moment would be accepted, with every check and what it looked at. Records nothing.
+ * @throws Problem PASS_NOT_FOUND
+ */
+async function explainPass(
+  passId: string,
+  question: { at?: string | undefined; validityDate?: string | undefined; scanContextKey?: string | undefined },
+  { store, workspaceId, now }: RequestContext,
+): Promise<RedemptionExplanation> {
+  const pass = await store.passes.find(workspaceId, passId)
+  if (!pass) throw new ApiError('PASS_NOT_FOUND', { details: { passId } })
+  const { at, validityDate, scanContextKey = null } = question
+  const realTime = at === undefined ? now : new Date(at)
+  const plan = planRedemption({
+    status: effectiveStatus(pass, now),
+    expiresAt: pass.expiresAt,
+    policy: pass.redemption,
+    realTime,
+    validityDate,
+    scanContextKey,
+  })
+  const history = await store.acceptedScans.findHistory(workspaceId, pass.id, plan)
+  const facts: ScanFacts = { realTime, validityDate, matchCount: 1, found: { plan, history } }
+  const decision = decideScan(facts)
+  const { result, reasonCode, attempt } = decision
+  const [place] = await placesOfUse(store, workspaceId, [{ pass, usedAt: decidingUse(decision, facts) }])
+  return {
+    passId: pass.id,
+    at: decision.at.toISOString(),
+    scanContextKey,
+    result,
+    reasonCode,
+    message: decisionMessage(decision, facts, place),
+    redemption: pass.redemption,
+    acceptedScanCount: history.total,
+    checks: explainRedemption(attempt!, history),
+  }
+}
+
+/**
+ * Takes an accepted scan back: it counts no more, and the ledger gains an item that says so.
+ * @throws Problem NOT_FOUND, CONFLICT
+ */
+async function reverseScan(scanId: string, body: ScanReversal, context: RequestContext): Promise<ScanAnswer> {
+  const { store, workspaceId } = context
+  const scan = await store.scans.find(workspaceId, scanId)
+  if (!scan) throw new ApiError('NOT_FOUND', { message: 'There is no such scan.', details: { scanId } })
+  const { passId } = scan
+  if (scan.result !== 'accepted' || passId === null) throw conflict(scan, 'Only an accepted scan can be reversed.')
+  const written = await store.transaction(async (tx) => {
+    // Held as for a scan, so that one that is judged meanwhile counts it or does not, and nothing in between.
+    await tx.passes.findForUpdate(workspaceId, passId)
+    if (!(await tx.acceptedScans.isCounted(workspaceId, scan.id))) return undefined
+    const uses = await tx.acceptedScans.listCounts(workspaceId, [passId], scan.scanContextKey)
+    const reversal = toReversal(scan, body, uses.get(passId)!.count, context)
+    if (!(await tx.scans.insert(workspaceId, [reversal])).has(reversal.id)) return undefined
+    await tx.acceptedScans.delete(workspaceId, scan.id)
+    await writeScanEvents(tx, workspaceId, [{ scan: reversal, correlationId: context.correlationId }])
+    await audit(tx, context, 'scan.reverse', scan.id)
+    return reversal
+  })
+  return written ? replayResponse(written, { idempotentReplay: false }, context) : replayReversal(scan, body, context)
+}
+
+/** The same reversal once more, or a second one. */
+async function replayReversal(scan: StoredScan, body: ScanReversal, context: RequestContext): Promise<ScanAnswer> {
+  const { store, workspaceId } = context
+  const refs = body.externalRef === undefined ? [] : [body.externalRef]
+  const [known] = await store.scans.listByExternalRefs(workspaceId, refs)
+  if (known?.reversesScanId === scan.id) return replayResponse(known, { idempotentReplay: true }, context)
+  throw conflict(scan, known ? 'The externalRef belongs to another scan.' : 'The scan was reversed already.')
+}
+
+function conflict(scan: StoredScan, message: string): ApiError {
+  return new ApiError('CONFLICT', { message, details: { scanId: scan.id } })
+}
+
+function toReversal(
+  scan: StoredScan,
+  body: ScanReversal,
+  priorCount: number,
+  { now, token }: RequestContext,
+): StoredScan {
+  return {
+    ...scan,
+    id: newId(now),
+    result: 'reversal',
+    reason: null,
+    reasonCode: null,
+    message: reversalMessage(scan.scannedAt, scan.redemption),
+    verified: 'online',
+    matchedCount: 1,
+    priorCount,
+    payloadDigest: null,
+    scannedAt: now,
+    recordedAt: now,
+    deviceId: body.deviceId ?? null,
+    externalRef: body.externalRef ?? null,
+    context: body.context ?? null,
+    conflict: null,
+    deviceTime: null,
+    validateAsOf: null,
+    reversesScanId: scan.id,
+    reversalReason: body.reason ?? null,
+    tokenId: token.id,
   }
 }

@@ -1,9 +1,9 @@
 import type { projects as contract, Project } from '../../../core/contract/projects.ts'
 import { ApiError } from '../../../core/errors.ts'
 import type { StoredProject } from '../../../storage/workspaces/projects.ts'
+import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
-import { toPage } from '../page.ts'
 
 export const projects: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => {

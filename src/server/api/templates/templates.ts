@@ -3,10 +3,10 @@ import { ApiError } from '../../../core/errors.ts'
 import { variablesSchema } from '../../../core/rules/template/variables.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import { KeyTaken, type StoredTemplate } from '../../../storage/templates/templates.ts'
+import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
 import { bytesOf, requireBytes, requireUnderLimit } from '../limits.ts'
-import { toPage } from '../page.ts'
 import { showVersionDetail } from './template-versions.ts'
 
 export const templates: Handlers<typeof contract> = {

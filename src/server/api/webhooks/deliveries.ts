@@ -1,10 +1,9 @@
 import type { Attempt, deliveries as contract, Delivery } from '../../../core/contract/deliveries.ts'
 import { ApiError } from '../../../core/errors.ts'
-import type { StoredDelivery } from '../../../storage/webhooks/delivery-row.ts'
-import type { StoredAttempt } from '../../../storage/webhooks/webhook-attempts.ts'
+import type { StoredAttempt, StoredDelivery } from '../../../storage/webhooks/delivery-row.ts'
+import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
-import { toPage } from '../page.ts'
 
 export const deliveries: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => {

@@ -4,12 +4,12 @@ import { exampleData } from '../../../core/events.ts'
 import { newId } from '../../../core/ids.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { RetiredSecret, StoredWebhook } from '../../../storage/webhooks/webhooks.ts'
+import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
 import type { Outbound } from '../../webhooks/outbound.ts'
 import { disableWebhook, endDeliveries } from '../../webhooks/webhook-health.ts'
 import { audit } from '../audit.ts'
 import { requireUnderLimit } from '../limits.ts'
-import { toPage } from '../page.ts'
 import { showDelivery } from './deliveries.ts'
 
 /** So long a secret that was rotated out still signs. */

@@ -36,3 +36,74 @@ export function createInFlight(
     },
   }
 }
+
+/**
+ * The memory that bodies of requests may fill at once. What a body becomes (text, values, rows) is several times its size,
+ * so it is bounded for the process, and for each workspace to a part of that.
+ */
+export interface BodyRoom {
+  /** A place for the body of one request; leave when its answer is made. */
+  enter(workspaceId: string): BodyPlace
+}
+
+export interface BodyPlace {
+  /** @throws Problem TOO_MANY_REQUESTS where the workspace has no room left, SERVICE_UNAVAILABLE where the process has none */
+  reserve(bytes: number): void
+  leave(): void
+}
+
+export interface BodyRoomOptions {
+  processBytes: number
+  workspaceBytes: number
+}
+
+const MIB = 1024 * 1024
+
+export function createBodyRoom({ processBytes, workspaceBytes }: BodyRoomOptions = DEFAULTS): BodyRoom {
+  const byWorkspace = new Map<string, number>()
+  let total = 0
+
+  function add(workspaceId: string, bytes: number): void {
+    const held = (byWorkspace.get(workspaceId) ?? 0) + bytes
+    if (held > 0) byWorkspace.set(workspaceId, held)
+    else byWorkspace.delete(workspaceId)
+    total += bytes
+  }
+
+  return {
+    enter(workspaceId) {
+      let reserved = 0
+      return {
+        reserve(bytes) {
+          const used = byWorkspace.get(workspaceId) ?? 0
+          if (used + bytes > workspaceBytes) {
+            const message = `The workspace sends more than ${workspaceBytes / MIB} MiB of bodies at once`
+            const details = { limit: 'bodyBytesInFlight', allowed: workspaceBytes, used }
+            throw noRoom('TOO_MANY_REQUESTS', message, details)
+          }
+          if (total + bytes > processBytes)
+            throw noRoom('SERVICE_UNAVAILABLE', 'The server reads too many large bodies')
+          add(workspaceId, bytes)
+          reserved += bytes
+        },
+        leave() {
+          add(workspaceId, -reserved)
+          reserved = 0
+        },
+      }
+    },
+  }
+}
+
+/** Two of the largest bodies of one workspace at once, and eight of all. */
+const DEFAULTS: BodyRoomOptions = { processBytes: 64 * MIB, workspaceBytes: 16 * MIB }
+
+/** Nobody reads the body, so that no other request can follow it on the connection. */
+function noRoom(code: 'TOO_MANY_REQUESTS' | 'SERVICE_UNAVAILABLE', what: string, details = {}): ApiError {
+  return new ApiError(code, {
+    message: `${what}; send this one again in a second.`,
+    details,
+    headers: { 'retry-after': '1', connection: 'close' },
+    forLog: { limit: 'bodies' },
+  })
+}

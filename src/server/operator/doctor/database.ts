@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { type Database, openDatabase, sqliteFile } from '../../../storage/db/database.ts'
 import { pendingMigrations } from '../../../storage/db/migrate.ts'
-import { assertReadable, assertWritable, findDamage, findDatabaseTime } from '../../../storage/operations/health.ts'
+import { assertReadable, assertWritable, findDamage, findDatabaseTime } from '../../../storage/operations/overview.ts'
 import type { Config } from '../../boot/config.ts'
 import { missingDatabase, onDatabase } from '../../boot/database-error.ts'
 import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'

@@ -1,8 +1,12 @@
 import { existsSync } from 'node:fs'
 import type { Store } from '../../../storage/store.ts'
-import { createGoogleApi, type GoogleApi, type GoogleApiOptions } from '../../../wallets/google/api/api.ts'
+import {
+  createGoogleApi,
+  type GoogleApi,
+  type GoogleApiOptions,
+  refusesLocations,
+} from '../../../wallets/google/api/api.ts'
 import { GoogleApiError } from '../../../wallets/google/api/api-error.ts'
-import { refusesLocations } from '../../../wallets/google/api/merchant-locations.ts'
 import { localized } from '../../../wallets/google/fields.ts'
 import type { GoogleSigner } from '../../../wallets/google/identity.ts'
 import type { SandboxGoogleServer } from '../../../wallets/sandbox/google/google-server.ts'
@@ -11,7 +15,7 @@ import { type Config, sandboxFolder } from '../../boot/config.ts'
 import { loadSandboxGoogle } from '../../boot/sandbox.ts'
 import { hasCredentials, readGoogleIdentity } from '../../boot/wallets.ts'
 import { trialLogo } from '../../pages/assets.ts'
-import { createLocationRefusals, type KnownLocationRefusals } from '../../wallet-sync/location-refusals.ts'
+import { createLocationRefusals, type KnownLocationRefusals } from '../../wallet-sync/google-sync.ts'
 import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
 
 export interface GoogleOptions extends Pick<GoogleApiOptions, 'endpoints'> {

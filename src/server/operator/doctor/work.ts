@@ -1,4 +1,4 @@
-import { MAX_JOB_LAPSES } from '../../../core/rules/sending/retry.ts'
+import { MAX_JOB_LAPSES } from '../../../core/rules/sending/retries.ts'
 import type { Database } from '../../../storage/db/database.ts'
 import { createStore } from '../../../storage/store.ts'
 import { endingTokens } from '../tokens.ts'

@@ -2,8 +2,7 @@ import type { Card } from '../../../core/rules/display/card.ts'
 import { cardColors } from '../../../core/rules/display/colors.ts'
 import type { GoogleView } from '../../../core/rules/display/google-view.ts'
 import { escapeHtml } from '../html.ts'
-import { barcodeHtml } from './barcode.ts'
-import { type CardOptions, directionOf, fieldListHtml } from './card.ts'
+import { barcodeHtml, type CardOptions, directionOf, fieldListHtml } from './card.ts'
 
 /** The front of a card as Google Wallet draws it: name, title, rows, code, and the hero beneath them. */
 export function googleCardHtml(view: GoogleView, images: Card['images'], { imageUrl }: CardOptions): string {

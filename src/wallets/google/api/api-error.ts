@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parseJson } from '../json.ts'
+import { parseJson } from '../resource.ts'
 
 /**
  * What a failed call means for whoever made it:

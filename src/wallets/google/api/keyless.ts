@@ -2,7 +2,7 @@ import { type AuthClient, BaseExternalAccountClient, GoogleAuth } from 'google-a
 import { z } from 'zod'
 import { CredentialError } from '../../wallet.ts'
 import type { KeylessIdentity } from '../identity.ts'
-import { parseJson } from '../json.ts'
+import { parseJson } from '../resource.ts'
 import { GoogleApiError } from './api-error.ts'
 import { type HttpOptions, send } from './http.ts'
 import { keepToken } from './token.ts'

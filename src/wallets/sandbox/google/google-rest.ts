@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isRecord } from '../../google/json.ts'
+import { isRecord } from '../../google/resource.ts'
 import type { Faults } from '../faults.ts'
 import type { LocalCall, LocalReply } from '../local-server.ts'
 import {

@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
-import { isRecord } from '../../google/json.ts'
+import { isRecord } from '../../google/resource.ts'
 import { type Faults, slowDown, switchFaults } from '../faults.ts'
 import { createChannels, type LocalCall, type LocalReply, serveLocally } from '../local-server.ts'
 import { createCallbacks, createPhones, KEYS_MAX_AGE_SECONDS } from './google-phones.ts'

@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { GoogleKind } from '../../../core/contract/definition.ts'
 import { checkFields } from '../../google/check-fields.ts'
-import { type GoogleRole, typeOf } from '../../google/field-table.ts'
-import { isRecord } from '../../google/json.ts'
+import { type GoogleRole, typeOf } from '../../google/fields.ts'
+import { isRecord } from '../../google/resource.ts'
 import { openJournal } from '../journal.ts'
 
 /** A class or an object, with what Google knows of it besides. */

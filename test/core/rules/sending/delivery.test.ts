@@ -8,7 +8,7 @@ import {
   type Outcome,
   RETRY_SECONDS,
   redelivered,
-} from '../../../../src/core/rules/sending/delivery.ts'
+} from '../../../../src/core/rules/sending/retries.ts'
 
 const start = new Date('2026-07-01T12:00:00.000Z')
 const later = (seconds: number, from = start) => new Date(from.getTime() + seconds * 1000)

@@ -12,7 +12,7 @@ import { findPlatformIssues } from '../../../../src/server/api/templates/templat
 import { samplePass } from '../../../../src/server/pages/card/preview.ts'
 import { PassJson } from '../../../../src/wallets/apple/overrides/pass-json-schema.ts'
 import { type AppleWallet, createAppleWallet } from '../../../../src/wallets/apple/wallet.ts'
-import { type RecordType, typeOf } from '../../../../src/wallets/google/field-table.ts'
+import { type RecordType, typeOf } from '../../../../src/wallets/google/fields.ts'
 import { createGoogleWallet } from '../../../../src/wallets/google/wallet.ts'
 import { checkResource } from '../../../../src/wallets/sandbox/google/google-store.ts'
 import { at, createTestIdentity, webServiceUrl } from '../../../wallets/apple/fixtures.ts'

@@ -1,7 +1,7 @@
 import sharp from 'sharp'
 import { expect, test } from 'vitest'
 import { BarcodeFormat } from '../../../../src/core/contract/definition.ts'
-import { barcodeHtml, barcodeSvg } from '../../../../src/server/pages/card/barcode.ts'
+import { barcodeHtml, barcodeSvg } from '../../../../src/server/pages/card/card.ts'
 
 test.each(BarcodeFormat.options)('%s is drawn as a picture that has a name', async (format) => {
   const html = barcodeHtml({ format, message: 'PG27-00016', altText: 'No. 16' })

@@ -1,0 +1,108 @@
+import type { Knex } from 'knex'
+
+/** What one server at a time does for all. Holders are ids of processes. */
+export class Leases {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  /** Whether the holder may take the lease at this moment: it is his, or nobody's any more. */
+  async isFree(name: string, holder: string, at: Date, seconds: number): Promise<boolean> {
+    const row: Row | undefined = await this.db('leases').where({ name }).first()
+    if (!row || row.holder === holder) return true
+    return row.held_until <= at.getTime() || row.held_until > tooLate(at, seconds)
+  }
+
+  /** Takes a free lease, or renews his own, for so many seconds; false where another was quicker. */
+  async take(name: string, holder: string, at: Date, seconds: number): Promise<boolean> {
+    await this.db('leases')
+      .insert({ name, holder, held_until: at.getTime() + seconds * 1000 })
+      .onConflict('name')
+      .merge()
+      .where((free) =>
+        free
+          .where('leases.holder', holder)
+          .orWhere('leases.held_until', '<=', at.getTime())
+          .orWhere('leases.held_until', '>', tooLate(at, seconds)),
+      )
+    const row: Row | undefined = await this.db('leases').where({ name, holder }).first()
+    return row !== undefined
+  }
+
+  async release(name: string, holder: string): Promise<void> {
+    await this.db('leases').where({ name, holder }).delete()
+  }
+}
+
+interface Row {
+  holder: string
+  held_until: number
+}
+
+/** A lease that ends later than any clock of the fleet could have set it dates from before the clocks went back. */
+function tooLate(at: Date, seconds: number): number {
+  return at.getTime() + 2 * seconds * 1000
+}
+
+/** A server that answers requests, as it last told the others. */
+export interface Instance {
+  id: string
+  /** Differs with every write. */
+  heartbeat: number
+  /** How many requests it has let through, by key of the rate limit; only keys of late. */
+  usage: Record<string, number>
+}
+
+/** What servers that share rate limits tell each other: each writes a row of its own and reads all. */
+export class Instances {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  async write({ id, heartbeat, usage }: Instance): Promise<void> {
+    await this.db('replicas')
+      .insert({ id, beat: heartbeat, spent: JSON.stringify(usage) })
+      .onConflict('id')
+      .merge()
+  }
+
+  async listOthers(id: string): Promise<Instance[]> {
+    const rows: { id: string; beat: number; spent: string }[] = await this.db('replicas').whereNot({ id })
+    return rows.map(({ id, beat, spent }) => ({ id, heartbeat: beat, usage: JSON.parse(spent) }))
+  }
+
+  async delete(ids: string[]): Promise<void> {
+    await this.db('replicas').whereIn('id', ids).delete()
+  }
+}
+
+/** Facts about the installation as a whole, by name. */
+export class Settings {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  async find(name: string): Promise<string | undefined> {
+    return (await this.db('settings').where({ name }).first('value'))?.value
+  }
+
+  /** Stores the value if there is none yet, and returns the one that stands. */
+  async insert(name: string, value: string): Promise<string> {
+    await this.db('settings').insert({ name, value }).onConflict('name').ignore()
+    return (await this.find(name)) ?? value
+  }
+
+  async delete(name: string): Promise<void> {
+    await this.db('settings').where({ name }).delete()
+  }
+
+  async update(name: string, value: string): Promise<void> {
+    await this.db('settings').where({ name }).update({ value })
+  }
+}
