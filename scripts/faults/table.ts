@@ -49,7 +49,7 @@ export const faults: Fault[] = [
     name: 'created-twice',
     breaks: 'A create that only repeats another is answered as if it had made a pass.',
     file: 'src/server/api/passes/create-passes.ts',
-    text: 'isNew: plan !== undefined && inserted.has(pass.id)',
+    text: 'isNew: plan !== undefined && inserted.get(externalPassId) === pass',
     replacement: 'isNew: true',
     tests: ['test/server/api/passes/passes-create.test.ts'],
   },

@@ -219,7 +219,7 @@ export function editDistance(one: string, other: string): number {
 }
 
 /** A problem with the place in the file that it is about, where there is one; line and column begin at 1. */
-interface LocatedIssue extends Issue {
+export interface LocatedIssue extends Issue {
   line?: number
   column?: number
 }

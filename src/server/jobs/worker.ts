@@ -7,7 +7,7 @@ import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
 import type { Leave } from '../http/thread.ts'
-import { type Alone, createAlone, createShares } from './shares.ts'
+import { type Alone, createAlone, createShares } from './fairness.ts'
 
 /**
  * Does the work of some jobs of one kind and completes them in the transaction that writes their effects: only those

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Leave } from '../../../src/server/http/thread.ts'
-import { type Alone, createAlone } from '../../../src/server/jobs/shares.ts'
+import { type Alone, createAlone } from '../../../src/server/jobs/fairness.ts'
 
 let alone: Alone
 /** Who is inside, in the order in which they came in. */
