@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { GoogleKind } from '../../core/contract/definition.ts'
 import { effectiveStatus } from '../../core/rules/pass/pass-status.ts'
-import type { StoredRefusal } from '../../storage/operations/overview.ts'
+import type { StoredRefusal } from '../../storage/operations/refusals.ts'
 import type { StoredClass } from '../../storage/passes/google-classes.ts'
 import type { FormerObject, GoogleObject } from '../../storage/passes/google-objects.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'

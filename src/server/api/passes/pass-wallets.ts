@@ -1,5 +1,5 @@
 import type { PassWallets, PlatformRefusal } from '../../../core/contract/wallets.ts'
-import type { StoredRefusal } from '../../../storage/operations/overview.ts'
+import type { StoredRefusal } from '../../../storage/operations/refusals.ts'
 import type { GoogleObject } from '../../../storage/passes/google-objects.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Registration } from '../../../storage/passes/registrations.ts'
