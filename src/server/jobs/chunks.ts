@@ -33,9 +33,11 @@ const TARGET_MS = 20
 /** Fewer would make a transaction of its overhead. */
 const LEAST = 10
 
-/** How many rows a transaction takes: the first one, and the most. */
+/** How many rows a transaction takes: the first one, the least, and the most. */
 interface PaceOptions {
   first: number
+  /** 10 by default. */
+  least?: number
   most: number
 }
 
@@ -47,7 +49,7 @@ export interface Pace {
   run<T>(work: (rows: number) => Promise<T>): Promise<T>
 }
 
-export function createPace({ first, most }: PaceOptions): Pace {
+export function createPace({ first, least = LEAST, most }: PaceOptions): Pace {
   let rows = first
   return {
     get rows() {
@@ -59,7 +61,7 @@ export function createPace({ first, most }: PaceOptions): Pace {
       const took = performance.now() - began
       // Twice as many at most: one that was quick may have found little.
       const next = Math.round(rows * Math.min(2, TARGET_MS / took))
-      rows = Math.min(most, Math.max(LEAST, next))
+      rows = Math.min(most, Math.max(least, next))
       return result
     },
   }

@@ -42,7 +42,7 @@ export const queueOptions: Record<RegularQueue, QueueOptions> = {
   'urgent-google': { batchSize: 10, batches: 7 },
   // Small, so that one that somebody waits for gets in between.
   issuing: { batchSize: 25, batches: 7 },
-  'bulk-issuing': { batchSize: 500, batches: 7 },
+  'bulk-issuing': { batchSize: 100, batches: 7 },
   wallets: { batchSize: 250, batches: 7 },
   'bulk-wallets': { batchSize: 250, batches: 7 },
   // As many requests as Google may have from us at once; the outbox is the queue.

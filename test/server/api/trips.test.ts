@@ -113,11 +113,10 @@ describe.each(dialects)('on %s', (dialect) => {
     await create()
     await issue()
     expect(await tripsOf(workspace, create)).toHaveLength(8)
-    await create()
     const { claimed, commits: made } = await issue()
-    expect(claimed).toBe(200)
-    // The first takes 50, and each as many more as go into 20 ms: at least ten.
-    expect(made).toBeLessThanOrEqual(16)
+    expect(claimed).toBe(100)
+    // The first takes 50, and each as many more as go into 20 ms, but at least 25.
+    expect(made).toBeLessThanOrEqual(3)
     const { items } = await workspace.ok(passes.list, { query: { limit: 100, status: ['ISSUED'] } })
     expect(items).toHaveLength(100)
   })
