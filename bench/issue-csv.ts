@@ -112,7 +112,7 @@ async function weigh(what: string, server: BenchServer, templateId: string, args
   await writeRows(join(folder, 'dry.csv'), 'dry', DRY)
   const issue = ['issue', 'dry.csv', '--template', templateId, ...args]
   const { result, peakMb } = await runClient<Summary>(issue, server, folder)
-  if (result.wouldCreate !== DRY) throw new Error(`Of ${DRY} rows ${result.wouldCreate} are good`)
+  if (result.created !== DRY) throw new Error(`Of ${DRY} rows ${result.created} are good`)
   console.log(`${what}: ${result.rowsPerSecond.toFixed(0)} rows/s`)
   figure(`memory of passes issue, ${what}`, peakMb, { atMost: LIMIT_MB }, ' MB')
 }
@@ -142,8 +142,7 @@ async function writeRows(path: string, name: string, rows: number): Promise<void
 }
 
 interface Summary {
+  /** Of a dry run, would be. */
   created: number
-  /** Of a dry run. */
-  wouldCreate: number
   rowsPerSecond: number
 }
