@@ -87,7 +87,8 @@ const definition = Definition.parse({
   },
 })
 
-function noise(width: number, height: number): Promise<Buffer> {
+/** A picture that no compression makes smaller. */
+export function noise(width: number, height: number): Promise<Buffer> {
   const raw = { width, height, channels: 3 as const }
   return sharp(randomBytes(width * height * 3), { raw })
     .png()

@@ -11,6 +11,7 @@ import { type Figure, parseFigures } from './support/figures.ts'
 
 const benches = [
   'pkpass',
+  'downloads',
   'batch',
   'issue-csv',
   'list',

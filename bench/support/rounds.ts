@@ -23,3 +23,15 @@ export async function timeAll(tasks: (() => Promise<unknown>)[], inFlight: numbe
   await Promise.all(Array.from({ length: inFlight }, lane))
   return (performance.now() - start) / 1000
 }
+
+/** The middle of some rounds. */
+export function median(values: number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const middle = sorted.length >> 1
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
+}
+
+/** The median with the least and the most of the rounds: `1204 (1100 to 1310)`. */
+export function spread(values: number[], digits = 0): string {
+  return `${median(values).toFixed(digits)} (${Math.min(...values).toFixed(digits)} to ${Math.max(...values).toFixed(digits)})`
+}

@@ -13,6 +13,7 @@ import type { Metrics } from './metrics/metrics.ts'
 import type { Definitions } from './wallet-sync/definitions.ts'
 import type { GoogleSync } from './wallet-sync/google-sync.ts'
 import type { Issuing } from './wallet-sync/issuing.ts'
+import type { Packages } from './wallet-sync/packages.ts'
 import type { Outbound } from './webhooks/outbound.ts'
 import type { WakeUps } from './webhooks/wake-ups.ts'
 import type { WebhookSecrets } from './webhooks/webhook-secrets.ts'
@@ -25,6 +26,8 @@ export interface Services {
   issuing: Issuing
   definitions: Definitions
   images: Images
+  /** Packages for Apple Wallet; absent where apple is not configured. */
+  packages?: Packages
   /** Whose turn it is at the one thread. */
   thread: Thread
   /** Apple push; absent where apple is not configured. */

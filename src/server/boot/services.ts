@@ -8,6 +8,7 @@ import { createLinks } from '../links.ts'
 import { createDefinitions } from '../wallet-sync/definitions.ts'
 import { createGoogleSync, createLocationRefusals } from '../wallet-sync/google-sync.ts'
 import { createIssuing } from '../wallet-sync/issuing.ts'
+import { createPackages } from '../wallet-sync/packages.ts'
 import { createWakeUps } from '../webhooks/wake-ups.ts'
 import { createWebhookSecrets } from '../webhooks/webhook-secrets.ts'
 import type { ServerKeys } from './server-key.ts'
@@ -37,7 +38,8 @@ export function createServices(options: ServicesOptions): RunningServices {
   const images = createImages(store, { log })
   const thread = createThread()
   const wallets = createWallets(images.loadFiles)
-  const issuing = createIssuing(store, wallets)
+  const definitions = createDefinitions(store)
+  const issuing = createIssuing(store, wallets, definitions)
   const isOnlyPlatform = wallets.all.length === 1
   const googleApi = api && withAllowedLocations(api, createLocationRefusals(store, clock))
   const google =
@@ -50,7 +52,8 @@ export function createServices(options: ServicesOptions): RunningServices {
     wallets,
     links: createLinks({ keys, publicUrl, platforms, ttlDays: linkTtlDays }),
     issuing,
-    definitions: createDefinitions(store),
+    definitions,
+    ...(wallets.apple && { packages: createPackages(wallets.apple, issuing) }),
     images,
     thread,
     ...(push && { push }),

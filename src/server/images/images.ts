@@ -92,7 +92,7 @@ function busy({ isOwners }: QueueFull): ApiError {
     : new ApiError('SERVICE_UNAVAILABLE', { message: 'Too many images wait to be decoded; send it again.', headers })
 }
 
-/** Runs one piece of work at a time; those who wait take turns, however much one of them brought. */
+/** Runs a few pieces of work at a time; those who wait take turns, however much one of them brought. */
 export interface FairQueue {
   /**
    * Resolves or rejects as the work does.
@@ -116,10 +116,12 @@ export interface FairQueueOptions {
   /** Pieces that one owner has waiting or running, and all owners together. */
   maxOfOwner: number
   max: number
+  /** How many run at once; 1 by default. */
+  places?: number
 }
 
-export function createFairQueue({ maxOfOwner, max }: FairQueueOptions): FairQueue {
-  const gate = new FairGate({ places: 1, shareOf: () => 1 })
+export function createFairQueue({ maxOfOwner, max, places = 1 }: FairQueueOptions): FairQueue {
+  const gate = new FairGate({ places, shareOf: () => places })
   const counts = new Map<string, number>()
   let total = 0
 

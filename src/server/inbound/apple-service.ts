@@ -31,8 +31,8 @@ const MAX_DEVICES = 10_000
  * fetch one, complain. A void or expired pass is still served, so that phones show that it is over.
  */
 export function mountAppleService(app: H3, services: Services, limitRefused: LimitRefused): void {
-  const { store, wallets, issuing, clock, log } = services
-  if (!wallets.apple) return
+  const { store, wallets, packages, clock, log } = services
+  if (!wallets.apple || !packages) return
   const { apple } = wallets
   const toldFull = new Set<string>()
 
@@ -74,12 +74,11 @@ export function mountAppleService(app: H3, services: Services, limitRefused: Lim
 
   app.get('/apple/v1/passes/:type/:serial', async (event) => {
     const pass = await authenticatePass(event, services, limitRefused)
-    const since = Date.parse(event.req.headers.get('if-modified-since') ?? '')
-    const isCurrent = pass.modifiedAt.getTime() <= since
     const { workspaceId, id, walletVersion } = pass
-    const response = isCurrent ? new Response(null, { status: 304 }) : await packageOf(pass)
-    await store.statement((tx) => tx.registrations.setFetched(workspaceId, id, walletVersion, clock()))
-    response.headers.set('last-modified', pass.modifiedAt.toUTCString())
+    const response = await renderOr(() => packages.answer(pass, event.req, clock()))
+    // Who asks for the head alone has nothing yet.
+    if (event.req.method === 'GET')
+      await store.statement((tx) => tx.registrations.setFetched(workspaceId, id, walletVersion, clock()))
     return response
   })
 
@@ -96,13 +95,6 @@ export function mountAppleService(app: H3, services: Services, limitRefused: Lim
     toldFull.add(id)
     limitRefused(event)
     throw new ApiError('FORBIDDEN', { message: 'Too many devices hold this pass.' })
-  }
-
-  async function packageOf(pass: StoredPass): Promise<Response> {
-    const file = await apple.buildPackage(await renderOr(() => issuing.render(pass)), clock())
-    return new Response(new Uint8Array(file), {
-      headers: { 'content-type': 'application/vnd.apple.pkpass', 'cache-control': 'no-store' },
-    })
   }
 }
 

@@ -1,10 +1,10 @@
-import type { H3Event } from 'h3'
+import type { H3Event, HTTPResponse } from 'h3'
 import { ApiError } from '../../core/errors.ts'
 import { devicePlatform } from '../../core/rules/display/user-agent.ts'
 import { effectiveStatus, isInstallable } from '../../core/rules/pass/pass-status.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import { isPassing, isRefused } from '../../wallets/google/api/api-error.ts'
-import type { Platform, WalletPass } from '../../wallets/wallet.ts'
+import type { WalletPass } from '../../wallets/wallet.ts'
 import type { Services } from '../context.ts'
 import { correlationIdOf } from '../http/middleware/observe.ts'
 import { type Issuing, renderOr } from '../wallet-sync/issuing.ts'
@@ -17,41 +17,32 @@ import { linkPage } from './link-page.ts'
  * whichever the visitor's device takes, or a page that offers both.
  * @throws Problem LINK_INVALID, LINK_REVOKED, with the reason in its details
  */
-export async function openLink(event: H3Event, services: Services): Promise<Response> {
+export async function openLink(event: H3Event, services: Services): Promise<Response | HTTPResponse> {
   const now = services.clock()
   const verdict = services.links.verify(event.context.params?.token ?? '', now)
   if (!verdict.ok) throw new ApiError('LINK_INVALID', { details: { reason: verdict.reason } })
   const { kind, workspaceId, passId, generation } = verdict.link
-  if (await services.store.workspaces.hasClosedLinks(workspaceId)) {
-    throw new ApiError('LINK_REVOKED', { details: { reason: 'suspended' } })
-  }
-  const pass = await services.store.passes.find(workspaceId, passId)
-  if (!pass) throw new ApiError('LINK_INVALID', { details: { reason: 'unknown' } })
+  const linked = await services.store.passes.findLinked(workspaceId, passId)
+  if (!linked) throw new ApiError('LINK_INVALID', { details: { reason: 'unknown' } })
+  const { pass, areLinksClosed } = linked
+  if (areLinksClosed) throw new ApiError('LINK_REVOKED', { details: { reason: 'suspended' } })
   if (pass.linkGeneration !== generation) throw new ApiError('LINK_REVOKED', { details: { reason: 'revoked' } })
   const current = await issueIfQueued(pass, services, event, now)
   if (!isInstallable(effectiveStatus(current, now))) {
     throw new ApiError('LINK_REVOKED', { details: { reason: effectiveStatus(current, now).toLowerCase() } })
   }
   if (kind === 'smart') return openSmart(event, current, services, now)
-  return openPlatform(kind, current, services, now)
+  return kind === 'apple' ? openApple(event, current, services, now) : openGoogle(current, services, now)
 }
 
-function openPlatform(platform: Platform, pass: StoredPass, services: Services, at: Date): Promise<Response> {
-  return platform === 'apple' ? openApple(pass, services, at) : openGoogle(pass, services, at)
-}
-
-async function openApple(pass: StoredPass, { wallets, issuing }: Services, at: Date): Promise<Response> {
-  if (!wallets.apple) throw notConfigured()
-  const file = await wallets.apple.buildPackage(await render(pass, issuing), at)
-  return new Response(new Uint8Array(file), {
-    headers: {
-      'content-type': 'application/vnd.apple.pkpass',
-      'content-disposition': `attachment; filename="${pass.id}.pkpass"`,
-      'cache-control': 'no-store',
-      'x-content-type-options': 'nosniff',
-      'referrer-policy': 'no-referrer',
-    },
-  })
+async function openApple({ req }: H3Event, pass: StoredPass, services: Services, at: Date): Promise<HTTPResponse> {
+  if (!services.packages) throw notConfigured()
+  const { packages } = services
+  const response = await renderOr(() => packages.answer(pass, req, at), toFailedLink)
+  response.headers.set('content-disposition', `attachment; filename="${pass.id}.pkpass"`)
+  response.headers.set('x-content-type-options', 'nosniff')
+  response.headers.set('referrer-policy', 'no-referrer')
+  return response
 }
 
 async function openGoogle(pass: StoredPass, { wallets, issuing, google }: Services, at: Date): Promise<Response> {
@@ -113,10 +104,11 @@ async function issueIfQueued(pass: StoredPass, services: Services, event: H3Even
 }
 
 function render(pass: StoredPass, issuing: Issuing): Promise<WalletPass> {
-  return renderOr(
-    () => issuing.render(pass),
-    ({ message }) => new ApiError('LINK_REVOKED', { message, details: { reason: 'failed' } }),
-  )
+  return renderOr(() => issuing.render(pass), toFailedLink)
+}
+
+function toFailedLink({ message }: ApiError): ApiError {
+  return new ApiError('LINK_REVOKED', { message, details: { reason: 'failed' } })
 }
 
 function notConfigured(): ApiError {

@@ -52,7 +52,11 @@ export function answerFile(file: PublicFile, request: Headers): HTTPResponse {
     ...(file.compressed && { vary: 'Accept-Encoding' }),
     ...file.headers,
   }
-  if (isKnown(request.get('if-none-match'), file.digest)) return new HTTPResponse(null, { status: 304, headers })
+  const condition = request.get('if-none-match')
+  const { digest } = file
+  // However it was compressed.
+  const isKnown = condition !== null && namesTag(condition, [digest, `${digest}-br`, `${digest}-gzip`])
+  if (isKnown) return new HTTPResponse(null, { status: 304, headers })
   const body = coding ? file.compressed![coding] : file.content
   return new HTTPResponse(body, {
     headers: {
@@ -64,11 +68,10 @@ export function answerFile(file: PublicFile, request: Headers): HTTPResponse {
   })
 }
 
-/** Whether If-None-Match names the content, however it was compressed (RFC 9110, 13.1.2). */
-function isKnown(condition: string | null, digest: string): boolean {
-  if (condition === null) return false
+/** Whether If-None-Match names one of these tags, given without quotes: by weak comparison (RFC 9110, 13.1.2). */
+export function namesTag(condition: string, tags: string[]): boolean {
   return condition.split(',').some((part) => {
     const tag = part.trim().replace(/^W\//, '')
-    return tag === '*' || tag === `"${digest}"` || tag === `"${digest}-br"` || tag === `"${digest}-gzip"`
+    return tag === '*' || tags.some((known) => tag === `"${known}"`)
   })
 }

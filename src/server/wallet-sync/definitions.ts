@@ -1,26 +1,36 @@
 import type { Definition } from '../../core/contract/definition.ts'
 import type { Store } from '../../storage/store.ts'
+import type { PublishedVersion } from '../../storage/templates/template-versions.ts'
 
-/** Definitions of published versions, which never change: read once. */
+/** What of a published version never changes. */
+export type VersionContent = Pick<PublishedVersion, 'id' | 'version' | 'passType' | 'definition'>
+
+/** Published versions, which never change: read once. */
 export interface Definitions {
   find(workspaceId: string, templateVersionId: string): Promise<Definition | undefined>
+  findVersion(workspaceId: string, templateVersionId: string): Promise<VersionContent | undefined>
 }
 
 const MAX_KEPT = 200
 
-export function createDefinitions(store: Store): Definitions {
-  const kept = new Map<string, Definition>()
+export function createDefinitions(store: Pick<Store, 'templateVersions'>): Definitions {
+  /** The one that was asked for last stands last. */
+  const kept = new Map<string, VersionContent>()
+
+  async function findVersion(workspaceId: string, templateVersionId: string) {
+    const key = `${workspaceId}/${templateVersionId}`
+    const known = kept.get(key) ?? (await store.templateVersions.listByIds(workspaceId, [templateVersionId]))[0]
+    if (!known) return undefined
+    const { id, version, passType, definition } = known
+    kept.delete(key)
+    kept.set(key, { id, version, passType, definition })
+    const [oldest] = kept.keys()
+    if (kept.size > MAX_KEPT && oldest !== undefined) kept.delete(oldest)
+    return known
+  }
+
   return {
-    async find(workspaceId, templateVersionId) {
-      const key = `${workspaceId}/${templateVersionId}`
-      const known = kept.get(key)
-      if (known) return known
-      const [version] = await store.templateVersions.listByIds(workspaceId, [templateVersionId])
-      if (!version) return undefined
-      const [oldest] = kept.keys()
-      if (kept.size >= MAX_KEPT && oldest !== undefined) kept.delete(oldest)
-      kept.set(key, version.definition)
-      return version.definition
-    },
+    find: async (workspaceId, templateVersionId) => (await findVersion(workspaceId, templateVersionId))?.definition,
+    findVersion,
   }
 }

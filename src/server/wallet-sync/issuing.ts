@@ -9,8 +9,10 @@ import type { StoredClass } from '../../storage/passes/google-classes.ts'
 import type { PassError, StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 import type { PublishedVersion } from '../../storage/templates/template-versions.ts'
+import type { ApplePass } from '../../wallets/apple/pass-json.ts'
 import type { WalletPass } from '../../wallets/wallet.ts'
 import type { Wallets } from '../boot/wallets.ts'
+import { createDefinitions, type VersionContent } from './definitions.ts'
 
 /** A pass that was rendered for every configured platform, or the reason why that cannot work. */
 export interface Outcome {
@@ -31,6 +33,8 @@ export interface Issuing {
   write(tx: Repositories, workspaceId: string, outcomes: Outcome[], cause: Cause): Promise<string[]>
   /** What platforms are given of a pass, as it stands. */
   render(pass: StoredPass): Promise<WalletPass>
+  /** What Apple's package is made of: a read less, of a version that was seen before none. */
+  renderForApple(pass: StoredPass): Promise<ApplePass>
 }
 
 export interface Cause {
@@ -42,7 +46,7 @@ export interface Cause {
 /** Others have their turn at the thread after so long. */
 const SLICE_MS = 5
 
-export function createIssuing(store: Store, wallets: Wallets): Issuing {
+export function createIssuing(store: Store, wallets: Wallets, definitions = createDefinitions(store)): Issuing {
   return {
     async prepare(workspaceId, passIds, at) {
       const passes = (await store.passes.listByIds(workspaceId, passIds)).filter(isUnissued)
@@ -103,10 +107,19 @@ export function createIssuing(store: Store, wallets: Wallets): Issuing {
       const classes = await classesOf(pass.workspaceId, [pass])
       const ofClass = classes.get(pass.googleClassId ?? '')
       const rendered = toWalletPass(pass, versions.get(pass.templateVersionId)!, ofClass)
-      if (!pass.message) return rendered
-      const body = await store.notifications.findBody(pass.workspaceId, pass.message.notificationId)
-      return { ...rendered, message: body && distinctText(body, pass.message.number) }
+      return { ...rendered, ...(await messageOf(pass)) }
     },
+
+    async renderForApple(pass) {
+      const version = await definitions.findVersion(pass.workspaceId, pass.templateVersionId)
+      return { ...toApplePass(pass, version!), ...(await messageOf(pass)) }
+    },
+  }
+
+  async function messageOf({ workspaceId, message }: StoredPass): Promise<Pick<WalletPass, 'message'>> {
+    if (!message) return {}
+    const body = await store.notifications.findBody(workspaceId, message.notificationId)
+    return { message: body && distinctText(body, message.number) }
   }
 
   /** A platform that refuses a version, or a class, matters to issuing where there is no other. */
@@ -180,29 +193,31 @@ async function check(pass: StoredPass, walletPassOf: () => WalletPass, wallets: 
   }
 }
 
+function toApplePass(
+  pass: StoredPass,
+  { definition, passType }: VersionContent,
+  scope = scopeOf(pass, definition),
+): ApplePass {
+  const { id, expiresAt, status, appleToken: authenticationToken } = pass
+  const card = renderCard({ definition, passType, scope, expiresAt, voided: status === 'VOID' })
+  return { id, authenticationToken, card }
+}
+
 /** The pass as its pinned version renders it. */
 function toWalletPass(
   pass: StoredPass,
-  version: Pick<PublishedVersion, 'id' | 'definition' | 'passType' | 'version'>,
+  version: VersionContent,
   ofClass: StoredClass | undefined,
   templateCardOf: TemplateCardOf = renderTemplateCard,
 ): WalletPass {
-  const { definition, passType } = version
-  const scope = buildScope(definition.variables, pass, pass.expiresAt)
+  const { definition } = version
+  const scope = scopeOf(pass, definition)
   // A program of before gives a pass no class, and one that is shown as of another version stands in none of that.
   const claim = ofClass?.templateVersionId === version.id ? ofClass : claimClass(definition, scope)
   return {
-    id: pass.id,
+    ...toApplePass(pass, version, scope),
     templateId: pass.templateId,
     templateVersion: version.version,
-    authenticationToken: pass.appleToken,
-    card: renderCard({
-      definition,
-      passType,
-      scope,
-      expiresAt: pass.expiresAt,
-      voided: pass.status === 'VOID',
-    }),
     ...(claim && { classDigest: claim.keyDigest }),
     templateCard: templateCardOf(
       { ...version, templateName: pass.templateName, projectName: pass.projectName },
@@ -225,6 +240,10 @@ function rememberTemplateCards(): TemplateCardOf {
     if (!last || !isSame) last = { card: renderTemplateCard(version, values), of: [version, values] }
     return last.card
   }
+}
+
+function scopeOf(pass: StoredPass, { variables }: Pick<Definition, 'variables'>) {
+  return buildScope(variables, pass, pass.expiresAt)
 }
 
 /** The card of a version without any value of one holder: defaults, and what all its passes, or those of a class, share. */

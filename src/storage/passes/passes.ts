@@ -38,6 +38,11 @@ export interface PassChange extends PassContent {
   identifierDigest: Uint8Array
 }
 
+export interface LinkedPass {
+  pass: StoredPass
+  areLinksClosed: boolean
+}
+
 const UNISSUED: PassStatus[] = ['QUEUED', 'ISSUING']
 const IS_UNISSUED = `status in ('${UNISSUED.join(`', '`)}')`
 
@@ -88,8 +93,24 @@ export class Passes {
    * caller must compare.
    */
   async findBySerialNumber(id: string): Promise<StoredPass | undefined> {
-    const row: PassRow | undefined = await selectPass(this.db, this.db('passes').where('passes.id', id)).first()
+    const [row] = await runPrepared<PassRow>(this.db, 'find-pass-by-serial-number', { id }, () =>
+      selectPass(this.db, this.db('passes').whereRaw(`${boundColumn(this.db, 'passes.id')} = :id`)),
+    )
     return row && toPass(row)
+  }
+
+  /** A pass as somebody opens its hosted link, and whether its workspace lets any be opened. */
+  async findLinked(workspaceId: string, id: string): Promise<LinkedPass | undefined> {
+    const [row] = await runPrepared<PassRow & { links_closed_at: number | null }>(
+      this.db,
+      'find-linked-pass',
+      { workspaceId, id },
+      () =>
+        this.selectNamed()
+          .join('workspaces', 'workspaces.id', 'passes.workspace_id')
+          .select('workspaces.links_closed_at'),
+    )
+    return row && { pass: toPass(row), areLinksClosed: row.links_closed_at !== null }
   }
 
   async listByIds(workspaceId: string, ids: string[]): Promise<StoredPass[]> {

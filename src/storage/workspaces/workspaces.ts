@@ -81,11 +81,6 @@ export class Workspaces {
       .update({ expires_at: expiresAt?.getTime() ?? null })
   }
 
-  async hasClosedLinks(id: string): Promise<boolean> {
-    const closed = this.db('workspaces').where({ id }).whereNotNull('links_closed_at')
-    return (await closed.first('id')) !== undefined
-  }
-
   async setOfflineScanning(id: string, allowed: boolean): Promise<void> {
     await this.db('workspaces').where({ id }).update({ offline_scanning: allowed })
   }

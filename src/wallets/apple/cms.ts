@@ -1,9 +1,9 @@
-import { createHash, type KeyObject, sign } from 'node:crypto'
+import { type KeyObject, sign } from 'node:crypto'
 import { element, membersOf, objectIdentifier, octetString, sequence, setOf, sorted, time } from './der.ts'
 import type { AppleIdentity } from './identity.ts'
 
-/** Signs content; the signature does not hold it (detached). */
-export type Signer = (content: Uint8Array, at: Date) => Promise<Buffer>
+/** Signs content by its SHA-256; the signature does not hold it (detached). */
+export type Signer = (sha256: Uint8Array, at: Date) => Promise<Buffer>
 
 const id = {
   data: objectIdentifier('1.2.840.113549.1.7.1'),
@@ -31,8 +31,8 @@ export function createSigner(identity: AppleIdentity): Signer {
   const certificates = element(0xa0, ...sorted([identity.certificate.der, identity.wwdr.der]))
   const beforeSigners = Buffer.concat([version1, setOf(sha256), sequence(id.data), certificates])
 
-  return async (content, at) => {
-    const attributes = signedAttributes(content, at)
+  return async (digest, at) => {
+    const attributes = signedAttributes(digest, at)
     // The bytes signed carry the tag of a SET, those sent an implicit [0] (RFC 5652, 5.4).
     const signature = await signRsa(element(0x31, ...attributes), identity.key)
     const signer = sequence(
@@ -55,8 +55,7 @@ function issuerAndSerial(certificate: Uint8Array): Buffer {
   return sequence(issuer!, serial!)
 }
 
-function signedAttributes(content: Uint8Array, at: Date): Buffer[] {
-  const digest = createHash('sha256').update(content).digest()
+function signedAttributes(digest: Uint8Array, at: Date): Buffer[] {
   return sorted([
     contentType,
     sequence(id.signingTime, setOf(time(at))),

@@ -1,36 +1,46 @@
 import type { LoadImageFiles } from '../wallet.ts'
 import { buildImageFiles, type CardImages } from './image-files.ts'
 import { appleImageRoles } from './image-sizes.ts'
-import type { PackageFile } from './package-file.ts'
+import { type ZipPart, zipPart } from './zip.ts'
 
-/** Gives the image files for a card; equal images give the same files. */
-export type ImageSets = (card: CardImages) => Promise<PackageFile[]>
+/** What packages that show the same images have in common. */
+export interface ImageSet {
+  /** The files, as an archive begins with them. */
+  part: ZipPart
+  /** The manifest's digest of each file by name. */
+  digests: Record<string, string>
+}
+
+/** Gives the image files for a card; equal images give the same set. */
+export type ImageSets = (card: CardImages) => Promise<ImageSet>
 
 /**
  * Image files are made once for all passes that show the same images (their ids name their content), and the sets used
  * last are kept, up to maxBytes in all. Callers that come together share one build; a failed one is forgotten.
  */
 export function createImageSets(loadImageFiles: LoadImageFiles, { maxBytes = 64 * 1024 * 1024 } = {}): ImageSets {
-  const building = new Map<string, Promise<PackageFile[]>>()
+  const building = new Map<string, Promise<ImageSet>>()
   // A Map keeps its order: the first is the set that was used longest ago.
-  const held = new Map<string, PackageFile[]>()
+  const held = new Map<string, ImageSet>()
   let heldBytes = 0
 
-  function hold(key: string, files: PackageFile[]): void {
-    held.set(key, files)
-    heldBytes += sizeOf(files)
-    for (const [oldest, oldFiles] of held) {
+  function hold(key: string, set: ImageSet): void {
+    held.set(key, set)
+    heldBytes += sizeOf(set)
+    for (const [oldest, oldSet] of held) {
       if (heldBytes <= maxBytes) break
       held.delete(oldest)
-      heldBytes -= sizeOf(oldFiles)
+      heldBytes -= sizeOf(oldSet)
     }
   }
 
-  async function build(key: string, card: CardImages): Promise<PackageFile[]> {
+  async function build(key: string, card: CardImages): Promise<ImageSet> {
     try {
       const files = await buildImageFiles(card, loadImageFiles)
-      hold(key, files)
-      return files
+      const digests = Object.fromEntries(files.map(({ name, sha1Hex }) => [name, sha1Hex]))
+      const set = { part: zipPart(files), digests }
+      hold(key, set)
+      return set
     } finally {
       building.delete(key)
     }
@@ -38,11 +48,11 @@ export function createImageSets(loadImageFiles: LoadImageFiles, { maxBytes = 64 
 
   return async (card) => {
     const key = keyOf(card)
-    const files = held.get(key)
-    if (files) {
+    const known = held.get(key)
+    if (known) {
       held.delete(key)
-      held.set(key, files)
-      return files
+      held.set(key, known)
+      return known
     }
     const running = building.get(key) ?? build(key, card)
     building.set(key, running)
@@ -50,8 +60,8 @@ export function createImageSets(loadImageFiles: LoadImageFiles, { maxBytes = 64 
   }
 }
 
-function sizeOf(files: PackageFile[]): number {
-  return files.reduce((sum, file) => sum + file.bytes.length, 0)
+function sizeOf({ part }: ImageSet): number {
+  return part.entries.length
 }
 
 function keyOf({ images, background }: CardImages): string {

@@ -4,6 +4,9 @@ import { isLatin1 } from '../../core/rules/template/barcode.ts'
 import type { WalletPass } from '../wallet.ts'
 import { type JsonObject, mergeOver, toTypes } from './overrides/overrides.ts'
 
+/** What pass.json is made of; the rest of a `WalletPass` is Google's. */
+export type ApplePass = Pick<WalletPass, 'id' | 'authenticationToken' | 'card' | 'message'>
+
 /** The part of the signing identity that pass.json names. */
 export interface PassIdentifiers {
   passTypeIdentifier: string
@@ -30,7 +33,7 @@ const barcodeFormats: Record<BarcodeFormat, string> = {
  * pass.json as a phone reads it: the card, the definition's own keys for Apple over it, and over both what belongs to
  * the service. A key whose value is undefined is left out of the JSON. Never throws.
  */
-export function buildPassJson(pass: WalletPass, identity: PassIdentifiers, webServiceUrl: string): JsonObject {
+export function buildPassJson(pass: ApplePass, identity: PassIdentifiers, webServiceUrl: string): JsonObject {
   const { card } = pass
   const base = { ...appearance(card), [card.passType]: styleFields(card) }
   const shown = applyOverrides(base, card.apple, card.passType)
@@ -70,7 +73,7 @@ function withoutEmptyFields(shown: JsonObject, passType: PassType): JsonObject {
 }
 
 /** A phone shows what came in by a notification on the back, and announces it as the change of that field. */
-function withMessage(shown: JsonObject, { card, message }: WalletPass): JsonObject {
+function withMessage(shown: JsonObject, { card, message }: ApplePass): JsonObject {
   if (message === undefined) return shown
   const style = shown[card.passType] as Record<string, unknown>
   const groups = Object.values(groupNames).map((name) => style[name])

@@ -1,5 +1,6 @@
+import { hash } from 'node:crypto'
 import { ApiError, validationError } from '../../core/errors.ts'
-import type { LoadImageFiles, Wallet, WalletPass } from '../wallet.ts'
+import type { LoadImageFiles, Wallet } from '../wallet.ts'
 import { createSigner } from './cms.ts'
 import { type AppleIdentity, assertSound } from './identity.ts'
 import type { CardImages } from './image-files.ts'
@@ -7,20 +8,34 @@ import { createImageSets } from './images.ts'
 import { checkOverrides, compileOverrides } from './overrides/override-check.ts'
 import type { JsonObject } from './overrides/overrides.ts'
 import { isRefusedByPhones, PassJson } from './overrides/pass-json-schema.ts'
-import { type PackageFile, packageFile } from './package-file.ts'
-import { buildPassJson } from './pass-json.ts'
+import { packageFile, zipEntry } from './package-file.ts'
+import { type ApplePass, buildPassJson } from './pass-json.ts'
 import { zip } from './zip.ts'
 
 export interface AppleWallet extends Wallet {
   readonly platform: 'apple'
   readonly passTypeIdentifier: string
   /** pass.json alone, as the package would hold it. */
-  passJson(pass: WalletPass): JsonObject
+  passJson(pass: ApplePass): JsonObject
   /**
-   * The signed package (application/vnd.apple.pkpass), signed as at the given moment.
+   * Everything of the package but its signature, the costly part, for a moment at which the identity must be sound.
    * @throws Problem PASS_ISSUING_FAILED where an image cannot be read; APPLE_SIGNING_FAILED
    */
-  buildPackage(pass: WalletPass, at: Date): Promise<Buffer>
+  preparePackage(pass: ApplePass, at: Date): Promise<UnsignedPackage>
+  /**
+   * The signature of a package, as of a moment: any of the same content fits.
+   * @throws Problem APPLE_SIGNING_FAILED
+   */
+  signPackage(unsigned: UnsignedPackage, at: Date): Promise<Buffer>
+}
+
+/** A package (application/vnd.apple.pkpass) that only lacks its signature. */
+export interface UnsignedPackage {
+  /** Names what is signed, by whom: SHA-256 of the manifest, which holds a digest of every file, and the certificate. */
+  digest: string
+  manifestSha256: Buffer
+  /** The package with the signature in it. */
+  complete(signature: Buffer): Buffer
 }
 
 export interface AppleWalletOptions {
@@ -35,7 +50,8 @@ const PLAIN_ICON = '#8e8e93'
 export function createAppleWallet({ identity, webServiceUrl, loadImageFiles }: AppleWalletOptions): AppleWallet {
   const sign = createSigner(identity)
   const imageFilesOf = createImageSets(loadImageFiles)
-  const passJson = (pass: WalletPass) => buildPassJson(pass, identity, webServiceUrl)
+  const passJson = (pass: ApplePass) => buildPassJson(pass, identity, webServiceUrl)
+  const signerName = hash('sha256', identity.certificate.der).slice(0, 8)
 
   return {
     platform: 'apple',
@@ -58,26 +74,29 @@ export function createAppleWallet({ identity, webServiceUrl, loadImageFiles }: A
 
     compileValues: ({ definition, passType }) => compileOverrides(definition, passType),
 
-    async buildPackage(pass, at) {
+    async preparePackage(pass, at) {
       assertSound(identity, at)
+      const { part, digests } = await imageFilesOf(imagesOf(pass))
       const json = packageFile('pass.json', Buffer.from(JSON.stringify(passJson(pass))))
-      const signed = [json, ...(await imageFilesOf(imagesOf(pass)))]
-      const manifest = manifestOf(signed)
-      const signature = await sign(manifest.bytes, at).catch((cause: unknown) => {
-        throw new ApiError('APPLE_SIGNING_FAILED', { cause })
-      })
-      return zip([...signed, manifest, packageFile('signature', signature)])
+      const manifest = Buffer.from(JSON.stringify({ ...digests, [json.name]: json.sha1Hex }))
+      const manifestSha256 = hash('sha256', manifest, 'buffer')
+      return {
+        digest: `${manifestSha256.toString('base64url')}-${signerName}`,
+        manifestSha256,
+        complete: (signature) =>
+          zip([json, zipEntry('manifest.json', manifest), zipEntry('signature', signature)], part),
+      }
     },
+
+    signPackage: ({ manifestSha256 }, at) =>
+      sign(manifestSha256, at).catch((cause: unknown) => {
+        throw new ApiError('APPLE_SIGNING_FAILED', { cause })
+      }),
   }
 }
 
-function imagesOf({ card }: WalletPass): CardImages {
+function imagesOf({ card }: ApplePass): CardImages {
   return { images: card.images, background: card.colors.background ?? PLAIN_ICON }
-}
-
-function manifestOf(files: PackageFile[]): PackageFile {
-  const digests = Object.fromEntries(files.map(({ name, sha1Hex }) => [name, sha1Hex]))
-  return packageFile('manifest.json', Buffer.from(JSON.stringify(digests)))
 }
 
 function unshowable(issues: { path: PropertyKey[]; message: string }[]): ApiError {

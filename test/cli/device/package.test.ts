@@ -7,7 +7,7 @@ import { parseAppleIdentity } from '../../../src/wallets/apple/identity.ts'
 import { packageFile } from '../../../src/wallets/apple/package-file.ts'
 import { zip } from '../../../src/wallets/apple/zip.ts'
 import { createSandboxApple, type SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
-import { flipped, passTypeIdentifier, teamIdentifier, testPass } from '../../wallets/apple/fixtures.ts'
+import { buildPackage, flipped, passTypeIdentifier, teamIdentifier, testPass } from '../../wallets/apple/fixtures.ts'
 import { createChain, ticket, walletOf } from './service.ts'
 
 const webServiceUrl = 'http://127.0.0.1:3000/apple'
@@ -17,14 +17,14 @@ let chain: SandboxApple
 let archive: Buffer
 beforeAll(async () => {
   chain = await createChain()
-  archive = await walletOf(chain, webServiceUrl).buildPackage(ticket({ seat: 'A-1' }), now)
+  archive = await buildPackage(walletOf(chain, webServiceUrl), ticket({ seat: 'A-1' }), now)
 })
 
 const open = (file: Buffer, root = chain.rootPem, at = now) => openPackage(file, root, at)
 
 test.each(PassType.options)('a %s that the server signed opens as what it is', async (passType) => {
   const pass = testPass({ passType, expiresAt: new Date('2027-01-01T00:00:00Z') })
-  const opened = open(await walletOf(chain, webServiceUrl).buildPackage(pass, now))
+  const opened = open(await buildPackage(walletOf(chain, webServiceUrl), pass, now))
   expect(opened).toMatchObject({ serialNumber: pass.id, passTypeIdentifier, webServiceURL: webServiceUrl })
   expect(opened[passType]).toBeDefined()
 })
@@ -43,7 +43,10 @@ async function repacked(change: (files: Map<string, Buffer>) => void, { signAgai
     files.delete('signature')
     const digests = [...files].map(([name, bytes]) => [name, createHash('sha1').update(bytes).digest('hex')])
     files.set('manifest.json', Buffer.from(JSON.stringify(Object.fromEntries(digests))))
-    files.set('signature', await createSigner(identity)(files.get('manifest.json')!, now))
+    files.set(
+      'signature',
+      await createSigner(identity)(createHash('sha256').update(files.get('manifest.json')!).digest(), now),
+    )
   }
   return zip([...files].map(([name, bytes]) => packageFile(name, bytes)))
 }

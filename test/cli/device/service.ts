@@ -7,7 +7,13 @@ import { createAppleWallet } from '../../../src/wallets/apple/wallet.ts'
 import { startSandboxApns } from '../../../src/wallets/sandbox/apple/apns-server.ts'
 import { createSandboxApple, type SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
 import { createFaults } from '../../../src/wallets/sandbox/faults.ts'
-import { passTypeIdentifier, type TestPass, teamIdentifier, testPass } from '../../wallets/apple/fixtures.ts'
+import {
+  buildPackage,
+  passTypeIdentifier,
+  type TestPass,
+  teamIdentifier,
+  testPass,
+} from '../../wallets/apple/fixtures.ts'
 
 export const serial = '01982f3e-0000-7000-8000-000000000001'
 export const type = passTypeIdentifier
@@ -88,7 +94,7 @@ export async function startService(chain: SandboxApple) {
     const send = (status: number, json?: unknown, headers: Record<string, string> = {}) =>
       response.writeHead(status, headers).end(json === undefined ? undefined : JSON.stringify(json))
     const sendPass = async (headers: Record<string, string> = {}) => {
-      const file = state.archive ?? (await wallet.buildPackage(state.pass, new Date()))
+      const file = state.archive ?? (await buildPackage(wallet, state.pass, new Date()))
       response.writeHead(200, { 'content-type': 'application/vnd.apple.pkpass', ...headers }).end(file)
     }
     if (pathname === '/sandbox') {

@@ -10,11 +10,13 @@ import { at, createTestIdentity, flipped, type TestIdentity, temporaryFolder, ve
 
 const content = Buffer.from(JSON.stringify({ 'pass.json': 'a'.repeat(40), 'icon.png': 'b'.repeat(40) }))
 
+const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest()
+
 let chain: TestIdentity
 let signature: Buffer
 beforeAll(async () => {
   chain = await createTestIdentity()
-  signature = await createSigner(chain.identity)(content, at)
+  signature = await createSigner(chain.identity)(sha256(content), at)
 })
 
 const toArrayBuffer = (bytes: Uint8Array) => new Uint8Array(bytes).buffer
@@ -61,7 +63,7 @@ test('a second implementation accepts it, and refuses other content', async () =
 })
 
 test('after 2049 the signing time is a GeneralizedTime and openssl still reads it', async () => {
-  const late = await createSigner(chain.identity)(content, new Date('2050-01-01T00:00:00Z'))
+  const late = await createSigner(chain.identity)(sha256(content), new Date('2050-01-01T00:00:00Z'))
   const { stdout } = await execa('openssl', ['asn1parse', '-inform', 'DER'], { input: late })
   expect(stdout).toContain('GENERALIZEDTIME   :20500101000000Z')
 })
@@ -112,5 +114,5 @@ function partOf(bytes: Buffer): { start: number; end: number } {
 
 function attributesPart(): { start: number; end: number } {
   const contentType = Buffer.from('301806092a864886f70d010903', 'hex')
-  return { start: partOf(contentType).start, end: partOf(createHash('sha256').update(content).digest()).end }
+  return { start: partOf(contentType).start, end: partOf(sha256(content)).end }
 }

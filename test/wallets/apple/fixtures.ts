@@ -7,6 +7,8 @@ import { onTestFinished } from 'vitest'
 import { Definition, type DefinitionInput, type PassType } from '../../../src/core/contract/definition.ts'
 import { renderCard } from '../../../src/core/rules/display/card.ts'
 import { type AppleIdentity, parseAppleIdentity } from '../../../src/wallets/apple/identity.ts'
+import type { ApplePass } from '../../../src/wallets/apple/pass-json.ts'
+import type { AppleWallet } from '../../../src/wallets/apple/wallet.ts'
 import { createSandboxApple, type SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
 import type { WalletPass } from '../../../src/wallets/wallet.ts'
 
@@ -30,6 +32,12 @@ export async function createTestIdentity(): Promise<TestIdentity> {
     at,
   )
   return { ...chain, identity }
+}
+
+/** A package as it is sent. */
+export async function buildPackage(wallet: AppleWallet, pass: ApplePass, at: Date): Promise<Buffer> {
+  const unsigned = await wallet.preparePackage(pass, at)
+  return unsigned.complete(await wallet.signPackage(unsigned, at))
 }
 
 export interface TestPass {

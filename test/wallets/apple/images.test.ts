@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { unzipSync } from 'fflate'
 import sharp from 'sharp'
 import { expect, test } from 'vitest'
 import { ImageFault } from '../../../src/core/rules/template/image.ts'
 import { makeFiles } from '../../../src/server/images/make-files.ts'
 import { imageSizes } from '../../../src/wallets/apple/image-sizes.ts'
-import { createImageSets } from '../../../src/wallets/apple/images.ts'
+import { createImageSets, type ImageSet } from '../../../src/wallets/apple/images.ts'
+import { zip } from '../../../src/wallets/apple/zip.ts'
 import type { ImageSize } from '../../../src/wallets/wallet.ts'
 import { picture } from './fixtures.ts'
 
@@ -23,8 +25,10 @@ function library(pictures: Record<string, Buffer | Error>) {
   return { reads, loadImageFiles }
 }
 
-async function sizes(files: { name: string; bytes: Buffer }[]): Promise<Record<string, string>> {
-  const entries = files.map(async ({ name, bytes }) => {
+const filesOf = ({ part }: ImageSet) => unzipSync(zip([], part))
+
+async function sizes(set: ImageSet): Promise<Record<string, string>> {
+  const entries = Object.entries(filesOf(set)).map(async ([name, bytes]) => {
     const { format, width, height } = await sharp(bytes).metadata()
     return [name, `${format} ${width}x${height}`] as const
   })
@@ -39,7 +43,7 @@ test('there is always an icon: a plain one in the colour of the card where none 
     'icon@2x.png': 'png 76x76',
     'icon@3x.png': 'png 114x114',
   })
-  const { channels } = await sharp(files[0]!.bytes).stats()
+  const { channels } = await sharp(filesOf(files)['icon.png']!).stats()
   expect(channels.map(({ mean }) => mean)).toEqual([0x33, 0x66, 0x99])
 })
 
@@ -111,8 +115,8 @@ test('the sets used last are kept, within the bound', async () => {
     b: await picture(38, 38),
     c: await picture(38, 38),
   })
-  const files = await createImageSets(loadImageFiles)({ images: { icon: 'a' }, background })
-  const bytesOfOne = files.reduce((sum, { bytes }) => sum + bytes.length, 0)
+  const { part } = await createImageSets(loadImageFiles)({ images: { icon: 'a' }, background })
+  const bytesOfOne = part.entries.length
   reads.length = 0
   const imageSets = createImageSets(loadImageFiles, { maxBytes: bytesOfOne * 2 })
   for (const icon of ['a', 'b', 'a', 'c', 'a', 'b']) await imageSets({ images: { icon }, background })

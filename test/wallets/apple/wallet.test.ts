@@ -11,6 +11,7 @@ import { createAppleWallet } from '../../../src/wallets/apple/wallet.ts'
 import type { LoadImageFiles, WalletPass } from '../../../src/wallets/wallet.ts'
 import {
   at,
+  buildPackage,
   createTestIdentity,
   flipped,
   picture,
@@ -62,7 +63,7 @@ async function assertAccepted(folder: string): Promise<void> {
 test.each(PassType.options)('a %s is a package that unzip, the manifest and openssl accept', async (passType) => {
   const pass = testPass({ passType, definition: { design: { images: { logo: logoId } } } })
   const wallet = createWallet()
-  const folder = await unpack(await wallet.buildPackage(pass, at))
+  const folder = await unpack(await buildPackage(wallet, pass, at))
   await assertAccepted(folder)
   expect(readdirSync(folder).toSorted()).toEqual([
     'icon.png',
@@ -80,7 +81,7 @@ test.each(PassType.options)('a %s is a package that unzip, the manifest and open
 })
 
 test('a byte changed in any file of a package is noticed', async () => {
-  const folder = await unpack(await createWallet().buildPackage(withLogo(logoId), at))
+  const folder = await unpack(await buildPackage(createWallet(), withLogo(logoId), at))
   for (const name of readdirSync(folder)) {
     const path = join(folder, name)
     const bytes = readFileSync(path)
@@ -95,15 +96,15 @@ test('a byte changed in any file of a package is noticed', async () => {
 
 test('equal passes give equal packages, and a later signing time another signature', async () => {
   const pass = withLogo(logoId)
-  const first = await createWallet().buildPackage(pass, at)
-  expect((await createWallet().buildPackage(pass, at)).equals(first)).toBe(true)
-  expect((await createWallet().buildPackage(pass, new Date(at.getTime() + 1000))).equals(first)).toBe(false)
+  const first = await buildPackage(createWallet(), pass, at)
+  expect((await buildPackage(createWallet(), pass, at)).equals(first)).toBe(true)
+  expect((await buildPackage(createWallet(), pass, new Date(at.getTime() + 1000))).equals(first)).toBe(false)
 })
 
 test('sixty packages built at once are each their own', async () => {
   const wallet = createWallet()
   const passes = Array.from({ length: 60 }, (_, n) => ({ ...withLogo(logoId), id: `pass-${n}` }))
-  const archives = await Promise.all(passes.map((pass) => wallet.buildPackage(pass, at)))
+  const archives = await Promise.all(passes.map((pass) => buildPackage(wallet, pass, at)))
   for (const n of [0, 31, 59]) {
     const folder = await unpack(archives[n]!)
     await assertAccepted(folder)
@@ -114,7 +115,7 @@ test('sixty packages built at once are each their own', async () => {
 
 test('text beyond ASCII arrives as it was written', async () => {
   const pass = testPass({ definition: { design: { description: 'Grüße 👋 שלום' } } })
-  const folder = await unpack(await createWallet().buildPackage(pass, at))
+  const folder = await unpack(await buildPackage(createWallet(), pass, at))
   expect(JSON.parse(readFileSync(join(folder, 'pass.json'), 'utf8')).description).toBe('Grüße 👋 שלום')
 })
 
@@ -126,7 +127,7 @@ test('a noisy picture of many megapixels is shrunk to what a phone shows', async
       .png({ compressionLevel: 0 })
       .toBuffer(),
   )
-  const archive = await createWallet().buildPackage(withLogo(logoId), at)
+  const archive = await buildPackage(createWallet(), withLogo(logoId), at)
   expect(archive.length).toBeLessThan(300_000)
 })
 
@@ -178,7 +179,7 @@ test.each([
 test('nothing is signed or called sound once the certificate has expired', async () => {
   const later = new Date('2040-01-01T00:00:00Z')
   expect(await refusal(withLogo(logoId), later)).toMatchObject({ code: 'APPLE_SIGNING_FAILED' })
-  await expect(createWallet().buildPackage(withLogo(logoId), later)).rejects.toMatchObject({
+  await expect(buildPackage(createWallet(), withLogo(logoId), later)).rejects.toMatchObject({
     code: 'APPLE_SIGNING_FAILED',
   })
 })

@@ -98,14 +98,14 @@ export const passes: Handlers<typeof contract> = {
     return { status: 200, body: toPassWallets(pass, registrations, object, refusal) }
   },
 
-  preview: async ({ params, query }, { store, workspaceId, wallets, issuing, google, now }) => {
+  preview: async ({ params, query }, { store, workspaceId, wallets, packages, issuing, google, now }) => {
     const pass = (await store.passes.find(workspaceId, params.id)) ?? missing(params.id)
-    const rendered = await renderOr(() => (google ?? issuing).render(pass))
     if (query.format === 'pkpass') {
-      if (!wallets.apple) throw new ApiError('CONFLICT', { message: 'This server does not issue for apple.' })
-      const file = await wallets.apple.buildPackage(rendered, now)
+      if (!packages) throw new ApiError('CONFLICT', { message: 'This server does not issue for apple.' })
+      const file = await renderOr(() => packages.build(pass, now))
       return { status: 200, body: file, headers: { 'content-type': 'application/vnd.apple.pkpass' } }
     }
+    const rendered = await renderOr(() => (google ?? issuing).render(pass))
     if (query.format === 'html') {
       const { label: title, externalPassId, templateVersion } = pass
       const subtitle = `${externalPassId}, version ${templateVersion} of ${pass.templateName}`

@@ -1,0 +1,166 @@
+import { HTTPResponse } from 'h3'
+import { ApiError } from '../../core/errors.ts'
+import type { StoredPass } from '../../storage/passes/pass-row.ts'
+import type { AppleWallet, UnsignedPackage } from '../../wallets/apple/wallet.ts'
+import { createFairQueue, QueueFull } from '../images/images.ts'
+import { namesTag } from '../pages/public-file.ts'
+import type { Issuing } from './issuing.ts'
+
+/** Signed packages of passes as they stand: what is known of one is asked for by its content, so none is ever stale. */
+export interface Packages {
+  /**
+   * Answers a request for the package: 304 where the client has it, and its head alone without a signature.
+   * @throws Problem as build
+   */
+  answer(pass: StoredPass, request: Pick<Request, 'method' | 'headers'>, at: Date): Promise<HTTPResponse>
+  /**
+   * The package itself.
+   * @throws Problem PASS_ISSUING_FAILED where it cannot be shown; APPLE_SIGNING_FAILED; SERVICE_UNAVAILABLE, or
+   * RATE_LIMITED where the workspace alone brings too many, with Retry-After
+   */
+  build(pass: StoredPass, at: Date): Promise<Buffer>
+}
+
+export interface PackagesOptions {
+  /** What signatures that are kept take, in bytes, of all workspaces. */
+  maxBytes?: number
+  /** Signatures that are made, or wait to be, of all workspaces and of one. */
+  maxSigning?: number
+  maxSigningOfWorkspace?: number
+}
+
+/** A few thousand. */
+const MAX_BYTES = 16 * 1024 * 1024
+
+/** A quarter of a second of work for two cores, and half of that for a workspace. */
+const MAX_SIGNING = 1_024
+const MAX_SIGNING_OF_WORKSPACE = 512
+
+/** Of the four threads of the pool one is left to the database. */
+const SIGNING_AT_ONCE = 3
+
+export function createPackages(
+  apple: Pick<AppleWallet, 'preparePackage' | 'signPackage'>,
+  issuing: Pick<Issuing, 'renderForApple'>,
+  options: PackagesOptions = {},
+): Packages {
+  const { maxBytes = MAX_BYTES, maxSigning = MAX_SIGNING, maxSigningOfWorkspace = MAX_SIGNING_OF_WORKSPACE } = options
+  const queue = createFairQueue({ max: maxSigning, maxOfOwner: maxSigningOfWorkspace, places: SIGNING_AT_ONCE })
+  const kept = createFairCache(maxBytes)
+  const signing = new Map<string, Promise<Buffer>>()
+
+  const prepare = async (pass: StoredPass, at: Date) => apple.preparePackage(await issuing.renderForApple(pass), at)
+
+  /** Whoever asks for the same while it is signed waits for that signature. */
+  function signatureOf(unsigned: UnsignedPackage, workspaceId: string, at: Date): Promise<Buffer> | Buffer {
+    const { digest } = unsigned
+    const known = kept.get(workspaceId, digest)
+    if (known) return known
+    const pending = signing.get(digest) ?? sign(unsigned, workspaceId, at)
+    signing.set(digest, pending)
+    return pending
+  }
+
+  async function sign(unsigned: UnsignedPackage, workspaceId: string, at: Date): Promise<Buffer> {
+    try {
+      const signature = await queue.run(workspaceId, () => apple.signPackage(unsigned, at))
+      kept.set(workspaceId, unsigned.digest, signature)
+      return signature
+    } catch (error) {
+      throw error instanceof QueueFull ? busy(error) : error
+    } finally {
+      signing.delete(unsigned.digest)
+    }
+  }
+
+  return {
+    async answer(pass, { method, headers }, at) {
+      const given = { tag: headers.get('if-none-match'), since: headers.get('if-modified-since') }
+      const answered: Record<string, string> = {
+        // Kept by who opened it alone, and never shown again without asking: it may be void, or its link revoked.
+        'cache-control': 'private, no-cache',
+        'last-modified': pass.modifiedAt.toUTCString(),
+      }
+      // Tags go before dates (RFC 9110, 13.2.2), and a date alone needs nothing rendered.
+      if (given.tag === null && isUnmodified(pass, given.since)) {
+        return new HTTPResponse(null, { status: 304, headers: answered })
+      }
+      const unsigned = await prepare(pass, at)
+      // Weak, since another signature of the same content is as good.
+      answered.etag = `W/"${unsigned.digest}"`
+      if (given.tag !== null && namesTag(given.tag, [unsigned.digest])) {
+        return new HTTPResponse(null, { status: 304, headers: answered })
+      }
+      answered['content-type'] = 'application/vnd.apple.pkpass'
+      if (method === 'HEAD') return new HTTPResponse(null, { headers: answered })
+      const file = unsigned.complete(await signatureOf(unsigned, pass.workspaceId, at))
+      answered['content-length'] = String(file.length)
+      return new HTTPResponse(new Uint8Array(file.buffer as ArrayBuffer, file.byteOffset, file.length), {
+        headers: answered,
+      })
+    },
+
+    async build(pass, at) {
+      const unsigned = await prepare(pass, at)
+      return unsigned.complete(await signatureOf(unsigned, pass.workspaceId, at))
+    },
+  }
+}
+
+function isUnmodified({ modifiedAt }: StoredPass, since: string | null): boolean {
+  return since !== null && modifiedAt.getTime() <= Date.parse(since)
+}
+
+function busy({ isOwners }: QueueFull): ApiError {
+  const message = isOwners
+    ? 'Too many passes of this workspace are opened at once; try again in a moment.'
+    : 'Too many passes are opened at once; try again in a moment.'
+  return new ApiError('SERVICE_UNAVAILABLE', { message, headers: { 'retry-after': '1' } })
+}
+
+/** What an entry takes beside its bytes, more or less. */
+const ENTRY_BYTES = 200
+
+interface Kept {
+  bytes: number
+  /** The one that was asked for last stands last. */
+  entries: Map<string, Buffer>
+}
+
+/** Keeps what workspaces used last. When it is full, the workspace that has most in it loses what it used longest ago. */
+function createFairCache(maxBytes: number) {
+  const workspaces = new Map<string, Kept>()
+  let total = 0
+
+  function drop(): void {
+    const [workspaceId, largest] = [...workspaces].reduce((a, b) => (b[1].bytes > a[1].bytes ? b : a))
+    const [[key, value]] = largest.entries as unknown as [[string, Buffer]]
+    largest.entries.delete(key)
+    count(largest, -value.length - ENTRY_BYTES)
+    if (largest.entries.size === 0) workspaces.delete(workspaceId)
+  }
+
+  function count(kept: Kept, bytes: number): void {
+    kept.bytes += bytes
+    total += bytes
+  }
+
+  return {
+    get(workspaceId: string, key: string): Buffer | undefined {
+      const entries = workspaces.get(workspaceId)?.entries
+      const value = entries?.get(key)
+      if (!entries || !value) return undefined
+      entries.delete(key)
+      entries.set(key, value)
+      return value
+    },
+    /** Of a key that is not there. */
+    set(workspaceId: string, key: string, value: Buffer): void {
+      const kept = workspaces.get(workspaceId) ?? { bytes: 0, entries: new Map() }
+      workspaces.set(workspaceId, kept)
+      kept.entries.set(key, value)
+      count(kept, value.length + ENTRY_BYTES)
+      while (total > maxBytes) drop()
+    },
+  }
+}
