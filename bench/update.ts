@@ -17,10 +17,10 @@ import { type BenchApp, openApp } from './support/app.ts'
 import { onEachDatabase } from './support/databases.ts'
 import { figure } from './support/figures.ts'
 import { insertPasses, passId } from './support/many-passes.ts'
-import { best, timeAll } from './support/rounds.ts'
+import { describe, type Measured, measure, ratioOfCpu, ratioOfRates, timeAll } from './support/rounds.ts'
 
 const PASSES = 10_000
-const ROUNDS = 4
+const ROUNDS = 10
 /** As many streams as the library opens at once. */
 const IN_FLIGHT = 1_000
 const TARGET = 0.4
@@ -38,15 +38,17 @@ const push = createApplePush({
 await onEachDatabase(async (kind, create) => {
   const app = await openApp(await create('updates'))
   await install(app)
-  const rates: { raw: number[]; drained: number[] } = { raw: [], drained: [] }
+  const raw: Measured[] = []
+  const drained: Measured[] = []
   for (let round = 0; round < ROUNDS; round += 1) {
-    rates.raw.push(PASSES / (await pushRaw()))
-    rates.drained.push(PASSES / (await drain(app)))
+    raw.push(await measure(PASSES, pushRaw))
+    drained.push(await measure(PASSES, () => drain(app)))
   }
   await app.database.close()
-  const [raw, drained] = [best(rates.raw), best(rates.drained)]
-  console.log(`${kind}: ${drained.toFixed(0)} updates/s out of the outbox, ${raw.toFixed(0)} raw pushes/s`)
-  figure(`updates of installed passes to raw HTTP/2 pushes, ${kind}`, drained / raw, { atLeast: TARGET })
+  console.log(`${kind}: updates out of the outbox, ${describe(drained)}; raw pushes, ${describe(raw)}`)
+  const what = 'updates of installed passes to raw HTTP/2 pushes'
+  figure(`${what}, ${kind}`, ratioOfRates(drained, raw), { atLeast: TARGET })
+  figure(`${what} by CPU, ${kind}`, ratioOfCpu(drained, raw), { atLeast: TARGET })
 })
 await push.close()
 apnsProcess.kill()

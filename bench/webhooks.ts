@@ -9,7 +9,7 @@ import type { Target } from '../src/storage/webhooks/deliveries.ts'
 import { type BenchApp, openApp } from './support/app.ts'
 import { onEachDatabase } from './support/databases.ts'
 import { figure } from './support/figures.ts'
-import { best, timeAll } from './support/rounds.ts'
+import { describe, type Measured, measure, ratioOfCpu, ratioOfRates, timeAll } from './support/rounds.ts'
 
 /**
  * Deliveries a second to one endpoint on loopback, from the queue into the record of each attempt, on both databases,
@@ -18,7 +18,7 @@ import { best, timeAll } from './support/rounds.ts'
  */
 
 const COUNT = Number(process.env.PASSES_BENCH_DELIVERIES ?? 20_000)
-const ROUNDS = 8
+const ROUNDS = 10
 const IN_FLIGHT = 8
 const TARGET = 0.4
 
@@ -35,23 +35,25 @@ const headers = {
   [SIGNATURE_HEADER]: sign('', ['whsec_bench'], new Date()),
 }
 
-console.log(`${COUNT.toLocaleString('en')} deliveries of pass.issued, ${IN_FLIGHT} in flight, best of ${ROUNDS} rounds`)
+console.log(
+  `${COUNT.toLocaleString('en')} deliveries of pass.issued, ${IN_FLIGHT} in flight, median of ${ROUNDS} rounds`,
+)
 await onEachDatabase(async (kind, create) => {
   const app = await openApp(await create('webhooks'))
   const outbound = createOutbound({ allowInsecure: true })
   const webhook = await createWebhook(app)
-  const delivered: number[] = []
-  const bare: number[] = []
+  const delivered: Measured[] = []
+  const bare: Measured[] = []
   for (let round = 0; round < ROUNDS; round += 1) {
     const bodies = await queue(app, webhook)
-    delivered.push(COUNT / (await deliver(app, outbound)))
+    delivered.push(await measure(COUNT, () => deliver(app, outbound)))
     const posts = Array.from({ length: REPEATS }, () => bodies.map((body) => () => post(body))).flat()
-    bare.push(posts.length / (await timeAll(posts, IN_FLIGHT)))
+    bare.push(await measure(posts.length, () => timeAll(posts, IN_FLIGHT)))
   }
   const failures = await app.database.reader('webhook_deliveries').whereNot({ status: 'SUCCESS' })
   if (failures.length > 0) throw new Error(`${failures.length} deliveries did not succeed`)
   await Promise.all([outbound.close(), app.database.close()])
-  report(kind, best(delivered), best(bare))
+  report(kind, delivered, bare)
 })
 await agent.close()
 receiver.disconnect()
@@ -99,7 +101,9 @@ async function post(body: string): Promise<void> {
   await response.body.dump()
 }
 
-function report(kind: string, delivered: number, bare: number): void {
-  console.log(`${kind}: ${delivered.toFixed(0)} delivered a second, ${bare.toFixed(0)} bare POSTs a second`)
-  figure(`webhook deliveries to bare POSTs of their bodies, ${kind}`, delivered / bare, { atLeast: TARGET })
+function report(kind: string, delivered: Measured[], bare: Measured[]): void {
+  console.log(`${kind}: deliveries, ${describe(delivered)}; bare POSTs, ${describe(bare)}`)
+  const what = 'webhook deliveries to bare POSTs of their bodies'
+  figure(`${what}, ${kind}`, ratioOfRates(delivered, bare), { atLeast: TARGET })
+  figure(`${what} by CPU, ${kind}`, ratioOfCpu(delivered, bare), { atLeast: TARGET })
 }

@@ -24,7 +24,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(Object.fromEntries(answer.headers)).toMatchObject({
       'content-type': 'application/vnd.apple.pkpass',
       'content-disposition': `attachment; filename="${pass.id}.pkpass"`,
-      'cache-control': 'no-store',
+      'cache-control': 'private, no-cache',
       'x-content-type-options': 'nosniff',
     })
     expect(answer.bytes.subarray(0, 4).toString('latin1')).toBe('PK\x03\x04')

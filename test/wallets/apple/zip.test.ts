@@ -4,7 +4,7 @@ import { crc32 } from 'node:zlib'
 import { execa } from 'execa'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { zip } from '../../../src/wallets/apple/zip.ts'
+import { zip, zipPart } from '../../../src/wallets/apple/zip.ts'
 import { temporaryFolder, unpack } from './fixtures.ts'
 
 const entry = (name: string, bytes: Buffer) => ({ name, bytes, crc32: crc32(bytes) })
@@ -37,4 +37,16 @@ test('equal entries give equal archives, and different contents different ones',
 test('more entries than the format can count are refused', () => {
   const many = Array.from({ length: 65_536 }, () => entry('f', Buffer.alloc(0)))
   expect(() => zip(many)).toThrow(RangeError)
+})
+
+test('entries behind a part that was made before are one archive, and long texts are deflated in it', async () => {
+  const text = Buffer.from(JSON.stringify(Array.from({ length: 1_000 }, (_, n) => ({ key: n }))))
+  const noise = Buffer.from(Array.from({ length: 5_000 }, (_, n) => (n * 7919) % 251))
+  const part = zipPart([entry('icon.png', noise), entry('logo.png', text)])
+  const archive = zip([entry('pass.json', text), entry('short.json', Buffer.from('{}'))], part)
+  const folder = await unpack(archive)
+  const files = { 'icon.png': noise, 'logo.png': text, 'pass.json': text, 'short.json': Buffer.from('{}') }
+  for (const [name, bytes] of Object.entries(files)) expect(readFileSync(join(folder, name)).equals(bytes)).toBe(true)
+  expect(archive.length).toBeLessThan(noise.length + text.length * 1.5)
+  expect(archive.includes(noise)).toBe(true)
 })
