@@ -73,6 +73,10 @@ describe.each(oneDialect)('on %s', (dialect) => {
       ],
       ['"voided":true', () => workspace.ok(contract.passes.void, { params, body: {} })],
     ]
+    // What a notification says stands on passes that a phone holds.
+    const headers = { authorization: `ApplePass ${(await stored(workspace, pass.id)).appleToken}` }
+    const registration = `/apple/v1/devices/holder/registrations/${type}/${pass.id}`
+    await api.send('POST', registration, { headers, body: { pushToken: 'push' } })
     const { build, signed } = freshPackages()
     for (const [shown, change] of changes) {
       await change()
@@ -122,14 +126,17 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const [one, other] = [await api.workspace(), await api.workspace()]
     const passes = [await issuedPass(one), await issuedPass(one)]
     const others = [await issuedPass(other), await issuedPass(other)]
-    const gate = Promise.withResolvers<void>()
-    const { build } = freshPackages({ maxSigning: 2, maxSigningOfWorkspace: 1 }, gate.promise)
+    let release = () => undefined as void
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const { build } = freshPackages({ maxSigning: 2, maxSigningOfWorkspace: 1 }, held)
     const first = build(one, passes[0]!.id)
     const refused = { code: 'SERVICE_UNAVAILABLE', headers: { 'retry-after': '1' } }
     await expect(build(one, passes[1]!.id)).rejects.toMatchObject(refused)
     const second = build(other, others[0]!.id)
     await expect(build(other, others[1]!.id)).rejects.toMatchObject(refused)
-    gate.resolve()
+    release()
     expect((await Promise.all([first, second])).map((file) => file.subarray(0, 2).toString())).toEqual(['PK', 'PK'])
     expect((await build(one, passes[1]!.id)).length).toBeGreaterThan(0)
   })
