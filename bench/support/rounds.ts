@@ -24,18 +24,6 @@ export async function timeAll(tasks: (() => Promise<unknown>)[], inFlight: numbe
   return (performance.now() - start) / 1000
 }
 
-/** The middle of some rounds. */
-export function median(values: number[]): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  const middle = sorted.length >> 1
-  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
-}
-
-/** The median with the least and the most of the rounds: `1204 (1100 to 1310)`. */
-export function spread(values: number[], digits = 0): string {
-  return `${median(values).toFixed(digits)} (${Math.min(...values).toFixed(digits)} to ${Math.max(...values).toFixed(digits)})`
-}
-
 /** What one round came to. */
 export interface Measured {
   /** Operations a second. */
@@ -52,7 +40,7 @@ export async function measure(operations: number, run: () => Promise<number>): P
   return { rate: operations / seconds, cpu: (user + system) / 1000 / operations }
 }
 
-/** Medians with their spread: `1204 (1100 to 1310) a second, 0.41 (0.40 to 0.44) ms of CPU each`. */
+/** Medians with their spread: `1204 (1100-1310) a second, 0.41 (0.40-0.44) ms of CPU each`. */
 export function describe(rounds: Measured[]): string {
   const rates = rounds.map(({ rate }) => rate)
   const cpu = rounds.map((round) => round.cpu)

@@ -126,7 +126,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const [one, other] = [await api.workspace(), await api.workspace()]
     const passes = [await issuedPass(one), await issuedPass(one)]
     const others = [await issuedPass(other), await issuedPass(other)]
-    let release = () => undefined as void
+    let release: () => void = () => undefined
     const held = new Promise<void>((resolve) => {
       release = resolve
     })
