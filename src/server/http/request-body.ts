@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import type { H3Event } from 'h3'
 import { ApiError } from '../../core/errors.ts'
 import { endOfString } from '../../core/rules/lists/json-numbers.ts'
@@ -11,25 +12,62 @@ export type Reserve = (bytes: number) => void
  * @throws Problem INVALID_INPUT (413) for more than maxBytes, INVALID_FORMAT for a body that ends before it is whole
  */
 export async function readBody(event: H3Event, maxBytes: number, reserve: Reserve = () => undefined): Promise<Buffer> {
-  const { body } = event.req
-  if (!body) return Buffer.alloc(0)
-  let reserved = Number(event.req.headers.get('content-length') ?? 0)
+  const { method, headers } = event.req
+  if (method === 'GET' || method === 'HEAD') return Buffer.alloc(0)
+  let reserved = Number(headers.get('content-length') ?? 0)
   if (reserved > maxBytes) throw tooLarge()
   if (reserved > 0) reserve(reserved)
   const chunks: Uint8Array[] = []
   let size = 0
+  const take = (chunk: Uint8Array) => {
+    size += chunk.length
+    if (size > maxBytes) throw tooLarge()
+    if (size > reserved) {
+      reserve(size - reserved)
+      reserved = size
+    }
+    chunks.push(chunk)
+  }
+  // A stream of the web around that of Node costs as much as all else that is done for a small request.
+  const incoming = event.runtime?.node?.req as IncomingMessage | undefined
+  if (incoming) await readIncoming(incoming, take)
+  else if (event.req.body) await readStream(event.req.body, take)
+  return Buffer.concat(chunks, size)
+}
+
+/** What is refused stays unread: the answer goes out first. */
+function readIncoming(incoming: IncomingMessage, take: (chunk: Uint8Array) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onData = (chunk: Uint8Array) => {
+      try {
+        take(chunk)
+      } catch (error) {
+        incoming.pause()
+        settle(() => reject(error))
+      }
+    }
+    const onEnd = () => settle(resolve)
+    const onBroken = (cause?: unknown) => settle(() => reject(brokenBody(cause)))
+    const settle = (how: () => void) => {
+      incoming.off('data', onData).off('end', onEnd).off('close', onBroken)
+      how()
+    }
+    // It stays: a connection that breaks later must not end the process.
+    incoming.once('error', onBroken)
+    if (incoming.destroyed) return onBroken(incoming.errored)
+    incoming.on('data', onData).once('end', onEnd).once('close', onBroken)
+  })
+}
+
+async function readStream(body: ReadableStream<Uint8Array>, take: (chunk: Uint8Array) => void): Promise<void> {
   const reader = body.getReader()
   try {
     for (;;) {
-      const { done, value } = await reader.read().catch(refuseBroken)
-      if (done) return Buffer.concat(chunks, size)
-      size += value.length
-      if (size > maxBytes) throw tooLarge()
-      if (size > reserved) {
-        reserve(size - reserved)
-        reserved = size
-      }
-      chunks.push(value)
+      const { done, value } = await reader.read().catch((cause) => {
+        throw brokenBody(cause)
+      })
+      if (done) return
+      take(value)
     }
   } catch (error) {
     reader.cancel().catch(() => undefined)
@@ -47,8 +85,8 @@ function tooLarge(): ApiError {
 }
 
 /** The client went away, or was too slow. */
-function refuseBroken(cause: unknown): never {
-  throw new ApiError('INVALID_FORMAT', { message: 'The body ended before it was whole.', cause })
+function brokenBody(cause: unknown): ApiError {
+  return new ApiError('INVALID_FORMAT', { message: 'The body ended before it was whole.', cause })
 }
 
 /**
