@@ -18,7 +18,7 @@ export function postgresClient({ transactionLimitMs, silenceLimitMs }: PostgresL
   const Transaction = require('knex/lib/dialects/postgres/execution/pg-transaction.js')
   class LimitedTransaction extends Transaction {
     begin(connection: unknown) {
-      return this.query(connection, `BEGIN; SET LOCAL statement_timeout = ${transactionLimitMs}`)
+      return this.query(connection, `BEGIN; SET LOCAL statement_timeout = ${transactionLimitMs}; ${BY_INDEX}`)
     }
   }
   const create = (...args: unknown[]) => Reflect.construct(LimitedTransaction, args)
@@ -54,6 +54,12 @@ export function postgresClient({ transactionLimitMs, silenceLimitMs }: PostgresL
     }
   } as unknown as typeof Knex.Client
 }
+
+/**
+ * Transactions of requests find rows by their keys. A plan that is kept from when a table was small would read all of it for
+ * each row of a table that grew since, until the database looks at it again: a minute at a door that just opened.
+ */
+const BY_INDEX = 'SET LOCAL enable_seqscan = off; SET LOCAL jit = off'
 
 /** The server ends the connection: it shuts down, or we hung in a transaction. Or it takes no writes since a failover. */
 const USELESS = /^(57P..|25P03|25006)$/

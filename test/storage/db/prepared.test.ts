@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { newId } from '../../../src/core/ids.ts'
-import { named, runPrepared } from '../../../src/storage/db/dialect.ts'
+import { insertMany, named, runPrepared } from '../../../src/storage/db/dialect.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import { dialects, emptyDatabase, migratedDatabase } from '../../support/databases.ts'
 import { insertPasses, insertTemplate, insertWorkspace, newPass, openTestDatabase, start } from '../fixtures.ts'
@@ -43,5 +43,37 @@ describe.each(dialects)('on %s', (dialect) => {
     await expect(select('names', { a: 'one' }, text)).rejects.toThrow('no value for :b')
     const unnamed = runPrepared(writer, 'unnamed', {}, () => writer('notes').where('id', 7))
     await expect(unnamed).rejects.toThrow('A value has no name')
+  })
+
+  test('any number of rows is inserted by one statement, and each value is read as it was given', async () => {
+    const { writer } = openTestDatabase(await emptyDatabase(dialect))
+    await writer.schema.createTable('notes', (table) => {
+      table.integer('n').primary()
+      table.text('text')
+      table.bigInteger('large')
+      table.boolean('is_read')
+      table.binary('bytes')
+      table.text('unset').defaultTo('as it was made')
+    })
+    const texts = ['', '7', 'null', 'O\'Hara "Ada" \\x00 ? :n \u{1f600} \n', null]
+    const rows = texts.map((text, n) => ({
+      n,
+      text,
+      large: n === 0 ? Number.MAX_SAFE_INTEGER : -n,
+      is_read: n % 2 === 0,
+      bytes: n < 3 ? null : Buffer.from([0, n, 255]),
+    }))
+    const statements: string[] = []
+    writer.on('query', ({ sql }: { sql: string }) => statements.push(sql))
+    const ending = 'on conflict (n) do nothing returning n'
+    await expect(insertMany(writer, 'notes', rows.slice(0, 4), ending)).resolves.toHaveLength(4)
+    await expect(insertMany(writer, 'notes', rows, ending)).resolves.toEqual([{ n: 4 }])
+    await expect(insertMany(writer, 'notes', [])).resolves.toEqual([])
+    expect(statements[1]).toBe(statements[0])
+    expect(statements).toHaveLength(2)
+    const found: (typeof rows)[number][] = await writer('notes').orderBy('n')
+    expect(found.map((row) => ({ ...row, is_read: Boolean(row.is_read) }))).toEqual(
+      rows.map((row) => ({ ...row, unset: 'as it was made' })),
+    )
   })
 })

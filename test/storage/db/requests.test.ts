@@ -1,11 +1,12 @@
 import type { Knex } from 'knex'
 import { describe, expect, test } from 'vitest'
+import { newId } from '../../../src/core/ids.ts'
 import { isTooSlow, isUnavailable } from '../../../src/storage/db/dialect.ts'
 import { pendingMigrations } from '../../../src/storage/db/migrate.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import { dialects, type TestDialect } from '../../support/databases.ts'
 import { errorOf } from '../../support/error-of.ts'
-import { openTestDatabase, openTestStore } from '../fixtures.ts'
+import { openTestDatabase, openTestStore, start } from '../fixtures.ts'
 
 /** A statement that takes as long as it is let. */
 const endless: Record<TestDialect, string> = {
@@ -54,6 +55,18 @@ describe.each(dialects)('on %s', (dialect) => {
     await Promise.all(attempts)
     await greedy.reader.raw('select 1')
   })
+})
+
+test('a transaction of a request on PostgreSQL plans by keys while a table is empty, for what it will hold', async () => {
+  const { database } = await openTestStore('postgres')
+  // Now it is known to be empty, and reading all of it costs nothing.
+  await database.writer.raw('vacuum analyze accepted_scans')
+  const sql = `explain select count(*) from accepted_scans where workspace_id = gen_random_uuid() and pass_id = ?`
+  const explain = (db: Knex) => db.raw(sql, [newId(start)])
+  const texts = ({ rows }: { rows: object[] }) => JSON.stringify(rows)
+  expect(texts(await explain(database.writer))).toContain('Seq Scan')
+  const plan = await database.forRequests('a').writer.transaction((tx) => explain(tx))
+  expect(texts(plan)).not.toContain('Seq Scan')
 })
 
 test('a transaction of a request on PostgreSQL may wait for a lock for longer than a read may take', async () => {
