@@ -7,7 +7,7 @@ import { kills } from './scenes/kills.ts'
 import { neighbours } from './scenes/neighbours.ts'
 import { offline } from './scenes/offline.ts'
 import { repeats } from './scenes/repeats.ts'
-import { scans } from './scenes/scans.ts'
+import { killedSets, scans } from './scenes/scans.ts'
 import { sigterm } from './scenes/sigterm.ts'
 import { stale } from './scenes/stale.ts'
 import { updates } from './scenes/updates.ts'
@@ -15,6 +15,7 @@ import { updates } from './scenes/updates.ts'
 /** One or more for each promise, in their order. */
 export const scenes: Scene[] = [
   kills,
+  killedSets,
   repeats,
   stale,
   sigterm,

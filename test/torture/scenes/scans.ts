@@ -1,3 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Client, ConnectionError, walk } from '../../../src/client/client.ts'
+import type { ScanAnswer, ScanItem } from '../../../src/core/contract/scan-shapes.ts'
+import { publishTemplate } from '../../e2e/support/passes.ts'
 import type { Arena, Scene } from '../arena.ts'
 import { startFleet } from '../fleet.ts'
 import { issuedPass } from '../issued.ts'
@@ -30,4 +34,110 @@ async function raceScans(arena: Arena): Promise<void> {
     const isKept = ledger.total === SCANS && letIn.total === 1
     arena.check(isKept, `the ledger of pass ${passId} holds ${ledger.total} scans, ${letIn.total} accepted`)
   }
+}
+
+export const killedSets: Scene = {
+  name: 'scan-sets',
+  promise: 1,
+  promised:
+    'SIGKILL while sets of scans are written: no decision was answered that the ledger lacks, and none stands twice',
+  run: killAmongScans,
+}
+
+const IN_FLIGHT = 64
+const PASSES = 12
+const MAX_USES = 40
+
+interface AskedScan {
+  externalRef: string
+  passId: string
+  /** What each answer said: the id in the ledger, the decision and how many were let in before. */
+  answers: Pick<ScanAnswer, 'scan' | 'result' | 'priorScanCount'>[]
+}
+
+/** Sixty-four at once of a few passes; whose answer got lost asks again by its externalRef, at once or at the end. */
+async function killAmongScans(arena: Arena): Promise<void> {
+  let server = await arena.start({ database: await arena.emptyDatabase() })
+  const { database, token } = server
+  const port = new URL(server.url).port
+  const templateId = await publishTemplate(server.client, { maxUses: MAX_USES })
+  const passes = Array.from({ length: PASSES }, (_, n) => ({ externalPassId: `set-${n}`, label: 'Ada', templateId }))
+  const { results } = await server.client.passes.createBatch({ body: { passes } })
+  const passIds = results.map(({ pass }) => pass!.id)
+  await arena.waitUntil('all are issued', 30, async () => {
+    const query = { templateId: [templateId], status: ['ISSUED' as const], limit: 1 }
+    return (await server.client.passes.list({ query })).total === PASSES
+  })
+  const asked: AskedScan[] = []
+  let isOver = false
+  let answered = 0
+  let isUp = true
+
+  async function ask(scan: AskedScan): Promise<boolean> {
+    const { externalRef, passId } = scan
+    try {
+      scan.answers.push(await server.client.scans.create({ body: { externalRef, passId } }))
+      answered += 1
+      return true
+    } catch (error) {
+      if (!(error instanceof ConnectionError)) arena.check(false, `scan ${externalRef}: ${error}`)
+      arena.did('answers lost')
+      return false
+    }
+  }
+
+  async function lane(): Promise<void> {
+    while (!isOver) {
+      const scan = { externalRef: `ref-${asked.length}`, passId: arena.random.pick(passIds), answers: [] }
+      asked.push(scan)
+      let isAnswered = await ask(scan)
+      while (!isAnswered && !isOver && arena.random.next() < 0.5) {
+        while (!isUp && !isOver) await sleep(10)
+        isAnswered = await ask(scan)
+      }
+      while (!isUp && !isOver) await sleep(10)
+    }
+  }
+
+  const lanes = Promise.all(Array.from({ length: IN_FLIGHT }, lane))
+  for (let kill = 0; kill < arena.size(5, 100) && !arena.isOver(); kill += 1) {
+    const enough = answered + arena.random.between(1, 2 * IN_FLIGHT)
+    const patience = performance.now() + 3_000
+    while (answered < enough && performance.now() < patience) await sleep(1)
+    isUp = false
+    await server.kill()
+    arena.did('kills')
+    server = await arena.start({ database, token, port })
+    isUp = true
+  }
+  isOver = true
+  await lanes
+  for (const scan of asked) await ask(scan)
+  await compareScans(arena, server.client, asked)
+}
+
+async function compareScans(arena: Arena, client: Client, asked: AskedScan[]): Promise<void> {
+  const ledger = new Map<string, ScanItem>()
+  for await (const item of walk((call) => client.scans.list(call), {})) ledger.set(item.id, item)
+  arena.check(ledger.size === asked.length, `${asked.length} scans were asked for, the ledger holds ${ledger.size}`)
+  const letIn = new Map<string, Set<number>>()
+  for (const { externalRef, passId, answers } of asked) {
+    const [first] = answers
+    const item = ledger.get(first?.scan.id ?? '')
+    const isKept = item?.passId === passId && (item.result === 'accepted') === (first?.result === 'accepted')
+    arena.check(isKept, `${externalRef} was answered ${first?.result}, and the ledger says ${item?.result}`)
+    const other = answers.find(({ scan, result }) => scan.id !== first?.scan.id || result !== first.result)
+    arena.check(!other, `${externalRef} was answered ${first?.result} and then ${other?.result}`)
+    if (first?.result !== 'accepted') continue
+    const places = letIn.get(passId) ?? new Set()
+    letIn.set(passId, places)
+    arena.check(!places.has(first.priorScanCount), `two of pass ${passId} were let in behind ${first.priorScanCount}`)
+    places.add(first.priorScanCount)
+  }
+  for (const [passId, places] of letIn) {
+    arena.check(places.size <= MAX_USES, `pass ${passId} was let in ${places.size} times`)
+    const isWhole = [...places].every((place) => place < places.size)
+    arena.check(isWhole, `a use of pass ${passId} was counted that nobody was told of`)
+  }
+  arena.did('scans', asked.length)
 }
