@@ -21,6 +21,7 @@ const benches = [
   'webhooks',
   'fairness',
   'scan',
+  'scan-beside',
   'scans-export',
   'version',
 ]

@@ -1,38 +1,44 @@
 /**
- * Scans over HTTP, from `passes serve` as a process of its own, against the same statements in a bare transaction from
- * this one; both with a thousand and with a million scans in the ledger, taking turns in one run. Run: npx tsx
- * bench/scan.ts, after npm run build. PASSES_BENCH_ROWS takes another number for the million. Exits 1 where HTTP comes to
- * less than half of the bare rate, or the long ledger to less than half of the short.
+ * Scans over HTTP, from `passes serve` and a client that are processes of their own, against the same statements prepared
+ * in this one: first those of one scan in a transaction of its own, with as many in flight, then those of a set of 128 in one
+ * transaction, which is the limit of what sets can bring. With a thousand and with a million scans in the ledger, in
+ * rounds that take turns; figures are ratios of medians. Run: npx tsx bench/scan.ts, after npm run build.
+ * PASSES_BENCH_ROWS takes another number for the million. Exits 1 where a figure misses its limit.
  */
 import { identifierDigest } from '../src/core/rules/crypto/scan-code.ts'
 import { type Database, openDatabase } from '../src/storage/db/database.ts'
 import { insertMany } from '../src/storage/db/dialect.ts'
 import { onEachDatabase } from './support/databases.ts'
 import { figure } from './support/figures.ts'
+import { type LoadClient, percentile, startLoadClient } from './support/load.ts'
 import { insertPasses, passId } from './support/many-passes.ts'
 import { insertScans } from './support/many-scans.ts'
-import { best, timeAll } from './support/rounds.ts'
-import { captureScan, replayScan, type Statement } from './support/scan-statements.ts'
+import { median, spread, timeAll } from './support/rounds.ts'
+import { type CapturedScans, captureScans, prepareReplay, replay, type Subject } from './support/scan-statements.ts'
 import { type BenchServer, startServer } from './support/server.ts'
 
 const FEW = 1_000
 const MANY = Number(process.env.PASSES_BENCH_ROWS ?? 1_000_000)
 const PASSES = 10_000
-const ROUNDS = Number(process.env.PASSES_BENCH_ROUNDS ?? 3)
-const SCANS = 1_000
-const IN_FLIGHT = Number(process.env.PASSES_BENCH_IN_FLIGHT ?? 16)
-const LIMITS = { http: 0.5, many: 0.5 }
+const ROUNDS = Number(process.env.PASSES_BENCH_ROUNDS ?? 10)
+const SCANS = 2_048
+const SET = 128
+const IN_FLIGHT = [16, 64]
+const LIMITS = { perSecond: 2_000, prepared: 0.8, many: 0.5 }
 
 interface Side {
   rows: number
   server: BenchServer
+  client: LoadClient
   database: Database
-  statements: Statement[]
-  http: number[]
-  raw: number[]
-  p99: number[]
-  /** What the server's process used of the processors for a scan, in milliseconds. */
-  cpu: number[]
+  one: CapturedScans
+  set: CapturedScans
+  /** Scans a second, and times of each in milliseconds, by how many were in flight. */
+  http: Map<number, { rates: number[]; p99: number[]; cpu: number[] }>
+  prepared: number[]
+  preparedCpu: number[]
+  sets: number[]
+  setsCpu: number[]
 }
 
 /** No scan of the run is of a pass and context that another was of: every one is accepted. */
@@ -40,14 +46,11 @@ let scanned = 0
 
 await onEachDatabase(async (kind, create) => {
   const sides = [await openSide(await create('few'), FEW), await openSide(await create('many'), MANY)] as const
-  for (let round = 0; round < ROUNDS; round += 1) {
-    for (const side of sides) {
-      await scanOverHttp(side)
-      await scanBare(side)
-    }
-  }
+  // The first round warms up what runs and what is compiled.
+  for (let round = 0; round <= ROUNDS; round += 1) for (const side of sides) await measure(side, round > 0)
   report(kind, ...sides)
-  for (const { server, database } of sides) {
+  for (const { server, database, client } of sides) {
+    client.stop()
     await database.close()
     await server.stop()
   }
@@ -65,41 +68,65 @@ async function openSide(url: string, rows: number): Promise<Side> {
     await writer.transaction((tx) => insertMany(tx, 'pass_identifiers', identifiers))
     await insertScans(writer, workspaceId, rows, PASSES)
   })
-  const database = openDatabase(url, { poolSize: IN_FLIGHT })
+  const database = openDatabase(url, { poolSize: Math.max(...IN_FLIGHT) })
   const { workspaceId } = await server.client.tokens.current()
-  const statements = await captureScan(database, workspaceId, { passId: passId(30), qrPayload: codeOf(30) })
-  return { rows, server, database, statements, http: [], raw: [], p99: [], cpu: [] }
+  return {
+    rows,
+    server,
+    client: startLoadClient(server),
+    database,
+    one: await captureScans(database, workspaceId, nextScans(1)),
+    set: await captureScans(database, workspaceId, nextScans(SET)),
+    http: new Map(IN_FLIGHT.map((inFlight) => [inFlight, { rates: [], p99: [], cpu: [] }])),
+    prepared: [],
+    preparedCpu: [],
+    sets: [],
+    setsCpu: [],
+  }
 }
 
-async function scanOverHttp(side: Side): Promise<void> {
-  const { client, cpuMilliseconds } = side.server
-  const cpuBefore = cpuMilliseconds()
-  const times: number[] = []
-  const tasks = nextScans().map(({ n, scanContextKey }) => async () => {
-    const startedAt = performance.now()
-    const { result } = await client.scans.create({ body: { qrPayload: codeOf(n), scanContextKey } })
-    times.push(performance.now() - startedAt)
-    if (result !== 'accepted') throw new Error(`A scan was ${result}`)
-  })
-  side.http.push(SCANS / (await timeAll(tasks, IN_FLIGHT)))
-  side.cpu.push((cpuMilliseconds() - cpuBefore) / SCANS)
-  side.p99.push(times.sort((a, b) => a - b)[Math.floor(times.length * 0.99)]!)
+async function measure(side: Side, isCounted: boolean): Promise<void> {
+  for (const [inFlight, { rates, p99, cpu }] of side.http) {
+    const before = side.server.cpuMilliseconds()
+    const bodies = nextScans(SCANS).map(({ qrPayload, scanContextKey }) =>
+      JSON.stringify({ qrPayload, scanContextKey }),
+    )
+    const order = { path: '/v1/scans', bodies, inFlight, expected: '"result":"accepted"' }
+    const { seconds, times } = await side.client.send(order)
+    if (!isCounted) continue
+    rates.push(SCANS / seconds)
+    p99.push(percentile(times, 0.99))
+    cpu.push((side.server.cpuMilliseconds() - before) / SCANS)
+  }
+  const ones = await timeReplay(side.database, side.one, SCANS, IN_FLIGHT[0]!)
+  const sets = await timeReplay(side.database, side.set, SCANS / SET, 1)
+  if (!isCounted) return
+  side.prepared.push(ones.rate)
+  side.preparedCpu.push(ones.cpu)
+  side.sets.push(sets.rate)
+  side.setsCpu.push(sets.cpu)
 }
 
-async function scanBare(side: Side): Promise<void> {
-  const tasks = nextScans().map(({ n, scanContextKey }) => () => {
-    const subject = { passId: passId(n), qrPayload: codeOf(n) }
-    return replayScan(side.database, side.statements, subject, scanContextKey)
-  })
-  side.raw.push(SCANS / (await timeAll(tasks, IN_FLIGHT)))
+/** The scans a second, and what each took of this process's processor time in milliseconds. */
+async function timeReplay(database: Database, captured: CapturedScans, count: number, inFlight: number) {
+  const scans = count * captured.subjects.length
+  const all = Array.from({ length: count }, () => prepareReplay(captured, nextScans(captured.subjects.length)))
+  const before = process.cpuUsage()
+  const seconds = await timeAll(
+    all.map((statements) => () => replay(database, captured.name, statements)),
+    inFlight,
+  )
+  const { user, system } = process.cpuUsage(before)
+  return { rate: scans / seconds, cpu: (user + system) / 1_000 / scans }
 }
 
 /** Passes 25 and below are void, as is one in a thousand. */
-function nextScans(): { n: number; scanContextKey: string }[] {
-  return Array.from({ length: SCANS }, () => {
-    scanned += 1
+function nextScans(count: number): Subject[] {
+  return Array.from({ length: count }, () => {
+    do scanned += 1
+    while ((26 + (scanned % (PASSES - 100))) % 1_000 === 0)
     const place = 26 + (scanned % (PASSES - 100))
-    return { n: place % 1_000 === 0 ? 26 : place, scanContextKey: `bench ${scanned}` }
+    return { passId: passId(place), qrPayload: codeOf(place), scanContextKey: `bench <${scanned}>` }
   })
 }
 
@@ -108,12 +135,27 @@ function codeOf(n: number): string {
 }
 
 function report(kind: string, few: Side, many: Side): void {
-  for (const { rows, statements, http, raw, p99, cpu } of [few, many]) {
+  for (const { rows, one, http, prepared, preparedCpu, sets, setsCpu } of [few, many]) {
     const ledger = `${rows.toLocaleString('en')} scans in the ledger`
-    const rates = `HTTP ${best(http).toFixed(0)} scans/s, p99 ${Math.min(...p99).toFixed(0)} ms, CPU ${Math.min(...cpu).toFixed(2)} ms`
-    console.log(`${kind}, ${ledger}: ${rates}, bare ${best(raw).toFixed(0)} of ${statements.length} statements each`)
-    figure(`scans over HTTP to bare transactions, ${ledger}, ${kind}`, best(http) / best(raw), { atLeast: LIMITS.http })
+    for (const [inFlight, { rates, p99, cpu }] of http) {
+      const what = `${kind}, ${ledger}, ${inFlight} in flight`
+      console.log(
+        `${what}: ${spread(rates)} scans/s, p99 ${spread(p99)} ms, CPU of the server ${spread(cpu, 2)} ms a scan`,
+      )
+    }
+    const ownCpu = (values: number[]) => `CPU without the database ${spread(values, 2)} ms a scan`
+    console.log(
+      `${kind}, ${ledger}, ${one.statements.length} statements prepared: ${spread(prepared)} scans/s, ${ownCpu(preparedCpu)}`,
+    )
+    console.log(`${kind}, ${ledger}, sets of ${SET} prepared: ${spread(sets)} scans/s, ${ownCpu(setsCpu)}`)
+    for (const [inFlight, { rates }] of http) {
+      const what = `${ledger}, ${inFlight} in flight, ${kind}`
+      figure(`scans a second over HTTP, ${what}`, median(rates), { atLeast: LIMITS.perSecond })
+      figure(`scans over HTTP to the same statements prepared, ${what}`, median(rates) / median(prepared), {
+        atLeast: LIMITS.prepared,
+      })
+    }
   }
-  const longToShort = best(many.http) / best(few.http)
-  figure(`scans over HTTP into the long ledger to the short, ${kind}`, longToShort, { atLeast: LIMITS.many })
+  const [short, long] = [few, many].map(({ http }) => median(http.get(IN_FLIGHT[0]!)!.rates))
+  figure(`scans over HTTP into the long ledger to the short, ${kind}`, long! / short!, { atLeast: LIMITS.many })
 }

@@ -1,98 +1,106 @@
 import type { Knex } from 'knex'
 import { newId } from '../../src/core/ids.ts'
 import { identifierDigest } from '../../src/core/rules/crypto/scan-code.ts'
-import { recordScan } from '../../src/server/api/scans/record-scan.ts'
-import { createDefinitions } from '../../src/server/wallet-sync/definitions.ts'
+import { evaluateScans, findMatches } from '../../src/server/api/scans/evaluate-scans.ts'
+import { toStoredScan, writeScans } from '../../src/server/api/scans/write-scan.ts'
+import type { RequestContext } from '../../src/server/context.ts'
 import type { Database } from '../../src/storage/db/database.ts'
+import { toHex } from '../../src/storage/passes/identifiers.ts'
 import { createStore } from '../../src/storage/store.ts'
 
-/** The statements of one scan, and the same again for another pass. */
+/** The statements of a set of scans, and the same again, prepared, for other passes. */
 
 export interface Subject {
   passId: string
   qrPayload: string
+  scanContextKey: string
 }
-
-/** What each scan puts into statements of its own. */
-type Own = Record<'pass' | 'digest' | 'scan' | 'event' | 'context', string> & { digestBytes: Uint8Array }
 
 export interface Statement {
   sql: string
-  /** The values of one scan, in order. */
-  values: ((own: Own) => Knex.Value)[]
-  /** Reads that go before the transaction, on another connection. */
+  bindings: Knex.Value[]
+  /** A read that goes before the transaction, on another connection. */
   isBefore: boolean
 }
 
-/** Records one scan as the server does, and keeps what it asked of the database. */
-export async function captureScan(database: Database, workspaceId: string, subject: Subject): Promise<Statement[]> {
-  const seen: { sql: string; bindings: Knex.Value[] }[] = []
-  const listen = ({ sql, bindings = [] }: { sql: string; bindings?: Knex.Value[] }) => seen.push({ sql, bindings })
+/** What was asked of the database for some scans, none of which name the same pass. */
+export interface CapturedScans {
+  /** Of the statements, which are prepared by it. */
+  name: string
+  subjects: Subject[]
+  statements: Statement[]
+  /** Ids that were made for them. */
+  madeIds: Set<string>
+}
+
+/** Records scans as the server does, in one set, and keeps what it asked of the database. */
+export async function captureScans(
+  database: Database,
+  workspaceId: string,
+  subjects: Subject[],
+): Promise<CapturedScans> {
+  const statements: Statement[] = []
+  let isBefore = true
+  const listen = ({ sql, bindings = [] }: { sql: string; bindings?: Knex.Value[] }) => {
+    if (/^begin/i.test(sql)) isBefore = false
+    else if (!/^commit/i.test(sql)) statements.push({ sql, bindings, isBefore })
+  }
   const connections = [...new Set([database.reader, database.writer])]
   const store = createStore(database)
-  const definitions = createDefinitions(store)
-  const token = { id: newId(new Date()) }
-  const context = { store, workspaceId, definitions, token, now: new Date(), correlationId: 'bench' }
-  const record = (scanContextKey: string) =>
-    recordScan({ qrPayload: subject.qrPayload, scanContextKey }, context as Parameters<typeof recordScan>[1])
-  // The first scan of a template also reads its definition.
-  await record('warm')
+  const now = new Date()
+  const context = { now, token: { id: newId(new Date(now.getTime() - 1)) } } as RequestContext
   for (const connection of connections) connection.on('query', listen)
-  const { scan } = await record('captured')
-  for (const connection of connections) connection.removeListener('query', listen)
-  const begin = seen.findIndex(({ sql }) => /^begin/i.test(sql))
-  return seen
-    .filter(({ sql }) => !/^(begin|commit)/i.test(sql))
-    .map(({ sql, bindings }) => ({
-      sql,
-      isBefore: seen.findIndex((one) => one.sql === sql) < begin,
-      values: bindings.map((value) => toOwn(value, knownIn(sql, bindings, { ...subject, scanId: scan.id }))),
-    }))
-}
-
-/** The same statements for another pass, in a transaction like that of the server. */
-export async function replayScan(
-  database: Database,
-  statements: Statement[],
-  subject: Subject,
-  scanContextKey: string,
-): Promise<void> {
-  const at = new Date()
-  const digestBytes = identifierDigest(subject.qrPayload)
-  const own = {
-    pass: subject.passId,
-    digest: Buffer.from(digestBytes).toString('hex'),
-    digestBytes,
-    context: scanContextKey,
-    scan: newId(at),
-    event: newId(at),
-  }
-  const run = (db: Knex, { sql, values }: Statement) =>
-    db.raw(positional(sql), values.map((value) => value(own)) as Knex.RawBinding[])
-  for (const statement of statements.filter(({ isBefore }) => isBefore)) await run(database.reader, statement)
-  await database.writer.transaction(async (tx) => {
-    for (const statement of statements.filter(({ isBefore }) => !isBefore)) await run(tx, statement)
+  const matches = await findMatches(
+    store,
+    workspaceId,
+    subjects.map(({ qrPayload }) => ({ qrPayload })),
+  )
+  await store.transaction(async (tx) => {
+    const attempts = subjects.map(({ qrPayload, scanContextKey }, n) => {
+      return { qrPayload, scanContextKey, realTime: now, statusAt: now, matches: matches[n]! }
+    })
+    const decisions = await evaluateScans(tx, workspaceId, attempts)
+    const judged = attempts.map((attempt, n) => {
+      const decision = decisions[n]!
+      return { scan: toStoredScan(attempt, decision, context), decision, correlationId: `bench ${n}` }
+    })
+    if ((await writeScans(tx, workspaceId, judged)).size < subjects.length) throw new Error('A scan was not written')
   })
+  for (const connection of connections) connection.removeListener('query', listen)
+  const isMade = (id: string) => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) >= now.getTime()
+  const texts = statements.flatMap(({ bindings }) => JSON.stringify(bindings).match(UUID) ?? [])
+  return { name: `scans-${subjects.length}`, subjects, statements, madeIds: new Set(texts.filter(isMade)) }
 }
 
-/** The texts of the captured scan that others have their own of. */
-function knownIn(sql: string, bindings: Knex.Value[], { passId, qrPayload, scanId }: Subject & { scanId: string }) {
-  const digest = Buffer.from(identifierDigest(qrPayload)).toString('hex')
-  const known = { [passId]: 'pass', [digest]: 'digest', [scanId]: 'scan', captured: 'context' } as const
-  // The first value of an event is its id.
-  return /insert into events /.test(sql) ? { ...known, [String(bindings[0])]: 'event' as const } : known
-}
+const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
 
-/** The same value for another scan: what it knows of the captured one is replaced, in lists and in JSON, too. */
-function toOwn(value: Knex.Value, known: Record<string, keyof Own>): (own: Own) => Knex.Value {
-  if (Buffer.isBuffer(value)) return (own) => own.digestBytes as Knex.Value
-  if (Array.isArray(value)) {
-    const items = value.map((item) => toOwn(item as Knex.Value, known))
-    return (own) => items.map((item) => item(own)) as Knex.Value
+/** What a scan may have of its own in a value: ids, digests, and contexts, which end where they end. */
+const OWN = new RegExp(`${UUID.source}|[0-9a-f]{64}|bench <\\d+>`, 'g')
+
+/** The same statements with the values of other passes. Made beforehand: they are not what is measured. */
+export function prepareReplay({ subjects, statements, madeIds }: CapturedScans, others: Subject[]): Statement[] {
+  const at = new Date()
+  const pairs = subjects.flatMap((subject, n): [string, string][] => [
+    [subject.passId, others[n]!.passId],
+    [toHex(identifierDigest(subject.qrPayload)), toHex(identifierDigest(others[n]!.qrPayload))],
+    [subject.scanContextKey, others[n]!.scanContextKey],
+  ])
+  const values = new Map([...pairs, ...[...madeIds].map((id): [string, string] => [id, newId(at)])])
+  const toOther = (value: Knex.Value): Knex.Value => {
+    if (Array.isArray(value)) return value.map((item) => toOther(item as Knex.Value)) as Knex.Value
+    return typeof value === 'string' ? value.replaceAll(OWN, (text) => values.get(text) ?? text) : value
   }
-  if (typeof value !== 'string') return () => value
-  return (own) =>
-    Object.entries(known).reduce((text, [from, name]) => text.replaceAll(from, own[name] as string), value)
+  return statements.map((statement) => ({ ...statement, bindings: statement.bindings.map(toOther) }))
+}
+
+/** Runs them, prepared by name, in a transaction like that of the server. */
+export async function replay({ reader, writer }: Database, name: string, statements: Statement[]): Promise<void> {
+  const run = (db: Knex, { sql, bindings }: Statement, n: number) =>
+    db.raw(positional(sql), bindings as Knex.RawBinding[]).options({ name: `${name}-${n}` })
+  for (const [n, statement] of statements.entries()) if (statement.isBefore) await run(reader, statement, n)
+  await writer.transaction(async (tx) => {
+    for (const [n, statement] of statements.entries()) if (!statement.isBefore) await run(tx, statement, n)
+  })
 }
 
 /** knex numbers the values of PostgreSQL itself, from question marks. */

@@ -1,0 +1,98 @@
+/**
+ * How long a scan takes at the worst (p99) while a workspace also issues thousands of passes from batches, or sends a
+ * broadcast, against while it only scans: samples that take turns, and the ratio of their medians. Server and clients are
+ * processes of their own. Run: npx tsx bench/scan-beside.ts, after npm run build
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Broadcast } from '../src/core/contract/broadcasts.ts'
+import { identifierDigest } from '../src/core/rules/crypto/scan-code.ts'
+import { insertMany } from '../src/storage/db/dialect.ts'
+import { onEachDatabase } from './support/databases.ts'
+import { figure } from './support/figures.ts'
+import { percentile, startLoadClient } from './support/load.ts'
+import { passId, templateId } from './support/many-passes.ts'
+import { insertProject } from './support/project.ts'
+import { median, spread } from './support/rounds.ts'
+import { startServer } from './support/server.ts'
+
+const PASSES = Number(process.env.PASSES_BENCH_ROWS ?? 20_000)
+const ROUNDS = Number(process.env.PASSES_BENCH_ROUNDS ?? 10)
+const SCANS = 500
+const IN_FLIGHT = 4
+const BATCHES = 50
+const MOST_TIMES = 2
+
+await onEachDatabase(async (kind, create) => compare(kind, await create('beside')))
+process.exit()
+
+async function compare(kind: string, url: string): Promise<void> {
+  let projectId = ''
+  const server = await startServer(url, [], async (database, workspaceId) => {
+    projectId = await insertProject(database, workspaceId, PASSES)
+    const identifiers = Array.from({ length: PASSES }, (_, n) => {
+      return { workspace_id: workspaceId, digest: identifierDigest(`code-${n}`), pass_id: passId(n + 1), active: true }
+    })
+    await database.writer.transaction((tx) => insertMany(tx, 'pass_identifiers', identifiers))
+  })
+  const { client } = server
+  const [door, office] = [startLoadClient(server), startLoadClient(server)]
+  let [scanned, issued] = [0, 0]
+
+  /** The p99 of some scans in milliseconds. */
+  async function scan(): Promise<number> {
+    const bodies = Array.from({ length: SCANS }, () => {
+      scanned += 1
+      return JSON.stringify({ qrPayload: `code-${scanned % PASSES}`, scanContextKey: `bench ${scanned}` })
+    })
+    const { times } = await door.send({ path: '/v1/scans', bodies, inFlight: IN_FLIGHT, expected: '"scan":' })
+    return percentile(times, 0.99)
+  }
+
+  async function besideIssuing(): Promise<number> {
+    const bodies = Array.from({ length: BATCHES }, () => {
+      const passes = Array.from({ length: 100 }, () => {
+        issued += 1
+        return { externalPassId: `new-${issued}`, label: `Guest ${issued}`, templateId: templateId(0) }
+      })
+      return JSON.stringify({ passes })
+    })
+    const issuing = office.send({ path: '/v1/passes/batch', bodies, inFlight: 2, expected: '"results":' })
+    const p99 = await scan()
+    await issuing
+    const query = { status: ['QUEUED' as const, 'ISSUING' as const], limit: 1 }
+    while ((await client.passes.list({ query })).total > 0) await sleep(100)
+    return p99
+  }
+
+  async function besideBroadcast(): Promise<number> {
+    const body = { body: 'Doors open at 7' }
+    const broadcast = (await client.broadcasts.create({ params: { id: projectId }, body })) as Broadcast
+    const p99 = await scan()
+    const params = { id: projectId, broadcastId: broadcast.id }
+    const isOver = async () => {
+      const { status, passCount } = await client.broadcasts.get({ params })
+      const { pending, fannedOut } = await client.broadcasts.stats({ params })
+      return status === 'DISPATCHED' && fannedOut === passCount && pending === 0
+    }
+    if (await isOver()) console.log(`${kind}: the broadcast was over before the scans were`)
+    while (!(await isOver())) await sleep(100)
+    return p99
+  }
+
+  const found = { quiet: [] as number[], issuing: [] as number[], broadcast: [] as number[] }
+  await scan()
+  for (let round = 0; round < ROUNDS; round += 1) {
+    found.quiet.push(await scan())
+    found.issuing.push(await besideIssuing())
+    found.broadcast.push(await besideBroadcast())
+  }
+  for (const one of [door, office]) one.stop()
+  await server.stop()
+  const { quiet, issuing, broadcast } = found
+  console.log(
+    `${kind}: p99 of a scan ${spread(quiet)} ms in quiet, ${spread(issuing)} ms beside issuing, ${spread(broadcast)} ms beside a broadcast`,
+  )
+  const times = (values: number[]) => median(values) / median(quiet)
+  figure(`p99 of a scan beside issuing to quiet, ${kind}`, times(issuing), { atMost: MOST_TIMES })
+  figure(`p99 of a scan beside a broadcast to quiet, ${kind}`, times(broadcast), { atMost: MOST_TIMES })
+}
