@@ -176,11 +176,7 @@ async function toResponse(reply: Reply, route: Route, asked: Headers): Promise<H
   }
   const json = JSON.stringify(reply.body)
   const headers = { 'content-type': 'application/json', 'cache-control': 'no-store', ...reply.headers }
-  if (!route.compressed) {
-    // With its length an answer is one write, without it two.
-    const length = String(Buffer.byteLength(json))
-    return new HTTPResponse(json, { status: reply.status, headers: { ...headers, 'content-length': length } })
-  }
+  if (!route.compressed) return new HTTPResponse(json, { status: reply.status, headers })
   const isCompressed = acceptsGzip(asked)
   return new HTTPResponse(isCompressed ? await compress(json) : json, {
     status: reply.status,
