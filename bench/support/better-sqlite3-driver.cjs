@@ -44,6 +44,11 @@ class Database {
   }
 }
 
+/** It takes no booleans, and whole numbers for fractions. */
+function toSqlite(value) {
+  return typeof value === 'boolean' || Number.isSafeInteger(value) ? BigInt(value) : value
+}
+
 function serve(file) {
   const database = new (require('better-sqlite3'))(file)
   const kept = new Map()
@@ -51,7 +56,7 @@ function serve(file) {
     if (script !== undefined) return void database.exec(script)
     const statement = kept.get(sql) ?? database.prepare(sql)
     kept.set(sql, statement)
-    const values = bindings.map((value) => (typeof value === 'boolean' ? Number(value) : value))
+    const values = bindings.map(toSqlite)
     if (statement.reader) return statement.all(values)
     statement.run(values)
   }

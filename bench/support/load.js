@@ -29,7 +29,7 @@ async function run({ port, token, path, bodies, inFlight, expected }) {
         const sentAt = performance.now()
         const answer = await connection.ask(`${head}content-length: ${Buffer.byteLength(body)}${HEAD_END}${body}`)
         times.push(performance.now() - sentAt)
-        if (!answer.includes(expected)) throw new Error(`${body} was answered ${answer}`)
+        if (!answer.includes(expected)) throw new Error(`${body.slice(0, 200)} was answered ${answer}`)
       }
     }),
   )
