@@ -3,10 +3,11 @@
  * broadcast, against while it only scans: samples that take turns, and the ratio of their medians. Server and clients are
  * processes of their own. Run: npx tsx bench/scan-beside.ts, after npm run build
  */
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Broadcast } from '../src/core/contract/broadcasts.ts'
 import { identifierDigest } from '../src/core/rules/crypto/scan-code.ts'
-import { insertMany } from '../src/storage/db/dialect.ts'
+import { insertMany } from '../src/storage/db/bulk-rows.ts'
 import { onEachDatabase } from './support/databases.ts'
 import { figure } from './support/figures.ts'
 import { percentile, startLoadClient } from './support/load.ts'

@@ -5,9 +5,10 @@
  * rounds that take turns; figures are ratios of medians. Run: npx tsx bench/scan.ts, after npm run build.
  * PASSES_BENCH_ROWS takes another number for the million. Exits 1 where a figure misses its limit.
  */
+
 import { identifierDigest } from '../src/core/rules/crypto/scan-code.ts'
+import { insertMany } from '../src/storage/db/bulk-rows.ts'
 import { type Database, openDatabase } from '../src/storage/db/database.ts'
-import { insertMany } from '../src/storage/db/dialect.ts'
 import { onEachDatabase } from './support/databases.ts'
 import { figure } from './support/figures.ts'
 import { type LoadClient, percentile, startLoadClient } from './support/load.ts'

@@ -63,7 +63,7 @@ async function measure(name: string) {
   const { recordScan } = await import('../src/server/api/scans/record-scan.ts')
   const { createDefinitions } = await import('../src/server/wallet-sync/definitions.ts')
   const { openDatabase } = await import('../src/storage/db/database.ts')
-  const { insertMany } = await import('../src/storage/db/dialect.ts')
+  const { insertMany } = await import('../src/storage/db/bulk-rows.ts')
   const { migrate } = await import('../src/storage/db/migrate.ts')
   const { createStore } = await import('../src/storage/store.ts')
   const { insertPasses, passId, templateId } = await import('./support/many-passes.ts')

@@ -3,13 +3,14 @@
  * commit synced), against raw HTTP/2 pushes of the same tokens to the same APNs, which is the sandbox's in a process of its
  * own. Rounds take turns. Run: npx tsx bench/update.ts
  */
+
 import { connect } from 'node:http2'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { execa } from 'execa'
 import { jobHandlers, queueOptions } from '../src/server/jobs/handlers.ts'
 import { startWorker } from '../src/server/jobs/worker.ts'
-import { insertMany } from '../src/storage/db/dialect.ts'
+import { insertMany } from '../src/storage/db/bulk-rows.ts'
 import { parseAppleIdentity } from '../src/wallets/apple/identity.ts'
 import { createApplePush } from '../src/wallets/apple/push.ts'
 import type { BenchApns } from './support/apns.ts'

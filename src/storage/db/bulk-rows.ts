@@ -51,6 +51,54 @@ export async function insertRows<Returned = never>(
   )
 }
 
+/** Names of the statements that insert rows, by what they are made of. */
+const insertNames = new Map<string, string>()
+
+/**
+ * Inserts any number of rows, all with the same columns and in their order, by one statement, which is the same for any
+ * number of them. They go as one value, which is JSON: a driver takes longer for many values than a database to read it.
+ * @param ending what follows the values, such as what to do about a conflict
+ */
+export async function insertMany<Returned = never>(
+  db: Knex,
+  table: string,
+  rows: object[],
+  ending = '',
+): Promise<Returned[]> {
+  const [first] = rows as Record<string, Knex.Value>[]
+  if (!first) return []
+  const columns = Object.keys(first)
+  const binary = columns.filter((column) =>
+    (rows as Record<string, Knex.Value>[]).some((row) => row[column] instanceof Uint8Array),
+  )
+  const signature = [table, columns, binary, ending].join(' ')
+  const name = insertNames.get(signature) ?? `insert-${insertNames.size}-${table}`
+  insertNames.set(signature, name)
+  const given = binary.length > 0 ? rows.map((row) => withHex(db, row, binary)) : rows
+  const json = isPostgres(db)
+    ? JSON.stringify(given)
+    : JSON.stringify(given.map((row) => columns.map((column) => (row as Record<string, unknown>)[column])))
+  return runPrepared<Returned>(db, name, { rows: json }, () => {
+    const names = columns.map((column) => `"${column}"`).join(', ')
+    const select = isPostgres(db)
+      ? `${names} from json_populate_recordset(null::${table}, :rows::json)`
+      : `${columns.map((column, n) => (binary.includes(column) ? `unhex(value ->> ${n})` : `value ->> ${n}`)).join(', ')}
+          from json_each(:rows)`
+    // SQLite takes "on" for that of a join where no condition comes before it.
+    return `insert into ${table} (${names}) select ${select} where true ${ending}`
+  })
+}
+
+/** The row with its bytes as JSON can hold them: as PostgreSQL writes them as text, or for SQLite's unhex. */
+function withHex(db: Knex, row: object, binary: string[]): object {
+  const prefix = isPostgres(db) ? '\\x' : ''
+  const texts = binary.map((column) => {
+    const bytes = (row as Record<string, Uint8Array | null>)[column]
+    return [column, bytes && `${prefix}${Buffer.from(bytes).toString('hex')}`]
+  })
+  return { ...row, ...Object.fromEntries(texts) }
+}
+
 export interface RowsUpdate {
   /** Of the statement. */
   name: string

@@ -1,7 +1,8 @@
 import type { Knex } from 'knex'
 import { type Actor, type AuditAction, targetKind } from '../../core/audit.ts'
 import { idBound, newId } from '../../core/ids.ts'
-import { boundColumn, insertMany } from '../db/dialect.ts'
+import { insertMany } from '../db/bulk-rows.ts'
+import { boundColumn } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
 
 /** Something that somebody did. Never what was written: no values, secrets or personal data. */

@@ -2,7 +2,8 @@ import type { Knex } from 'knex'
 import type { GoogleKind } from '../../core/contract/definition.ts'
 import { newId } from '../../core/ids.ts'
 import type { ClassClaim } from '../../core/rules/template/class-key.ts'
-import { forUpdate, insertMany } from '../db/dialect.ts'
+import { insertMany } from '../db/bulk-rows.ts'
+import { forUpdate } from '../db/dialect.ts'
 
 /** A class at Google that passes with the same key share. */
 export interface StoredClass extends ClassClaim {

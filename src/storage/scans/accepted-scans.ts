@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 import type { ScanContext } from '../../core/contract/scan-shapes.ts'
 import type { RedemptionHistory, RedemptionPlan } from '../../core/rules/redemption/redemption-plan.ts'
-import { selectForEach } from '../db/bulk-rows.ts'
-import { bytesOfHex, insertMany, moment, textsOfJson } from '../db/dialect.ts'
+import { insertMany, selectForEach } from '../db/bulk-rows.ts'
+import { bytesOfHex, moment, textsOfJson } from '../db/dialect.ts'
 import { toHex } from '../passes/identifiers.ts'
 
 export interface NewAcceptedScan {

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { LedgerReason, ScanResult } from '../../core/contract/scan-shapes.ts'
 import { refusals } from '../../core/rules/redemption/scan-decision.ts'
-import { insertMany } from '../db/dialect.ts'
+import { insertMany } from '../db/bulk-rows.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
 import type { Emit } from '../operations/store-events.ts'
 import { type ScanRow, type StoredScan, toScan, toScanRow } from './scan-row.ts'
