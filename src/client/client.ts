@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Agent } from 'undici'
 import type { Contract } from '../core/contract/contract.ts'
 import type { Route, RouteCall, RouteResult } from '../core/route.ts'
 import { type Endpoint, endpoints } from './endpoints.ts'
 import { ApiError, ConnectionError, DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS } from './errors.ts'
 import { readStream } from './event-stream.ts'
 import { apiError, dispatch, type ExchangeOptions, exchange, parseJson, piecesOf } from './exchange.ts'
+import { Agent } from './undici.ts'
 
 export { ApiError, ConnectionError, ForeignServerError, TimeoutError } from './errors.ts'
 

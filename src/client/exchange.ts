@@ -1,9 +1,10 @@
 import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
-import { type Dispatcher, errors, request } from 'undici'
+import type { Dispatcher } from 'undici'
 import type { ErrorCode } from '../core/errors.ts'
 import { ApiError, ConnectionError, ForeignServerError, TimeoutError } from './errors.ts'
+import { errors, request } from './undici.ts'
 
 /** One request on its way to the server and back. */
 
@@ -48,7 +49,10 @@ export async function dispatch(sent: SentRequest, options: ExchangeOptions): Pro
   const { url, token, signal, timeoutSeconds, dispatcher } = options
   let answer: Dispatcher.ResponseData
   try {
-    answer = await request(url.replace(/\/+$/, '') + path, {
+    const { origin, pathname, search } = new URL(url.replace(/\/+$/, '') + path)
+    answer = await request(dispatcher, {
+      origin,
+      path: pathname + search,
       method: method as Dispatcher.HttpMethod,
       headers: {
         ...headers,
@@ -57,7 +61,6 @@ export async function dispatch(sent: SentRequest, options: ExchangeOptions): Pro
       },
       body: body ? pieces(body) : null,
       bodyTimeout: timeoutSeconds * 1000,
-      dispatcher,
       signal,
     })
   } catch (error) {

@@ -10,7 +10,7 @@ import type { Handlers } from '../../http/mount.ts'
 /** Read at once: some hold variables of 64 KiB. */
 const EVENTS = 25
 
-/** The truth of what other servers wrote. */
+/** The truth of what other servers wrote: one look for all streams of a workspace that have told the same. */
 const LOOK_EVERY_MS = 1_000
 
 /** After this process wrote something that is not there yet, since an older transaction still runs. */
@@ -39,7 +39,9 @@ async function* follow(
     let isWoken = false
     yield [{ id: place.id }]
     while (!ended.aborted) {
-      const logged = await store.eventLog.listAfter(workspaceId, place, EVENTS)
+      const logged = await wakeUp.share(`${place.position} ${place.id}`, () =>
+        store.eventLog.listAfter(workspaceId, place, EVENTS),
+      )
       place = logged.at(-1)?.place ?? place
       const wanted = logged.filter(({ type }) => !types || types.some((one) => one === type))
       if (logged.length > 0) await takeTurn(logged)

@@ -15,6 +15,7 @@ const LAST_USED_MS = 60_000
 /** Finds the token of a request (spec 5), without a database read for one that is malformed. */
 export function createAuthenticate(store: Store, log: Logger): Authenticate {
   const cache = new Map<string, { token: TokenWithWorkspace; readAt: number }>()
+  const reading = new Map<string, Promise<TokenWithWorkspace | undefined>>()
   const lastUsed = new Map<string, number>()
 
   async function find(digest: string, at: Date): Promise<TokenWithWorkspace | undefined> {
@@ -22,12 +23,21 @@ export function createAuthenticate(store: Store, log: Logger): Authenticate {
     const age = cached ? at.getTime() - cached.readAt : Number.NaN
     // A clock that went back must not keep an entry alive.
     if (cached && age >= 0 && age < CACHE_MS) return cached.token
-    const token = await store.tokens.findByDigest(digest)
+    const token = await read(digest)
     // Made-up tokens must not push out those that are used.
     if (!token) return undefined
     if (cache.size >= MAX_CACHED) cache.clear()
     cache.set(digest, { token, readAt: at.getTime() })
     return token
+  }
+
+  /** Once for all who ask at the same moment, as streams do that look together. */
+  function read(digest: string): Promise<TokenWithWorkspace | undefined> {
+    const known = reading.get(digest)
+    if (known) return known
+    const found = store.tokens.findByDigest(digest).finally(() => reading.delete(digest))
+    reading.set(digest, found)
+    return found
   }
 
   function noteUse(token: TokenWithWorkspace, at: Date): void {

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { createWakeUps } from '../../../src/server/webhooks/wake-ups.ts'
+
+const never = new AbortController().signal
+
+test('followers of a workspace look together, and share what they read unless something came meanwhile', async () => {
+  const wakeUps = createWakeUps()
+  const [first, second, other] = [wakeUps.listen('a'), wakeUps.listen('a'), wakeUps.listen('b')]
+  const elsewhere = new AbortController()
+  const sleeper = other.next(60_000, elsewhere.signal)
+  // Whoever is woken first wakes the one that would have slept for a minute.
+  expect(await Promise.all([first.next(60_000, never), second.next(1, never)])).toEqual([false, false])
+
+  let reads = 0
+  const answers: ((value: number) => void)[] = []
+  const read = () => {
+    reads += 1
+    return new Promise<number>((resolve) => answers.push(resolve))
+  }
+  const together = [first.share('end', read), second.share('end', read)]
+  expect(reads).toBe(1)
+  wakeUps.merge({ what: 'event', workspaceId: 'a' } as never)
+  const fresh = second.share('end', read)
+  expect(reads).toBe(2)
+  answers.forEach((answer, n) => {
+    answer(n)
+  })
+  expect(await Promise.all([...together, fresh])).toEqual([0, 0, 1])
+  expect(await first.next(60_000, never)).toBe(true)
+
+  elsewhere.abort()
+  expect(await sleeper).toBe(false)
+  for (const one of [first, second, other]) one.close()
+})
