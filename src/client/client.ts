@@ -4,7 +4,7 @@ import type { Route, RouteCall, RouteResult } from '../core/route.ts'
 import { type Endpoint, endpoints } from './endpoints.ts'
 import { ApiError, ConnectionError, DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS } from './errors.ts'
 import { readStream } from './event-stream.ts'
-import { apiError, dispatch, type ExchangeOptions, exchange, parseJson, piecesOf } from './exchange.ts'
+import { apiError, bodyOf, dispatch, type ExchangeOptions, exchange, parseJson, piecesOf } from './exchange.ts'
 import { Agent } from './undici.ts'
 
 export { ApiError, ConnectionError, ForeignServerError, TimeoutError } from './errors.ts'
@@ -79,7 +79,10 @@ export interface RawRequest {
 export interface RawAnswer {
   status: number
   headers: Record<string, string | string[] | undefined>
+  /** Empty where the answer is a stream. */
   body: Uint8Array
+  /** Server-sent events as they come, where the answer is a stream of them: read it to its end, or leave the loop. */
+  stream?: AsyncIterable<Uint8Array>
 }
 
 /**
@@ -193,7 +196,12 @@ async function sendRaw(raw: RawRequest, options: SendOptions): Promise<RawAnswer
   const { method, path, body } = raw
   const sent = { method, path, name: path, headers: { accept: '*/*', ...raw.headers }, body: body && Buffer.from(body) }
   return withRetries(method === 'GET' || method === 'DELETE', options, async () => {
-    const { status, headers, bytes } = await exchange(sent, options)
+    const answer = await dispatch(sent, options)
+    const { statusCode: status, headers } = answer
+    if (status === 200 && String(headers['content-type'] ?? '').startsWith('text/event-stream')) {
+      return { status, headers, body: new Uint8Array(), stream: piecesOf(answer, sent, options) }
+    }
+    const bytes = await bodyOf(answer, sent, options)
     if (status >= 400) throw apiError({ method, path, headers, status, isCodeOptional: true }, bytes)
     return { status, headers, body: new Uint8Array(bytes) }
   })

@@ -50,7 +50,7 @@ export async function* readStream(connection: StreamConnection, lastId?: string)
 }
 
 /** As the standard reads a stream, but for names of events and times to wait, which our server does not send. */
-async function* messagesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<StreamedMessage> {
+export async function* messagesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<StreamedMessage> {
   const decoder = new TextDecoder()
   let text = ''
   let message = { id: '', data: '' }

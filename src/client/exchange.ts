@@ -33,11 +33,19 @@ export interface Answer {
 
 /** One request and its answer, whatever its status. */
 export async function exchange(sent: SentRequest, options: ExchangeOptions): Promise<Answer> {
-  const { statusCode: status, headers, body } = await dispatch(sent, options)
+  const answer = await dispatch(sent, options)
+  return { status: answer.statusCode, headers: answer.headers, bytes: await bodyOf(answer, sent, options) }
+}
+
+/** A body as a whole. */
+export async function bodyOf(
+  { headers, body }: Dispatcher.ResponseData,
+  sent: SentRequest,
+  options: ExchangeOptions,
+): Promise<Buffer> {
   try {
     const bytes = Buffer.from(await body.arrayBuffer())
-    const isZipped = headers['content-encoding'] === 'gzip'
-    return { status, headers, bytes: isZipped ? await promisify(gunzip)(bytes) : bytes }
+    return headers['content-encoding'] === 'gzip' ? await promisify(gunzip)(bytes) : bytes
   } catch (error) {
     throw connectionError(error, sent, options)
   }

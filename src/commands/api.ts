@@ -4,8 +4,10 @@ import { jsonLines } from '../cli/arguments/list.ts'
 import { ClientCommand } from '../cli/command/client-command.ts'
 import { readNamed, UsageError } from '../cli/command/errors.ts'
 import { writeOut } from '../cli/command/output.ts'
+import { leaveEcho, onInterrupt } from '../cli/command/program.ts'
 import { readStdinBytes } from '../cli/command/prompt.ts'
 import type { Client, RawAnswer, RawRequest } from '../client/client.ts'
+import { messagesOf } from '../client/event-stream.ts'
 
 const methods = ['GET', 'POST', 'PATCH', 'DELETE']
 
@@ -13,7 +15,7 @@ export default class Api extends ClientCommand {
   static override summary = 'Send a request to any path of the API, and print its answer.'
   static override description =
     'With the address and token of every other command. JSON is printed indented; a file is written as it is, so send it ' +
-    'somewhere with >. An error answer ends with exit code 1. The paths stand at /docs of the server.'
+    'somewhere with >. A stream of events is printed as it comes, until Ctrl-C. An error answer ends with exit code 1. The paths stand at /docs of the server.'
   static override examples = [
     '<%= config.bin %> api GET /v1/workspace',
     {
@@ -63,7 +65,9 @@ export default class Api extends ClientCommand {
     const request = apiRequest(args.method, args.path, { data, field: flags.field, header: flags.header })
     const client = this.connect(flags)
     if (flags.paginate) return printPages(client, request)
-    const answer = await client.request(request)
+    const stop = new AbortController()
+    const answer = await client.request(request, { signal: stop.signal })
+    if (answer.stream) return this.#follow(answer, flags.include, stop)
     const value = jsonOf(answer)
     if (this.jsonEnabled()) {
       if (value === undefined && answer.body.length > 0) throw new UsageError('The answer is a file: leave out --json')
@@ -74,6 +78,28 @@ export default class Api extends ClientCommand {
     if (value !== undefined) await writeOut(`${JSON.stringify(value, undefined, 2)}\n`)
     else await writeFileOut(answer)
   }
+
+  /** Server-sent events as they come, until either side ends it; with --json the data of each on a line. */
+  async #follow({ stream, ...head }: RawAnswer, include: boolean, stop: AbortController): Promise<void> {
+    const release = onInterrupt(() => {
+      process.exitCode = 130
+      leaveEcho()
+      stop.abort()
+    })
+    try {
+      if (include && !this.jsonEnabled()) await writeOut(headLines(head))
+      const pieces = this.jsonEnabled() ? dataLines(stream!) : stream!
+      for await (const piece of pieces) if (!(await writeOut(piece))) return
+    } catch (error) {
+      if (!stop.signal.aborted) throw error
+    } finally {
+      release()
+    }
+  }
+}
+
+async function* dataLines(stream: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  for await (const { data } of messagesOf(stream)) if (data !== '') yield `${data}\n`
 }
 
 async function bodyOf(data: string): Promise<Uint8Array> {

@@ -49,22 +49,29 @@ _${program}_complete() {
 }
 complete -o default -F _${program}_complete ${program}
 `,
+  // Behind a quote the word stands in PREFIX as it was typed, and what is inserted is quoted as it has to be.
   zsh: (program) => `#compdef ${program}
 _${program}_complete() {
-  local line
+  local line current=\${(Q)PREFIX}
   local -a offers shown
+  [[ -n $QIPREFIX ]] && current=$PREFIX
   while IFS= read -r line; do
     offers+=("\${line%%$'\\t'*}")
     shown+=("\${line/$'\\t'/  -- }")
-  done < <(${program} complete zsh -- "\${(@Q)words[2,CURRENT]}" 2>/dev/null)
+  done < <(${program} complete zsh -- "\${(@Q)words[2,CURRENT-1]}" "$current" 2>/dev/null)
   if (( $#offers )); then compadd -l -d shown -- "\${offers[@]}"; else _files; fi
 }
 (( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }
 compdef _${program}_complete ${program}
 `,
+  // A quote that is still open is closed, for fish to read the word.
   fish: (program) => `function __${program}_complete
   set -l words (commandline -opc)
-  set -l current (commandline -ct)
+  set -l typed (commandline -ct)
+  set -l current
+  for quote in '' "'" '"'
+    set current (string unescape -- $typed$quote); and break
+  end
   set -l offers (${program} complete fish -- $words[2..-1] "$current" 2>/dev/null)
   if test (count $offers) -gt 0
     printf '%s\\n' $offers

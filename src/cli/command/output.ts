@@ -23,15 +23,16 @@ export function table<T>(rows: readonly T[], columns: readonly Column<T>[], opti
 }
 
 /**
- * The same for rows that come page by page: titles stand above the first page, whose widths hold for the rest. On a
- * terminal later cells are cut to them; elsewhere nothing is.
+ * The same for rows that come page by page: titles stand above the first page, whose widths hold for the rest as long as
+ * they do: a column that needs more takes what the terminal has to spare, and keeps it. On a terminal later cells are cut to
+ * them; elsewhere nothing is.
  */
 export function tableWriter<T>(columns: readonly Column<T>[], { width }: TableOptions = {}) {
   let widths: number[] | undefined
   return (rows: readonly T[]): string => {
     const cells = rows.map((row) => columns.map((column) => printable(String(column.value(row) ?? ''))))
     const lines = widths ? cells : [columns.map((column) => column.title.toUpperCase()), ...cells]
-    widths ??= fittingWidths(lines, columns, width)
+    widths = widths ? grownWidths(widths, cells, columns, width) : fittingWidths(lines, columns, width)
     const fitted = widths
     const fit = (cell: string, index: number) => {
       const isCut = width !== undefined && !columns[index]!.whole
@@ -126,6 +127,27 @@ function fittingWidths(
     widths[index]! -= 1
   }
   return widths
+}
+
+/** Widths for more rows: none shrinks, and those that are never cut go first. */
+function grownWidths(
+  widths: readonly number[],
+  cells: readonly string[][],
+  columns: readonly Column<never>[],
+  available = Number.POSITIVE_INFINITY,
+): number[] {
+  const grown = [...widths]
+  let spare = available - widths.reduce((sum, width) => sum + width, 2 * (widths.length - 1))
+  const order = [...grown.keys()].sort(
+    (a, b) => Number(columns[b]!.whole ?? false) - Number(columns[a]!.whole ?? false),
+  )
+  for (const index of order) {
+    const more = Math.max(0, ...cells.map((cell) => textWidth(cell[index]!))) - grown[index]!
+    const taken = Math.max(0, Math.min(more, spare))
+    grown[index]! += taken
+    spare -= taken
+  }
+  return grown
 }
 
 /** A text with spaces behind it up to that many columns. */

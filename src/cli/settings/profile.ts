@@ -106,20 +106,24 @@ export function requireProfile(file: ProfilesFile, path: string, name: string): 
   })
 }
 
+/** The file is replaced as a whole, so a crash leaves the old or the new one. */
+function changeProfiles(path: string, change: (file: ProfilesFile) => ProfilesFile): Promise<void> {
+  return underLock(path, () => {
+    replacePrivateSync(path, `${JSON.stringify(change(readProfiles(path)), undefined, 2)}\n`)
+  })
+}
+
 /** The lock of a program that was killed is taken over after so long; a change takes milliseconds. */
 const STALE_MS = 5_000
 const LOCK_RETRIES = { retries: 100, minTimeout: 20, maxTimeout: 100 }
 
-/**
- * The file is replaced as a whole, so a crash leaves the old or the new one, and under a lock, so that of two programs that
- * change it at once each finds what the other wrote.
- */
-async function changeProfiles(path: string, change: (file: ProfilesFile) => ProfilesFile): Promise<void> {
+/** Changes a private file, so that of two programs that change it at once each finds what the other wrote. */
+export async function underLock<T>(path: string, change: () => T): Promise<T> {
   makePrivateFolder(dirname(path))
   const { default: lockfile } = await import('proper-lockfile')
   const unlock = await lockfile.lock(path, { realpath: false, stale: STALE_MS, retries: LOCK_RETRIES })
   try {
-    replacePrivateSync(path, `${JSON.stringify(change(readProfiles(path)), undefined, 2)}\n`)
+    return change()
   } finally {
     await unlock()
   }

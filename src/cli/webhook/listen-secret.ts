@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
-import { makePrivateFolder, replacePrivateSync } from '../../files/private-file.ts'
+import { replacePrivateSync } from '../../files/private-file.ts'
 import { CliError } from '../command/errors.ts'
+import { underLock } from '../settings/profile.ts'
 import type { Connection } from '../settings/settings.ts'
 
 /** Secrets by profile. */
@@ -17,13 +18,19 @@ const SECRET_BYTES = 32
  * beside the profiles, readable by the owner alone, and no server knows it.
  * @throws CliError where the file is broken
  */
-export function listenSecret({ name, path }: Connection['profile']): string {
+export async function listenSecret({ name, path }: Connection['profile']): Promise<string> {
   const file = join(dirname(path), 'listen-secrets.json')
+  return findSecret(file, name) ?? underLock(file, () => findSecret(file, name) ?? makeSecret(file, name))
+}
+
+function findSecret(file: string, name: string): string | undefined {
   const secrets = readSecrets(file)
-  if (Object.hasOwn(secrets, name)) return secrets[name]!
+  return Object.hasOwn(secrets, name) ? secrets[name] : undefined
+}
+
+function makeSecret(file: string, name: string): string {
   const secret = `whsec_${randomBytes(SECRET_BYTES).toString('base64url')}`
-  makePrivateFolder(dirname(file))
-  replacePrivateSync(file, `${JSON.stringify({ ...secrets, [name]: secret }, undefined, 2)}\n`)
+  replacePrivateSync(file, `${JSON.stringify({ ...readSecrets(file), [name]: secret }, undefined, 2)}\n`)
   return secret
 }
 

@@ -45,7 +45,7 @@ export default class WebhookListen extends ClientCommand {
   async run() {
     const { flags } = await this.parse(WebhookListen)
     const profile = profileInUse(flags.profile)
-    const secret = listenSecret(profile)
+    const secret = await listenSecret(profile)
     if (flags['print-secret']) {
       this.log(secret)
       return { secret }

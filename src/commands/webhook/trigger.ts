@@ -46,7 +46,7 @@ export default class WebhookTrigger extends ClientCommand {
     const to = applicationAddress(flags['forward-to'])
     const profile = profileInUse(flags.profile)
     const target = to === undefined ? { folder: listenersFolder(profile.name) } : { to }
-    const sent = await triggerHere(type, { secret: listenSecret(profile), ...target })
+    const sent = await triggerHere(type, { secret: await listenSecret(profile), ...target })
     for (const { url, responseCode, error } of sent) this.log(`${type} -> ${url}  ${responseCode ?? error}`)
     requireTaken(sent)
     return { type, sent }

@@ -80,11 +80,15 @@ test('text from elsewhere cannot turn the direction of the terminal, and what ha
   expect(textWidth('a\u200Bb\u0301é')).toBe(3)
 })
 
-test('a table that comes page by page keeps the widths of its first page; without a terminal nothing is cut', () => {
+test('a table that comes page by page keeps its widths, and widens where there is room; without a terminal nothing is cut', () => {
   const long = { id: 'i'.repeat(12), name: 'n'.repeat(12) }
-  const write = tableWriter(columns, { width: 20 })
+  const write = tableWriter(columns, { width: 14 })
   expect(write([{ id: 'abcdefgh', name: 'one' }])).toBe('ID        NAME\nabcdefgh  one')
   expect(write([long])).toBe('iiiiiii…  nnn…')
+  const roomy = tableWriter(columns, { width: 30 })
+  roomy([{ id: 'abcdefgh', name: 'one' }])
+  expect(roomy([long, { id: 'a', name: 'b' }])).toBe(`${long.id}  ${long.name}\n${'a'.padEnd(12)}  b`)
+  expect(roomy([{ id: 'abcdefgh', name: 'one' }])).toBe('abcdefgh      one')
   const unbounded = tableWriter(columns)
   unbounded([{ id: 'a', name: 'b' }])
   expect(unbounded([long])).toBe(`${long.id}  ${long.name}`)

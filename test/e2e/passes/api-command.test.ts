@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { eventually } from '../../support/eventually.ts'
 import { issuedPass } from '../support/passes.ts'
-import { run } from '../support/program.ts'
+import { run, spawnProgram } from '../support/program.ts'
 import { sharedServer } from '../support/server.ts'
 
 const shared = sharedServer()
@@ -22,6 +23,19 @@ test('any path is asked with fields as parameters of a GET and as the JSON body 
   expect(paged.stdout.split('\n').map((line) => JSON.parse(line).name)).toEqual(['D', 'C'])
   const head = await call('DELETE', `/v1/projects/${id}`, '--include')
   expect(head.stdout).toMatch(/^HTTP 204\n(.+: .+\n)*x-correlation-id: /)
+})
+
+test('events are printed as they come, until Ctrl-C', async () => {
+  const following = spawnProgram(['api', 'GET', '/v1/events', '--include'], await shared())
+  let printed = ''
+  following.stdout.on('data', (text) => {
+    printed += text
+  })
+  await eventually(() =>
+    expect(printed).toMatch(/^HTTP 200\n[^]*content-type: text\/event-stream[^]*\n\nid: [0-9a-f-]{36}\n\n/),
+  )
+  following.kill('SIGINT')
+  expect(await following).toMatchObject({ exitCode: 130, stderr: '' })
 })
 
 test('bytes of a file are sent and written as they are', async () => {

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { expect, test } from 'vitest'
@@ -96,6 +96,55 @@ test('bash takes what the script of completion offers, quoted where it must be',
   const words = ['pass', 'list', '--project', 'Sp']
   const { stdout, stderr } = await execa('bash', ['--norc', '-c', `${setUp}\n${ask}`, 'bash', ...words], shell)
   expect([stdout, stderr]).toEqual(['Spring\\ fair', ''])
-  for (const name of ['zsh', 'fish']) expect((await run(['completion', name])).stdout).toContain(`complete ${name} --`)
   expect(await run(['completion', 'tcsh'])).toMatchObject({ exitCode: 2 })
 })
+
+const awkward = `O'Brien "x" $(touch run) \`touch run\`; 東京`
+
+test.each(['zsh', 'fish'] as const)(
+  '%s is offered names as they are, also behind a quote that is open',
+  async (shell) => {
+    const { client, env, home } = await completer()
+    const script = (await run(['completion', shell])).stdout
+    expect(script).toContain(`complete ${shell} --`)
+    if (!isInstalled(shell)) return console.warn(`${shell} is not installed: its script was not run`)
+    await client.projects.create({ body: { name: awkward } })
+    const bin = join(home, 'bin')
+    mkdirSync(bin)
+    writeFileSync(join(bin, 'passes'), `#!/bin/sh\nexec "${process.execPath}" "${program}" "$@"\n`, { mode: 0o755 })
+    const asked = { zsh: askZsh(script), fish: askFish(script) }[shell]
+    const { stdout, stderr } = await execa(shell, asked, {
+      env: { ...env, PATH: `${bin}:${process.env.PATH}`, HOME: home },
+      cwd: home,
+      extendEnv: false,
+    })
+    expect(stderr).toBe('')
+    expect(stdout.split('\n')).toEqual(['Spring fair', 'Spring fair', awkward])
+    expect(readdirSync(home)).not.toContain('run')
+  },
+)
+
+function isInstalled(shell: string): boolean {
+  return (process.env.PATH ?? '').split(':').some((folder) => existsSync(join(folder, shell)))
+}
+
+/** Without its line editor, which would give the word as it does here: what stands before the cursor, and the open quote. */
+function askZsh(script: string): string[] {
+  const offer = (prefix: string, quote: string) => `PREFIX=${prefix} QIPREFIX=${quote} _passes_complete`
+  return [
+    '-f',
+    '-c',
+    `compdef() { : }
+compadd() { print -rl -- "\${@[\${@[(i)--]}+1,-1]}" }
+${script}
+words=(passes template list --project x) CURRENT=5
+${offer('Spr', "''")}
+${offer('Spr', `"'"`)}
+${offer(`"O\\\\'B"`, "''")}`,
+  ]
+}
+
+function askFish(script: string): string[] {
+  const lines = ['Spr', "'Spr", "O\\'B"].map((word) => `passes template list --project ${word}`)
+  return ['--no-config', '-c', `${script}\nfor line in $argv; complete -C $line; end`, ...lines]
+}
