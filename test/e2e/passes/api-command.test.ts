@@ -32,7 +32,7 @@ test('events are printed as they come, until Ctrl-C', async () => {
     printed += text
   })
   await eventually(() =>
-    expect(printed).toMatch(/^HTTP 200\n[^]*content-type: text\/event-stream[^]*\n\nid: [0-9a-f-]{36}\n\n/),
+    expect(printed).toMatch(/^HTTP 200\n[\s\S]*content-type: text\/event-stream[\s\S]*\n\nid: [0-9a-f-]{36}\n\n/),
   )
   following.kill('SIGINT')
   expect(await following).toMatchObject({ exitCode: 130, stderr: '' })
