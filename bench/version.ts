@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { figure } from './support/figures.ts'
+import { median } from './support/rounds.ts'
 import { startServer } from './support/server.ts'
 
 /**
@@ -64,10 +65,6 @@ async function spent(args: string[]): Promise<Spent> {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   })
   return { wall: performance.now() - start, cpu: Number(stdio[3]) / 1000 }
-}
-
-function median(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
 }
 
 /** What the process used of the processors, in microseconds. */
