@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import type { Definition } from '../../core/contract/definition.ts'
 import { ApiError } from '../../core/errors.ts'
 import { type Card, renderCard } from '../../core/rules/display/card.ts'
 import { distinctText } from '../../core/rules/sending/notification.ts'

@@ -48,6 +48,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const named = definition({ design: { ...definition().design, logoText: '{{project.name}} {{template.name}}' } })
     const pass = await issuedPass(workspace, { projectId: project.id, definition: named, label: 'Ada' })
     const params = { id: pass.id }
+    const templateId = pass.templateId!
     const next = definition({ design: { ...named.design, description: 'The second version' } })
     const changes: [string, () => Promise<unknown>][] = [
       ['Ada', async () => undefined],
@@ -58,7 +59,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
       ],
       [
         'Admission',
-        () => workspace.ok(contract.templates.update, { params: { id: pass.templateId }, body: { name: 'Admission' } }),
+        () => workspace.ok(contract.templates.update, { params: { id: templateId }, body: { name: 'Admission' } }),
       ],
       [
         'Doors at eight',
@@ -67,7 +68,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
       [
         'The second version',
         async () => {
-          await publishVersion(workspace, pass.templateId, next)
+          await publishVersion(workspace, templateId, next)
           await workspace.ok(contract.passes.update, { params, body: { templateVersion: 'latest' } })
         },
       ],
@@ -145,7 +146,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace)
     const authorization = `ApplePass ${(await stored(workspace, pass.id)).appleToken}`
-    const targets = [
+    const targets: { path: string; headers: Record<string, string> }[] = [
       { path: new URL(pass.hostedLinks.apple!).pathname, headers: {} },
       { path: `/apple/v1/passes/${type}/${pass.id}`, headers: { authorization } },
     ]
