@@ -91,8 +91,8 @@ export const faults: Fault[] = [
     name: 'manifest-digest',
     breaks: 'The manifest of a package has the digest of pass.json for every file, and no phone takes it.',
     file: 'src/wallets/apple/wallet.ts',
-    text: 'files.map(({ name, sha1Hex }) => [name, sha1Hex])',
-    replacement: 'files.map(({ name }) => [name, files[0]!.sha1Hex])',
+    text: '{ ...digests, [json.name]: json.sha1Hex }',
+    replacement: 'Object.fromEntries([...Object.keys(digests), json.name].map((name) => [name, json.sha1Hex]))',
     tests: ['test/wallets/apple/wallet.test.ts'],
   },
   {

@@ -12,7 +12,7 @@ export default class ProgramHelp extends Help {
 
   /** The reference of an endpoint: it is heavy, and loaded here alone. */
   private async showOperation(name: string): Promise<void> {
-    const { operationHelp } = await import('./api/operation-help.ts')
+    const { operationHelp } = await import('./operation-help.ts')
     try {
       this.log(operationHelp(name))
     } catch (error) {

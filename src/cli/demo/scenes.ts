@@ -13,7 +13,7 @@ import { count, duration } from '../command/output.ts'
 import { deviceFor, phoneOf, type WatchEvent, watch } from '../device/phones.ts'
 import type { DeviceFile, PassChange } from '../device/store.ts'
 import { environmentWithoutSettings } from '../settings/settings.ts'
-import { type Received, startReceiver } from '../webhook/receiver.ts'
+import { type Received, startReceiver } from '../webhook/listen.ts'
 
 /** The program itself as a child process, as a user would call it. */
 

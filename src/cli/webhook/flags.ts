@@ -1,7 +1,14 @@
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { Flags } from '@oclif/core'
+import { z } from 'zod'
 import { subscribableEvents } from '../../core/events.ts'
+import { replacePrivateSync } from '../../files/private-file.ts'
 import { namedArg } from '../arguments/id-argument.ts'
-import { UsageError } from '../command/errors.ts'
+import { CliError, UsageError } from '../command/errors.ts'
+import { underLock } from '../settings/profile.ts'
+import type { Connection } from '../settings/settings.ts'
 
 export const webhookArgs = { id: namedArg('webhook') }
 
@@ -19,4 +26,44 @@ export function applicationAddress(address: string | undefined): string | undefi
   throw new UsageError(`--forward-to ${address} is no http address`, {
     hint: 'write it like http://localhost:8080/hooks/passes.',
   })
+}
+
+/** Secrets by profile. */
+const SecretsFile = z.record(z.string(), z.string().startsWith('whsec_'))
+
+/** Long enough that an application which is configured with it can keep it, as it keeps that of a real webhook. */
+const SECRET_BYTES = 32
+
+/**
+ * What `webhook listen` signs with: the same for a profile on this machine, made when it is first asked for. It stands
+ * beside the profiles, readable by the owner alone, and no server knows it.
+ * @throws CliError where the file is broken
+ */
+export async function listenSecret({ name, path }: Connection['profile']): Promise<string> {
+  const file = join(dirname(path), 'listen-secrets.json')
+  return findSecret(file, name) ?? underLock(file, () => findSecret(file, name) ?? makeSecret(file, name))
+}
+
+function findSecret(file: string, name: string): string | undefined {
+  const secrets = readSecrets(file)
+  return Object.hasOwn(secrets, name) ? secrets[name] : undefined
+}
+
+function makeSecret(file: string, name: string): string {
+  const secret = `whsec_${randomBytes(SECRET_BYTES).toString('base64url')}`
+  replacePrivateSync(file, `${JSON.stringify({ ...readSecrets(file), [name]: secret }, undefined, 2)}\n`)
+  return secret
+}
+
+function readSecrets(file: string): Record<string, string> {
+  try {
+    return SecretsFile.parse(JSON.parse(readFileSync(file, 'utf8')))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
+    if (!(error instanceof SyntaxError || error instanceof z.ZodError)) throw error
+    throw new CliError(`${file} is not a file of secrets`, {
+      hint: 'delete it: a new secret is made then.',
+      cause: error,
+    })
+  }
 }

@@ -1,5 +1,8 @@
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { request } from 'undici'
 import { SIGNATURE_HEADER, sign } from '../../core/rules/crypto/signature.ts'
+import { makePrivateFolder, replacePrivateSync } from '../../files/private-file.ts'
 
 /** What an application answered; nulls where nothing is forwarded or no answer came. */
 export interface Forwarded {
@@ -33,5 +36,42 @@ export async function forward(rawBody: string, to: string, secret: string): Prom
   } catch (error) {
     const reason = error instanceof Error ? error.message || ('code' in error ? String(error.code) : error.name) : error
     return { responseCode: null, durationMs: tookMs(), error: String(reason) }
+  }
+}
+
+/** Where those who listen at this moment are reached on this machine: a file for each, under the number of its process. */
+
+/** Returns what takes it back. */
+export function announceListener(folder: string, url: string): () => void {
+  const file = join(folder, String(process.pid))
+  makePrivateFolder(folder)
+  replacePrivateSync(file, url)
+  return () => rmSync(file, { force: true })
+}
+
+/** The addresses of listeners. What a killed one left is cleared away. */
+export function findListeners(folder: string): string[] {
+  return filesIn(folder).flatMap((name) => {
+    const file = join(folder, name)
+    if (isRunning(Number(name))) return [readFileSync(file, 'utf8')]
+    rmSync(file, { force: true })
+    return []
+  })
+}
+
+function filesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).filter((name) => /^\d+$/.test(name))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }

@@ -1,10 +1,11 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import type { Client } from '../../client/client.ts'
 import type { Envelope } from '../../core/contract/deliveries.ts'
 import type { subscribableEvents } from '../../core/events.ts'
 import { SIGNATURE_HEADER, verify } from '../../core/rules/crypto/signature.ts'
-import { type Forwarded, forward, notForwarded } from './forward.ts'
-import { announceListener } from './listeners.ts'
-import { type Received, startReceiver } from './receiver.ts'
+import { announceListener, type Forwarded, forward, notForwarded } from './forward.ts'
 
 export type ListenEvent =
   | { event: 'listening'; secret: string }
@@ -73,4 +74,59 @@ async function pass(
   const forwarded = forwardTo === undefined ? notForwarded : await forward(text, forwardTo, secret)
   onEvent({ event: 'delivery', payload, ...forwarded })
   return forwarded
+}
+
+/** One delivery as it came. */
+export interface Received {
+  rawBody: Buffer
+  headers: IncomingMessage['headers']
+}
+
+export interface Receiver {
+  url: string
+  close(): Promise<void>
+}
+
+/** More than any event takes. */
+const MAX_BYTES = 2 * 1024 * 1024
+
+/** A server on a free port of this machine, which answers every POST with the status that `onDelivery` gives. */
+export async function startReceiver(onDelivery: (received: Received) => Promise<number>): Promise<Receiver> {
+  const server = createServer((request, response) => void answer(request, response, onDelivery))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    async close() {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  onDelivery: (received: Received) => Promise<number>,
+): Promise<void> {
+  const rawBody = request.method === 'POST' ? await readBody(request) : undefined
+  response.statusCode = rawBody ? await onDelivery({ rawBody, headers: request.headers }) : 400
+  response.end()
+}
+
+/** Undefined where it is too long, or broke off. */
+async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = []
+  let size = 0
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > MAX_BYTES) return undefined
+      chunks.push(chunk)
+    }
+  } catch {
+    return undefined
+  }
+  return Buffer.concat(chunks)
 }

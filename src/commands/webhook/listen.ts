@@ -4,9 +4,8 @@ import { UsageError } from '../../cli/command/errors.ts'
 import { printable } from '../../cli/command/output.ts'
 import { leaveEcho, onInterrupt } from '../../cli/command/program.ts'
 import { listenersFolder, profileInUse } from '../../cli/settings/settings.ts'
-import { applicationAddress, eventFlag } from '../../cli/webhook/flags.ts'
+import { applicationAddress, eventFlag, listenSecret } from '../../cli/webhook/flags.ts'
 import { type ListenEvent, listenForEvents } from '../../cli/webhook/listen.ts'
-import { listenSecret } from '../../cli/webhook/listen-secret.ts'
 import { Uuid } from '../../core/ids.ts'
 
 /** Behind nothing: everything that is kept. */

@@ -1,7 +1,6 @@
 import { idArg } from '../../cli/arguments/id-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { awaitAttempt, requireSuccess } from '../../cli/webhook/attempt.ts'
-import { showDelivery } from '../../cli/webhook/show.ts'
+import { awaitAttempt, requireSuccess, showDelivery } from '../../cli/webhook/show.ts'
 
 export default class WebhookRedeliver extends ClientCommand {
   static override summary = 'Send a delivery once more and show what came of it.'

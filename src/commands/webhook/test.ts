@@ -1,7 +1,6 @@
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { awaitAttempt, requireSuccess } from '../../cli/webhook/attempt.ts'
 import { webhookArgs } from '../../cli/webhook/flags.ts'
-import { showDelivery } from '../../cli/webhook/show.ts'
+import { awaitAttempt, requireSuccess, showDelivery } from '../../cli/webhook/show.ts'
 
 export default class WebhookTest extends ClientCommand {
   static override summary = 'Send a test event and show what came of it.'

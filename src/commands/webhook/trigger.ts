@@ -1,14 +1,15 @@
+import { randomUUID } from 'node:crypto'
 import { Args, Flags } from '@oclif/core'
 import { optionalNamedArg } from '../../cli/arguments/id-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { CliError } from '../../cli/command/errors.ts'
 import { listenersFolder, profileInUse } from '../../cli/settings/settings.ts'
-import { awaitAttempt, requireSuccess } from '../../cli/webhook/attempt.ts'
-import { applicationAddress } from '../../cli/webhook/flags.ts'
-import { listenSecret } from '../../cli/webhook/listen-secret.ts'
-import { showDelivery } from '../../cli/webhook/show.ts'
-import { type Triggered, triggerHere } from '../../cli/webhook/trigger.ts'
-import { eventTypes } from '../../core/events.ts'
+import { applicationAddress, listenSecret } from '../../cli/webhook/flags.ts'
+import { type Forwarded, findListeners, forward } from '../../cli/webhook/forward.ts'
+import { awaitAttempt, requireSuccess, showDelivery } from '../../cli/webhook/show.ts'
+import { type EventType, eventTypes, exampleData } from '../../core/events.ts'
+import { newId } from '../../core/ids.ts'
+import { envelopeText } from '../../core/rules/sending/retries.ts'
 
 export default class WebhookTrigger extends ClientCommand {
   static override summary = 'Send an example of an event to a webhook, or to your application on this machine.'
@@ -68,4 +69,20 @@ function requireTaken(sent: Triggered[]): void {
     hint: 'look into the log of your application.',
     details: { sent },
   })
+}
+
+type Triggered = Forwarded & { url: string }
+
+/** Sends an example from this machine: to one address, or to everybody who listens here. */
+async function triggerHere(
+  type: EventType,
+  target: { secret: string } & ({ to: string } | { folder: string }),
+): Promise<Triggered[]> {
+  const at = new Date()
+  const data = type === 'webhook.test' ? { webhookId: newId(at) } : exampleData(type, at)
+  const head = { id: newId(at), type, timestamp: at.toISOString(), correlationId: randomUUID() }
+  const text = envelopeText(head, JSON.stringify(data))
+  if ('to' in target) return [{ url: target.to, ...(await forward(text, target.to, target.secret)) }]
+  const urls = findListeners(target.folder)
+  return Promise.all(urls.map(async (url) => ({ url, ...(await forward(text, url, target.secret)) })))
 }

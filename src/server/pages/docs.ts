@@ -3,9 +3,8 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ApiError } from '../../core/errors.ts'
-import { type Asset, asset, pageIcon } from './assets.ts'
+import { type Asset, asset, pageIcon, precompress } from './assets.ts'
 import { htmlDocument, type Page, pageHeaders } from './html.ts'
-import { precompress } from './public-file.ts'
 
 /** Below the reference, for who wants to send requests from a page. */
 export const tryPath = '/docs/try'

@@ -1,6 +1,5 @@
 import type { H3Event, HTTPResponse } from 'h3'
 import { ApiError } from '../../core/errors.ts'
-import { devicePlatform } from '../../core/rules/display/user-agent.ts'
 import { effectiveStatus, isInstallable } from '../../core/rules/pass/pass-status.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import { isPassing, isRefused } from '../../wallets/google/api/api-error.ts'
@@ -10,7 +9,7 @@ import { correlationIdOf } from '../http/middleware/observe.ts'
 import { type Issuing, renderOr } from '../wallet-sync/issuing.ts'
 import { viewsOf } from './card/preview.ts'
 import { pageResponse } from './html.ts'
-import { linkPage } from './link-page.ts'
+import { devicePlatform, linkPage } from './link-page.ts'
 
 /**
  * Opens a hosted link: the signed package for apple, a redirect to the save URL for google, and for the smart link

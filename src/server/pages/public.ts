@@ -2,13 +2,24 @@ import type { H3, H3Event, HTTPResponse } from 'h3'
 import { ApiError } from '../../core/errors.ts'
 import { Uuid } from '../../core/ids.ts'
 import { openApiDocument } from '../../core/openapi.ts'
+import type { Store } from '../../storage/store.ts'
 import type { Readiness } from '../boot/readiness.ts'
 import type { Services } from '../context.ts'
-import { type Asset, assetPath, pageIcon, tabletScript, trialLogo } from './assets.ts'
+import {
+  type Asset,
+  answerFile,
+  assetPath,
+  IMMUTABLE,
+  type PublicFile,
+  pageIcon,
+  precompress,
+  publicFile,
+  REVALIDATED,
+  tabletScript,
+  trialLogo,
+} from './assets.ts'
 import { docsScript, docsStyle, loadReferenceFiles, tryPage, tryPath } from './docs.ts'
 import type { Page } from './html.ts'
-import { createImageCache } from './image-cache.ts'
-import { answerFile, type PublicFile, precompress, publicFile, REVALIDATED } from './public-file.ts'
 import { docsPath, errorsPage, errorsPath, referencePage } from './reference-page.ts'
 
 export interface PublicOptions {
@@ -103,4 +114,53 @@ const ownAssets = new Map(
 async function findAsset(path: string): Promise<Asset | undefined> {
   if (ownAssets.has(path) || !path.includes('/swagger-ui')) return ownAssets.get(path)
   return Object.values(await loadReferenceFiles()).find((file: Asset) => file.path === path)
+}
+
+/** Images that were asked for last, each in one buffer, however many ask for it at once. */
+export interface ImageCache {
+  find(id: string): Promise<PublicFile | undefined>
+}
+
+/** A few dozen icons and logos, which is what phones and pages ask for again and again. */
+const MAX_BYTES = 32 * 1024 * 1024
+
+export function createImageCache({ images }: Pick<Store, 'images'>, maxBytes = MAX_BYTES): ImageCache {
+  /** The one that was asked for last stands last. */
+  const cached = new Map<string, PublicFile>()
+  const loading = new Map<string, Promise<PublicFile | undefined>>()
+  let bytes = 0
+
+  async function load(id: string): Promise<PublicFile | undefined> {
+    const image = await images.findPublic(id)
+    if (!image) return undefined
+    const headers = { 'cross-origin-resource-policy': 'cross-origin' }
+    const { contentType, data: content } = image
+    const file = publicFile({ contentType, cacheControl: IMMUTABLE, content, headers })
+    keep(id, file)
+    return file
+  }
+
+  function keep(id: string, file: PublicFile): void {
+    cached.set(id, file)
+    bytes += file.content.length
+    for (const [oldest, { content }] of cached) {
+      if (bytes <= maxBytes) break
+      cached.delete(oldest)
+      bytes -= content.length
+    }
+  }
+
+  return {
+    async find(id) {
+      const known = cached.get(id)
+      if (known) {
+        cached.delete(id)
+        cached.set(id, known)
+        return known
+      }
+      const pending = loading.get(id) ?? load(id).finally(() => loading.delete(id))
+      loading.set(id, pending)
+      return pending
+    },
+  }
 }

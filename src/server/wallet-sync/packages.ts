@@ -3,7 +3,7 @@ import { ApiError } from '../../core/errors.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { AppleWallet, UnsignedPackage } from '../../wallets/apple/wallet.ts'
 import { createFairQueue, QueueFull } from '../images/images.ts'
-import { namesTag } from '../pages/public-file.ts'
+import { namesTag } from '../pages/assets.ts'
 import type { Issuing } from './issuing.ts'
 
 /** Signed packages of passes as they stand: what is known of one is asked for by its content, so none is ever stale. */

@@ -1,10 +1,9 @@
 import { crc32, deflateSync } from 'node:zlib'
-import type { ImageRole } from '../../core/contract/definition.ts'
+import type { ImageRole, PassType } from '../../core/contract/definition.ts'
 import { ApiError } from '../../core/errors.ts'
 import { ImageFault } from '../../core/rules/template/image.ts'
 import type { ImageSize, LoadImageFiles } from '../wallet.ts'
-import { type AppleImageRole, appleImageRoles, sizesOf } from './image-sizes.ts'
-import { type PackageFile, packageFile } from './package-file.ts'
+import { type PackageFile, packageFile, type ZipPart, zipPart } from './package.ts'
 
 /** The images of a card that Apple's passes show, and the colour of the plain icon where there is none. */
 export interface CardImages {
@@ -18,7 +17,7 @@ export interface CardImages {
  * icon, since phones refuse a pass without one.
  * @throws Problem PASS_ISSUING_FAILED where an image can never be decoded; whatever else loadImageFiles throws.
  */
-export async function buildImageFiles(
+async function buildImageFiles(
   { images, background }: CardImages,
   loadImageFiles: LoadImageFiles,
 ): Promise<PackageFile[]> {
@@ -81,3 +80,122 @@ function chunk(kind: string, data: Buffer): Buffer {
   checksum.writeUInt32BE(crc32(body))
   return Buffer.concat([length, body, checksum])
 }
+
+/** What packages that show the same images have in common. */
+export interface ImageSet {
+  /** The files, as an archive begins with them. */
+  part: ZipPart
+  /** The manifest's digest of each file by name. */
+  digests: Record<string, string>
+}
+
+/** Gives the image files for a card; equal images give the same set. */
+export type ImageSets = (card: CardImages) => Promise<ImageSet>
+
+/**
+ * Image files are made once for all passes that show the same images (their ids name their content), and the sets used
+ * last are kept, up to maxBytes in all. Callers that come together share one build; a failed one is forgotten.
+ */
+export function createImageSets(loadImageFiles: LoadImageFiles, { maxBytes = 64 * 1024 * 1024 } = {}): ImageSets {
+  const building = new Map<string, Promise<ImageSet>>()
+  // A Map keeps its order: the first is the set that was used longest ago.
+  const held = new Map<string, ImageSet>()
+  let heldBytes = 0
+
+  function hold(key: string, set: ImageSet): void {
+    held.set(key, set)
+    heldBytes += sizeOf(set)
+    for (const [oldest, oldSet] of held) {
+      if (heldBytes <= maxBytes) break
+      held.delete(oldest)
+      heldBytes -= sizeOf(oldSet)
+    }
+  }
+
+  async function build(key: string, card: CardImages): Promise<ImageSet> {
+    try {
+      const files = await buildImageFiles(card, loadImageFiles)
+      const digests = Object.fromEntries(files.map(({ name, sha1Hex }) => [name, sha1Hex]))
+      const set = { part: zipPart(files), digests }
+      hold(key, set)
+      return set
+    } finally {
+      building.delete(key)
+    }
+  }
+
+  return async (card) => {
+    const key = keyOf(card)
+    const known = held.get(key)
+    if (known) {
+      held.delete(key)
+      held.set(key, known)
+      return known
+    }
+    const running = building.get(key) ?? build(key, card)
+    building.set(key, running)
+    return running
+  }
+}
+
+function sizeOf({ part }: ImageSet): number {
+  return part.entries.length
+}
+
+function keyOf({ images, background }: CardImages): string {
+  const parts = appleImageRoles.map((role) => `${role}:${images[role] ?? ''}`)
+  return images.icon === undefined ? [...parts, background].join(' ') : parts.join(' ')
+}
+
+interface Points {
+  width: number
+  height: number
+}
+
+interface RoleSizes {
+  /** What files are made to fit into: the largest that any style shows. */
+  fit: Points
+  /** Files of all scales are made, of a smaller picture by enlarging it: without them a phone shows none in places. */
+  isEnlarged?: true
+  /** What each style shows, by Apple's guide; a style that is not named shows none. */
+  shown: Partial<Record<PassType, Points>>
+}
+
+const ICON = { width: 38, height: 38 }
+const LOGO = { width: 160, height: 50 }
+const THUMBNAIL = { width: 90, height: 90 }
+const onEveryStyle = (size: Points) => ({
+  boardingPass: size,
+  coupon: size,
+  eventTicket: size,
+  generic: size,
+  storeCard: size,
+})
+
+/** The sizes of images in points, which a file holds once, twice and three times as pixels. A hero is not Apple's. */
+export const imageSizes = {
+  icon: { fit: ICON, isEnlarged: true, shown: onEveryStyle(ICON) },
+  logo: { fit: LOGO, shown: onEveryStyle(LOGO) },
+  strip: {
+    fit: { width: 375, height: 144 },
+    shown: {
+      coupon: { width: 375, height: 144 },
+      storeCard: { width: 375, height: 144 },
+      eventTicket: { width: 375, height: 98 },
+    },
+  },
+  thumbnail: { fit: THUMBNAIL, shown: { generic: THUMBNAIL, eventTicket: THUMBNAIL } },
+} satisfies Partial<Record<ImageRole, RoleSizes>>
+
+export type AppleImageRole = keyof typeof imageSizes
+const appleImageRoles = Object.keys(imageSizes) as AppleImageRole[]
+
+const scales = [1, 2, 3] as const
+
+export function sizesOf(role: AppleImageRole): ImageSize[] {
+  const { fit, isEnlarged }: RoleSizes = imageSizes[role]
+  return scales.map((scale) => ({ ...fit, scale, ...(isEnlarged && { isEnlarged }) }))
+}
+
+/** Every size that a package may ask for, whatever the image turns out to be used as. */
+export const appleImageSizes: readonly ImageSize[] = appleImageRoles.flatMap(sizesOf)

@@ -1,16 +1,13 @@
 import { hash } from 'node:crypto'
 import { ApiError, validationError } from '../../core/errors.ts'
 import type { LoadImageFiles, Wallet } from '../wallet.ts'
-import { createSigner } from './cms.ts'
 import { type AppleIdentity, assertSound } from './identity.ts'
-import type { CardImages } from './image-files.ts'
-import { createImageSets } from './images.ts'
+import { type CardImages, createImageSets } from './image-files.ts'
 import { checkOverrides, compileOverrides } from './overrides/override-check.ts'
 import type { JsonObject } from './overrides/overrides.ts'
 import { isRefusedByPhones, PassJson } from './overrides/pass-json-schema.ts'
-import { packageFile, zipEntry } from './package-file.ts'
+import { createSigner, packageFile, zip, zipEntry } from './package.ts'
 import { type ApplePass, buildPassJson } from './pass-json.ts'
-import { zip } from './zip.ts'
 
 export interface AppleWallet extends Wallet {
   readonly platform: 'apple'

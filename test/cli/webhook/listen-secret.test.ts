@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { listenSecret } from '../../../src/cli/webhook/listen-secret.ts'
+import { listenSecret } from '../../../src/cli/webhook/flags.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 
 test('of several that listen for the first time at once, all sign with one secret of their profile', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createImageCache } from '../../../src/server/pages/image-cache.ts'
+import { createImageCache } from '../../../src/server/pages/public.ts'
 import type { Store } from '../../../src/storage/store.ts'
 
 function counting(bytes: number) {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { execa } from 'execa'
 import { Certificate, ContentInfo, SignedData } from 'pkijs'
 import { beforeAll, expect, test } from 'vitest'
-import { createSigner } from '../../../src/wallets/apple/cms.ts'
+import { createSigner } from '../../../src/wallets/apple/package.ts'
 import { times } from '../../support/long.ts'
 import { at, createTestIdentity, flipped, type TestIdentity, temporaryFolder, verifySignature } from './fixtures.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { element, membersOf, objectIdentifier, sequence, setOf, time } from '../../../src/wallets/apple/der.ts'
+import { element, membersOf, objectIdentifier, sequence, setOf, time } from '../../../src/wallets/apple/package.ts'
 
 test.each([
   ['1.2.840.113549.1.7.2', '06092a864886f70d010702'],

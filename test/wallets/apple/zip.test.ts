@@ -4,7 +4,7 @@ import { crc32 } from 'node:zlib'
 import { execa } from 'execa'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { zip, zipPart } from '../../../src/wallets/apple/zip.ts'
+import { zip, zipPart } from '../../../src/wallets/apple/package.ts'
 import { temporaryFolder, unpack } from './fixtures.ts'
 
 const entry = (name: string, bytes: Buffer) => ({ name, bytes, crc32: crc32(bytes) })

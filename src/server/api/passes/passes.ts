@@ -1,8 +1,12 @@
 import { foldWindow } from '../../../core/contract/list.ts'
 import { type passes as contract, createdWindow, type Pass } from '../../../core/contract/passes.ts'
+import type { PassWallets, PlatformRefusal } from '../../../core/contract/wallets.ts'
 import { ApiError, MAX_ISSUES } from '../../../core/errors.ts'
 import { effectiveStatus, isInstallable } from '../../../core/rules/pass/pass-status.ts'
+import type { StoredRefusal } from '../../../storage/operations/refusals.ts'
+import type { GoogleObject } from '../../../storage/passes/google-objects.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
+import type { Registration } from '../../../storage/passes/registrations.ts'
 import type { RequestContext } from '../../context.ts'
 import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
@@ -11,7 +15,6 @@ import { previewOf, previewPageOf } from '../../pages/card/preview.ts'
 import { renderOr } from '../../wallet-sync/issuing.ts'
 import { audit } from '../audit.ts'
 import { type CreateResult, createPasses } from './create-passes.ts'
-import { toPassWallets } from './pass-wallets.ts'
 import { updatePass } from './update-pass.ts'
 import { voidTogether } from './void-pass.ts'
 
@@ -172,4 +175,44 @@ function toItemErrors(problems: ApiError[]) {
       return [problem, { code, message, details: { ...details, issues, ...(omittedIssues > 0 && { omittedIssues }) } }]
     }),
   )
+}
+
+/** The delivery truth of one pass: what was told to each wallet, and what it fetched. */
+function toPassWallets(
+  pass: StoredPass,
+  registrations: Registration[],
+  object: GoogleObject | undefined,
+  refusal: StoredRefusal | undefined,
+): PassWallets {
+  const { walletVersion } = pass
+  return {
+    passId: pass.id,
+    walletVersion,
+    apple: registrations.map((registration) => ({
+      deviceId: registration.deviceId,
+      registeredAt: registration.registeredAt.toISOString(),
+      pushedAt: registration.pushedAt?.toISOString() ?? null,
+      pushedVersion: registration.pushedVersion || null,
+      fetchedAt: registration.fetchedAt?.toISOString() ?? null,
+      fetchedVersion: registration.fetchedVersion || null,
+      // A device that was never pushed holds what it downloaded.
+      state: Math.max(registration.fetchedVersion, 1) >= walletVersion ? 'current' : 'stale',
+      lastError: registration.lastError,
+    })),
+    google: object
+      ? {
+          sentAt: object.sentAt.toISOString(),
+          sentVersion: object.sentVersion,
+          installedAt: object.installedAt?.toISOString() ?? null,
+          activatedAt: object.activatedAt?.toISOString() ?? null,
+          state: object.sentVersion >= walletVersion ? 'current' : 'stale',
+          lastError: object.lastError,
+        }
+      : null,
+    lastError: showRefusal(refusal),
+  }
+}
+
+export function showRefusal(refusal: StoredRefusal | undefined): PlatformRefusal | null {
+  return refusal ? { ...refusal, at: refusal.at.toISOString() } : null
 }

@@ -6,9 +6,8 @@ import type { UseCounts } from '../../../storage/scans/accepted-scans.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { Store } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
-import { summarizePasses, toPassSummary } from '../passes/pass-summary.ts'
 import { type Attempt, type EvaluatedScan, evaluateScans, findMatches, namedPass } from './evaluate-scans.ts'
-import { toScanRecord } from './scan-shapes.ts'
+import { summarizePasses, toPassSummary, toScanRecord } from './scan-shapes.ts'
 import { type ScannedBody, toStoredScan, writeScans } from './write-scan.ts'
 
 const MAX_CANDIDATES = 20

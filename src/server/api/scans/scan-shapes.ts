@@ -1,5 +1,11 @@
-import type { ScanItem, ScanRecord } from '../../../core/contract/scan-shapes.ts'
+import type { PassSummary, ScanItem, ScanRecord } from '../../../core/contract/scan-shapes.ts'
+import { fill, type Scope } from '../../../core/rules/template/placeholder.ts'
+import { bytesIn, compileSizes } from '../../../core/rules/template/rendered-size.ts'
+import { buildScope } from '../../../core/rules/template/resolve.ts'
+import type { StoredPass } from '../../../storage/passes/pass-row.ts'
+import { NO_USES, type UseCounts } from '../../../storage/scans/accepted-scans.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
+import type { RequestContext } from '../../context.ts'
 
 /** The shape of spec 2.8, for lists, single reads and pass.scanned alike: the same scan always comes out as the same bytes. */
 export function toScanItem(scan: StoredScan): ScanItem {
@@ -47,4 +53,52 @@ export function toScanRecord(scan: StoredScan): ScanRecord {
     matchedCount: scan.matchedCount,
     createdAt: recordedAt,
   }
+}
+
+/** What a steward sees of passes (spec 2.7), as they stand now, in the order of the ids. */
+export async function summarizePasses(
+  passIds: string[],
+  scanContextKey: string | null,
+  context: RequestContext,
+): Promise<PassSummary[]> {
+  if (passIds.length === 0) return []
+  const { store, workspaceId } = context
+  const passes = new Map((await store.passes.listByIds(workspaceId, passIds)).map((pass) => [pass.id, pass]))
+  const uses = await store.acceptedScans.listCounts(workspaceId, passIds, scanContextKey)
+  const found = passIds.flatMap((id) => passes.get(id) ?? [])
+  return Promise.all(found.map((pass) => toPassSummary(pass, uses.get(pass.id) ?? NO_USES, scanContextKey, context)))
+}
+
+export async function toPassSummary(
+  pass: StoredPass,
+  uses: UseCounts,
+  scanContextKey: string | null,
+  { definitions }: RequestContext,
+): Promise<PassSummary> {
+  const definition = await definitions.find(pass.workspaceId, pass.templateVersionId)
+  const photoUrl =
+    definition?.photo && photoOf(definition.photo, buildScope(definition.variables, pass, pass.expiresAt))
+  return {
+    id: pass.id,
+    externalPassId: pass.externalPassId,
+    label: pass.label,
+    projectId: pass.projectId,
+    projectName: pass.projectName,
+    templateVersionId: pass.templateVersionId,
+    templateName: pass.templateName,
+    templateVersionNumber: pass.templateVersion,
+    expiresAt: pass.expiresAt?.toISOString() ?? null,
+    acceptedScanCount: uses.count,
+    lastAcceptedScanAt: uses.lastAt?.toISOString() ?? null,
+    scanContextKey,
+    contextAcceptedScanCount: uses.contextCount,
+    contextLastAcceptedScanAt: uses.contextLastAt?.toISOString() ?? null,
+    photoUrl: photoUrl || null,
+    variables: pass.variables,
+  }
+}
+
+/** Nothing where it would come out too large: a pass may be older than that bound, and is scanned all the same. */
+function photoOf(photo: string, scope: Scope): string {
+  return compileSizes({ photo })(bytesIn(scope)).length > 0 ? '' : fill(photo, scope)
 }

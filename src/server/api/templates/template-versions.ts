@@ -16,7 +16,7 @@ import { findTemplateWarnings } from '../../pages/card/template-warnings.ts'
 import { renderOr } from '../../wallet-sync/issuing.ts'
 import { audit } from '../audit.ts'
 import { bytesOf, requireBytes } from '../limits.ts'
-import { showRefusal } from '../passes/pass-wallets.ts'
+import { showRefusal } from '../passes/passes.ts'
 
 export const templateVersions: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => {

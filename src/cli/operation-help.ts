@@ -1,6 +1,6 @@
-import { openApiDocument } from '../../core/openapi.ts'
-import { UsageError } from '../command/errors.ts'
-import { editDistance } from '../command/failure.ts'
+import { openApiDocument } from '../core/openapi.ts'
+import { UsageError } from './command/errors.ts'
+import { editDistance } from './command/failure.ts'
 
 /** What the description of the interface says of an operation, as far as a terminal shows it. */
 interface Described {

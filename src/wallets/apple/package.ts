@@ -1,0 +1,283 @@
+import { hash, type KeyObject, sign } from 'node:crypto'
+import { crc32, deflateRawSync } from 'node:zlib'
+import type { AppleIdentity } from './identity.ts'
+
+/** Signs content by its SHA-256; the signature does not hold it (detached). */
+export type Signer = (sha256: Uint8Array, at: Date) => Promise<Buffer>
+
+const id = {
+  data: objectIdentifier('1.2.840.113549.1.7.1'),
+  signedData: objectIdentifier('1.2.840.113549.1.7.2'),
+  contentType: objectIdentifier('1.2.840.113549.1.9.3'),
+  messageDigest: objectIdentifier('1.2.840.113549.1.9.4'),
+  signingTime: objectIdentifier('1.2.840.113549.1.9.5'),
+  rsaEncryption: objectIdentifier('1.2.840.113549.1.1.1'),
+  sha256: objectIdentifier('2.16.840.1.101.3.4.2.1'),
+}
+
+const none = element(0x05)
+const version1 = element(0x02, Buffer.from([1]))
+const sha256 = sequence(id.sha256, none)
+const rsaEncryption = sequence(id.rsaEncryption, none)
+const contentType = sequence(id.contentType, setOf(id.data))
+
+/**
+ * Makes detached CMS signatures (RFC 5652) as a phone wants them: SHA-256, the signing time among the signed
+ * attributes, leaf and intermediate certificates included. Signing is the costly part of a pass, so all that stays the
+ * same is encoded once here, and the private key works on a thread of the pool.
+ */
+export function createSigner(identity: AppleIdentity): Signer {
+  const issuer = issuerAndSerial(identity.certificate.der)
+  const certificates = element(0xa0, ...sorted([identity.certificate.der, identity.wwdr.der]))
+  const beforeSigners = Buffer.concat([version1, setOf(sha256), sequence(id.data), certificates])
+
+  return async (digest, at) => {
+    const attributes = signedAttributes(digest, at)
+    // The bytes signed carry the tag of a SET, those sent an implicit [0] (RFC 5652, 5.4).
+    const signature = await signRsa(element(0x31, ...attributes), identity.key)
+    const signer = sequence(
+      version1,
+      issuer,
+      sha256,
+      element(0xa0, ...attributes),
+      rsaEncryption,
+      octetString(signature),
+    )
+    return sequence(id.signedData, element(0xa0, sequence(beforeSigners, setOf(signer))))
+  }
+}
+
+/** What names the signer's certificate: version, serial number, algorithm and issuer begin every certificate. */
+function issuerAndSerial(certificate: Uint8Array): Buffer {
+  const [toBeSigned] = membersOf(certificate)
+  const fields = membersOf(toBeSigned!)
+  const [serial, , issuer] = fields[0]![0] === 0xa0 ? fields.slice(1) : fields
+  return sequence(issuer!, serial!)
+}
+
+function signedAttributes(digest: Uint8Array, at: Date): Buffer[] {
+  return sorted([
+    contentType,
+    sequence(id.signingTime, setOf(time(at))),
+    sequence(id.messageDigest, setOf(octetString(digest))),
+  ])
+}
+
+function signRsa(data: Uint8Array, key: KeyObject): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    sign('sha256', data, key, (error, signature) => (error ? reject(error) : resolve(signature)))
+  })
+}
+
+/** DER, as far as signing a pass needs it. It reads only certificates that OpenSSL has already accepted. */
+
+/** One element: tag, length, contents. */
+export function element(tag: number, ...contents: Uint8Array[]): Buffer {
+  const length = contents.reduce((sum, part) => sum + part.length, 0)
+  return Buffer.concat([header(tag, length), ...contents])
+}
+
+export function sequence(...members: Uint8Array[]): Buffer {
+  return element(0x30, ...members)
+}
+
+/** DER orders the members of a SET OF by their encoding. */
+function sorted(members: Buffer[]): Buffer[] {
+  return members.toSorted(Buffer.compare)
+}
+
+export function setOf(...members: Buffer[]): Buffer {
+  return element(0x31, ...sorted(members))
+}
+
+function octetString(bytes: Uint8Array): Buffer {
+  return element(0x04, bytes)
+}
+
+export function objectIdentifier(dotted: string): Buffer {
+  const [first = 0, second = 0, ...arcs] = dotted.split('.').map(Number)
+  return element(0x06, Buffer.from([first * 40 + second, ...arcs.flatMap(base128)]))
+}
+
+/** A moment to the second: UTCTime from 1950 to 2049, GeneralizedTime outside (RFC 5652, 11.3). */
+export function time(at: Date): Buffer {
+  const digits = at.toISOString().replaceAll(/\D/g, '').slice(0, 14)
+  const year = at.getUTCFullYear()
+  return year >= 1950 && year < 2050
+    ? element(0x17, Buffer.from(`${digits.slice(2)}Z`))
+    : element(0x18, Buffer.from(`${digits}Z`))
+}
+
+/** The elements inside a constructed one, each with its tag and length. */
+export function membersOf(constructed: Uint8Array): Buffer[] {
+  const bytes = Buffer.from(constructed.buffer, constructed.byteOffset, constructed.length)
+  const members: Buffer[] = []
+  let position = contentsOf(bytes, 0).start
+  while (position < bytes.length) {
+    const { end } = contentsOf(bytes, position)
+    members.push(bytes.subarray(position, end))
+    position = end
+  }
+  return members
+}
+
+function header(tag: number, length: number): Buffer {
+  if (length < 0x80) return Buffer.from([tag, length])
+  if (length < 0x100) return Buffer.from([tag, 0x81, length])
+  if (length < 0x10000) return Buffer.from([tag, 0x82, length >> 8, length & 0xff])
+  throw new RangeError('A DER element of 64 KiB or more does not belong into a signature.')
+}
+
+function base128(arc: number): number[] {
+  const bytes = [arc % 128]
+  for (let rest = Math.floor(arc / 128); rest > 0; rest = Math.floor(rest / 128)) bytes.unshift(0x80 | (rest % 128))
+  return bytes
+}
+
+function contentsOf(bytes: Buffer, position: number): { start: number; end: number } {
+  const length = bytes.readUInt8(position + 1)
+  if (length < 0x80) return { start: position + 2, end: position + 2 + length }
+  const start = position + 2 + (length & 0x7f)
+  return { start, end: start + bytes.readUIntBE(position + 2, length & 0x7f) }
+}
+
+export interface ZipEntry {
+  name: string
+  bytes: Uint8Array
+  /** CRC-32 of the bytes, as zlib.crc32 gives it. */
+  crc32: number
+}
+
+/** Entries as they stand at the start of an archive, and what its directory says of them: made once, and copied. */
+export interface ZipPart {
+  entries: Buffer
+  directory: Buffer
+  count: number
+}
+
+const LOCAL_HEADER = 30
+const CENTRAL_HEADER = 46
+const END_RECORD = 22
+const VERSION = 20
+/** Made on Unix, as an ordinary readable file: with it unzip restores names beyond ASCII too. */
+const MADE_ON_UNIX = 0x0300
+const READABLE_FILE = (0o100644 << 16) >>> 0
+const UTF8_NAMES = 0x0800
+const STORED = 0
+const DEFLATED = 8
+/** The first day a zip can name: equal passes give equal archives, and no phone looks at it. */
+const DATE_1980_01_01 = 0x0021
+const MAX_ENTRIES = 0xffff
+const MAX_BYTES = 0xffffffff
+
+/** Deflating takes about as long whatever the size, and of a short text it saves less than a packet on the wire. */
+const DEFLATED_FROM = 4_096
+
+const NOTHING: ZipPart = { entries: Buffer.alloc(0), directory: Buffer.alloc(0), count: 0 }
+
+/** An entry with its bytes as they stand in the archive. */
+interface Packed extends ZipEntry {
+  nameBytes: Buffer
+  method: typeof STORED | typeof DEFLATED
+  packed: Uint8Array
+}
+
+/**
+ * A zip of the entries, behind a part that was made before. Long texts are deflated; images are compressed already, so
+ * deflating them again would cost time and gain nothing.
+ * @throws RangeError where the archive would need the 64-bit format.
+ */
+export function zip(entries: readonly ZipEntry[], before: ZipPart = NOTHING): Buffer {
+  const packed = entries.map(pack)
+  const sizeOf = (header: number) => packed.reduce((sum, { nameBytes }) => sum + header + nameBytes.length, 0)
+  const contentSize = packed.reduce((sum, entry) => sum + entry.packed.length, 0)
+  const directoryStart = before.entries.length + sizeOf(LOCAL_HEADER) + contentSize
+  const directorySize = before.directory.length + sizeOf(CENTRAL_HEADER)
+  const size = directoryStart + directorySize + END_RECORD
+  const count = before.count + entries.length
+  if (count > MAX_ENTRIES || size > MAX_BYTES) throw new RangeError(`A zip cannot hold ${size} bytes.`)
+
+  const archive = Buffer.allocUnsafe(size)
+  let local = before.entries.copy(archive)
+  let central = directoryStart + before.directory.copy(archive, directoryStart)
+  for (const entry of packed) {
+    const { nameBytes } = entry
+    const start = local
+    archive.writeUInt32LE(0x04034b50, local)
+    writeCommon(archive, local + 4, entry)
+    nameBytes.copy(archive, local + LOCAL_HEADER)
+    archive.set(entry.packed, local + LOCAL_HEADER + nameBytes.length)
+    local += LOCAL_HEADER + nameBytes.length + entry.packed.length
+
+    archive.writeUInt32LE(0x02014b50, central)
+    archive.writeUInt16LE(MADE_ON_UNIX | VERSION, central + 4)
+    writeCommon(archive, central + 6, entry)
+    archive.fill(0, central + 32, central + 38) // no comment, disk 0, no inner attributes
+    archive.writeUInt32LE(READABLE_FILE, central + 38)
+    archive.writeUInt32LE(start, central + 42)
+    nameBytes.copy(archive, central + CENTRAL_HEADER)
+    central += CENTRAL_HEADER + nameBytes.length
+  }
+
+  archive.writeUInt32LE(0x06054b50, central)
+  archive.writeUInt32LE(0, central + 4) // one disk
+  archive.writeUInt16LE(count, central + 8)
+  archive.writeUInt16LE(count, central + 10)
+  archive.writeUInt32LE(directorySize, central + 12)
+  archive.writeUInt32LE(directoryStart, central + 16)
+  archive.writeUInt16LE(0, central + 20) // no comment
+  return archive
+}
+
+/** What archives that begin with these entries have in common. */
+export function zipPart(entries: readonly ZipEntry[]): ZipPart {
+  const archive = zip(entries)
+  const end = archive.length - END_RECORD
+  const directoryStart = archive.readUInt32LE(end + 16)
+  return {
+    entries: archive.subarray(0, directoryStart),
+    directory: archive.subarray(directoryStart, end),
+    count: entries.length,
+  }
+}
+
+function pack(entry: ZipEntry): Packed {
+  const nameBytes = Buffer.from(entry.name)
+  const deflated = isText(entry) ? deflateRawSync(entry.bytes, { level: 1 }) : entry.bytes
+  return deflated.length < entry.bytes.length
+    ? { ...entry, nameBytes, method: DEFLATED, packed: deflated }
+    : { ...entry, nameBytes, method: STORED, packed: entry.bytes }
+}
+
+function isText({ name, bytes }: ZipEntry): boolean {
+  return bytes.length >= DEFLATED_FROM && name.endsWith('.json')
+}
+
+/** The 26 bytes that a local header and its entry in the directory share. */
+function writeCommon(archive: Buffer, position: number, { bytes, packed, method, crc32, nameBytes }: Packed): void {
+  archive.writeUInt16LE(VERSION, position)
+  archive.writeUInt16LE(UTF8_NAMES, position + 2)
+  archive.writeUInt16LE(method, position + 4)
+  archive.writeUInt16LE(0, position + 6) // midnight
+  archive.writeUInt16LE(DATE_1980_01_01, position + 8)
+  archive.writeUInt32LE(crc32, position + 10)
+  archive.writeUInt32LE(packed.length, position + 14)
+  archive.writeUInt32LE(bytes.length, position + 18)
+  archive.writeUInt16LE(nameBytes.length, position + 22)
+  archive.writeUInt16LE(0, position + 24) // no extra field
+}
+
+/** A file of a pass package, with the digests that the manifest and the zip want. */
+export interface PackageFile extends ZipEntry {
+  /** SHA-1 in lower-case hex: the manifest's digest. */
+  sha1Hex: string
+}
+
+export function packageFile(name: string, bytes: Buffer): PackageFile {
+  return { ...zipEntry(name, bytes), sha1Hex: hash('sha1', bytes) }
+}
+
+/** A file that the manifest does not name. */
+export function zipEntry(name: string, bytes: Buffer): ZipEntry {
+  return { name, bytes, crc32: crc32(bytes) }
+}
