@@ -192,7 +192,7 @@ const appleImageRoles = Object.keys(imageSizes) as AppleImageRole[]
 
 const scales = [1, 2, 3] as const
 
-export function sizesOf(role: AppleImageRole): ImageSize[] {
+function sizesOf(role: AppleImageRole): ImageSize[] {
   const { fit, isEnlarged }: RoleSizes = imageSizes[role]
   return scales.map((scale) => ({ ...fit, scale, ...(isEnlarged && { isEnlarged }) }))
 }

@@ -102,7 +102,7 @@ export async function buildSaveJwt(
 }
 
 /** The address that puts the pass into a person's Google Wallet; always Google's own. */
-export function saveUrl(jwt: string): string {
+function saveUrl(jwt: string): string {
   return `https://pay.google.com/gp/v/save/${jwt}`
 }
 
