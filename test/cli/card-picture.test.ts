@@ -1,8 +1,8 @@
 import { stripVTControlCharacters } from 'node:util'
 import bwip from 'bwip-js/node'
 import { expect, test } from 'vitest'
-import { type CardJson, drawCard, halfBlocks, symbolModules } from '../../../src/cli/card-picture.ts'
-import { textWidth } from '../../../src/cli/command/output.ts'
+import { type CardJson, drawCard, halfBlocks, symbolModules } from '../../src/cli/card-picture.ts'
+import { textWidth } from '../../src/cli/command/output.ts'
 
 const card: CardJson = {
   passType: 'eventTicket',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { operationHelp } from '../../../src/cli/operation-help.ts'
-import { allRoutes } from '../../support/conformance.ts'
+import { operationHelp } from '../../src/cli/operation-help.ts'
+import { allRoutes } from '../support/conformance.ts'
 
 test('every operation is told with its path, how it is called, and what it answers', () => {
   for (const { name, route } of allRoutes) {

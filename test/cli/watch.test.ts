@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseMetrics, quantileOf, rateOf, sumOf } from '../../../src/cli/watch.ts'
+import { parseMetrics, quantileOf, rateOf, sumOf } from '../../src/cli/watch.ts'
 
 const counted = 'passes_http_requests_total'
 const timed = 'passes_http_request_duration_seconds'

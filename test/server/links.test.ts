@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Link, linkExpiry, linkKinds, signLink, verifyLink } from '../../../../src/server/links.ts'
+import { type Link, linkExpiry, linkKinds, signLink, verifyLink } from '../../src/server/links.ts'
 
 const key = randomBytes(32)
 const at = new Date('2026-03-01T12:00:00Z')
