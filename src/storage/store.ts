@@ -8,6 +8,7 @@ import type { Jobs } from './jobs/jobs.ts'
 import { Broadcasts } from './messages/broadcasts.ts'
 import { Notifications } from './messages/notifications.ts'
 import { AuditLog } from './operations/audit-log.ts'
+import { Counts } from './operations/counts.ts'
 import { Erasure, Retention } from './operations/erasure.ts'
 import { Overviews } from './operations/overview.ts'
 import { Refusals } from './operations/refusals.ts'
@@ -56,6 +57,7 @@ export interface Repositories {
   jobs: Jobs
   backlog: Backlog
   overviews: Overviews
+  counts: Counts
   events: Events
   eventLog: EventLog
   auditLog: AuditLog
@@ -157,6 +159,7 @@ function repositories(db: Knex, { onDue, onEvent }: Required<StoreListener>): Re
     jobs,
     backlog: new Backlog(db),
     overviews: new Overviews(db),
+    counts: new Counts(db),
     events: new Events(db, deliveries, jobs, onEvent),
     eventLog: new EventLog(db),
     identifiers: new Identifiers(db),

@@ -59,6 +59,7 @@ export interface ListPage<Row> {
  * One page of a filtered query that selects nothing yet. Keyset pagination: a page costs the same wherever it stands. The
  * page is found first, so that nothing is joined to rows that it leaves out and no join can mislead the planner.
  * @param select adds the columns to a query of the page's rows, and joins that neither drop nor multiply them
+ * @param count knows the total without a look at what it counts; asked for with the first page of a walk
  * @throws Problem VALIDATION_ERROR for a cursor that is malformed or of another walk
  */
 export async function listPage<Row extends { id: string }>(
@@ -67,6 +68,7 @@ export async function listPage<Row extends { id: string }>(
   spec: ListSpec,
   request: ListRequest,
   select: (query: Knex.QueryBuilder) => Knex.QueryBuilder,
+  count: () => Promise<number> = () => countRows(filtered),
 ): Promise<ListPage<Row>> {
   const { limit, cursor: cursorText, offset: givenOffset, sortBy, sortDir, ...filters } = request
   if (cursorText !== undefined && givenOffset) {
@@ -95,7 +97,7 @@ export async function listPage<Row extends { id: string }>(
   )
     .select('page.sort_key')
     .orderBy(['page.sort_key', 'page.page_id'].map((column) => ({ column, order: sortDir })))
-  const total = cursor?.total ?? (await countRows(filtered))
+  const total = cursor?.total ?? (await count())
   const hasMore = rows.length > limit
   const shown = rows.slice(0, limit)
   const last = shown.at(-1)

@@ -27,6 +27,7 @@ import * as activations from '../migrations/0026-activations.ts'
 import * as eventOrder from '../migrations/0027-event-order.ts'
 import * as oneAtATime from '../migrations/0028-one-at-a-time.ts'
 import * as templateKeys from '../migrations/0029-template-keys.ts'
+import * as counts from '../migrations/0030-counts.ts'
 import * as queueVacuum from '../migrations/0034-queue-vacuum.ts'
 import type { Database } from './database.ts'
 import { isPostgres, settleRestored } from './dialect.ts'
@@ -65,6 +66,7 @@ const migrations: Record<string, Migration> = {
   '0027-event-order': eventOrder,
   '0028-one-at-a-time': oneAtATime,
   '0029-template-keys': templateKeys,
+  '0030-counts': counts,
   '0034-queue-vacuum': queueVacuum,
 }
 

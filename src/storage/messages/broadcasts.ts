@@ -4,6 +4,7 @@ import type { DeliveryState, MessageOptions, Platform } from '../../core/contrac
 import { CAP_WINDOW_MS, deliveryStatus } from '../../core/rules/sending/notification.ts'
 import { constant, deleteReturningIds, forUpdate, idsMadeAt, insertSelected, moment } from '../db/dialect.ts'
 import { type ListPage, type ListSpec, listPage, NEWEST_FIRST, type PageRequest } from '../db/list.ts'
+import { countsOf } from '../operations/counts.ts'
 import type { Emit } from '../operations/store-events.ts'
 import { whereIssuedAt } from '../passes/pass-change.ts'
 
@@ -165,16 +166,16 @@ export class Broadcasts {
 
   /** How many notifications stand how. */
   async countByStatus(workspaceId: string, id: string): Promise<Omit<BroadcastStats, 'broadcastId' | 'status'>> {
-    const rows: { apple_status: DeliveryState; google_status: DeliveryState; n: number }[] = await this.db(
-      'notifications',
-    )
-      .where({ workspace_id: workspaceId, broadcast_id: id })
-      .groupBy('apple_status', 'google_status')
-      .select('apple_status', 'google_status', { n: this.db.raw('count(*)') })
+    const rows: { kind: string; n: number | string }[] = await countsOf(this.db, workspaceId, 'notifications')
+      .where({ key: id })
+      .groupBy('kind')
+      .select('kind')
+      .sum({ n: 'n' })
     const counts = { fannedOut: 0, pending: 0, sent: 0, partial: 0, failed: 0, skipped: 0 }
-    for (const { apple_status, google_status, n } of rows) {
+    for (const { kind, n } of rows) {
+      const [apple, google] = kind.split('/') as [DeliveryState, DeliveryState]
       counts.fannedOut += Number(n)
-      counts[countNames[deliveryStatus(apple_status, google_status)]] += Number(n)
+      counts[countNames[deliveryStatus(apple, google)]] += Number(n)
     }
     return counts
   }

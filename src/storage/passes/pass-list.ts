@@ -5,7 +5,8 @@ import { beginningOf, MAX_KEY_CHARACTERS } from '../../core/rules/lists/cursor.t
 import { foldCase, indexedText } from '../../core/rules/lists/search.ts'
 import { beginningColumn, boundColumn, containsTerm, joinPasses } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
-import { issuingPasses, type PassRow, type StoredPass, selectPass, toPass } from './pass-row.ts'
+import { COUNTED_AS_NONE, countsOf } from '../operations/counts.ts'
+import { issuingPasses, lapsedPasses, type PassRow, type StoredPass, selectPass, toPass, UNISSUED } from './pass-row.ts'
 
 export type LabelMatch = 'exact' | 'prefix' | 'contains'
 
@@ -56,8 +57,48 @@ export async function listPasses(
   }
   if (request.created?.from) query.where(id, '>=', idBound(request.created.from.getTime()))
   if (request.created?.to) query.where(id, '<', idBound(request.created.to.getTime() + 1))
-  const page = await listPage<PassRow>(db, query, specFor(id), request, (rows) => selectPass(db, rows))
+  const count = isCounted(request) ? () => countPasses(db, workspaceId, request, facts) : undefined
+  const page = await listPage<PassRow>(db, query, specFor(id), request, (rows) => selectPass(db, rows), count)
   return { ...page, rows: page.rows.map(toPass) }
+}
+
+/** Whether no other filter is given than those by which passes are counted as they are written. */
+function isCounted({ status, projectId, templateId, created, ...request }: PassListRequest): boolean {
+  const { limit, cursor, offset, sortBy, sortDir, ...others } = request
+  const values = [...Object.values(others), created?.from, created?.to]
+  return values.every((value) => value === undefined)
+}
+
+/** How many passes the filters leave, by the statuses that a reader sees: what differs from the stored ones is looked up. */
+async function countPasses(db: Knex, workspaceId: string, request: PassListRequest, facts: Facts): Promise<number> {
+  const { templateId, projectId } = request
+  const narrowed = (query: Knex.QueryBuilder, table: 'counts' | 'passes') => {
+    if (templateId) query.whereIn(`${table}.template_id`, templateId)
+    return projectId ? query.where((or) => whereProject(db, or, table, projectId, facts)) : query
+  }
+  const rows: { kind: PassStatus; n: number | string }[] = await narrowed(countsOf(db, workspaceId, 'passes'), 'counts')
+    .groupBy('kind')
+    .select('kind')
+    .sum({ n: 'n' })
+  const stored = (...statuses: PassStatus[]) =>
+    rows.reduce((sum, { kind, n }) => (statuses.includes(kind) ? sum + Number(n) : sum), 0)
+  const asked = new Set(request.status ?? STATUSES)
+  const isOneOf = (...[one, other]: [PassStatus, PassStatus]) => asked.has(one) !== asked.has(other)
+  const countOf = async (query: Knex.QueryBuilder) => Number((await narrowed(query, 'passes').count({ n: '*' }).first()).n)
+  const lapsed = isOneOf('ISSUED', 'EXPIRED') ? await countOf(lapsedPasses(db, workspaceId, facts.now)) : 0
+  const issuing =
+    isOneOf('QUEUED', 'ISSUING') && facts.issuing.length > 0
+      ? await countOf(db('passes').whereIn('passes.id', facts.issuing).whereIn('passes.status', UNISSUED))
+      : 0
+  const seen: Record<PassStatus, number> = {
+    QUEUED: stored(...UNISSUED) - issuing,
+    ISSUING: issuing,
+    ISSUED: stored('ISSUED') - lapsed,
+    EXPIRED: stored('EXPIRED') + lapsed,
+    VOID: stored('VOID'),
+    FAILED: stored('FAILED'),
+  }
+  return [...asked].reduce((sum, status) => sum + seen[status], 0)
 }
 
 /** Ids ascend with the time of creation: their order is the order of createdAt, with its tiebreak. */
@@ -117,8 +158,7 @@ interface Facts {
 /** Asked where it makes a difference: then EXPIRED is one stored status, and an index answers it. */
 async function isSwept(db: Knex, workspaceId: string, request: PassListRequest, at: Date): Promise<boolean> {
   if (!request.status?.includes('EXPIRED')) return false
-  const unswept = db('passes').where({ workspace_id: workspaceId, status: 'ISSUED' })
-  return (await unswept.where('expires_at', '<=', at.getTime()).first('id')) === undefined
+  return (await lapsedPasses(db, workspaceId, at.getTime()).first('passes.id')) === undefined
 }
 
 /** Asked where it makes a difference. There are never many at once. */
@@ -149,14 +189,7 @@ function conditions(db: Knex, facts: Facts) {
       for (const status of STATUSES)
         if (status.toLowerCase().includes(term)) where.orWhere((or) => whereStatus(db, or, status, facts))
     },
-    projectId: (where, value: string) => {
-      if (value !== 'null') {
-        const project = db('projects').where('id', value).select(db.raw('1')).limit(1)
-        return where.where('passes.project_id', value).whereExists(project)
-      }
-      where.whereNull('passes.project_id')
-      if (facts.leaving.length > 0) where.orWhereIn('passes.project_id', facts.leaving)
-    },
+    projectId: (where, value: string) => whereProject(db, where, 'passes', [value], facts),
     templateId: (where, value: string) => where.where('passes.template_id', value),
     validOn: (where, date: string) => {
       const started = db('pass_windows')
@@ -199,6 +232,27 @@ function whereStatus(db: Knex, where: Knex.QueryBuilder, status: PassStatus, { n
   if (status === 'ISSUED') where.whereRaw(`${boundColumn(db, 'passes.expiry_key')} > ?`, [now])
   if (status === 'EXPIRED' && !isSwept) {
     where.orWhere((or) => or.where('passes.status', 'ISSUED').where('passes.expires_at', '<=', now))
+  }
+}
+
+/** Passes of a project that was deleted belong to none. */
+function whereProject(
+  db: Knex,
+  where: Knex.QueryBuilder,
+  table: 'passes' | 'counts',
+  values: string[],
+  { leaving }: Facts,
+): void {
+  const column = `${table}.project_id`
+  for (const value of new Set(values)) {
+    if (value !== 'null') {
+      const project = db('projects').where('id', value).select(db.raw('1')).limit(1)
+      where.orWhere((and) => and.where(column, value).whereExists(project))
+      continue
+    }
+    if (table === 'passes') where.orWhereNull(column)
+    else where.orWhere(column, COUNTED_AS_NONE)
+    if (leaving.length > 0) where.orWhereIn(column, leaving)
   }
 }
 

@@ -6,7 +6,7 @@ import { foldCase } from '../../core/rules/lists/search.ts'
 import { expiryDate } from '../../core/rules/redemption/redemption-windows.ts'
 import type { Variables } from '../../core/rules/template/variables.ts'
 import type { Columns } from '../db/bulk-rows.ts'
-import { moment } from '../db/dialect.ts'
+import { boundColumn, moment } from '../db/dialect.ts'
 
 /**
  * A pass as it is stored. Its status is the stored one, in that an ISSUED pass past expiresAt reads as EXPIRED; but ISSUING
@@ -144,9 +144,19 @@ const COLUMNS = [
   'message_count',
 ].map((column) => `passes.${column}`)
 
-/** Programs of the version before stored ISSUING. */
 const unissuedStatus = `case when (select 1 from jobs where jobs.subject = passes.id and jobs.kind = 'issue-pass'
   and jobs.claim_token is not null limit 1) is null then 'QUEUED' else 'ISSUING' end`
+
+/** What a pass is stored as that is not issued yet. Programs of the version before stored ISSUING. */
+export const UNISSUED: PassStatus[] = ['QUEUED', 'ISSUING']
+
+/** Passes of a workspace that are past their expiry, which no sweep has marked so far: next to never any, along their index. */
+export function lapsedPasses(db: Knex, workspaceId: string, now: number): Knex.QueryBuilder {
+  return db('passes')
+    .whereRaw(`${boundColumn(db, 'passes.workspace_id')} = ?`, [workspaceId])
+    .where('passes.status', 'ISSUED')
+    .where('passes.expires_at', '<=', now)
+}
 
 /** The passes of a workspace that workers are issuing. */
 export function issuingPasses(db: Knex, workspaceId: string): Knex.QueryBuilder {

@@ -29,6 +29,7 @@ import {
   toContentColumns,
   toNewRow,
   toPass,
+  UNISSUED,
 } from './pass-row.ts'
 
 /** An update of what a pass shows: one new revision. */
@@ -43,7 +44,6 @@ export interface LinkedPass {
   areLinksClosed: boolean
 }
 
-const UNISSUED: PassStatus[] = ['QUEUED', 'ISSUING']
 const IS_UNISSUED = `status in ('${UNISSUED.join(`', '`)}')`
 
 /** That a pass is being issued is said by its job. */

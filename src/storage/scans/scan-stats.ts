@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { moment } from '../db/dialect.ts'
+import { COUNTED_AS_NONE, countsOf, HOUR_MS } from '../operations/counts.ts'
 
 /** What figures of the ledger are narrowed by (spec 4.13). */
 export interface ScanStatsRequest {
@@ -23,26 +23,21 @@ const NONE: ScanFigures = { totalPasses: 0, redeemed: 0, totalScans: 0, totalDen
 
 /**
  * Figures by project, in the order of their ids; under null, which comes last, what belongs to none. Scans stay in the
- * project that the ledger shows, also after it was deleted; its passes belong to none then. Each of the counting statements
- * goes along an index of the project and reads no row.
+ * project that the ledger shows, also after it was deleted; its passes belong to none then. All of it is counted as it is
+ * written, but for passes that were let in within a window or in one of several contexts: these go along an index.
  */
 export async function countScans(
   db: Knex,
   workspaceId: string,
   request: ScanStatsRequest,
 ): Promise<Map<string | null, ScanFigures>> {
-  const own = (table: string) => narrowed(db(table).where(`${table}.workspace_id`, workspaceId), table, request)
+  const asked = await withoutNeedlessBounds(db, workspaceId, request)
   const [passes, redeemed, scans] = await Promise.all([
-    own('passes').groupBy('project_id').select('project_id').count({ n: '*' }),
-    ofScans(own('accepted_scans'), request).groupBy('project_id').select('project_id').countDistinct({ n: 'pass_id' }),
-    ofScans(own('scans'), request)
-      .whereNot('result', 'reversal')
-      .groupBy('project_id', 'result')
-      .select('project_id', 'result')
-      .max({ last: 'scanned_at' })
-      .count({ n: '*' }),
+    sumByProject(narrowed(countsOf(db, workspaceId, 'passes'), 'counts', asked)),
+    countRedeemed(db, workspaceId, asked),
+    sumScans(db, workspaceId, asked),
   ])
-  const named = [...passes, ...redeemed].map(({ project_id }: { project_id?: string | null }) => project_id)
+  const named = [...passes, ...redeemed].map(({ project_id }) => project_id)
   const known = await existing(db, workspaceId, [...new Set(named)])
   const present = (projectId: string | null) => (projectId !== null && known.has(projectId) ? projectId : null)
   const figures = new Map<string | null, ScanFigures>()
@@ -50,17 +45,18 @@ export async function countScans(
     const sum = figures.get(projectId) ?? NONE
     figures.set(projectId, { ...sum, ...part(sum) })
   }
-  for (const { project_id, n } of passes as Row[]) {
+  for (const { project_id, n } of passes) {
     add(present(project_id), (sum) => ({ totalPasses: sum.totalPasses + n }))
   }
-  for (const { project_id, n } of redeemed as Row[]) {
+  for (const { project_id, n } of redeemed) {
     add(present(project_id), (sum) => ({ redeemed: sum.redeemed + n }))
   }
-  for (const { project_id, result, n, last } of scans as (Row & { result: string; last: number })[]) {
+  for (const { project_id, result, n, last } of scans) {
+    if (result === 'reversal') continue
     add(project_id, (sum) => ({
       totalScans: sum.totalScans + n,
       totalDenied: sum.totalDenied + (result === 'denied' ? n : 0),
-      lastScanAt: moment(Math.max(last, sum.lastScanAt?.getTime() ?? last)),
+      lastScanAt: new Date(Math.max(last, sum.lastScanAt?.getTime() ?? last)),
     }))
   }
   // Passes of a project that is being deleted no longer belong to it.
@@ -82,14 +78,115 @@ export function sumFigures(parts: Iterable<ScanFigures>): ScanFigures {
   )
 }
 
-async function existing(db: Knex, workspaceId: string, ids: (string | null | undefined)[]): Promise<Set<string>> {
-  const given = ids.filter((id) => typeof id === 'string')
+/** How many passes were let in, each once in a project. */
+async function countRedeemed(db: Knex, workspaceId: string, request: ScanStatsRequest): Promise<Row[]> {
+  const { scanContextKey, scanContextFrom, scanContextUntil, scanned } = request
+  const isRange = scanContextFrom || scanContextUntil || scanned?.from || scanned?.to
+  const contexts = [...new Set(scanContextKey)]
+  if (isRange || contexts.length > 1) {
+    const accepted = db('accepted_scans').where('accepted_scans.workspace_id', workspaceId)
+    const rows: Row[] = await ofScans(narrowed(accepted, 'accepted_scans', request), request)
+      .groupBy('project_id')
+      .select('project_id')
+      .countDistinct({ n: 'pass_id' })
+    return rows
+  }
+  const counter = scanContextKey ? 'redeemed-by-context' : 'redeemed'
+  const counted = narrowed(countsOf(db, workspaceId, counter), 'counts', request)
+  return sumByProject(scanContextKey ? counted.whereIn('key', contexts) : counted)
+}
+
+/** Scans by project, result and reason, reversals among them. */
+export async function sumScans(db: Knex, workspaceId: string, request: ScanStatsRequest): Promise<ScanSum[]> {
+  const { scanContextKey, scanContextFrom, scanContextUntil, scanned } = request
+  const isInContext = scanContextKey || scanContextFrom || scanContextUntil
+  if (!scanned?.from && !scanned?.to) {
+    const counted = narrowed(countsOf(db, workspaceId, isInContext ? 'scans-by-context' : 'scans'), 'counts', request)
+    return readSums(whereContext(counted, 'key', request))
+  }
+  const rows = (window: ScanStatsRequest['scanned']) => countRows(db, workspaceId, { ...request, scanned: window })
+  if (isInContext) return rows(scanned)
+  // Whole hours are counted; of the two at the ends, scans are.
+  const from = scanned.from && Math.ceil(scanned.from.getTime() / HOUR_MS)
+  const to = scanned.to && Math.floor((scanned.to.getTime() + 1) / HOUR_MS)
+  if (from !== undefined && to !== undefined && from >= to) return rows(scanned)
+  const hours = narrowed(countsOf(db, workspaceId, 'scans-by-hour'), 'counts', request)
+  if (from !== undefined) hours.where('hour', '>=', from)
+  if (to !== undefined) hours.where('hour', '<', to)
+  const parts = await Promise.all([
+    readSums(hours),
+    from === undefined ? [] : rows({ from: scanned.from!, to: new Date(from * HOUR_MS - 1) }),
+    to === undefined ? [] : rows({ from: new Date(to * HOUR_MS), to: scanned.to! }),
+  ])
+  return parts.flat()
+}
+
+async function readSums(counted: Knex.QueryBuilder): Promise<ScanSum[]> {
+  const rows: { project_id: string; kind: string; n: number | string; last: number }[] = await counted
+    .groupBy('project_id', 'kind')
+    .select('project_id', 'kind')
+    .sum({ n: 'n' })
+    .max({ last: 'last_at' })
+  return rows.map(({ project_id, kind, n, last }) => {
+    const [result, reason] = kind.split('/') as [string, string]
+    return { project_id: orNull(project_id), result, reason, n: Number(n), last }
+  })
+}
+
+async function countRows(db: Knex, workspaceId: string, request: ScanStatsRequest): Promise<ScanSum[]> {
+  const scans = narrowed(db('scans').where('scans.workspace_id', workspaceId), 'scans', request)
+  const rows: Omit<ScanSum, 'reason'>[] = await ofScans(scans, request)
+    .groupBy('project_id', 'result')
+    .select('project_id', 'result')
+    .max({ last: 'scanned_at' })
+    .count({ n: '*' })
+  return rows.map((row) => ({ ...row, reason: '' }))
+}
+
+/** A bound that leaves nothing out is none: what it bounds was counted as it was written. */
+async function withoutNeedlessBounds(db: Knex, workspaceId: string, request: ScanStatsRequest): Promise<ScanStatsRequest> {
+  const { scanned } = request
+  const isCutting = async (bound: Date | undefined, comparison: '<' | '>') =>
+    bound !== undefined &&
+    (await db('scans').where('workspace_id', workspaceId).where('scanned_at', comparison, bound.getTime()).first('id')) !==
+      undefined
+  return {
+    ...request,
+    scanned: {
+      ...((await isCutting(scanned?.from, '<')) && { from: scanned!.from! }),
+      ...((await isCutting(scanned?.to, '>')) && { to: scanned!.to! }),
+    },
+  }
+}
+
+async function sumByProject(counted: Knex.QueryBuilder): Promise<Row[]> {
+  const rows: { project_id: string; n: number | string }[] = await counted
+    .groupBy('project_id')
+    .select('project_id')
+    .sum({ n: 'n' })
+  return rows.flatMap(({ project_id, n }) => (Number(n) === 0 ? [] : [{ project_id: orNull(project_id), n: Number(n) }]))
+}
+
+function orNull(projectId: string): string | null {
+  return projectId === COUNTED_AS_NONE ? null : projectId
+}
+
+async function existing(db: Knex, workspaceId: string, ids: (string | null)[]): Promise<Set<string>> {
+  const given = ids.filter((id) => id !== null)
   return new Set(await db('projects').where({ workspace_id: workspaceId }).whereIn('id', given).pluck('id'))
 }
 
 interface Row {
   project_id: string | null
   n: number
+}
+
+interface ScanSum extends Row {
+  result: string
+  /** Empty on a reversal, and where only results were asked for. */
+  reason: string
+  /** The time of the last of them. */
+  last: number
 }
 
 function narrowed(query: Knex.QueryBuilder, table: string, { projectId, templateId }: ScanStatsRequest) {
@@ -99,19 +196,30 @@ function narrowed(query: Knex.QueryBuilder, table: string, { projectId, template
 }
 
 function ofScans(query: Knex.QueryBuilder, request: ScanStatsRequest): Knex.QueryBuilder {
-  const { scanContextKey, scanContextFrom, scanContextUntil, scanned } = request
-  if (scanContextKey) query.whereIn('scan_context_key', scanContextKey)
-  // Scans without a context stand in no range, however wide.
-  if (scanContextFrom) whereAnyBound(query, '>=', scanContextFrom)
-  if (scanContextUntil) whereAnyBound(query, '<=', scanContextUntil).whereNot('scan_context_key', '')
+  const { scanned } = request
+  whereContext(query, 'scan_context_key', request)
   if (scanned?.from) query.where('scanned_at', '>=', scanned.from.getTime())
   if (scanned?.to) query.where('scanned_at', '<=', scanned.to.getTime())
   return query
 }
 
+function whereContext(query: Knex.QueryBuilder, column: string, request: ScanStatsRequest): Knex.QueryBuilder {
+  const { scanContextKey, scanContextFrom, scanContextUntil } = request
+  if (scanContextKey) query.whereIn(column, scanContextKey)
+  // Scans without a context stand in no range, however wide.
+  if (scanContextFrom) whereAnyBound(query, column, '>=', scanContextFrom)
+  if (scanContextUntil) whereAnyBound(query, column, '<=', scanContextUntil).whereNot(column, '')
+  return query
+}
+
 /** The database compares, since only it knows the order of its text. */
-function whereAnyBound(query: Knex.QueryBuilder, comparison: '>=' | '<=', keys: string[]): Knex.QueryBuilder {
+function whereAnyBound(
+  query: Knex.QueryBuilder,
+  column: string,
+  comparison: '>=' | '<=',
+  keys: string[],
+): Knex.QueryBuilder {
   return query.where((or) => {
-    for (const key of keys) or.orWhere('scan_context_key', comparison, key)
+    for (const key of keys) or.orWhere(column, comparison, key)
   })
 }

@@ -5,7 +5,7 @@ import { insertMany } from '../db/bulk-rows.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
 import type { Emit } from '../operations/store-events.ts'
 import { type ScanRow, type StoredScan, toScan, toScanRow } from './scan-row.ts'
-import { countScans, type ScanFigures, type ScanStatsRequest } from './scan-stats.ts'
+import { countScans, type ScanFigures, type ScanStatsRequest, sumScans } from './scan-stats.ts'
 
 /** The ledger: every attempt and every reversal. The database itself refuses to change or delete what stands in it. */
 export class Scans {
@@ -99,8 +99,25 @@ async function listScans(db: Knex, workspaceId: string, request: ScanListRequest
   if (scanned?.from) query.where('scans.scanned_at', '>=', scanned.from.getTime())
   if (scanned?.to) query.where('scans.scanned_at', '<=', scanned.to.getTime())
   const walk: ListRequest = { ...request, sortBy: 'scannedAt', sortDir: 'desc' }
-  const page = await listPage<ScanRow>(db, query, SPEC, walk, (rows) => rows.select('scans.*'))
+  const isCounted = !passId && !scanned?.from && !scanned?.to
+  const count = isCounted ? () => countListed(db, workspaceId, request) : undefined
+  const page = await listPage<ScanRow>(db, query, SPEC, walk, (rows) => rows.select('scans.*'), count)
   return { ...page, rows: page.rows.map(toScan) }
+}
+
+/** How many scans the filters leave, where scans are counted by all that is given. */
+async function countListed(db: Knex, workspaceId: string, request: ScanListRequest): Promise<number> {
+  const { projectId, templateId, result, resultGroup, reason, scanContextKey } = request
+  const rows = await sumScans(db, workspaceId, { projectId, templateId, scanContextKey })
+  const isListed = (row: Record<'scans.result' | 'scans.reason', string>) =>
+    (!reason || reason.some((one) => one === row['scans.reason'])) &&
+    (!resultGroup || resultGroup.some((one) => one === row['scans.result'])) &&
+    (!result ||
+      result.some((one) => Object.entries(conditionOf(one)).every(([name, value]) => row[name as keyof typeof row] === value)))
+  return rows.reduce(
+    (sum, { result, reason, n }) => (isListed({ 'scans.result': result, 'scans.reason': reason }) ? sum + n : sum),
+    0,
+  )
 }
 
 function whereAny(query: Knex.QueryBuilder, column: string, values: string[] | undefined): void {

@@ -1,9 +1,10 @@
 import type { Knex } from 'knex'
 import type { Project } from '../../core/contract/projects.ts'
-import { newId } from '../../core/ids.ts'
+import { idBound, newId } from '../../core/ids.ts'
 import { forUpdate } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
-import { issuingPasses } from '../passes/pass-row.ts'
+import { countsOf, HOUR_MS } from '../operations/counts.ts'
+import { issuingPasses, lapsedPasses, UNISSUED } from '../passes/pass-row.ts'
 
 interface Row {
   id: string
@@ -30,7 +31,7 @@ export interface ProjectCounts {
   passesAddedLast7Days: number
 }
 
-const DAY_MS = 86_400_000
+const WEEK_MS = 7 * 86_400_000
 
 const SPEC: ListSpec = {
   name: 'projects',
@@ -111,38 +112,32 @@ export class Projects {
 
   async counts(workspaceId: string, id: string, at: Date): Promise<ProjectCounts> {
     const now = at.getTime()
-    const isLive = `status = 'ISSUED' and (expires_at is null or expires_at > ${now})`
-    const [templates, passes, issuing, installs] = await Promise.all([
-      this.db('templates')
-        .where({ workspace_id: workspaceId, project_id: id, deleted_at: null })
-        .count({ n: '*' })
-        .first(),
-      this.db('passes')
-        .where({ workspace_id: workspaceId, project_id: id })
-        .first({
-          total: this.db.raw('count(*)'),
-          live: this.db.raw(`coalesce(sum(case when ${isLive} then 1 else 0 end), 0)`),
-          recent: this.db.raw('coalesce(sum(case when created_at > ? then 1 else 0 end), 0)', [now - 7 * DAY_MS]),
-        }),
-      this.db('passes')
-        .where({ workspace_id: workspaceId, project_id: id })
-        .whereIn('id', issuingPasses(this.db, workspaceId))
-        .whereIn('status', ['QUEUED', 'ISSUING'])
-        .count({ n: '*' })
-        .first(),
-      this.db('google_objects')
-        .join('passes', 'passes.id', 'google_objects.pass_id')
-        .where({ 'passes.workspace_id': workspaceId, 'passes.project_id': id })
-        .whereNotNull('google_objects.installed_at')
-        .count({ n: '*' })
-        .first(),
-    ])
+    const since = now - WEEK_MS
+    const ofProject = { project_id: id }
+    const counted = (counter: Parameters<typeof countsOf>[2]) =>
+      countsOf(this.db, workspaceId, counter).where(ofProject).sum('n')
+    const passes = () => this.db('passes').where({ workspace_id: workspaceId, ...ofProject })
+    const issuing = passes().whereIn('id', issuingPasses(this.db, workspaceId)).whereIn('status', UNISSUED)
+    // Of the hour that the week began in, what is left of it.
+    const recent = passes().where('id', '>=', idBound(since + 1))
+    const hour = Math.floor(since / HOUR_MS)
+    const row: Record<string, number | string | null> = await this.db.first({
+      templates: this.db('templates').where({ workspace_id: workspaceId, ...ofProject, deleted_at: null }).count('*'),
+      total: counted('passes'),
+      issued: counted('passes').where({ kind: 'ISSUED' }),
+      lapsed: lapsedPasses(this.db, workspaceId, now).where(ofProject).count('*'),
+      issuing: issuing.count('*'),
+      installs: counted('google-installs'),
+      recent: counted('passes-by-hour').where('hour', '>', hour),
+      first_hour: recent.where('id', '<', idBound((hour + 1) * HOUR_MS)).count('*'),
+    })
+    const n = (name: string) => Number(row[name] ?? 0)
     return {
-      templateCount: Number(templates?.n),
-      livePassCount: Number(passes?.live) + Number(issuing?.n),
-      totalPassCount: Number(passes?.total),
-      googleInstallCount: Number(installs?.n),
-      passesAddedLast7Days: Number(passes?.recent),
+      templateCount: n('templates'),
+      livePassCount: n('issued') - n('lapsed') + n('issuing'),
+      totalPassCount: n('total'),
+      googleInstallCount: n('installs'),
+      passesAddedLast7Days: n('recent') + n('first_hour'),
     }
   }
 }

@@ -1,0 +1,254 @@
+import type { Knex } from 'knex'
+import { isPostgres } from '../db/dialect.ts'
+
+/**
+ * Counts that are kept with what they count, by triggers, so that nothing is written past them and what is rolled back is
+ * not counted. On PostgreSQL a transaction counts in a slot that is its own until it ends: nobody waits for another's
+ * counts. A count is the sum of its slots, of which one alone may be below zero (decisions/0036).
+ */
+export async function up(db: Knex): Promise<void> {
+  const [uuid, sorted] = isPostgres(db) ? ['uuid', 'text collate "C"'] : ['text', 'text']
+  await db.raw(`create table counts (
+    workspace_id ${uuid} not null,
+    counter ${sorted} not null,
+    "key" ${sorted} not null,
+    hour bigint not null,
+    project_id ${sorted} not null,
+    template_id ${sorted} not null,
+    kind ${sorted} not null,
+    slot integer not null,
+    n bigint not null,
+    last_at bigint,
+    primary key (${KEY.join(', ')}, slot)
+  ) ${isPostgres(db) ? 'with (fillfactor = 50)' : 'without rowid'}`)
+  await (isPostgres(db) ? countOnPostgres(db) : countOnSqlite(db))
+  // Behind the triggers: on PostgreSQL they wait for whoever writes, and keep others from it until the end.
+  for (const counter of counters) await db.raw(`${ADD} ${valuesOf(counted(counter), '0')}`)
+}
+
+/** What tells one count from another. What does not apply, or is null, is empty or zero. */
+export const KEY = ['workspace_id', 'counter', '"key"', 'hour', 'project_id', 'template_id', 'kind']
+
+export const HOUR_MS = 3_600_000
+
+type Part = 'key' | 'hour' | 'project_id' | 'template_id' | 'kind' | 'last_at'
+
+interface Counter {
+  name: string
+  table: string
+  /** Columns that an update may change and that make a difference. */
+  watched: string[]
+  /** Each part of the key in SQL, and the time of which the latest is kept, of a row of the table. */
+  parts: (row: string) => Partial<Record<Part, string>>
+  /** Which rows count; all where it is left out. */
+  isCounted?: (row: string) => string
+  /** Counts passes, each once: a row counts where no other one is of the same pass in these columns. */
+  distinctIn?: string[]
+}
+
+const orNone = (id: string) => `coalesce(cast(${id} as text), '')`
+
+/** The hour that a moment is in, also before 1970. */
+const hourOf = (at: string) => `(${at} - ((${at} % ${HOUR_MS}) + ${HOUR_MS}) % ${HOUR_MS}) / ${HOUR_MS}`
+
+const projectAndTemplate = (row: string) => ({
+  project_id: orNone(`${row}.project_id`),
+  template_id: orNone(`${row}.template_id`),
+})
+
+const verdict = (row: string) => `${row}.result || '/' || coalesce(${row}.reason, '')`
+
+const installed: Counter = {
+  name: 'google-installs',
+  table: 'google_objects',
+  watched: ['installed_at'],
+  parts: (row) => ({ project_id: orNone(`(select project_id from passes where passes.id = ${row}.pass_id)`) }),
+  isCounted: (row) => `${row}.installed_at is not null`,
+}
+
+export const counters: Counter[] = [
+  {
+    name: 'passes',
+    table: 'passes',
+    watched: ['status', 'project_id'],
+    parts: (row) => ({ ...projectAndTemplate(row), kind: `${row}.status` }),
+  },
+  {
+    name: 'passes-by-hour',
+    table: 'passes',
+    watched: ['project_id'],
+    parts: (row) => ({ project_id: orNone(`${row}.project_id`), hour: hourOf(`${row}.created_at`) }),
+  },
+  installed,
+  {
+    name: 'scans',
+    table: 'scans',
+    watched: [],
+    parts: (row) => ({ ...projectAndTemplate(row), kind: verdict(row), last_at: `${row}.scanned_at` }),
+  },
+  {
+    name: 'scans-by-hour',
+    table: 'scans',
+    watched: [],
+    parts: (row) => ({
+      ...projectAndTemplate(row),
+      kind: verdict(row),
+      hour: hourOf(`${row}.scanned_at`),
+      last_at: `${row}.scanned_at`,
+    }),
+  },
+  {
+    name: 'scans-by-context',
+    table: 'scans',
+    watched: [],
+    parts: (row) => ({
+      ...projectAndTemplate(row),
+      kind: verdict(row),
+      key: `${row}.scan_context_key`,
+      last_at: `${row}.scanned_at`,
+    }),
+    isCounted: (row) => `${row}.scan_context_key is not null`,
+  },
+  {
+    name: 'redeemed',
+    table: 'accepted_scans',
+    watched: [],
+    parts: projectAndTemplate,
+    distinctIn: ['project_id', 'template_id'],
+  },
+  {
+    name: 'redeemed-by-context',
+    table: 'accepted_scans',
+    watched: [],
+    parts: (row) => ({ ...projectAndTemplate(row), key: `${row}.scan_context_key` }),
+    distinctIn: ['project_id', 'template_id', 'scan_context_key'],
+  },
+  {
+    name: 'notifications',
+    table: 'notifications',
+    watched: ['apple_status', 'google_status'],
+    parts: (row) => ({
+      key: `cast(${row}.broadcast_id as text)`,
+      kind: `${row}.apple_status || '/' || ${row}.google_status`,
+    }),
+    isCounted: (row) => `${row}.broadcast_id is not null`,
+  },
+]
+
+const ADD = `insert into counts (${KEY.join(', ')}, slot, n, last_at)`
+
+/** The columns of a row behind its workspace, but for its slot and what is counted. */
+function keyOf({ name, parts }: Counter, row: string): string[] {
+  const { key = `''`, hour = '0', project_id = `''`, template_id = `''`, kind = `''` } = parts(row)
+  return [`${row}.workspace_id`, `'${name}'`, key, hour, project_id, template_id, kind]
+}
+
+/** What stands in the table of a counter, counted from the beginning. */
+export function counted(counter: Counter): string {
+  return countRows(counter, counter.table, counter.isCounted?.('one') ?? 'true')
+}
+
+function namedKey(counter: Counter, row: string): string {
+  return keyOf(counter, row)
+    .map((part, n) => `${part} as ${KEY[n]}`)
+    .join(', ')
+}
+
+function countRows(counter: Counter, rows: string, where: string, sign = ''): string {
+  const n = counter.distinctIn ? 'count(distinct one.pass_id)' : 'count(*)'
+  const { last_at } = counter.parts('one')
+  const last = last_at ? `max(${last_at})` : 'cast(null as bigint)'
+  return `select ${namedKey(counter, 'one')}, ${sign}${n} as n, ${last} as last_at from ${rows} one where ${where}
+    group by 1, 2, 3, 4, 5, 6, 7`
+}
+
+function valuesOf(rows: string, slot: string): string {
+  return `select ${KEY.join(', ')}, ${slot}, n, last_at from (${rows}) added where true`
+}
+
+/** Whether no row is of the same pass but for those that are being written. */
+function isOnly({ table, distinctIn = [] }: Counter, row: string, same: string, isOther: string): string {
+  const columns = ['workspace_id', 'pass_id', ...distinctIn]
+  const conditions = columns.map((column) => `other.${column} ${same} ${row}.${column}`)
+  return `not exists (select 1 from ${table} other where ${conditions.join(' and ')} and ${isOther})`
+}
+
+const merge = (latest: string) => `on conflict (${KEY.join(', ')}, slot)
+  do update set n = counts.n + excluded.n, last_at = ${latest}`
+
+/** A pass with an object that is installed moves to another project. */
+const moved = {
+  isInstalled: 'exists (select 1 from google_objects where pass_id = new.id and installed_at is not null)',
+  counter: { ...installed, parts: (row: string) => ({ project_id: orNone(`${row}.project_id`) }) },
+}
+
+const tables = [...new Set(counters.map(({ table }) => table))]
+
+async function countOnPostgres(db: Knex): Promise<void> {
+  // The first slot that no other transaction counts in; it stays this one's until its end.
+  await db.raw(`create function count_slot() returns integer language plpgsql as $$
+    declare slot integer := 0;
+    begin
+      while not pg_try_advisory_xact_lock(${SLOTS}, slot) loop slot := slot + 1; end loop;
+      return slot;
+    end $$`)
+  for (const table of tables) {
+    const ofTable = counters.filter((counter) => counter.table === table)
+    const changes = (rows: string, sign = '') =>
+      ofTable.map((counter) => {
+        const isOther = `other.scan_id not in (select scan_id from ${rows})`
+        const only = counter.distinctIn && isOnly(counter, 'one', 'is not distinct from', isOther)
+        return countRows(counter, rows, only ?? counter.isCounted?.('one') ?? 'true', sign)
+      })
+    const [plus, minus] = [changes('added'), changes('removed', '-')]
+    const all = 'for each statement'
+    await createTrigger(`${table}_add_counts`, plus, `after insert on ${table} referencing new table as added ${all}`)
+    await createTrigger(`${table}_take_counts`, minus, `after delete on ${table} referencing old table as removed ${all}`)
+    if (ofTable.every(({ watched }) => watched.length === 0)) continue
+    const both = `referencing old table as removed new table as added ${all}`
+    await createTrigger(`${table}_move_counts`, [...plus, ...minus], `after update on ${table} ${both}`)
+  }
+  const parts = { old: '-1', new: '1' }
+  await createTrigger(
+    'passes_move_installs',
+    Object.entries(parts).map(
+      ([row, n]) => `select ${namedKey(moved.counter, row)}, ${n} as n, cast(null as bigint) as last_at where ${moved.isInstalled}`,
+    ),
+    'after update of project_id on passes for each row when (old.project_id is distinct from new.project_id)',
+  )
+
+  async function createTrigger(name: string, changes: string[], when: string): Promise<void> {
+    const sums = `select ${KEY.join(', ')}, sum(n) as n, max(last_at) as last_at
+      from (${changes.join(' union all ')}) changes group by 1, 2, 3, 4, 5, 6, 7 having sum(n) <> 0`
+    await db.raw(`create function ${name}() returns trigger language plpgsql as $$
+      begin ${ADD} ${valuesOf(sums, '(select count_slot())')}
+        ${merge('greatest(counts.last_at, excluded.last_at)')}; return null; end $$`)
+    await db.raw(`create trigger ${name} ${when} execute function ${name}()`)
+  }
+}
+
+/** The class of the advisory locks that slots are. */
+const SLOTS = 7_277_438
+
+async function countOnSqlite(db: Knex): Promise<void> {
+  const latest = 'max(coalesce(last_at, excluded.last_at), coalesce(excluded.last_at, last_at))'
+  const add = (counter: Counter, row: string, n: number) => {
+    const only = counter.distinctIn && isOnly(counter, row, 'is', `other.scan_id <> ${row}.scan_id`)
+    const where = only ?? counter.isCounted?.(row) ?? 'true'
+    const last = counter.parts(row).last_at ?? 'null'
+    return `${ADD} select ${keyOf(counter, row).join(', ')}, 0, ${n}, ${last} where ${where} ${merge(latest)};`
+  }
+  const move = (counter: Counter) => `begin ${add(counter, 'old', -1)} ${add(counter, 'new', 1)} end`
+  for (const counter of counters) {
+    const { name, table, watched } = counter
+    await db.raw(`create trigger "${name}-added" after insert on ${table} begin ${add(counter, 'new', 1)} end`)
+    await db.raw(`create trigger "${name}-taken" after delete on ${table} begin ${add(counter, 'old', -1)} end`)
+    if (watched.length === 0) continue
+    const differs = watched.map((column) => `old.${column} is not new.${column}`).join(' or ')
+    await db.raw(`create trigger "${name}-moved" after update of ${watched.join(', ')} on ${table} when ${differs}
+      ${move(counter)}`)
+  }
+  await db.raw(`create trigger "passes-with-installs-moved" after update of project_id on passes
+    when old.project_id is not new.project_id and ${moved.isInstalled}
+    ${move({ ...moved.counter, isCounted: () => 'true' })}`)
+}

@@ -1,0 +1,121 @@
+import type { Knex } from 'knex'
+import { insertMany } from '../db/bulk-rows.ts'
+import { isPostgres, rowsOf } from '../db/dialect.ts'
+import { counted, counters, KEY } from '../migrations/0030-counts.ts'
+
+export { HOUR_MS } from '../migrations/0030-counts.ts'
+
+type CounterName =
+  | 'passes'
+  | 'passes-by-hour'
+  | 'google-installs'
+  | 'scans'
+  | 'scans-by-hour'
+  | 'scans-by-context'
+  | 'redeemed'
+  | 'redeemed-by-context'
+  | 'notifications'
+
+/** Rows whose `n` add up to what a counter holds of a workspace; see the migration for their columns. */
+export function countsOf(db: Knex, workspaceId: string, counter: CounterName): Knex.QueryBuilder {
+  return db('counts').where({ 'counts.workspace_id': workspaceId, 'counts.counter': counter })
+}
+
+/** What stands in a count for the project or template that something has none of. */
+export const COUNTED_AS_NONE = ''
+
+/** Where a count is not what its rows come to. */
+export interface CountDifference {
+  workspaceId: string
+  counter: string
+  /** What of the counter is counted: its scan context or broadcast, hour, project, template, and status or result. */
+  part: string
+  counted: number
+  expected: number
+}
+
+interface Row {
+  workspace_id: string
+  counter: string
+  key: string
+  hour: number
+  project_id: string
+  template_id: string
+  kind: string
+  n: number
+  last_at: number | null
+  expected: number
+  expected_last: number | null
+}
+
+/** Another program's than that of migrations. */
+const RECOUNT_LOCK = 7_277_439
+
+/** Counts that triggers keep, and whether they are right. */
+export class Counts {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  /** Counts everything anew, beside whoever writes: it reads each counter and its rows at one moment. */
+  async listDifferences(): Promise<CountDifference[]> {
+    return (await this.compare()).map((row) => ({
+      workspaceId: row.workspace_id,
+      counter: row.counter,
+      part: describe(row),
+      counted: row.n,
+      expected: row.expected,
+    }))
+  }
+
+  /** Makes each count what its rows come to, by adding what it is short of: others may go on counting. */
+  async recount(): Promise<void> {
+    let slot = 0
+    if (isPostgres(this.db)) {
+      // Two that add the same would make it wrong again.
+      await this.db.raw('select pg_advisory_xact_lock(?)', [RECOUNT_LOCK])
+      const [row] = rowsOf<{ slot: number }>(this.db, await this.db.raw('select count_slot() as slot'))
+      slot = row!.slot
+    }
+    const differences = await this.compare()
+    for (const { n, last_at, expected, expected_last, ...key } of differences) {
+      if (last_at === null || (expected_last !== null && last_at <= expected_last)) continue
+      await this.db('counts').where({ ...key, last_at }).update({ last_at: expected_last })
+    }
+    const rows = differences.map(({ n, last_at, expected, expected_last, ...key }) => ({
+      ...key,
+      slot,
+      n: expected - n,
+      last_at: expected_last,
+    }))
+    const merge = `on conflict (${KEY.join(', ')}, slot) do update set n = counts.n + excluded.n,
+      last_at = coalesce(excluded.last_at, counts.last_at)`
+    await insertMany(this.db, 'counts', rows, merge)
+  }
+
+  private async compare(): Promise<Row[]> {
+    const all: Row[] = []
+    for (const counter of counters) {
+      const key = KEY.join(', ')
+      const sql = `select ${key}, sum(n) as n, max(last_at) as last_at, sum(expected) as expected,
+          max(expected_last) as expected_last
+        from (select ${key}, n, last_at, 0 as expected, cast(null as bigint) as expected_last
+            from counts where counter = '${counter.name}'
+          union all select ${key}, 0, null, n, last_at from (${counted(counter)}) expected) both_of_them
+        group by ${key}
+        having sum(n) <> sum(expected) or coalesce(max(last_at), 0) <> coalesce(max(expected_last), 0)
+        order by ${key}`
+      all.push(...rowsOf<Row>(this.db, await this.db.raw(sql)))
+    }
+    return all.map((row) => ({ ...row, n: Number(row.n), expected: Number(row.expected) }))
+  }
+}
+
+function describe({ key, hour, project_id, template_id, kind }: Row): string {
+  const parts = { key, hour: hour || '', project: project_id, template: template_id, kind }
+  return Object.entries(parts)
+    .flatMap(([name, value]) => (value === '' ? [] : [`${name} ${value}`]))
+    .join(', ')
+}
