@@ -11,7 +11,8 @@ export default class Doctor extends BaseCommand {
     'Takes the flags and variables of passes serve, so run it where the server runs. It looks at the configuration, the ' +
     'database, the server key, who may read the files, certificates and keys of the platforms, the public URL, webhooks ' +
     'and jobs, and changes nothing. Exits 1 when a check failed. With --write it also makes a class at Google, with a logo and ' +
-    'a location, and says what Google answered; the class is a draft that nobody sees, and always the same one.'
+    'a location, and says what Google answered; the class is a draft that nobody sees, and always the same one. With ' +
+    '--recount it counts everything anew and corrects what lists and figures say.'
   static override examples = [
     '<%= config.bin %> doctor',
     {
@@ -23,13 +24,14 @@ export default class Doctor extends BaseCommand {
   ]
   static override flags = {
     ...serveFlags,
+    recount: Flags.boolean({ summary: 'Also count everything anew, correct the counters, and say what differed.' }),
     write: Flags.boolean({ summary: 'Also make a class at Google, as passes with a logo and a location need one.' }),
   }
 
   async run() {
     const { flags } = await this.parse(Doctor)
     const { diagnose } = await import('../server/operator/doctor/doctor.ts')
-    const checks = await diagnose({ config: serverConfig(flags), canWrite: flags.write })
+    const checks = await diagnose({ config: serverConfig(flags), canWrite: flags.write, canRecount: flags.recount })
     this.log(showChecks(checks, { color: canColor(process.stdout) && !flags['no-color'] }))
     const summary = summarizeChecks(checks)
     if (summary.failed > 0) process.exitCode = 1

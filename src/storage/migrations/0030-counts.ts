@@ -42,6 +42,8 @@ interface Counter {
   parts: (row: string) => Partial<Record<Part, string>>
   /** Which rows count; all where it is left out. */
   isCounted?: (row: string) => string
+  /** Holds for projects that are there, and says nothing about others. */
+  isOfProjects?: true
   /** Counts passes, each once: a row counts where no other one is of the same pass in these columns. */
   distinctIn?: string[]
 }
@@ -58,14 +60,6 @@ const projectAndTemplate = (row: string) => ({
 
 const verdict = (row: string) => `${row}.result || '/' || coalesce(${row}.reason, '')`
 
-const installed: Counter = {
-  name: 'google-installs',
-  table: 'google_objects',
-  watched: ['installed_at'],
-  parts: (row) => ({ project_id: orNone(`(select project_id from passes where passes.id = ${row}.pass_id)`) }),
-  isCounted: (row) => `${row}.installed_at is not null`,
-}
-
 export const counters: Counter[] = [
   {
     name: 'passes',
@@ -79,7 +73,15 @@ export const counters: Counter[] = [
     watched: ['project_id'],
     parts: (row) => ({ project_id: orNone(`${row}.project_id`), hour: hourOf(`${row}.created_at`) }),
   },
-  installed,
+  {
+    // Passes leave a project only when it is gone, and with it whoever asks for this.
+    name: 'google-installs',
+    table: 'google_objects',
+    watched: ['installed_at'],
+    parts: (row) => ({ project_id: orNone(`(select project_id from passes where passes.id = ${row}.pass_id)`) }),
+    isCounted: (row) => `${row}.installed_at is not null`,
+    isOfProjects: true,
+  },
   {
     name: 'scans',
     table: 'scans',
@@ -145,7 +147,11 @@ function keyOf({ name, parts }: Counter, row: string): string[] {
 
 /** What stands in the table of a counter, counted from the beginning. */
 export function counted(counter: Counter): string {
-  return countRows(counter, counter.table, counter.isCounted?.('one') ?? 'true')
+  return countRows(counter, counter.table, conditionOf(counter, 'one'))
+}
+
+function conditionOf({ isCounted }: Counter, row: string): string {
+  return isCounted?.(row) ?? 'true'
 }
 
 function namedKey(counter: Counter, row: string): string {
@@ -176,12 +182,6 @@ function isOnly({ table, distinctIn = [] }: Counter, row: string, same: string, 
 const merge = (latest: string) => `on conflict (${KEY.join(', ')}, slot)
   do update set n = counts.n + excluded.n, last_at = ${latest}`
 
-/** A pass with an object that is installed moves to another project. */
-const moved = {
-  isInstalled: 'exists (select 1 from google_objects where pass_id = new.id and installed_at is not null)',
-  counter: { ...installed, parts: (row: string) => ({ project_id: orNone(`${row}.project_id`) }) },
-}
-
 const tables = [...new Set(counters.map(({ table }) => table))]
 
 async function countOnPostgres(db: Knex): Promise<void> {
@@ -197,25 +197,23 @@ async function countOnPostgres(db: Knex): Promise<void> {
     const changes = (rows: string, sign = '') =>
       ofTable.map((counter) => {
         const isOther = `other.scan_id not in (select scan_id from ${rows})`
-        const only = counter.distinctIn && isOnly(counter, 'one', 'is not distinct from', isOther)
-        return countRows(counter, rows, only ?? counter.isCounted?.('one') ?? 'true', sign)
+        const where = counter.distinctIn
+          ? isOnly(counter, 'one', 'is not distinct from', isOther)
+          : conditionOf(counter, 'one')
+        return countRows(counter, rows, where, sign)
       })
     const [plus, minus] = [changes('added'), changes('removed', '-')]
     const all = 'for each statement'
     await createTrigger(`${table}_add_counts`, plus, `after insert on ${table} referencing new table as added ${all}`)
-    await createTrigger(`${table}_take_counts`, minus, `after delete on ${table} referencing old table as removed ${all}`)
+    await createTrigger(
+      `${table}_take_counts`,
+      minus,
+      `after delete on ${table} referencing old table as removed ${all}`,
+    )
     if (ofTable.every(({ watched }) => watched.length === 0)) continue
     const both = `referencing old table as removed new table as added ${all}`
     await createTrigger(`${table}_move_counts`, [...plus, ...minus], `after update on ${table} ${both}`)
   }
-  const parts = { old: '-1', new: '1' }
-  await createTrigger(
-    'passes_move_installs',
-    Object.entries(parts).map(
-      ([row, n]) => `select ${namedKey(moved.counter, row)}, ${n} as n, cast(null as bigint) as last_at where ${moved.isInstalled}`,
-    ),
-    'after update of project_id on passes for each row when (old.project_id is distinct from new.project_id)',
-  )
 
   async function createTrigger(name: string, changes: string[], when: string): Promise<void> {
     const sums = `select ${KEY.join(', ')}, sum(n) as n, max(last_at) as last_at
@@ -233,12 +231,11 @@ const SLOTS = 7_277_438
 async function countOnSqlite(db: Knex): Promise<void> {
   const latest = 'max(coalesce(last_at, excluded.last_at), coalesce(excluded.last_at, last_at))'
   const add = (counter: Counter, row: string, n: number) => {
-    const only = counter.distinctIn && isOnly(counter, row, 'is', `other.scan_id <> ${row}.scan_id`)
-    const where = only ?? counter.isCounted?.(row) ?? 'true'
+    const isOther = `other.scan_id <> ${row}.scan_id`
+    const where = counter.distinctIn ? isOnly(counter, row, 'is', isOther) : conditionOf(counter, row)
     const last = counter.parts(row).last_at ?? 'null'
     return `${ADD} select ${keyOf(counter, row).join(', ')}, 0, ${n}, ${last} where ${where} ${merge(latest)};`
   }
-  const move = (counter: Counter) => `begin ${add(counter, 'old', -1)} ${add(counter, 'new', 1)} end`
   for (const counter of counters) {
     const { name, table, watched } = counter
     await db.raw(`create trigger "${name}-added" after insert on ${table} begin ${add(counter, 'new', 1)} end`)
@@ -246,9 +243,6 @@ async function countOnSqlite(db: Knex): Promise<void> {
     if (watched.length === 0) continue
     const differs = watched.map((column) => `old.${column} is not new.${column}`).join(' or ')
     await db.raw(`create trigger "${name}-moved" after update of ${watched.join(', ')} on ${table} when ${differs}
-      ${move(counter)}`)
+      begin ${add(counter, 'old', -1)} ${add(counter, 'new', 1)} end`)
   }
-  await db.raw(`create trigger "passes-with-installs-moved" after update of project_id on passes
-    when old.project_id is not new.project_id and ${moved.isInstalled}
-    ${move({ ...moved.counter, isCounted: () => 'true' })}`)
 }

@@ -82,7 +82,9 @@ export class Counts {
     const differences = await this.compare()
     for (const { n, last_at, expected, expected_last, ...key } of differences) {
       if (last_at === null || (expected_last !== null && last_at <= expected_last)) continue
-      await this.db('counts').where({ ...key, last_at }).update({ last_at: expected_last })
+      await this.db('counts')
+        .where({ ...key, last_at })
+        .update({ last_at: expected_last })
     }
     const rows = differences.map(({ n, last_at, expected, expected_last, ...key }) => ({
       ...key,
@@ -104,6 +106,7 @@ export class Counts {
         from (select ${key}, n, last_at, 0 as expected, cast(null as bigint) as expected_last
             from counts where counter = '${counter.name}'
           union all select ${key}, 0, null, n, last_at from (${counted(counter)}) expected) both_of_them
+        ${counter.isOfProjects ? 'where project_id in (select cast(id as text) from projects)' : ''}
         group by ${key}
         having sum(n) <> sum(expected) or coalesce(max(last_at), 0) <> coalesce(max(expected_last), 0)
         order by ${key}`

@@ -84,7 +84,8 @@ async function countPasses(db: Knex, workspaceId: string, request: PassListReque
     rows.reduce((sum, { kind, n }) => (statuses.includes(kind) ? sum + Number(n) : sum), 0)
   const asked = new Set(request.status ?? STATUSES)
   const isOneOf = (...[one, other]: [PassStatus, PassStatus]) => asked.has(one) !== asked.has(other)
-  const countOf = async (query: Knex.QueryBuilder) => Number((await narrowed(query, 'passes').count({ n: '*' }).first()).n)
+  const countOf = async (query: Knex.QueryBuilder) =>
+    Number((await narrowed(query, 'passes').count({ n: '*' }).first()).n)
   const lapsed = isOneOf('ISSUED', 'EXPIRED') ? await countOf(lapsedPasses(db, workspaceId, facts.now)) : 0
   const issuing =
     isOneOf('QUEUED', 'ISSUING') && facts.issuing.length > 0

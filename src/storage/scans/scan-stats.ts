@@ -144,12 +144,18 @@ async function countRows(db: Knex, workspaceId: string, request: ScanStatsReques
 }
 
 /** A bound that leaves nothing out is none: what it bounds was counted as it was written. */
-async function withoutNeedlessBounds(db: Knex, workspaceId: string, request: ScanStatsRequest): Promise<ScanStatsRequest> {
+async function withoutNeedlessBounds(
+  db: Knex,
+  workspaceId: string,
+  request: ScanStatsRequest,
+): Promise<ScanStatsRequest> {
   const { scanned } = request
   const isCutting = async (bound: Date | undefined, comparison: '<' | '>') =>
     bound !== undefined &&
-    (await db('scans').where('workspace_id', workspaceId).where('scanned_at', comparison, bound.getTime()).first('id')) !==
-      undefined
+    (await db('scans')
+      .where('workspace_id', workspaceId)
+      .where('scanned_at', comparison, bound.getTime())
+      .first('id')) !== undefined
   return {
     ...request,
     scanned: {
@@ -164,7 +170,9 @@ async function sumByProject(counted: Knex.QueryBuilder): Promise<Row[]> {
     .groupBy('project_id')
     .select('project_id')
     .sum({ n: 'n' })
-  return rows.flatMap(({ project_id, n }) => (Number(n) === 0 ? [] : [{ project_id: orNull(project_id), n: Number(n) }]))
+  return rows.flatMap(({ project_id, n }) =>
+    Number(n) === 0 ? [] : [{ project_id: orNull(project_id), n: Number(n) }],
+  )
 }
 
 function orNull(projectId: string): string | null {

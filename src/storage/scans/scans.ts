@@ -113,7 +113,9 @@ async function countListed(db: Knex, workspaceId: string, request: ScanListReque
     (!reason || reason.some((one) => one === row['scans.reason'])) &&
     (!resultGroup || resultGroup.some((one) => one === row['scans.result'])) &&
     (!result ||
-      result.some((one) => Object.entries(conditionOf(one)).every(([name, value]) => row[name as keyof typeof row] === value)))
+      result.some((one) =>
+        Object.entries(conditionOf(one)).every(([name, value]) => row[name as keyof typeof row] === value),
+      ))
   return rows.reduce(
     (sum, { result, reason, n }) => (isListed({ 'scans.result': result, 'scans.reason': reason }) ? sum + n : sum),
     0,

@@ -122,7 +122,9 @@ export class Projects {
     const recent = passes().where('id', '>=', idBound(since + 1))
     const hour = Math.floor(since / HOUR_MS)
     const row: Record<string, number | string | null> = await this.db.first({
-      templates: this.db('templates').where({ workspace_id: workspaceId, ...ofProject, deleted_at: null }).count('*'),
+      templates: this.db('templates')
+        .where({ workspace_id: workspaceId, ...ofProject, deleted_at: null })
+        .count('*'),
       total: counted('passes'),
       issued: counted('passes').where({ kind: 'ISSUED' }),
       lapsed: lapsedPasses(this.db, workspaceId, now).where(ofProject).count('*'),

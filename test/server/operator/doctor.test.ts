@@ -5,12 +5,14 @@ import { join } from 'node:path'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { Config } from '../../../src/server/boot/config.ts'
 import { type DoctorOptions, diagnose } from '../../../src/server/operator/doctor/doctor.ts'
+import { createStore } from '../../../src/storage/store.ts'
 import { parseGoogleIdentity } from '../../../src/wallets/google/identity.ts'
 import { startSandboxApns } from '../../../src/wallets/sandbox/apple/apns-server.ts'
 import { createSandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
 import { createFaults } from '../../../src/wallets/sandbox/faults.ts'
 import { startSandboxGoogle } from '../../../src/wallets/sandbox/google/google-server.ts'
 import { createSandboxGoogle } from '../../../src/wallets/sandbox/google/google-token.ts'
+import { insertPasses, insertTemplate, insertWorkspace, newPass, openTestDatabase } from '../../storage/fixtures.ts'
 import { migratedDatabase, temporaryFolder } from '../../support/databases.ts'
 
 /** Checks that need what no test machine has, against emulators that speak the same protocols. */
@@ -154,4 +156,21 @@ test('a public URL that another service answers fails, and its clock is compared
   })
   answers.set('/healthz', '<html>Welcome</html>')
   expect((await examine({}, { ...sandbox, publicUrl }))('Public URL: Reachable').message).toContain('/healthz')
+})
+
+test('a recount corrects what counters say, names it, and finds nothing the next time', async () => {
+  const databaseUrl = await migratedDatabase('sqlite')
+  const database = openTestDatabase(databaseUrl)
+  const store = createStore(database)
+  const workspaceId = await insertWorkspace(store)
+  const { templateId, ...version } = await insertTemplate(store, workspaceId)
+  await insertPasses(store, workspaceId, [newPass({ templateId, ...version })])
+  const recounted = async () => (await examine({ canRecount: true }, { databaseUrl }))('Database: Counts')
+  expect(await recounted()).toMatchObject({ status: 'PASSED', message: 'as many as there are' })
+  await database.writer('counts').where({ counter: 'passes' }).update({ n: 12 })
+  const part = `template ${templateId}, kind QUEUED`
+  const message = `corrected 1: passes of workspace ${workspaceId} (${part}): 12, now 1`
+  expect(await recounted()).toMatchObject({ status: 'PASSED', message })
+  expect(await recounted()).toMatchObject({ status: 'PASSED', message: 'as many as there are' })
+  expect((await examine({}, { databaseUrl }))('Database: Counts')).toBeUndefined()
 })

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { type Database, openDatabase, sqliteFile } from '../../../storage/db/database.ts'
 import { pendingMigrations } from '../../../storage/db/migrate.ts'
 import { assertReadable, assertWritable, findDamage, findDatabaseTime } from '../../../storage/operations/overview.ts'
+import { createStore } from '../../../storage/store.ts'
 import type { Config } from '../../boot/config.ts'
 import { missingDatabase, onDatabase } from '../../boot/database-error.ts'
 import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
@@ -20,7 +21,12 @@ export interface DatabaseOptions {
   clock: () => Date
   /** As an HTTP server told it, where one answered. */
   httpTime: OtherTime | undefined
+  /** Counts everything anew, and corrects what the counters of lists and figures say. */
+  canRecount?: boolean
 }
+
+/** Counts that are named. */
+const MAX_NAMED = 5
 
 /** Leases of jobs are 10 s: servers whose clocks differ by more than half of that take jobs from each other. */
 const MAX_SKEW_SECONDS = 5
@@ -33,7 +39,7 @@ export function openExisting({ databaseUrl }: Pick<Config, 'databaseUrl'>): Data
 
 /** Resolves also to whether the database can be asked for more. */
 export async function checkDatabase(options: DatabaseOptions): Promise<{ checks: Check[]; isCurrent: boolean }> {
-  const { config, database } = options
+  const { config, database, canRecount = false } = options
   let isReadable = false
   let isCurrent = false
   const onReadable = (look: (readable: Database) => Promise<Finding>) => async () =>
@@ -80,6 +86,7 @@ export async function checkDatabase(options: DatabaseOptions): Promise<{ checks:
           : failed(damage.join('; '), 'restore the last backup')
       }),
     },
+    ...(canRecount ? [{ name: 'Counts', fix: 'run it again', look: onReadable(recount) }] : []),
     {
       name: 'Clock',
       fix: 'set the clock of this machine by NTP, as timedatectl set-ntp true does',
@@ -87,6 +94,18 @@ export async function checkDatabase(options: DatabaseOptions): Promise<{ checks:
     },
   ])
   return { checks, isCurrent }
+}
+
+async function recount(database: Database): Promise<Finding> {
+  const store = createStore(database)
+  const differences = await store.counts.listDifferences()
+  if (differences.length === 0) return passed('as many as there are')
+  await store.transaction((tx) => tx.counts.recount())
+  const named = differences.slice(0, MAX_NAMED).map(({ workspaceId, counter, part, counted, expected }) => {
+    return `${counter} of workspace ${workspaceId} (${part}): ${counted}, now ${expected}`
+  })
+  const others = differences.length > MAX_NAMED ? [`and ${differences.length - MAX_NAMED} more`] : []
+  return passed(`corrected ${differences.length}: ${[...named, ...others].join('; ')}`)
 }
 
 async function databaseTime({ database, clock }: DatabaseOptions, isReadable: boolean): Promise<OtherTime | undefined> {

@@ -15,15 +15,17 @@ export interface DoctorOptions {
   google?: Pick<GoogleOptions, 'endpoints'>
   /** Makes a class at Google, which stays there, to see whether Google takes one. */
   canWrite?: boolean
+  /** Counts everything anew, and corrects what the counters of lists and figures say. */
+  canRecount?: boolean
 }
 
-/** Looks at everything that a server needs, with the configuration that it would start with, and changes nothing here. */
+/** Looks at everything that a server needs, with the configuration that it would start with; corrects counts if it may. */
 export async function diagnose(options: DoctorOptions): Promise<Check[]> {
-  const { config, clock = () => new Date(), apns, google, canWrite = false } = options
+  const { config, clock = () => new Date(), apns, google, canWrite = false, canRecount = false } = options
   const database = openExisting(config)
   try {
     const publicUrl = await checkPublicUrl(config, clock)
-    const { checks, isCurrent } = await checkDatabase({ config, database, clock, httpTime: publicUrl.time })
+    const { checks, isCurrent } = await checkDatabase({ config, database, clock, httpTime: publicUrl.time, canRecount })
     const usable = isCurrent ? database : undefined
     return [
       ...(await checkConfiguration(config)),
