@@ -1,96 +1,149 @@
+import type { Knex } from 'knex'
 import type { Page } from '../src/core/contract/common.ts'
+import { newId } from '../src/core/ids.ts'
 import { type BenchApp, openApp } from './support/app.ts'
 import { onEachDatabase } from './support/databases.ts'
 import { figure } from './support/figures.ts'
 import { familyName, insertPasses, passId, templateId } from './support/many-passes.ts'
+import { insertScans } from './support/many-scans.ts'
 
 /**
- * Pages of GET /v1/passes on both databases: deep against first, and among a million passes against a thousand. Ratios of
- * medians; the count of a walk's first page stands on a line of its own. Run: npx tsx bench/list.ts
+ * Lists and figures on both databases, among a million rows against ten thousand: first pages with their total, next pages,
+ * pages that are deep in the list, and figures of scans, of a project and of a broadcast. Ratios of medians.
+ * Run: npx tsx bench/list.ts
  */
 
-const FEW = 1_000
+const FEW = 10_000
 const MANY = Number(process.env.PASSES_BENCH_ROWS ?? 1_000_000)
-const ROUNDS = 60
-const LIMITS = { deep: 1.5, many: 2 }
+const ROUNDS = Number(process.env.PASSES_BENCH_ROUNDS ?? 60)
+/** Page 10,000 begins behind so many. */
+const DEPTH = Math.min(200_000, MANY / 2)
+const LIMITS = { deep: 1.5, next: 2, first: 3, figures: 50 }
 
 interface Filter {
   name: string
   query: string
+  /** Whether its total is kept, so that a first page costs the same however many rows there are. */
+  isCounted?: true
   /** How many passes of n it leaves, roughly: a filter that leaves less than a page has no deep page. */
   isDeep: boolean
 }
 
 const filters: Filter[] = [
-  { name: 'no filter', query: '', isDeep: true },
-  { name: 'status=VOID', query: 'status=VOID', isDeep: false },
-  { name: 'templateId', query: `templateId=${templateId(3)}`, isDeep: true },
+  { name: 'no filter', query: '', isCounted: true, isDeep: true },
+  { name: 'status=VOID', query: 'status=VOID', isCounted: true, isDeep: false },
+  { name: 'status=ISSUED', query: 'status=ISSUED', isCounted: true, isDeep: true },
+  { name: 'templateId', query: `templateId=${templateId(3)}`, isCounted: true, isDeep: true },
   { name: 'variable (common)', query: 'variable=tier:3', isDeep: true },
   { name: 'variable (rare)', query: 'variable=seat:777', isDeep: false },
   { name: 'search', query: `search=${familyName(777)}`, isDeep: false },
   { name: 'label, by label', query: 'label=ban&labelMatch=prefix&sortBy=label', isDeep: false },
 ]
 
+interface Side extends BenchApp {
+  projectId: string
+  broadcastId: string
+}
+
 await onEachDatabase(async (kind, create) => {
   const few = await open(await create('few'), FEW)
   const many = await open(await create('many'), MANY)
-  for (const filter of filters) await compareSizes(kind, filter, few, many)
+  for (const filter of filters) await comparePages(kind, filter, few, many)
+  await compareFirst(kind, 'scans', '/v1/scans?', few, many)
+  await compareFirst(kind, 'scans, result=denied', '/v1/scans?result=denied', few, many)
   for (const filter of filters.filter(({ isDeep }) => isDeep)) await compareDepths(kind, filter, many)
+  await timeFigures(kind, few, many)
   await Promise.all([few.database.close(), many.database.close()])
 })
 process.exit()
 
-async function compareSizes(kind: string, { name, query }: Filter, few: BenchApp, many: BenchApp): Promise<void> {
-  const path = `/v1/passes?${query}`
-  const apps = [few, many]
-  const counted = await medians(
-    apps.map((app) => () => app.get(path)),
-    5,
+async function comparePages(kind: string, filter: Filter, few: BenchApp, many: BenchApp): Promise<void> {
+  const { name, query } = filter
+  if (filter.isCounted) await compareFirst(kind, `passes, ${name}`, `/v1/passes?${query}`, few, many)
+  const [small, large] = await medians(await Promise.all([few, many].map((app) => pageOf(app, query))), ROUNDS)
+  const what = `a next page of passes among ${MANY.toLocaleString('en')} to ${FEW.toLocaleString('en')}, ${name}, ${kind}`
+  figure(what, large! / small!, { atMost: LIMITS.next }, 'x')
+  console.log(`  ${large!.toFixed(1)} ms to ${small!.toFixed(1)}`)
+}
+
+async function compareFirst(kind: string, name: string, path: string, few: BenchApp, many: BenchApp): Promise<void> {
+  const [small, large] = await medians(
+    [few, many].map((app) => () => app.get(path)),
+    ROUNDS,
   )
-  const pages = await Promise.all(apps.map((app) => pageOf(app, query)))
-  const [small, large] = await medians(pages, ROUNDS)
-  const what = `a page of the list among ${MANY.toLocaleString('en')} to ${FEW.toLocaleString('en')}, ${name}, ${kind}`
-  figure(what, large! / small!, { atMost: LIMITS.many }, 'x')
-  const both = [large!, small!].map((page, i) => `${page.toFixed(1)} ms, with the count ${counted[1 - i]!.toFixed(1)}`)
-  console.log(`  ${both.join(' to ')}`)
+  const what = `a first page of ${name} among ${MANY.toLocaleString('en')} to ${FEW.toLocaleString('en')}, ${kind}`
+  figure(what, large! / small!, { atMost: LIMITS.first }, 'x')
+  console.log(`  ${large!.toFixed(1)} ms to ${small!.toFixed(1)}`)
 }
 
 async function compareDepths(kind: string, { name, query }: Filter, many: BenchApp): Promise<void> {
-  const pages = [await pageOf(many, query), await deepPageOf(many, query)]
+  const pages = [await pageOf(many, query), await pageOf(many, query, DEPTH / (name === 'no filter' ? 1 : 20))]
   const [first, deep] = await medians(pages, ROUNDS)
-  figure(`page 10,000 to page 1 of the list, ${name}, ${kind}`, deep! / first!, { atMost: LIMITS.deep }, 'x')
+  figure(`a deep page to page 2 of passes, ${name}, ${kind}`, deep! / first!, { atMost: LIMITS.deep }, 'x')
   console.log(`  ${deep!.toFixed(1)} ms to ${first!.toFixed(1)}`)
 }
 
-async function open(databaseUrl: string, count: number): Promise<BenchApp> {
+async function timeFigures(kind: string, few: Side, many: Side): Promise<void> {
+  const paths: [string, (side: Side) => string][] = [
+    ['scans', () => '/v1/scans/stats'],
+    ['scans by project', () => '/v1/scans/stats?groupBy=project'],
+    ['scans of a context', () => `/v1/scans/stats?scanContextKey=${encodeURIComponent('context 7')}`],
+    ['scans since their beginning', () => '/v1/scans/stats?scannedSince=2026-07-01T00:00:00Z'],
+    ['a project', ({ projectId }) => `/v1/projects/${projectId}/stats`],
+    ['a broadcast', ({ projectId, broadcastId }) => `/v1/projects/${projectId}/broadcasts/${broadcastId}/stats`],
+  ]
+  for (const [name, pathOf] of paths) {
+    const [small, large] = await medians(
+      [few, many].map((app) => () => app.get(pathOf(app))),
+      ROUNDS,
+    )
+    figure(`figures of ${name} among ${MANY.toLocaleString('en')}, ${kind}`, large!, { atMost: LIMITS.figures }, ' ms')
+    console.log(`  ${large!.toFixed(1)} ms to ${small!.toFixed(1)} among ${FEW.toLocaleString('en')}`)
+  }
+}
+
+async function open(databaseUrl: string, count: number): Promise<Side> {
   const app = await openApp(databaseUrl)
+  const { database, services, workspaceId } = app
   const startedAt = performance.now()
-  await insertPasses(app.database.writer, app.workspaceId, count)
+  const { projectId, broadcastId } = await services.store.transaction(async (tx) => {
+    const at = new Date()
+    const project = await tx.projects.insert(workspaceId, { name: 'Fair', description: '', color: 'blue' }, at)
+    const broadcast = { id: newId(at), projectId: project.id, body: 'Hello', options: {}, sendAt: null }
+    await tx.broadcasts.insert(workspaceId, { ...broadcast, platforms: ['apple'], idempotencyKey: null }, at)
+    return { projectId: project.id, broadcastId: broadcast.id }
+  })
+  await insertPasses(database.writer, workspaceId, count, projectId)
+  await insertScans(database.writer, workspaceId, count, count)
+  await insertNotifications(database.writer, workspaceId, broadcastId, count)
   console.log(
-    `  ${count.toLocaleString('en')} passes inserted in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`,
+    `  ${count.toLocaleString('en')} of each inserted in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`,
   )
-  return app
+  return { ...app, projectId, broadcastId }
+}
+
+/** One for each pass, under the id of its pass. */
+async function insertNotifications(db: Knex, workspaceId: string, broadcastId: string, count: number): Promise<void> {
+  const chunk = 50_000
+  for (let start = 1; start <= count; start += chunk) {
+    await db.raw(
+      `insert into notifications (id, workspace_id, pass_id, broadcast_id, apple_status, device_count, google_status,
+        created_at, updated_at)
+      select id, workspace_id, id, ${db.client.dialect === 'postgresql' ? 'cast(? as uuid)' : '?'},
+        case when revision % 2 = 0 then 'SENT' else 'PENDING' end, 0, 'SKIPPED', 1, 1
+      from passes where workspace_id = ? and id between ? and ?`,
+      [broadcastId, workspaceId, passId(start), passId(Math.min(count, start + chunk - 1))],
+    )
+  }
 }
 
 type Work = () => Promise<unknown>
 
-/** A page alone: its cursor carries the count, which the first page of a walk makes. */
-async function pageOf(app: BenchApp, query: string): Promise<Work> {
+/** A page alone, behind so many others: its cursor carries the count, which the first page of a walk makes. */
+async function pageOf(app: BenchApp, query: string, behind = 0): Promise<Work> {
   const path = `/v1/passes?${query}`
-  const { nextCursor } = await app.get<Page<unknown>>(`${path}&limit=1`)
+  const { nextCursor } = await app.get<Page<unknown>>(`${path}&limit=1${behind > 0 ? `&offset=${behind}` : ''}`)
   return () => app.get(nextCursor ? `${path}&cursor=${nextCursor}` : path)
-}
-
-async function deepPageOf(app: BenchApp, query: string): Promise<Work> {
-  const path = `/v1/passes?${query}`
-  const cursor = cursorBehind(await app.get<Page<unknown>>(`${path}&limit=1`), passId(Math.max(1, MANY - 200_000)))
-  return () => app.get(`${path}&cursor=${cursor}`)
-}
-
-/** The cursor of a page moved to another row: the default order is that of ids. */
-function cursorBehind({ nextCursor }: Page<unknown>, id: string): string {
-  const [walk, total, offset] = JSON.parse(Buffer.from(nextCursor!, 'base64url').toString())
-  return Buffer.from(JSON.stringify([walk, total, offset, id, id])).toString('base64url')
 }
 
 /** Of works that take turns, since the speed of the machine comes and goes. */

@@ -1,20 +1,21 @@
 /**
- * GET /v1/passes/{id} of a server in a process of its own, against a bare h3 route that reads the same row with knex and
- * sends it as it is. Both are asked by this process, in rounds that take turns. Run: npx tsx bench/read.ts (after npm run
- * build). Exits 1 where a target is missed.
+ * GET /v1/passes/{id} of a server in a process of its own, against a bare h3 route that reads the same row with one
+ * prepared statement of the driver and sends it as it is. Both are asked by this process, in rounds that take turns; the
+ * medians are compared, and beside them what each process used of the processors for a request.
+ * Run: npx tsx bench/read.ts (after npm run build). Exits 1 where a target is missed.
  */
 import { execa } from 'execa'
 import { Agent, request } from 'undici'
 import { onEachDatabase } from './support/databases.ts'
 import { figure } from './support/figures.ts'
-import { best, timeAll } from './support/rounds.ts'
-import { startServer } from './support/server.ts'
+import { median, spread, timeAll } from './support/rounds.ts'
+import { cpuMillisecondsOf, startServer } from './support/server.ts'
 
 const PASSES = 500
 const REQUESTS = 2_000
 const IN_FLIGHT = 16
-const ROUNDS = 20
-const TARGET = 0.6
+const ROUNDS = Number(process.env.PASSES_BENCH_ROUNDS ?? 10)
+const TARGET = 0.7
 
 await onEachDatabase(async (kind, create) => compare(kind, await create('read')))
 
@@ -25,28 +26,39 @@ async function compare(kind: string, databaseUrl: string): Promise<void> {
   const dispatcher = new Agent({ connections: IN_FLIGHT })
   const headers = { authorization: `Bearer ${server.token}` }
 
-  const rateOf = async (url: string) => {
+  interface Side {
+    url: string
+    cpuMilliseconds(): number
+    rates: number[]
+    /** Microseconds of the processors for a request. */
+    cpu: number[]
+  }
+  const ask = async ({ url, cpuMilliseconds, rates, cpu }: Side) => {
     const reads = Array.from({ length: REQUESTS }, (_, n) => async () => {
       const id = ids[(n * 7) % ids.length]!
       const { statusCode, body } = await request(`${url}/v1/passes/${id}`, { dispatcher, headers })
       const text = await body.text()
       if (statusCode !== 200 || !text.includes(id)) throw new Error(`GET of ${id} answered ${statusCode}: ${text}`)
     })
-    return REQUESTS / (await timeAll(reads, IN_FLIGHT))
+    const before = cpuMilliseconds()
+    rates.push(REQUESTS / (await timeAll(reads, IN_FLIGHT)))
+    cpu.push(((cpuMilliseconds() - before) * 1_000) / REQUESTS)
   }
 
-  const rates = { server: [] as number[], bare: [] as number[] }
+  const sides = [server, bareServer].map((side): Side => ({ ...side, rates: [], cpu: [] }))
   for (let round = 0; round <= ROUNDS; round += 1) {
-    const [serverRate, bareRate] = [await rateOf(server.url), await rateOf(bareServer.url)]
+    for (const side of sides) await ask(side)
     // The first round warms both up.
-    if (round === 0) continue
-    rates.server.push(serverRate)
-    rates.bare.push(bareRate)
+    if (round === 0) for (const { rates, cpu } of sides) [rates, cpu].map((some) => some.splice(0))
   }
   await Promise.all([dispatcher.close(), bareServer.stop(), server.stop()])
-  const [ours, bare] = [best(rates.server), best(rates.bare)]
-  console.log(`${kind}: the server ${ours.toFixed(0)} reads/s, bare h3 and knex ${bare.toFixed(0)} reads/s`)
-  figure(`GET of one pass to a bare h3 route with one knex read, ${kind}`, ours / bare, { atLeast: TARGET })
+  const [ours, bare] = sides as [Side, Side]
+  for (const [name, { rates, cpu }] of [['the server', ours], ['bare h3', bare]] as const) {
+    console.log(`  ${kind}, ${name}: ${spread(rates)} reads/s, ${spread(cpu)} µs of CPU a read`)
+  }
+  console.log(`  ${kind}, CPU of bare h3 to that of the server: ${(median(bare.cpu) / median(ours.cpu)).toFixed(2)}`)
+  const what = `GET of one pass to a bare h3 route with one prepared statement, ${kind}`
+  figure(what, median(ours.rates) / median(bare.rates), { atLeast: TARGET })
 }
 
 async function makePasses(client: Awaited<ReturnType<typeof startServer>>['client']): Promise<string[]> {
@@ -70,7 +82,7 @@ async function makePasses(client: Awaited<ReturnType<typeof startServer>>['clien
   return ids
 }
 
-async function startBare(databaseUrl: string): Promise<{ url: string; stop(): Promise<void> }> {
+async function startBare(databaseUrl: string) {
   const file = new URL('support/bare-server.ts', import.meta.url).pathname
   const child = execa('node', ['--import', 'tsx', file, databaseUrl], {
     stderr: 'inherit',
@@ -83,7 +95,8 @@ async function startBare(databaseUrl: string): Promise<{ url: string; stop(): Pr
     if (text.endsWith('}\n')) break
   }
   return {
-    url: JSON.parse(text).url,
+    url: JSON.parse(text).url as string,
+    cpuMilliseconds: () => cpuMillisecondsOf(child.pid!),
     async stop() {
       child.kill('SIGTERM')
       await child

@@ -1,14 +1,20 @@
 /**
- * The least that could answer a pass: a bare h3 route with one knex read, behind the listener of the server. Run with the
- * address of a database; prints its own as JSON.
+ * The least that could answer a pass: a bare h3 route that runs one prepared statement of the driver, behind the listener
+ * of the server. Run with the address of a database; prints its own as JSON.
  */
 import { H3 } from 'h3'
 import { toNodeHandler } from 'h3/node'
 import { listen } from 'listhen'
-import { openDatabase } from '../../src/storage/db/database.ts'
+import pg from 'pg'
+import sqlite3 from 'sqlite3'
+import { sqliteFile } from '../../src/storage/db/database.ts'
 
-const { reader } = openDatabase(process.argv[2]!)
-const app = new H3().get('/v1/passes/:id', (event) => reader('passes').where({ id: event.context.params!.id }).first())
+type Find = (id: string) => Promise<unknown>
+
+const databaseUrl = process.argv[2]!
+const file = sqliteFile(databaseUrl)
+const find = file ? findInFile(file) : findOnServer(databaseUrl)
+const app = new H3().get('/v1/passes/:id', (event) => find(event.context.params!.id!))
 const { url } = await listen(toNodeHandler(app) as Parameters<typeof listen>[0], {
   hostname: '127.0.0.1',
   port: { random: true },
@@ -19,3 +25,20 @@ const { url } = await listen(toNodeHandler(app) as Parameters<typeof listen>[0],
   publicURL: '',
 })
 console.log(JSON.stringify({ url: url.replace(/\/$/, '') }))
+
+function findInFile(name: string): Find {
+  const database = new sqlite3.Database(name, sqlite3.OPEN_READONLY)
+  const statement = database.prepare('select * from passes where id = ?')
+  return (id) =>
+    new Promise((resolve, reject) => {
+      statement.get([id], (error, row) => (error ? reject(error) : resolve(row)))
+    })
+}
+
+function findOnServer(connectionString: string): Find {
+  const pool = new pg.Pool({ connectionString, max: 10 })
+  return async (id) => {
+    const { rows } = await pool.query({ name: 'find', text: 'select * from passes where id = $1', values: [id] })
+    return rows[0]
+  }
+}

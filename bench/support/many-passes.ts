@@ -40,15 +40,21 @@ export function familyName(n: number): string {
 /**
  * Pass n: label "<family name> <n>", externalPassId "ext-<n>", variables seat (its own) and tier (one of ten), template
  * n % 10; VOID for the first 25 and one in a thousand, else ISSUED.
+ * @param projectId a project that they are all of; none by default
  */
-export async function insertPasses(db: Knex, workspaceId: string, count: number): Promise<void> {
+export async function insertPasses(
+  db: Knex,
+  workspaceId: string,
+  count: number,
+  projectId: string | null = null,
+): Promise<void> {
   await insertTemplates(db, workspaceId)
   const sql = sqlFor(db)
   const chunk = 50_000
   for (let start = 1; start <= count; start += chunk) {
     const range = [start, Math.min(count, start + chunk - 1)]
     await db.transaction(async (tx) => {
-      await tx.raw(insertPass(sql), [...range, workspaceId])
+      await tx.raw(insertPass(sql, projectId), [...range, workspaceId])
       await tx.raw(insertVariable(sql, 'seat', 'n'), [...range, workspaceId])
       await tx.raw(insertVariable(sql, 'tier', 'n % 10'), [...range, workspaceId])
     })
@@ -92,14 +98,15 @@ const postgres: Sql = {
   boolean: 'false',
 }
 
-function insertPass({ numbers, timedId, uuid, text, boolean }: Sql): string {
+function insertPass({ numbers, timedId, uuid, text, boolean }: Sql, projectId: string | null): string {
   const template = uuid(`'00000000-0000-7000-8000-00000000000' || ${text(`n % ${TEMPLATES}`)}`)
   return `insert into passes (id, workspace_id, external_pass_id, external_folded, label, label_folded, status, version,
-    revision, wallet_version, template_id, template_version_id, template_version, variables, has_windows, scan_code,
+    revision, wallet_version, project_id, template_id, template_version_id, template_version, variables, has_windows, scan_code,
     apple_token, link_generation, created_at, updated_at)
   ${numbers}
   select ${timedId(START, 'n')}, ${uuid('w.id')}, 'ext-' || ${text('n')}, 'ext-' || ${text('n')}, ${FAMILY_NAME} || ' ' || ${text('n')},
-    ${FAMILY_NAME} || ' ' || ${text('n')}, case when n <= 25 or n % 1000 = 0 then 'VOID' else 'ISSUED' end, 2, 1, 1, ${template}, ${template}, 1,
+    ${FAMILY_NAME} || ' ' || ${text('n')}, case when n <= 25 or n % 1000 = 0 then 'VOID' else 'ISSUED' end, 2, 1, 1,
+    ${projectId === null ? 'null' : uuid(`'${projectId}'`)}, ${template}, ${template}, 1,
     '{"seat":"' || ${text('n')} || '","tier":"' || ${text('n % 10')} || '"}', ${boolean}, 'SCANCODE', 'token', 0,
     ${START} + n, ${START} + n
   from numbers cross join (select id from workspaces where id = ?) w`

@@ -67,7 +67,7 @@ export async function startServer(database: string, args: string[] = [], seed?: 
 }
 
 /** Of user and system, in ticks of 10 ms. */
-function cpuMillisecondsOf(pid: number): number {
+export function cpuMillisecondsOf(pid: number): number {
   try {
     const [, numbers] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')
     const [user, system] = numbers!.split(' ').slice(11, 13).map(Number)

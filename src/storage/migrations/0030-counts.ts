@@ -4,7 +4,7 @@ import { isPostgres } from '../db/dialect.ts'
 /**
  * Counts that are kept with what they count, by triggers, so that nothing is written past them and what is rolled back is
  * not counted. On PostgreSQL a transaction counts in a slot that is its own until it ends: nobody waits for another's
- * counts. A count is the sum of its slots, of which one alone may be below zero (decisions/0036).
+ * counts. A count is the sum of its slots, of which one alone may be below zero (decisions/0037).
  */
 export async function up(db: Knex): Promise<void> {
   const [uuid, sorted] = isPostgres(db) ? ['uuid', 'text collate "C"'] : ['text', 'text']
@@ -175,9 +175,12 @@ function valuesOf(rows: string, slot: string): string {
 /** Whether no row is of the same pass but for those that are being written. */
 function isOnly({ table, distinctIn = [] }: Counter, row: string, same: string, isOther: string): string {
   const columns = ['workspace_id', 'pass_id', ...distinctIn]
-  const conditions = columns.map((column) => `other.${column} ${same} ${row}.${column}`)
+  // An index is of no use to a comparison that may hold for null.
+  const conditions = columns.map((column) => `other.${column} ${isNullable(column) ? same : '='} ${row}.${column}`)
   return `not exists (select 1 from ${table} other where ${conditions.join(' and ')} and ${isOther})`
 }
+
+const isNullable = (column: string) => column === 'project_id' || column === 'template_id'
 
 const merge = (latest: string) => `on conflict (${KEY.join(', ')}, slot)
   do update set n = counts.n + excluded.n, last_at = ${latest}`

@@ -46,6 +46,16 @@ const filtered: List[] = [
   { name: 'created until', filters: { created: { to: new Date(Date.UTC(2026, 0, 1) + 1_000) } }, leads: 'id<?' },
 ]
 
+/** Their totals are sums of counts that are kept. */
+const keptCounts = new Set([
+  'status',
+  'no project',
+  'projectId',
+  'templateId',
+  'several statuses',
+  'a filter under another sort',
+])
+
 /**
  * Read in the order of the sort until the page is full, each pass looked up by a key at most: quick where many passes fit,
  * and a walk over the workspace where next to none does.
@@ -99,8 +109,8 @@ describe.each(dialects)('on %s', (dialect) => {
   if (dialect === 'sqlite') {
     test.each([...filtered, ...walked])('to count by $name no passes of other workspaces are read', async (list) => {
       const counts = (await lists.plansOf('passes', list.filters)).filter(({ isCount }) => isCount)
-      expect(counts).toHaveLength(1)
-      expect(counts[0]!.fullScans, counts[0]!.text).toEqual([])
+      expect(counts).toHaveLength(keptCounts.has(list.name) ? 0 : 1)
+      for (const count of counts) expect(count.fullScans, count.text).toEqual([])
     })
   }
 
