@@ -53,7 +53,10 @@ async function compare(kind: string, databaseUrl: string): Promise<void> {
   }
   await Promise.all([dispatcher.close(), bareServer.stop(), server.stop()])
   const [ours, bare] = sides as [Side, Side]
-  for (const [name, { rates, cpu }] of [['the server', ours], ['bare h3', bare]] as const) {
+  for (const [name, { rates, cpu }] of [
+    ['the server', ours],
+    ['bare h3', bare],
+  ] as const) {
     console.log(`  ${kind}, ${name}: ${spread(rates)} reads/s, ${spread(cpu)} µs of CPU a read`)
   }
   console.log(`  ${kind}, CPU of bare h3 to that of the server: ${(median(bare.cpu) / median(ours.cpu)).toFixed(2)}`)
