@@ -9,6 +9,8 @@ import { type Journal, type Keyed, newRecord, type PassRecord } from './journal.
 export interface Target {
   templateId: string
   projectId: string
+  /** The address of the database that all servers share. */
+  database: string
   /** Servers to choose from, by chance; they change while the load runs, and it waits while there are none. */
   servers: Pick<ServerProcess, 'client'>[]
   journal: Journal
@@ -24,10 +26,13 @@ export interface Load {
 let loads = 0
 
 /** A project with a template, for passes of any scene. */
-export async function prepareTarget(server: Pick<ServerProcess, 'client'>, journal: Journal): Promise<Target> {
+export async function prepareTarget(
+  server: Pick<ServerProcess, 'client' | 'database'>,
+  journal: Journal,
+): Promise<Target> {
   const { id: projectId } = await server.client.projects.create({ body: { name: 'Torture' } })
   const templateId = await publishTemplate(server.client, undefined, projectId)
-  return { templateId, projectId, servers: [server], journal }
+  return { templateId, projectId, database: server.database, servers: [server], journal }
 }
 
 /** Writes of all kinds, some at a time. Each lane is the only writer of its passes, so that it knows what they hold. */

@@ -1,6 +1,8 @@
 import { type Client, walk } from '../../src/client/client.ts'
 import type { Pass } from '../../src/core/contract/passes.ts'
 import type { ScanItem } from '../../src/core/contract/scan-shapes.ts'
+import { openDatabase } from '../../src/storage/db/database.ts'
+import { createStore } from '../../src/storage/store.ts'
 import type { Arena } from './arena.ts'
 import type { Journal, PassRecord } from './journal.ts'
 import type { Target } from './load.ts'
@@ -24,6 +26,7 @@ export async function verify(arena: Arena, target: Target, client: Client, recei
   for await (const item of walk((call) => client.scans.list(call), {})) ledger.push(item)
   checkScans(arena, journal, ledger)
   await checkMessages(arena, target, client)
+  await checkCounts(arena, target)
   if (receiver) {
     checkEvents(arena, journal, { passes: [...passes.values()], ledger, receiver })
     for (const status of ['PENDING', 'FAILED'] as const) {
@@ -115,6 +118,14 @@ async function checkMessages(arena: Arena, { journal, projectId }: Target, clien
     'notifications',
     [...journal.passes.values()].reduce((sum, pass) => sum + pass.notifications.length, 0),
   )
+}
+
+/** Totals and figures are sums of counters: none may have gained or lost what it counts. */
+async function checkCounts(arena: Arena, { database: url }: Target): Promise<void> {
+  const database = openDatabase(url)
+  for (const { counter, part, counted, expected } of await createStore(database).counts.listDifferences())
+    arena.check(false, `${counter} (${part}) is counted as ${counted}, and is ${expected}`)
+  await database.close()
 }
 
 /** One event for each thing that happened, told at least once and always in the same bytes. */

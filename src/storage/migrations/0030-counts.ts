@@ -89,17 +89,6 @@ export const counters: Counter[] = [
     parts: (row) => ({ ...projectAndTemplate(row), kind: verdict(row), last_at: `${row}.scanned_at` }),
   },
   {
-    name: 'scans-by-hour',
-    table: 'scans',
-    watched: [],
-    parts: (row) => ({
-      ...projectAndTemplate(row),
-      kind: verdict(row),
-      hour: hourOf(`${row}.scanned_at`),
-      last_at: `${row}.scanned_at`,
-    }),
-  },
-  {
     name: 'scans-by-context',
     table: 'scans',
     watched: [],
@@ -123,6 +112,7 @@ export const counters: Counter[] = [
     table: 'accepted_scans',
     watched: [],
     parts: (row) => ({ ...projectAndTemplate(row), key: `${row}.scan_context_key` }),
+    isCounted: (row) => `${row}.scan_context_key <> ''`,
     distinctIn: ['project_id', 'template_id', 'scan_context_key'],
   },
   {
@@ -172,12 +162,15 @@ function valuesOf(rows: string, slot: string): string {
   return `select ${KEY.join(', ')}, ${slot}, n, last_at from (${rows}) added where true`
 }
 
-/** Whether no row is of the same pass but for those that are being written. */
-function isOnly({ table, distinctIn = [] }: Counter, row: string, same: string, isOther: string): string {
+/** Whether a row counts, and no other is of the same pass but for those that are being written. */
+function conditionOfChange(counter: Counter, row: string, same: string, isOther: string): string {
+  const { table, distinctIn } = counter
+  if (!distinctIn) return conditionOf(counter, row)
   const columns = ['workspace_id', 'pass_id', ...distinctIn]
   // An index is of no use to a comparison that may hold for null.
   const conditions = columns.map((column) => `other.${column} ${isNullable(column) ? same : '='} ${row}.${column}`)
-  return `not exists (select 1 from ${table} other where ${conditions.join(' and ')} and ${isOther})`
+  return `${conditionOf(counter, row)}
+    and not exists (select 1 from ${table} other where ${conditions.join(' and ')} and ${isOther})`
 }
 
 const isNullable = (column: string) => column === 'project_id' || column === 'template_id'
@@ -200,10 +193,7 @@ async function countOnPostgres(db: Knex): Promise<void> {
     const changes = (rows: string, sign = '') =>
       ofTable.map((counter) => {
         const isOther = `other.scan_id not in (select scan_id from ${rows})`
-        const where = counter.distinctIn
-          ? isOnly(counter, 'one', 'is not distinct from', isOther)
-          : conditionOf(counter, 'one')
-        return countRows(counter, rows, where, sign)
+        return countRows(counter, rows, conditionOfChange(counter, 'one', 'is not distinct from', isOther), sign)
       })
     const [plus, minus] = [changes('added'), changes('removed', '-')]
     const all = 'for each statement'
@@ -235,7 +225,7 @@ async function countOnSqlite(db: Knex): Promise<void> {
   const latest = 'max(coalesce(last_at, excluded.last_at), coalesce(excluded.last_at, last_at))'
   const add = (counter: Counter, row: string, n: number) => {
     const isOther = `other.scan_id <> ${row}.scan_id`
-    const where = counter.distinctIn ? isOnly(counter, row, 'is', isOther) : conditionOf(counter, row)
+    const where = conditionOfChange(counter, row, 'is', isOther)
     const last = counter.parts(row).last_at ?? 'null'
     return `${ADD} select ${keyOf(counter, row).join(', ')}, 0, ${n}, ${last} where ${where} ${merge(latest)};`
   }

@@ -10,7 +10,6 @@ type CounterName =
   | 'passes-by-hour'
   | 'google-installs'
   | 'scans'
-  | 'scans-by-hour'
   | 'scans-by-context'
   | 'redeemed'
   | 'redeemed-by-context'

@@ -69,33 +69,37 @@ function isCounted({ status, projectId, templateId, created, ...request }: PassL
   return values.every((value) => value === undefined)
 }
 
-/** How many passes the filters leave, by the statuses that a reader sees: what differs from the stored ones is looked up. */
+/**
+ * How many passes the filters leave, by the statuses that a reader sees: what differs from the stored ones is looked up, in the
+ * same statement, so that none is counted under two while its status changes.
+ */
 async function countPasses(db: Knex, workspaceId: string, request: PassListRequest, facts: Facts): Promise<number> {
   const { templateId, projectId } = request
   const narrowed = (query: Knex.QueryBuilder, table: 'counts' | 'passes') => {
     if (templateId) query.whereIn(`${table}.template_id`, templateId)
     return projectId ? query.where((or) => whereProject(db, or, table, projectId, facts)) : query
   }
-  const rows: { kind: PassStatus; n: number | string }[] = await narrowed(countsOf(db, workspaceId, 'passes'), 'counts')
+  const asked = new Set(request.status ?? STATUSES)
+  const counted = narrowed(countsOf(db, workspaceId, 'passes'), 'counts').select('kind', 'n')
+  const lookUp = (kind: 'lapsed' | 'issuing', passes: Knex.QueryBuilder) => {
+    const found = narrowed(passes, 'passes').select(db.raw(`'${kind}'`))
+    counted.unionAll(found.count('*'))
+  }
+  if (asked.has('ISSUED') !== asked.has('EXPIRED')) lookUp('lapsed', lapsedPasses(db, workspaceId, facts.now))
+  if (asked.has('QUEUED') !== asked.has('ISSUING') && facts.issuing.length > 0)
+    lookUp('issuing', db('passes').whereIn('passes.id', facts.issuing).whereIn('passes.status', UNISSUED))
+  const rows: { kind: PassStatus | 'lapsed' | 'issuing'; n: number | string }[] = await db
+    .from(counted.as('counted'))
     .groupBy('kind')
     .select('kind')
     .sum({ n: 'n' })
-  const stored = (...statuses: PassStatus[]) =>
-    rows.reduce((sum, { kind, n }) => (statuses.includes(kind) ? sum + Number(n) : sum), 0)
-  const asked = new Set(request.status ?? STATUSES)
-  const isOneOf = (...[one, other]: [PassStatus, PassStatus]) => asked.has(one) !== asked.has(other)
-  const countOf = async (query: Knex.QueryBuilder) =>
-    Number((await narrowed(query, 'passes').count({ n: '*' }).first()).n)
-  const lapsed = isOneOf('ISSUED', 'EXPIRED') ? await countOf(lapsedPasses(db, workspaceId, facts.now)) : 0
-  const issuing =
-    isOneOf('QUEUED', 'ISSUING') && facts.issuing.length > 0
-      ? await countOf(db('passes').whereIn('passes.id', facts.issuing).whereIn('passes.status', UNISSUED))
-      : 0
+  const stored = (...kinds: (typeof rows)[number]['kind'][]) =>
+    rows.reduce((sum, { kind, n }) => (kinds.includes(kind) ? sum + Number(n) : sum), 0)
   const seen: Record<PassStatus, number> = {
-    QUEUED: stored(...UNISSUED) - issuing,
-    ISSUING: issuing,
-    ISSUED: stored('ISSUED') - lapsed,
-    EXPIRED: stored('EXPIRED') + lapsed,
+    QUEUED: stored(...UNISSUED) - stored('issuing'),
+    ISSUING: stored('issuing'),
+    ISSUED: stored('ISSUED') - stored('lapsed'),
+    EXPIRED: stored('EXPIRED') + stored('lapsed'),
     VOID: stored('VOID'),
     FAILED: stored('FAILED'),
   }

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { COUNTED_AS_NONE, countsOf, HOUR_MS } from '../operations/counts.ts'
+import { COUNTED_AS_NONE, countsOf } from '../operations/counts.ts'
 
 /** What figures of the ledger are narrowed by (spec 4.13). */
 export interface ScanStatsRequest {
@@ -24,7 +24,8 @@ const NONE: ScanFigures = { totalPasses: 0, redeemed: 0, totalScans: 0, totalDen
 /**
  * Figures by project, in the order of their ids; under null, which comes last, what belongs to none. Scans stay in the
  * project that the ledger shows, also after it was deleted; its passes belong to none then. All of it is counted as it is
- * written, but for passes that were let in within a window or in one of several contexts: these go along an index.
+ * written, but for scans of a window, and passes that were let in within one or in one of several contexts: these go along
+ * an index.
  */
 export async function countScans(
   db: Knex,
@@ -96,29 +97,13 @@ async function countRedeemed(db: Knex, workspaceId: string, request: ScanStatsRe
   return sumByProject(scanContextKey ? counted.whereIn('key', contexts) : counted)
 }
 
-/** Scans by project, result and reason, reversals among them. */
+/** Scans by project, result and reason, reversals among them; of a window, without the reasons. */
 export async function sumScans(db: Knex, workspaceId: string, request: ScanStatsRequest): Promise<ScanSum[]> {
   const { scanContextKey, scanContextFrom, scanContextUntil, scanned } = request
+  if (scanned?.from || scanned?.to) return countRows(db, workspaceId, request)
   const isInContext = scanContextKey || scanContextFrom || scanContextUntil
-  if (!scanned?.from && !scanned?.to) {
-    const counted = narrowed(countsOf(db, workspaceId, isInContext ? 'scans-by-context' : 'scans'), 'counts', request)
-    return readSums(whereContext(counted, 'key', request))
-  }
-  const rows = (window: ScanStatsRequest['scanned']) => countRows(db, workspaceId, { ...request, scanned: window })
-  if (isInContext) return rows(scanned)
-  // Whole hours are counted; of the two at the ends, scans are.
-  const from = scanned.from && Math.ceil(scanned.from.getTime() / HOUR_MS)
-  const to = scanned.to && Math.floor((scanned.to.getTime() + 1) / HOUR_MS)
-  if (from !== undefined && to !== undefined && from >= to) return rows(scanned)
-  const hours = narrowed(countsOf(db, workspaceId, 'scans-by-hour'), 'counts', request)
-  if (from !== undefined) hours.where('hour', '>=', from)
-  if (to !== undefined) hours.where('hour', '<', to)
-  const parts = await Promise.all([
-    readSums(hours),
-    from === undefined ? [] : rows({ from: scanned.from!, to: new Date(from * HOUR_MS - 1) }),
-    to === undefined ? [] : rows({ from: new Date(to * HOUR_MS), to: scanned.to! }),
-  ])
-  return parts.flat()
+  const counted = narrowed(countsOf(db, workspaceId, isInContext ? 'scans-by-context' : 'scans'), 'counts', request)
+  return readSums(whereContext(counted, 'key', request))
 }
 
 async function readSums(counted: Knex.QueryBuilder): Promise<ScanSum[]> {
