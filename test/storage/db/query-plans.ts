@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import pg from 'pg'
+import type pg from 'pg'
 import { beforeAll, expect } from 'vitest'
 import { insertPasses } from '../../../bench/support/many-passes.ts'
 import { insertScans } from '../../../bench/support/many-scans.ts'
@@ -60,13 +60,11 @@ export function useLists(dialect: TestDialect) {
   const cleanUp = cleanUpAfterAll()
   let database: Database
   let store: Store
-  let url: string
   let workspaceId: string
   const statements: Statement[] = []
 
   beforeAll(async () => {
-    url = await migratedDatabase(dialect, cleanUp)
-    database = openDatabase(url)
+    database = openDatabase(await migratedDatabase(dialect, cleanUp))
     cleanUp(() => database.close())
     store = createStore(database)
     workspaceId = await insertWorkspace(store)
@@ -83,7 +81,9 @@ export function useLists(dialect: TestDialect) {
   })
 
   const explain = async (statement: Statement): Promise<Plan> => ({
-    ...(await (dialect === 'sqlite' ? explainSqlite(database.reader, statement) : explainPostgres(url, statement))),
+    ...(await (dialect === 'sqlite'
+      ? explainSqlite(database.reader, statement)
+      : explainPostgres(database.writer, statement))),
     isPage: statement.sql.includes('sort_key'),
     isCount: / count\(/.test(statement.sql),
   })
@@ -140,11 +140,17 @@ export function useLists(dialect: TestDialect) {
 async function addWindowsAndScans(db: Knex, workspaceId: string): Promise<void> {
   const ids: string[] = await db('passes').orderBy('id').pluck('id')
   await db.transaction(async (tx) => {
-    for (let n = 0; n < ids.length; n += 5) {
-      const row = { workspace_id: workspaceId, pass_id: ids[n] }
-      await tx('pass_windows').insert({ ...row, start_date: `2027-01-${String(1 + (n % 28)).padStart(2, '0')}` })
-      await tx('accepted_scans').insert({ ...row, scan_id: ids[n], scan_context_key: '2027-01-01', scanned_at: n })
-    }
+    const fifth = ids.flatMap((id, n) => (n % 5 === 0 ? [{ n, row: { workspace_id: workspaceId, pass_id: id } }] : []))
+    const startDate = (n: number) => `2027-01-${String(1 + (n % 28)).padStart(2, '0')}`
+    const windows = fifth.map(({ n, row }) => ({ ...row, start_date: startDate(n) }))
+    await insertMany(tx, 'pass_windows', windows)
+    const scans = fifth.map(({ n, row }) => ({
+      ...row,
+      scan_id: row.pass_id,
+      scan_context_key: '2027-01-01',
+      scanned_at: n,
+    }))
+    await insertMany(tx, 'accepted_scans', scans)
     const identifier = (id: string) => ({ workspace_id: workspaceId, digest: parseUuid(id), pass_id: id, active: true })
     await insertMany(tx, 'pass_identifiers', ids.map(identifier))
     await tx('passes').whereIn('id', tx('pass_windows').select('pass_id')).update({ has_windows: true })
@@ -202,11 +208,12 @@ interface PostgresStep {
   Plans?: PostgresStep[]
 }
 
-export async function explainPostgres(url: string, { sql, bindings }: Statement): Promise<Plan> {
-  const client = new pg.Client(url)
-  await client.connect()
-  const { rows } = await client.query(`explain (analyze, timing off, format json) ${sql}`, bindings)
-  await client.end()
+export async function explainPostgres(db: Knex, { sql, bindings }: Statement): Promise<Plan> {
+  // Knex would take the statement's own $1 for something else.
+  const connection: pg.Client = await db.client.acquireConnection()
+  const { rows } = await connection
+    .query(`explain (analyze, timing off, format json) ${sql}`, bindings)
+    .finally(() => db.client.releaseConnection(connection))
   const root: PostgresStep = rows[0]['QUERY PLAN'][0].Plan
   const steps = flatten(root)
   const isLarge = (step: PostgresStep) => LARGE.includes(step['Relation Name'] ?? '')

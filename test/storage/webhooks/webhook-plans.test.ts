@@ -15,13 +15,11 @@ describe.each(dialects)('on %s', (dialect) => {
   const cleanUp = cleanUpAfterAll()
   let database: Database
   let store: Store
-  let url: string
   let workspaceId: string
   const statements: Statement[] = []
 
   beforeAll(async () => {
-    url = await migratedDatabase(dialect, cleanUp)
-    database = openDatabase(url)
+    database = openDatabase(await migratedDatabase(dialect, cleanUp))
     cleanUp(() => database.close())
     store = createStore(database)
     workspaceId = await insertWorkspace(store)
@@ -48,7 +46,9 @@ describe.each(dialects)('on %s', (dialect) => {
     const asked = statements.filter(({ sql }) => !/ count\(/.test(sql))
     expect(asked.length).toBeGreaterThan(0)
     return Promise.all(
-      asked.map((one) => (dialect === 'sqlite' ? explainSqlite(database.reader, one) : explainPostgres(url, one))),
+      asked.map((one) =>
+        dialect === 'sqlite' ? explainSqlite(database.reader, one) : explainPostgres(database.writer, one),
+      ),
     )
   }
 
