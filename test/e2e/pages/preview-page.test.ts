@@ -13,7 +13,7 @@ import { cleanUpAfterAll, temporaryFolder } from '../../support/databases.ts'
 import {
   accessibilityIssues,
   launchBrowser,
-  looks,
+  looksOf,
   overPictures,
   screens,
   skipReason,
@@ -75,7 +75,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
   test.each(templates)(
     'the file of %s shows both phones, by day and by night, and has no accessibility issue',
     async (name) => {
-      for (const { viewport, colorScheme } of looks) {
+      for (const { viewport, colorScheme } of looksOf(templates.indexOf(name))) {
         const { page, incidents } = await visit(browser, { viewport, colorScheme })
         await open(page, name)
         for (const more of await page.locator('summary').all()) await more.click()

@@ -46,6 +46,14 @@ export const looks: { viewport: { width: number; height: number }; colorScheme: 
     : []),
 ]
 
+/**
+ * How the nth of several pages with one style sheet is looked at: the first by day and by night, the others by turns. What
+ * they say differs; in the long form each is seen in every look.
+ */
+export function looksOf(nth: number): typeof looks {
+  return isLong || nth === 0 ? looks : [looks[nth % looks.length]!]
+}
+
 export interface Visit {
   page: Page
   context: BrowserContext
