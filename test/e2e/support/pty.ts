@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { spawn } from '@lydell/node-pty'
 import { onTestFinished } from 'vitest'
 import { configHome } from '../../support/config-home.ts'
+import type { CleanUp } from '../../support/databases.ts'
 import { TextScreen } from '../../support/screen.ts'
 import { program } from './program.ts'
 import type { TestServer } from './server.ts'
@@ -23,6 +24,8 @@ export interface TerminalOptions {
   rows?: number
   env?: Record<string, string>
   cwd?: string
+  /** For a program that several tests use. */
+  cleanUp?: CleanUp
 }
 
 /** The environment of a person: nobody's continuous integration, no colour forbidden. */
@@ -32,7 +35,7 @@ const own = { PATH: process.env.PATH!, TERM: 'xterm-256color', LANG: 'C.UTF-8', 
 export function openTerminal(
   args: string[],
   server: Pick<TestServer, 'url' | 'token'>,
-  { columns = 80, rows = 24, env = {}, cwd }: TerminalOptions = {},
+  { columns = 80, rows = 24, env = {}, cwd, cleanUp = onTestFinished }: TerminalOptions = {},
 ): Terminal {
   const child = spawn(process.execPath, [program, ...args], {
     cols: columns,
@@ -49,7 +52,7 @@ export function openTerminal(
       resolve(signal ? 128 + signal : exitCode)
     })
   })
-  onTestFinished(() => {
+  cleanUp(() => {
     if (isRunning) child.kill('SIGKILL')
   })
   return {
