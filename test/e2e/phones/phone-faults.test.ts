@@ -72,7 +72,10 @@ describe.each(dialects)('on %s', (dialect) => {
       expect(apple.filter(({ pushedVersion }) => pushedVersion !== 2)).toEqual([])
     })
   })
+})
 
+// Emulators and clients of Apple, which know no database; and kills, behind which crash.test.ts looks for jobs on both.
+describe.each(oneDialect)('on %s', (dialect) => {
   test('a server that is killed between commit and push leaves a phone that ends current', async () => {
     const fleet = await openFleet(dialect)
     // It commits and never works: nothing can be pushed before it is gone.
@@ -112,10 +115,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(holderOf((await phone.fetch(api))!.content)).toBe('Grace')
     await expectCurrent(api, passId)
   })
-})
 
-// Emulators and clients of Apple, which know no database.
-describe.each(oneDialect)('on %s', (dialect) => {
   test('while APNs is down the API answers and nothing is lost; up again, everything drains', async () => {
     const { server, passId, update } = await openPass(await hostServer({ dialect }))
     const phones = await newPhones(server, passId, ['device-1', 'device-2', 'device-3'])
