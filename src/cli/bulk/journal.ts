@@ -82,8 +82,8 @@ export interface JournalOptions {
  * Opens the journal of a run, or begins one, and keeps other runs away from it. One line an entry, only ever appended; a
  * last line that a crash tore is cut off. A journal of other work is replaced where that work is complete or never came
  * to a first row.
- * @throws CliError where another run is at work, or it holds unfinished work of another kind or an earlier version of
- * this program and `restart` is not set.
+ * @throws CliError where another run is at work, or, without `restart`, where it holds unfinished work of another kind or
+ * of another version of this program, or the file is no journal
  */
 export async function openJournal(path: string, head: JournalHead, options: JournalOptions): Promise<Journal> {
   const lock = await lockJournal(path, options.note)
@@ -170,24 +170,43 @@ async function readJournal(path: string) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
-  const lines = readJournalLines(bytes)
-  const torn = lines.findIndex(({ value }) => value === undefined)
-  const good = torn < 0 ? lines : lines.slice(0, torn)
-  const [head, ...entries] = good.map(({ value }) => value)
-  if (!isHead(head)) return undefined
-  if (head.format !== FORMAT && entries.length > 0) {
-    throw new CliError(`${path} was written by another version of passes, which kept less or more of each row`, {
-      code: 'JOURNAL_MISMATCH',
-      details: { journal: path },
-      hint: ANEW,
-    })
+  const [first, ...rest] = readJournalLines(bytes)
+  if (!first) return undefined
+  const refusal = (what: string, hint: string) =>
+    new CliError(`${path} ${what}`, { code: 'JOURNAL_MISMATCH', details: { journal: path }, hint })
+  if (isRecord(first.value) && 'format' in first.value && first.value.format !== FORMAT) {
+    if (rest.length === 0) return undefined
+    throw refusal('was written by another version of passes, which kept less or more of each row', ANEW)
   }
-  if (head.format !== FORMAT) return undefined
-  return { head, entries: entries as JournalEntry[], bytes: good.at(-1)!.end }
+  if (!isHead(first.value)) throw refusal('is no journal of passes', `move it away, or ${ANEW}`)
+  const torn = rest.findIndex(({ value }) => !isEntry(value))
+  const good = torn < 0 ? rest : rest.slice(0, torn)
+  return {
+    head: first.value,
+    entries: good.map(({ value }) => value as JournalEntry),
+    bytes: good.at(-1)?.end ?? first.end,
+  }
+}
+
+/** Whether a value out of a journal, which anybody may have edited, is an object at all. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function isHead(value: unknown): value is JournalHead {
-  return typeof value === 'object' && value !== null && 'format' in value
+  return isRecord(value) && value.format === FORMAT && isRecord(value.file) && isRecord(value.settings)
+}
+
+const COUNTED = ['rows', 'bytes', 'failing', 'outBytes', 'failuresBytes'] as const
+
+function isEntry(value: unknown): value is JournalEntry {
+  if (!isRecord(value) || !isRecord(value.counts) || !Array.isArray(value.outcomes)) return false
+  return isWhole(value, COUNTED) && isWhole(value.counts, Object.keys(value.counts))
+}
+
+/** Whether what stands under these names are whole numbers, none of them negative. */
+export function isWhole(record: Record<string, unknown>, names: readonly string[]): boolean {
+  return names.every((name) => Number.isSafeInteger(record[name]) && (record[name] as number) >= 0)
 }
 
 /** Raised when entries change: one of another format says too little to go on from. */

@@ -7,7 +7,7 @@ import type { Page } from '../../core/contract/common.ts'
 import { journalLine, readJournalLines } from '../../files/journal-lines.ts'
 import { openPrivate, replacePrivateSync } from '../../files/private-file.ts'
 import { listPages, type PageFormat } from '../arguments/list.ts'
-import { changedSetting } from '../bulk/journal.ts'
+import { changedSetting, isRecord, isWhole } from '../bulk/journal.ts'
 import { writeAt } from '../bulk/output-file.ts'
 import { retryNotes } from '../command/client-command.ts'
 import { CliError } from '../command/errors.ts'
@@ -250,11 +250,18 @@ async function readJournal(path: string): Promise<{ head: ExportHead; point: Exp
     throw error
   }
   const [head, point] = readJournalLines(bytes).map(({ value }) => value)
-  if ((head as ExportHead | undefined)?.format === 2 && point)
-    return { head: head as ExportHead, point: point as ExportPoint }
+  if (isHead(head) && isPoint(point)) return { head, point }
   throw new CliError(`${path} is no journal of an export that this version of passes wrote`, {
     hint: 'move it away, or start anew with --restart.',
   })
+}
+
+function isHead(value: unknown): value is ExportHead {
+  return isRecord(value) && value.format === 2 && isRecord(value.settings)
+}
+
+function isPoint(value: unknown): value is ExportPoint {
+  return isRecord(value) && isWhole(value, ['rows', 'bytes']) && typeof value.cursor === 'string'
 }
 
 function differenceOf(found: ExportHead, wanted: ExportHead): string | undefined {

@@ -145,6 +145,43 @@ test.each([1, 3])(
   },
 )
 
+test.each([
+  ['a text', 'my own notes\n'],
+  ['a value', 'null\n'],
+  ['a list', '[1]\n'],
+  ['an object', '{"rows":5}\n'],
+  ['a head alone without its file', '{"format":2}\n'],
+  ['a head without its settings', `{"format":2,"file":{}}\n${JSON.stringify(entry(5))}\n`],
+])('a file beside the input that is no journal, %s, is refused and left as it is', async (_what, content) => {
+  writeFileSync(path, content)
+  await expect(start()).rejects.toMatchObject({
+    code: 'JOURNAL_MISMATCH',
+    message: `${path} is no journal of passes`,
+    hint: expect.stringContaining('--restart'),
+  })
+  expect(readFileSync(path, 'utf8')).toBe(content)
+  expect(await start({ restart: true })).toEqual(atStart)
+})
+
+test.each([
+  ['a text', 'x'],
+  ['null', 'null'],
+  ['a number', '7'],
+  ['a list', '[]'],
+  ['rows that are no number', JSON.stringify({ ...entry(200), rows: 'x' })],
+  ['a place before the file', JSON.stringify({ ...entry(200), bytes: -1 })],
+  ['a part of a row', JSON.stringify({ ...entry(200), rows: 1.5 })],
+  ['no counts', JSON.stringify({ ...entry(200), counts: null })],
+  ['counts that are none', JSON.stringify({ ...entry(200), counts: { created: 1e308 } })],
+  ['no outcomes', JSON.stringify({ ...entry(200), outcomes: undefined })],
+])('nothing counts from a line on that is no entry: %s', async (_what, line) => {
+  await write(entry(100))
+  appendFileSync(path, `${line}\n${JSON.stringify(entry(300))}\n`)
+  expect(await start()).toEqual(entry(100))
+  await write(entry(200))
+  expect(await start()).toEqual(entry(200))
+})
+
 test('of two runs over one journal the second is told of the first and refused, and nothing is written', async () => {
   await using first = await openJournal(path, head, { restart: false, note: ignore })
   await first.append(entry(100))

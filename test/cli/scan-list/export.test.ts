@@ -124,6 +124,16 @@ test('a journal that is none is refused, and a whole file of before is replaced'
   writeFileSync(path, 'n,text\nof yesterday')
   expect(await run(path, 2, { pages: 9, size: 3 })).toEqual({ rows: 2, cursor: null })
   expect(readFileSync(path, 'utf8')).toBe(whole(2))
-  writeFileSync(`${path}.journal`, '{"format":1,"settings":{},"point":{}}\n')
-  await expect(run(path, 2, { pages: 9, size: 3 })).rejects.toThrow('is no journal of an export')
+  const point = '{"rows":1,"bytes":1,"cursor":"c"}'
+  for (const journal of [
+    '{"format":1,"settings":{},"point":{}}\n',
+    `{"format":2}\n${point}\n`,
+    '{"format":2,"settings":{}}\n7\n',
+    '{"format":2,"settings":{}}\n{"rows":"x","bytes":1,"cursor":"c"}\n',
+    '{"format":2,"settings":{}}\n{"rows":1,"bytes":1,"cursor":7}\n',
+  ]) {
+    writeFileSync(`${path}.journal`, journal)
+    await expect(run(path, 2, { pages: 9, size: 3 })).rejects.toThrow('is no journal of an export')
+    expect(readFileSync(path, 'utf8')).toBe(whole(2))
+  }
 })
