@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Platform } from '../../src/core/contract/notifications.ts'
 import { newId } from '../../src/core/ids.ts'
@@ -82,6 +82,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'usage.countWaitingJobs': (tx, intruder) => tx.usage.countWaitingJobs(intruder, 10),
   'usage.read': (tx, intruder) => tx.usage.read(intruder, start),
   'passes.find': (tx, intruder, { pass }) => tx.passes.find(intruder, pass),
+  'passes.findLinked': (tx, intruder, { pass }) => tx.passes.findLinked(intruder, pass),
   'passes.findForUpdate': (tx, intruder, { pass }) => tx.passes.findForUpdate(intruder, pass),
   'passes.listForUpdate': (tx, intruder, { pass }) => tx.passes.listForUpdate(intruder, [pass]),
   'passes.lockWalletVersion': (tx, intruder, { pass }) => tx.passes.lockWalletVersion(intruder, pass),
@@ -427,9 +428,13 @@ function methodsWithWorkspace(): string[] {
   const folder = join(import.meta.dirname, '../../src/storage')
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts'))
-    .flatMap((name) => {
-      const repository = basename(name, '.ts').replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
-      const source = readFileSync(join(folder, name), 'utf8')
+    .flatMap((name) =>
+      readFileSync(join(folder, name), 'utf8')
+        .split(/^(?:export )?class /m)
+        .slice(1),
+    )
+    .flatMap((source) => {
+      const repository = source.replace(/^\w/, (letter) => letter.toLowerCase()).match(/^\w+/)![0]
       return [...source.matchAll(/^ {2}(?:async )?(\w+)\(\s*workspaceId: string/gm)].map(
         ([, method]) => `${repository}.${method}`,
       )
