@@ -24,6 +24,7 @@ const benches = [
   'scan-beside',
   'scans-export',
   'version',
+  'pages',
 ]
 const chosen = process.argv.length > 2 ? process.argv.slice(2) : benches
 const unknown = chosen.find((name) => !benches.includes(name))

@@ -4,7 +4,7 @@ import { parseRgb } from '../../core/rules/display/colors.ts'
 import { readGoogleView } from '../../core/rules/display/google-view.ts'
 import { type CardJson, drawCard, type PictureOptions } from '../card-picture.ts'
 import { printable } from '../command/output.ts'
-import { type PassField, type PassJson, styleOf } from './apple-pass-json.ts'
+import { type PassField, PassJson, styleOf } from './apple-pass-json.ts'
 import { type Device, type GooglePass, messagesOf, type PassChange } from './store.ts'
 
 /** What a phone shows of a pass, read off what its platform sent: in the terms of the neutral card that it came from. */
@@ -57,44 +57,50 @@ function titleOf(device: Device, id: string): string {
 
 function facesOf(device: Device): Face[] {
   return device.platform === 'apple'
-    ? device.passes.map(({ content }) => appleFace(content, new Date()))
+    ? device.passes.map(({ content }) => ({
+        id: content.serialNumber,
+        card: appleCard(content),
+        stamp: stampOf(content, new Date()),
+      }))
     : device.passes.map(googleFace)
 }
 
+/** The card that an iPhone would show of a preview; undefined where no iPhone takes what Apple would be given. */
+export function previewedByApple(preview: unknown): CardJson | undefined {
+  const { data } = PassJson.safeParse(preview)
+  return data && appleCard(data)
+}
+
 /** A pass as Wallet on an iPhone shows it. */
-function appleFace(pass: PassJson, at: Date): Face {
+function appleCard(pass: PassJson): CardJson {
   const style = styleOf(pass)
   const [barcode] = pass.barcodes
   return {
-    id: pass.serialNumber,
-    card: {
-      ...notShown,
-      passType: PassType.options.find((type) => pass[type] !== undefined)!,
-      organizationName: pass.organizationName,
-      description: pass.description,
-      logoText: pass.logoText ?? null,
-      colors: {
-        background: parseRgb(pass.backgroundColor),
-        foreground: parseRgb(pass.foregroundColor),
-        label: parseRgb(pass.labelColor),
-      },
-      fields: {
-        header: style.headerFields.map(toField),
-        primary: style.primaryFields.map(toField),
-        secondary: style.secondaryFields.map(toField),
-        auxiliary: style.auxiliaryFields.map(toField),
-        back: style.backFields.map(toField),
-      },
-      barcode: {
-        format: barcode ? formats[barcode.format] : 'qr',
-        message: barcode?.message ?? '',
-        altText: barcode?.altText ?? null,
-      },
-      links: [],
-      expiresAt: pass.expirationDate ?? null,
-      voided: pass.voided ?? false,
+    ...notShown,
+    passType: PassType.options.find((type) => pass[type] !== undefined)!,
+    organizationName: pass.organizationName,
+    description: pass.description,
+    logoText: pass.logoText ?? null,
+    colors: {
+      background: parseRgb(pass.backgroundColor),
+      foreground: parseRgb(pass.foregroundColor),
+      label: parseRgb(pass.labelColor),
     },
-    stamp: stampOf(pass, at),
+    fields: {
+      header: style.headerFields.map(toField),
+      primary: style.primaryFields.map(toField),
+      secondary: style.secondaryFields.map(toField),
+      auxiliary: style.auxiliaryFields.map(toField),
+      back: style.backFields.map(toField),
+    },
+    barcode: {
+      format: barcode ? formats[barcode.format] : 'qr',
+      message: barcode?.message ?? '',
+      altText: barcode?.altText ?? null,
+    },
+    links: [],
+    expiresAt: pass.expirationDate ?? null,
+    voided: pass.voided ?? false,
   }
 }
 

@@ -1,9 +1,11 @@
 import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { below, type Issue, listIssues } from '../../core/errors.ts'
 import { checkDefinition } from '../../core/rules/template/definition.ts'
+import type { DevHolder } from '../../server/pages/template-dev/content.ts'
 import { openCsv } from '../bulk/csv.ts'
-import { CliError } from '../command/errors.ts'
+import { CliError, withName } from '../command/errors.ts'
 import { describeFailure, locateIssues } from '../command/failure.ts'
 import { draftOf, readTemplateFile, type TemplateFile } from './template-file.ts'
 
@@ -16,6 +18,8 @@ export class DevFiles {
   readonly #rows: string | undefined
   /** The last that could be read. */
   #file: TemplateFile | undefined
+  /** Reading them takes longer than all else, and most saves are of the template. */
+  #holders: { version: string; holders: DevHolder[] } | undefined
 
   constructor(path: string, rows: string | undefined) {
     this.#path = path
@@ -46,7 +50,7 @@ export class DevFiles {
   async #readContent() {
     const file = await readTemplateFile(this.#path)
     this.#file = file
-    const holders = this.#rows === undefined ? [] : await readHolders(this.#rows)
+    const holders = this.#rows === undefined ? [] : await this.#readHolders(this.#rows)
     const { images, faults, ...content } = draftOf(file)
     const problems: Issue[] = [...listIssues(below('definition', checkDefinition(content.definition))), ...faults]
     return {
@@ -58,12 +62,19 @@ export class DevFiles {
       problems: await locateIssues(file.text, problems),
     }
   }
+
+  async #readHolders(path: string): Promise<DevHolder[]> {
+    const { ino, size, mtimeNs } = await withName(path, () => stat(path, { bigint: true }))
+    const version = [ino, size, mtimeNs].join()
+    if (this.#holders?.version !== version) this.#holders = { version, holders: await readHolders(path) }
+    return this.#holders.holders
+  }
 }
 
 /** The first rows of a file as passes issue takes it: externalPassId, label, and a column for each variable. */
-async function readHolders(path: string) {
+async function readHolders(path: string): Promise<DevHolder[]> {
   const { header, rows } = await openCsv(createReadStream(path), { rawCells: false })
-  const holders = []
+  const holders: DevHolder[] = []
   for await (const { cells, line, problem } of rows) {
     if (problem !== undefined) throw new CliError(`${path}:${line} ${problem}`)
     // An empty cell is not given.

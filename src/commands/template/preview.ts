@@ -46,9 +46,12 @@ export default class TemplatePreview extends ClientCommand {
     if (preview instanceof Uint8Array) throw new TypeError('The server answered a file')
     if (!this.jsonEnabled()) {
       const { drawCard } = await import('../../cli/card-picture.ts')
+      const { previewedByApple } = await import('../../cli/device/show.ts')
       const depth = flags['no-color'] ? 1 : colorDepth(process.stdout)
       // The contract leaves the card open; it is the one that the server renders.
-      const card = preview.card as unknown as CardJson
+      const given = preview.card as unknown as CardJson
+      // What the overrides of Apple change is shown too, by what Apple would be given.
+      const card = { ...given, ...previewedByApple(preview.apple), images: given.images }
       this.log(await drawCard(card, { width: terminalWidth(), colorDepth: depth, marksSurplus: true }))
       this.note(`Version ${version} (${stage}), with sample values.`)
       const warnings = warningText(preview.warnings)

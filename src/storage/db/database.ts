@@ -83,7 +83,10 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
   if (/^postgres(ql)?:\/\//.test(url)) return openPostgres(url, options)
   const file = sqliteFile(url)
   if (file) return openSqlite(file, options)
-  throw new DatabaseUrlError(`The database must be sqlite:FILE or postgres://…, and is "${url.split('@').at(-1)}"`)
+  const shown = url.split('@').at(-1)
+  // Without a scheme it is a path, as of a file that somebody forgot to name the kind of.
+  const meant = url === '' || /^[a-z][a-z\d+.-]*:/i.test(url) ? '' : `; did you mean sqlite:${shown}?`
+  throw new DatabaseUrlError(`The database must be sqlite:FILE or postgres://…, and is "${shown}"${meant}`)
 }
 
 /** The path of a SQLite file, or undefined for another database. */

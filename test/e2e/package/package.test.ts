@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { stringify } from 'csv-stringify/sync'
 import { execa } from 'execa'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from '../../support/databases.ts'
 import { isLong } from '../../support/long.ts'
 
@@ -65,6 +65,32 @@ describe('the package', () => {
     const { stdout, exitCode } = await execa('npx', ['passes', 'demo', '--no-color'], shell)
     expect([exitCode, stdout]).toEqual([0, expect.stringContaining('Everything worked.')])
   })
+
+  // It may build sqlite3 from its sources, and what npm has not kept comes from the registry.
+  test.runIf(isLong)(
+    'npm installs it into an empty folder with all that it needs, and it runs, tells the story and serves from there',
+    async () => {
+      const place = temporaryFolder()
+      await execa('npm', ['install', '--prefer-offline', join(folder, packed.filename)], { cwd: place })
+      const program = join(place, 'node_modules/.bin/passes')
+      const installed = { cwd: place, env: { PATH: process.env.PATH, HOME: place }, extendEnv: false } as const
+      const { stdout: version } = await execa(program, ['--version'], installed)
+      expect(version).toContain(`${name}/`)
+      const { stdout: story } = await execa(program, ['demo', '--no-color'], installed)
+      expect(story).toContain('Everything worked.')
+      const serving = execa(program, ['serve', '--port', '0', '--drain-seconds', '0'], { ...installed, buffer: false })
+      onTestFinished(() => void serving.kill())
+      let url: string | undefined
+      for await (const line of serving) {
+        url = /^Address +(\S+)$/.exec(String(line))?.[1]
+        if (url) break
+      }
+      expect((await fetch(`${url}/docs`)).status).toBe(200)
+      serving.kill('SIGTERM')
+      expect((await serving).exitCode).toBe(0)
+    },
+    20 * 60_000,
+  )
 
   test.each([
     // Resolves as nodenext does.

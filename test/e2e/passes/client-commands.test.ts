@@ -323,6 +323,11 @@ test('a template is drawn with its sample values, and saved as a page', async ()
     exitCode: 1,
     value: { error: { code: 'NOT_FOUND' } },
   })
+  const definition = { design: { organizationName: 'Fair', description: 'Ticket' }, apple: { logoText: 'Overridden' } }
+  const params = { id: pushed.templateId }
+  await server.client.templates.createVersion({ params, body: { definition } })
+  const overridden = await run(['template', 'preview', pushed.templateId], server)
+  expect(overridden.stdout).toContain('Overridden')
 })
 
 test('the program runs from source as well, with the same commands', async () => {

@@ -9,6 +9,16 @@ import { errorOf } from '../../support/error-of.ts'
 import { eventually } from '../../support/eventually.ts'
 import { insertTemplate, insertWorkspace, newPass, openTestDatabase, openTestStore, start } from '../fixtures.ts'
 
+test.each([
+  ['/srv/passes.db', '; did you mean sqlite:/srv/passes.db?'],
+  ['mysql://passes:secret@db/passes', ''],
+  ['sqlite:', ''],
+])('a database named %s is refused, a path with the name that is meant', (url, hint) => {
+  const shown = url.split('@').at(-1)
+  const message = `The database must be sqlite:FILE or postgres://…, and is "${shown}"${hint}`
+  expect(() => openDatabase(url)).toThrow(expect.objectContaining({ message }))
+})
+
 test('a full SQLite file is unavailable, stays sound, and takes writes again once there is room', async () => {
   const { store: roomy, url, database } = await openTestStore('sqlite')
   const workspaceId = await insertWorkspace(roomy)
