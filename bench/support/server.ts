@@ -66,7 +66,7 @@ export async function startServer(database: string, args: string[] = [], seed?: 
   }
 }
 
-/** Of user and system, in ticks of 10 ms. */
+/** What a process used of the processors so far, user and system, in ticks of 10 ms; NaN where the system has no /proc. */
 export function cpuMillisecondsOf(pid: number): number {
   try {
     const [, numbers] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')

@@ -52,7 +52,7 @@ export function planColumns(
   const unknown = [...new Set(variables.map(({ name }) => name))].filter((name) => !known.has(name))
   if (problems.length > 0) {
     if (unknown.length > 0) problems.push(`Columns that the template does not know: ${unknown.join(', ')}`)
-    const hint = 'passes template schema TEMPLATE_ID shows every variable.'
+    const hint = 'passes template schema TEMPLATE shows every variable.'
     throw badHeader('The header of the file does not fit the template', problems, header, hint)
   }
   return {
