@@ -107,7 +107,7 @@ test.each<[string, (files: Map<string, Buffer>) => unknown, RegExp]>([
 })
 
 test('a chain to another root is refused, and so is one that is not valid yet or no more', async () => {
-  const stranger = await createChain()
+  const stranger = await createChain(1)
   const foreign = await repacked(() => undefined, { signAgain: true, by: stranger })
   expect(() => open(foreign)).toThrow(/root that this phone trusts/)
   expect(open(foreign, stranger.rootPem)).toMatchObject({ passTypeIdentifier })

@@ -98,7 +98,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const rendered = await api.services.issuing.renderForApple(pass)
     const loadImageFiles = api.services.images.loadFiles
     const wallets = [
-      ...(await Promise.all([createTestIdentity(), createTestIdentity()])).map(({ identity }) => identity),
+      ...(await Promise.all([createTestIdentity(), createTestIdentity(1)])).map(({ identity }) => identity),
     ].flatMap((identity) =>
       [webServiceUrl, 'https://elsewhere.example/apple'].map((url) =>
         createAppleWallet({ identity, webServiceUrl: url, loadImageFiles }),

@@ -89,7 +89,7 @@ test.each([
 })
 
 test('openssl refuses it under another root', async () => {
-  const stranger = await createTestIdentity()
+  const stranger = await createTestIdentity(1)
   await expect(verifySignature(writeSigned(signature, content), stranger.rootPem)).rejects.toThrow(
     'Verification failure',
   )

@@ -21,7 +21,16 @@ export interface TestIdentity extends SandboxApple {
   identity: AppleIdentity
 }
 
-export async function createTestIdentity(): Promise<TestIdentity> {
+const identities = new Map<number, Promise<TestIdentity>>()
+
+/** The nth is the same for all files of a worker: its keys take longer to make than most tests. */
+export function createTestIdentity(nth = 0): Promise<TestIdentity> {
+  const known = identities.get(nth) ?? makeTestIdentity()
+  identities.set(nth, known)
+  return known
+}
+
+async function makeTestIdentity(): Promise<TestIdentity> {
   const chain = await createSandboxApple({ passTypeIdentifier, teamIdentifier, at })
   const identity = parseAppleIdentity(
     {

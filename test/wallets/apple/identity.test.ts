@@ -20,7 +20,7 @@ let chain: TestIdentity
 let stranger: TestIdentity
 beforeAll(async () => {
   chain = await createTestIdentity()
-  stranger = await createTestIdentity()
+  stranger = await createTestIdentity(1)
 })
 
 function credentials(changes: Partial<AppleCredentials> = {}): AppleCredentials {
