@@ -207,14 +207,21 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
     }
   }
 
-  /** All at once: a worker may have hundreds of batches in hand, and each renewal of its own would be a commit. */
-  function renew(): void {
-    const jobs = [...inFlight.values()].flat()
-    if (jobs.length === 0) return
+  /**
+   * All at once: a worker may have hundreds of batches in hand, and each renewal of its own would be a commit. Those that are
+   * just being written are waited for batch by batch: a job of many chunks is locked at nearly every moment.
+   */
+  async function renew(): Promise<void> {
+    const batchesInFlight = [...inFlight.values()]
+    if (batchesInFlight.length === 0) return
     const until = new Date(clock().getTime() + leaseSeconds * 1000)
-    claiming
-      .statement((tx) => tx.jobs.renew(jobs, until))
-      .catch((error) => log.warn({ err: error }, 'could not renew leases'))
+    const passedOver = new Set(await claiming.statement((tx) => tx.jobs.renew(batchesInFlight.flat(), until)))
+    await Promise.all(
+      batchesInFlight
+        .map((jobs) => jobs.filter((job) => passedOver.has(job)))
+        .filter((jobs) => jobs.length > 0)
+        .map((jobs) => claiming.statement((tx) => tx.jobs.renewLocked(jobs, until))),
+    )
   }
 
   async function run(kind: JobKind, jobs: Job[]): Promise<void> {
@@ -265,7 +272,10 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
     }
   }
 
-  const renewal = setInterval(renew, (leaseSeconds * 1000) / 3)
+  const renewal = setInterval(
+    () => renew().catch((error) => log.warn({ err: error }, 'could not renew leases')),
+    (leaseSeconds * 1000) / 3,
+  )
   const running = loop().finally(() => clearInterval(renewal))
   return {
     wake,

@@ -195,15 +195,22 @@ export class Jobs {
 
   /**
    * Moves the end of the leases of any number of claims; jobs that were lost meanwhile stay lost. What a transaction has
-   * locked is passed over, so that none waits for another in a circle: nobody releases it meanwhile, either.
+   * locked is passed over, so that none waits for another in a circle. Returns what was not renewed: see `renewLocked`.
    */
-  async renew(jobs: Job[], until: Date): Promise<void> {
-    const ids = jobs.map(({ id }) => id)
+  async renew(jobs: Job[], until: Date): Promise<Job[]> {
     const tokens = [...new Set(jobs.map(({ claimToken }) => claimToken))]
-    const ours = this.db('jobs').whereIn('id', ids).whereIn('claim_token', tokens).select('id')
-    await this.db('jobs')
+    const ours = this.db('jobs').whereIn('id', idsOf(jobs)).whereIn('claim_token', tokens).select('id')
+    const rows: { id: string }[] = await this.db('jobs')
       .whereRaw(idIsChosen(this.db, forUpdateSkipLocked(this.db, ours)))
       .update({ run_at: until.getTime() })
+      .returning('id')
+    const renewed = new Set(rows.map(({ id }) => id))
+    return jobs.filter(({ id }) => !renewed.has(id))
+  }
+
+  /** Renews jobs of one claim behind the transactions that have them locked: those of a long job follow each other closely. */
+  async renewLocked(jobs: Job[], until: Date): Promise<void> {
+    await this.held(jobs).update({ run_at: until.getTime() })
   }
 
   /** Those that are still ours, until the transaction ends: what became of any other must not be written. */

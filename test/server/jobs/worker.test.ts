@@ -274,6 +274,26 @@ test('of servers that claim on PostgreSQL in the same instant one runs the job o
   expect(errors).not.toHaveBeenCalled()
 })
 
+test('a job that its own transaction has locked on PostgreSQL whenever leases are renewed is renewed behind it', async () => {
+  const services = await openServices('postgres')
+  const { store, database } = services
+  const blocked = database.reader('pg_stat_activity').where({ wait_event_type: 'Lock' })
+  const done: string[] = []
+  const chunked: JobHandler = async ([job]) => {
+    await store.transaction(async (tx) => {
+      await tx.jobs.lockHeld([job!])
+      await eventually(async () =>
+        expect(await blocked.clone().whereRaw('datname = current_database()')).not.toEqual([]),
+      )
+    })
+    await store.transaction((tx) => tx.jobs.complete([job!]))
+    done.push(job!.subject)
+  }
+  services.work({ handlers: { 'issue-pass': chunked }, leaseSeconds: 0.1 })
+  const [subject] = await insertJobs(services, 1)
+  await eventually(() => expect(done).toEqual([subject]))
+})
+
 async function insertJobs(services: TestServices, count: number, kind: JobKind = 'issue-pass'): Promise<string[]> {
   const { store, workspaceId, clock } = services
   const subjects = Array.from({ length: count }, () => randomUUID())
