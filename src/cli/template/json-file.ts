@@ -79,14 +79,36 @@ function parseText(path: string, text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    const { message } = error as Error
-    // Without a position the text ends too early.
-    const [, offset = text.length] = /at position (\d+)/.exec(message) ?? []
-    const place = placeOf(text, Number(offset))
+    // Behind a token that it did not expect V8 repeats a piece of the text.
+    const message = (error as Error).message.replace(/^(Unexpected token '.{1,2}'), .*$/su, '$1')
+    const place = placeOf(text, Number(/at position (\d+)/.exec(message)?.[1] ?? tokenOffset(text)))
     throw new CliError(`${path}:${place.line}:${place.column} is not valid JSON: ${message}`, {
       code: 'INVALID_FORMAT',
       details: { file: path, ...place },
       cause: error,
     })
+  }
+}
+
+/**
+ * Where the token stands that V8 did not expect, which it does not say: at the end of the shortest beginning of the text that
+ * has one. The end of the text where there is none, since it ends too early.
+ */
+function tokenOffset(text: string): number {
+  let [without, having] = [0, text.length + 1]
+  while (having - without > 1) {
+    const middle = Math.floor((without + having) / 2)
+    if (hasUnexpectedToken(text.slice(0, middle))) having = middle
+    else without = middle
+  }
+  return having - 1
+}
+
+function hasUnexpectedToken(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return false
+  } catch (error) {
+    return (error as Error).message.startsWith('Unexpected token')
   }
 }

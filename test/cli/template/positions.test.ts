@@ -1,5 +1,10 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 import { locateIssues, placeOf } from '../../../src/cli/command/failure.ts'
+import { readJsonFile } from '../../../src/cli/template/json-file.ts'
+import { temporaryFolder } from '../../support/databases.ts'
 
 const text = '{\r\n\t"name": "é😀", "list": [\n    {"a": 1},\n    {"a": "*x"}\n  ]\n}\n'
 
@@ -19,4 +24,16 @@ test('a place in a text is its line and column, from 1', () => {
     { line: 2, column: 1 },
     { line: 2, column: 2 },
   ])
+})
+
+test.each([
+  ['{\n  "a": x,\n  "b": 1\n}\n', '2:8', "Unexpected token 'x'"],
+  ['externalPassId,label\nA-1,Ada\n', '1:1', "Unexpected token 'e'"],
+  ['{\n  "a": [1,]\n}\n', '2:11', "Unexpected token ']'"],
+  ['{\n  "a": "x",\n  "b": tru\n}\n', '3:11', "Unexpected token '"],
+  ['{\n  "a": [\n', '3:1', 'Unexpected end of JSON input'],
+])('what is no JSON has its place, whether the parser says it or not: %j', async (content, place, why) => {
+  const path = join(temporaryFolder(), 'file.json')
+  writeFileSync(path, content)
+  await expect(readJsonFile(path, z.unknown(), 'a file')).rejects.toThrow(`${path}:${place} is not valid JSON: ${why}`)
 })
