@@ -12,7 +12,7 @@ import { fill, literalPart } from '../src/core/rules/template/placeholder.ts'
 import { compileVariables, formatPatterns, variablesSchema } from '../src/core/rules/template/variables.ts'
 import { isLong } from './support/long.ts'
 
-interface Verdict {
+interface Decision {
   status: 'safe' | 'vulnerable' | 'unknown'
   complexity?: { type: string }
   error?: { kind: string }
@@ -20,7 +20,7 @@ interface Verdict {
 
 /** The build of the checker that is plain JavaScript, so that it says the same everywhere. */
 const { checkSync } = createRequire(import.meta.url)('recheck/lib/browser.js') as {
-  checkSync: (source: string, flags: string, options: object) => Verdict
+  checkSync: (source: string, flags: string, options: object) => Decision
 }
 
 /** Patterns that see no text of strangers, or none that is long, by the reason. */
@@ -72,8 +72,8 @@ function* publishedPatterns(schema: unknown): Generator<string> {
 const DATE = z.regexes.date.source.slice(1, -1)
 
 /**
- * The parts of a pattern that the checker can judge: looking ahead from one place costs what it reads there, so each look is
- * judged by itself, and a date has no repetitions that could take time.
+ * The parts of a pattern that the checker can evaluate: looking ahead from one place costs what it reads there, so each look is
+ * evaluated by itself, and a date has no repetitions that could take time.
  */
 function partsOf(source: string): string[] {
   const looks: string[] = []
@@ -87,7 +87,7 @@ function partsOf(source: string): string[] {
 }
 
 /**
- * A bounded repetition of one class is no worse than an unbounded one, which the checker judges in a moment where it would
+ * A bounded repetition of one class is no worse than an unbounded one, which the checker evaluates in a moment where it would
  * unroll the other.
  */
 function unbounded(source: string): string {
@@ -104,8 +104,8 @@ function isBounded(source: string): boolean {
 }
 
 /**
- * Hashes of patterns that the checker has found safe and takes long to judge: these are judged anew in the long form only,
- * which prints the lines to add. One that is changed has another hash, and so is judged.
+ * Hashes of patterns that the checker has found safe and takes long to evaluate: these are evaluated anew in the long form only,
+ * which prints the lines to add. One that is changed has another hash, and so is evaluated.
  */
 const proven = new Set(
   readFileSync(new URL('./patterns-proven.txt', import.meta.url), 'utf8')
@@ -115,7 +115,7 @@ const proven = new Set(
 
 const LONG_MS = 50
 
-function verdictOf(source: string, flags: string): string {
+function decisionOf(source: string, flags: string): string {
   for (const part of partsOf(source).filter((one) => !isBounded(one))) {
     const hash = createHash('sha256').update(`/${part}/${flags}`).digest('base64url').slice(0, 22)
     if (proven.has(hash) && !isLong) continue
@@ -128,14 +128,14 @@ function verdictOf(source: string, flags: string): string {
 }
 
 test('every regular expression takes time in proportion to what it reads', () => {
-  const judged = new Map<string, string>()
+  const evaluated = new Map<string, string>()
   const skipped = new Set(Object.values(exempt).flat())
   const seen = new Set<string>()
   for (const { source, flags, literal, file } of regexLiterals()) {
     seen.add(literal)
-    if (judged.has(literal) || skipped.has(literal)) continue
-    judged.set(literal, verdictOf(source, flags))
-    expect(`${file} ${literal} ${judged.get(literal)}`).toBe(`${file} ${literal} safe`)
+    if (evaluated.has(literal) || skipped.has(literal)) continue
+    evaluated.set(literal, decisionOf(source, flags))
+    expect(`${file} ${literal} ${evaluated.get(literal)}`).toBe(`${file} ${literal} safe`)
   }
   expect([...skipped].filter((literal) => !seen.has(literal))).toEqual([])
 })
@@ -157,7 +157,7 @@ test('so does every pattern that a schema publishes', () => {
   const patterns = new Set(schemas.flatMap((schema) => [...publishedPatterns(schema)]))
   for (const { pattern } of Object.values(formatPatterns)) patterns.add(pattern)
   expect(patterns.size).toBeGreaterThan(10)
-  for (const pattern of patterns) expect(`${pattern} ${verdictOf(pattern, 'u')}`).toBe(`${pattern} safe`)
+  for (const pattern of patterns) expect(`${pattern} ${decisionOf(pattern, 'u')}`).toBe(`${pattern} safe`)
 })
 
 const expiry = compileVariables({ ...everything, redemption: {} })

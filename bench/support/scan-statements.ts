@@ -60,11 +60,11 @@ export async function captureScans(
       return { qrPayload, scanContextKey, realTime: now, statusAt: now, matches: matches[n]! }
     })
     const decisions = await evaluateScans(tx, workspaceId, attempts)
-    const judged = attempts.map((attempt, n) => {
+    const evaluated = attempts.map((attempt, n) => {
       const decision = decisions[n]!
       return { scan: toStoredScan(attempt, decision, context), decision, correlationId: `bench ${n}` }
     })
-    if ((await writeScans(tx, workspaceId, judged)).size < subjects.length) throw new Error('A scan was not written')
+    if ((await writeScans(tx, workspaceId, evaluated)).size < subjects.length) throw new Error('A scan was not written')
   })
   for (const connection of connections) connection.removeListener('query', listen)
   const isMade = (id: string) => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) >= now.getTime()

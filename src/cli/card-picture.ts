@@ -163,7 +163,7 @@ export async function symbolModules(format: BarcodeFormat, message: string): Pro
     const [symbol] = library.raw({ bcid, text: message })
     return symbol && 'pixs' in symbol ? framed(symbol, quietZone) : undefined
   } catch (error) {
-    // The library names its refusals after the check that failed: `bwipp.qrcodeTooLong#1234`.
+    // The library names its rejections after the check that failed: `bwipp.qrcodeTooLong#1234`.
     if (error instanceof Error && /^bwipp\.|^bwip-js/.test(error.message)) return undefined
     throw error
   }

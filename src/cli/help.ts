@@ -2,6 +2,10 @@ import { Help } from '@oclif/core'
 
 /** oclif's help, but for a command that does not exist: that is said as where it is run. */
 export default class ProgramHelp extends Help {
+  /**
+   * Help of a command, a topic or, after `api`, an operation of the contract; of what is none, the names that come
+   * near it.
+   */
   override async showHelp(argv: string[]): Promise<void> {
     const words = argv.filter((word) => !word.startsWith('-'))
     if (words[0] === 'api' && words[1] !== undefined) return this.showOperation(words[1])

@@ -48,7 +48,7 @@ export function sortQuery(text = ''): Pick<Query, 'sortBy' | 'sortDir'> | undefi
   return sortBy && sortDir && { sortBy, sortDir }
 }
 
-/** The flags as parameters of the request; the server judges the values. */
+/** The flags as parameters of the request; the server evaluates the values. */
 export function passQuery(flags: Interfaces.InferredFlags<typeof passFilterFlags>): Query {
   return {
     status: flags.status,

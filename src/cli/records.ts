@@ -31,6 +31,7 @@ export function showProject(project: Project): string {
   ])
 }
 
+/** A template, for people. */
 export function showTemplate(template: Template): string {
   return details([
     ['Template', template.id],
@@ -45,6 +46,7 @@ export function showTemplate(template: Template): string {
   ])
 }
 
+/** A pass, for people. */
 export function showPass(pass: Pass): string {
   return details([
     ['Pass', pass.id],
@@ -99,7 +101,7 @@ export interface ExplanationOptions {
 export function showExplanation(explanation: RedemptionExplanation, { color, width }: ExplanationOptions): string {
   const { result, reasonCode, message, checks } = explanation
   const isAccepted = result === 'accepted'
-  const verdict = isAccepted ? 'YES: it would be let in' : `NO: ${result === 'denied' ? reasonCode : result}`
+  const decision = isAccepted ? 'YES: it would be let in' : `NO: ${result === 'denied' ? reasonCode : result}`
   const paint = (text: string, name: (typeof signs)[keyof typeof signs]['color']) =>
     color ? styleText(name, text, { validateStream: false }) : text
   const facts = details([
@@ -116,7 +118,7 @@ export function showExplanation(explanation: RedemptionExplanation, { color, wid
     const head = `${paint(sign, name)} ${questions[check].padEnd(labelWidth)}  ${first}`.trimEnd()
     return [head, ...rest.map((line) => indent + line)].join('\n')
   })
-  return [paint(verdict, isAccepted ? 'green' : 'red'), printable(message), '', facts, '', ...lines].join('\n')
+  return [paint(decision, isAccepted ? 'green' : 'red'), printable(message), '', facts, '', ...lines].join('\n')
 }
 
 /** maxUses 3, uses 1: names as people write them, what is null left out. */
@@ -201,6 +203,7 @@ function googleHolder({
   return { device, state, version: sentVersion, at: sentAt, error: lastError }
 }
 
+/** An item of the ledger, for people. */
 export function showScan(scan: ScanItem): string {
   const { conflict, validateAsOf, ...context } = scan.metadata
   return details([
@@ -221,6 +224,7 @@ export function showScan(scan: ScanItem): string {
   ])
 }
 
+/** How many passes were redeemed, for people. */
 export function showStats(stats: ScanStats): string {
   return details([
     ['Passes', count(stats.totalPasses)],
@@ -242,6 +246,7 @@ const figureColumns: Column<ProjectStats>[] = [
   { title: 'denied', value: ({ totalDenied }) => count(totalDenied) },
 ]
 
+/** The same by project, as a table. */
 export function showStatsByProject({ items }: ScanStatsByProject, width: number | undefined): string {
   return table(items, figureColumns, { width })
 }

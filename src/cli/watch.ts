@@ -32,7 +32,7 @@ export interface Source {
 }
 
 /** A server that is away is something to see, and may come back. */
-async function timeAnswer({ tokens }: Client, signal: AbortSignal, missing: string[]): Promise<number | null> {
+async function timeResponse({ tokens }: Client, signal: AbortSignal, missing: string[]): Promise<number | null> {
   const startedAt = performance.now()
   try {
     await tokens.current({}, { signal })
@@ -51,7 +51,7 @@ export function createLook({ client, metrics, signal }: Source): () => Promise<L
   let before: Samples | undefined
   return async () => {
     const missing: string[] = []
-    const answeredInMs = await timeAnswer(client, signal, missing)
+    const answeredInMs = await timeResponse(client, signal, missing)
     const now = await readMetrics(metrics, signal, missing)
     const [deliveries, scans] = await Promise.all([
       orMissing(missing, 'Deliveries: the token may not read webhooks (webhooks:read)', () =>

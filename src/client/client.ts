@@ -15,7 +15,7 @@ import {
 } from './exchange.ts'
 import { Agent } from './undici.ts'
 
-export { ApiError, ConnectionError, ForeignServerError, TimeoutError } from './errors.ts'
+export { ApiError, ConnectionError, MismatchedServerError, TimeoutError } from './errors.ts'
 
 export interface ClientOptions {
   /** Base address of the server, such as http://127.0.0.1:3000. */
@@ -35,7 +35,7 @@ export interface ClientOptions {
 export interface CallOptions {
   signal?: AbortSignal
   /** Told how the server answered, where the body alone does not say it: a create answers 201, or 200 for what was there. */
-  onAnswer?: (answer: { status: number }) => void
+  onResponse?: (answer: { status: number }) => void
   /** The caller knows that sending the same request again does no harm: it is tried again when an answer gets lost. */
   idempotent?: true
 }
@@ -72,7 +72,7 @@ export type Client = {
    * Sends a request to any path, for what has no method here; answers whatever its success status.
    * @throws as every method does
    */
-  request(request: RawRequest, options?: CallOptions): Promise<RawAnswer>
+  request(request: RawRequest, options?: CallOptions): Promise<RawResponse>
   close(): Promise<void>
 }
 
@@ -84,7 +84,7 @@ export interface RawRequest {
   body?: Uint8Array
 }
 
-export interface RawAnswer {
+export interface RawResponse {
   status: number
   headers: Record<string, string | string[] | undefined>
   /** Empty where the answer is a stream. */
@@ -193,14 +193,14 @@ async function* follow(route: Endpoint, call: AnyCall, options: SendOptions & Fo
       const answer = await dispatch(sent, { ...options, timeoutSeconds })
       if (answer.statusCode === 200) return piecesOf(answer, sent, { ...options, timeoutSeconds })
       const bytes = Buffer.from(await answer.body.arrayBuffer())
-      const refusal = { method, path: sent.path, headers: answer.headers, status: answer.statusCode }
-      throw apiError({ ...refusal, isCodeOptional: false }, bytes)
+      const rejection = { method, path: sent.path, headers: answer.headers, status: answer.statusCode }
+      throw apiError({ ...rejection, isCodeOptional: false }, bytes)
     },
   }
   for await (const data of readStream(connection, lastId)) yield JSON.parse(data)
 }
 
-async function sendRaw(raw: RawRequest, options: SendOptions): Promise<RawAnswer> {
+async function sendRaw(raw: RawRequest, options: SendOptions): Promise<RawResponse> {
   const { method, path, body } = raw
   const sent = { method, path, name: path, headers: { accept: '*/*', ...raw.headers }, body: body && Buffer.from(body) }
   return withRetries(method === 'GET' || method === 'DELETE', options, async () => {
@@ -249,7 +249,7 @@ async function sendOnce(route: Endpoint, call: AnyCall, options: SendOptions): P
   }
   const { status, headers, bytes } = await exchange(sent, options)
   const type = String(headers['content-type'] ?? '').split(';')[0]!
-  options.onAnswer?.({ status })
+  options.onResponse?.({ status })
   if (status === 200 && files?.includes(type)) return new Uint8Array(bytes)
   if (status === 204) return undefined
   const said = status < 300 ? parseJson(bytes.toString()) : undefined

@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import type { Dispatcher } from 'undici'
 import type { ErrorCode } from '../core/errors.ts'
-import { ApiError, ConnectionError, ForeignServerError, TimeoutError } from './errors.ts'
+import { ApiError, ConnectionError, MismatchedServerError, TimeoutError } from './errors.ts'
 import { errors, request } from './undici.ts'
 
 /** One request on its way to the server and back. */
@@ -78,7 +78,7 @@ export async function dispatch(sent: SentRequest, options: ExchangeOptions): Pro
   // A passes server names each of its answers; whatever another one says is not to be taken for success.
   if (answer.statusCode < 400 && !answer.headers['x-correlation-id']) {
     answer.body.on('error', () => undefined).destroy()
-    throw new ForeignServerError(url)
+    throw new MismatchedServerError(url)
   }
   return answer
 }
@@ -114,6 +114,7 @@ export async function* piecesOf({ body }: Dispatcher.ResponseData, sent: SentReq
   }
 }
 
+/** The value of a JSON text; undefined of any other text. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -131,6 +132,10 @@ export interface Rejection {
   isCodeOptional: boolean
 }
 
+/**
+ * The error of a response that says no: its code and details as the server gave them, `INTERNAL_ERROR` where it gave
+ * none.
+ */
 export function apiError({ method, path, status, headers, isCodeOptional }: Rejection, bytes: Buffer): ApiError {
   const retryAfter = Number(headers['retry-after'] ?? Number.NaN)
   const body = parseJson(bytes.toString()) ?? {}

@@ -1,5 +1,5 @@
 import type { EventData, eventTypes } from '../core/events.ts'
-import { type RefusalReason, type SignatureVerdict, verify as verifySignature } from '../core/rules/crypto/signature.ts'
+import { type RejectionReason, type SignatureCheck, verify as verifySignature } from '../core/rules/crypto/signature.ts'
 
 /** What receivers of webhooks need, without any dependency: the `./webhooks` export of the package. */
 
@@ -22,18 +22,18 @@ export type WebhookEvent = { [T in EventType]: Envelope<T> }[EventType]
 export interface VerifyOptions {
   /** How far the signature's time may lie from now, on either side: 300 where nothing else is said. */
   toleranceSeconds?: number
-  /** The time to judge by, a number in unix seconds; the clock where nothing else is said. */
+  /** The time to evaluate by, a number in unix seconds; the clock where nothing else is said. */
   now?: Date | number
 }
 
 /** The delivery is not to be trusted: answer 400 and do nothing else. */
 export class WebhookVerificationError extends Error {
   override readonly name = 'WebhookVerificationError'
-  readonly reason: RefusalReason
+  readonly reason: RejectionReason
   /** What to look at, for the log. */
   readonly hint: string | undefined
 
-  constructor({ reason, message, hint }: Extract<SignatureVerdict, { ok: false }>) {
+  constructor({ reason, message, hint }: Extract<SignatureCheck, { ok: false }>) {
     super(message)
     this.reason = reason
     this.hint = hint
@@ -61,7 +61,7 @@ export function verify(
   const at = typeof now === 'number' ? new Date(now * 1000) : now
   if (Number.isNaN(at.getTime())) throw new TypeError('now must be a Date or a number of unix seconds')
   const text = typeof header === 'string' ? header : (header ?? []).join(',')
-  const verdict = verifySignature(rawBody, text, secret, { at, toleranceSeconds })
-  if (!verdict.ok) throw new WebhookVerificationError(verdict)
+  const decision = verifySignature(rawBody, text, secret, { at, toleranceSeconds })
+  if (!decision.ok) throw new WebhookVerificationError(decision)
   return JSON.parse(typeof rawBody === 'string' ? rawBody : new TextDecoder().decode(rawBody)) as WebhookEvent
 }

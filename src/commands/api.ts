@@ -5,7 +5,7 @@ import { CliError, readNamed, UsageError } from '../cli/command/errors.ts'
 import { writeOut } from '../cli/command/output.ts'
 import { leaveEcho, onInterrupt } from '../cli/command/program.ts'
 import { readStdinBytes } from '../cli/command/prompt.ts'
-import type { Client, RawAnswer, RawRequest } from '../client/client.ts'
+import type { Client, RawRequest, RawResponse } from '../client/client.ts'
 import { messagesOf } from '../client/exchange.ts'
 
 const methods = ['GET', 'POST', 'PATCH', 'DELETE']
@@ -79,7 +79,7 @@ export default class Api extends ClientCommand {
   }
 
   /** Server-sent events as they come, until either side ends it; with --json the data of each on a line. */
-  async #follow({ stream, ...head }: RawAnswer, include: boolean, stop: AbortController): Promise<void> {
+  async #follow({ stream, ...head }: RawResponse, include: boolean, stop: AbortController): Promise<void> {
     const release = onInterrupt(() => {
       process.exitCode = 130
       leaveEcho()
@@ -117,7 +117,7 @@ async function printPages(client: Client, request: RawRequest): Promise<void> {
   }
 }
 
-async function writeFileOut({ body, headers }: RawAnswer): Promise<void> {
+async function writeFileOut({ body, headers }: RawResponse): Promise<void> {
   const type = String(headers['content-type'] ?? '')
   if (process.stdout.isTTY && body.length > 0 && !type.startsWith('text/')) {
     throw new UsageError(`The answer is a file (${type}), which a terminal cannot show`, { hint: 'add > FILE.' })
@@ -169,7 +169,7 @@ function atCursor(request: RawRequest, cursor: string): RawRequest {
 }
 
 /** @throws CliError where the answer is not a page of a list */
-function pageOf(answer: RawAnswer): { items: unknown[]; nextCursor: string | null } {
+function pageOf(answer: RawResponse): { items: unknown[]; nextCursor: string | null } {
   const page = jsonOf(answer) as { items?: unknown; nextCursor?: unknown } | null | undefined
   if (!Array.isArray(page?.items) || (page.nextCursor !== null && typeof page.nextCursor !== 'string')) {
     throw new CliError('The answer is not a page of a list', { hint: 'leave out --paginate.' })
@@ -178,13 +178,13 @@ function pageOf(answer: RawAnswer): { items: unknown[]; nextCursor: string | nul
 }
 
 /** The value of a JSON answer; undefined for a file, and where there is no content. */
-function jsonOf({ headers, body }: RawAnswer): unknown {
+function jsonOf({ headers, body }: RawResponse): unknown {
   if (!/^application\/(?:[\w.-]+\+)?json\b/.test(String(headers['content-type'] ?? ''))) return undefined
   return JSON.parse(Buffer.from(body).toString())
 }
 
 /** Status and headers as a server sends them, with a line break behind. */
-function headLines({ status, headers }: RawAnswer): string {
+function headLines({ status, headers }: RawResponse): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${[value].flat().join(', ')}`)
   return [`HTTP ${status}`, ...lines, '', ''].join('\n')
 }

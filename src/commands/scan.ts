@@ -11,7 +11,7 @@ import { PATIENCE_MS } from '../cli/console/connection.ts'
 import { createDoor, type DoorOptions } from '../cli/console/door.ts'
 import { enter } from '../cli/console/offline/door-folder.ts'
 import { openStore } from '../cli/console/offline/store.ts'
-import { commandBell, type Outcome, silence, terminalBell } from '../cli/console/outcome.ts'
+import { commandBell, type Outcome, silentBell, terminalBell } from '../cli/console/outcome.ts'
 import { canAnimate, canColor, doorsFolder, prepareDrawing } from '../cli/settings/settings.ts'
 import { ScanCreate } from '../core/contract/scans.ts'
 import { newId } from '../core/ids.ts'
@@ -85,7 +85,7 @@ export default class Scan extends ClientCommand {
         place: entrance.place,
         color,
         bell: (onProblem) => {
-          if (mute) return silence
+          if (mute) return silentBell
           return sound ? commandBell(sound, onProblem) : terminalBell((text) => process.stdout.write(text))
         },
       })
@@ -171,9 +171,9 @@ interface PipeOptions extends Omit<DoorOptions, 'onOutcome' | 'onChange' | 'same
 }
 
 interface PipeSummary {
-  /** Judged without the server, which has not got them yet. */
+  /** Evaluated without the server, which has not got them yet. */
   pending: number
-  /** Not judged at all. */
+  /** Not evaluated at all. */
   failed: number
 }
 

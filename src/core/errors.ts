@@ -95,7 +95,7 @@ export interface ProblemOptions {
   cause?: unknown
 }
 
-/** An expected refusal on its way to the caller. Anything else that is thrown becomes INTERNAL_ERROR. */
+/** An expected rejection on its way to the caller. Anything else that is thrown becomes INTERNAL_ERROR. */
 export class ApiError extends Error {
   override readonly name = 'Problem'
   readonly code: ErrorCode

@@ -40,11 +40,13 @@ export function contentId(...parts: (string | Uint8Array)[]): string {
   return formatUuid(bytes)
 }
 
+/** The text of a UUID's 16 bytes. */
 export function formatUuid(bytes: Uint8Array): string {
   const hex = Buffer.from(bytes).toString('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }
 
+/** The 16 bytes of a UUID. */
 export function parseUuid(id: string): Buffer {
   return Buffer.from(id.replaceAll('-', ''), 'hex')
 }

@@ -218,6 +218,7 @@ function errorExamples() {
   return Object.fromEntries(codes.map((errorCode) => [errorCode, { value: errorExample(errorCode) }]))
 }
 
+/** An answer with an error code, as the reference shows it. */
 export function errorExample(errorCode: ErrorCode): ErrorBody {
   const [, message] = errorTable[errorCode]
   return {

@@ -68,6 +68,7 @@ export interface Route {
   errors?: readonly ErrorCode[]
 }
 
+/** Declares an endpoint, and keeps its exact type for handlers and client. */
 export function route<const R extends Route>(definition: R): R {
   return definition
 }

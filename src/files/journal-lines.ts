@@ -6,6 +6,7 @@ export interface JournalLine {
   end: number
 }
 
+/** The line of a value, with its end. */
 export function journalLine(value: unknown): string {
   return `${JSON.stringify(value)}\n`
 }

@@ -16,6 +16,7 @@ export function openPrivate(path: string, flags: 'w' | 'wx'): Promise<FileHandle
   return open(path, flags, FILE_MODE)
 }
 
+/** As openPrivate; `a` appends, `ax` makes the file and appends. */
 export function openPrivateSync(path: string, flags: 'w' | 'wx' | 'a' | 'ax'): number {
   return openSync(path, flags, FILE_MODE)
 }
@@ -52,6 +53,7 @@ export function replacePrivateSync(path: string, text: string): void {
   syncFolder(dirname(path))
 }
 
+/** Makes a folder that only its owner may enter, and those above it, where they are missing. */
 export function makePrivateFolder(path: string): void {
   mkdirSync(path, { recursive: true, mode: FOLDER_MODE })
 }

@@ -28,7 +28,7 @@ export interface Link {
   expiresAt: Date
 }
 
-type LinkVerdict = { ok: true; link: Link } | { ok: false; reason: 'malformed' | 'tampered' | 'expired' }
+type LinkCheck = { ok: true; link: Link } | { ok: false; reason: 'malformed' | 'tampered' | 'expired' }
 
 const VERSION = 1
 const FACTS_BYTES = 42
@@ -52,7 +52,7 @@ export function signLink(link: Link, key: Uint8Array): string {
  * @param keys the subkeys for links that are accepted: the current one first, then those before the last rotation
  * @param at a link is dead from its expiry on
  */
-export function verifyLink(token: string, keys: readonly Uint8Array[], at: Date): LinkVerdict {
+export function verifyLink(token: string, keys: readonly Uint8Array[], at: Date): LinkCheck {
   if (!SHAPE.test(token)) return { ok: false, reason: 'malformed' }
   const bytes = Buffer.from(token, 'base64url')
   const facts = bytes.subarray(0, FACTS_BYTES)
@@ -90,7 +90,7 @@ export interface Links {
   build(pass: StoredPass, at: Date): { apple: string | null; google: string | null; smart: string | null }
   /** The link of one kind for a pass. */
   urlFor(kind: LinkKind, pass: StoredPass, at: Date): string
-  verify(token: string, at: Date): LinkVerdict
+  verify(token: string, at: Date): LinkCheck
   /** What links, and the images that pages show, are reached below; without a slash at the end. */
   publicUrl: string
 }
@@ -103,6 +103,10 @@ export interface LinksOptions {
   ttlDays: number
 }
 
+/**
+ * Makes and verifies hosted links; they are signed with the current server key, and verified with the previous ones
+ * too.
+ */
 export function createLinks({ keys, publicUrl, platforms, ttlDays }: LinksOptions): Links {
   const signingKey = deriveKey(keys.current, 'links')
   const acceptedKeys = [signingKey, ...keys.previous.map((key) => deriveKey(key, 'links'))]

@@ -11,7 +11,7 @@ import { AuditLog } from './operations/audit-log.ts'
 import { Counts } from './operations/counts.ts'
 import { Erasure, Retention } from './operations/erasure.ts'
 import { Overviews } from './operations/overview.ts'
-import { Refusals } from './operations/refusals.ts'
+import { Rejections } from './operations/rejections.ts'
 import type { StoreEvent, StoreListener } from './operations/store-events.ts'
 import { GoogleClasses } from './passes/google-classes.ts'
 import { GoogleObjects } from './passes/google-objects.ts'
@@ -19,8 +19,8 @@ import { Identifiers } from './passes/identifiers.ts'
 import { Passes } from './passes/passes.ts'
 import { Registrations } from './passes/registrations.ts'
 import { AcceptedScans } from './scans/accepted-scans.ts'
-import { DoorList } from './scans/door-list.ts'
 import { Scans } from './scans/scans.ts'
+import { Snapshots } from './scans/snapshot.ts'
 import { Images } from './templates/images.ts'
 import { TemplateVersions } from './templates/template-versions.ts'
 import { Templates } from './templates/templates.ts'
@@ -45,7 +45,7 @@ export interface Repositories {
   registrations: Registrations
   googleObjects: GoogleObjects
   googleClasses: GoogleClasses
-  refusals: Refusals
+  rejections: Rejections
   notifications: Notifications
   broadcasts: Broadcasts
   webhooks: Webhooks
@@ -53,7 +53,7 @@ export interface Repositories {
   identifiers: Identifiers
   scans: Scans
   acceptedScans: AcceptedScans
-  doorList: DoorList
+  snapshots: Snapshots
   jobs: Jobs
   backlog: Backlog
   overviews: Overviews
@@ -151,7 +151,7 @@ function repositories(db: Knex, { onDue, onEvent }: Required<StoreListener>): Re
     registrations: new Registrations(db),
     googleObjects: new GoogleObjects(db),
     googleClasses: new GoogleClasses(db),
-    refusals: new Refusals(db),
+    rejections: new Rejections(db),
     notifications: new Notifications(db, onEvent),
     broadcasts: new Broadcasts(db, onEvent),
     webhooks: new Webhooks(db),
@@ -165,7 +165,7 @@ function repositories(db: Knex, { onDue, onEvent }: Required<StoreListener>): Re
     identifiers: new Identifiers(db),
     scans: new Scans(db, onEvent),
     acceptedScans: new AcceptedScans(db),
-    doorList: new DoorList(db),
+    snapshots: new Snapshots(db),
     auditLog: new AuditLog(db),
     erasure: new Erasure(db),
     retention: new Retention(db),

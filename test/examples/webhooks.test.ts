@@ -56,10 +56,10 @@ test('what the guide verifies with in Node.js and Python judges every vector as 
     readFileSync(file, 'utf8'),
   )
   const expected = vectors.map(({ valid }) => valid)
-  const judged = vectors.map(({ body, signature, secret, now: at }) =>
+  const evaluated = vectors.map(({ body, signature, secret, now: at }) =>
     verify(Buffer.from(body), signature, secret, { at: new Date(at * 1000) }),
   )
-  expect(judged.map(({ ok }) => ok)).toEqual(expected)
+  expect(evaluated.map(({ ok }) => ok)).toEqual(expected)
   writeFileSync(
     join(folder, 'run.mjs'),
     `import { readFileSync } from 'node:fs'\n${block('js', 'isSigned')}

@@ -50,8 +50,8 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'templates.takeVersionNumber': (tx, intruder, { template }) => tx.templates.takeVersionNumber(intruder, template),
   'templates.setPublished': (tx, intruder, { template, version }) =>
     tx.templates.setPublished(intruder, template, { id: version, version: 9 }, later(1)),
-  'refusals.list': (tx, intruder, { pass }) => tx.refusals.list(intruder, [pass]),
-  'refusals.clear': (tx, intruder, { pass }) => tx.refusals.clear(intruder, 'google', pass),
+  'rejections.list': (tx, intruder, { pass }) => tx.rejections.list(intruder, [pass]),
+  'rejections.clear': (tx, intruder, { pass }) => tx.rejections.clear(intruder, 'google', pass),
   'templateVersions.find': (tx, intruder, { version }) => tx.templateVersions.find(intruder, version),
   'templateVersions.findForUpdate': (tx, intruder, { version }) => tx.templateVersions.findForUpdate(intruder, version),
   'templateVersions.findNewest': (tx, intruder, { template }) => tx.templateVersions.findNewest(intruder, template),
@@ -130,7 +130,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     (await tx.acceptedScans.listHistories(intruder, [{ passId: pass, plan, digest }]))[0]!.history,
   'acceptedScans.listPlaces': async (tx, intruder, { pass }) =>
     (await tx.acceptedScans.listPlaces(intruder, [{ passId: pass, at: start }]))[0],
-  'doorList.list': (tx, intruder) => tx.doorList.list(intruder, { projectId: null, madeUntil: later(1), limit: 10 }),
+  'snapshots.list': (tx, intruder) => tx.snapshots.list(intruder, { projectId: null, madeUntil: later(1), limit: 10 }),
   'googleObjects.list': (tx, intruder, { pass }) => tx.googleObjects.list(intruder, [pass]),
   'googleObjects.setSent': (tx, intruder, { pass }) =>
     tx.googleObjects.setSent(intruder, pass, 9, sentObject(pass), later(1)),
@@ -320,13 +320,13 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     await tx.googleObjects.setSent(workspaceId, pass, 1, sentObject(pass, 'offer'), start)
     await tx.googleObjects.setSent(workspaceId, pass, 1, sentObject(pass), start)
     const [ofClass] = await tx.googleClasses.claim(workspaceId, [{ ...claim, templateVersionId: version.id }], start)
-    const refusal = {
+    const rejection = {
       platform: 'google' as const,
       code: 'GOOGLE_API_FAILED' as const,
       message: 'no',
       at: start,
     }
-    await tx.refusals.insert(workspaceId, 'pass', pass, refusal)
+    await tx.rejections.insert(workspaceId, 'pass', pass, rejection)
     await tx.notifications.insert(workspaceId, { ...message, id: notification, passId: pass }, start)
     await tx.broadcasts.insert(workspaceId, { ...message, id: broadcast, projectId: project.id }, start)
     const image = { id: imageId, contentType: 'image/png', width: 1, height: 1, bytes: 1 } as const
@@ -365,8 +365,8 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
       { ...use, scanContextKey: null, chargedWindow: null, validityDate: null },
     ])
   })
-  const refusal = { platform: 'google', code: 'GOOGLE_API_FAILED', message: 'no', at: start } as const
-  await store.transaction((tx) => tx.refusals.insert(workspaceId, 'pass', pass, refusal))
+  const rejection = { platform: 'google', code: 'GOOGLE_API_FAILED', message: 'no', at: start } as const
+  await store.transaction((tx) => tx.rejections.insert(workspaceId, 'pass', pass, rejection))
   const ids = {
     project: project.id,
     template,

@@ -1,4 +1,4 @@
-import type { ScanAnswer } from '../../src/core/contract/scan-shapes.ts'
+import type { ScanResponse } from '../../src/core/contract/scan-shapes.ts'
 
 /** Something that was asked for under a key that makes asking again harmless. */
 export interface Keyed<Answer> {
@@ -23,7 +23,7 @@ export interface PassRecord {
   /** What its variable n may hold: what was acknowledged last, and what was doubtful since. */
   values: Set<number | undefined>
   voided: 'no' | 'maybe' | 'yes'
-  scans: Keyed<Pick<ScanAnswer, 'result'> & { id: string }>[]
+  scans: Keyed<Pick<ScanResponse, 'result'> & { id: string }>[]
   notifications: Keyed<{ id: string }>[]
 }
 

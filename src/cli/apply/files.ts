@@ -136,11 +136,16 @@ export class SecretsFile {
     return Object.hasOwn(this.#content, url) && this.#content[url] === null
   }
 
+  /**
+   * Keeps the secret of an endpoint, on the disk when it resolves; null says that the endpoint is there and its
+   * secret is not known.
+   */
   async set(url: string, secret: string | null): Promise<void> {
     await this.#change((content) => ({ ...content, [url]: secret }))
     if (secret !== null) this.written += 1
   }
 
+  /** Forgets the endpoint and its secret. */
   async delete(url: string): Promise<void> {
     await this.#change((content) => Object.fromEntries(Object.entries(content).filter(([other]) => other !== url)))
   }

@@ -237,6 +237,7 @@ export interface BulkSummary<Name extends string = string> {
   first: Partial<Record<Name, PlacedRow[]>>
 }
 
+/** A run over a file, for people: how many rows came to what, and where the rest is. */
 export function showSummary(summary: BulkSummary, outcomes: readonly Outcome[]): string {
   const { rows, counts, alreadyDone } = summary
   if (alreadyDone === rows && rows > 0 && summary.complete) {

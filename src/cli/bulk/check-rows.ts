@@ -87,10 +87,12 @@ export function headerProblems(header: readonly string[], variables: readonly He
   ]
 }
 
+/** What is wrong with a header that lacks a column; empty where it has it. */
 export function missingColumn(header: readonly string[], column: string, what: string, flag: string): string[] {
   return header.includes(column) ? [] : [`There is no column ${column} for ${what}; ${flag} names another one`]
 }
 
+/** The warning about a header in which a column has no name; empty where all have one. */
 export function namelessWarning(header: readonly string[]): string[] {
   return header.includes('') ? ['A column without a name is ignored'] : []
 }

@@ -172,13 +172,13 @@ async function readJournal(path: string) {
   }
   const [first, ...rest] = readJournalLines(bytes)
   if (!first) return undefined
-  const refusal = (what: string, hint: string) =>
+  const rejection = (what: string, hint: string) =>
     new CliError(`${path} ${what}`, { code: 'JOURNAL_MISMATCH', details: { journal: path }, hint })
   if (isRecord(first.value) && 'format' in first.value && first.value.format !== FORMAT) {
     if (rest.length === 0) return undefined
-    throw refusal('was written by another version of passes, which kept less or more of each row', ANEW)
+    throw rejection('was written by another version of passes, which kept less or more of each row', ANEW)
   }
-  if (!isHead(first.value)) throw refusal('is no journal of passes', `move it away, or ${ANEW}`)
+  if (!isHead(first.value)) throw rejection('is no journal of passes', `move it away, or ${ANEW}`)
   const torn = rest.findIndex(({ value }) => !isEntry(value))
   const good = torn < 0 ? rest : rest.slice(0, torn)
   return {

@@ -132,10 +132,12 @@ export interface BatchOutcome {
   rows: (PlacedRow | FailedRow)[]
 }
 
+/** The header of the file of results: the columns of the input, then those of the results. */
 export function outHeader(columns: Columns, resultColumns: readonly string[]): string[] {
   return [...kept(columns.header, columns, resultColumns), ...resultColumns]
 }
 
+/** The header of the file of failures: the columns of the input, then that of the error. */
 export function failuresHeader(columns: Columns): string[] {
   return [...kept(columns.header, columns, []), columns.errorColumn]
 }
@@ -164,6 +166,7 @@ export function outcomeOf(
   return outcome
 }
 
+/** True of a row that failed. */
 export function isFailure(row: PlacedRow | FailedRow): row is FailedRow {
   return 'error' in row
 }

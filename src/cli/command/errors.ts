@@ -56,6 +56,7 @@ export async function withName<T>(path: string, work: () => Promise<T>): Promise
   }
 }
 
+/** Reads a file; an error names it. */
 export function readNamed(path: string): Promise<Buffer> {
   return withName(path, () => readFile(path))
 }

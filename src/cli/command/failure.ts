@@ -1,6 +1,6 @@
 import { stripVTControlCharacters, styleText } from 'node:util'
 import { Errors } from '@oclif/core'
-import { ConnectionError, ForeignServerError, ApiError as RequestError, TimeoutError } from '../../client/errors.ts'
+import { ConnectionError, MismatchedServerError, ApiError as RequestError, TimeoutError } from '../../client/errors.ts'
 import { ApiError, type Issue, SetupError } from '../../core/errors.ts'
 import type { Connection } from '../settings/settings.ts'
 import { CliError } from './errors.ts'
@@ -62,6 +62,7 @@ export function formatFailure(failure: Failure, options: { color: boolean }): st
   ].join('\n')
 }
 
+/** A failure as `--json` prints it, in the form of the interface's own errors. */
 export function failureJson({ code, message, correlationId, details }: Failure) {
   return { error: { code, message, correlationId, details } }
 }
@@ -139,7 +140,7 @@ function describeConnectionError(error: ConnectionError, connection: Connection 
 }
 
 function connectionHint(error: ConnectionError): string {
-  if (error instanceof ForeignServerError) {
+  if (error instanceof MismatchedServerError) {
     return 'correct --url (PASSES_URL), or log in to the network that answers in its place.'
   }
   if (error instanceof TimeoutError) {

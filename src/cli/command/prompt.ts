@@ -48,8 +48,8 @@ export async function readStdinBytes(): Promise<Buffer> {
 }
 
 async function ask(question: string, { hidden }: { hidden: boolean }): Promise<string> {
-  const silence = new Writable({ write: (_chunk, _encoding, done) => done() })
-  const prompt = createInterface({ input: process.stdin, output: hidden ? silence : process.stderr, terminal: true })
+  const muted = new Writable({ write: (_chunk, _encoding, done) => done() })
+  const prompt = createInterface({ input: process.stdin, output: hidden ? muted : process.stderr, terminal: true })
   const stopped = new AbortController()
   prompt.once('SIGINT', () => stopped.abort())
   prompt.once('close', () => stopped.abort())

@@ -3,7 +3,7 @@ import type { CallOptions, Client } from '../../client/client.ts'
 import { ApiError, ConnectionError } from '../../client/errors.ts'
 import type { LedgerReason, ScanItem } from '../../core/contract/scan-shapes.ts'
 import type { OfflineScan } from '../../core/contract/scanner.ts'
-import type { OfflineVerdict } from './offline/log-files.ts'
+import type { OfflineDecision } from './offline/log-files.ts'
 import type { DoorStore } from './offline/store.ts'
 
 /** Whether the server is asked, or the console goes on by itself. */
@@ -12,7 +12,7 @@ export interface Connection {
   /** Null while it is online. */
   readonly offlineSince: Date | null
   /** Why the server does not take what waits; null where it does. */
-  readonly refusal: ApiError | null
+  readonly rejection: ApiError | null
   /** The server did not answer: goes on without it and looks for it in the background. */
   lost(): void
   /** Resolves once it is online, or when the time is over. */
@@ -24,7 +24,7 @@ const PROBE_MS = 1_000
 /** Together below three seconds: so long an idle door may take the server for there. */
 const BEAT_MS = 1_000
 const BEAT_PATIENCE_MS = 1_800
-/** A refusal, such as a lack of permission, may be mended while the door is open. */
+/** A rejection, such as a lack of permission, may be mended while the door is open. */
 const REFUSED_MS = 60_000
 
 export interface ConnectionOptions extends Omit<UploadOptions, 'signal'> {
@@ -35,25 +35,26 @@ export interface ConnectionOptions extends Omit<UploadOptions, 'signal'> {
   onError: (error: unknown) => void
 }
 
+/** Watches the server and hands in what waits: see Connection. */
 export function createConnection(options: ConnectionOptions): Connection {
   const { client, store, isReached, clock, onChange, onError } = options
   const stopped = new AbortController()
   const signal = stopped.signal
   let offlineSince: Date | null = null
-  let refusal: ApiError | null = null
+  let rejection: ApiError | null = null
   let refusedAt = 0
   let looking: Promise<void> | undefined
 
-  /** True once the server answers and has everything: only then does it judge rightly by itself. */
+  /** True once the server answers and has everything: only then does it evaluate rightly by itself. */
   async function reach(): Promise<boolean> {
     const reply = await ask((callOptions) => client.tokens.current({}, callOptions), signal)
     if (reply.kind === 'silence') return false
     const uploaded = await uploadPending({ ...options, signal })
     if (uploaded === 'silence') return false
-    refusal = uploaded instanceof ApiError ? uploaded : null
+    rejection = uploaded instanceof ApiError ? uploaded : null
     refusedAt = performance.now()
-    // Something may have been judged while the last answer was on its way.
-    return refusal !== null || store.pending().length === 0
+    // Something may have been evaluated while the last answer was on its way.
+    return rejection !== null || store.pending().length === 0
   }
 
   async function look(): Promise<void> {
@@ -83,7 +84,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   }
 
   const retryRefused = setInterval(() => {
-    if (refusal && performance.now() - refusedAt > REFUSED_MS) lookInBackground()
+    if (rejection && performance.now() - refusedAt > REFUSED_MS) lookInBackground()
   }, PROBE_MS)
   /** Nobody may be scanning when the server goes: who comes next is not to wait for that to be found out. */
   async function watch(): Promise<void> {
@@ -109,8 +110,8 @@ export function createConnection(options: ConnectionOptions): Connection {
     get offlineSince() {
       return offlineSince
     },
-    get refusal() {
-      return refusal
+    get rejection() {
+      return rejection
     },
     lost,
     async whenOnline(timeoutMs) {
@@ -151,9 +152,9 @@ export async function ask<T>(
   }
 }
 
-/** A verdict that now stands in the ledger. */
+/** A decision that now stands in the ledger. */
 interface Upload {
-  verdict: OfflineVerdict
+  decision: OfflineDecision
   scan: ScanItem
   /** Why the server would have decided otherwise; null where it agrees. */
   conflict: LedgerReason | null
@@ -165,13 +166,13 @@ interface UploadOptions {
   signal: AbortSignal
   onUpload: (uploads: Upload[]) => void
   /** The server will never take it: why. */
-  onRejection: (verdict: OfflineVerdict, error: ApiError) => void
+  onRejection: (decision: OfflineDecision, error: ApiError) => void
 }
 
 const BATCH = 100
 
 /**
- * Sends what waits, oldest first, until nothing does. Sending twice does no harm: a verdict stands in the ledger once
+ * Sends what waits, oldest first, until nothing does. Sending twice does no harm: a decision stands in the ledger once
  * for its externalRef.
  * @returns 'refused' where the server takes none of them at all, as without permission; they are kept.
  */
@@ -185,35 +186,35 @@ async function uploadPending(options: UploadOptions): Promise<'done' | 'silence'
     if (reply.kind === 'answer') continue
     if (![400, 413].includes(reply.error.status)) return reply.error
     // One of them, or all together, is not to be had: each alone, and a refused one holds up no other.
-    for (const verdict of batch) {
-      const alone = await send([verdict], options)
+    for (const decision of batch) {
+      const alone = await send([decision], options)
       if (signal.aborted || alone.kind === 'silence') return 'silence'
-      if (alone.kind === 'refusal') setAside(verdict, alone.error, options)
+      if (alone.kind === 'refusal') setAside(decision, alone.error, options)
     }
   }
 }
 
 /** A request names one list, so a batch ends where the list changes. */
-function nextBatch(pending: OfflineVerdict[]): OfflineVerdict[] {
-  const other = pending.findIndex((verdict) => verdict.snapshotId !== pending[0]!.snapshotId)
+function nextBatch(pending: OfflineDecision[]): OfflineDecision[] {
+  const other = pending.findIndex((decision) => decision.snapshotId !== pending[0]!.snapshotId)
   return pending.slice(0, Math.min(BATCH, other < 0 ? BATCH : other))
 }
 
-async function send(batch: OfflineVerdict[], { client, store, signal, onUpload }: UploadOptions) {
+async function send(batch: OfflineDecision[], { client, store, signal, onUpload }: UploadOptions) {
   const body = { snapshotId: batch[0]!.snapshotId, scans: batch.map(toReport) }
   const reply = await ask((options) => client.scanner.report({ body }, options), signal)
   if (reply.kind !== 'answer') return reply
   const results = new Map(reply.value.results.map((result) => [result.externalRef, result]))
-  const uploads = batch.map((verdict): Upload => {
-    const { scan, conflict } = results.get(verdict.externalRef)!
-    // An online request that was thought lost may have been recorded, with another verdict than was shown.
-    const isOther = scan.result !== verdict.result
-    return { verdict, scan, conflict: conflict ?? (isOther ? scan.reason : null) }
+  const uploads = batch.map((decision): Upload => {
+    const { scan, conflict } = results.get(decision.externalRef)!
+    // An online request that was thought lost may have been recorded, with another decision than was shown.
+    const isOther = scan.result !== decision.result
+    return { decision, scan, conflict: conflict ?? (isOther ? scan.reason : null) }
   })
   store.append(
-    ...uploads.map(({ verdict, scan }) => ({
+    ...uploads.map(({ decision, scan }) => ({
       kind: 'uploaded' as const,
-      externalRef: verdict.externalRef,
+      externalRef: decision.externalRef,
       recordedAt: scan.recordedAt,
     })),
   )
@@ -221,11 +222,11 @@ async function send(batch: OfflineVerdict[], { client, store, signal, onUpload }
   return reply
 }
 
-function setAside(verdict: OfflineVerdict, error: ApiError, { store, onRejection }: UploadOptions): void {
-  store.append({ kind: 'uploaded', externalRef: verdict.externalRef, recordedAt: null })
-  onRejection(verdict, error)
+function setAside(decision: OfflineDecision, error: ApiError, { store, onRejection }: UploadOptions): void {
+  store.append({ kind: 'uploaded', externalRef: decision.externalRef, recordedAt: null })
+  onRejection(decision, error)
 }
 
-function toReport({ kind, snapshotId, acceptedPassId, operationalAt, ...verdict }: OfflineVerdict): OfflineScan {
-  return verdict
+function toReport({ kind, snapshotId, acceptedPassId, operationalAt, ...decision }: OfflineDecision): OfflineScan {
+  return decision
 }

@@ -7,8 +7,8 @@ export interface Controls {
   readonly panel: Panel
   readonly isLocked: boolean
   handle(input: Input): void
-  /** The door has judged. */
-  judged(outcome: Outcome): void
+  /** The door has evaluated. */
+  evaluated(outcome: Outcome): void
 }
 
 export interface ControlsOptions {
@@ -128,11 +128,11 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
       if (isLocked && lockable.has(input.key)) return door.notify('Locked: only scans. F8 unlocks.')
       keys[input.key]()
     },
-    judged({ result, message, candidates, externalRef }) {
+    evaluated({ result, message, candidates, externalRef }) {
       if (result === 'ambiguous') show({ kind: 'choose', title: message, candidates, selected: 0, of: externalRef })
       else if (panel?.kind === 'quit')
         show(door.state.unjudged.length > 0 ? { kind: 'quit', unjudged: door.state.unjudged } : null)
-      // The list belonged to a verdict that is gone.
+      // The list belonged to a decision that is gone.
       else if (panel?.kind === 'choose' && panel.of !== null) show(null)
     },
   }

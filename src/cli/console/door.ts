@@ -1,8 +1,8 @@
 import type { Client } from '../../client/client.ts'
 import { newId } from '../../core/ids.ts'
 import { ask, type Connection, createConnection } from './connection.ts'
-import { candidateOf, judge } from './judge.ts'
-import { createListKeeper, type ListKeeper } from './offline/door-list.ts'
+import { candidateOf, evaluate } from './evaluate.ts'
+import { createListKeeper, type ListKeeper } from './offline/snapshot.ts'
 import type { DoorStore } from './offline/store.ts'
 import { type Attempt, type Candidate, failureMessage, type Outcome, type Station } from './outcome.ts'
 import { amend, type Counters, count, createRecentScans, createUndo, noScans } from './recent-scans.ts'
@@ -19,15 +19,15 @@ export interface DoorState {
   readonly lists: ListKeeper
   overrides: Overrides
   /** The newest one. */
-  verdict: Outcome | null
+  decision: Outcome | null
   counters: Counters
-  /** Scans that are not judged yet, the one in flight included. */
+  /** Scans that are not evaluated yet, the one in flight included. */
   waiting: number
   /** What was read of them, oldest first. */
   unjudged: readonly string[]
-  /** Verdicts that the server has not got yet. */
+  /** Decisions that the server has not got yet. */
   pending: number
-  /** Verdicts that the server disagreed with. */
+  /** Decisions that the server disagreed with. */
   conflicts: number
   notice: string | null
 }
@@ -61,11 +61,11 @@ export interface Door {
   /** Passes by name, or why there are none. */
   search(text: string): Promise<Candidate[] | string>
   notify(text: string | null): void
-  /** Ends when the scan in flight is judged; resolves to those that were read and are not. */
+  /** Ends when the scan in flight is evaluated; resolves to those that were read and are not. */
   stop(): Promise<readonly string[]>
 }
 
-/** A door: takes scans in their order, judges each with the server or without it, and counts. */
+/** A door: takes scans in their order, evaluates each with the server or without it, and counts. */
 export function createDoor(options: DoorOptions): Door {
   const { client, store, station, clock, onOutcome, onChange } = options
   const { projectId } = station
@@ -73,14 +73,14 @@ export function createDoor(options: DoorOptions): Door {
   const connection = createConnection({
     ...options,
     onUpload(uploads) {
-      for (const { verdict, scan, conflict } of uploads) {
-        state.counters = amend(state.counters, verdict.externalRef, { scanId: scan.id, conflict })
+      for (const { decision, scan, conflict } of uploads) {
+        state.counters = amend(state.counters, decision.externalRef, { scanId: scan.id, conflict })
         if (conflict !== null) state.conflicts += 1
       }
       countPending()
     },
-    onRejection(verdict, error) {
-      state.notice = `The server does not take the scan of ${verdict.scannedAt}: ${error.message}`
+    onRejection(decision, error) {
+      state.notice = `The server does not take the scan of ${decision.scannedAt}: ${error.message}`
       countPending()
     },
     onError: (error) => {
@@ -99,7 +99,7 @@ export function createDoor(options: DoorOptions): Door {
     connection,
     lists,
     overrides: options.overrides,
-    verdict: null,
+    decision: null,
     counters: noScans,
     waiting: 0,
     unjudged: [],
@@ -116,7 +116,7 @@ export function createDoor(options: DoorOptions): Door {
   }
 
   function conclude(outcome: Outcome): void {
-    state.verdict = outcome
+    state.decision = outcome
     state.notice = null
     if (outcome.result !== 'same_scan') state.counters = count(state.counters, outcome, clock().getTime())
     if (outcome.verified === 'offline') countPending()
@@ -125,7 +125,7 @@ export function createDoor(options: DoorOptions): Door {
   }
 
   async function settle(attempt: Attempt): Promise<Outcome> {
-    const outcome = await judge(attempt, { client, store, connection, lists, station })
+    const outcome = await evaluate(attempt, { client, store, connection, lists, station })
     recent.resolve(attempt, outcome)
     conclude(outcome)
     return outcome

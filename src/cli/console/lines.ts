@@ -37,7 +37,7 @@ export function toHeight(lines: readonly Line[], height: number): Line[] {
   return Array.from({ length: Math.max(0, height) }, (_, index) => lines[index] ?? [{ text: ' ' }])
 }
 
-/** A time of day on the steward's clock. */
+/** A time of day on the operator's clock. */
 export function clockTime(at: Date | string): string {
   return new Date(at).toLocaleTimeString('en-GB')
 }
@@ -50,7 +50,7 @@ export function clockZone(): string {
 /** Moments as the server writes them, each in a zone of its policy: one clock is enough at a door. */
 const MOMENT = /(\d{1,2} [A-Z][a-z]{2} \d{4} at \d{2}:\d{2}:\d{2}) ([\w/+-]+)/g
 
-/** A message with its moments on the steward's clock. */
+/** A message with its moments on the operator's clock. */
 function onClock(message: string): string {
   return message.replaceAll(MOMENT, (text, moment: string, zone: string) => {
     const at = DateTime.fromFormat(moment, FORMAT, { zone, locale: 'en' })
@@ -77,7 +77,7 @@ export type Panel =
   | { kind: 'choose'; title: string; candidates: Candidate[]; selected: number; of: string | null }
   | { kind: 'undo'; scan: Outcome }
   | { kind: 'override'; field: keyof Overrides }
-  /** What was read and is not judged yet: whoever ends the console now has to scan it again. */
+  /** What was read and is not evaluated yet: whoever ends the console now has to scan it again. */
   | { kind: 'quit'; unjudged: readonly string[] }
 
 const colors: Record<Tone, Style> = {
@@ -110,7 +110,7 @@ export function historyLines(last: readonly Outcome[], width: number): Line[] {
   })
 }
 
-/** A verdict without the server waits for it, or turned out to be one that the server would not have given. */
+/** A decision without the server waits for it, or turned out to be one that the server would not have given. */
 function standingOf({ verified, scanId, conflict }: Outcome): string {
   if (conflict !== null) return `≠ ${conflict}`
   return verified === 'offline' && scanId === null ? '↑ waits' : ''
@@ -197,23 +197,23 @@ const FRESH_MS = 10_000
 /** Clocks of a door and its server may differ by so much. */
 const SKEW_MS = 600_000
 
-export interface VerdictSize {
+export interface DecisionSize {
   width: number
   height: number
 }
 
-/** The upper half of the screen: the newest verdict, over its whole height. */
-export function verdictLines(verdict: Outcome | null, size: VerdictSize, now: Date): Line[] {
+/** The upper half of the screen: the newest decision, over its whole height. */
+export function decisionLines(decision: Outcome | null, size: DecisionSize, now: Date): Line[] {
   const { width, height } = size
-  if (!verdict) return toHeight(centred(['Ready', 'Scan a pass'], size), height)
-  const badge = badgeOf(verdict)
-  const isFresh = now.getTime() - Date.parse(verdict.readAt) < FRESH_MS
+  if (!decision) return toHeight(centred(['Ready', 'Scan a pass'], size), height)
+  const badge = badgeOf(decision)
+  const isFresh = now.getTime() - Date.parse(decision.readAt) < FRESH_MS
   const style: Style = isFresh ? fills[badge.tone] : {}
   const hasSign = height >= SIGN_HEIGHT && width >= SIGN_COLUMNS
   const margin = hasSign ? 2 : 1
   const textWidth = width - 2 * margin - (hasSign ? SIGN_WIDTH + 3 : 0)
   const room = hasSign ? height - 2 : height
-  const texts = textsOf(verdict, badge, { width: textWidth, height: room, hasSign }, now)
+  const texts = textsOf(decision, badge, { width: textWidth, height: room, hasSign }, now)
   const lines = Array.from({ length: height }, (_, index) => {
     const row = hasSign ? index - 1 : index
     const sign = hasSign ? `${pad(signs[badge.tone][row] ?? '', SIGN_WIDTH)}   ` : ''
@@ -231,21 +231,21 @@ interface TextLine {
 
 /** What is said, the most important first, so that a low screen loses the rest. */
 function textsOf(
-  verdict: Outcome,
+  decision: Outcome,
   badge: Badge,
   room: { width: number; height: number; hasSign: boolean },
   now: Date,
 ): TextLine[] {
   const word = room.hasSign ? [...badge.word].join(' ') : `${badge.sign} ${badge.word}`
-  const who = verdict.label ?? verdict.payload ?? verdict.externalPassId ?? ''
-  const facts = joined([verdict.templateName, verdict.label === null ? null : verdict.externalPassId], room.width)
+  const who = decision.label ?? decision.payload ?? decision.externalPassId ?? ''
+  const facts = joined([decision.templateName, decision.label === null ? null : decision.externalPassId], room.width)
   const head: TextLine[] = [
     { text: word, isStrong: true },
     { text: printable(who), isStrong: true },
     { text: printable(facts) },
   ]
-  const message = wrapText(onClock(printable(verdict.message)), room.width).map((text) => ({ text }))
-  const foot = { text: joined([...lastUse(verdict, now), clockTime(verdict.readAt), source(verdict)], room.width) }
+  const message = wrapText(onClock(printable(decision.message)), room.width).map((text) => ({ text }))
+  const foot = { text: joined([...lastUse(decision, now), clockTime(decision.readAt), source(decision)], room.width) }
   // The message says when and where it was used: where there is little room, it goes before all else.
   const air = room.height - head.length - message.length - 1
   if (air < 0) return [...head, ...message].slice(0, room.height)
@@ -268,7 +268,7 @@ function source({ verified }: Outcome): string | null {
   return verified === 'offline' ? 'judged offline' : null
 }
 
-function centred(texts: string[], { width, height }: VerdictSize): Line[] {
+function centred(texts: string[], { width, height }: DecisionSize): Line[] {
   const top = Math.max(0, Math.floor((height - texts.length) / 2))
   const empty = Array.from({ length: top }, () => filled('', width))
   return [

@@ -4,9 +4,9 @@ import { ApiError } from '../../client/errors.ts'
 import type {
   LedgerReason,
   PassSummary,
-  ScanAnswer,
   ScanContext,
   ScanReasonCode,
+  ScanResponse,
   ScanResult,
 } from '../../core/contract/scan-shapes.ts'
 import { environmentWith } from '../settings/settings.ts'
@@ -31,7 +31,7 @@ export interface Attempt {
   validityDate: string | null
 }
 
-/** A pass as the steward may choose it. */
+/** A pass as the operator may choose it. */
 export interface Candidate {
   passId: string
   label: string
@@ -47,7 +47,7 @@ export interface Outcome {
   externalRef: string
   result: ScanResult | 'same_scan' | 'error'
   reasonCode: ScanReasonCode | null
-  /** What to tell the steward. */
+  /** What to tell the operator. */
   message: string
   /** Who decided; null where nobody did. */
   verified: 'online' | 'offline' | null
@@ -68,7 +68,11 @@ export interface Outcome {
   conflict: LedgerReason | null
 }
 
-export function outcomeOfAnswer(attempt: Pick<Attempt, 'payload' | 'externalRef' | 'at'>, answer: ScanAnswer): Outcome {
+/** What the console shows of the server's decision. */
+export function outcomeOfResponse(
+  attempt: Pick<Attempt, 'payload' | 'externalRef' | 'at'>,
+  answer: ScanResponse,
+): Outcome {
   return {
     payload: attempt.payload,
     externalRef: attempt.externalRef,
@@ -90,7 +94,7 @@ export function outcomeOfAnswer(attempt: Pick<Attempt, 'payload' | 'externalRef'
   }
 }
 
-/** Nobody judged it: the next scan goes on as if nothing had been. */
+/** Nobody evaluated it: the next scan goes on as if nothing had been. */
 export function failedOutcome(attempt: Attempt, message: string): Outcome {
   return {
     payload: attempt.payload,
@@ -113,7 +117,7 @@ export function failedOutcome(attempt: Attempt, message: string): Outcome {
   }
 }
 
-/** An error in the words of a steward. */
+/** An error in the words of an operator. */
 export function failureMessage(error: unknown): string {
   if (!(error instanceof ApiError)) return error instanceof Error ? error.message : String(error)
   if (error.status === 401) return 'The access token is not valid any more. Ask who runs the door.'
@@ -131,7 +135,7 @@ function candidateOf(pass: PassSummary): Candidate {
   }
 }
 
-/** yes lets in, no does not, ask wants a choice, note is no verdict. */
+/** yes lets in, no does not, ask wants a choice, note is no decision. */
 export type Tone = 'yes' | 'no' | 'ask' | 'note'
 
 /** How an outcome looks at a glance: colour, sign and word together, never colour alone. */
@@ -157,6 +161,7 @@ const words: Record<ScanReasonCode, string> = {
   multiple_matches: 'WHICH ONE?',
 }
 
+/** The colour, the sign and the word that an outcome is shown with, from an arm's length away. */
 export function badgeOf({ result, reasonCode }: Pick<Outcome, 'result' | 'reasonCode'>): Badge {
   switch (result) {
     case 'accepted':
@@ -180,7 +185,7 @@ export type Bell = (outcome: Outcome) => void
 /** Nearer together, terminals make one of them. */
 const BETWEEN_MS = 150
 
-/** One for yes, three for no, none for what is no verdict. */
+/** One for yes, three for no, none for what is no decision. */
 export function terminalBell(write: (text: string) => void): Bell {
   let newest: Outcome | undefined
   return async (outcome) => {
@@ -189,7 +194,7 @@ export function terminalBell(write: (text: string) => void): Bell {
     const times = tone === 'yes' ? 1 : tone === 'note' ? 0 : 3
     for (let n = 0; n < times; n += 1) {
       if (n > 0) await sleep(BETWEEN_MS)
-      // The bells of two verdicts would sound like a third.
+      // The bells of two decisions would sound like a third.
       if (newest !== outcome) return
       write('\u0007')
     }
@@ -197,7 +202,7 @@ export function terminalBell(write: (text: string) => void): Bell {
 }
 
 /**
- * Runs a command of the user's shell instead, which finds yes, no or ask in PASSES_VERDICT. No verdict waits for it, and
+ * Runs a command of the user's shell instead, which finds yes, no or ask in PASSES_VERDICT. No decision waits for it, and
  * the next one ends it.
  */
 export function commandBell(command: string, onProblem: (message: string) => void): Bell {
@@ -213,4 +218,4 @@ export function commandBell(command: string, onProblem: (message: string) => voi
   }
 }
 
-export const silence: Bell = () => undefined
+export const silentBell: Bell = () => undefined

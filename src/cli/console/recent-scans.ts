@@ -2,7 +2,14 @@ import type { Client } from '../../client/client.ts'
 import { newId } from '../../core/ids.ts'
 import { ask } from './connection.ts'
 import type { DoorStore } from './offline/store.ts'
-import { type Attempt, failedOutcome, failureMessage, type Outcome, outcomeOfAnswer, type Station } from './outcome.ts'
+import {
+  type Attempt,
+  failedOutcome,
+  failureMessage,
+  type Outcome,
+  outcomeOfResponse,
+  type Station,
+} from './outcome.ts'
 
 /** What was read a moment ago, so that a reader in a nervous hand makes one scan and not two. */
 export interface RecentScans {
@@ -21,6 +28,7 @@ interface Reading {
   outcome: Outcome | null
 }
 
+/** Knows the codes that were read within so many milliseconds: a second reading of one is no second scan. */
 export function createRecentScans(sameScanMs: number): RecentScans {
   const readings = new Map<string, Reading>()
 
@@ -71,13 +79,13 @@ function sameAs({ attempt, outcome }: Reading, again: Attempt): Outcome {
   }
 }
 
-/** What stands below the verdict: the last scans and the counts of this console since it started. */
+/** What stands below the decision: the last scans and the counts of this console since it started. */
 export interface Counters {
   /** Newest first. */
   last: Outcome[]
   accepted: number
   turnedAway: number
-  /** When those of the last minute were judged, in milliseconds. */
+  /** When those of the last minute were evaluated, in milliseconds. */
   recent: number[]
 }
 
@@ -86,13 +94,14 @@ const MINUTE_MS = 60_000
 
 export const noScans: Counters = { last: [], accepted: 0, turnedAway: 0, recent: [] }
 
+/** The counters with one outcome more. */
 export function count(counters: Counters, outcome: Outcome, at: number): Counters {
-  const isVerdict = outcome.result !== 'error' && outcome.result !== 'reversal'
+  const isDecision = outcome.result !== 'error' && outcome.result !== 'reversal'
   return {
     last: [outcome, ...counters.last].slice(0, LAST),
     accepted: counters.accepted + (outcome.result === 'accepted' ? 1 : outcome.result === 'reversal' ? -1 : 0),
-    turnedAway: counters.turnedAway + (isVerdict && outcome.result !== 'accepted' ? 1 : 0),
-    recent: isVerdict ? [...recentAt(counters, at), at] : counters.recent,
+    turnedAway: counters.turnedAway + (isDecision && outcome.result !== 'accepted' ? 1 : 0),
+    recent: isDecision ? [...recentAt(counters, at), at] : counters.recent,
   }
 }
 
@@ -104,7 +113,7 @@ export function amend(counters: Counters, externalRef: string, later: Partial<Ou
   }
 }
 
-/** Verdicts in the minute before a moment. */
+/** Decisions in the minute before a moment. */
 export function rate(counters: Counters, at: number): number {
   return recentAt(counters, at).length
 }
@@ -120,6 +129,7 @@ export interface Undo {
   reverse(scan: Outcome): Promise<Outcome>
 }
 
+/** Takes the last scans of this console back, each at most once. */
 export function createUndo(options: { client: Client; store: DoorStore; station: Station; clock: () => Date }): Undo {
   const { client, store, station, clock } = options
   const undone = new Set<string>()
@@ -149,7 +159,7 @@ export function createUndo(options: { client: Client; store: DoorStore; station:
         if (scan.passId !== null) {
           store.append({ kind: 'reversed', passId: scan.passId, scannedAt: scan.scannedAt, recordedAt })
         }
-        return outcomeOfAnswer({ payload: scan.payload, externalRef, at }, reply.value)
+        return outcomeOfResponse({ payload: scan.payload, externalRef, at }, reply.value)
       } catch (error) {
         return failed(`Not undone: ${failureMessage(error)}`)
       }

@@ -15,9 +15,9 @@ export interface ConsoleOptions extends Omit<DoorOptions, 'onOutcome' | 'onChang
 
 /** What was left when the console ended. */
 export interface Leftover {
-  /** Read and not judged. */
+  /** Read and not evaluated. */
   unjudged: readonly string[]
-  /** Judged without the server, which has not got them yet. */
+  /** Evaluated without the server, which has not got them yet. */
   pending: number
 }
 
@@ -43,7 +43,7 @@ export async function runConsole(options: ConsoleOptions): Promise<Leftover> {
     ...options,
     sameScanMs: SAME_SCAN_MS,
     onOutcome(outcome) {
-      controls.judged(outcome)
+      controls.evaluated(outcome)
       bell(outcome)
     },
     onChange: draw,

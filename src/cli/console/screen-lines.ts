@@ -4,6 +4,7 @@ import {
   age,
   clockTime,
   clockZone,
+  decisionLines,
   filled,
   historyLines,
   joined,
@@ -12,7 +13,6 @@ import {
   type Panel,
   panelLines,
   toHeight,
-  verdictLines,
 } from './lines.ts'
 import type { Place } from './offline/door-folder.ts'
 import { rate } from './recent-scans.ts'
@@ -56,7 +56,7 @@ export function screenLines(view: View, { columns, rows }: ScreenSize): Line[] {
   return toHeight(
     [
       ...banner,
-      ...(upper > 0 ? verdictLines(door.verdict, { width, height: upper }, view.now) : []),
+      ...(upper > 0 ? decisionLines(door.decision, { width, height: upper }, view.now) : []),
       ...toHeight(
         panel ? panelLines(panel, view.typed, { width, height: lower }) : historyLines(door.counters.last, width),
         lower,
@@ -72,17 +72,17 @@ function bannerLines({ door, place, gate, now }: View, width: number, isTall: bo
   const { connection, lists, pending } = door
   const names = [gate, place.projectName, place.workspaceName, clockZone()].map((name) => name && printable(name))
   if (connection.offlineSince === null) {
-    const state = door.lists.refusal === null ? ' ● online' : ' ● online, not without the server'
+    const state = door.lists.rejection === null ? ' ● online' : ' ● online, not without the server'
     const where = joined(names, width - state.length - 3)
     const gap = ' '.repeat(Math.max(1, width - state.length - 1 - textWidth(where)))
     return [filled(`${state}${gap}${where}`, width, { color: 'green' })]
   }
-  const { list, refusal } = lists
+  const { list, rejection } = lists
   const texts = [
     ` ▲ OFFLINE since ${clockTime(connection.offlineSince)} · ${count(pending)} wait`,
     list
       ? ` List ${age(list.generatedAt, now)} old (${clockTime(list.generatedAt)}) · ${count(list.size)} passes`
-      : ` No list to judge by${refusal ? `: ${refusal}` : ''}`,
+      : ` No list to judge by${rejection ? `: ${rejection}` : ''}`,
   ]
   const style = { background: 'yellow', color: 'black', bold: true } as const
   return [...texts, ...(isTall ? [` ${joined(names, width - 2)}`] : [])].map((text) => filled(text, width, style))
@@ -98,7 +98,7 @@ function footLines(view: View, width: number): Line[] {
   ]
 }
 
-/** What every scan is judged under beyond the ordinary; it stands there as long as it is armed. */
+/** What every scan is evaluated under beyond the ordinary; it stands there as long as it is armed. */
 function armedLine({ door, isLocked }: View, width: number): Line {
   const { scanContextKey, validityDate } = door.overrides
   const armed = [
@@ -129,7 +129,7 @@ function typedLine({ typed, panel, door }: View, width: number): Line {
     return filled(` › ${cut(printable(typed), width - 5)}▏`, width)
   }
   const { notice, connection } = door
-  const text = notice ?? (connection.refusal && `Not uploaded: ${connection.refusal.message}`)
+  const text = notice ?? (connection.rejection && `Not uploaded: ${connection.rejection.message}`)
   return text === null ? filled('', width) : filled(` ${printable(text)}`, width, { color: 'yellow' })
 }
 

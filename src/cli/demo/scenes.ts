@@ -261,6 +261,7 @@ export async function receiveVoid(passId: string, server: DemoServer): Promise<W
   }
 }
 
+/** An event that came, in a line. */
 export function describeEvent({ id, type }: WebhookEvent): string {
   return `${type} ${id}, its signature is good`
 }

@@ -48,7 +48,7 @@ export function createApplePhone(file: DeviceFile<AppleDevice>): Phone {
     if (lastUpdated === account.updatedSince) {
       const count = serialNumbers.length
       const message = `Response to 'What changed?' request included ${count} serial numbers but the lastUpdated tag (${lastUpdated}) remained the same.`
-      await complain(account, message)
+      await postLog(account, message)
       return { changes: [], problems: [message] }
     }
     const result = await refresh(account, serialNumbers)
@@ -79,7 +79,7 @@ export function createApplePhone(file: DeviceFile<AppleDevice>): Phone {
         if (change) changes.push(change)
       } catch (error) {
         if (!(error instanceof CliError) || error.code !== 'PASS_REFUSED') throw error
-        await complain(account, error.message)
+        await postLog(account, error.message)
         problems.push(error.message)
       }
     }
@@ -223,7 +223,7 @@ async function fetchPass(pass: PassJson, lastModified: string | null): Promise<F
 }
 
 /** Phones complain to the service, and to nobody else. */
-async function complain(account: AppleAccount, message: string): Promise<void> {
+async function postLog(account: AppleAccount, message: string): Promise<void> {
   const log = `[${new Date().toISOString()}] Web service error for ${account.passTypeIdentifier}: ${message}`
   const answer = await call(`${account.webServiceURL}/v1/log`, { method: 'POST', json: { logs: [log] } })
   if (answer.status !== 200) throw unexpected('complain', answer)

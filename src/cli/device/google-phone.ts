@@ -70,7 +70,7 @@ export function createGooglePhone(file: DeviceFile<GoogleDevice>): Phone {
     const json = { kind: pass.kind, objectId, device: deviceId }
     const answer = await call(`${url}/remove`, { method: 'POST', json })
     // An object that Google knows no more is gone from the phone, too.
-    if (answer.status !== 204 && answer.status !== 404) throw refusal(answer, 'remove the pass')
+    if (answer.status !== 204 && answer.status !== 404) throw rejection(answer, 'remove the pass')
     await file.update((device) => ({ ...device, passes: device.passes.filter((other) => other.objectId !== objectId) }))
   }
 
@@ -107,14 +107,14 @@ function shown({ object, class: ofClass }: Pick<GooglePass, 'object' | 'class'>)
 
 function viewOf(answer: Answer, what: string): View {
   const view = View.safeParse(answer.json)
-  if (answer.status !== 200 || !view.success) throw refusal(answer, what)
+  if (answer.status !== 200 || !view.success) throw rejection(answer, what)
   return view.data
 }
 
-const ErrorAnswer = z.object({ error: z.union([z.string(), z.object({ message: z.string() })]) })
+const ErrorResponse = z.object({ error: z.union([z.string(), z.object({ message: z.string() })]) })
 
-function refusal({ status, json }: Answer, what: string): CliError {
-  const error = ErrorAnswer.safeParse(json).data?.error
+function rejection({ status, json }: Answer, what: string): CliError {
+  const error = ErrorResponse.safeParse(json).data?.error
   const reason = typeof error === 'string' ? error : (error?.message ?? 'no reason was given')
   return new CliError(`Google did not let the phone ${what}: ${reason}`, {
     code: 'GOOGLE_REFUSED',

@@ -132,14 +132,14 @@ async function open(link: string, platform: 'apple' | 'google'): Promise<{ answe
     const answer = await call(url, { headers })
     const location = answer.header('location')
     if (answer.status < 300) return { answer }
-    if (answer.status >= 400 || !location) throw refusal(answer)
+    if (answer.status >= 400 || !location) throw rejection(answer)
     url = new URL(location, url).href
     if (url.startsWith(SAVE_PREFIX)) return { location: url }
   }
   throw new CliError(`${link} redirects without end`)
 }
 
-function refusal({ status, header }: Answer): CliError {
+function rejection({ status, header }: Answer): CliError {
   const reason =
     status === 410
       ? 'The link was revoked, or its pass is over'

@@ -53,10 +53,12 @@ export function cellsOf({ id, hostedLinks: { apple, google, smart } }: Pass): (s
   return [id, apple, google, smart]
 }
 
+/** The error of a row whose external id belongs to a pass of another template. */
 export function otherTemplate(passId: unknown): string {
   return `DUPLICATE_PASS: Pass ${passId} of another template has this external id`
 }
 
+/** The error of a row whose pass is void. */
 export function voidPass(passId: string): string {
   return `VOID: Pass ${passId} with this external id is void, and stays so: give the row another external id`
 }
@@ -136,10 +138,10 @@ export async function createOne(
   existing: Existing | undefined,
 ): Promise<CreatedPass> {
   let status = 0
-  const onAnswer = (answer: { status: number }) => {
+  const onResponse = (answer: { status: number }) => {
     status = answer.status
   }
-  const pass = await client.passes.create({ body }, { onAnswer })
+  const pass = await client.passes.create({ body }, { onResponse })
   if (status === 201) return { outcome: 'created', pass }
   const wanted = { ...body, names: Object.keys(body.variables) }
   const outcome = standingOf(pass, wanted) as CreatedPass['outcome']

@@ -95,11 +95,11 @@ export async function readIssuedTemplate(client: Client, id: string): Promise<Is
     throw new CliError(message, { code: 'TEMPLATE_NOT_FOUND', hint: 'publish one: passes template publish.' })
   }
   const { definition } = await client.templateVersions.get({ params: { id: version.id } })
-  return { id, name, definition: asJudged(definition) }
+  return { id, name, definition: asEvaluated(definition) }
 }
 
 /** The definition with each variable required that a pass cannot do without; a format of a newer server is left to it. */
-export function asJudged(definition: Definition): Definition {
+export function asEvaluated(definition: Definition): Definition {
   const known = definition.variables.map(({ format, ...variable }) =>
     VariableFormat.safeParse(format).success ? { ...variable, format } : variable,
   )

@@ -17,6 +17,7 @@ export const broadcastArgs = {
 
 export const notificationArgs = { ...passArgs, notification: idArg('notification') }
 
+/** A notification with the state of each platform, for people. */
 export function showNotification(notification: Notification): string {
   const { apple, google } = notification
   const devices = apple.deviceCount === 1 ? '1 device' : `${count(apple.deviceCount)} devices`
@@ -31,6 +32,7 @@ export function showNotification(notification: Notification): string {
   ])
 }
 
+/** A broadcast and how far it has come, for people. */
 export function showBroadcast(broadcast: Broadcast, stats?: BroadcastStats): string {
   return details([
     ['Broadcast', broadcast.id],
@@ -45,6 +47,7 @@ export function showBroadcast(broadcast: Broadcast, stats?: BroadcastStats): str
   ])
 }
 
+/** Whom a broadcast would reach, for people. */
 export function showForecast({ passCount, platforms, sendAt, apple, google }: BroadcastForecast): string {
   const isTargeted = (platform: 'apple' | 'google') => platforms.includes(platform)
   return details([

@@ -37,6 +37,7 @@ export const scanFilterFlags = {
   })(),
 }
 
+/** The flags of the ledger as the query of `GET /v1/scans`. */
 export function ledgerQuery(flags: Interfaces.InferredFlags<typeof ledgerFlags>) {
   return {
     projectId: flags.project,
@@ -47,7 +48,7 @@ export function ledgerQuery(flags: Interfaces.InferredFlags<typeof ledgerFlags>)
   }
 }
 
-/** The flags as parameters of the request; the server judges the values. */
+/** The flags as parameters of the request; the server evaluates the values. */
 export function scanQuery(
   flags: Interfaces.InferredFlags<typeof scanFilterFlags>,
   passId: string[] | undefined,

@@ -8,7 +8,7 @@ import { csvOf } from '../list/csv.ts'
 import type { ListShape } from '../list/shape.ts'
 
 /** What became of a scan, in a word: the reason says more than that it was denied. */
-function verdictOf({ result, reason }: ScanItem): string {
+function decisionOf({ result, reason }: ScanItem): string {
   return result === 'denied' && reason ? reason : result
 }
 
@@ -34,7 +34,7 @@ const CSV = [
 export const scansShape: ListShape<HeldScan> = {
   columns: [
     { name: 'id', value: ({ id }) => id, whole: true },
-    { name: 'verdict', value: verdictOf },
+    { name: 'verdict', value: decisionOf },
     { name: 'result', value: ({ result }) => result },
     { name: 'reason', value: ({ reason }) => reason },
     { name: 'verified', value: ({ verified }) => verified },

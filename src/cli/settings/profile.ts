@@ -53,6 +53,7 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** The profile of a name; undefined where there is none. */
 export function findProfile({ profiles }: ProfilesFile, name: string): Profile | undefined {
   return Object.hasOwn(profiles, name) ? profiles[name] : undefined
 }
@@ -96,6 +97,10 @@ export function forgetToken(path: string, name: string): Promise<void> {
   })
 }
 
+/**
+ * The profile of a name.
+ * @throws CliError that names those there are
+ */
 export function requireProfile(file: ProfilesFile, path: string, name: string): Profile {
   const profile = findProfile(file, name)
   if (profile) return profile

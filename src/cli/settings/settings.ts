@@ -183,7 +183,7 @@ export function listenersFolder(profile: string, environment: Environment = proc
   return join(state, 'passes', 'listeners', encodeURIComponent(profile))
 }
 
-/** Where the door console keeps lists to go on with offline, and verdicts that the server has not got yet. */
+/** Where the door console keeps lists to go on with offline, and decisions that the server has not got yet. */
 export function doorsFolder(environment: Environment = process.env): string {
   return join(baseFolder(environment, 'XDG_STATE_HOME', '.local/state'), 'passes', 'doors')
 }

@@ -56,9 +56,9 @@ export async function listenForEvents(client: Client, options: ListenOptions): P
 /** What `webhook trigger` sent: whoever knows the secret may. */
 async function receive(received: Received, options: ListenOptions): Promise<number> {
   const header = String(received.headers[SIGNATURE_HEADER.toLowerCase()] ?? '')
-  const verdict = verify(received.rawBody, header, options.secret, { at: new Date() })
-  if (!verdict.ok) {
-    options.onEvent({ event: 'problem', message: `Somebody sent what is not signed. ${verdict.message}` })
+  const decision = verify(received.rawBody, header, options.secret, { at: new Date() })
+  if (!decision.ok) {
+    options.onEvent({ event: 'problem', message: `Somebody sent what is not signed. ${decision.message}` })
     return 400
   }
   const text = received.rawBody.toString()

@@ -4,6 +4,7 @@ import { passStatuses } from '../rules/pass/pass-status.ts'
 
 const LONE_SURROGATE_OR_NUL = /[\0\p{Surrogate}]/u
 
+/** Characters of a text as people count them, but for those that several code points make: a surrogate pair is one. */
 export function codePointLength(text: string): number {
   let length = text.length
   for (const char of text) if (char.length === 2) length -= 1

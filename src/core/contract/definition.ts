@@ -23,7 +23,7 @@ export const WarningCode = z.enum(Object.keys(warningTable) as [WarningCode, ...
 /** Something to look at before holders do: it keeps nothing from being published. */
 export const Warning = z.strictObject({
   code: WarningCode,
-  /** Where in the request that wrote the definition, as in the issues of a refusal: it starts with `definition`. */
+  /** Where in the request that wrote the definition, as in the issues of a rejection: it starts with `definition`. */
   path: z.array(z.union([z.string(), z.int().min(0)])),
   message: z.string(),
 })

@@ -46,6 +46,7 @@ export function anyOf<T extends z.ZodType>(item: T, max = MAX_ALTERNATIVES) {
     }) as z.ZodType<z.output<T>[], z.input<T> | z.input<T>[]>
 }
 
+/** The query of a list: pages, its sort keys, and its filters. */
 export function listQuery<const S extends readonly [string, ...string[]], F extends z.ZodRawShape>(
   sortBy: S,
   filters: F,

@@ -111,7 +111,7 @@ export const ScanRecord = z.strictObject({
 })
 export type ScanRecord = z.output<typeof ScanRecord>
 
-/** What a steward sees of a pass (spec 2.7), as it stands when the answer is made. */
+/** What an operator sees of a pass (spec 2.7), as it stands when the answer is made. */
 export const PassSummary = z.strictObject({
   id: Uuid,
   externalPassId: z.string(),
@@ -133,7 +133,7 @@ export const PassSummary = z.strictObject({
 export type PassSummary = z.output<typeof PassSummary>
 
 /** The answer to a scan or a reversal (spec 4.12). */
-export const ScanAnswer = z.strictObject({
+export const ScanResponse = z.strictObject({
   result: ScanResult,
   reasonCode: ScanReasonCode.nullable().meta({ description: 'Null on a reversal.' }),
   scan: ScanRecord,
@@ -144,4 +144,4 @@ export const ScanAnswer = z.strictObject({
   idempotentReplay: z.boolean().meta({ description: 'The externalRef was there already: nothing was recorded.' }),
   candidates: z.array(PassSummary).max(20).meta({ description: 'The passes to choose from where several match.' }),
 })
-export type ScanAnswer = z.output<typeof ScanAnswer>
+export type ScanResponse = z.output<typeof ScanResponse>

@@ -4,7 +4,7 @@ import { route } from '../route.ts'
 import { CalendarDate, Count, pageOf, Timestamp, text, UtcTimestamp } from './common.ts'
 import { anyOf, checkWindow, pageQuery, windowParams } from './list.ts'
 import { RedemptionPolicy } from './redemption.ts'
-import { LedgerReason, ScanAnswer, ScanContext, ScanItem, ScanReasonCode, ScanResult } from './scan-shapes.ts'
+import { LedgerReason, ScanContext, ScanItem, ScanReasonCode, ScanResponse, ScanResult } from './scan-shapes.ts'
 
 export const scannedWindow = ['from', 'to', 'scannedSince', 'scannedUntil'] as const
 
@@ -134,7 +134,7 @@ export const scans = {
       'returns the first verdict. Errors of this endpoint carry no errorCode.',
     errorsWithoutCode: true,
     body: ScanCreate,
-    responses: { 200: ScanAnswer },
+    responses: { 200: ScanResponse },
   }),
   list: route({
     method: 'GET',
@@ -176,7 +176,7 @@ export const scans = {
       'both, the reversal as an item of its own.',
     params: ById,
     body: ScanReversal.default({}),
-    responses: { 200: ScanAnswer },
+    responses: { 200: ScanResponse },
     errors: ['NOT_FOUND', 'CONFLICT'],
   }),
   explain: route({

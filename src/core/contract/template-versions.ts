@@ -3,7 +3,7 @@ import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
 import { PositiveInt, UtcTimestamp } from './common.ts'
 import { Definition, Warning, warningTable } from './definition.ts'
-import { PlatformRefusal } from './wallets.ts'
+import { PlatformRejection } from './wallets.ts'
 
 const Stage = z.enum(['draft', 'published'])
 
@@ -23,7 +23,7 @@ export type TemplateVersion = z.output<typeof TemplateVersion>
 export const TemplateVersionDetail = TemplateVersion.extend({
   definition: Definition,
   warnings: z.array(Warning),
-  lastError: PlatformRefusal.nullable(),
+  lastError: PlatformRejection.nullable(),
 })
 
 /** A sample pass of a version: the neutral card that it renders, and what each configured platform would be given. */

@@ -4,14 +4,14 @@ import { Count, ErrorCode, PositiveInt, UtcTimestamp } from './common.ts'
 import { Platform } from './notifications.ts'
 
 /** What a platform refuses for good: nothing is tried again until the version, the pass or the platform changes. */
-export const PlatformRefusal = z.strictObject({
+export const PlatformRejection = z.strictObject({
   platform: Platform,
   code: ErrorCode,
   /** In the words of the platform. */
   message: z.string(),
   at: UtcTimestamp,
 })
-export type PlatformRefusal = z.output<typeof PlatformRefusal>
+export type PlatformRejection = z.output<typeof PlatformRejection>
 
 const State = z.enum(['current', 'stale'])
 
@@ -43,6 +43,6 @@ export const PassWallets = z.strictObject({
     })
     .nullable(),
   /** Why a platform does not take the pass, or its template version; null where none has refused. */
-  lastError: PlatformRefusal.nullable(),
+  lastError: PlatformRejection.nullable(),
 })
 export type PassWallets = z.output<typeof PassWallets>

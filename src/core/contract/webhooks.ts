@@ -31,7 +31,7 @@ export type WebhookWithSecret = z.output<typeof WebhookWithSecret>
 
 const ById = z.strictObject({ id: Uuid })
 
-/** An address as far as the schema can judge it; whether the server sends there is for the server to say. */
+/** An address as far as the schema can check it; whether the server sends there is for the server to say. */
 const url = text(1, 2048)
   .regex(/^https?:\/\/[^\s#]+$/, {
     error: 'Must be an absolute https address without a fragment',

@@ -68,6 +68,7 @@ export function serverKeyFile(config: Pick<Config, 'databaseUrl'>): string | und
   return file && `${resolve(file)}.key`
 }
 
+/** The folder of the sandbox: the one that was set, else one beside a SQLite file. */
 export function sandboxFolder(config: Pick<Config, 'databaseUrl' | 'sandboxFolder'>): string {
   if (config.sandboxFolder) return resolve(config.sandboxFolder)
   const file = sqliteFile(config.databaseUrl)

@@ -54,6 +54,7 @@ export function missingDatabase(databaseUrl: string): DatabaseError {
   })
 }
 
+/** An address of a database, fit for messages. */
 export function withoutPassword(databaseUrl: string): string {
   return databaseUrl.replace(/:\/\/([^:@/]+):[^@]*@/, '://$1:…@')
 }

@@ -31,6 +31,10 @@ const LINGER_MS = 1_000
 /** Requests in flight at the end have so long to finish. */
 const CUT_OFF_MS = 10_000
 
+/**
+ * Listens for HTTP.
+ * @throws SetupError where the address is taken or not of this machine
+ */
 export async function startListener(
   hostname: string,
   port: number,

@@ -16,6 +16,7 @@ export interface ReadinessOptions {
 /** A proxy that asks must hear in time that the database says nothing. */
 const PATIENCE_MS = 2_000
 
+/** What `/readyz` answers: the first check that fails, or none. */
 export function createReadiness({ database, isWorking, isStopping }: ReadinessOptions): Readiness {
   return async () => {
     const pending = await Promise.race([countPending(database), sleep(PATIENCE_MS, undefined, { ref: false })])

@@ -24,6 +24,7 @@ export interface AppleSandbox {
   serverKeyPem: string
 }
 
+/** The sandbox's certificates for Apple; made on the first start, and again when they are broken or expired. */
 export function loadSandboxApple(config: Config, at: Date): Promise<AppleSandbox> {
   return loadOrCreate(
     join(sandboxFolder(config), 'apple'),
@@ -60,6 +61,7 @@ export function loadSandboxApple(config: Config, at: Date): Promise<AppleSandbox
   )
 }
 
+/** The sandbox's service account for Google; made on the first start, and again when it is broken. */
 export function loadSandboxGoogle(config: Config): Promise<GoogleIdentity> {
   return loadOrCreate(
     join(sandboxFolder(config), 'google'),

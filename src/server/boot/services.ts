@@ -6,7 +6,7 @@ import { createThread } from '../http/thread.ts'
 import { createImages } from '../images/images.ts'
 import { createLinks } from '../links.ts'
 import { createDefinitions } from '../wallet-sync/definitions.ts'
-import { createGoogleSync, createLocationRefusals } from '../wallet-sync/google-sync.ts'
+import { createGoogleSync, createLocationRejections } from '../wallet-sync/google-sync.ts'
 import { createIssuing } from '../wallet-sync/issuing.ts'
 import { createPackages } from '../wallet-sync/packages.ts'
 import { createWakeUps } from '../webhooks/wake-ups.ts'
@@ -41,7 +41,7 @@ export function createServices(options: ServicesOptions): RunningServices {
   const definitions = createDefinitions(store)
   const issuing = createIssuing(store, wallets, definitions)
   const isOnlyPlatform = wallets.all.length === 1
-  const googleApi = api && withAllowedLocations(api, createLocationRefusals(store, clock))
+  const googleApi = api && withAllowedLocations(api, createLocationRejections(store, clock))
   const google =
     googleApi &&
     wallets.google &&

@@ -56,6 +56,7 @@ export function sandboxedPlatforms(config: Config): Platform[] {
   return sandboxed
 }
 
+/** The platforms that this server issues for. */
 export function createWallets(
   identities: Identities,
   options: { publicUrl: string; loadImageFiles: LoadImageFiles },
@@ -72,6 +73,7 @@ export function createWallets(
   }
 }
 
+/** True where a platform was given credentials, and so does not run in the sandbox. */
 export function hasCredentials({ apple, google }: Config, platform: Platform): boolean {
   return platform === 'apple'
     ? [apple.certificate, apple.key, apple.wwdr].some((value) => value !== undefined)
@@ -147,6 +149,7 @@ export const WARNING_DAYS = 30
 /** From then on it is urgent: a renewal takes days. */
 const URGENT_DAYS = 7
 
+/** The certificates that packages are signed with, by the days that they have left; none without Apple. */
 export function certificatesOf({ apple }: Pick<Identities, 'apple'>): Certificate[] {
   if (!apple) return []
   return [

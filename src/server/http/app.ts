@@ -11,7 +11,7 @@ import type { Readiness } from '../boot/readiness.ts'
 import type { Services } from '../context.ts'
 import { mountAppleService } from '../inbound/apple-service.ts'
 import { mountGoogleCallbacks } from '../inbound/google-callbacks.ts'
-import { countRefusal } from '../metrics/metrics.ts'
+import { countRejection } from '../metrics/metrics.ts'
 import { pageResponse } from '../pages/html.ts'
 import { linkProblemPage } from '../pages/link-page.ts'
 import { openLink } from '../pages/links.ts'
@@ -57,7 +57,7 @@ export function createApp(options: AppOptions): H3 {
     },
     onError: (error, event) => {
       const problem = toApiError(error)
-      noteRefusal(security, problem, event, addressOf(event))
+      noteRejection(security, problem, event, addressOf(event))
       return respondWithError(problem, event, services)
     },
     onResponse: (response, event) => {
@@ -151,7 +151,7 @@ function limitPublic(
 }
 
 /** Tells the operator of who was turned away, and from where. */
-function noteRefusal(security: SecurityLog, problem: ApiError, event: H3Event, address: string): void {
+function noteRejection(security: SecurityLog, problem: ApiError, event: H3Event, address: string): void {
   const what = securityEventOf(problem)
   if (!what) return
   const { security: _, ...facts } = problem.forLog
@@ -171,7 +171,7 @@ function noteRefusal(security: SecurityLog, problem: ApiError, event: H3Event, a
   })
 }
 
-/** Tells of each refusal. */
+/** Tells of each rejection. */
 function counted(limit: Limit, onRejection: () => void): Limit {
   return (key, cost) => {
     try {
@@ -206,7 +206,7 @@ function refuseOtherMethods(app: H3): void {
 }
 
 function respondWithError(problem: ApiError, event: H3Event, { log, metrics }: Services): Response {
-  countRefusal(metrics, problem)
+  countRejection(metrics, problem)
   const correlationId = correlationIdOf(event)
   logProblem(log, problem, {
     correlationId,
@@ -233,7 +233,7 @@ function wantsJson({ req }: H3Event): boolean {
   return (req.headers.get('accept') ?? '').toLowerCase().includes('application/json')
 }
 
-/** Turns whatever was thrown into the refusal that the caller is told. */
+/** Turns whatever was thrown into the rejection that the caller is told. */
 function toApiError(thrown: unknown): ApiError {
   // h3 wraps what it does not know; its own errors carry facts of theirs as their cause.
   const error = thrown instanceof HTTPError && thrown.unhandled ? thrown.cause : thrown

@@ -21,6 +21,7 @@ export function acceptedEncodings(headers: Headers): (typeof encodings)[number][
   return encodings.filter((coding) => (weights.get(coding) ?? weights.get('*') ?? 0) > 0)
 }
 
+/** True where a client takes gzip, with a weight above 0. */
 export function acceptsGzip(headers: Headers): boolean {
   return acceptedEncodings(headers).includes('gzip')
 }

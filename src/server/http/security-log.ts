@@ -67,7 +67,7 @@ export function createSecurityLog(log: Logger, now: () => number = monotonicSeco
   }
 }
 
-/** What a refusal says about whoever was refused; undefined for an honest mistake. */
+/** What a rejection says about whoever was refused; undefined for an honest mistake. */
 export function securityEventOf({ code, details, forLog }: ApiError): SecurityEvent | undefined {
   if (forLog.security) return forLog.security as SecurityEvent
   if (forLog.limit || code === 'TOO_MANY_REQUESTS') return 'limited'

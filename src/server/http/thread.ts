@@ -76,6 +76,7 @@ interface Places {
   enteredAt: Map<string, number>
 }
 
+/** Turns at the one thread, taken by workspace: see Thread. */
 export function createThread({ measure = utilization() }: ThreadOptions = {}): Thread {
   /** Those that were here lately, and of them those that have something in work. */
   const lately = new Map<string, Party>()

@@ -39,6 +39,7 @@ const MAX_WAITING = 24
 const MAX_WAITING_OF_WORKSPACE = 8
 const RETRY_AFTER_SECONDS = 2
 
+/** Takes in uploaded images: see Images. */
 export function createImages(store: Store, options: DecoderOptions): Images {
   const decoder = createDecoder(options)
   const queue = createFairQueue({ max: MAX_WAITING, maxOfOwner: MAX_WAITING_OF_WORKSPACE })
@@ -127,6 +128,7 @@ export interface FairQueueOptions {
   places?: number
 }
 
+/** A bounded queue whose owners take turns: see FairQueue. */
 export function createFairQueue({ maxOfOwner, max, places = 1 }: FairQueueOptions): FairQueue {
   const gate = new FairGate({ places, shareOf: () => places })
   const counts = new Map<string, number>()
@@ -178,6 +180,7 @@ const START_SECONDS = 30
 /** Then the process ends, and with it goes the memory that it took. */
 const IDLE_MS = 60_000
 
+/** Decodes images in a process of its own, which is started when it is needed: see Decoder. */
 export function createDecoder(options: DecoderOptions): Decoder {
   const { log, killAfterSeconds = KILL_AFTER_SECONDS, program = siblingOf('child') } = options
   let running: Promise<DecoderProcess> | undefined

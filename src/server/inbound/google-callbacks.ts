@@ -20,15 +20,15 @@ export function mountGoogleCallbacks(
   app.post('/google/callbacks', async (event) => {
     const body = await readJson(event, MAX_BODY_BYTES)
     const at = clock()
-    const verdict = await verifier.verify(body, at)
-    if (!verdict.ok) {
+    const check = await verifier.verify(body, at)
+    if (!check.ok) {
       limitRefused(event)
       throw new ApiError('VALIDATION_ERROR', {
-        message: `Not a signed Google Wallet callback: ${verdict.reason}.`,
-        forLog: { security: 'forged callback', reason: verdict.reason },
+        message: `Not a signed Google Wallet callback: ${check.reason}.`,
+        forLog: { security: 'forged callback', reason: check.reason },
       })
     }
-    const { objectId, eventType, nonce } = verdict.message
+    const { objectId, eventType, nonce } = check.message
     const objectSuffix = objectId.slice(objectId.indexOf('.') + 1)
     await store.transaction(async (tx) => {
       const isNew = await tx.googleObjects.takeCallback(nonce, at)

@@ -49,6 +49,7 @@ export interface Pace {
   run<T>(work: (rows: number) => Promise<T>): Promise<T>
 }
 
+/** Finds how many rows a transaction may take to last no longer than its limit: see Pace. */
 export function createPace({ first, least = LEAST, most }: PaceOptions): Pace {
   let rows = first
   return {

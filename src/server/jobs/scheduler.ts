@@ -80,6 +80,7 @@ export interface Lease {
 /** So long the others wait for a holder that died. */
 const LEASE_SECONDS = 5
 
+/** A lease that one server of the fleet holds at a time: see Lease. */
 export function createLease({ store, clock }: Pick<Services, 'store' | 'clock'>, name: string): Lease {
   const holder = randomUUID()
   let heldUntil: number | undefined

@@ -21,6 +21,7 @@ export async function messageGoogle(jobs: Job[], services: Services): Promise<vo
   }
 }
 
+/** Notes on its notification that a message to Google was given up. */
 export async function failGoogleMessage(tx: Repositories, job: SetAsideJob, message: string, at: Date): Promise<void> {
   const change: NotificationChange = { google_status: 'FAILED', google_error: message }
   await tx.notifications.update(job.workspaceId, new Map([[job.subject, change]]), at)

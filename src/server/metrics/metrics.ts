@@ -16,6 +16,7 @@ const REQUEST_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10
 /** From one row up to a turn of an endpoint, or a slow platform. */
 const WORK_SECONDS = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 15, 30]
 
+/** The registry of a process with every metric in it (docs/metrics.md). */
 export function createMetrics() {
   const registry = new Registry()
   const registers = [registry]
@@ -91,13 +92,14 @@ export function countEvent(metrics: Metrics, event: StoreEvent): void {
   }
 }
 
+/** Counts a request to Apple or Google, and its seconds. */
 export function countProviderCall(metrics: Metrics, { provider, outcomes, seconds }: ProviderCall): void {
   for (const outcome of outcomes) metrics.providerCalls.inc({ provider, outcome })
   metrics.providerSeconds.observe({ provider }, seconds)
 }
 
-/** A refusal because the workspace is at a limit; any other problem is not counted. */
-export function countRefusal({ limitRefusals }: Metrics, { details }: ApiError): void {
+/** A rejection because the workspace is at a limit; any other problem is not counted. */
+export function countRejection({ limitRefusals }: Metrics, { details }: ApiError): void {
   const limit = limitNames.find((name) => name === details.limit)
   if (limit) limitRefusals.inc({ limit })
 }

@@ -43,7 +43,7 @@ export async function getPassToErase(
 
 /**
  * Takes everything that tells of its holder out of a pass and of all that was kept about it, after making it void.
- * Counts and verdicts stay. Running it again takes out what came since, such as a late report from a door.
+ * Counts and decisions stay. Running it again takes out what came since, such as a late report from a door.
  */
 export async function erasePass(
   { store, database }: { store: Store; database: Database },

@@ -51,6 +51,7 @@ export function fromLink(path: string): string {
   return `..${path}`
 }
 
+/** A file of pages, under a path that changes with its content. */
 export function asset(name: string, contentType: string, content: string | Uint8Array): Asset {
   const headers = { 'cross-origin-resource-policy': 'same-origin' }
   const file = publicFile({ contentType, cacheControl: IMMUTABLE, content, headers })
@@ -76,6 +77,7 @@ export type PublicFileParts = Pick<PublicFile, 'contentType' | 'cacheControl' | 
 /** Browsers keep the file, and ask each time whether it is still the one. */
 export const REVALIDATED = 'no-cache'
 
+/** A file that is compressed once and served with an ETag to everybody: see PublicFile. */
 export function publicFile({ content, ...parts }: PublicFileParts): PublicFile {
   const bytes = (typeof content === 'string' ? Buffer.from(content) : content) as Uint8Array<ArrayBuffer>
   return { ...parts, content: bytes, digest: createHash('sha256').update(bytes).digest('hex').slice(0, 16) }

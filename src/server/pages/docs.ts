@@ -11,7 +11,7 @@ export const tryPath = '/docs/try'
 
 /**
  * Starts Swagger UI on the description of this server. Nothing of another host: without `validatorUrl: null` it would ask a
- * service of its makers to judge the description. A token that is typed in lives as long as the page.
+ * service of its makers to validate the description. A token that is typed in lives as long as the page.
  */
 export const docsScript = asset(
   'docs.js',

@@ -18,9 +18,9 @@ import { devicePlatform, linkPage } from './link-page.ts'
  */
 export async function openLink(event: H3Event, services: Services): Promise<Response | HTTPResponse> {
   const now = services.clock()
-  const verdict = services.links.verify(event.context.params?.token ?? '', now)
-  if (!verdict.ok) throw new ApiError('LINK_INVALID', { details: { reason: verdict.reason } })
-  const { kind, workspaceId, passId, generation } = verdict.link
+  const check = services.links.verify(event.context.params?.token ?? '', now)
+  if (!check.ok) throw new ApiError('LINK_INVALID', { details: { reason: check.reason } })
+  const { kind, workspaceId, passId, generation } = check.link
   const linked = await services.store.passes.findLinked(workspaceId, passId)
   if (!linked) throw new ApiError('LINK_INVALID', { details: { reason: 'unknown' } })
   const { pass, areLinksClosed } = linked

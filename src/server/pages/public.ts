@@ -124,6 +124,7 @@ export interface ImageCache {
 /** A few dozen icons and logos, which is what phones and pages ask for again and again. */
 const MAX_BYTES = 32 * 1024 * 1024
 
+/** Public images in memory, the least asked for leave first: see ImageCache. */
 export function createImageCache({ images }: Pick<Store, 'images'>, maxBytes = MAX_BYTES): ImageCache {
   /** The one that was asked for last stands last. */
   const cached = new Map<string, PublicFile>()

@@ -13,6 +13,7 @@ export interface Definitions {
 
 const MAX_KEPT = 200
 
+/** Definitions of template versions, read once each: see Definitions. */
 export function createDefinitions(store: Pick<Store, 'templateVersions'>): Definitions {
   /** The one that was asked for last stands last. */
   const kept = new Map<string, VersionContent>()

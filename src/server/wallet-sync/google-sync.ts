@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { GoogleKind } from '../../core/contract/definition.ts'
 import { effectiveStatus } from '../../core/rules/pass/pass-status.ts'
-import type { StoredRefusal } from '../../storage/operations/refusals.ts'
+import type { StoredRejection } from '../../storage/operations/rejections.ts'
 import type { StoredClass } from '../../storage/passes/google-classes.ts'
 import type { FormerObject, GoogleObject } from '../../storage/passes/google-objects.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
@@ -12,7 +12,7 @@ import type {
   GoogleCalls,
   GoogleMessage,
   GoogleStoredMessage,
-  LocationRefusals,
+  LocationRejections,
 } from '../../wallets/google/api/api.ts'
 import { GoogleApiError, isRefused } from '../../wallets/google/api/api-error.ts'
 import { nameOf } from '../../wallets/google/fields.ts'
@@ -81,6 +81,7 @@ export interface GoogleSyncOptions {
   clock: () => Date
 }
 
+/** Brings classes and objects to Google: see GoogleSync. */
 export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
   const { api, wallet, store, issuing, isOnlyPlatform = false, clock } = options
 
@@ -122,9 +123,9 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
 
     const sent: Sent = { place }
     async function sendClass(calls: GoogleCalls): Promise<void> {
-      const isBehind = ofClass !== undefined && ofClass.sentVersion !== ofClass.version
-      await (isBehind ? calls.upsertClass : calls.insertClass)(kind, wallet.classOf(rendered))
-      if (isBehind) sent.ofClass = ofClass
+      const isOutdated = ofClass !== undefined && ofClass.sentVersion !== ofClass.version
+      await (isOutdated ? calls.upsertClass : calls.insertClass)(kind, wallet.classOf(rendered))
+      if (isOutdated) sent.ofClass = ofClass
     }
 
     /** They show what the pass now says: what was erased of it goes from them, too. */
@@ -164,7 +165,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
       const current = await tx.passes.findForUpdate(workspaceId, id)
       if (!current) return
       await tx.googleObjects.setSent(workspaceId, id, walletVersion, { ...place, templateVersionId }, at)
-      await tx.refusals.clear(workspaceId, 'google', id, templateVersionId)
+      await tx.rejections.clear(workspaceId, 'google', id, templateVersionId)
       if (ofClass) await recordClassSent(tx, workspaceId, ofClass)
       if (current.walletVersion === walletVersion) return
       await queueWalletUpdates(tx, workspaceId, [id], { at, correlationId: null })
@@ -176,21 +177,26 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     const current = await tx.googleClasses.findForUpdate(workspaceId, id)
     if (!current) return
     await tx.googleClasses.setSent(workspaceId, id, version)
-    await tx.refusals.clear(workspaceId, 'google', id)
+    await tx.rejections.clear(workspaceId, 'google', id)
     if (current.version === version) return
     const job = { workspaceId, kind: 'upsert-google-class' as const, subject: id, correlationId: null }
     await tx.jobs.insertOnce([job], clock())
   }
 
-  function recordRefusal(pass: StoredPass, error: GoogleApiError, at: Date): Promise<void> {
+  function recordRejection(pass: StoredPass, error: GoogleApiError, at: Date): Promise<void> {
     const { workspaceId, id } = pass
     return store.transaction(async (tx) => {
       const current = await tx.passes.findForUpdate(workspaceId, id)
       if (current?.walletVersion !== pass.walletVersion) return
-      const refusal = refusalOf(error, at)
-      await tx.refusals.insert(workspaceId, 'pass', id, refusal)
+      const rejection = rejectionOf(error, at)
+      await tx.rejections.insert(workspaceId, 'pass', id, rejection)
       if (!isOnlyPlatform || effectiveStatus(current, at) !== 'ISSUED') return
-      await recordFailure(tx, current, { code: refusal.code, message: refusal.message }, { at, correlationId: null })
+      await recordFailure(
+        tx,
+        current,
+        { code: rejection.code, message: rejection.message },
+        { at, correlationId: null },
+      )
     })
   }
 
@@ -204,7 +210,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
       try {
         await make(api)
       } catch (error) {
-        if (isRefused(error)) await recordRefusal(pass, error, at)
+        if (isRefused(error)) await recordRejection(pass, error, at)
         throw error
       }
       await recordSent(pass, sent)
@@ -222,15 +228,15 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
         }
         await store.transaction(async (tx) => {
           if (ofClass) await recordClassSent(tx, workspaceId, ofClass)
-          else await tx.refusals.clear(workspaceId, 'google', id)
+          else await tx.rejections.clear(workspaceId, 'google', id)
         })
       } catch (error) {
         if (!isRefused(error)) throw error
-        const refusal = refusalOf(error, clock())
+        const rejection = rejectionOf(error, clock())
         await store.transaction((tx) =>
           ofClass
-            ? tx.refusals.insert(workspaceId, 'class', ofClass.id, refusal)
-            : tx.refusals.insert(workspaceId, 'version', id, refusal),
+            ? tx.rejections.insert(workspaceId, 'class', ofClass.id, rejection)
+            : tx.rejections.insert(workspaceId, 'version', id, rejection),
         )
       }
     },
@@ -261,7 +267,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
 }
 
 /** What Google said, for those who made the template. */
-export function refusalOf(error: GoogleApiError, at: Date): StoredRefusal {
+export function rejectionOf(error: GoogleApiError, at: Date): StoredRejection {
   return { platform: 'google', code: 'GOOGLE_API_FAILED', message: error.message, at }
 }
 
@@ -301,14 +307,14 @@ function messagesOf(object: GoogleResource): GoogleStoredMessage[] {
 /** What Google said when it refused places of an issuer's passes, and when. */
 const Rejection = z.object({ message: z.string(), at: z.string() })
 
-export interface KnownLocationRefusals extends LocationRefusals {
+export interface KnownLocationRejections extends LocationRejections {
   find(issuerId: string): Promise<z.output<typeof Rejection> | undefined>
   /** Google takes places of the issuer after all. */
   clear(issuerId: string): Promise<void>
 }
 
 /** Kept with the installation, so that every process of it, and the next start, knows. */
-export function createLocationRefusals(store: Store, clock: () => Date): KnownLocationRefusals {
+export function createLocationRejections(store: Store, clock: () => Date): KnownLocationRejections {
   const nameOf = (issuerId: string) => `google-locations-refused.${issuerId}`
   return {
     isRefused: async (issuerId) => (await store.settings.find(nameOf(issuerId))) !== undefined,
@@ -317,8 +323,8 @@ export function createLocationRefusals(store: Store, clock: () => Date): KnownLo
       return value === undefined ? undefined : Rejection.parse(JSON.parse(value))
     },
     async insert(issuerId, message) {
-      const refusal = JSON.stringify({ message, at: clock().toISOString() })
-      await store.transaction((tx) => tx.settings.insert(nameOf(issuerId), refusal))
+      const rejection = JSON.stringify({ message, at: clock().toISOString() })
+      await store.transaction((tx) => tx.settings.insert(nameOf(issuerId), rejection))
     },
     clear: (issuerId) => store.transaction((tx) => tx.settings.delete(nameOf(issuerId))),
   }

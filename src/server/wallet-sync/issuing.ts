@@ -5,7 +5,7 @@ import { type Card, renderCard } from '../../core/rules/display/card.ts'
 import { distinctText } from '../../core/rules/sending/notification.ts'
 import { type ClassClaim, claimClass } from '../../core/rules/template/class-key.ts'
 import { buildScope } from '../../core/rules/template/resolve.ts'
-import type { StoredRefusal } from '../../storage/operations/refusals.ts'
+import type { StoredRejection } from '../../storage/operations/rejections.ts'
 import type { StoredClass } from '../../storage/passes/google-classes.ts'
 import type { PassError, StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
@@ -20,7 +20,7 @@ export interface Outcome {
   pass: StoredPass
   error?: PassError
   /** Why one platform would not take it, which another does: no reason not to issue it. */
-  refusal?: StoredRefusal
+  rejection?: StoredRejection
 }
 
 /** Issuing is two steps, so that nothing but SQL happens inside a transaction. */
@@ -47,13 +47,14 @@ export interface Cause {
 /** Others have their turn at the thread after so long. */
 const SLICE_MS = 5
 
+/** Renders passes and settles what became of them: see Issuing. */
 export function createIssuing(store: Store, wallets: Wallets, definitions = createDefinitions(store)): Issuing {
   return {
     async prepare(workspaceId, passIds, at) {
       const passes = (await store.passes.listByIds(workspaceId, passIds)).filter(isUnissued)
       const versions = await versionsOf(workspaceId, passes)
       const classes = await classesOf(workspaceId, passes)
-      const refused = await listRefused(workspaceId, [...versions.keys(), ...classes.keys()])
+      const refused = await listRejected(workspaceId, [...versions.keys(), ...classes.keys()])
       const templateCardOf = rememberTemplateCards()
       const outcomes: Outcome[] = []
       let began = performance.now()
@@ -93,8 +94,8 @@ export function createIssuing(store: Store, wallets: Wallets, definitions = crea
         })),
         at,
       )
-      for (const { pass, error, refusal } of current) {
-        if (refusal) await tx.refusals.insert(workspaceId, 'pass', pass.id, refusal)
+      for (const { pass, error, rejection } of current) {
+        if (rejection) await tx.rejections.insert(workspaceId, 'pass', pass.id, rejection)
         if (error) await recordFailure(tx, pass, error, { at, correlationId: correlationIdOf(pass.id) })
       }
       return outcomes
@@ -124,8 +125,8 @@ export function createIssuing(store: Store, wallets: Wallets, definitions = crea
   }
 
   /** A platform that refuses a version, or a class, matters to issuing where there is no other. */
-  async function listRefused(workspaceId: string, ids: string[]): Promise<Map<string, StoredRefusal>> {
-    return wallets.all.length === 1 ? store.refusals.list(workspaceId, ids) : new Map()
+  async function listRejected(workspaceId: string, ids: string[]): Promise<Map<string, StoredRejection>> {
+    return wallets.all.length === 1 ? store.rejections.list(workspaceId, ids) : new Map()
   }
 
   async function versionsOf(workspaceId: string, passes: StoredPass[]): Promise<Map<string, PublishedVersion>> {
@@ -142,7 +143,7 @@ export function createIssuing(store: Store, wallets: Wallets, definitions = crea
 }
 
 /**
- * What is rendered for somebody who asked, or the refusal of a pass that cannot be: its definition and its values are at
+ * What is rendered for somebody who asked, or the rejection of a pass that cannot be: its definition and its values are at
  * fault, so that the answer is no error of the server.
  * @throws Problem CONFLICT, or what `refuse` makes of the reason
  */
@@ -175,20 +176,20 @@ export async function recordFailure(
 async function check(pass: StoredPass, walletPassOf: () => WalletPass, wallets: Wallets, at: Date): Promise<Outcome> {
   try {
     const walletPass = walletPassOf()
-    let refusal: StoredRefusal | undefined
+    let rejection: StoredRejection | undefined
     for (const wallet of wallets.all) {
       try {
         await wallet.check(walletPass, at)
       } catch (error) {
         // What Google would not take Apple may: of several platforms one is enough.
-        const isRefusal = error instanceof ApiError && error.details.platform === 'google' && wallets.all.length > 1
-        if (!isRefusal) throw error
-        refusal = { platform: 'google', code: error.code, message: error.message, at }
+        const isRejection = error instanceof ApiError && error.details.platform === 'google' && wallets.all.length > 1
+        if (!isRejection) throw error
+        rejection = { platform: 'google', code: error.code, message: error.message, at }
       }
     }
-    return { pass, ...(refusal && { refusal }) }
+    return { pass, ...(rejection && { rejection }) }
   } catch (error) {
-    // Anything but a refusal for good may be gone on the next try; the job's retry decides.
+    // Anything but a rejection for good may be gone on the next try; the job's retry decides.
     if (!(error instanceof ApiError) || 'retry-after' in error.headers) throw error
     return { pass, error: { code: error.code, message: error.message } }
   }

@@ -4,7 +4,7 @@ import type { PushResult } from '../../wallets/apple/push.ts'
 import { isRefused } from '../../wallets/google/api/api-error.ts'
 import type { Services } from '../context.ts'
 import { isHeldBack, nackFailed } from '../jobs/worker.ts'
-import { type GoogleSync, refusalOf } from './google-sync.ts'
+import { type GoogleSync, rejectionOf } from './google-sync.ts'
 import { logDropped, logPlatformCall, toJobError } from './platform-calls.ts'
 
 /**
@@ -106,7 +106,7 @@ async function updateObject(job: Job, services: Services): Promise<void> {
       if (isRefused(cause)) {
         // Said on the pass, and sent again with its next change: there is nothing for an operator to retry.
         await tx.jobs.complete([job])
-        await tx.refusals.insert(job.workspaceId, 'pass', job.subject, refusalOf(cause, clock()))
+        await tx.rejections.insert(job.workspaceId, 'pass', job.subject, rejectionOf(cause, clock()))
       } else {
         await nackFailed(tx, job, error, clock())
       }

@@ -6,7 +6,7 @@ import type { Outcome } from '../../core/rules/sending/retries.ts'
 
 /** Requests to addresses that customers name: never to a host that only this server can reach. */
 export interface Outbound {
-  /** What is wrong with an address as it is written; undefined where it may be used. Names are judged when they are sent to. */
+  /** What is wrong with an address as it is written; undefined where it may be used. Names are checked when they are sent to. */
   rejection(url: string): string | undefined
   /** Sends once. Never throws: whatever goes wrong is the outcome. */
   post(url: string, body: string, headers: Record<string, string>): Promise<Outcome>
@@ -31,6 +31,7 @@ const MAX_ANSWER_BYTES = 64 * 1024
 
 const NOT_PUBLIC = 'The address is not public.'
 
+/** Sends requests to addresses of tenants, and to no private one: see Outbound. */
 export function createOutbound(options: OutboundOptions): Outbound {
   const { allowInsecure, timeoutMs = TIMEOUT_MS } = options
   const agent = new Agent({
@@ -42,18 +43,18 @@ export function createOutbound(options: OutboundOptions): Outbound {
   })
   return {
     rejection(text) {
-      const judged = judge(text, allowInsecure)
-      return typeof judged === 'string' ? judged : undefined
+      const checked = checkAddress(text, allowInsecure)
+      return typeof checked === 'string' ? checked : undefined
     },
     async post(text, body, headers) {
-      const url = judge(text, allowInsecure)
+      const url = checkAddress(text, allowInsecure)
       if (typeof url === 'string') return { responseCode: null, error: url }
       const sent = { 'content-type': 'application/json', 'user-agent': 'passes-webhooks', ...headers }
       try {
         const request = { url, body, headers: sent }
-        return outcomeOf(await exchange(agent, request, { timeoutMs, maxAnswerBytes: MAX_ANSWER_BYTES }))
+        return outcomeOf(await exchange(agent, request, { timeoutMs, maxResponseBytes: MAX_ANSWER_BYTES }))
       } catch (error) {
-        const isLate = error instanceof LateAnswerError
+        const isLate = error instanceof LateResponseError
         return { responseCode: null, error: isLate ? `No answer within ${timeoutMs / 1000} s.` : describe(error) }
       }
     },
@@ -67,10 +68,10 @@ function outcomeOf(statusCode: number): Outcome {
 }
 
 /**
- * The address, or what is wrong with it. Literals never reach a lookup, so they are judged here, in the form that URL gives
+ * The address, or what is wrong with it. Literals never reach a lookup, so they are checked here, in the form that URL gives
  * them: decimal and octal are read.
  */
-function judge(text: string, allowInsecure: boolean): URL | string {
+function checkAddress(text: string, allowInsecure: boolean): URL | string {
   if (!URL.canParse(text)) return 'Must be a valid address.'
   const url = new URL(text)
   const { protocol, hostname, username, password, hash } = url
@@ -159,11 +160,11 @@ interface ExchangeLimits {
   /** For the whole of it: finding the host, connecting, sending and reading the answer. */
   timeoutMs: number
   /** So much of an answer is read. */
-  maxAnswerBytes: number
+  maxResponseBytes: number
 }
 
 /** No status came in time. */
-class LateAnswerError extends Error {
+class LateResponseError extends Error {
   override readonly name = 'LateAnswerError'
 }
 
@@ -186,10 +187,10 @@ class Exchange implements Dispatcher.DispatchHandler {
   private readonly resolve: (statusCode: number) => void
   private readonly reject: (error: Error) => void
   private readonly timer: NodeJS.Timeout
-  private late: LateAnswerError | undefined
+  private late: LateResponseError | undefined
   private request: Dispatcher.DispatchController | undefined
   private statusCode: number | undefined
-  private answerBytes = 0
+  private responseBytes = 0
 
   constructor(limits: ExchangeLimits, resolve: (statusCode: number) => void, reject: (error: Error) => void) {
     this.limits = limits
@@ -200,7 +201,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   /** A request that has not begun yet is stopped when it does. */
   giveUp(): void {
-    this.late = new LateAnswerError()
+    this.late = new LateResponseError()
     this.onResponseError(this.request, this.late)
     this.request?.abort(this.late)
   }
@@ -216,8 +217,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.answerBytes += chunk.length
-    if (this.answerBytes > this.limits.maxAnswerBytes) controller.abort(new Error('The answer is too long.'))
+    this.responseBytes += chunk.length
+    if (this.responseBytes > this.limits.maxResponseBytes) controller.abort(new Error('The answer is too long.'))
   }
 
   onResponseEnd(): void {

@@ -31,6 +31,7 @@ interface Followers {
   reads: Map<string, Promise<unknown>>
 }
 
+/** Wakes who waits for news of a workspace: see WakeUps. */
 export function createWakeUps(): WakeUps {
   const workspaces = new Map<string, Followers>()
   return {

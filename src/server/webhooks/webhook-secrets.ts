@@ -19,6 +19,7 @@ export interface WebhookSecrets {
 
 const SECRET_BYTES = 32
 
+/** Makes, seals and opens the secrets of endpoints with the server key: see WebhookSecrets. */
 export function createWebhookSecrets({ current, previous }: ServerKeys): WebhookSecrets {
   const keys = [current, ...previous]
   const renewed = (sealed: string, id: string) =>

@@ -119,7 +119,7 @@ function openPostgres(connectionString: string, options: DatabaseOptions): Datab
     })
   const background = connect(postgresClient(), poolSize)
   const requests = connect(postgresClient(), poolSize, { statement_timeout: statementLimitMs })
-  const entry = connect(postgresClient({ silenceLimitMs: STATEMENT_LIMIT_MS }), 1)
+  const entry = connect(postgresClient({ responseLimitMs: STATEMENT_LIMIT_MS }), 1)
   // Inside a transaction statements also wait for the locks of others.
   const limited = postgresClient({ transactionLimitMs: BUSY_TIMEOUT_MS + STATEMENT_LIMIT_MS })
   const sharedRequests = shareOut(requests, limited, poolSize)

@@ -7,6 +7,7 @@ import { MAX_KEY_BYTES, MAX_KEY_CHARACTERS } from '../../core/rules/lists/cursor
 /** Later than any moment: what a pass that never expires sorts as. */
 export const NEVER = Number.MAX_SAFE_INTEGER
 
+/** True on PostgreSQL, false on SQLite. */
 export function isPostgres(db: Knex): boolean {
   return db.client.dialect === 'postgresql'
 }
@@ -152,6 +153,7 @@ export function isAmong(db: Knex, column: string, ids: string, type: 'uuid' | 't
   return isPostgres(db) ? `${column} = any(:${ids}::${type}[])` : `${column} in (select value from json_each(:${ids}))`
 }
 
+/** A list of ids as one value of a statement: an array on PostgreSQL, JSON on SQLite. idIsIn reads it. */
 export function bindIds(db: Knex, ids: string[]): Knex.Value {
   return (isPostgres(db) ? ids : JSON.stringify(ids)) as Knex.Value
 }
@@ -173,6 +175,7 @@ export function listOf(db: Knex, column: string, query: string): string {
     : `(select json_group_array(${column}) from (${query}) as listed)`
 }
 
+/** A list as either database returns it. */
 export function parseList(value: string | string[]): string[] {
   return typeof value === 'string' ? JSON.parse(value) : value
 }

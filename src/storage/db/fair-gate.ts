@@ -69,6 +69,7 @@ export class FairGate {
     })
   }
 
+  /** Ends one stay of a party, and lets in who is next. */
   leave(party: string): void {
     const [cameIn, ...others] = this.insideOf.get(party)!
     if (others.length === 0) this.insideOf.delete(party)

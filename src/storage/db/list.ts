@@ -87,7 +87,7 @@ export async function listPage<Row extends { id: string }>(
     .limit(limit + 1)
   sort.join?.(page)
   if (cursor && !sort.isComputed) {
-    goOnBehind(page, sort, spec.id, sortDir, await wholeKey(db, spec, sort, cursor), cursor.id)
+    continueAfter(page, sort, spec.id, sortDir, await wholeKey(db, spec, sort, cursor), cursor.id)
   } else if (offset > 0) {
     page.offset(offset)
   }
@@ -129,7 +129,7 @@ function keyTypeOf({ key, type, isComputed }: Sort, spec: ListSpec): KeyType {
   return type === undefined ? 'integer' : 'text'
 }
 
-function goOnBehind(
+function continueAfter(
   query: Knex.QueryBuilder,
   sort: Sort,
   id: string,

@@ -21,7 +21,7 @@ import * as endings from '../migrations/0020-endings.ts'
 import * as textKeys from '../migrations/0021-text-keys.ts'
 import * as scanDates from '../migrations/0022-scan-dates.ts'
 import * as eventFanOut from '../migrations/0023-event-fan-out.ts'
-import * as refusals from '../migrations/0024-refusals.ts'
+import * as rejections from '../migrations/0024-refusals.ts'
 import * as googleClasses from '../migrations/0025-google-classes.ts'
 import * as activations from '../migrations/0026-activations.ts'
 import * as eventOrder from '../migrations/0027-event-order.ts'
@@ -60,7 +60,7 @@ const migrations: Record<string, Migration> = {
   '0021-text-keys': textKeys,
   '0022-scan-dates': scanDates,
   '0023-event-fan-out': eventFanOut,
-  '0024-refusals': refusals,
+  '0024-refusals': rejections,
   '0025-google-classes': googleClasses,
   '0026-activations': activations,
   '0027-event-order': eventOrder,

@@ -5,14 +5,14 @@ export interface PostgresLimits {
   /** What a statement inside a transaction may take, its waiting for locks included. */
   transactionLimitMs?: number
   /** A connection that does not answer for so long is given up; for one that everybody waits for. */
-  silenceLimitMs?: number
+  responseLimitMs?: number
 }
 
 /**
  * pg reports a connection that could not be made, or ended under a statement, without any code; and one that is of no more
  * use stays in the pool until it is gone. This client names the first and throws away the second.
  */
-export function postgresClient({ transactionLimitMs, silenceLimitMs }: PostgresLimits = {}): typeof Knex.Client {
+export function postgresClient({ transactionLimitMs, responseLimitMs }: PostgresLimits = {}): typeof Knex.Client {
   const require = createRequire(import.meta.url)
   const Client = require('knex/lib/dialects/postgres/index.js')
   const Transaction = require('knex/lib/dialects/postgres/execution/pg-transaction.js')
@@ -41,7 +41,7 @@ export function postgresClient({ transactionLimitMs, silenceLimitMs }: PostgresL
     }
 
     async _query(connection: PostgresConnection, query: unknown) {
-      const cut = silenceLimitMs && setTimeout(() => connection.connection.stream.destroy(), silenceLimitMs)
+      const cut = responseLimitMs && setTimeout(() => connection.connection.stream.destroy(), responseLimitMs)
       try {
         return await super._query(connection, query)
       } catch (error) {

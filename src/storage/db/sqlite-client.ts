@@ -196,6 +196,7 @@ function preparing(connection: Connection, name: string) {
 
 export const DAMAGE_SUFFIX = '-damaged'
 
+/** Remembers beside the database file that it is damaged, so that a restarted server knows. */
 export function noteDamage(file: string): void {
   try {
     const note = openPrivateSync(`${file}${DAMAGE_SUFFIX}`, 'a')

@@ -31,6 +31,7 @@ export class Leases {
     return row !== undefined
   }
 
+  /** Gives a lease up, if the holder still has it. */
   async release(name: string, holder: string): Promise<void> {
     await this.db('leases').where({ name, holder }).delete()
   }
@@ -63,6 +64,7 @@ export class Instances {
     this.db = db
   }
 
+  /** Notes that a server lives, and what it let through. */
   async write({ id, heartbeat, usage }: Instance): Promise<void> {
     await this.db('replicas')
       .insert({ id, beat: heartbeat, spent: JSON.stringify(usage) })
@@ -70,11 +72,13 @@ export class Instances {
       .merge()
   }
 
+  /** The servers but one. */
   async listOthers(id: string): Promise<Instance[]> {
     const rows: { id: string; beat: number; spent: string }[] = await this.db('replicas').whereNot({ id })
     return rows.map(({ id, beat, spent }) => ({ id, heartbeat: beat, usage: JSON.parse(spent) }))
   }
 
+  /** Forgets servers. */
   async delete(ids: string[]): Promise<void> {
     await this.db('replicas').whereIn('id', ids).delete()
   }
@@ -88,6 +92,7 @@ export class Settings {
     this.db = db
   }
 
+  /** The value of a setting; undefined where there is none. */
   async find(name: string): Promise<string | undefined> {
     return (await this.db('settings').where({ name }).first('value'))?.value
   }
@@ -98,10 +103,12 @@ export class Settings {
     return (await this.find(name)) ?? value
   }
 
+  /** Removes a setting, if there is one. */
   async delete(name: string): Promise<void> {
     await this.db('settings').where({ name }).delete()
   }
 
+  /** Changes a setting that is there; one that is not stays away. */
   async update(name: string, value: string): Promise<void> {
     await this.db('settings').where({ name }).update({ value })
   }

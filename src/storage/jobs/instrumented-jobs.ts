@@ -12,6 +12,7 @@ export class InstrumentedJobs extends Jobs {
     this.emit = emit
   }
 
+  /** As Jobs does it, and emits a run that is done for each. */
   override async complete(jobs: Job[]): Promise<Job[]> {
     const done = await super.complete(jobs)
     for (const kind of new Set(done.map((job) => job.kind))) {
@@ -21,20 +22,24 @@ export class InstrumentedJobs extends Jobs {
     return done
   }
 
+  /** As Jobs does it, and emits a run that is tried again for each. */
   override async retry(jobs: Job[], runAt: Date, error: string): Promise<number> {
     return this.emitRuns(jobs, 'retried', await super.retry(jobs, runAt, error))
   }
 
+  /** As Jobs does it, and emits a run that was put off for each. */
   override async snooze(jobs: Job[], runAt: Date): Promise<number> {
     return this.emitRuns(jobs, 'put_off', await super.snooze(jobs, runAt))
   }
 
+  /** As Jobs does it, and emits a run that was given up for each. */
   override async fail(jobs: Job[], at: Date, error: string): Promise<boolean> {
     const hasFailed = await super.fail(jobs, at, error)
     this.emitRuns(jobs, 'gave_up', hasFailed ? jobs.length : 0)
     return hasFailed
   }
 
+  /** As Jobs does it, and emits a lapsed or quarantined run for each. */
   override async release(at: Date): Promise<RescuedJob[]> {
     const rescued = await super.release(at)
     for (const { kind, isQuarantined } of rescued) {

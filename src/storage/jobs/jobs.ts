@@ -76,6 +76,7 @@ export class Jobs {
     this.onDue = onDue
   }
 
+  /** Queues jobs; workers of this process hear of it when the transaction commits. */
   async insert(jobs: NewJob[], at: Date): Promise<void> {
     for (const lane of new Set(jobs.map(queueOf))) this.onDue(lane)
     const rows = jobs.map((job) => ({
@@ -263,6 +264,7 @@ export class Jobs {
     await this.db('jobs').whereIn('subject', subjects).where({ kind, claim_token: null, failed_at: null }).delete()
   }
 
+  /** True where a job's lease has ended and nobody has taken it back. */
   async hasLapsed(at: Date): Promise<boolean> {
     return (await this.lapsed(at).first('id')) !== undefined
   }

@@ -85,10 +85,12 @@ export class Broadcasts {
     return inserted.length > 0
   }
 
+  /** A broadcast of a project. */
   async find(workspaceId: string, projectId: string, id: string): Promise<StoredBroadcast | undefined> {
     return toBroadcast(await this.rows(workspaceId).where({ project_id: projectId, id }).first())
   }
 
+  /** The broadcast that was made with an idempotency key. */
   async findByKey(workspaceId: string, idempotencyKey: string): Promise<StoredBroadcast | undefined> {
     return toBroadcast(await this.rows(workspaceId).where({ idempotency_key: idempotencyKey }).first())
   }
@@ -116,6 +118,7 @@ export class Broadcasts {
     return deleteReturningIds(this.db, this.scheduled(workspaceId, projectId, at))
   }
 
+  /** The fan-out begins: passes that are issued by this moment are its targets. The caller holds the broadcast. */
   async setStarted(workspaceId: string, id: string, at: Date): Promise<void> {
     const now = at.getTime()
     await this.rows(workspaceId).where({ id }).update({ started_at: now, updated_at: now })

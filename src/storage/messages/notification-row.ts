@@ -45,6 +45,7 @@ export function selectNotification(db: Knex, query: Knex.QueryBuilder): Knex.Que
   })
 }
 
+/** A row as it is used. */
 export function toNotification(row: NotificationRow): StoredNotification {
   return {
     id: row.id,

@@ -77,10 +77,12 @@ export class Notifications {
     return inserted.length > 0
   }
 
+  /** A notification of a pass. */
   async find(workspaceId: string, passId: string, id: string): Promise<StoredNotification | undefined> {
     return this.first(workspaceId, { 'notifications.pass_id': passId, 'notifications.id': id })
   }
 
+  /** The notification that was made with an idempotency key. */
   async findByKey(workspaceId: string, idempotencyKey: string): Promise<StoredNotification | undefined> {
     return this.first(workspaceId, { 'notifications.idempotency_key': idempotencyKey })
   }
@@ -117,6 +119,7 @@ export class Notifications {
     return rows.map(toNotification)
   }
 
+  /** Notifications by their ids; unknown ones are left out. */
   async listByIds(workspaceId: string, ids: string[]): Promise<StoredNotification[]> {
     const query = this.db('notifications').where('notifications.workspace_id', workspaceId)
     const rows: NotificationRow[] = await selectNotification(this.db, query.whereIn('notifications.id', ids))

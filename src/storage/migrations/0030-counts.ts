@@ -58,7 +58,7 @@ const projectAndTemplate = (row: string) => ({
   template_id: orNone(`${row}.template_id`),
 })
 
-const verdict = (row: string) => `${row}.result || '/' || coalesce(${row}.reason, '')`
+const decision = (row: string) => `${row}.result || '/' || coalesce(${row}.reason, '')`
 
 export const counters: Counter[] = [
   {
@@ -86,7 +86,7 @@ export const counters: Counter[] = [
     name: 'scans',
     table: 'scans',
     watched: [],
-    parts: (row) => ({ ...projectAndTemplate(row), kind: verdict(row), last_at: `${row}.scanned_at` }),
+    parts: (row) => ({ ...projectAndTemplate(row), kind: decision(row), last_at: `${row}.scanned_at` }),
   },
   {
     name: 'scans-by-context',
@@ -94,7 +94,7 @@ export const counters: Counter[] = [
     watched: [],
     parts: (row) => ({
       ...projectAndTemplate(row),
-      kind: verdict(row),
+      kind: decision(row),
       key: `${row}.scan_context_key`,
       last_at: `${row}.scanned_at`,
     }),

@@ -77,6 +77,7 @@ export class AuditLog {
     await this.insertAll(workspaceId, [{ ...entry, at }])
   }
 
+  /** As insert, for several at once. */
   async insertAll(workspaceId: string | null, entries: (NewAuditEntry & { at: Date })[]): Promise<void> {
     const rows = entries.map(
       ({ at, actor, action, targetId, targetCount = 1, correlationId }): Row => ({

@@ -32,7 +32,7 @@ export function erasedExternalId(passId: string): string {
 
 const ENDED = 'The data of the pass was erased.'
 
-/** Takes the data of a holder out of everything that is kept. The rows stay, and with them every count and verdict. */
+/** Takes the data of a holder out of everything that is kept. The rows stay, and with them every count and decision. */
 export class Erasure {
   private readonly db: Knex
 
@@ -40,6 +40,7 @@ export class Erasure {
     this.db = db
   }
 
+  /** What is kept about the holder of a pass, by kind. */
   async count(workspaceId: string, passId: string): Promise<Holdings> {
     const events = await Promise.all(this.events(workspaceId, passId).map(countOf))
     const pending = await Promise.all(this.events(workspaceId, passId).map((some) => countOf(this.pendingOf(some))))
@@ -199,6 +200,7 @@ export class Retention {
     return (await this.delete('events', this.older('events', before).whereNotExists(deliveries), limit)).length
   }
 
+  /** Entries of the audit log. */
   async deleteAuditEntries(before: Date, limit: number): Promise<number> {
     return (await this.delete('audit_entries', this.older('audit_entries', before), limit)).length
   }

@@ -4,7 +4,7 @@ import { moment } from '../db/dialect.ts'
 import { isQuarantined } from '../jobs/backlog.ts'
 import { type JobKind, type RegularQueue, regularQueues } from '../jobs/job-kinds.ts'
 import { Usage, type UsageOverview } from '../workspaces/limits.ts'
-import type { RefusedKind } from './refusals.ts'
+import type { RejectedKind } from './rejections.ts'
 
 /** How one queue of the outbox stands. */
 export interface QueueOverview {
@@ -42,13 +42,13 @@ export interface Overview {
   /** What is limited for each workspace. */
   usage: UsageOverview[]
   /** Template versions, classes and passes that a platform refuses for good, each up to MAX_COUNTED. */
-  refused: Record<RefusedKind, number>
+  refused: Record<RejectedKind, number>
 }
 
-/** More refusals than this are as bad: whoever scrapes must not wait for a million of them to be counted. */
+/** More rejections than this are as bad: whoever scrapes must not wait for a million of them to be counted. */
 const MAX_COUNTED = 10_000
 
-export interface RefusedVersion {
+export interface RejectedVersion {
   workspaceName: string
   /** Of the template. */
   name: string
@@ -67,6 +67,7 @@ export class Overviews {
     this.db = db
   }
 
+  /** What metrics and doctor show of the whole database, at a moment. */
   async read(at: Date): Promise<Overview> {
     // One after the other: whoever watches must not take the connections of those who work.
     const waiting = await this.waiting(at)
@@ -88,7 +89,7 @@ export class Overviews {
   }
 
   /** Template versions that a platform refuses whole or in a class of some passes, the last refused first. */
-  async listRefusedVersions(limit: number): Promise<RefusedVersion[]> {
+  async listRejectedVersions(limit: number): Promise<RejectedVersion[]> {
     const member = this.db('passes').whereRaw('passes.google_class_id = google_classes.id').limit(1).select('id')
     const rows = await this.db('refusals')
       .leftJoin('google_classes', 'google_classes.id', 'refusals.subject')
@@ -106,7 +107,7 @@ export class Overviews {
   }
 
   private async refused(): Promise<Overview['refused']> {
-    const countOf = async (kind: RefusedKind) => {
+    const countOf = async (kind: RejectedKind) => {
       const some = this.db('refusals').where({ kind }).limit(MAX_COUNTED).select('kind')
       return Number((await this.db.from(some.as('some')).count({ n: '*' }).first()).n)
     }

@@ -36,11 +36,13 @@ export class GoogleClasses {
     this.db = db
   }
 
+  /** Classes by their ids; unknown ones are left out. */
   async list(workspaceId: string, ids: string[]): Promise<StoredClass[]> {
     const rows: Row[] = await this.db('google_classes').where({ workspace_id: workspaceId }).whereIn('id', ids)
     return rows.map(toClass)
   }
 
+  /** A class, which nobody else changes until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredClass | undefined> {
     const row: Row | undefined = await forUpdate(this.db, this.one(workspaceId, id)).first()
     return row && toClass(row)

@@ -51,6 +51,7 @@ export class GoogleObjects {
     this.db = db
   }
 
+  /** What Google was told of passes; those it was told nothing of are left out. */
   async list(workspaceId: string, passIds: string[]): Promise<GoogleObject[]> {
     const rows: Row[] = await this.db('google_objects').where({ workspace_id: workspaceId }).whereIn('pass_id', passIds)
     return rows.map(toObject)
@@ -126,6 +127,7 @@ export class GoogleObjects {
     return objects().whereRaw('sent_version < (?)', [version]).pluck('pass_id')
   }
 
+  /** Notes why Google refused the last update. */
   async setError(workspaceId: string, passId: string, error: string): Promise<void> {
     await this.db('google_objects').where({ workspace_id: workspaceId, pass_id: passId }).update({ last_error: error })
   }

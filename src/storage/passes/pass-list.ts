@@ -35,6 +35,7 @@ export interface PassListRequest extends ListRequest {
   created?: { from?: Date; to?: Date } | undefined
 }
 
+/** A page of the passes of a workspace. */
 export async function listPasses(
   db: Knex,
   workspaceId: string,

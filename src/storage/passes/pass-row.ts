@@ -166,6 +166,7 @@ export function issuingPasses(db: Knex, workspaceId: string): Knex.QueryBuilder 
     .select('subject')
 }
 
+/** A row as it is used. */
 export function toPass(row: PassRow): StoredPass {
   return {
     id: row.id,
@@ -293,6 +294,7 @@ export type PassContent = Pick<
 > &
   Pick<NewPass, 'googleClassId'>
 
+/** The columns of what an update may change. */
 export function toContentColumns(content: PassContent) {
   return {
     label: content.label,

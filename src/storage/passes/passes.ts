@@ -56,6 +56,7 @@ export class Passes {
     this.db = db
   }
 
+  /** A pass by its id. */
   async find(workspaceId: string, id: string): Promise<StoredPass | undefined> {
     const [row] = await runPrepared<PassRow>(this.db, 'find-pass', { workspaceId, id }, () => this.selectNamed())
     return row && toPass(row)
@@ -113,6 +114,7 @@ export class Passes {
     return row && { pass: toPass(row), areLinksClosed: row.links_closed_at !== null }
   }
 
+  /** Passes by their ids, in no order; unknown ones are left out. */
   async listByIds(workspaceId: string, ids: string[]): Promise<StoredPass[]> {
     if (ids.length === 0) return []
     const values = { workspaceId, ids: bindIds(this.db, ids) }
@@ -125,6 +127,7 @@ export class Passes {
     return rows.map(toPass)
   }
 
+  /** Passes by their external ids, in no order; unknown ones are left out. */
   async listByExternalIds(workspaceId: string, externalPassIds: string[]): Promise<StoredPass[]> {
     const values = { workspaceId, externalPassIds: bindIds(this.db, externalPassIds) }
     const rows = await runPrepared<PassRow>(this.db, 'list-passes-by-external-id', values, () => {
@@ -174,6 +177,7 @@ export class Passes {
     await activateIdentifier(this.db, workspaceId, id, identifierDigest)
   }
 
+  /** Voids passes, each with a wallet version of its own. */
   async setVoid(workspaceId: string, ids: string[], at: Date): Promise<void> {
     const change = withWalletVersionBump(
       this.db,
@@ -220,6 +224,7 @@ export class Passes {
     })
   }
 
+  /** A pass that waits to be issued has failed, and says why; any other stays as it is. */
   async setFailed(workspaceId: string, id: string, error: PassError, at: Date): Promise<void> {
     await this.transition(workspaceId, [id], UNISSUED, { status: 'FAILED', error: JSON.stringify(error) }, at)
   }
@@ -251,6 +256,7 @@ export class Passes {
     await this.db('passes').where({ workspace_id: workspaceId }).whereIn('id', ids).update(change)
   }
 
+  /** True where a pass is past its expiry and is not marked so. */
   async hasExpired(at: Date): Promise<boolean> {
     return (await this.expired(at).first('id')) !== undefined
   }

@@ -82,10 +82,12 @@ export class Registrations {
     return (await ofPass.offset(maxDevices - 1).first('pass_id')) !== undefined
   }
 
+  /** A device no longer has the pass. */
   async delete(workspaceId: string, passId: string, deviceId: string): Promise<void> {
     await this.one(workspaceId, passId, deviceId).delete()
   }
 
+  /** The devices that have any of the passes. */
   async list(workspaceId: string, passIds: string[]): Promise<Registration[]> {
     const rows: Row[] = await this.db('apple_registrations')
       .where({ workspace_id: workspaceId })
@@ -140,6 +142,7 @@ export class Registrations {
     return { serialNumbers: rows.map((row) => row.id), tag: rows.at(-1)?.wallet_tag ?? sinceTag ?? 0 }
   }
 
+  /** True where the device has any pass of this server. */
   async isKnownDevice(deviceId: string): Promise<boolean> {
     return (await this.db('apple_registrations').where({ device_id: deviceId }).first('pass_id')) !== undefined
   }
@@ -184,6 +187,7 @@ export class Registrations {
     }
   }
 
+  /** Notes why pushes to devices failed. */
   async setErrors(
     workspaceId: string,
     registrations: Pick<Registration, 'passId' | 'deviceId'>[],

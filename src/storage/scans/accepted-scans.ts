@@ -80,6 +80,7 @@ export class AcceptedScans {
     this.db = db
   }
 
+  /** Writes uses of passes, which later scans are counted by. */
   async insert(workspaceId: string, scans: NewAcceptedScan[]): Promise<void> {
     const rows = scans.map((scan) => ({
       scan_id: scan.scanId,
@@ -106,15 +107,15 @@ export class AcceptedScans {
     return (await this.db('accepted_scans').where({ workspace_id: workspaceId, scan_id: scanId }).delete()) > 0
   }
 
-  /** What a judgement needs of the history of a pass: see listHistories. */
+  /** What an evaluation needs of the history of a pass: see listHistories. */
   async findHistory(workspaceId: string, passId: string, plan: RedemptionPlan): Promise<RedemptionHistory> {
     const [found] = await this.listHistories(workspaceId, [{ passId, plan }])
     return found!.history
   }
 
   /**
-   * What judgements need of the histories of passes, in order: counts and ends of index ranges, by one statement for all
-   * and one more where policies count by window or period. Whoever records what he judges holds the passes.
+   * What evaluations need of the histories of passes, in order: counts and ends of index ranges, by one statement for all
+   * and one more where policies count by window or period. Whoever records what he evaluates holds the passes.
    */
   async listHistories(workspaceId: string, asked: AskedHistory[]): Promise<FoundHistory[]> {
     if (asked.length === 0) return []

@@ -14,7 +14,7 @@ export interface StoredScan {
   result: LedgerResult
   /** Null on a reversal. */
   reason: LedgerReason | null
-  /** What the steward was told; null on a reversal and on what a device decided. */
+  /** What the operator was told; null on a reversal and on what a device decided. */
   reasonCode: ScanReasonCode | null
   message: string
   verified: ScanItem['verified']
@@ -79,6 +79,7 @@ export interface ScanRow {
   token_id: string | null
 }
 
+/** A scan as it is written. */
 export function toScanRow(workspaceId: string, scan: StoredScan): ScanRow {
   return {
     id: scan.id,
@@ -112,6 +113,7 @@ export function toScanRow(workspaceId: string, scan: StoredScan): ScanRow {
   }
 }
 
+/** A row as it is used. */
 export function toScan(row: ScanRow): StoredScan {
   return {
     id: row.id,

@@ -65,6 +65,7 @@ export async function countScans(
   return new Map([...figures].sort(([a], [b]) => (b === null || (a !== null && a < b) ? -1 : 1)))
 }
 
+/** The sums of figures. */
 export function sumFigures(parts: Iterable<ScanFigures>): ScanFigures {
   return [...parts].reduce(
     (sum, part) => ({

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { LedgerReason, ScanResult } from '../../core/contract/scan-shapes.ts'
-import { refusals } from '../../core/rules/redemption/scan-decision.ts'
+import { rejections } from '../../core/rules/redemption/scan-decision.ts'
 import { insertMany } from '../db/bulk-rows.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
 import type { Emit } from '../operations/store-events.ts'
@@ -36,11 +36,13 @@ export class Scans {
     return inserted
   }
 
+  /** A scan by its id. */
   async find(workspaceId: string, id: string): Promise<StoredScan | undefined> {
     const row: ScanRow | undefined = await this.db('scans').where({ workspace_id: workspaceId, id }).first()
     return row && toScan(row)
   }
 
+  /** Scans by the references that their clients gave; unknown ones are left out. */
   async listByExternalRefs(workspaceId: string, externalRefs: string[]): Promise<StoredScan[]> {
     const rows: ScanRow[] = await this.db('scans')
       .where({ workspace_id: workspaceId })
@@ -49,6 +51,7 @@ export class Scans {
     return rows.map(toScan)
   }
 
+  /** A page of the ledger, by the time that scans stand for. */
   list(workspaceId: string, request: ScanListRequest): Promise<ListPage<StoredScan>> {
     return listScans(this.db, workspaceId, request)
   }
@@ -131,6 +134,6 @@ function whereAny(query: Knex.QueryBuilder, column: string, values: string[] | u
 
 /** What the ledger calls denied is found by that name; the finer names of spec 2.7 by the reason that goes with each. */
 function conditionOf(result: ScanResult): Record<string, string> {
-  const reason = Object.entries(refusals).find(([, refusal]) => refusal === result)?.[0]
+  const reason = Object.entries(rejections).find(([, rejection]) => rejection === result)?.[0]
   return reason ? { 'scans.reason': reason } : { 'scans.result': result }
 }

@@ -39,6 +39,7 @@ export class Images {
     return inserted.length > 0
   }
 
+  /** An image without its bytes. */
   async find(workspaceId: string, id: string): Promise<Image | undefined> {
     return this.db('images').where({ workspace_id: workspaceId, id }).first(RECORD)
   }

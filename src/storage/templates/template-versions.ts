@@ -50,6 +50,7 @@ export class TemplateVersions {
     this.db = db
   }
 
+  /** Makes a draft. */
   async insert(
     workspaceId: string,
     templateId: string,
@@ -71,6 +72,7 @@ export class TemplateVersions {
     return toVersion(row)
   }
 
+  /** A version of a template that was not deleted. */
   async find(workspaceId: string, id: string): Promise<StoredVersion | undefined> {
     const row: Row | undefined = await this.live(workspaceId).where('template_versions.id', id).first(DETAIL)
     return row && toVersion(row)
@@ -86,6 +88,7 @@ export class TemplateVersions {
     return row && toVersion(row)
   }
 
+  /** The version with the highest number; undefined where the template has none. */
   async findNewest(workspaceId: string, templateId: string): Promise<StoredVersion | undefined> {
     const row: Row | undefined = await this.live(workspaceId)
       .where({ template_id: templateId })
@@ -103,18 +106,21 @@ export class TemplateVersions {
     return rows.map(toSummary)
   }
 
+  /** Changes a draft. The caller holds it. */
   async setDefinition(workspaceId: string, id: string, definition: Definition, at: Date): Promise<void> {
     await this.db('template_versions')
       .where({ workspace_id: workspaceId, id })
       .update({ definition: JSON.stringify(definition), updated_at: at.getTime() })
   }
 
+  /** Publishes a draft, once and for good. The caller holds it. */
   async setPublished(workspaceId: string, id: string, at: Date): Promise<void> {
     await this.db('template_versions')
       .where({ workspace_id: workspaceId, id })
       .update({ stage: 'published', published_at: at.getTime(), updated_at: at.getTime() })
   }
 
+  /** Removes a draft. The caller holds it. */
   async delete(workspaceId: string, id: string): Promise<void> {
     await this.db('template_versions').where({ workspace_id: workspaceId, id }).delete()
   }
@@ -142,6 +148,7 @@ export class TemplateVersions {
     return rows.map((row) => JSON.parse(row.definition))
   }
 
+  /** A published version by its number, whether or not its template was deleted since. */
   async findPublished(workspaceId: string, templateId: string, version: number): Promise<PublishedVersion | undefined> {
     const row = await this.rendering(workspaceId)
       .where({ template_id: templateId, version, stage: 'published' })

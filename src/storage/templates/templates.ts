@@ -72,6 +72,7 @@ export class Templates {
     return toTemplate(row)
   }
 
+  /** A template that was not deleted. */
   async find(workspaceId: string, id: string): Promise<StoredTemplate | undefined> {
     const row = await this.live(workspaceId).where({ id }).first()
     return row && toTemplate(row)
@@ -83,6 +84,7 @@ export class Templates {
     return row && toTemplate(row)
   }
 
+  /** A page of the templates of a workspace. */
   async list(workspaceId: string, request: TemplateListRequest): Promise<ListPage<StoredTemplate>> {
     const query = this.live(workspaceId)
     const ids = request.projectId?.filter((id) => id !== 'null')
@@ -112,6 +114,7 @@ export class Templates {
     return row && toTemplate(row)
   }
 
+  /** Hides a template; false where there is none. */
   async delete(workspaceId: string, id: string, at: Date): Promise<boolean> {
     return (await this.live(workspaceId).where({ id }).update({ deleted_at: at.getTime() })) > 0
   }

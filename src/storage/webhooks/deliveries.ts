@@ -65,12 +65,14 @@ export class Deliveries {
     this.emit = emit
   }
 
+  /** Queues a delivery for each event and endpoint. */
   async insert(workspaceId: string, pairs: { event: EventRow; target: Target }[], at: Date): Promise<StoredDelivery[]> {
     const deliveries = pairs.map(({ event, target }) => newDelivery(workspaceId, event, target, at))
     await insertMany(this.db, 'webhook_deliveries', deliveries.map(toDeliveryRow))
     return deliveries
   }
 
+  /** A delivery by its id. */
   async find(workspaceId: string, id: string): Promise<StoredDelivery | undefined> {
     const row: DeliveryRow | undefined = await this.one(workspaceId, id).first()
     return row && toDelivery(row)
@@ -87,6 +89,7 @@ export class Deliveries {
     return listAttempts(this.db, workspaceId, deliveryId)
   }
 
+  /** A page of the deliveries of a workspace, newest first (decisions/0018). */
   async list(workspaceId: string, request: DeliveryFilters): Promise<ListPage<StoredDelivery>> {
     const { webhookId, eventType, status } = request
     // What succeeded is most: those of an endpoint or a type are found by that.

@@ -46,6 +46,7 @@ export interface PayloadRow extends Pick<DeliveryRow, 'id' | 'event_type' | 'cre
   data: string
 }
 
+/** A row as it is used. */
 export function toDelivery(row: DeliveryRow): StoredDelivery {
   return {
     id: row.id,
@@ -60,6 +61,7 @@ export function toDelivery(row: DeliveryRow): StoredDelivery {
   }
 }
 
+/** How far a delivery has come, as it is used. */
 export function toProgress(row: ProgressRow): DeliveryProgress {
   return {
     status: row.status,
@@ -73,6 +75,7 @@ export function toProgress(row: ProgressRow): DeliveryProgress {
   }
 }
 
+/** A delivery as it is written. */
 export function toDeliveryRow(delivery: StoredDelivery): DeliveryRow {
   return {
     id: delivery.id,
@@ -87,6 +90,7 @@ export function toDeliveryRow(delivery: StoredDelivery): DeliveryRow {
   }
 }
 
+/** How far a delivery has come, as it is written. */
 export function toProgressRow(progress: DeliveryProgress): ProgressRow {
   return {
     status: progress.status,
@@ -140,6 +144,7 @@ export interface RecordedAttempt {
   progress: DeliveryProgress
 }
 
+/** Writes attempts, in one statement. */
 export async function insertAttempts(db: Knex, workspaceId: string, made: RecordedAttempt[]): Promise<void> {
   const rows = made.map(({ id, attempt, progress }) => ({
     workspace_id: workspaceId,

@@ -86,6 +86,7 @@ export class Events {
     this.emit = emit
   }
 
+  /** Writes events; those that an endpoint subscribes to wait for their fan-out. */
   async insert(workspaceId: string, events: NewEvent[], at: Date): Promise<void> {
     const rows = await this.write(workspaceId, events, at)
     const wanted = rows.filter((row) => row.is_wanted)
@@ -269,6 +270,7 @@ export class EventLog {
     return first?.id
   }
 
+  /** Events behind a place, in the order in which they are followed (decisions/0032). */
   async listAfter(workspaceId: string, place: Place, limit: number): Promise<LoggedEvent[]> {
     const rows: LoggedRow[] = await this.of(workspaceId)
       .whereRaw(afterPlace(this.db), [place.position, place.id])

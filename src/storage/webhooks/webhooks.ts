@@ -110,6 +110,7 @@ export class Webhooks {
     return toWebhook(row)
   }
 
+  /** An endpoint by its id. */
   async find(workspaceId: string, id: string): Promise<StoredWebhook | undefined> {
     const [row] = await runPrepared<Row>(
       this.db,
@@ -146,6 +147,7 @@ export class Webhooks {
     return row && toWebhook(row)
   }
 
+  /** A page of the endpoints of a workspace. */
   async list(workspaceId: string, request: ListRequest): Promise<ListPage<StoredWebhook>> {
     const page = await listPage<Row>(
       this.db,
@@ -157,6 +159,7 @@ export class Webhooks {
     return { ...page, rows: page.rows.map(toWebhook) }
   }
 
+  /** Changes an endpoint; undefined where there is none. What it did not subscribe to before begins now. */
   async update(
     workspaceId: string,
     id: string,
@@ -177,6 +180,7 @@ export class Webhooks {
     return this.change(workspaceId, id, changes, at)
   }
 
+  /** Removes an endpoint; false where there is none. */
   async delete(workspaceId: string, id: string): Promise<boolean> {
     return (await this.one(workspaceId, id).delete()) > 0
   }
@@ -196,6 +200,7 @@ export class Webhooks {
     return this.change(workspaceId, id, { status: 'DISABLED', disabled_reason: reason, generation }, at)
   }
 
+  /** Notes since when every attempt has failed; null after a success. */
   async setFailingSince(workspaceId: string, id: string, since: Date | null): Promise<void> {
     await this.one(workspaceId, id).update({ failing_since: since?.getTime() ?? null })
   }

@@ -34,6 +34,7 @@ export class Limits {
     this.db = db
   }
 
+  /** The limits of a workspace, defaults where none was set. */
   async find(workspaceId: string): Promise<WorkspaceLimits> {
     return toLimits(await this.db('workspace_limits').where({ workspace_id: workspaceId }).first())
   }
@@ -50,6 +51,7 @@ export class Limits {
   }
 }
 
+/** A row as it is used, defaults where it says nothing. */
 export function toLimits(row: LimitsRow | undefined): WorkspaceLimits {
   return Object.fromEntries(
     limitNames.map((name) => [name, row?.[columns[name]] ?? defaultLimits[name]]),
@@ -91,6 +93,7 @@ export class Usage {
     if (isPostgres(this.db)) await this.db('workspaces').where({ id: workspaceId }).forNoKeyUpdate().select('id')
   }
 
+  /** What triggers have counted of a workspace (decisions/0026). */
   async findStored(workspaceId: string): Promise<StoredUsage> {
     const row = await this.db('workspace_usage')
       .where({ workspace_id: workspaceId })
@@ -98,10 +101,12 @@ export class Usage {
     return { passes: Number(row?.passes ?? 0), storedBytes: Number(row?.bytes ?? 0) }
   }
 
+  /** Endpoints of a workspace. */
   async countWebhooks(workspaceId: string): Promise<number> {
     return countOf(this.db('webhooks').where({ workspace_id: workspaceId }))
   }
 
+  /** Drafts of a template. */
   async countDrafts(workspaceId: string, templateId: string): Promise<number> {
     return countOf(this.drafts(workspaceId).where({ template_id: templateId }))
   }
@@ -120,6 +125,7 @@ export class Usage {
     return countOf(this.db(waiting.select(this.db.raw('1')).limit(atMost).as('some')))
   }
 
+  /** What a workspace has of everything that is limited. */
   async read(workspaceId: string, at: Date): Promise<WorkspaceUsage> {
     const drafts = this.drafts(workspaceId).groupBy('template_id').count({ n: '*' }).as('drafts')
     const most = await this.db(drafts).max({ n: 'n' }).first()

@@ -50,12 +50,14 @@ export class Projects {
     this.db = db
   }
 
+  /** Makes a project. */
   async insert(workspaceId: string, fields: ProjectFields, at: Date): Promise<StoredProject> {
     const row: Row = { id: newId(at), ...fields, created_at: at.getTime(), updated_at: at.getTime() }
     await this.db('projects').insert({ ...row, workspace_id: workspaceId })
     return toProject(row)
   }
 
+  /** A project by its id. */
   async find(workspaceId: string, id: string): Promise<StoredProject | undefined> {
     const row: Row | undefined = await this.db('projects').where({ workspace_id: workspaceId, id }).first()
     return row && toProject(row)
@@ -79,6 +81,7 @@ export class Projects {
     return row?.id
   }
 
+  /** A page of the projects of a workspace. */
   async list(workspaceId: string, request: ListRequest): Promise<ListPage<StoredProject>> {
     const page = await listPage<Row>(
       this.db,
@@ -90,6 +93,7 @@ export class Projects {
     return { ...page, rows: page.rows.map(toProject) }
   }
 
+  /** Changes a project; undefined where there is none. */
   async update(
     workspaceId: string,
     id: string,
@@ -110,6 +114,7 @@ export class Projects {
     return (await this.db('projects').where({ workspace_id: workspaceId, id }).delete()) > 0
   }
 
+  /** How many templates, passes and installs a project has. */
   async counts(workspaceId: string, id: string, at: Date): Promise<ProjectCounts> {
     const now = at.getTime()
     const since = now - WEEK_MS

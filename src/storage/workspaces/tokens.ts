@@ -68,6 +68,7 @@ export class Tokens {
     this.db = db
   }
 
+  /** Makes a token, of which the digest alone is kept. */
   async insert(workspaceId: string, token: NewToken, at: Date): Promise<Token> {
     const row: Row = {
       id: newId(at),
@@ -153,6 +154,7 @@ export class Tokens {
     }))
   }
 
+  /** The tokens of a workspace, in the order of their creation. */
   async list(workspaceId: string): Promise<Token[]> {
     const rows: Row[] = await this.db('tokens').where({ workspace_id: workspaceId }).orderBy(['created_at', 'id'])
     return rows.map(toToken)
@@ -176,6 +178,7 @@ export class Tokens {
     return count > 0
   }
 
+  /** Notes when a token was last used. */
   async setLastUsed(workspaceId: string, id: string, at: Date): Promise<void> {
     await this.db('tokens').where({ workspace_id: workspaceId, id }).update({ last_used_at: at.getTime() })
   }

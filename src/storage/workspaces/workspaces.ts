@@ -59,10 +59,12 @@ export class Workspaces {
     return row && toWorkspace(row)
   }
 
+  /** Every workspace, by name. */
   async list(): Promise<Workspace[]> {
     return (await this.db<Row>('workspaces').orderBy('name')).map(toWorkspace)
   }
 
+  /** True where there is no workspace yet. */
   async isEmpty(): Promise<boolean> {
     return (await this.db('workspaces').first('id')) === undefined
   }
@@ -75,12 +77,14 @@ export class Workspaces {
       .update({ suspended_at: suspendedAt, links_closed_at: closesLinks ? suspendedAt : null })
   }
 
+  /** From this moment on a workspace takes no more changes; null is never. */
   async setExpiry(id: string, expiresAt: Date | null): Promise<void> {
     await this.db('workspaces')
       .where({ id })
       .update({ expires_at: expiresAt?.getTime() ?? null })
   }
 
+  /** Whether doors of a workspace may scan without the network. */
   async setOfflineScanning(id: string, allowed: boolean): Promise<void> {
     await this.db('workspaces').where({ id }).update({ offline_scanning: allowed })
   }

@@ -169,6 +169,7 @@ function subjectPart(
   return value
 }
 
+/** What signing and checks need of a certificate. */
 export function toParsed(certificate: X509Certificate): ParsedCertificate {
   return {
     der: certificate.raw,

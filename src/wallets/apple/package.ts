@@ -77,6 +77,7 @@ export function element(tag: number, ...contents: Uint8Array[]): Buffer {
   return Buffer.concat([header(tag, length), ...contents])
 }
 
+/** A SEQUENCE of elements. */
 export function sequence(...members: Uint8Array[]): Buffer {
   return element(0x30, ...members)
 }
@@ -86,6 +87,7 @@ function sorted(members: Buffer[]): Buffer[] {
   return members.toSorted(Buffer.compare)
 }
 
+/** A SET of elements, in the order that DER asks for. */
 export function setOf(...members: Buffer[]): Buffer {
   return element(0x31, ...sorted(members))
 }
@@ -94,6 +96,7 @@ function octetString(bytes: Uint8Array): Buffer {
   return element(0x04, bytes)
 }
 
+/** An OBJECT IDENTIFIER of its dotted form. */
 export function objectIdentifier(dotted: string): Buffer {
   const [first = 0, second = 0, ...arcs] = dotted.split('.').map(Number)
   return element(0x06, Buffer.from([first * 40 + second, ...arcs.flatMap(base128)]))
@@ -273,6 +276,7 @@ export interface PackageFile extends ZipEntry {
   sha1Hex: string
 }
 
+/** A file of a package with its digests, computed once. */
 export function packageFile(name: string, bytes: Buffer): PackageFile {
   return { ...zipEntry(name, bytes), sha1Hex: hash('sha1', bytes) }
 }

@@ -44,6 +44,7 @@ export interface AppleWalletOptions {
 
 const PLAIN_ICON = '#8e8e93'
 
+/** Renders, signs and pushes for an Apple identity: see AppleWallet. */
 export function createAppleWallet({ identity, webServiceUrl, loadImageFiles }: AppleWalletOptions): AppleWallet {
   const sign = createSigner(identity)
   const imageFilesOf = createImageSets(loadImageFiles)

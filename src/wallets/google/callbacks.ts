@@ -10,15 +10,15 @@ export interface CallbackVerifier {
    * Whether the parsed body of a request is a callback from Google, and what it says.
    * @throws GoogleApiError where Google's root keys cannot be had: no fault of whoever sent it
    */
-  verify(body: unknown, at: Date): Promise<CallbackVerdict>
+  verify(body: unknown, at: Date): Promise<CallbackCheck>
 }
 
 /** Looks for new root keys before it refuses a callback because of the ones that it knows. */
 export function createCallbackVerifier(issuerId: string, rootKeys: RootKeys): CallbackVerifier {
   return {
     async verify(body, at) {
-      const verdict = verifyCallback({ body, issuerId, rootKeys: await rootKeys.current(), at })
-      if (verdict.ok || verdict.reason !== 'intermediate key not signed by a root key') return verdict
+      const check = verifyCallback({ body, issuerId, rootKeys: await rootKeys.current(), at })
+      if (check.ok || check.reason !== 'intermediate key not signed by a root key') return check
       return verifyCallback({ body, issuerId, rootKeys: await rootKeys.refreshed(), at })
     },
   }
@@ -34,7 +34,7 @@ export interface CallbackMessage {
   expTimeMillis: number
 }
 
-export type CallbackRefusal =
+export type CallbackRejection =
   | 'malformed envelope'
   | 'unknown protocol version'
   | 'intermediate key not signed by a root key'
@@ -45,7 +45,7 @@ export type CallbackRefusal =
   | 'expired message'
   | 'class or object of another issuer'
 
-type CallbackVerdict = { ok: true; message: CallbackMessage } | { ok: false; reason: CallbackRefusal }
+type CallbackCheck = { ok: true; message: CallbackMessage } | { ok: false; reason: CallbackRejection }
 
 export interface CallbackFacts {
   /** The parsed body of the request, whatever it is. */
@@ -92,7 +92,7 @@ const Message = z.object({
 })
 
 /** Whether Google sent this to this issuer, and what it says. Never throws. */
-export function verifyCallback({ body, issuerId, rootKeys, at }: CallbackFacts): CallbackVerdict {
+export function verifyCallback({ body, issuerId, rootKeys, at }: CallbackFacts): CallbackCheck {
   const { data: envelope } = Envelope.safeParse(body)
   if (!envelope) return refuse('malformed envelope')
   if (envelope.protocolVersion !== PROTOCOL) return refuse('unknown protocol version')
@@ -121,7 +121,7 @@ export function verifyCallback({ body, issuerId, rootKeys, at }: CallbackFacts):
   return { ok: true, message }
 }
 
-function refuse(reason: CallbackRefusal): CallbackVerdict {
+function refuse(reason: CallbackRejection): CallbackCheck {
   return { ok: false, reason }
 }
 
@@ -187,6 +187,7 @@ const MIN_INTERVAL_MS = 60_000
 const KeysFile = z.object({ keys: z.array(z.unknown()).max(100) })
 const RootKeyJson = SigningKeyJson.extend({ protocolVersion: z.literal('ECv2SigningOnly') })
 
+/** Google's root keys for callbacks, kept until they expire: see RootKeys. */
 export function createRootKeys(options: RootKeysOptions): RootKeys {
   const { dispatcher, clock } = options
   let keys: SigningKey[] | undefined

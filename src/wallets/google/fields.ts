@@ -94,6 +94,7 @@ function row(fields: CardField[]) {
 // Values carry no language of their own, and Google wants one; readers see the text whatever it says.
 const LANGUAGE = 'en'
 
+/** A text as Google takes it. */
 export function localized(value: string) {
   return { defaultValue: { language: LANGUAGE, value } }
 }
@@ -115,6 +116,7 @@ export function image({ publicUrl }: GoogleIssuer, card: Card, ...roles: ImageRo
   return { sourceUri: { uri: `${publicUrl}/images/${id}` }, contentDescription: localized(nameOf(card)) }
 }
 
+/** The colour of the card; undefined leaves it to Google. */
 export function backgroundOf(card: Card): string | undefined {
   return card.colors.background ?? undefined
 }
@@ -182,6 +184,7 @@ export function typeOf(kind: GoogleKind, role: GoogleRole): RecordType {
   return types.get(`${kind[0]!.toUpperCase()}${kind.slice(1)}${role}`)!
 }
 
+/** True of a field that has fields of its own. */
 export function isRecordType(type: Field['type']): type is RecordType {
   return typeof type === 'object' && 'fields' in type
 }

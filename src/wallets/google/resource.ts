@@ -46,6 +46,7 @@ export function placeOf(pass: Omit<WalletPass, 'authenticationToken' | 'template
   return { kind, objectSuffix: pass.googleSuffix ?? `${pass.id}-${kind}`, classSuffix: classSuffixOf(pass, kind) }
 }
 
+/** The part of a class's id behind the issuer: of the version, or of what passes of a key share (decisions/0034). */
 export function classSuffixOf(
   { templateId, templateVersion, classDigest }: Pick<WalletPass, 'templateId' | 'templateVersion' | 'classDigest'>,
   kind: GoogleKind,
@@ -63,6 +64,7 @@ export function asKind(pass: WalletPass, kind: GoogleKind): WalletPass {
   return { ...pass, card: cardAsKind(pass.card, kind), templateCard: cardAsKind(pass.templateCard, kind) }
 }
 
+/** The card as another kind of Google's passes. */
 export function cardAsKind(card: Card, kind: GoogleKind): Card {
   return { ...card, google: { ...card.google, kind } }
 }
@@ -79,6 +81,7 @@ export function parseJson<Schema extends z.ZodType>(schema: Schema, text: string
   return schema.safeParse(value).data
 }
 
+/** True of a JSON object. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -28,6 +28,7 @@ export interface GoogleWalletOptions {
   publicUrl: string
 }
 
+/** Renders classes and objects and signs save links for a Google issuer: see GoogleWallet. */
 export function createGoogleWallet({ identity, publicUrl }: GoogleWalletOptions): GoogleWallet {
   const issuer: GoogleIssuer = { issuerId: identity.issuerId, publicUrl: publicUrl.replace(/\/+$/, '') }
   /** What was found of a class, by the card that its passes share. */

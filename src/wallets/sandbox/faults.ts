@@ -42,6 +42,7 @@ class FaultError extends SetupError {
 
 const SLOW_MS = 1_500
 
+/** The faults that an emulator is told to have, which may change while it runs. */
 export function createFaults(initial: readonly Fault[] = []): Faults {
   let current = new Set(initial)
   return {

@@ -15,6 +15,7 @@ export interface LeaderElection extends Omit<Claim, 'number'> {
 /** A process that is there and says nothing in that time is asked again. */
 const PATIENCE_MS = 2_000
 
+/** Leads: answers others for as long as this process lives. */
 export async function openLeader(): Promise<LeaderElection> {
   const id = randomUUID()
   let announce: (addresses: object) => void = () => undefined
@@ -102,7 +103,7 @@ export interface Claim {
 /**
  * Claims on one platform, as numbered files of a folder that several processes share: the highest one holds. Whoever finds
  * it dead makes the next number, which only one can, and removes the lower ones. The highest file is never removed, so
- * that a number which was judged long ago cannot be made anew and hold.
+ * that a number which was found dead long ago cannot be made anew and hold.
  */
 export interface Claims {
   /** The one that holds. */
@@ -111,6 +112,7 @@ export interface Claims {
   claim(before: Claim | undefined, claim: Omit<Claim, 'number'>): Promise<Claim | undefined>
 }
 
+/** The claims to an emulator in a shared folder (decisions/0006): see Claims. */
 export function createClaims(folder: string, name: string): Claims {
   const pattern = new RegExp(`^${name}-owner-(\\d+)\\.json$`)
   const fileOf = (number: number) => join(folder, `${name}-owner-${number}.json`)

@@ -99,6 +99,7 @@ export interface Channels {
   send(key: string, message: object): void
 }
 
+/** Connections on which phones hear of pushes: see Channels. */
 export function createChannels(): Channels {
   const listeners = new Map<string, Set<ServerResponse>>()
   const waiting = new Map<string, string>()

@@ -31,7 +31,7 @@ test('no more than the limit is asked for at once, every row is, and a refused o
     most = Math.max(most, running)
     await sleep(1)
     running -= 1
-    if (n % 5 === 0) throw refusal(404, 'PASS_NOT_FOUND')
+    if (n % 5 === 0) throw rejection(404, 'PASS_NOT_FOUND')
     return { outcome: 'changed' as const, values: [] }
   }
   const changeAll = changeConcurrently({ concurrency: 3, change })
@@ -53,7 +53,7 @@ function fakeClient(): { client: Client; lists: number } {
   return Object.assign(state, { client: { passes: { list } } as unknown as Client })
 }
 
-const refusal = (status: number, code: string) =>
+const rejection = (status: number, code: string) =>
   new ApiError({
     status,
     code,
@@ -72,7 +72,7 @@ test('a batch costs one request to find its passes and one for each row; what fa
     concurrency: 4,
     change: async (pass) => {
       changed.push(pass.id)
-      if (pass.externalPassId === 'void') throw refusal(409, 'PASS_ALREADY_VOIDED')
+      if (pass.externalPassId === 'void') throw rejection(409, 'PASS_ALREADY_VOIDED')
       return 'updated'
     },
   })
@@ -95,7 +95,7 @@ test.each([401, 403, 500, 503])(
       concurrency: 2,
       change: async (_, __, { signal }) => {
         signals.push(signal)
-        throw refusal(status, 'FORBIDDEN')
+        throw rejection(status, 'FORBIDDEN')
       },
     })
     const sending = send(items('a', 'b', 'c'), { client: fakeClient().client, note: () => undefined })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { evaluateOffline } from '../../../src/cli/console/judge.ts'
-import { fetchDoorList } from '../../../src/cli/console/offline/door-list.ts'
+import { evaluateOffline } from '../../../src/cli/console/evaluate.ts'
+import { fetchSnapshot } from '../../../src/cli/console/offline/snapshot.ts'
 import { openStore } from '../../../src/cli/console/offline/store.ts'
 import type { Attempt } from '../../../src/cli/console/outcome.ts'
 import type { Client } from '../../../src/client/client.ts'
@@ -31,9 +31,9 @@ async function compare(workspace: TestWorkspace, projectId: string, asked: Parti
   } as unknown as Client
   const folder = temporaryFolder()
   const store = openStore(folder)
-  const list = await fetchDoorList(client, { folder, projectId, signal: new AbortController().signal })
+  const list = await fetchSnapshot(client, { folder, projectId, signal: new AbortController().signal })
   const station = { projectId, deviceId: undefined, context: {} }
-  const { outcome, verdict } = evaluateOffline(attempt, { list, store, station })
+  const { outcome, record } = evaluateOffline(attempt, { list, store, station })
   store.close()
 
   const { payload, passId, scanContextKey, validityDate } = attempt
@@ -56,7 +56,7 @@ async function compare(workspace: TestWorkspace, projectId: string, asked: Parti
     priorScanCount,
     candidates: online.candidates.map((candidate) => ({ passId: candidate.id })),
   })
-  expect(verdict).toMatchObject({ scannedAt: attempt.at.toISOString(), ...(validityDate && { validityDate }) })
+  expect(record).toMatchObject({ scannedAt: attempt.at.toISOString(), ...(validityDate && { validityDate }) })
   return reasonCode!
 }
 

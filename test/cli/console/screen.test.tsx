@@ -66,9 +66,9 @@ const panels: Panel[] = [
   { kind: 'choose', title: 'Found', candidates: Array.from({ length: 20 }, () => candidate), selected: 13, of: null },
 ]
 
-function view(verdict: Outcome | null, panel: Panel, isOffline: boolean): View {
-  const connection = { offlineSince: isOffline ? now : null, refusal: null }
-  const lists = { list: { generatedAt: '2026-03-01T20:02:00.000Z', size: 1234 }, refusal: null }
+function view(decision: Outcome | null, panel: Panel, isOffline: boolean): View {
+  const connection = { offlineSince: isOffline ? now : null, rejection: null }
+  const lists = { list: { generatedAt: '2026-03-01T20:02:00.000Z', size: 1234 }, rejection: null }
   return {
     place: { workspaceId: '', workspaceName: 'Fair', projectName: 'Summer' },
     gate: 'North',
@@ -76,7 +76,7 @@ function view(verdict: Outcome | null, panel: Panel, isOffline: boolean): View {
       connection: connection as DoorState['connection'],
       lists: lists as DoorState['lists'],
       overrides: { scanContextKey: 'day-1', validityDate: null },
-      verdict,
+      decision,
       counters: { last: outcomes, accepted: 1412, turnedAway: 9, recent: [now.getTime()] },
       waiting: 3,
       unjudged: ['A-1', 'A-2', 'A-3'],

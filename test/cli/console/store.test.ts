@@ -2,7 +2,7 @@ import { appendFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { LogRecord, OfflineVerdict } from '../../../src/cli/console/offline/log-files.ts'
+import type { LogRecord, OfflineDecision } from '../../../src/cli/console/offline/log-files.ts'
 import { openStore } from '../../../src/cli/console/offline/store.ts'
 import { newId } from '../../../src/core/ids.ts'
 import { temporaryFolder } from '../../support/databases.ts'
@@ -11,7 +11,7 @@ const passId = '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10'
 const noon = new Date('2026-03-01T12:00:00.000Z')
 const at = (minutes: number) => new Date(noon.getTime() + minutes * 60_000)
 
-function verdict(minutes: number): OfflineVerdict {
+function verdict(minutes: number): OfflineDecision {
   return {
     kind: 'verdict',
     externalRef: newId(at(minutes)),
@@ -24,7 +24,7 @@ function verdict(minutes: number): OfflineVerdict {
   }
 }
 
-function uploaded({ externalRef }: OfflineVerdict, minutes: number): LogRecord {
+function uploaded({ externalRef }: OfflineDecision, minutes: number): LogRecord {
   return { kind: 'uploaded', externalRef, recordedAt: at(minutes).toISOString() }
 }
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { checkRows } from '../../../src/cli/bulk/check-rows.ts'
 import type { CsvRow } from '../../../src/cli/bulk/csv.ts'
 import type { CheckedRow } from '../../../src/cli/bulk/row-action.ts'
-import { asJudged, type ColumnOptions, compileRow, planColumns } from '../../../src/cli/issue/rows.ts'
+import { asEvaluated, type ColumnOptions, compileRow, planColumns } from '../../../src/cli/issue/rows.ts'
 import { Definition, type DefinitionInput, type VariableDefinition } from '../../../src/core/contract/definition.ts'
 import type { PassCreate } from '../../../src/core/contract/passes.ts'
 
@@ -14,7 +14,7 @@ const defaults: ColumnOptions = { externalIdColumn: 'externalPassId', labelColum
 const design = { organizationName: 'O', description: 'D' }
 
 /** As a run takes it from a server. */
-const define = (parts: Partial<DefinitionInput>) => asJudged(Definition.parse({ design, ...parts }))
+const define = (parts: Partial<DefinitionInput>) => asEvaluated(Definition.parse({ design, ...parts }))
 const declare = (...variables: VariableInput[]) => define({ variables }).variables
 
 const seat = { name: 'seat', label: 'Seat', required: true }
@@ -165,7 +165,7 @@ test('what no variables schema can say is checked too: sizes, and the order of a
 })
 
 test('a format of a newer server is left to that server', async () => {
-  const { variables } = asJudged({ ...define({}), variables: [{ ...seat, format: 'seat' as 'text' }] })
+  const { variables } = asEvaluated({ ...define({}), variables: [{ ...seat, format: 'seat' as 'text' }] })
   expect(errors(await check(['externalPassId', 'label', 'seat'], [['T-1', 'Ada', '12']], variables))).toEqual([
     undefined,
   ])

@@ -82,8 +82,8 @@ describe.each(dialects.slice(1))('on %s', (dialect) => {
     const snapshot = () => server.client.scanner.snapshot()
     expect(await snapshot()).toMatchObject({ items: [], hasMore: false })
     expect(JSON.parse((await offline('off')).stdout)).toMatchObject({ name: 'default', offlineScanning: false })
-    const refusal = { status: 403, code: 'SCANNER_OFFLINE_DISABLED' }
-    await eventually(() => expect(snapshot()).rejects.toMatchObject(refusal))
+    const rejection = { status: 403, code: 'SCANNER_OFFLINE_DISABLED' }
+    await eventually(() => expect(snapshot()).rejects.toMatchObject(rejection))
     expect((await offline('maybe')).exitCode).toBe(2)
     expect((await offline('on')).exitCode).toBe(0)
     await eventually(async () => expect(await snapshot()).toMatchObject({ items: [] }))

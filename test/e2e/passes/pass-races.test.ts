@@ -27,7 +27,7 @@ function shareTwo(dialect: TestDialect) {
   }
 }
 
-/** The status of an answer: 200, or that of the refusal. */
+/** The status of an answer: 200, or that of the rejection. */
 async function statusOf(answer: Promise<unknown>): Promise<number> {
   try {
     await answer

@@ -142,7 +142,7 @@ describe('the door console on a real terminal', () => {
 
   test('the same code at once is the same scan; the bell rings once for yes and three times for no', async () => {
     const before = { ...counted(north), bells: north.screen.bells }
-    // Until the first is judged, what the others are stays in sight.
+    // Until the first is evaluated, what the others are stays in sight.
     server.signal('SIGSTOP')
     north.type('PASS-2\rPASS-2\rPASS-2\r')
     await north.shows('S A M E   S C A N').finally(() => server.signal('SIGCONT'))

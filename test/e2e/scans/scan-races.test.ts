@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { RedemptionPolicy } from '../../../src/core/contract/redemption.ts'
-import type { ScanAnswer } from '../../../src/core/contract/scan-shapes.ts'
+import type { ScanResponse } from '../../../src/core/contract/scan-shapes.ts'
 import { dialects, type TestDialect } from '../../support/databases.ts'
 import { times } from '../../support/long.ts'
 import { inspect, issuedPass } from '../support/passes.ts'
@@ -30,30 +30,30 @@ interface Race {
   policy?: RedemptionPolicy
   scans: number
   accepted: number
-  refusal: string
+  rejection: string
   isVoidAfter?: true
 }
 
 const window = { start: '2020-01-01T00:00:00Z', end: '2120-01-01T00:00:00Z' }
 
 const races: Race[] = [
-  { name: 'a pass without a policy', scans: FEWER, accepted: 1, refusal: 'already_scanned' },
-  { name: 'a single-use pass', scans: SCANS, policy: { maxUses: 1 }, accepted: 1, refusal: 'quota_exhausted' },
+  { name: 'a pass without a policy', scans: FEWER, accepted: 1, rejection: 'already_scanned' },
+  { name: 'a single-use pass', scans: SCANS, policy: { maxUses: 1 }, accepted: 1, rejection: 'quota_exhausted' },
   {
     name: 'a window of 5 uses',
     scans: SCANS,
     policy: { windows: [{ ...window, maxUses: 5 }] },
     accepted: 5,
-    refusal: 'quota_exhausted',
+    rejection: 'quota_exhausted',
   },
   {
     name: '3 uses a month',
     scans: SCANS,
     policy: { perPeriod: { unit: 'month', count: 3, timezone: 'Europe/Berlin' } },
     accepted: 3,
-    refusal: 'quota_exhausted',
+    rejection: 'quota_exhausted',
   },
-  { name: 'an interval', scans: FEWER, policy: { minIntervalMinutes: 60 }, accepted: 1, refusal: 'cooldown' },
+  { name: 'an interval', scans: FEWER, policy: { minIntervalMinutes: 60 }, accepted: 1, rejection: 'cooldown' },
   {
     name: 'two windows of one use that overlap',
     scans: FEWER,
@@ -64,14 +64,14 @@ const races: Race[] = [
       ],
     },
     accepted: 2,
-    refusal: 'quota_exhausted',
+    rejection: 'quota_exhausted',
   },
   {
     name: 'a pass that becomes void with its last use',
     scans: FEWER,
     policy: { maxUses: 1, autoVoidOnExhaustion: true },
     accepted: 1,
-    refusal: 'revoked',
+    rejection: 'revoked',
     isVoidAfter: true,
   },
 ]
@@ -82,23 +82,23 @@ describe.each(dialects)('on %s', (dialect) => {
   const title = `of up to ${SCANS} scans at the same instant exactly as many are accepted as the policy allows`
   test(title, async () => {
     const { clients, rows } = await startServers()
-    for (const { name, policy, scans, accepted, refusal, isVoidAfter } of races) {
+    for (const { name, policy, scans, accepted, rejection, isVoidAfter } of races) {
       const pass = await issuedPass(clients[0]!, policy)
       // One moment for all, so that neither a month nor the order of arrival can part them.
       const body = { passId: pass.id, scannedAt: new Date().toISOString(), context: { gate: 'Gate A' } }
-      const answers: ScanAnswer[] = await Promise.all(
+      const answers: ScanResponse[] = await Promise.all(
         Array.from({ length: scans }, (_, n) => clients[n % clients.length]!.scans.create({ body })),
       )
       const letIn = answers.filter(({ result }) => result === 'accepted')
       const turnedAway = answers.filter(({ result }) => result !== 'accepted')
       expect(letIn.length, name).toBe(accepted)
-      expect(new Set(turnedAway.map(({ reasonCode }) => reasonCode)), name).toEqual(new Set([refusal]))
+      expect(new Set(turnedAway.map(({ reasonCode }) => reasonCode)), name).toEqual(new Set([rejection]))
       expect(letIn.map(({ priorScanCount }) => priorScanCount).sort(), name).toEqual(letIn.map((_, n) => n))
       expect(letIn.filter(({ isFirstScan }) => isFirstScan).length, name).toBe(1)
       const usedAt = new Date(body.scannedAt).toISOString()
       for (const { message, pass: summary } of turnedAway) {
         expect(summary, name).toMatchObject({ acceptedScanCount: accepted, lastAcceptedScanAt: usedAt })
-        if (refusal === 'already_scanned' || refusal === 'quota_exhausted') {
+        if (rejection === 'already_scanned' || rejection === 'quota_exhausted') {
           expect(message, name).toMatch(/(Already used|uses, the first) on \d+ \w{3} \d{4} at .*, Gate A\.$/)
         }
       }

@@ -105,7 +105,7 @@ test('the example alerts name metrics and labels that there are', () => {
   }
 })
 
-/** Something of everything: requests, refusals, issuing, a scan, a notification, a broadcast, a delivery. */
+/** Something of everything: requests, rejections, issuing, a scan, a notification, a broadcast, a delivery. */
 async function busy({ client, url, token }: Awaited<ReturnType<typeof hostServer>>, receiver: string): Promise<void> {
   await client.webhooks.create({ body: { url: receiver, events: ['pass.issued'] } })
   const { id: projectId } = await client.projects.create({ body: { name: 'Tour' } })

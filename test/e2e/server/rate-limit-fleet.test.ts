@@ -52,7 +52,7 @@ test('a server that is alone writes nothing about its requests', async () => {
   expect(await rows('replicas')).toEqual([])
 })
 
-/** A refusal is kept back for half a second: so many clients on each queue ask for more than the limit all the same. */
+/** A rejection is kept back for half a second: so many clients on each queue ask for more than the limit all the same. */
 const CLIENTS = 3
 
 /** Asks on each queue without a pause; answers how many requests were let through. */

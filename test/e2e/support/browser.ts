@@ -100,7 +100,7 @@ export async function accessibilityIssues(page: Page): Promise<string[]> {
   return [...violations.map(show), ...incomplete.map((finding) => `undecided ${show(finding)}`)]
 }
 
-/** What stands over a picture is as easy to read as the picture lets it: only people can judge that. */
+/** What stands over a picture is as easy to read as the picture lets it: only people can evaluate that. */
 export const overPictures = /^undecided color-contrast:/
 
 interface Finding {

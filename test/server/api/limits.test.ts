@@ -239,8 +239,8 @@ describe.each(oneDialect)('on %s', (dialect) => {
     api.advance(10)
     const batch = { passes: Array.from({ length: 3 }, () => passBody(template.id)) }
     expect(await workspace.ok(contract.passes.createBatch, { body: batch })).toMatchObject({ totalCreated: 3 })
-    const refusal = await workspace.refused(contract.passes.create, { body: passBody(template.id) })
-    expect(refusal).toMatchObject(overLimit('waitingJobs', 3))
+    const rejection = await workspace.refused(contract.passes.create, { body: passBody(template.id) })
+    expect(rejection).toMatchObject(overLimit('waitingJobs', 3))
     const message = { params: { id: pass.id }, body: { body: 'Doors' } }
     expect(await workspace.refused(contract.notifications.create, message)).toMatchObject(overLimit('waitingJobs', 3))
     // What must not wait is never refused.

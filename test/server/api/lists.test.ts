@@ -109,7 +109,7 @@ describe.each(dialects)('on %s', (dialect) => {
       await refused({ cursor, sortDir: 'asc' }),
       await workspace.refused(contract.templates.list, { query: { cursor } }),
     ]
-    for (const refusal of foreign) expect(refusal).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
+    for (const rejection of foreign) expect(rejection).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
     await makeTemplate(workspace)
     await makeTemplate(workspace)
     const filtered = await workspace.ok(contract.templates.list, { query: { limit: 1, projectId: 'null' } })

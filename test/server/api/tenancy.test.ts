@@ -140,8 +140,8 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const design = { ...content.design, images: { logo: ids.image } }
     const body = { definition: { ...content, design } }
     const draft = await stranger.ok(contract.templates.createVersion, { params: { id }, body })
-    const refusal = await stranger.refused(contract.templateVersions.publish, { params: { id: draft.id } })
-    expect(refusal.message).toContain('design.images.logo')
+    const rejection = await stranger.refused(contract.templateVersions.publish, { params: { id: draft.id } })
+    expect(rejection.message).toContain('design.images.logo')
   })
 
   test('two workspaces use the same externalPassId, each for its own pass', async () => {

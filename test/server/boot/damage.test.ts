@@ -37,8 +37,8 @@ test('a damaged SQLite file is not ready and takes no writes, until a start has 
   await write()
   expect(isUnavailable(await errorOf(list()))).toBe(true)
   expect(await readiness()).toEqual({ database: true, migrations: true, integrity: false, serving: true })
-  const refusals = [write(), later.forRequests(workspaceId).transaction((tx) => tx.settings.insert('c', 'd'))]
-  for (const refusal of refusals) expect(isUnavailable(await errorOf(refusal))).toBe(true)
+  const rejections = [write(), later.forRequests(workspaceId).transaction((tx) => tx.settings.insert('c', 'd'))]
+  for (const rejection of rejections) expect(isUnavailable(await errorOf(rejection))).toBe(true)
   expect(await later.settings.find('a')).toBe('b')
   await damaged.close()
 

@@ -28,13 +28,13 @@ describe.each(oneDialect)('on %s', (dialect) => {
 
   describe.each(allRoutes)('$name', ({ route }) => {
     const target = targetOf(route, { params: { id } })
-    const refusal = async (headers: Record<string, string>) => {
+    const rejection = async (headers: Record<string, string>) => {
       const { status, body } = await api.send(route.method, target, { headers })
       return { status, errorCode: (body as { errorCode: string }).errorCode }
     }
 
     test('asks for a token', async () => {
-      expect(await refusal({})).toMatchObject({ status: 401, errorCode: codeOf(route, 'UNAUTHORIZED') })
+      expect(await rejection({})).toMatchObject({ status: 401, errorCode: codeOf(route, 'UNAUTHORIZED') })
     })
 
     test('refuses a malformed, an unknown, a revoked and an expired token', async () => {
@@ -43,12 +43,12 @@ describe.each(oneDialect)('on %s', (dialect) => {
       const revoked = await api.token(workspace.id)
       await revoke(revoked)
       for (const token of ['psk_short', newToken(), revoked]) {
-        expect(await refusal(bearer(token)), token).toMatchObject({
+        expect(await rejection(bearer(token)), token).toMatchObject({
           status: 401,
           errorCode: codeOf(route, 'TOKEN_INVALID'),
         })
       }
-      expect(await refusal(bearer(expired))).toMatchObject({ status: 401, errorCode: codeOf(route, 'TOKEN_EXPIRED') })
+      expect(await rejection(bearer(expired))).toMatchObject({ status: 401, errorCode: codeOf(route, 'TOKEN_EXPIRED') })
     })
 
     test('refuses two different tokens at once, whichever of them is sound', async () => {
@@ -57,7 +57,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
         [newToken(), workspace.token],
       ]) {
         const both = { ...bearer(first!), 'x-api-key': second! }
-        expect(await refusal(both)).toMatchObject({ status: 401, errorCode: codeOf(route, 'TOKEN_INVALID') })
+        expect(await rejection(both)).toMatchObject({ status: 401, errorCode: codeOf(route, 'TOKEN_INVALID') })
       }
     })
 
@@ -65,11 +65,11 @@ describe.each(oneDialect)('on %s', (dialect) => {
       const [suspended, ended] = [await api.workspace(), await api.workspace()]
       await api.services.store.transaction((tx) => tx.workspaces.setSuspended(suspended.id, api.now))
       await api.database.writer('workspaces').where({ id: ended.id }).update({ expires_at: api.now.getTime() })
-      expect(await refusal(bearer(suspended.token))).toMatchObject({
+      expect(await rejection(bearer(suspended.token))).toMatchObject({
         status: 403,
         errorCode: codeOf(route, 'TENANT_SUSPENDED'),
       })
-      expect(await refusal(bearer(ended.token))).toMatchObject({
+      expect(await rejection(bearer(ended.token))).toMatchObject({
         status: 403,
         errorCode: codeOf(route, 'TENANT_EXPIRED'),
       })
@@ -77,7 +77,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
 
     test('lets a token with nothing but its scope past the door', async () => {
       const token = await api.token(workspace.id, { scopes: route.scope ? [route.scope] : [] })
-      expect([401, 403]).not.toContain((await refusal(bearer(token))).status)
+      expect([401, 403]).not.toContain((await rejection(bearer(token))).status)
     })
   })
 

@@ -25,7 +25,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     workspace = await api.workspace()
   })
 
-  const refusal = async (route: Route, target: string, options: Parameters<TestWorkspace['send']>[2] = {}) => {
+  const rejection = async (route: Route, target: string, options: Parameters<TestWorkspace['send']>[2] = {}) => {
     const answer = await workspace.send(route.method, target, options)
     expect(answer.headers.get('cache-control')).toBe('no-store')
     const { errorCode, details, message } = answer.body as ErrorBody
@@ -44,13 +44,13 @@ describe.each(oneDialect)('on %s', (dialect) => {
     for (const name of ['surprise', '__proto__', 'constructor']) {
       const target = targetOf(route, { params: { id }, query: { [name]: '1' } })
       const options = route.rawBody ? { body: 'x', headers: rawType(route) } : {}
-      expect(await refusal(route, target, options), name).toMatchObject(invalidAt(route, [name], 'Unknown parameter'))
+      expect(await rejection(route, target, options), name).toMatchObject(invalidAt(route, [name], 'Unknown parameter'))
     }
   })
 
   test.each(withJson)('$name refuses an unknown property', async ({ route }) => {
     for (const name of ['surprise', '__proto__', 'constructor']) {
-      const answer = await refusal(route, targetOf(route, { params: { id } }), { body: `{"${name}":1}` })
+      const answer = await rejection(route, targetOf(route, { params: { id } }), { body: `{"${name}":1}` })
       expect(answer, name).toMatchObject(invalidAt(route, [name], 'Unknown property'))
     }
   })
@@ -58,7 +58,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   test.each(withIds)('$name refuses an id that is no UUID', async ({ route }) => {
     for (const bad of ['7', 'null', `${id}0`, '%00', '%F0%9F%98%80', '..%2f', `${id}%20`]) {
       const target = route.path.replaceAll(/\{\w+\}/g, bad)
-      const answer = await refusal(route, target)
+      const answer = await rejection(route, target)
       expect(answer, bad).toMatchObject({ status: 400, errorCode: codeOf(route, 'VALIDATION_ERROR') })
       const names = Object.keys(route.params!.shape)
       expect(
@@ -70,21 +70,21 @@ describe.each(oneDialect)('on %s', (dialect) => {
 
   test.each(withIds)('$name refuses a path that cannot be decoded', async ({ route }) => {
     for (const bad of ['%E0%A4', '%', '%zz']) {
-      const answer = await refusal(route, route.path.replaceAll(/\{\w+\}/g, bad))
+      const answer = await rejection(route, route.path.replaceAll(/\{\w+\}/g, bad))
       expect(answer, bad).toMatchObject({ status: 400, errorCode: codeOf(route, 'VALIDATION_ERROR') })
     }
   })
 
   test.each(withJson)('$name refuses malformed JSON', async ({ route }) => {
     for (const body of ['{', '{"a":1,}', "{'a':1}", 'undefined', '{}{}']) {
-      const answer = await refusal(route, targetOf(route, { params: { id } }), { body })
+      const answer = await rejection(route, targetOf(route, { params: { id } }), { body })
       expect(answer, body).toMatchObject({ status: 400, errorCode: codeOf(route, 'INVALID_FORMAT') })
     }
   })
 
   test.each(withJson)('$name refuses JSON that is no object', async ({ route }) => {
     for (const body of ['null', '[]', '1', '"text"', 'true']) {
-      const answer = await refusal(route, targetOf(route, { params: { id } }), { body })
+      const answer = await rejection(route, targetOf(route, { params: { id } }), { body })
       expect(answer, body).toMatchObject({ status: 400, errorCode: codeOf(route, 'VALIDATION_ERROR') })
     }
   })
@@ -94,7 +94,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
       `${'['.repeat(400_000)}${']'.repeat(400_000)}`,
       `{"a":${'{"a":'.repeat(100)}1${'}'.repeat(101)}`,
     ]) {
-      const answer = await refusal(route, targetOf(route, { params: { id } }), { body })
+      const answer = await rejection(route, targetOf(route, { params: { id } }), { body })
       expect(answer).toMatchObject({ status: 400, errorCode: codeOf(route, 'INVALID_FORMAT') })
     }
   })
@@ -102,20 +102,20 @@ describe.each(oneDialect)('on %s', (dialect) => {
   test.each(withBody)('$name refuses another content type', async ({ route }) => {
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx', 'image/gif', '']) {
       const options = { body: '{}', headers: { 'content-type': type } }
-      const answer = await refusal(route, targetOf(route, { params: { id } }), options)
+      const answer = await rejection(route, targetOf(route, { params: { id } }), options)
       expect(answer, type).toMatchObject({ status: 415, errorCode: codeOf(route, 'INVALID_INPUT') })
     }
   })
 
   test.each(withJson)('$name takes JSON with a charset', async ({ route }) => {
     const options = { body: '{"surprise":1}', headers: { 'content-type': 'Application/JSON; charset=utf-8' } }
-    expect(await refusal(route, targetOf(route, { params: { id } }), options)).toMatchObject({ status: 400 })
+    expect(await rejection(route, targetOf(route, { params: { id } }), options)).toMatchObject({ status: 400 })
   })
 
   test.each(withJson)('$name refuses bytes that are no UTF-8', async ({ route }) => {
     for (const bytes of [[0xff], [0xc3], [0xed, 0xa0, 0x80], [0xc0, 0xaf]]) {
       const body = Buffer.concat([Buffer.from('{"surprise":"'), Buffer.from(bytes), Buffer.from('"}')])
-      const answer = await refusal(route, targetOf(route, { params: { id } }), { body })
+      const answer = await rejection(route, targetOf(route, { params: { id } }), { body })
       expect(answer, String(bytes)).toMatchObject({ status: 400, errorCode: codeOf(route, 'INVALID_FORMAT') })
     }
   })
@@ -123,7 +123,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   test.each(withJson)('$name refuses another charset than UTF-8', async ({ route }) => {
     for (const charset of ['iso-8859-1', '"windows-1252"', 'utf-16', 'UTF-7']) {
       const options = { body: '{}', headers: { 'content-type': `application/json; charset=${charset}` } }
-      const answer = await refusal(route, targetOf(route, { params: { id } }), options)
+      const answer = await rejection(route, targetOf(route, { params: { id } }), options)
       expect(answer, charset).toMatchObject({ status: 415, errorCode: codeOf(route, 'INVALID_INPUT') })
     }
   })
@@ -131,7 +131,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   test.each(withBody)('$name refuses a body that says it is compressed', async ({ route }) => {
     for (const coding of ['gzip', 'br', 'identity, gzip']) {
       const options = { body: '{}', headers: { ...rawType(route), 'content-encoding': coding } }
-      const answer = await refusal(route, targetOf(route, { params: { id } }), options)
+      const answer = await rejection(route, targetOf(route, { params: { id } }), options)
       expect(answer, coding).toMatchObject({ status: 415, errorCode: codeOf(route, 'INVALID_INPUT') })
     }
   })
@@ -148,21 +148,21 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const target = targetOf(route, { params: { id } })
     const announced = { 'content-length': String(body.length), ...rawType(route) }
     const expected = { status: 413, errorCode: codeOf(route, 'INVALID_INPUT') }
-    expect(await refusal(route, target, { body, headers: announced })).toMatchObject(expected)
+    expect(await rejection(route, target, { body, headers: announced })).toMatchObject(expected)
     const stream = new Blob([body]).stream()
-    expect(await refusal(route, target, { body: stream, headers: rawType(route) })).toMatchObject(expected)
-    const exactly = await refusal(route, target, { body: body.subarray(1), headers: rawType(route) })
+    expect(await rejection(route, target, { body: stream, headers: rawType(route) })).toMatchObject(expected)
+    const exactly = await rejection(route, target, { body: body.subarray(1), headers: rawType(route) })
     expect(exactly.status, exactly.message).toBe(400)
   })
 
   test.each(withoutJson)('$name takes no body, or an empty object for none', async ({ route }) => {
     const target = targetOf(route, { params: { id } })
     for (const body of ['{"a":1}', '[]', 'null', '""', 'text']) {
-      const answer = await refusal(route, target, { body })
+      const answer = await rejection(route, target, { body })
       expect(answer, body).toMatchObject({ status: 400, errorCode: codeOf(route, 'VALIDATION_ERROR') })
     }
-    const without = await refusal(route, target)
-    for (const body of ['{}', ' {\n} ']) expect(await refusal(route, target, { body }), body).toEqual(without)
+    const without = await rejection(route, target)
+    for (const body of ['{}', ' {\n} ']) expect(await rejection(route, target, { body }), body).toEqual(without)
   })
 
   test.each(paths)('$path answers 405 to any other method, and names its own', async ({ route, methods }) => {

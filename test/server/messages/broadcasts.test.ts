@@ -188,8 +188,11 @@ describe.each(dialects)('on %s', (dialect) => {
     }
     const states = (await notifications(passIds[0]!)).map(({ google }) => google.status)
     expect(states.sort()).toEqual(['FAILED', 'SKIPPED', 'SKIPPED', 'SKIPPED'])
-    const refusal = await workspace.refused(contract.notifications.create, { params: { id: passIds[0]! }, body: text })
-    expect(refusal.status).toBe(429)
+    const rejection = await workspace.refused(contract.notifications.create, {
+      params: { id: passIds[0]! },
+      body: text,
+    })
+    expect(rejection.status).toBe(429)
   })
 
   test('a dry run says whom it would reach and stores nothing', async () => {
@@ -248,11 +251,11 @@ describe.each(dialects)('on %s', (dialect) => {
     const { id } = await send(params, { sendAt: later(60) })
     const named = { params: { ...params, broadcastId: id } }
     api.advance(60)
-    const refusal = { status: 409, errorCode: 'PASS_NOTIFICATION_BROADCAST_ALREADY_DISPATCHED' }
-    expect(await workspace.refused(cancel, named)).toMatchObject(refusal)
+    const rejection = { status: 409, errorCode: 'PASS_NOTIFICATION_BROADCAST_ALREADY_DISPATCHED' }
+    expect(await workspace.refused(cancel, named)).toMatchObject(rejection)
     expect(await workspace.ok(get, named)).toMatchObject({ status: 'PENDING' })
     await api.runJobs()
-    expect(await workspace.refused(cancel, named)).toMatchObject(refusal)
+    expect(await workspace.refused(cancel, named)).toMatchObject(rejection)
   })
 
   test('are listed newest first below their project', async () => {

@@ -66,8 +66,8 @@ describe.each(dialects)('on %s', (dialect) => {
       [queued.id, 'QUEUED'],
       [voided.id, 'VOID'],
     ] as const) {
-      const refusal = await workspace.refused(create, { params: { id }, body: text })
-      expect(refusal).toMatchObject({ status: 409, errorCode: 'PASS_NOT_ISSUED', details: { status } })
+      const rejection = await workspace.refused(create, { params: { id }, body: text })
+      expect(rejection).toMatchObject({ status: 409, errorCode: 'PASS_NOT_ISSUED', details: { status } })
     }
     await api.runJobs()
   })
@@ -152,13 +152,13 @@ describe.each(dialects)('on %s', (dialect) => {
       const { id } = await workspace.ok(create, { params, body: { ...text, sendAt: later(60) } })
       const named = { params: { ...params, notificationId: id } }
       api.advance(60)
-      const refusal = { status: 409, errorCode: 'PASS_NOTIFICATION_ALREADY_SENT' }
-      expect(await workspace.refused(cancel, named)).toMatchObject(refusal)
+      const rejection = { status: 409, errorCode: 'PASS_NOTIFICATION_ALREADY_SENT' }
+      expect(await workspace.refused(cancel, named)).toMatchObject(rejection)
       await api.runJobs()
-      expect(await workspace.refused(cancel, named)).toMatchObject(refusal)
+      expect(await workspace.refused(cancel, named)).toMatchObject(rejection)
       // However far the clock goes back.
       api.advance(-HOUR)
-      expect(await workspace.refused(cancel, named)).toMatchObject(refusal)
+      expect(await workspace.refused(cancel, named)).toMatchObject(rejection)
       api.advance(HOUR)
     })
 

@@ -94,25 +94,25 @@ describe.each(dialects)('on %s', (dialect) => {
     const [, foreign] = await eventuallyAll(await follow(stranger, { since: NIL }), 2)
     const [, past] = await eventuallyAll(await follow(workspace, { since: NIL }), 2)
     expect(begun!.id).toBe(NIL)
-    const refusal = async (since: string) => {
+    const rejection = async (since: string) => {
       const { status, body } = await workspace.send('GET', '/v1/events', { headers: { 'last-event-id': since } })
       return { status, ...(body as ErrorBody) }
     }
     for (const id of ['7', '', foreign!.id, newId(api.now)]) {
-      expect(await refusal(id), id).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
+      expect(await rejection(id), id).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
     }
     const before = api.now
     onTestFinished(() => {
       api.now = before
     })
     api.advance(31 * 24 * 3_600)
-    expect(await refusal(past!.id)).toMatchObject({ status: 409, errorCode: 'CONFLICT', details: { oldest: null } })
+    expect(await rejection(past!.id)).toMatchObject({ status: 409, errorCode: 'CONFLICT', details: { oldest: null } })
     await happen(workspace)
     const [, , kept] = await eventuallyAll(await follow(workspace, { since: NIL }), 3)
     // Before the sweep has run and behind it.
-    expect(await refusal(past!.id)).toMatchObject({ status: 409, details: { oldest: kept!.id } })
+    expect(await rejection(past!.id)).toMatchObject({ status: 409, details: { oldest: kept!.id } })
     await store().transaction((tx) => tx.retention.deleteEvents(new Date(before.getTime() + 1), 10))
-    expect(await refusal(past!.id)).toMatchObject({ status: 409, details: { oldest: kept!.id } })
+    expect(await rejection(past!.id)).toMatchObject({ status: 409, details: { oldest: kept!.id } })
   })
 
   test('the test of a webhook is told to its endpoint alone', async () => {

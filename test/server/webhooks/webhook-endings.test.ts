@@ -102,8 +102,8 @@ describe.each(dialects)('on %s', (dialect) => {
     await api.runJobs()
     expect(receiver.received).toEqual([])
     expect(await readDelivery(workspace, id)).toMatchObject({ status: 'FAILED', webhookId: webhook.id })
-    const refusal = await workspace.refused(contract.deliveries.redeliver, { params: { id } })
-    expect(refusal).toMatchObject({ status: 409, errorCode: 'CONFLICT' })
+    const rejection = await workspace.refused(contract.deliveries.redeliver, { params: { id } })
+    expect(rejection).toMatchObject({ status: 409, errorCode: 'CONFLICT' })
   })
 
   test('a disabled endpoint takes neither a test nor a redelivery', async () => {

@@ -51,8 +51,8 @@ describe.each(dialects)('on %s', (dialect) => {
     const { events: subscribed } = await create({ events: [...subscribableEvents, 'pass.issued'].slice(1) })
     expect([...subscribed].sort()).toEqual([...subscribableEvents].sort())
     for (const wrong of [[], ['webhook.test'], ['pass.exploded'], 'pass.issued']) {
-      const refusal = await workspace.refused(contract.webhooks.create, { body: { url, events: wrong as never } })
-      expect(refusal).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
+      const rejection = await workspace.refused(contract.webhooks.create, { body: { url, events: wrong as never } })
+      expect(rejection).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
     }
   })
 
@@ -86,8 +86,8 @@ describe.each(dialects)('on %s', (dialect) => {
     const changed = await workspace.ok(contract.webhooks.update, { params: { id }, body })
     expect(changed).toMatchObject({ url, events: ['pass.failed'], description: 'CRM' })
     expect(changed.updatedAt).toBe(api.now.toISOString())
-    const refusal = await workspace.refused(contract.webhooks.update, { params: { id }, body: {} })
-    expect(refusal).toMatchObject({ status: 400, errorCode: 'MISSING_REQUIRED_FIELD' })
+    const rejection = await workspace.refused(contract.webhooks.update, { params: { id }, body: {} })
+    expect(rejection).toMatchObject({ status: 400, errorCode: 'MISSING_REQUIRED_FIELD' })
   })
 
   test('disabling and enabling again are told apart by status and reason, and change nothing when repeated', async () => {
@@ -107,8 +107,8 @@ describe.each(dialects)('on %s', (dialect) => {
     const { id } = await create()
     await workspace.ok(contract.webhooks.delete, { params: { id } })
     for (const operation of ['get', 'delete', 'enable', 'test', 'rotateSecret', 'listDeliveries'] as const) {
-      const refusal = await workspace.refused(contract.webhooks[operation], { params: { id } })
-      expect(refusal, operation).toMatchObject({ status: 404, errorCode: 'WEBHOOK_NOT_FOUND' })
+      const rejection = await workspace.refused(contract.webhooks[operation], { params: { id } })
+      expect(rejection, operation).toMatchObject({ status: 404, errorCode: 'WEBHOOK_NOT_FOUND' })
     }
   })
 

@@ -99,12 +99,12 @@ export function useLists(dialect: TestDialect) {
       return Promise.all([...statements].map(explain))
     },
 
-    /** Of the statements behind the first two pages of a door list. */
+    /** Of the statements behind the first two pages of a snapshot. */
     async plansOfDoorList(projectId: string | null): Promise<Plan[]> {
       const request = { projectId, madeUntil: start, limit: 20 }
       statements.length = 0
-      const { rows } = await store.doorList.list(workspaceId, request)
-      await store.doorList.list(workspaceId, { ...request, after: rows.at(-1)?.passId ?? newId(start) })
+      const { rows } = await store.snapshots.list(workspaceId, request)
+      await store.snapshots.list(workspaceId, { ...request, after: rows.at(-1)?.passId ?? newId(start) })
       return Promise.all(statements.splice(0).map(explain))
     },
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, ConnectionError, walk } from '../../../src/client/client.ts'
-import type { ScanAnswer, ScanItem } from '../../../src/core/contract/scan-shapes.ts'
+import type { ScanItem, ScanResponse } from '../../../src/core/contract/scan-shapes.ts'
 import { publishTemplate } from '../../e2e/support/passes.ts'
 import type { Arena, Scene } from '../arena.ts'
 import { startFleet } from '../fleet.ts'
@@ -52,7 +52,7 @@ interface AskedScan {
   externalRef: string
   passId: string
   /** What each answer said: the id in the ledger, the decision and how many were let in before. */
-  answers: Pick<ScanAnswer, 'scan' | 'result' | 'priorScanCount'>[]
+  answers: Pick<ScanResponse, 'scan' | 'result' | 'priorScanCount'>[]
 }
 
 /** Sixty-four at once of a few passes; whose answer got lost asks again by its externalRef, at once or at the end. */

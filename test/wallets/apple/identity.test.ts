@@ -32,7 +32,7 @@ function credentials(changes: Partial<AppleCredentials> = {}): AppleCredentials 
   }
 }
 
-function refusal(changes: Partial<AppleCredentials>, moment = at): string {
+function rejection(changes: Partial<AppleCredentials>, moment = at): string {
   try {
     parseAppleIdentity(credentials(changes), moment)
   } catch (error) {
@@ -71,44 +71,50 @@ test('certificates may be DER, and the key encrypted', () => {
   expect(read.certificate.der.equals(identity.certificate.der)).toBe(true)
 
   const key = { source: 'certs/key.pem', pem }
-  expect(refusal({ key })).toBe('The private key in certs/key.pem is encrypted: set its passphrase.')
-  expect(refusal({ key: { ...key, passphrase: 'wrong' } })).toBe(
+  expect(rejection({ key })).toBe('The private key in certs/key.pem is encrypted: set its passphrase.')
+  expect(rejection({ key: { ...key, passphrase: 'wrong' } })).toBe(
     'The private key in certs/key.pem cannot be decrypted with the passphrase given: check the passphrase.',
   )
 })
 
 test('what is no certificate or key is refused by the name of its file', () => {
-  expect(refusal({ certificate: { source: 'certs/a.p12', pem: Buffer.from([0x30, 0x82, 1, 2]) } })).toMatch(
+  expect(rejection({ certificate: { source: 'certs/a.p12', pem: Buffer.from([0x30, 0x82, 1, 2]) } })).toMatch(
     /^The pass certificate in certs\/a\.p12 is not a certificate in PEM or DER: /,
   )
-  expect(refusal({ wwdr: { source: 'certs/w.pem', pem: '' } })).toMatch(
+  expect(rejection({ wwdr: { source: 'certs/w.pem', pem: '' } })).toMatch(
     /^The WWDR certificate in certs\/w\.pem is not /,
   )
-  expect(refusal({ key: { source: 'certs/k.pem', pem: 'hello' } })).toMatch(/^The private key in certs\/k\.pem is not /)
+  expect(rejection({ key: { source: 'certs/k.pem', pem: 'hello' } })).toMatch(
+    /^The private key in certs\/k\.pem is not /,
+  )
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   expect(
-    refusal({ key: { source: 'certs/ec.pem', pem: privateKey.export({ type: 'pkcs8', format: 'pem' }) } }),
+    rejection({ key: { source: 'certs/ec.pem', pem: privateKey.export({ type: 'pkcs8', format: 'pem' }) } }),
   ).toMatch(/^The private key in certs\/ec\.pem is of type ec: /)
 })
 
 test('the key of another certificate is refused', () => {
-  expect(refusal({ key: { source: 'certs/other.pem', pem: stranger.keyPem } })).toMatch(
+  expect(rejection({ key: { source: 'certs/other.pem', pem: stranger.keyPem } })).toMatch(
     /^The private key in certs\/other\.pem does not belong to the pass certificate in certs\/pass\.pem: /,
   )
 })
 
 test('an intermediate that did not issue the certificate is refused, though it has the same name', () => {
-  expect(refusal({ wwdr: { source: 'certs/g3.pem', pem: stranger.wwdrPem } })).toMatch(
+  expect(rejection({ wwdr: { source: 'certs/g3.pem', pem: stranger.wwdrPem } })).toMatch(
     /^The WWDR certificate in certs\/g3\.pem did not issue the pass certificate in certs\/pass\.pem: download /,
   )
-  expect(refusal({ wwdr: { source: 'certs/root.pem', pem: chain.rootPem } })).toContain('certs/root.pem did not issue')
+  expect(rejection({ wwdr: { source: 'certs/root.pem', pem: chain.rootPem } })).toContain(
+    'certs/root.pem did not issue',
+  )
 })
 
 test('identifiers that differ from the certificate are refused', () => {
-  expect(refusal({ passTypeIdentifier: 'pass.com.example.other' })).toBe(
+  expect(rejection({ passTypeIdentifier: 'pass.com.example.other' })).toBe(
     'The certificate in certs/pass.pem is for the pass type identifier "pass.com.example.tickets" (subject UID), but "pass.com.example.other" is configured: correct the setting or give the certificate of that identifier.',
   )
-  expect(refusal({ teamIdentifier: 'Z9' })).toMatch(/^The certificate in certs\/pass\.pem is for the team identifier /)
+  expect(rejection({ teamIdentifier: 'Z9' })).toMatch(
+    /^The certificate in certs\/pass\.pem is for the team identifier /,
+  )
 })
 
 test.each([
@@ -118,7 +124,7 @@ test.each([
   const cwd = temporaryFolder()
   const key = ['-newkey', 'rsa:2048', '-nodes', '-keyout', 'key.pem']
   await execa('openssl', ['req', '-x509', ...key, '-subj', subject, '-out', 'cert.pem'], { cwd })
-  const message = refusal({
+  const message = rejection({
     certificate: { source: 'certs/web.pem', pem: readFileSync(join(cwd, 'cert.pem')) },
     key: { source: 'certs/key.pem', pem: readFileSync(join(cwd, 'key.pem')) },
   })
@@ -126,8 +132,8 @@ test.each([
 })
 
 test('an expired certificate is refused, and one that is not yet valid', async () => {
-  expect(refusal({}, days(6 * 365))).toMatch(/^The pass certificate in certs\/pass\.pem expired on 2031-06-30T/)
-  expect(refusal({}, days(-2))).toMatch(/^The pass certificate in certs\/pass\.pem is valid only from 2026-06-30T/)
+  expect(rejection({}, days(6 * 365))).toMatch(/^The pass certificate in certs\/pass\.pem expired on 2031-06-30T/)
+  expect(rejection({}, days(-2))).toMatch(/^The pass certificate in certs\/pass\.pem is valid only from 2026-06-30T/)
 })
 
 test('an expired intermediate is refused, though the pass certificate is valid', async () => {
@@ -156,7 +162,7 @@ test('an expired intermediate is refused, though the pass certificate is valid',
     wwdr: { source: 'certs/wwdr.pem', pem: readFileSync(join(cwd, 'wwdr.pem')) },
   }
   const { wwdr } = parseAppleIdentity(given, new Date())
-  expect(refusal(given, new Date(wwdr.notAfter.getTime() + 1000))).toMatch(
+  expect(rejection(given, new Date(wwdr.notAfter.getTime() + 1000))).toMatch(
     /^The WWDR certificate in certs\/wwdr\.pem expired on /,
   )
 })
@@ -182,7 +188,7 @@ test('a running server notices that its certificate has expired', async () => {
 test('a sandbox chain made long ago is refused like any other', async () => {
   const old = await createSandboxApple({ passTypeIdentifier, teamIdentifier, at: days(-10 * 365) })
   expect(
-    refusal({
+    rejection({
       certificate: { source: 'old.pem', pem: old.certificatePem },
       key: { source: 'old-key.pem', pem: old.keyPem },
       wwdr: { source: 'old-wwdr.pem', pem: old.wwdrPem },

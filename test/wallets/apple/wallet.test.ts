@@ -131,7 +131,7 @@ test('a noisy picture of many megapixels is shrunk to what a phone shows', async
   expect(archive.length).toBeLessThan(300_000)
 })
 
-async function refusal(pass: WalletPass, moment = at): Promise<ApiError> {
+async function rejection(pass: WalletPass, moment = at): Promise<ApiError> {
   const error = await createWallet()
     .check(pass, moment)
     .then(
@@ -147,10 +147,10 @@ test('check accepts what can be shown', async () => {
 })
 
 test('check refuses a picture that cannot be read and says which', async () => {
-  const problem = await refusal(withLogo(brokenId))
+  const problem = await rejection(withLogo(brokenId))
   expect(problem).toMatchObject({ code: 'PASS_ISSUING_FAILED', details: { imageId: brokenId, role: 'logo' } })
   expect(problem.message).toContain(`The image ${brokenId} (logo) cannot be read`)
-  expect(await refusal(withLogo(missingId))).toMatchObject({ code: 'NOT_FOUND' })
+  expect(await rejection(withLogo(missingId))).toMatchObject({ code: 'NOT_FOUND' })
 })
 
 test.each([
@@ -170,7 +170,7 @@ test.each([
   ],
   ['organizationName', { organizationName: null }],
 ])('check refuses overrides that phones would refuse without a word: %s', async (where, apple) => {
-  const problem = await refusal(withLogo(logoId, apple))
+  const problem = await rejection(withLogo(logoId, apple))
   expect(problem.code).toBe('PASS_ISSUING_FAILED')
   expect(problem.message).toMatch(/^A phone would refuse pass\.json: /)
   expect(problem.message).toContain(where)
@@ -178,7 +178,7 @@ test.each([
 
 test('nothing is signed or called sound once the certificate has expired', async () => {
   const later = new Date('2040-01-01T00:00:00Z')
-  expect(await refusal(withLogo(logoId), later)).toMatchObject({ code: 'APPLE_SIGNING_FAILED' })
+  expect(await rejection(withLogo(logoId), later)).toMatchObject({ code: 'APPLE_SIGNING_FAILED' })
   await expect(buildPackage(createWallet(), withLogo(logoId), later)).rejects.toMatchObject({
     code: 'APPLE_SIGNING_FAILED',
   })

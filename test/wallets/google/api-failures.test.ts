@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { apiOf, failureOf, message, object } from './api-samples.ts'
-import { type GoogleServer, refusal, startGoogleServer } from './google-server.ts'
+import { type GoogleServer, rejection, startGoogleServer } from './google-server.ts'
 import { publicKey } from './samples.ts'
 
 let google: GoogleServer
@@ -12,18 +12,18 @@ beforeEach(async () => {
 afterEach(() => google.close())
 
 test.each([
-  ['the cap on messages', refusal(403, 'quotaExceeded'), { kind: 'quota', status: 403, reason: 'quotaExceeded' }],
-  ['another 403', refusal(403, 'forbidden'), { kind: 'permission', status: 403, reason: 'forbidden' }],
-  ['429', refusal(429, 'rateLimitExceeded', { 'retry-after': '30' }), { kind: 'quota', retryAfterSeconds: 30 }],
+  ['the cap on messages', rejection(403, 'quotaExceeded'), { kind: 'quota', status: 403, reason: 'quotaExceeded' }],
+  ['another 403', rejection(403, 'forbidden'), { kind: 'permission', status: 403, reason: 'forbidden' }],
+  ['429', rejection(429, 'rateLimitExceeded', { 'retry-after': '30' }), { kind: 'quota', retryAfterSeconds: 30 }],
   ['429 without a word', { status: 429 }, { kind: 'quota', reason: null, retryAfterSeconds: undefined }],
-  ['404', refusal(404, 'resourceNotFound'), { kind: 'missing' }],
+  ['404', rejection(404, 'resourceNotFound'), { kind: 'missing' }],
   [
     '400',
-    refusal(400, 'invalidValue'),
+    rejection(400, 'invalidValue'),
     { kind: 'invalid', reason: 'invalidValue', message: expect.stringMatching(/No: invalidValue/) },
   ],
   ['400 in HTML', { status: 400, body: '<html>' }, { kind: 'invalid', reason: null }],
-  ['409', refusal(409, 'conflict'), { kind: 'conflict' }],
+  ['409', rejection(409, 'conflict'), { kind: 'conflict' }],
   ['500 and broken JSON', { status: 500, body: '{"error":' }, { kind: 'unavailable', status: 500, reason: null }],
   [
     '503',
@@ -67,7 +67,7 @@ test('a server that is not there is unavailable', async () => {
 })
 
 test('no error holds the token or the key', async () => {
-  google.answerNext(refusal(403, 'forbidden'), (response) => response.destroy())
+  google.answerNext(rejection(403, 'forbidden'), (response) => response.destroy())
   const api = apiOf(google)
   const errors = [
     await failureOf(api.upsertObject('generic', object)),

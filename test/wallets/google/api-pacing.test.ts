@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { apiOf, classResource, failureOf, message, object } from './api-samples.ts'
-import { type GoogleServer, refusal, startGoogleServer } from './google-server.ts'
+import { type GoogleServer, rejection, startGoogleServer } from './google-server.ts'
 import { publicKey } from './samples.ts'
 
 let google: GoogleServer
@@ -25,7 +25,7 @@ test('requests keep to the rate, tokens aside', async () => {
 
 test('after a 429 the writes of everyone wait as long as Google wants, without asking it again', async () => {
   const api = apiOf(google)
-  google.answerNext(refusal(429, 'rateLimitExceeded', { 'retry-after': '45' }))
+  google.answerNext(rejection(429, 'rateLimitExceeded', { 'retry-after': '45' }))
   expect(await failureOf(api.upsertObject('generic', object))).toMatchObject({ status: 429, retryAfterSeconds: 45 })
   expect(await failureOf(api.updateObject('generic', object))).toMatchObject({
     kind: 'quota',
@@ -38,7 +38,7 @@ test('after a 429 the writes of everyone wait as long as Google wants, without a
 test('a quota on the messages of one object holds nobody else up', async () => {
   const api = apiOf(google)
   google.resources.set('/genericObject/3388.1', object)
-  google.answerNext(refusal(429, 'quotaExceeded', { 'retry-after': '45' }))
+  google.answerNext(rejection(429, 'quotaExceeded', { 'retry-after': '45' }))
   expect(await failureOf(api.addMessage('generic', '3388.1', message))).toMatchObject({ kind: 'quota' })
   await api.updateObject('generic', object)
 })
@@ -46,7 +46,7 @@ test('a quota on the messages of one object holds nobody else up', async () => {
 test('callers who are told to come back do not make the pause longer', async () => {
   vi.useFakeTimers({ toFake: ['performance'] })
   const api = apiOf(google)
-  google.answerNext(refusal(429, 'rateLimitExceeded', { 'retry-after': '15' }))
+  google.answerNext(rejection(429, 'rateLimitExceeded', { 'retry-after': '15' }))
   const waits: (number | undefined)[] = []
   for (let n = 0; n < 4; n++) {
     waits.push((await failureOf(api.upsertObject('generic', object))).retryAfterSeconds)

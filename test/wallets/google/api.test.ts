@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { buildObject } from '../../../src/wallets/google/objects.ts'
 import { apiOf, classResource, failureOf, message, object } from './api-samples.ts'
-import { type GoogleServer, refusal, startGoogleServer } from './google-server.ts'
+import { type GoogleServer, rejection, startGoogleServer } from './google-server.ts'
 import { allKinds, at, type CardOptions, googleOf, identity, pass, publicKey, publicUrl } from './samples.ts'
 
 let google: GoogleServer
@@ -57,7 +57,7 @@ test('an update of an object that was never made makes it', async () => {
 })
 
 test('an update that loses the race to make its object changes it all the same', async () => {
-  google.answerNext(refusal(404, 'resourceNotFound'), refusal(409, 'existingResource'))
+  google.answerNext(rejection(404, 'resourceNotFound'), rejection(409, 'existingResource'))
   google.resources.set('/genericObject/3388.1', { id: '3388.1', state: 'INACTIVE' })
   await apiOf(google).updateObject('generic', object)
   expect(stored('/genericObject/3388.1')).toEqual(object)

@@ -101,6 +101,6 @@ export function changed(change: (body: Callback) => void): Callback {
   return body
 }
 
-export function verdictOf(body: unknown, facts: Partial<CallbackFacts> = {}) {
+export function decisionOf(body: unknown, facts: Partial<CallbackFacts> = {}) {
   return verifyCallback({ body, issuerId, rootKeys: [rootKey()], at, ...facts })
 }

@@ -5,13 +5,13 @@ import {
   base64Of,
   callback,
   changed,
+  decisionOf,
   intermediate,
   issuerId,
   makeKey,
   message,
   root,
   rootKey,
-  verdictOf,
 } from './callback-samples.ts'
 import { at } from './samples.ts'
 
@@ -179,5 +179,5 @@ test.each<[string, unknown, string, Partial<CallbackFacts>?]>([
     'class or object of another issuer',
   ],
 ])('%s is refused', (_, body, reason, facts = {}) => {
-  expect(verdictOf(body, facts)).toEqual({ ok: false, reason })
+  expect(decisionOf(body, facts)).toEqual({ ok: false, reason })
 })

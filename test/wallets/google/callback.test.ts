@@ -1,20 +1,20 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { callback, changed, HOUR, later, makeKey, message, rootKey, verdictOf } from './callback-samples.ts'
+import { callback, changed, decisionOf, HOUR, later, makeKey, message, rootKey } from './callback-samples.ts'
 
 const other = makeKey()
 
 test.each(['save', 'del', 'activate'] as const)(
   'a %s that Google signed is taken, with nothing but what is known',
   (eventType) => {
-    expect(verdictOf(callback({ message: { eventType } }))).toEqual({ ok: true, message: { ...message, eventType } })
+    expect(decisionOf(callback({ message: { eventType } }))).toEqual({ ok: true, message: { ...message, eventType } })
   },
 )
 
 test('the signed texts are those that went over the wire, escapes and all', () => {
   const body = JSON.parse(JSON.stringify(callback()))
   expect(body.intermediateSigningKey.signedKey).toContain('\\u003d')
-  expect(verdictOf(body)).toMatchObject({ ok: true })
+  expect(decisionOf(body)).toMatchObject({ ok: true })
 })
 
 test.each([
@@ -32,13 +32,13 @@ test.each([
     {},
   ],
 ])('%s is fine', (_, body, facts) => {
-  expect(verdictOf(body, facts)).toMatchObject({ ok: true })
+  expect(decisionOf(body, facts)).toMatchObject({ ok: true })
 })
 
 test('a callback is good until the very moment that its message, key or root expires', () => {
   const before = { at: later(HOUR - 1) }
-  expect(verdictOf(callback(), before)).toMatchObject({ ok: true })
-  expect(verdictOf(callback({ message: { expTimeMillis: later(2 * HOUR).getTime() } }), { at: later(HOUR) })).toEqual({
+  expect(decisionOf(callback(), before)).toMatchObject({ ok: true })
+  expect(decisionOf(callback({ message: { expTimeMillis: later(2 * HOUR).getTime() } }), { at: later(HOUR) })).toEqual({
     ok: false,
     reason: 'expired intermediate key',
   })
@@ -56,7 +56,7 @@ test('garbage is refused and never throws', () => {
   })
   fc.assert(
     fc.property(fc.oneof(fc.anything(), fc.jsonValue(), shaped), (body) => {
-      expect(verdictOf(body)).toMatchObject({ ok: false })
+      expect(decisionOf(body)).toMatchObject({ ok: false })
     }),
   )
 })
@@ -69,7 +69,7 @@ test('what a root key signed is refused and never throws, as long as it is no ke
   )
   fc.assert(
     fc.property(keys, (signedKey) => {
-      expect(verdictOf(callback({ signedKey }))).toEqual({ ok: false, reason: 'malformed intermediate key' })
+      expect(decisionOf(callback({ signedKey }))).toEqual({ ok: false, reason: 'malformed intermediate key' })
     }),
   )
 })
@@ -87,7 +87,7 @@ test('no single changed character of what is signed goes unnoticed', () => {
         key === 'signedKey'
           ? { ...body, intermediateSigningKey: { ...body.intermediateSigningKey, signedKey: tampered } }
           : { ...body, signedMessage: tampered }
-      expect(verdictOf(sent)).toMatchObject({ ok: false })
+      expect(decisionOf(sent)).toMatchObject({ ok: false })
     }),
   )
 })

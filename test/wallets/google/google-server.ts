@@ -136,12 +136,12 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /** An error as the Wallet API words it. */
-export function refusal(status: number, reason: string, headers?: Record<string, string>): CannedAnswer {
+export function rejection(status: number, reason: string, headers?: Record<string, string>): CannedAnswer {
   return { status, headers, body: { error: { code: status, message: `No: ${reason}.`, errors: [{ reason }] } } }
 }
 
 function refuse(response: ServerResponse, status: number, reason: string) {
-  give(response, refusal(status, reason))
+  give(response, rejection(status, reason))
 }
 
 function give(response: ServerResponse, answer: Answer) {

@@ -115,7 +115,7 @@ test('of racing claims behind one number one holds, and a number of long ago nev
   const second = await claims.claim(won[0], made(30))
   const third = await claims.claim(second, made(31))
   expect(third?.number).toBe(3)
-  // Judged when the first claim held: its file is gone, and the number free.
+  // Evaluated when the first claim held: its file is gone, and the number free.
   expect(await claims.claim(won[0], made(40))).toBeUndefined()
   expect(await claims.find()).toEqual(third)
 })

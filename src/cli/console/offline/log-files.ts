@@ -9,17 +9,17 @@ import { openPrivateSync, syncFolder } from '../../../files/private-file.ts'
 
 /** What a console writes into its log, one record a line. */
 
-/** A verdict that was made without the server, as POST /v1/scans/offline will take it. */
-const Verdict = z.strictObject({
+/** A decision that was made without the server, as POST /v1/scans/offline will take it. */
+const Decision = z.strictObject({
   kind: z.literal('verdict'),
   externalRef: z.string(),
-  /** The list that it was judged by. */
+  /** The list that it was evaluated by. */
   snapshotId: z.string(),
   qrPayload: z.string().optional(),
   passId: z.string().optional(),
   /** When it was held up. */
   scannedAt: z.string(),
-  /** As of which date it was judged, and when the scan stands for then. */
+  /** As of which date it was evaluated, and when the scan stands for then. */
   validityDate: z.string().optional(),
   operationalAt: z.string().optional(),
   result: z.enum(['accepted', 'denied']),
@@ -27,10 +27,10 @@ const Verdict = z.strictObject({
   scanContextKey: z.string().optional(),
   deviceId: z.string().optional(),
   context: ScanContext.optional(),
-  /** The pass that was let in; what later scans are judged by. */
+  /** The pass that was let in; what later scans are evaluated by. */
   acceptedPassId: z.string().nullable(),
 })
-export type OfflineVerdict = z.output<typeof Verdict>
+export type OfflineDecision = z.output<typeof Decision>
 
 /** An accepted scan that the server knows of and the stored list may not: passes that this console let in online. */
 const Accepted = z.strictObject({
@@ -58,9 +58,9 @@ const Uploaded = z.strictObject({
   externalRef: z.string(),
   recordedAt: z.string().nullable(),
 })
-export type UploadedVerdict = z.output<typeof Uploaded>
+export type UploadedDecision = z.output<typeof Uploaded>
 
-export const LogRecord = z.discriminatedUnion('kind', [Verdict, Accepted, Reversed, Uploaded])
+export const LogRecord = z.discriminatedUnion('kind', [Decision, Accepted, Reversed, Uploaded])
 export type LogRecord = z.output<typeof LogRecord>
 
 /**
@@ -92,6 +92,7 @@ export function listLogs(folder: string): string[] {
     .toSorted()
 }
 
+/** Begins the log of this console, in a file that no other console writes to. */
 export function createLog(folder: string): OwnLog {
   const name = ['log', safeHostname(), process.pid, randomBytes(8).toString('hex')].join('-') + SUFFIX
   const file = openPrivateSync(join(folder, name), 'ax')
@@ -116,6 +117,7 @@ export function createLog(folder: string): OwnLog {
   }
 }
 
+/** Reads a log from its beginning, then what is added to it. */
 export function readLog(folder: string, name: string): LogReader {
   let position = 0
   return {
@@ -127,6 +129,7 @@ export function readLog(folder: string, name: string): LogReader {
   }
 }
 
+/** Removes a log, if it is still there. */
 export function removeLog(folder: string, name: string): void {
   rmSync(join(folder, name), { force: true })
 }

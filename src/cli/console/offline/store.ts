@@ -7,12 +7,12 @@ import {
   type LogRecord,
   listLogs,
   mayBeWritten,
-  type OfflineVerdict,
+  type OfflineDecision,
   type OwnLog,
   type ReversedScan,
   readLog,
   removeLog,
-  type UploadedVerdict,
+  type UploadedDecision,
 } from './log-files.ts'
 
 interface ListedScan {
@@ -22,14 +22,14 @@ interface ListedScan {
 }
 
 /**
- * What the consoles of one door on this machine must not forget: verdicts that the server has not got yet, and scans
+ * What the consoles of one door on this machine must not forget: decisions that the server has not got yet, and scans
  * that the stored list does not know of. It outlives them; a console uploads whatever waits, its own or not.
  */
 export interface DoorStore {
   /** On the disk when it returns. */
   append(...records: LogRecord[]): void
-  /** Verdicts that wait for the server, oldest first, whichever console made them. */
-  pending(): OfflineVerdict[]
+  /** Decisions that wait for the server, oldest first, whichever console made them. */
+  pending(): OfflineDecision[]
   /** Accepted scans of a pass, oldest first: those of the list of that moment, with what happened since. */
   acceptedScans(passId: string, listed: readonly ListedScan[], generatedAt: string): AcceptedScan[]
   /** Lets go of what a list of that moment holds and the server has. */
@@ -42,12 +42,13 @@ const OVERLAP_MS = 5_000
 
 interface Log {
   reader: LogReader
-  verdicts: Map<string, OfflineVerdict>
-  uploads: UploadedVerdict[]
+  decisions: Map<string, OfflineDecision>
+  uploads: UploadedDecision[]
   accepted: AcceptedOnline[]
   reversed: ReversedScan[]
 }
 
+/** Opens what the consoles of a door keep in a folder: see DoorStore. */
 export function openStore(folder: string): DoorStore {
   makePrivateFolder(folder)
   let own: OwnLog = createLog(folder)
@@ -64,13 +65,13 @@ export function openStore(folder: string): DoorStore {
     for (const name of logs.keys()) if (!names.includes(name)) logs.delete(name)
   }
 
-  function pending(): OfflineVerdict[] {
+  function pending(): OfflineDecision[] {
     refresh()
     const uploads = uploadsOf(logs)
     return (
       [...logs.values()]
-        .flatMap((log) => [...log.verdicts.values()])
-        .filter((verdict) => !uploads.has(verdict.externalRef))
+        .flatMap((log) => [...log.decisions.values()])
+        .filter((offlineDecision) => !uploads.has(offlineDecision.externalRef))
         // The references are ids that ascend with time.
         .toSorted((a, b) => (a.externalRef < b.externalRef ? -1 : 1))
     )
@@ -89,11 +90,11 @@ export function openStore(folder: string): DoorStore {
       const reversed: ReversedScan[] = []
       for (const log of logs.values()) {
         since.push(...log.accepted.filter((scan) => scan.passId === passId && isNew(scan.recordedAt)))
-        for (const verdict of log.verdicts.values()) {
-          if (verdict.acceptedPassId !== passId) continue
-          const upload = uploads.get(verdict.externalRef)
+        for (const offlineDecision of log.decisions.values()) {
+          if (offlineDecision.acceptedPassId !== passId) continue
+          const upload = uploads.get(offlineDecision.externalRef)
           if (upload && !isNew(upload.recordedAt)) continue
-          const { operationalAt, scannedAt, scanContextKey = null, validityDate } = verdict
+          const { operationalAt, scannedAt, scanContextKey = null, validityDate } = offlineDecision
           since.push({ scannedAt: operationalAt ?? scannedAt, scanContextKey, validityDate })
         }
         reversed.push(...log.reversed.filter((scan) => scan.passId === passId && isNew(scan.recordedAt)))
@@ -108,13 +109,13 @@ export function openStore(folder: string): DoorStore {
       refresh()
       const uploads = uploadsOf(logs)
       const isSettled = (log: Log) =>
-        [...log.verdicts.keys()].every(
+        [...log.decisions.keys()].every(
           (ref) => uploads.has(ref) && isListed(uploads.get(ref)!.recordedAt, generatedAt),
         ) && [...log.accepted, ...log.reversed].every((scan) => isListed(scan.recordedAt, generatedAt))
       const open = [...logs.values()].filter((log) => !isSettled(log))
-      // What says that the verdicts of an open log are uploaded stays as long as they do.
+      // What says that the decisions of an open log are uploaded stays as long as they do.
       const isNeeded = ({ uploads: marks }: Log) =>
-        marks.some(({ externalRef }) => open.some((log) => log.verdicts.has(externalRef)))
+        marks.some(({ externalRef }) => open.some((log) => log.decisions.has(externalRef)))
       const settled = [...logs].filter(([, log]) => isSettled(log) && !isNeeded(log)).map(([name]) => name)
       if (settled.includes(own.name) && !isEmpty(logs.get(own.name)!)) {
         own.close()
@@ -133,23 +134,23 @@ export function openStore(folder: string): DoorStore {
 }
 
 function emptyLog(folder: string, name: string): Log {
-  return { reader: readLog(folder, name), verdicts: new Map(), uploads: [], accepted: [], reversed: [] }
+  return { reader: readLog(folder, name), decisions: new Map(), uploads: [], accepted: [], reversed: [] }
 }
 
 function addTo(log: Log, record: LogRecord): void {
-  if (record.kind === 'verdict') log.verdicts.set(record.externalRef, record)
+  if (record.kind === 'verdict') log.decisions.set(record.externalRef, record)
   else if (record.kind === 'uploaded') log.uploads.push(record)
   else if (record.kind === 'accepted') log.accepted.push(record)
   else log.reversed.push(record)
 }
 
 /** A console may have uploaded what another one left. */
-function uploadsOf(logs: ReadonlyMap<string, Log>): Map<string, UploadedVerdict> {
+function uploadsOf(logs: ReadonlyMap<string, Log>): Map<string, UploadedDecision> {
   return new Map([...logs.values()].flatMap((log) => log.uploads.map((upload) => [upload.externalRef, upload])))
 }
 
 function isEmpty(log: Log): boolean {
-  return log.verdicts.size + log.uploads.length + log.accepted.length + log.reversed.length === 0
+  return log.decisions.size + log.uploads.length + log.accepted.length + log.reversed.length === 0
 }
 
 /** What the server refused for good stands in no list, and never will. */

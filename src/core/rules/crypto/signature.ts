@@ -11,19 +11,19 @@ export const SIGNATURE_HEADER = 'X-Service-Signature'
 /** How far the time of a signature may lie from the receiver's clock, on either side. */
 export const TOLERANCE_SECONDS = 300
 
-export type RefusalReason = 'malformed_header' | 'wrong_secret' | 'body_changed' | 'too_old' | 'too_new'
+export type RejectionReason = 'malformed_header' | 'wrong_secret' | 'body_changed' | 'too_old' | 'too_new'
 
-export type SignatureVerdict =
+export type SignatureCheck =
   | { ok: true; signedAt: Date }
   /** `message` says in a sentence what is wrong; `hint`, where there is one, what to look at. */
-  | { ok: false; reason: RefusalReason; message: string; hint?: string }
+  | { ok: false; reason: RejectionReason; message: string; hint?: string }
 
 export interface VerifyOptions {
   at: Date
   toleranceSeconds?: number
 }
 
-type Rejection = Extract<SignatureVerdict, { ok: false }>
+type Rejection = Extract<SignatureCheck, { ok: false }>
 
 interface Signature {
   /** As it stands in the header, since these are the characters that were signed. */
@@ -37,13 +37,13 @@ export function sign(rawBody: string | Uint8Array, secrets: readonly (string | K
   return [`t=${t}`, ...secrets.map((secret) => `v1=${hmacOf(t, rawBody, secret).digest('hex')}`)].join(',')
 }
 
-/** Judges a delivery by its bytes exactly as they came. The time is looked at last: unsigned, it proves nothing. */
+/** Evaluates a delivery by its bytes exactly as they came. The time is looked at last: unsigned, it proves nothing. */
 export function verify(
   rawBody: string | Uint8Array,
   header: string,
   secret: string,
   { at, toleranceSeconds = TOLERANCE_SECONDS }: VerifyOptions,
-): SignatureVerdict {
+): SignatureCheck {
   const signature = parseHeader(header)
   if ('reason' in signature) return signature
   if (!isSignedBy(signature, rawBody, secret)) return explainMismatch(signature, Buffer.from(rawBody), secret)

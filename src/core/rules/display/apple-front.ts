@@ -124,6 +124,7 @@ function toRow(card: FrontContent, groups: FrontGroup[], max: number, options: R
   }
 }
 
+/** True of a field that shows anything. */
 export function saysSomething({ label, value }: Pick<CardField, 'label' | 'value'>): boolean {
   return `${label}${value}`.trim() !== ''
 }

@@ -11,7 +11,7 @@ import { compileVariables, MAX_VARIABLES_BYTES, type Variables, variablesTooLarg
 /** What a pass enforces, or everything that keeps its values from being taken, with the paths of a request. */
 export type CheckPass = (facts: PassFacts) => Resolved | { issues: Issue[] }
 
-/** What the values behind placeholders come to, judged by one rule; paths are those of a request. */
+/** What the values behind placeholders come to, evaluated by one rule; paths are those of a request. */
 export type CheckValues = (scope: Scope) => Issue[]
 
 /**

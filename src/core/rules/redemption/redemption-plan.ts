@@ -11,7 +11,7 @@ import {
   windowsOf,
 } from './redemption-windows.ts'
 
-/** What an attempt is judged by, beside what happened before. */
+/** What an attempt is evaluated by, beside what happened before. */
 export interface RedemptionFacts {
   /** As a reader sees it at the moment of the attempt. */
   status: PassStatus
@@ -19,7 +19,7 @@ export interface RedemptionFacts {
   policy: RedemptionPolicy | null
   /** When the attempt is made. */
   realTime: Date
-  /** YYYY-MM-DD, where an operator judges as of another date. */
+  /** YYYY-MM-DD, where an operator evaluates as of another date. */
   validityDate?: string | undefined
   scanContextKey: string | null
 }
@@ -51,14 +51,14 @@ export interface Period extends Range {
   key: string
 }
 
-/** What to read from the history of a pass to judge an attempt. */
+/** What to read from the history of a pass to evaluate an attempt. */
 export interface RedemptionPlan {
   /** When the attempt is made: a cooldown looks at the nearest scans on either side. */
   realTime: Date
   scanContextKey: string | null
   /** In the order in which they are tried: the first whose window has uses left is taken, else the last. */
   places: [PlacedAttempt, ...PlacedAttempt[]]
-  /** What must be counted to judge. */
+  /** What must be counted to evaluate. */
   counted: CountedRange[]
 }
 
@@ -81,7 +81,7 @@ export interface RedemptionHistory {
   counts: ReadonlyMap<string, { count: number; firstAt: Date | null }>
 }
 
-/** First half of a judgement: what to read from the history, so that it is never read whole. */
+/** First half of an evaluation: what to read from the history, so that it is never read whole. */
 export function planRedemption(facts: RedemptionFacts): RedemptionPlan {
   const { policy, realTime, validityDate, scanContextKey } = facts
   const all = windowsOf(policy)

@@ -45,10 +45,12 @@ export function windowsOf(policy: RedemptionPolicy | null): Window[] {
   })
 }
 
+/** True where a moment lies in a range; its end does not belong to it. */
 export function contains({ from, to }: Range, at: Date): boolean {
   return from <= at.getTime() && at.getTime() < to
 }
 
+/** True where two ranges share a moment. */
 export function overlaps(one: Range, other: Range): boolean {
   return one.from < other.to && other.from < one.to
 }
@@ -76,7 +78,7 @@ export interface Placement {
   at: Date
   /**
    * The moment whose activation and period count: the operational time, or with a validity date the start of what it
-   * selects, since the time of day does not affect a date-selected verdict (spec 2.7).
+   * selects, since the time of day does not affect a date-selected decision (spec 2.7).
    */
   asOf: Date
   /** The window that a validity date selects. */

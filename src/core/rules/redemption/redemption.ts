@@ -37,14 +37,14 @@ export function choosePlace({ places }: RedemptionPlan, history: RedemptionHisto
   return free ?? places.at(-1)!
 }
 
-/** Second half of a judgement: the verdict over one attempt at its place in time. */
+/** Second half of an evaluation: the decision over one attempt at its place in time. */
 export function evaluateRedemption(attempt: PlacedAttempt, history: RedemptionHistory): RedemptionDecision {
   const failed = redemptionChecks.find((name) => checks[name](attempt, history)?.isFailed)
   if (failed) return { result: failed === 'already_scanned' ? 'duplicate' : 'denied', reasonCode: failed }
   return { result: 'accepted', reasonCode: 'valid', ...debitOf(attempt, history) }
 }
 
-/** Whatever the verdict: a device may have let somebody in whom the policy would not. */
+/** Whatever the decision: a device may have let somebody in whom the policy would not. */
 export function debitOf(attempt: PlacedAttempt, history: RedemptionHistory): RedemptionDebit {
   const window = attempt.windows.find((candidate) => hasUsesLeft(candidate, attempt, history)) ?? null
   return { window, exhausts: isExhaustedBy(window, attempt, history) }

@@ -16,7 +16,7 @@ import { placesInTime, windowDates, windowsOf, zoneOf } from './redemption-windo
 export interface ScanFacts {
   /** When the attempt is made. */
   realTime: Date
-  /** YYYY-MM-DD, where an operator judges as of another date. */
+  /** YYYY-MM-DD, where an operator evaluates as of another date. */
   validityDate?: string | undefined
   /** How many passes were named. */
   matchCount: number
@@ -66,7 +66,7 @@ export function decidingUse({ reasonCode, attempt }: ScanDecision, { found }: Sc
   return attempt && found && firstUseAt(reasonCode, attempt, found.history)
 }
 
-/** What to tell the steward. */
+/** What to tell the operator. */
 export function decisionMessage(decision: ScanDecision, { matchCount, found }: ScanFacts, firstPlace?: string): string {
   const { reasonCode, attempt } = decision
   if (!found || !attempt) return matchCount > 1 ? ambiguousMessage(matchCount) : plainMessage('no_match')
@@ -74,7 +74,7 @@ export function decisionMessage(decision: ScanDecision, { matchCount, found }: S
   return redemptionMessage(reasonCode, { attempt, history: found.history, firstPlace })
 }
 
-/** Refusals that need nothing but the attempt itself. */
+/** Rejections that need nothing but the attempt itself. */
 const plainMessages = {
   no_match: 'Unknown code: no pass has it.',
   stale_identifier: 'This code is out of date. Ask for the current pass.',
@@ -100,7 +100,7 @@ function plainMessage(code: keyof typeof plainMessages): string {
   return plainMessages[code]
 }
 
-/** What to tell the steward about a verdict of the policy, in a sentence or two. */
+/** What to tell the operator about a decision of the policy, in a sentence or two. */
 function redemptionMessage(code: ScanReasonCode, facts: MessageFacts): string {
   const { attempt, history } = facts
   if (code in plainMessages) return plainMessages[code as keyof typeof plainMessages]
@@ -124,6 +124,7 @@ function redemptionMessage(code: ScanReasonCode, facts: MessageFacts): string {
   }
 }
 
+/** What to tell the operator of a scan that was taken back. */
 export function reversalMessage(scannedAt: Date, policy: RedemptionPolicy | null): string {
   return `The scan of ${describeMoment(scannedAt, { policy })} was taken back.`
 }
@@ -250,10 +251,10 @@ export function ledgerResult(result: ScanResult): LedgerResult {
   return result === 'accepted' || result === 'reversal' ? result : 'denied'
 }
 
-/** What the steward was told of an item of the ledger: reasons tell the kinds of refusal apart. */
+/** What the operator was told of an item of the ledger: reasons tell the kinds of rejection apart. */
 export function resultOf({ result, reason }: { result: LedgerResult; reason: LedgerReason | null }): ScanResult {
   if (result !== 'denied') return result
-  return (reason && refusals[reason]) ?? 'denied'
+  return (reason && rejections[reason]) ?? 'denied'
 }
 
 /** Why, in the words of who was told: of an offline scan where the device decided otherwise, the reason of the device. */
@@ -283,8 +284,8 @@ const reasonCodes: Record<LedgerReason, ScanReasonCode> = {
   unverifiable: 'stale_identifier',
 }
 
-/** Refusals that have a result of their own (spec 2.7). */
-export const refusals: Partial<Record<LedgerReason, ScanResult>> = {
+/** Rejections that have a result of their own (spec 2.7). */
+export const rejections: Partial<Record<LedgerReason, ScanResult>> = {
   already_used: 'duplicate',
   no_match: 'unknown',
   multiple_matches: 'ambiguous',

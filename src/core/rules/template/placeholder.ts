@@ -48,6 +48,7 @@ export function lonePlaceholder(text: string): string | undefined {
   return LONE_PLACEHOLDER.exec(text)?.[1]
 }
 
+/** The names of the placeholders of a text, in their order, each as often as it stands there. */
 export function placeholdersIn(text: string): string[] {
   return [...text.matchAll(PLACEHOLDER)].map((match) => match[1]!)
 }

@@ -86,6 +86,7 @@ function parseMoment(text: string): Date | undefined {
   return Timestamp.safeParse(candidate).success ? new Date(candidate) : undefined
 }
 
+/** The policy of a pass, its placeholders filled in. */
 export function resolveRedemption(
   { redemption }: Pick<Definition, 'redemption'>,
   scope: Scope,

@@ -21,7 +21,7 @@ export const formatPatterns: Record<Exclude<VariableFormat, 'text'>, { pattern: 
 
 const SYSTEM_NAME = '^[^.]*$'
 
-/** What the variables of a version are judged by: their declarations, and what expiry and policy make of them. */
+/** What the variables of a version are evaluated by: their declarations, and what expiry and policy make of them. */
 export type VariableRules = Policies & { variables: readonly VariableDefinition[] }
 
 /** The JSON Schema (draft 2020-12) of the variables that a template version takes. */
@@ -77,6 +77,7 @@ export function compileVariables(definition: VariableRules): CheckVariables {
   }
 }
 
+/** True where variables are over 64 KiB as JSON. */
 export function variablesTooLarge(variables: Variables): boolean {
   return Buffer.byteLength(JSON.stringify(variables)) > MAX_VARIABLES_BYTES
 }

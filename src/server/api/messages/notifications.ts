@@ -47,7 +47,7 @@ export const notifications: Handlers<typeof contract> = {
   },
 }
 
-/** What is known goes before every refusal. */
+/** What is known goes before every rejection. */
 function create(passId: string, body: MessageCreate, context: RequestContext): Promise<Created<StoredNotification>> {
   const { store, workspaceId } = context
   return createOnce(

@@ -109,7 +109,7 @@ export async function forgetClass(
   if (!ofClass || (await tx.googleClasses.listInUse([ofClass])).size > 0) return
   await tx.googleClasses.setValues(workspaceId, ofClass.id, {})
   // Google may quote what it refuses.
-  await tx.refusals.clear(workspaceId, 'google', ofClass.id)
+  await tx.rejections.clear(workspaceId, 'google', ofClass.id)
   if (ofClass.sentVersion === null) return
   const job = { workspaceId, kind: 'upsert-google-class' as const, subject: ofClass.id, correlationId }
   await tx.jobs.insertOnce([job], now)

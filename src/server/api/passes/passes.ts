@@ -1,16 +1,16 @@
 import { foldWindow } from '../../../core/contract/list.ts'
 import { type passes as contract, createdWindow, type Pass } from '../../../core/contract/passes.ts'
-import type { PassWallets, PlatformRefusal } from '../../../core/contract/wallets.ts'
+import type { PassWallets, PlatformRejection } from '../../../core/contract/wallets.ts'
 import { ApiError, MAX_ISSUES } from '../../../core/errors.ts'
 import { effectiveStatus, isInstallable } from '../../../core/rules/pass/pass-status.ts'
-import type { StoredRefusal } from '../../../storage/operations/refusals.ts'
+import type { StoredRejection } from '../../../storage/operations/rejections.ts'
 import type { GoogleObject } from '../../../storage/passes/google-objects.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Registration } from '../../../storage/passes/registrations.ts'
 import type { RequestContext } from '../../context.ts'
 import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
-import { countRefusal } from '../../metrics/metrics.ts'
+import { countRejection } from '../../metrics/metrics.ts'
 import { previewOf, previewPageOf } from '../../pages/card/preview.ts'
 import { renderOr } from '../../wallet-sync/issuing.ts'
 import { audit } from '../audit.ts'
@@ -28,7 +28,7 @@ export const passes: Handlers<typeof contract> = {
   createBatch: async ({ body }, context) => {
     const results = await createPasses(body.passes, context)
     const problems = results.flatMap((result) => ('problem' in result ? [result.problem] : []))
-    for (const problem of problems) countRefusal(context.metrics, problem)
+    for (const problem of problems) countRejection(context.metrics, problem)
     const failed = problems.length
     const errors = toItemErrors(problems)
     return {
@@ -96,9 +96,9 @@ export const passes: Handlers<typeof contract> = {
     const registrations = await store.registrations.list(workspaceId, [pass.id])
     const [object] = await store.googleObjects.list(workspaceId, [pass.id])
     const subjects = [pass.id, pass.googleClassId, pass.templateVersionId].filter((id) => id !== null)
-    const refusals = await store.refusals.list(workspaceId, subjects)
-    const refusal = subjects.map((id) => refusals.get(id)).find((found) => found !== undefined)
-    return { status: 200, body: toPassWallets(pass, registrations, object, refusal) }
+    const rejections = await store.rejections.list(workspaceId, subjects)
+    const rejection = subjects.map((id) => rejections.get(id)).find((found) => found !== undefined)
+    return { status: 200, body: toPassWallets(pass, registrations, object, rejection) }
   },
 
   preview: async ({ params, query }, { store, workspaceId, wallets, packages, issuing, google, now }) => {
@@ -182,7 +182,7 @@ function toPassWallets(
   pass: StoredPass,
   registrations: Registration[],
   object: GoogleObject | undefined,
-  refusal: StoredRefusal | undefined,
+  rejection: StoredRejection | undefined,
 ): PassWallets {
   const { walletVersion } = pass
   return {
@@ -209,10 +209,11 @@ function toPassWallets(
           lastError: object.lastError,
         }
       : null,
-    lastError: showRefusal(refusal),
+    lastError: showRejection(rejection),
   }
 }
 
-export function showRefusal(refusal: StoredRefusal | undefined): PlatformRefusal | null {
-  return refusal ? { ...refusal, at: refusal.at.toISOString() } : null
+/** A rejection as it is answered; null where there is none. */
+export function showRejection(rejection: StoredRejection | undefined): PlatformRejection | null {
+  return rejection ? { ...rejection, at: rejection.at.toISOString() } : null
 }

@@ -25,7 +25,7 @@ export interface Attempt {
   validityDate?: string | undefined
   /** When it was really made. */
   realTime: Date
-  /** The moment whose status counts: an online scan is judged by that of now, the policy as of the attempt. */
+  /** The moment whose status counts: an online scan is evaluated by that of now, the policy as of the attempt. */
   statusAt: Date
   /** Passes that carry the payload, found before the transaction; the id needs none. */
   matches: string[]

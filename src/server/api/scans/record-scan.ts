@@ -1,4 +1,4 @@
-import type { PassSummary, ScanAnswer } from '../../../core/contract/scan-shapes.ts'
+import type { PassSummary, ScanResponse } from '../../../core/contract/scan-shapes.ts'
 import type { ScanCreate } from '../../../core/contract/scans.ts'
 import { reasonCodeOf, resultOf } from '../../../core/rules/redemption/scan-decision.ts'
 import { grouped } from '../../../storage/db/grouped.ts'
@@ -13,11 +13,11 @@ import { type ScannedBody, toStoredScan, writeScans } from './write-scan.ts'
 const MAX_CANDIDATES = 20
 
 /**
- * Judges a scan and records it with all that follows from it, together with others that wait at the same moment. An
+ * Evaluates a scan and records it with all that follows from it, together with others that wait at the same moment. An
  * externalRef that was there already, or that a racing request brings first, changes nothing and answers as it was
  * answered then.
  */
-export async function recordScan(body: ScanCreate, context: RequestContext): Promise<ScanAnswer> {
+export async function recordScan(body: ScanCreate, context: RequestContext): Promise<ScanResponse> {
   const { store, now } = context
   const { known, matches } = await lookUpTogether(store, { body, context })
   if (known) return replay(known, body, context)
@@ -32,7 +32,7 @@ export async function recordScan(body: ScanCreate, context: RequestContext): Pro
   const scanContextKey = body.scanContextKey ?? null
   const isAmbiguous = result === 'ambiguous'
   const candidates = isAmbiguous ? decision.matches.slice(0, MAX_CANDIDATES) : []
-  return toAnswer(scan, {
+  return toResponse(scan, {
     pass: pass && (await toPassSummary(pass, usesAfter(decision), scanContextKey, context)),
     candidates: await summarizePasses(candidates, scanContextKey, context),
     idempotentReplay: false,
@@ -69,7 +69,7 @@ async function findByRef({ externalRef }: ScanCreate, context: RequestContext): 
 }
 
 /** The first answer to an externalRef, with the pass as it stands now. */
-function replay(scan: StoredScan, { projectId }: ScanCreate, context: RequestContext): Promise<ScanAnswer> {
+function replay(scan: StoredScan, { projectId }: ScanCreate, context: RequestContext): Promise<ScanResponse> {
   return replayResponse(scan, { idempotentReplay: true, projectId }, context)
 }
 
@@ -78,13 +78,13 @@ export async function replayResponse(
   scan: StoredScan,
   { idempotentReplay, projectId }: { idempotentReplay: boolean; projectId?: string | undefined },
   context: RequestContext,
-): Promise<ScanAnswer> {
+): Promise<ScanResponse> {
   const { store, workspaceId } = context
   const isAmbiguous = reasonCodeOf(scan) === 'multiple_matches' && scan.payloadDigest !== null
   const codes = isAmbiguous ? [{ digest: scan.payloadDigest!, projectId }] : []
   const [candidates = []] = await store.identifiers.listPassIds(workspaceId, codes)
   const [pass] = await summarizePasses(scan.passId === null ? [] : [scan.passId], scan.scanContextKey, context)
-  return toAnswer(scan, {
+  return toResponse(scan, {
     pass: pass ?? null,
     candidates: await summarizePasses(candidates.slice(0, MAX_CANDIDATES), scan.scanContextKey, context),
     idempotentReplay,
@@ -99,10 +99,10 @@ function usesAfter({ result, history, at }: EvaluatedScan): UseCounts {
   return { count: total + 1, lastAt: later(lastAt), contextCount: inContext + 1, contextLastAt: later(contextLastAt) }
 }
 
-function toAnswer(
+function toResponse(
   scan: StoredScan,
   shown: { pass: PassSummary | null; candidates: PassSummary[]; idempotentReplay: boolean },
-): ScanAnswer {
+): ScanResponse {
   const result = resultOf(scan)
   return {
     result,
@@ -117,11 +117,11 @@ function toAnswer(
   }
 }
 
-/** A scan that waits to be judged and recorded. */
+/** A scan that waits to be evaluated and recorded. */
 export interface PendingScan {
   attempt: Attempt & ScannedBody
   context: RequestContext
-  /** What is to stand in the ledger: what a device decided may differ from the judgement. */
+  /** What is to stand in the ledger: what a device decided may differ from the evaluation. */
   toScan(body: ScannedBody, decision: EvaluatedScan, context: RequestContext): StoredScan
 }
 
@@ -131,8 +131,8 @@ export interface RecordedScan {
 }
 
 /**
- * Judges scans of a workspace that wait at the same moment and records them, in one transaction: each as if it had come
- * alone. Scans of one pass are never judged together: the later counts what the earlier used, and so comes in a later set.
+ * Evaluates scans of a workspace that wait at the same moment and records them, in one transaction: each as if it had come
+ * alone. Scans of one pass are never evaluated together: the later counts what the earlier used, and so comes in a later set.
  * Undefined where the externalRef stands in the ledger already.
  */
 export const recordTogether = grouped(
@@ -145,13 +145,13 @@ export const recordTogether = grouped(
         workspaceId,
         pending.map(({ attempt }) => attempt),
       )
-      const judged = pending.map(({ attempt, context, toScan }, n) => ({
+      const evaluated = pending.map(({ attempt, context, toScan }, n) => ({
         scan: toScan(attempt, decisions[n]!, context),
         decision: decisions[n]!,
         correlationId: context.correlationId,
       }))
-      const written = await writeScans(tx, workspaceId, judged)
-      return judged.map((one) => (written.has(one) ? one : undefined))
+      const written = await writeScans(tx, workspaceId, evaluated)
+      return evaluated.map((one) => (written.has(one) ? one : undefined))
     }),
   ({ attempt }) => namedPass(attempt),
 )

@@ -15,7 +15,7 @@ export interface ReportedScan {
   idempotentReplay: boolean
 }
 
-/** A report whose externalRef is new, and what became known of it before it is judged. */
+/** A report whose externalRef is new, and what became known of it before it is evaluated. */
 interface Received {
   report: OfflineScan
   matches: string[]
@@ -27,7 +27,7 @@ interface Received {
 
 /**
  * Stores what a device decided as it was acted on, and notes where the server would have decided otherwise. Each scan is
- * judged as of its own time by the ledger as it stands, of one pass the earlier before the later, a set at a time: a long
+ * evaluated as of its own time by the ledger as it stands, of one pass the earlier before the later, a set at a time: a long
  * report holds nobody up, and one that is sent again goes on where it broke off.
  */
 export async function reportScans(reported: OfflineScan[], context: RequestContext): Promise<ReportedScan[]> {
@@ -90,9 +90,9 @@ async function recordReport(
   const recorded = await recordTogether(store, {
     attempt: { ...report, realTime, statusAt: realTime, matches },
     context,
-    toScan: (body, judgement) => ({
-      ...toStoredScan(body, judgement, context),
-      ...decidedOffline(report, judgement, deviceTime),
+    toScan: (body, evaluation) => ({
+      ...toStoredScan(body, evaluation, context),
+      ...decidedOffline(report, evaluation, deviceTime),
     }),
   })
   if (recorded) return { scan: recorded.scan, isNew: true }
@@ -103,10 +103,10 @@ async function recordReport(
 /** What the device decided stands, whatever the server thinks of it. A clock that was out of reach is a conflict by itself. */
 function decidedOffline(
   { result, reason }: OfflineScan,
-  judgement: EvaluatedScan,
+  evaluation: EvaluatedScan,
   deviceTime: Date | null,
 ): Partial<StoredScan> {
-  const expected = ledgerReason(judgement.reasonCode)
+  const expected = ledgerReason(evaluation.reasonCode)
   const decision = { result, reason, deviceTime, verified: 'offline' as const }
   if (expected === reason) return { ...decision, conflict: deviceTime && expected }
   const message = result === 'accepted' ? 'Let in offline.' : 'Turned away offline.'

@@ -55,7 +55,7 @@ export function toScanRecord(scan: StoredScan): ScanRecord {
   }
 }
 
-/** What a steward sees of passes (spec 2.7), as they stand now, in the order of the ids. */
+/** What an operator sees of passes (spec 2.7), as they stand now, in the order of the ids. */
 export async function summarizePasses(
   passIds: string[],
   scanContextKey: string | null,
@@ -69,6 +69,7 @@ export async function summarizePasses(
   return Promise.all(found.map((pass) => toPassSummary(pass, uses.get(pass.id) ?? NO_USES, scanContextKey, context)))
 }
 
+/** What the operator at the door sees of a pass, as it stands now. */
 export async function toPassSummary(
   pass: StoredPass,
   uses: UseCounts,

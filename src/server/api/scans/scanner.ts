@@ -3,12 +3,12 @@ import type { scanner as contract } from '../../../core/contract/scanner.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { newId, Uuid } from '../../../core/ids.ts'
 import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
-import type { DoorListEntry } from '../../../storage/scans/door-list.ts'
+import type { SnapshotEntry } from '../../../storage/scans/snapshot.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { reportScans } from './report-scans.ts'
 
-/** A door list that a scanner takes with it. Its pages are read one by one, and nothing of it is kept here. */
+/** A snapshot that a scanner takes with it. Its pages are read one by one, and nothing of it is kept here. */
 interface Snapshot {
   /** Of version 7: it holds the moment that the list is of. */
   id: string
@@ -56,7 +56,7 @@ export const scanner: Handlers<typeof contract> = {
         ? startSnapshot(query.projectId ?? null, now)
         : readCursor(query.cursor, query.projectId)
     if (isStale(snapshot, now)) throw new ApiError('SCANNER_SNAPSHOT_STALE', { details: { snapshotId: snapshot.id } })
-    const { rows, hasMore } = await store.doorList.list(workspaceId, {
+    const { rows, hasMore } = await store.snapshots.list(workspaceId, {
       projectId: snapshot.projectId,
       madeUntil: generatedAt(snapshot),
       limit: query.limit,
@@ -108,7 +108,7 @@ function readCursor(cursor: string, projectId: string | undefined): Walk {
   return walk
 }
 
-function toItem({ expiresAt, acceptedScans, ...entry }: DoorListEntry, now: Date) {
+function toItem({ expiresAt, acceptedScans, ...entry }: SnapshotEntry, now: Date) {
   return {
     ...entry,
     status: effectiveStatus({ status: entry.status, expiresAt }, now),

@@ -1,5 +1,5 @@
 import { foldWindow } from '../../../core/contract/list.ts'
-import type { ScanAnswer } from '../../../core/contract/scan-shapes.ts'
+import type { ScanResponse } from '../../../core/contract/scan-shapes.ts'
 import {
   type scans as contract,
   type RedemptionExplanation,
@@ -110,14 +110,14 @@ async function explainPass(
  * Takes an accepted scan back: it counts no more, and the ledger gains an item that says so.
  * @throws Problem NOT_FOUND, CONFLICT
  */
-async function reverseScan(scanId: string, body: ScanReversal, context: RequestContext): Promise<ScanAnswer> {
+async function reverseScan(scanId: string, body: ScanReversal, context: RequestContext): Promise<ScanResponse> {
   const { store, workspaceId } = context
   const scan = await store.scans.find(workspaceId, scanId)
   if (!scan) throw new ApiError('NOT_FOUND', { message: 'There is no such scan.', details: { scanId } })
   const { passId } = scan
   if (scan.result !== 'accepted' || passId === null) throw conflict(scan, 'Only an accepted scan can be reversed.')
   const written = await store.transaction(async (tx) => {
-    // Held as for a scan, so that one that is judged meanwhile counts it or does not, and nothing in between.
+    // Held as for a scan, so that one that is evaluated meanwhile counts it or does not, and nothing in between.
     await tx.passes.findForUpdate(workspaceId, passId)
     if (!(await tx.acceptedScans.isCounted(workspaceId, scan.id))) return undefined
     const uses = await tx.acceptedScans.listCounts(workspaceId, [passId], scan.scanContextKey)
@@ -132,7 +132,7 @@ async function reverseScan(scanId: string, body: ScanReversal, context: RequestC
 }
 
 /** The same reversal once more, or a second one. */
-async function replayReversal(scan: StoredScan, body: ScanReversal, context: RequestContext): Promise<ScanAnswer> {
+async function replayReversal(scan: StoredScan, body: ScanReversal, context: RequestContext): Promise<ScanResponse> {
   const { store, workspaceId } = context
   const refs = body.externalRef === undefined ? [] : [body.externalRef]
   const [known] = await store.scans.listByExternalRefs(workspaceId, refs)

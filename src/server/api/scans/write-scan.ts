@@ -10,8 +10,8 @@ import { voidPasses } from '../passes/void-pass.ts'
 import type { EvaluatedScan } from './evaluate-scans.ts'
 import { toScanItem } from './scan-shapes.ts'
 
-/** An attempt that was judged, as it is to stand in the ledger. */
-export interface JudgedScan {
+/** An attempt that was evaluated, as it is to stand in the ledger. */
+export interface DecidedScan {
   scan: StoredScan
   decision: EvaluatedScan
   correlationId: string
@@ -25,13 +25,13 @@ export interface JudgedScan {
 export async function writeScans(
   tx: Repositories,
   workspaceId: string,
-  judged: JudgedScan[],
-): Promise<Set<JudgedScan>> {
+  evaluated: DecidedScan[],
+): Promise<Set<DecidedScan>> {
   const inserted = await tx.scans.insert(
     workspaceId,
-    judged.map(({ scan }) => scan),
+    evaluated.map(({ scan }) => scan),
   )
-  const written = judged.filter(({ scan }) => inserted.has(scan.id))
+  const written = evaluated.filter(({ scan }) => inserted.has(scan.id))
   const accepted = written.filter(({ scan }) => scan.result === 'accepted')
   await tx.acceptedScans.insert(workspaceId, accepted.flatMap(toAcceptedScan))
   const ofPasses = written.filter(({ decision }) => decision.pass)
@@ -44,11 +44,11 @@ export async function writeScans(
   return new Set(written)
 }
 
-function latest(written: JudgedScan[]): Date {
+function latest(written: DecidedScan[]): Date {
   return new Date(Math.max(0, ...written.map(({ scan }) => scan.recordedAt.getTime())))
 }
 
-function toAcceptedScan({ scan, decision: { pass, debit, attempt } }: JudgedScan): NewAcceptedScan[] {
+function toAcceptedScan({ scan, decision: { pass, debit, attempt } }: DecidedScan): NewAcceptedScan[] {
   if (!pass) return []
   const accepted = {
     scanId: scan.id,
@@ -68,7 +68,7 @@ function toAcceptedScan({ scan, decision: { pass, debit, attempt } }: JudgedScan
 export async function writeScanEvents(
   tx: Repositories,
   workspaceId: string,
-  written: Pick<JudgedScan, 'scan' | 'correlationId'>[],
+  written: Pick<DecidedScan, 'scan' | 'correlationId'>[],
 ): Promise<void> {
   if (written.length === 0) return
   const events = written.map(({ scan, correlationId }) => ({
@@ -84,7 +84,7 @@ export async function writeScanEvents(
 /** What the ledger keeps of what was sent. */
 export type ScannedBody = Omit<ScanCreate, 'scannedAt' | 'projectId' | 'passId'>
 
-/** An attempt as the server judges it. */
+/** An attempt as the server evaluates it. */
 export function toStoredScan(body: ScannedBody, decision: EvaluatedScan, { now, token }: RequestContext): StoredScan {
   const { pass, history, matches, reasonCode } = decision
   return {

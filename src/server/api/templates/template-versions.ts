@@ -16,7 +16,7 @@ import { findTemplateWarnings } from '../../pages/card/template-warnings.ts'
 import { renderOr } from '../../wallet-sync/issuing.ts'
 import { audit } from '../audit.ts'
 import { bytesOf, requireBytes } from '../limits.ts'
-import { showRefusal } from '../passes/passes.ts'
+import { showRejection } from '../passes/passes.ts'
 
 export const templateVersions: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => {
@@ -103,9 +103,9 @@ export async function showVersionDetail(
   { definition, ...version }: StoredVersion,
   context: RequestContext,
 ): Promise<z.output<typeof TemplateVersionDetail>> {
-  const refusals = await context.store.refusals.list(context.workspaceId, [version.id])
+  const rejections = await context.store.rejections.list(context.workspaceId, [version.id])
   const warnings = await findTemplateWarnings({ ...version, definition }, context)
-  return { ...showVersion(version), definition, warnings, lastError: showRefusal(refusals.get(version.id)) }
+  return { ...showVersion(version), definition, warnings, lastError: showRejection(rejections.get(version.id)) }
 }
 
 function showVersion(version: StoredVersionSummary): TemplateVersion {

@@ -41,6 +41,7 @@ export const deliveries: Handlers<typeof contract> = {
   },
 }
 
+/** A delivery as it is answered. */
 export function showDelivery(delivery: StoredDelivery): Delivery {
   return {
     id: delivery.id,

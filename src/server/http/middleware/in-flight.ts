@@ -59,6 +59,7 @@ export interface BodyRoomOptions {
 
 const MIB = 1024 * 1024
 
+/** Bounds the bytes of bodies that are held at once, of a process and of a workspace: see BodyRoom. */
 export function createBodyRoom({ processBytes, workspaceBytes }: BodyRoomOptions = DEFAULTS): BodyRoom {
   const byWorkspace = new Map<string, number>()
   let total = 0

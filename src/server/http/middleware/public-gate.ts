@@ -38,6 +38,7 @@ interface Waiter {
   admit(): void
 }
 
+/** Bounds what strangers have answered at once: see PublicGate. */
 export function createPublicGate(options: Partial<PublicGateOptions> = {}): PublicGate {
   const { atOnce, atOnceByAddress, waitingByAddress, waiting, patienceMs } = { ...DEFAULTS, ...options }
   const inside = createCounters()

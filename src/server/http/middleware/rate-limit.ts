@@ -50,13 +50,13 @@ export function createLimits(rate: Rate): Limits {
   return { token: createLimit(buckets, 'token'), byAddress, publicGate: createPublicGate(), buckets }
 }
 
-/** A refusal costs nearly what an answer costs: whoever does not wait when told to has to, a little. */
+/** A rejection costs nearly what an answer costs: whoever does not wait when told to has to, a little. */
 const REFUSED_AFTER_MS = 500
 
-/** So many refusals of one key are kept back at a time, so that they never hold the connections of everybody. */
+/** So many rejections of one key are kept back at a time, so that they never hold the connections of everybody. */
 const MAX_KEPT_BACK = 64
 
-/** The same limit, which keeps a refusal back for a while. */
+/** The same limit, which keeps a rejection back for a while. */
 export function refuseSlowly(limit: Limit): (key: string) => Promise<void> {
   const keptBack = new Map<string, number>()
 

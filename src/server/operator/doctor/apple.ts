@@ -64,18 +64,18 @@ export async function checkApple(config: Config, at: Date, options: PushOptions 
         fix: DOWNLOAD,
         look: ({ leaf, wwdr, credentials }: Files) => {
           assertIssued(leaf, wwdr, credentials)
-          return judgeIssuer(wwdr)
+          return checkIssuer(wwdr)
         },
       },
       {
         name: 'Pass certificate',
         fix: RENEW,
-        look: (of: Files) => judgeEnd(of.leaf, 'pass certificate', of, at, RENEW),
+        look: (of: Files) => checkEnd(of.leaf, 'pass certificate', of, at, RENEW),
       },
       {
         name: 'WWDR expiry',
         fix: DOWNLOAD,
-        look: (of: Files) => judgeEnd(of.wwdr, 'WWDR certificate', of, at, DOWNLOAD),
+        look: (of: Files) => checkEnd(of.wwdr, 'WWDR certificate', of, at, DOWNLOAD),
       },
       {
         name: 'APNs',
@@ -108,7 +108,7 @@ function reasonToSkip(config: Config): string | undefined {
 }
 
 /** Phones know the generation that signs pass certificates, and no other. */
-function judgeIssuer(wwdr: X509Certificate): Finding {
+function checkIssuer(wwdr: X509Certificate): Finding {
   const name = wwdr.subject.replaceAll('\n', ', ')
   if (/^CN=Apple Worldwide Developer Relations/m.test(wwdr.subject) && /^OU=G4$/m.test(wwdr.subject)) {
     return passed('Apple WWDR G4 issued the certificate')
@@ -119,7 +119,7 @@ function judgeIssuer(wwdr: X509Certificate): Finding {
   )
 }
 
-function judgeEnd(certificate: X509Certificate, what: string, { credentials }: Files, at: Date, fix: string): Finding {
+function checkEnd(certificate: X509Certificate, what: string, { credentials }: Files, at: Date, fix: string): Finding {
   const parsed = toParsed(certificate)
   const { source } = what === 'pass certificate' ? credentials.certificate : credentials.wwdr
   assertValidity(parsed, what, source, at)

@@ -81,22 +81,22 @@ export function checkFiles(config: Config): Promise<Check[]> {
     {
       name: 'Database',
       fix: 'see that this user may look at the file',
-      look: () => judge(database === undefined ? [] : ['', '-wal', '-shm'].map((suffix) => database + suffix)),
+      look: () => checkModes(database === undefined ? [] : ['', '-wal', '-shm'].map((suffix) => database + suffix)),
     },
     {
       name: 'Server key',
       fix: 'see that this user may look at the file',
-      look: () => judge(key === undefined ? [] : [key]),
+      look: () => checkModes(key === undefined ? [] : [key]),
     },
     {
       name: 'Sandbox',
       fix: 'see that this user may look at the folder',
-      look: () => judge(below(sandboxFolder(config))),
+      look: () => checkModes(below(sandboxFolder(config))),
     },
   ])
 }
 
-function judge(paths: string[]): Finding {
+function checkModes(paths: string[]): Finding {
   const found = paths.filter((path) => existsSync(path))
   if (found.length === 0) return skipped('there is no such file')
   const open = found.filter(isOpenToOthers)
@@ -144,7 +144,7 @@ export async function checkPublicUrl(
 
   try {
     const checks = await examine('Public URL', [
-      { name: 'Address', fix: GIVE, look: () => judgeAddress(url || undefined, config) },
+      { name: 'Address', fix: GIVE, look: () => checkAddress(url || undefined, config) },
       {
         name: 'Reachable',
         fix: REACH,
@@ -170,7 +170,7 @@ export async function checkPublicUrl(
   }
 }
 
-function judgeAddress(url: URL | undefined, { isProduction, platforms, apple, google }: Config): Finding {
+function checkAddress(url: URL | undefined, { isProduction, platforms, apple, google }: Config): Finding {
   const isReal = platforms.some((platform) =>
     platform === 'apple' ? apple.certificate !== undefined : google.issuerId !== undefined,
   )

@@ -15,7 +15,7 @@ import { type Config, sandboxFolder } from '../../boot/config.ts'
 import { loadSandboxGoogle } from '../../boot/sandbox.ts'
 import { hasCredentials, readGoogleIdentity } from '../../boot/wallets.ts'
 import { trialLogo } from '../../pages/assets.ts'
-import { createLocationRefusals, type KnownLocationRefusals } from '../../wallet-sync/google-sync.ts'
+import { createLocationRejections, type KnownLocationRejections } from '../../wallet-sync/google-sync.ts'
 import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
 
 export interface GoogleOptions extends Pick<GoogleApiOptions, 'endpoints'> {
@@ -32,7 +32,7 @@ export async function checkGoogle(
 ): Promise<Check[]> {
   const reason = reasonToSkip(config)
   const isSandboxed = config.platforms.includes('google') && !hasCredentials(config, 'google')
-  const refusals = store && createLocationRefusals(store, clock)
+  const rejections = store && createLocationRejections(store, clock)
   let identity: GoogleSigner | undefined
   return examine('Google', [
     {
@@ -55,7 +55,7 @@ export async function checkGoogle(
       fix: ALLOW_CONNECTIONS,
       async look() {
         if (!canWrite) return skipped('passes doctor --write makes one')
-        const trial = { publicUrl: config.publicUrl, refusals }
+        const trial = { publicUrl: config.publicUrl, rejections }
         if (identity) return tryWrite(identity, createGoogleApi({ identity, endpoints }), trial)
         if (!isSandboxed) return skipped(reason ?? NO_IDENTITY)
         return inSandbox(config, (known, api) => {
@@ -68,8 +68,8 @@ export async function checkGoogle(
       name: 'Locations',
       fix: ALLOW_CONNECTIONS,
       async look() {
-        if (!refusals) return skipped('the database cannot be asked')
-        return identity ? judgeLocations(identity.issuerId, refusals) : skipped(reason ?? NO_IDENTITY)
+        if (!rejections) return skipped('the database cannot be asked')
+        return identity ? checkLocations(identity.issuerId, rejections) : skipped(reason ?? NO_IDENTITY)
       },
     },
   ])
@@ -128,11 +128,15 @@ const NO_SANDBOX = 'google runs in the sandbox, and no server does: start one wi
 
 interface Trial {
   publicUrl: string | undefined
-  refusals: KnownLocationRefusals | undefined
+  rejections: KnownLocationRejections | undefined
 }
 
 /** Google deletes no class, so each run replaces the one of the last. What it says of locations is kept, either way. */
-async function tryWrite({ issuerId }: GoogleSigner, api: GoogleApi, { publicUrl, refusals }: Trial): Promise<Finding> {
+async function tryWrite(
+  { issuerId }: GoogleSigner,
+  api: GoogleApi,
+  { publicUrl, rejections }: Trial,
+): Promise<Finding> {
   const origin = publicUrl?.replace(/\/+$/, '')
   const hasLogo = origin?.startsWith('https://') === true
   const trial = {
@@ -147,14 +151,14 @@ async function tryWrite({ issuerId }: GoogleSigner, api: GoogleApi, { publicUrl,
   const what = hasLogo ? 'a class with a logo' : 'a class (without a logo: the public URL is not https)'
   try {
     await api.upsertClass('eventTicket', { ...trial, merchantLocations: [{ latitude: 0, longitude: 0 }] })
-    await refusals?.clear(issuerId)
+    await rejections?.clear(issuerId)
     return passed(`Google took ${what} and a location: ${trial.id}`)
   } catch (error) {
     if (!refusesLocations(error)) {
       if (error instanceof GoogleApiError) return failed(error.message, FIX_CLASS)
       throw error
     }
-    await refusals?.insert(issuerId, error.message)
+    await rejections?.insert(issuerId, error.message)
   }
   await api.upsertClass('eventTicket', trial)
   return passed(`Google took ${what}, and no location: ${trial.id}`)
@@ -164,8 +168,8 @@ const FIX_CLASS =
   'mend what Google names: a logo must be reachable at the public URL from the internet, and the account be allowed to write'
 
 /** What most issuers live with: no reason to call the server unwell. */
-async function judgeLocations(issuerId: string, refusals: KnownLocationRefusals): Promise<Finding> {
-  const rejection = await refusals.find(issuerId)
+async function checkLocations(issuerId: string, rejections: KnownLocationRejections): Promise<Finding> {
+  const rejection = await rejections.find(issuerId)
   if (!rejection) return passed('Google has refused none')
   return skipped(
     `passes go out without locations since ${rejection.at}, when the issuer ${issuerId} was refused: ${rejection.message} ` +

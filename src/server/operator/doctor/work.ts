@@ -22,7 +22,7 @@ export function checkWork(database: Database | undefined, at: Date): Promise<Che
     {
       name: 'Jobs',
       fix: 'passes serve --role worker',
-      look: async () => (overviews ? judgeQueue((await overviews.read(at)).queues, at) : skipped(unknown)),
+      look: async () => (overviews ? checkQueue((await overviews.read(at)).queues, at) : skipped(unknown)),
     },
     {
       name: 'Jobs set aside',
@@ -77,7 +77,7 @@ export function checkWork(database: Database | undefined, at: Date): Promise<Che
         if (!overviews) return skipped(unknown)
         const { refused } = await overviews.read(at)
         const counts = `${refused.version} versions, ${refused.class} classes and ${refused.pass} passes are refused by a platform`
-        const [last] = await overviews.listRefusedVersions(1)
+        const [last] = await overviews.listRejectedVersions(1)
         if (!last) return passed(counts)
         const { kind, name, version, workspaceName, message, passId } = last
         const place = `version ${version} of ${name} in ${workspaceName}`
@@ -117,7 +117,7 @@ function describeCounts(jobs: { kind: string; count: number }[]): string {
   return jobs.map(({ kind, count }) => `${count} ${kind}`).join(', ')
 }
 
-function judgeQueue(queues: { queue: string; due: number; oldestDueAt: Date | null }[], at: Date): Finding {
+function checkQueue(queues: { queue: string; due: number; oldestDueAt: Date | null }[], at: Date): Finding {
   const waits = queues.map(({ queue, due, oldestDueAt }) => ({
     queue,
     due,

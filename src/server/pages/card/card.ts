@@ -309,12 +309,12 @@ export function barcodeSvg(format: BarcodeFormat, message: string): string | und
     // Bars may be stretched, which keeps a long code as tall as a short one.
     return format === 'code128' ? svg.replace('<svg ', '<svg preserveAspectRatio="none" ') : svg
   } catch (error) {
-    if (isRefusal(error)) return undefined
+    if (isRejection(error)) return undefined
     throw error
   }
 }
 
 /** The library's own errors are named after the check that failed: `bwipp.code128inputTooLong#9205`. */
-function isRefusal(error: unknown): boolean {
+function isRejection(error: unknown): boolean {
   return /^bwipp\.|^bwip-js/.test(error instanceof Error ? error.message : String(error))
 }

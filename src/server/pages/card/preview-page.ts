@@ -53,6 +53,7 @@ export function phonesHtml({ apple, google, images, at, variant }: PhoneFacts, o
   return `<div class="phones">${phones.filter((phone) => phone !== null).join('\n')}</div>`
 }
 
+/** The style sheets of the cards that a page shows. */
 export function phoneStyles({ apple, google }: Pick<PhoneFacts, 'apple' | 'google'>): string[] {
   // The fields of both cards go with the sheet of the one.
   return [apple ? cardStyle(apple) : CARD_STYLE, google ? googleCardStyle(google) : '', PHONE_STYLE]

@@ -28,6 +28,7 @@ function wellFormed(value: unknown): unknown {
   return isJsonObject(value) ? mergeOver({}, value) : value
 }
 
+/** True of a JSON object. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return value !== null && typeof value === 'object' && !Array.isArray(value)
 }

@@ -15,6 +15,7 @@ export const oneOf = (...values: string[]) =>
 /** As Apple reads dates: seconds and their fraction may be left out, the offset may not. */
 const W3C_DATE = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/
 
+/** True of a date as Apple takes it, with a day that exists. */
 export function isW3cDate(value: unknown): boolean {
   if (typeof value !== 'string' || !W3C_DATE.test(value) || Number.isNaN(Date.parse(value))) return false
   // Date.parse takes the 30th of February for a day in March.

@@ -70,6 +70,7 @@ export interface GoogleApiOptions extends HttpOptions {
 
 const REQUESTS_PER_SECOND = 18
 
+/** The Google Wallet API with paced requests, retries and a breaker: see GoogleApi. */
 export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
   const { identity, endpoints = googleEndpoints, requestsPerSecond = REQUESTS_PER_SECOND, ...http } = options
   const pacing = createPacing(requestsPerSecond)
@@ -257,7 +258,7 @@ function tooLong(waitMs: number): GoogleApiError {
 }
 
 /** Keeps of each issuer whether Google takes places of its passes: only from those on a list that Google keeps. */
-export interface LocationRefusals {
+export interface LocationRejections {
   isRefused(issuerId: string): Promise<boolean>
   insert(issuerId: string, message: string): Promise<void>
 }
@@ -266,17 +267,17 @@ export interface LocationRefusals {
  * The same calls, of which none fails because the issuer may not say where passes can be used: Google is asked once, and
  * from then on classes and objects of the issuer go out without `merchantLocations`.
  */
-export function withAllowedLocations(api: GoogleApi, refusals: LocationRefusals): GoogleApi {
+export function withAllowedLocations(api: GoogleApi, rejections: LocationRejections): GoogleApi {
   async function send(resource: GoogleResource, attempt: (sent: GoogleResource) => Promise<void>): Promise<void> {
     if (resource.merchantLocations === undefined) return attempt(resource)
     const { merchantLocations: _, ...rest } = resource
     const [issuerId = ''] = resource.id.split('.')
-    if (await refusals.isRefused(issuerId)) return attempt(rest)
+    if (await rejections.isRefused(issuerId)) return attempt(rest)
     try {
       await attempt(resource)
     } catch (error) {
       if (!refusesLocations(error)) throw error
-      await refusals.insert(issuerId, error.message)
+      await rejections.insert(issuerId, error.message)
       await attempt(rest)
     }
   }

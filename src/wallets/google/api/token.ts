@@ -11,6 +11,7 @@ export interface AccessTokenOptions extends HttpOptions {
   url: string
 }
 
+/** Access tokens for Google's APIs, renewed before they end. */
 export function createAccessTokens(options: AccessTokenOptions): AccessTokens {
   const { identity } = options
   return 'tokens' in identity ? identity.tokens : keepToken(() => createClient(identity, options))

@@ -116,7 +116,7 @@ async function answerStream(stream: ServerHttp2Stream, headers: IncomingHttpHead
   if (!stream.destroyed && !faults.has('apns-hold')) reply(stream, answer, apnsId)
 }
 
-function reply(stream: ServerHttp2Stream, answer: PushAnswer, apnsId: string): void {
+function reply(stream: ServerHttp2Stream, answer: PushResponse, apnsId: string): void {
   const headers = { ':status': answer.status, 'apns-id': apnsId }
   if ('token' in answer) {
     stream.respond(headers, { endStream: true })
@@ -163,7 +163,7 @@ interface Push {
 /** Who opened the connection: `topic` is the pass type of a certificate that the sandbox trusts. */
 type PushClient = { certificate: 'none' } | { certificate: 'bad' } | { certificate: 'good'; topic: string | undefined }
 
-type PushAnswer = { status: 200; token: string } | { status: number; reason: string; timestamp?: number }
+type PushResponse = { status: 200; token: string } | { status: number; reason: string; timestamp?: number }
 
 const MAX_PAYLOAD_BYTES = 4096
 const TOPIC = /^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/
@@ -173,14 +173,14 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 function answerPush(
   push: Push,
   facts: { find: (token: string) => DeviceToken | undefined; faults: Faults; at: Date },
-): PushAnswer {
+): PushResponse {
   const { client, topic } = push
   if (client.certificate === 'none') return { status: 403, reason: 'MissingProviderToken' }
   if (client.certificate === 'bad') return { status: 403, reason: 'BadCertificate' }
   const [, token] = /^\/3\/device\/([^/]+)$/.exec(push.path) ?? []
   if (token === undefined) return { status: 404, reason: 'BadPath' }
   if (push.method !== 'POST') return { status: 405, reason: 'MethodNotAllowed' }
-  const fault = faultyAnswer(facts)
+  const fault = faultyResponse(facts)
   if (fault) return fault
   if (push.id !== undefined && !UUID.test(push.id)) return { status: 400, reason: 'BadMessageId' }
   if (topic === undefined) return { status: 400, reason: 'MissingTopic' }
@@ -195,7 +195,7 @@ function answerPush(
   return { status: 200, token: device.token }
 }
 
-function faultyAnswer({ faults, at }: { faults: Faults; at: Date }): PushAnswer | undefined {
+function faultyResponse({ faults, at }: { faults: Faults; at: Date }): PushResponse | undefined {
   if (faults.has('apns-410')) return { status: 410, reason: 'Unregistered', timestamp: at.getTime() }
   if (faults.has('apns-429')) return { status: 429, reason: 'TooManyRequests' }
   if (faults.has('apns-500')) return { status: 500, reason: 'InternalServerError' }

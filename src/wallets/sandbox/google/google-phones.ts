@@ -147,6 +147,7 @@ const TIMEOUT_MS = 10_000
 
 export const KEYS_MAX_AGE_SECONDS = 3600
 
+/** Tells the server of saves and removals, signed as Google does it: see Callbacks. */
 export function createCallbacks({ issuerId, callbackUrl, rootKey, clock }: CallbackOptions): Callbacks {
   const root = createPrivateKey(rootKey)
   const intermediate = generateKeyPairSync('ec', { namedCurve: 'P-256' })

@@ -51,9 +51,9 @@ export function createRest({ store, issuerId, faults, clock, onChange }: RestOpt
   }
 
   function insert(kind: SandboxKind, role: Role, body: unknown): LocalReply {
-    const verdict = checkResource(kind, role, body, issuerId)
-    if (!verdict.ok) return refuse(verdict)
-    const { resource } = verdict
+    const check = checkResource(kind, role, body, issuerId)
+    if (!check.ok) return refuse(check)
+    const { resource } = check
     // Ids are unique among all kinds.
     if (googleKinds.some((other) => store.find(other, role, resource.id)))
       return rejection(409, 'existingResource', `${resource.id} exists already.`)
@@ -61,10 +61,10 @@ export function createRest({ store, issuerId, faults, clock, onChange }: RestOpt
   }
 
   function replace(stored: StoredResource, body: unknown): LocalReply {
-    const verdict = checkResource(stored.kind, stored.role, body, issuerId)
-    if (!verdict.ok) return refuse(verdict)
-    if (verdict.resource.id !== stored.resource.id) return rejection(400, 'invalid', 'The id cannot change.')
-    const { resource } = verdict
+    const check = checkResource(stored.kind, stored.role, body, issuerId)
+    if (!check.ok) return refuse(check)
+    if (check.resource.id !== stored.resource.id) return rejection(400, 'invalid', 'The id cannot change.')
+    const { resource } = check
     return lacksClass(stored.kind, stored.role, resource) ?? found(write({ ...stored, resource }))
   }
 
@@ -117,10 +117,10 @@ function found({ resource }: StoredResource): LocalReply {
   return { status: 200, json: asAnswered(resource) }
 }
 
-function refuse(verdict: { reason: 'invalid' | 'forbidden'; message: string }): LocalReply {
-  return verdict.reason === 'invalid'
-    ? rejection(400, 'invalid', verdict.message)
-    : rejection(403, 'permissionDenied', verdict.message)
+function refuse(check: { reason: 'invalid' | 'forbidden'; message: string }): LocalReply {
+  return check.reason === 'invalid'
+    ? rejection(400, 'invalid', check.message)
+    : rejection(403, 'permissionDenied', check.message)
 }
 
 function wrongMethod(): LocalReply {

@@ -32,6 +32,7 @@ export interface GoogleStore {
   close(): void
 }
 
+/** Classes and objects that the emulator holds; kept in a file where one is named. */
 export function openGoogleStore(stateFile: string | undefined): GoogleStore {
   const resources = new Map<string, StoredResource>()
   let rootKey = ''
@@ -83,10 +84,12 @@ export type Resource = { id: string } & Record<string, unknown>
 
 export const MAX_MESSAGES = 10
 
-export type Verdict = { ok: true; resource: Resource } | { ok: false; reason: 'invalid' | 'forbidden'; message: string }
+export type Decision =
+  | { ok: true; resource: Resource }
+  | { ok: false; reason: 'invalid' | 'forbidden'; message: string }
 
 /** Whether Google would take a whole resource. A class that names a place for callbacks comes from where images can be had. */
-export function checkResource(kind: SandboxKind, role: Role, body: unknown, issuerId: string): Verdict {
+export function checkResource(kind: SandboxKind, role: Role, body: unknown, issuerId: string): Decision {
   if (!isRecord(body)) return { ok: false, reason: 'invalid', message: 'The body is not a JSON object.' }
   const needsLogos = isRecord(body.callbackOptions) && /^https:/.test(String(body.callbackOptions.url))
   for (const { path, message } of checkFields(typeOf(kind, role), body, { needsLogos })) {

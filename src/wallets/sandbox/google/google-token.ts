@@ -30,6 +30,7 @@ const Assertion = z.object({
   exp: z.number(),
 })
 
+/** Access tokens for Google's APIs, renewed before they end. */
 export function createAccessTokens(account: ServiceAccount, clock: () => Date): AccessTokens {
   const expiries = new Map<string, number>()
   const seconds = () => clock().getTime() / 1000

@@ -161,8 +161,8 @@ test.each(window)('a receiver whose clock is %d s past the signature: %j', (seco
 
 test('the tolerance is the caller’s: none takes only the second of signing', () => {
   const header = `t=${t},v1=${v1}`
-  const judge = (ms: number) => verify(body, header, secret, { at: new Date(t * 1000 + ms), toleranceSeconds: 0 }).ok
-  expect([judge(0), judge(999), judge(1000), judge(-1)]).toEqual([true, true, false, false])
+  const evaluate = (ms: number) => verify(body, header, secret, { at: new Date(t * 1000 + ms), toleranceSeconds: 0 }).ok
+  expect([evaluate(0), evaluate(999), evaluate(1000), evaluate(-1)]).toEqual([true, true, false, false])
 })
 
 test('openssl makes the same signatures', () => {

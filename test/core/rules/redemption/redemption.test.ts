@@ -26,7 +26,7 @@ interface Case extends Partial<RedemptionFacts> {
   scans?: (string | Before)[]
 }
 
-function judge({ scans = [], ...facts }: Case) {
+function evaluate({ scans = [], ...facts }: Case) {
   const pass = { status: 'ISSUED', expiresAt: null, policy: null } as const
   const plan = planRedemption({ ...pass, realTime: noon, scanContextKey: null, ...facts })
   const before = scans.map((scan): Before => (typeof scan === 'string' ? { at: scan } : scan))
@@ -79,7 +79,7 @@ const cases: Record<(typeof redemptionChecks)[number], Case> = {
 }
 
 test.each(redemptionChecks)('%s decides over every check behind it', (name) => {
-  const { verdict, checks } = judge(cases[name])
+  const { verdict, checks } = evaluate(cases[name])
   expect(verdict.reasonCode).toBe(name)
   expect(verdict.result).toBe(name === 'already_scanned' ? 'duplicate' : 'denied')
   const outcomes = checks.map(({ outcome }) => outcome)
@@ -323,12 +323,12 @@ test.each<Row>([
     verdict: 'already_scanned',
   },
 ])('$title: $verdict', ({ given, verdict }) => {
-  expect(judge(given).verdict.reasonCode).toBe(verdict)
+  expect(evaluate(given).verdict.reasonCode).toBe(verdict)
 })
 
 test('of overlapping windows the first by start that has uses left is charged', () => {
   const chargedAt = (scans: string[]) => {
-    const { verdict } = judge({ policy: overlapping, scans })
+    const { verdict } = evaluate({ policy: overlapping, scans })
     return verdict.result === 'accepted' && verdict.window?.start
   }
   expect(chargedAt([])).toBe('2026-03-01T10:00Z')
@@ -355,8 +355,8 @@ test.each([
 ] as [string, RedemptionPolicy, string[], boolean][])(
   'with %s, autoVoidOnExhaustion: %j',
   (_, policy, scans, exhausts) => {
-    expect(judge({ policy: { ...policy, autoVoidOnExhaustion: true }, scans }).verdict).toMatchObject({ exhausts })
-    expect(judge({ policy, scans }).verdict).toMatchObject({ exhausts: false })
+    expect(evaluate({ policy: { ...policy, autoVoidOnExhaustion: true }, scans }).verdict).toMatchObject({ exhausts })
+    expect(evaluate({ policy, scans }).verdict).toMatchObject({ exhausts: false })
   },
 )
 
@@ -373,14 +373,14 @@ test.each([
   ['the time of day stays where the window holds it', '2026-05-03', '2026-05-03T12:00:00.000Z', 'valid'],
   ['a window of several days is selected by its first', '2026-05-04', '2026-05-04T12:00:00.000Z', 'not_valid_context'],
 ])('%s', (_, validityDate, operational, verdict) => {
-  const judged = judge({ policy: dated, validityDate })
-  expect([judged.attempt.at.toISOString(), judged.verdict.reasonCode]).toEqual([operational, verdict])
+  const evaluated = evaluate({ policy: dated, validityDate })
+  expect([evaluated.attempt.at.toISOString(), evaluated.verdict.reasonCode]).toEqual([operational, verdict])
 })
 
 test('a validity date without windows is one of the time zone of the period, else of UTC', () => {
   const perPeriod = { unit: 'day', count: 1, timezone: 'Pacific/Auckland' } as const
-  expect(judge({ policy: { perPeriod }, validityDate: '2026-07-01' }).attempt.at).toEqual(at('2026-06-30T13:00:00Z'))
-  expect(judge({ validityDate: '2026-07-01' }).attempt.at).toEqual(at('2026-07-01T12:00:00Z'))
+  expect(evaluate({ policy: { perPeriod }, validityDate: '2026-07-01' }).attempt.at).toEqual(at('2026-06-30T13:00:00Z'))
+  expect(evaluate({ validityDate: '2026-07-01' }).attempt.at).toEqual(at('2026-07-01T12:00:00Z'))
 })
 
 test.each<[string, Case]>([
@@ -405,30 +405,31 @@ test.each<[string, Case]>([
 ])('the time of day does not affect a verdict as of a date: %s', (_, given) => {
   const verdicts = Array.from({ length: 24 }, (_, hour) => {
     const realTime = new Date(Date.parse('2026-06-20T00:30:00Z') + hour * 3_600_000)
-    return judge({ ...given, realTime, validityDate: '2026-07-01' }).verdict.reasonCode
+    return evaluate({ ...given, realTime, validityDate: '2026-07-01' }).verdict.reasonCode
   })
   expect(new Set(verdicts).size).toBe(1)
 })
 
 test('as of a date a pass is expired where its last date lies before, in the zone of its periods or windows, else in UTC', () => {
-  const judged = (expiresAt: string, policy: RedemptionPolicy | null = null) =>
-    judge({ policy, expiresAt: at(expiresAt), validityDate: '2026-07-01' }).verdict.reasonCode
-  expect([judged('2026-06-30T23:59:59.999Z'), judged('2026-07-01T00:00:00Z')]).toEqual(['expired', 'valid'])
+  const evaluated = (expiresAt: string, policy: RedemptionPolicy | null = null) =>
+    evaluate({ policy, expiresAt: at(expiresAt), validityDate: '2026-07-01' }).verdict.reasonCode
+  expect([evaluated('2026-06-30T23:59:59.999Z'), evaluated('2026-07-01T00:00:00Z')]).toEqual(['expired', 'valid'])
   const windows = [{ start: '2026-07-01T20:00+02:00', end: '2026-07-01T22:00+02:00', maxUses: 1 }]
-  expect([judged('2026-06-30T21:59:59Z', { windows }), judged('2026-06-30T22:00Z', { windows })]).toEqual([
+  expect([evaluated('2026-06-30T21:59:59Z', { windows }), evaluated('2026-06-30T22:00Z', { windows })]).toEqual([
     'expired',
     'valid',
   ])
   const perPeriod = { unit: 'day', count: 1, timezone: 'America/New_York' } as const
-  expect([judged('2026-07-01T03:59:59Z', { perPeriod }), judged('2026-07-01T04:00:00Z', { perPeriod })]).toEqual([
+  expect([evaluated('2026-07-01T03:59:59Z', { perPeriod }), evaluated('2026-07-01T04:00:00Z', { perPeriod })]).toEqual([
     'expired',
     'valid',
   ])
 })
 
 test('as of a date the status is that of now', () => {
-  const judged = (status: RedemptionFacts['status']) => judge({ status, validityDate: '2026-01-01' }).verdict.reasonCode
-  expect([judged('EXPIRED'), judged('VOID'), judged('QUEUED')]).toEqual(['expired', 'revoked', 'not_active'])
+  const evaluated = (status: RedemptionFacts['status']) =>
+    evaluate({ status, validityDate: '2026-01-01' }).verdict.reasonCode
+  expect([evaluated('EXPIRED'), evaluated('VOID'), evaluated('QUEUED')]).toEqual(['expired', 'revoked', 'not_active'])
 })
 
 const twice: RedemptionPolicy = {
@@ -460,8 +461,8 @@ test.each<[string, RedemptionPolicy, string[], string, string]>([
     'already_scanned',
   ],
 ])('of several windows of one date a scan takes %s', (_, policy, scans, operational, verdict) => {
-  const judged = judge({ policy, scans, validityDate: '2026-07-01' })
-  expect([judged.attempt.at.toISOString(), judged.verdict.reasonCode]).toEqual([operational, verdict])
+  const evaluated = evaluate({ policy, scans, validityDate: '2026-07-01' })
+  expect([evaluated.attempt.at.toISOString(), evaluated.verdict.reasonCode]).toEqual([operational, verdict])
 })
 
 test('windows of one date count each in the period that it starts in', () => {
@@ -472,13 +473,13 @@ test('windows of one date count each in the period that it starts in', () => {
     ],
     perPeriod: { unit: 'day', count: 1, timezone: 'UTC' },
   }
-  const judged = (scans: string[]) => judge({ policy, scans, validityDate: '2026-07-01' }).verdict.reasonCode
+  const evaluated = (scans: string[]) => evaluate({ policy, scans, validityDate: '2026-07-01' }).verdict.reasonCode
   // In UTC the first of them is one of 30 June.
-  expect([judged([]), judged(['2026-06-30T22:45Z']), judged(['2026-06-30T22:45Z', '2026-07-01T12:00Z'])]).toEqual([
-    'valid',
-    'valid',
-    'quota_exhausted',
-  ])
+  expect([
+    evaluated([]),
+    evaluated(['2026-06-30T22:45Z']),
+    evaluated(['2026-06-30T22:45Z', '2026-07-01T12:00Z']),
+  ]).toEqual(['valid', 'valid', 'quota_exhausted'])
 })
 
 test('a date ahead does not make a pass void that has a window open now', () => {
@@ -486,6 +487,6 @@ test('a date ahead does not make a pass void that has a window open now', () => 
     { start: '2026-03-01T10:00Z', end: '2026-03-01T20:00Z', maxUses: 1 },
     { start: '2026-04-01T10:00Z', end: '2026-04-01T20:00Z', maxUses: 1 },
   ]
-  const { verdict } = judge({ policy: { windows, autoVoidOnExhaustion: true }, validityDate: '2026-04-01' })
+  const { verdict } = evaluate({ policy: { windows, autoVoidOnExhaustion: true }, validityDate: '2026-04-01' })
   expect(verdict).toMatchObject({ result: 'accepted', exhausts: false })
 })

@@ -71,9 +71,9 @@ describe.each(oneDialect)('on %s', (dialect) => {
     ['externalPassId', { externalPassId: numbers(21) }],
     ['revision', { revision: numbers(21) }],
   ])('%s is refused in %j', async (path, query) => {
-    const refusal = await refused(query)
-    expect(refusal).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
-    const { issues } = refusal.details as { issues: { path: (string | number)[] }[] }
+    const rejection = await refused(query)
+    expect(rejection).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
+    const { issues } = rejection.details as { issues: { path: (string | number)[] }[] }
     expect(issues.map((issue) => issue.path[0])).toContain(path)
   })
 

@@ -126,8 +126,8 @@ describe.each(oneDialect)('on %s', (dialect) => {
   ])('%j is refused', async (query) => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
-    const refusal = await workspace.refused(preview, { params: { id }, query: query as never })
-    expect(refusal).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
+    const rejection = await workspace.refused(preview, { params: { id }, query: query as never })
+    expect(rejection).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
   })
 
   test('a pass of another workspace is 404 PASS_NOT_FOUND', async () => {

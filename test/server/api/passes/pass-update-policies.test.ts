@@ -56,9 +56,9 @@ describe.each(oneDialect)('on %s', (dialect) => {
     })
     const { id } = await issuedPass(workspace, { definition: content, label: '2030-01-01', variables: { uses: '3' } })
     const before = await traces(workspace, id)
-    const refusal = await notChanged(workspace, id, body)
-    expect(refusal).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
-    expect((refusal.details as { issues: { path: string[] }[] }).issues[0]!.path[0]).toBe(where)
+    const rejection = await notChanged(workspace, id, body)
+    expect(rejection).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
+    expect((rejection.details as { issues: { path: string[] }[] }).issues[0]!.path[0]).toBe(where)
     expect(await traces(workspace, id)).toEqual(before)
   })
 

@@ -90,8 +90,8 @@ describe.each(oneDialect)('on %s', (dialect) => {
     await makeDraft(workspace, templateId)
     const before = await traces(workspace, id)
     for (const templateVersion of [4, 5, 2_147_483_648, Number.MAX_SAFE_INTEGER]) {
-      const refusal = await notChanged(workspace, id, { templateVersion, label: 'x' })
-      expect(refusal).toMatchObject({ status: 404, errorCode: 'TEMPLATE_NOT_FOUND', details: { templateVersion } })
+      const rejection = await notChanged(workspace, id, { templateVersion, label: 'x' })
+      expect(rejection).toMatchObject({ status: 404, errorCode: 'TEMPLATE_NOT_FOUND', details: { templateVersion } })
     }
     expect((await change(workspace, id, { templateVersion: Number.MAX_SAFE_INTEGER + 1 })).status).toBe(400)
     expect(await traces(workspace, id)).toEqual(before)
@@ -125,8 +125,8 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await read(workspace, id)).toMatchObject({ templateId, templateVersion: 1, latestTemplateVersion: null })
     const before = await traces(workspace, id)
     for (const templateVersion of [2, 3, 'latest'] as const) {
-      const refusal = await notChanged(workspace, id, { templateVersion, label: 'x' })
-      expect(refusal).toMatchObject({ status: 404, errorCode: 'TEMPLATE_NOT_FOUND' })
+      const rejection = await notChanged(workspace, id, { templateVersion, label: 'x' })
+      expect(rejection).toMatchObject({ status: 404, errorCode: 'TEMPLATE_NOT_FOUND' })
     }
     await changed(workspace, id, { templateVersion: 1 })
     expect(await traces(workspace, id)).toEqual(before)
@@ -145,9 +145,9 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const design = { organizationName: 'O', description: 'D', fields }
     await publishVersion(workspace, templateId!, { variables, design })
     const before = await traces(workspace, id)
-    const refusal = await notChanged(workspace, id, { templateVersion: 'latest' })
-    expect(refusal).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
-    const { issues } = refusal.details as { issues: { path: string[] }[] }
+    const rejection = await notChanged(workspace, id, { templateVersion: 'latest' })
+    expect(rejection).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
+    const { issues } = rejection.details as { issues: { path: string[] }[] }
     expect(issues.map(({ path }) => path.join('.')).toSorted()).toEqual([
       'variables.gate',
       'variables.seat',

@@ -82,8 +82,8 @@ describe.each(dialects)('on %s', (dialect) => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
     const before = await traces(workspace, id)
-    const refusal = await notChanged(workspace, id, { label: 'other', ...body })
-    expect(refusal).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR', details: { issues: [{ path }] } })
+    const rejection = await notChanged(workspace, id, { label: 'other', ...body })
+    expect(rejection).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR', details: { issues: [{ path }] } })
     expect(await traces(workspace, id)).toEqual(before)
   })
 
@@ -98,8 +98,8 @@ describe.each(dialects)('on %s', (dialect) => {
     const { id } = await issuedPass(workspace)
     const before = await traces(workspace, id)
     for (const value of ['x', null]) {
-      const refusal = await notChanged(workspace, id, { variables: { 'pass.label': value } })
-      expect(refusal).toMatchObject({ status: 400, errorCode: 'SYSTEM_VARIABLE_READONLY' })
+      const rejection = await notChanged(workspace, id, { variables: { 'pass.label': value } })
+      expect(rejection).toMatchObject({ status: 400, errorCode: 'SYSTEM_VARIABLE_READONLY' })
     }
     expect(await traces(workspace, id)).toEqual(before)
   })
@@ -107,8 +107,8 @@ describe.each(dialects)('on %s', (dialect) => {
   test('the whole that a merge makes has at most 64 KiB and 200 keys', async () => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace, { variables: { a: 'x'.repeat(40_000) } })
-    const refusal = await notChanged(workspace, id, { variables: { b: 'y'.repeat(40_000) } })
-    expect(refusal).toMatchObject({ status: 400, details: { issues: [{ path: ['variables'] }] } })
+    const rejection = await notChanged(workspace, id, { variables: { b: 'y'.repeat(40_000) } })
+    expect(rejection).toMatchObject({ status: 400, details: { issues: [{ path: ['variables'] }] } })
     const exact = 64 * 1024 - Buffer.byteLength(JSON.stringify({ b: '' }))
     await notChanged(workspace, id, { variables: { a: null, b: 'y'.repeat(exact + 1) } })
     await changed(workspace, id, { variables: { a: null, b: 'y'.repeat(exact) } })

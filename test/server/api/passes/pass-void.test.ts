@@ -49,8 +49,8 @@ describe.each(dialects)('on %s', (dialect) => {
       const workspace = await api.workspace()
       const { id } = await issuedPass(workspace)
       const before = await traces(workspace, id)
-      const refusal = await workspace.refused(voidPass, { params: { id }, body: body as never })
-      expect(refusal).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
+      const rejection = await workspace.refused(voidPass, { params: { id }, body: body as never })
+      expect(rejection).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
       expect(await traces(workspace, id)).toEqual(before)
     },
   )
@@ -81,8 +81,8 @@ describe.each(dialects)('on %s', (dialect) => {
     const { id } = await issuedPass(workspace)
     await workspace.ok(voidPass, { params: { id }, body: { reason: 'first' } })
     const before = await traces(workspace, id)
-    const refusal = await workspace.refused(voidPass, { params: { id }, body: { reason: 'second' } })
-    expect(refusal).toMatchObject({ status: 409, errorCode: 'PASS_ALREADY_VOIDED', details: { passId: id } })
+    const rejection = await workspace.refused(voidPass, { params: { id }, body: { reason: 'second' } })
+    expect(rejection).toMatchObject({ status: 409, errorCode: 'PASS_ALREADY_VOIDED', details: { passId: id } })
     expect(await traces(workspace, id)).toEqual(before)
   })
 

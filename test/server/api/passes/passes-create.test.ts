@@ -70,8 +70,8 @@ describe.each(dialects)('on %s', (dialect) => {
     const { externalPassId, id } = await issuedPass(workspace)
     for (const template of [await publishedTemplate(workspace), await makeTemplate(workspace)]) {
       const body = passBody(template.id, { externalPassId })
-      const refusal = await workspace.refused(create, { body })
-      expect(refusal).toMatchObject({ status: 409, errorCode: 'DUPLICATE_PASS', details: { passId: id } })
+      const rejection = await workspace.refused(create, { body })
+      expect(rejection).toMatchObject({ status: 409, errorCode: 'DUPLICATE_PASS', details: { passId: id } })
     }
   })
 
@@ -94,8 +94,8 @@ describe.each(dialects)('on %s', (dialect) => {
     const params = { id: template.id }
     await workspace.ok(contract.templates.createVersion, { params, body: { definition: definition() } })
     for (const templateId of [template.id, '018f2f5e-7c1a-7000-8000-0123456789ab']) {
-      const refusal = await workspace.refused(create, { body: passBody(templateId) })
-      expect(refusal).toMatchObject({ status: 404, errorCode: 'TEMPLATE_NOT_FOUND' })
+      const rejection = await workspace.refused(create, { body: passBody(templateId) })
+      expect(rejection).toMatchObject({ status: 404, errorCode: 'TEMPLATE_NOT_FOUND' })
     }
     expect(await api.database.writer('passes').where({ workspace_id: workspace.id })).toEqual([])
   })
@@ -147,8 +147,8 @@ describe.each(dialects)('on %s', (dialect) => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const body = passBody(template.id, { variables: { [key]: 'x' } })
-    const refusal = await workspace.refused(create, { body })
-    expect(refusal).toMatchObject({ status: 400, errorCode: 'SYSTEM_VARIABLE_READONLY', details: { variable: key } })
+    const rejection = await workspace.refused(create, { body })
+    expect(rejection).toMatchObject({ status: 400, errorCode: 'SYSTEM_VARIABLE_READONLY', details: { variable: key } })
   })
 
   test('variables come back exactly as they were sent, however odd', async () => {

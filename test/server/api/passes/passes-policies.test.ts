@@ -34,8 +34,8 @@ describe.each(oneDialect)('on %s', (dialect) => {
   test('an expiry that makes no sense is refused with the variable that it is made of', async () => {
     const workspace = await api.workspace()
     const body = passBody(await templateWith(workspace, { expiresAt: '{{until}}' }), { variables: { until: 'soon' } })
-    const refusal = await workspace.refused(create, { body })
-    expect(refusal).toMatchObject({
+    const rejection = await workspace.refused(create, { body })
+    expect(rejection).toMatchObject({
       status: 400,
       errorCode: 'VALIDATION_ERROR',
       details: { issues: [{ path: ['variables', 'until'] }] },
@@ -64,8 +64,8 @@ describe.each(oneDialect)('on %s', (dialect) => {
 
     const bad = { until: '2027-05-31', uses: 'many', opens: 'early', zone: 'Mars/Base' }
     const pathsOf = async (variables: Record<string, string>) => {
-      const refusal = await workspace.refused(create, { body: passBody(templateId, { variables }) })
-      const { issues } = refusal.details as { issues: { path: string[] }[] }
+      const rejection = await workspace.refused(create, { body: passBody(templateId, { variables }) })
+      const { issues } = rejection.details as { issues: { path: string[] }[] }
       return issues.map(({ path }) => path.join('.'))
     }
     expect(await pathsOf(bad)).toEqual(['variables.uses', 'variables.opens', 'variables.zone'])
@@ -78,8 +78,8 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const workspace = await api.workspace()
     const pathOf = async (expiresAt: string) => {
       const body = passBody(await templateWith(workspace, { expiresAt }), { variables: { until: 'soon', uses: '1' } })
-      const refusal = await workspace.refused(create, { body })
-      return (refusal.details as { issues: { path: string[] }[] }).issues.map(({ path }) => path.join('.'))
+      const rejection = await workspace.refused(create, { body })
+      return (rejection.details as { issues: { path: string[] }[] }).issues.map(({ path }) => path.join('.'))
     }
     expect(await pathOf('{{until}}T20:00Z')).toEqual(['variables.until'])
     expect(await pathOf('{{until}}T{{uses}}:00Z')).toEqual(['variables.until', 'variables.uses'])
@@ -97,9 +97,9 @@ describe.each(oneDialect)('on %s', (dialect) => {
   ])('a limit whose placeholder has %s is refused, never left out', async (_, given) => {
     const workspace = await api.workspace()
     const templateId = await templateWith(workspace, { redemption: { maxUses: '{{uses}}' } })
-    const refusal = await workspace.refused(create, { body: passBody(templateId, { variables: given }) })
+    const rejection = await workspace.refused(create, { body: passBody(templateId, { variables: given }) })
     const details = { issues: [{ path: ['variables', 'uses'] }] }
-    expect(refusal).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR', details })
+    expect(rejection).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR', details })
   })
 })
 

@@ -6,7 +6,7 @@ import { oneDialect } from '../../../support/databases.ts'
 import { makeProject } from '../../fixtures.ts'
 import { queuedPass, scan, scannablePass } from './scan-support.ts'
 
-/** The verdicts that a scan can have, in the order of the checks, each met with the real service. */
+/** The decisions that a scan can have, in the order of the checks, each met with the real service. */
 describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
   let workspace: TestWorkspace

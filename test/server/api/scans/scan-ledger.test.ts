@@ -158,8 +158,8 @@ describe.each(dialects)('on %s', (dialect) => {
     { projectId: 'null' },
     { from: 'yesterday' },
   ])('%j is refused', async (query) => {
-    const refusal = await workspace.refused(scans.list, { query: query as never })
-    expect(refusal).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
+    const rejection = await workspace.refused(scans.list, { query: query as never })
+    expect(rejection).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
   })
 
   test('figures count attempts, and passes that were let in', async () => {
@@ -261,7 +261,7 @@ describe.each(dialects)('the door list on %s', (dialect) => {
     await api.runJobs()
     const void_ = await workspace.ok(passes.list, { query: { externalPassId: 'void' } })
     await workspace.ok(passes.void, { params: { id: void_.items[0]!.id } })
-    const doorList = async (day: string) => {
+    const snapshot = async (day: string) => {
       const query = {
         status: 'ISSUED',
         validOn: day,
@@ -272,13 +272,13 @@ describe.each(dialects)('the door list on %s', (dialect) => {
       } as const
       return (await workspace.ok(passes.list, { query })).items.map(({ externalPassId }) => externalPassId)
     }
-    expect(await doorList('2026-03-01')).toEqual(['absent', 'any day', 'came'])
+    expect(await snapshot('2026-03-01')).toEqual(['absent', 'any day', 'came'])
     const came = await scan(workspace, { qrPayload: 'came', scanContextKey: '2026-03-01', validityDate: '2026-03-01' })
     expect(came).toMatchObject({ result: 'accepted' })
-    expect(await doorList('2026-03-01')).toEqual(['absent', 'any day'])
-    expect(await doorList('2026-03-02')).toEqual(['absent', 'any day', 'came'])
-    expect(await doorList('2026-03-03')).toEqual(['any day'])
+    expect(await snapshot('2026-03-01')).toEqual(['absent', 'any day'])
+    expect(await snapshot('2026-03-02')).toEqual(['absent', 'any day', 'came'])
+    expect(await snapshot('2026-03-03')).toEqual(['any day'])
     await workspace.ok(scans.reverse, { params: { id: came.scan.id } })
-    expect(await doorList('2026-03-01')).toEqual(['absent', 'any day', 'came'])
+    expect(await snapshot('2026-03-01')).toEqual(['absent', 'any day', 'came'])
   })
 })

@@ -87,7 +87,7 @@ describe.each(dialects)('on %s', (dialect) => {
     if (expectedTime !== undefined) expect(at).toBe(expectedTime)
     else expectDate(at, realTime, date!, policy?.perPeriod?.timezone ?? 'UTC')
 
-    const code = reference.judge(at, context, date, api.now.getTime())
+    const code = reference.evaluate(at, context, date, api.now.getTime())
     const result = code === 'valid' ? 'accepted' : code === 'already_scanned' ? 'duplicate' : 'denied'
     if (code === 'valid') reference.accept(answer.scan.id, at, context, date, realTime)
     const inContext = reference.accepted.filter((scan) => scan.context === context)
@@ -114,7 +114,7 @@ test('the histories lead to every reason', () => {
       if ('reverse' in step) continue
       const { at: realTime, context, date } = step
       const at = (date === undefined ? undefined : reference.operationalTime(realTime, date, context)) ?? realTime
-      const code = reference.judge(at, context, date, NOW.getTime())
+      const code = reference.evaluate(at, context, date, NOW.getTime())
       if (code === 'valid') reference.accept(`scan ${seen.size}`, at, context, date, realTime)
       seen.add(code)
     }

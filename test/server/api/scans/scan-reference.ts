@@ -22,14 +22,14 @@ export class ReferencePass {
   }
 
   /** The code of spec 2.7 for a scan at an operational time; `date` is the validity date, `now` the clock. */
-  judge(at: number, context: string | undefined, date: string | undefined, now: number): string {
+  evaluate(at: number, context: string | undefined, date: string | undefined, now: number): string {
     const { windows, maxUses, perPeriod, minIntervalMinutes, activation } = this.policy
     if (this.isVoid) return 'revoked'
     if (this.expiresAt !== null) {
       const lastDate = dateOfPolicy(this.expiresAt, this.policy)
       if (now >= this.expiresAt || (date === undefined ? at >= this.expiresAt : lastDate < date)) return 'expired'
     }
-    // A verdict as of a date is the same at every time of day.
+    // A decision as of a date is the same at every time of day.
     const asOf = date === undefined ? at : this.startOf(date, context)
     const first = Math.min(...this.accepted.map((scan) => scan.at))
     if (activation && asOf >= first + activation.validForHours * 3_600_000) return 'expired'

@@ -60,8 +60,8 @@ describe.each(dialects)('on %s', (dialect) => {
     const reversal = await reverse(accepted.scan.id)
     const unknown = await scan(workspace, { qrPayload: 'nobody' })
     for (const id of [accepted.scan.id, duplicate.scan.id, reversal.scan.id, unknown.scan.id]) {
-      const refusal = await workspace.refused(scans.reverse, { params: { id }, body: {} })
-      expect(refusal).toMatchObject({ status: 409, errorCode: 'CONFLICT', details: { scanId: id } })
+      const rejection = await workspace.refused(scans.reverse, { params: { id }, body: {} })
+      expect(rejection).toMatchObject({ status: 409, errorCode: 'CONFLICT', details: { scanId: id } })
     }
     expect(await workspace.refused(scans.reverse, { params: { id: pass.id } })).toMatchObject({
       status: 404,
@@ -88,8 +88,8 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(new Set(answers.map(({ scan }) => scan.id)).size).toBe(1)
     const other = await scan(workspace, { qrPayload: pass.code })
     for (const externalRef of ['taken', 'back']) {
-      const refusal = await workspace.refused(scans.reverse, { params: { id: other.scan.id }, body: { externalRef } })
-      expect(refusal, externalRef).toMatchObject({ status: 409, errorCode: 'CONFLICT' })
+      const rejection = await workspace.refused(scans.reverse, { params: { id: other.scan.id }, body: { externalRef } })
+      expect(rejection, externalRef).toMatchObject({ status: 409, errorCode: 'CONFLICT' })
     }
     expect(await reverse(other.scan.id)).toMatchObject({ result: 'reversal' })
   })

@@ -227,8 +227,8 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   test('neither payload nor id is refused, and every refusal comes without an errorCode', async () => {
-    const refusal = await workspace.refused(scans.create, { body: { projectId: 'x', deviceId: 'd'.repeat(129) } })
-    expect(Object.keys(refusal).sort()).toEqual(['correlationId', 'details', 'message', 'status'])
+    const rejection = await workspace.refused(scans.create, { body: { projectId: 'x', deviceId: 'd'.repeat(129) } })
+    expect(Object.keys(rejection).sort()).toEqual(['correlationId', 'details', 'message', 'status'])
     const bare = await workspace.refused(scans.create, { body: {} })
     expect(bare).toMatchObject({ status: 400, message: 'qrPayload: Give qrPayload or passId' })
     const context = { conflict: 'valid', validateAsOf: '2026-01-01' } as never

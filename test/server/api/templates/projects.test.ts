@@ -35,19 +35,19 @@ describe.each(dialects)('on %s', (dialect) => {
   test('a change of nothing is 400 MISSING_REQUIRED_FIELD', async () => {
     const workspace = await api.workspace()
     const { id } = await makeProject(workspace)
-    const refusal = await workspace.refused(update, { params: { id }, body: {} })
-    expect(refusal).toMatchObject({ status: 400, errorCode: 'MISSING_REQUIRED_FIELD' })
+    const rejection = await workspace.refused(update, { params: { id }, body: {} })
+    expect(rejection).toMatchObject({ status: 400, errorCode: 'MISSING_REQUIRED_FIELD' })
   })
 
   test('an unknown project is 404 NOT_FOUND', async () => {
     const workspace = await api.workspace()
-    const refusals = [
+    const rejections = [
       await workspace.refused(get, missing),
       await workspace.refused(update, { ...missing, body: { name: 'x' } }),
       await workspace.refused(remove, missing),
       await workspace.refused(stats, missing),
     ]
-    for (const refusal of refusals) expect(refusal).toMatchObject({ status: 404, errorCode: 'NOT_FOUND' })
+    for (const rejection of rejections) expect(rejection).toMatchObject({ status: 404, errorCode: 'NOT_FOUND' })
   })
 
   test('each bound of a project holds exactly, in code points', async () => {

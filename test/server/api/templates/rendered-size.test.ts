@@ -40,8 +40,8 @@ describe.each(oneDialect)('on %s', (dialect) => {
       path: ['variables', 'about'],
       message: 'Makes design.fields.back.0.value come out at 8194 bytes, and at most 8192 are taken: shorten it',
     }
-    const refusal = { status: 400, errorCode: 'VALIDATION_ERROR', details: { issues: [issue] } }
-    expect(await workspace.refused(create, { body: passBody(template.id, { variables }) })).toMatchObject(refusal)
+    const rejection = { status: 400, errorCode: 'VALIDATION_ERROR', details: { issues: [issue] } }
+    expect(await workspace.refused(create, { body: passBody(template.id, { variables }) })).toMatchObject(rejection)
 
     const passes = [
       passBody(template.id, { variables: { about: 'ü'.repeat(4096) } }),
@@ -51,7 +51,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(results.map(({ success, error }) => error?.details ?? success)).toEqual([true, { issues: [issue] }])
 
     const pass = await makePass(workspace, template.id)
-    expect(await workspace.refused(update, { params: { id: pass.id }, body: { variables } })).toMatchObject(refusal)
+    expect(await workspace.refused(update, { params: { id: pass.id }, body: { variables } })).toMatchObject(rejection)
     expect(await workspace.ok(get, { params: { id: pass.id } })).toEqual(pass)
   })
 

@@ -75,8 +75,8 @@ describe.each(dialects)('on %s', (dialect) => {
   test('the first version needs a definition', async () => {
     const workspace = await api.workspace()
     const template = await makeTemplate(workspace)
-    const refusal = await workspace.refused(createVersion, { params: { id: template.id } })
-    expect(refusal).toMatchObject({
+    const rejection = await workspace.refused(createVersion, { params: { id: template.id } })
+    expect(rejection).toMatchObject({
       status: 400,
       errorCode: 'MISSING_REQUIRED_FIELD',
       details: { field: 'definition' },

@@ -89,8 +89,8 @@ describe.each(dialects)('on %s', (dialect) => {
   test('a change of nothing is 400 MISSING_REQUIRED_FIELD', async () => {
     const workspace = await api.workspace()
     const template = await makeTemplate(workspace)
-    const refusal = await workspace.refused(update, { params: { id: template.id }, body: {} })
-    expect(refusal).toMatchObject({ status: 400, errorCode: 'MISSING_REQUIRED_FIELD' })
+    const rejection = await workspace.refused(update, { params: { id: template.id }, body: {} })
+    expect(rejection).toMatchObject({ status: 400, errorCode: 'MISSING_REQUIRED_FIELD' })
   })
 
   test.each(PassType.options)(
@@ -103,8 +103,8 @@ describe.each(dialects)('on %s', (dialect) => {
       expect(await workspace.ok(update, { params, body: { passType } })).toMatchObject({ passType })
       await publishVersion(workspace, template.id, definition(forPassType(passType)))
       const other = passType === 'generic' ? 'coupon' : 'generic'
-      const refusal = await workspace.refused(update, { params, body: { passType: other, name: 'not either' } })
-      expect(refusal).toMatchObject({ status: 409, errorCode: 'TEMPLATE_PASS_TYPE_LOCKED' })
+      const rejection = await workspace.refused(update, { params, body: { passType: other, name: 'not either' } })
+      expect(rejection).toMatchObject({ status: 409, errorCode: 'TEMPLATE_PASS_TYPE_LOCKED' })
       expect(await workspace.ok(update, { params, body: { passType, name: 'same type' } })).toMatchObject({
         name: 'same type',
       })

@@ -50,7 +50,7 @@ function rightValue(type: z.ZodType, path: Path): unknown {
   return path.at(-1) === 'value' ? 1 : value
 }
 
-/** Those that a word is one of, as its refusal lists them. */
+/** Those that a word is one of, as its rejection lists them. */
 function namesOf(type: z.ZodType): string[] {
   const message = type.safeParse('no such thing').error?.issues[0]?.message
   return message?.match(/PK\w+|\w*(?:Ticket|Pass)\b/g) ?? []

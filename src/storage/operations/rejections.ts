@@ -1,24 +1,24 @@
 import type { Knex } from 'knex'
-import type { PlatformRefusal } from '../../core/contract/wallets.ts'
+import type { PlatformRejection } from '../../core/contract/wallets.ts'
 
-/** A refusal as it is kept. */
-export interface StoredRefusal extends Omit<PlatformRefusal, 'at'> {
+/** A rejection as it is kept. */
+export interface StoredRejection extends Omit<PlatformRejection, 'at'> {
   at: Date
 }
 
 /** What is refused: everything of a template version, a class that some of its passes share, or one pass. */
-export type RefusedKind = 'version' | 'class' | 'pass'
+export type RejectedKind = 'version' | 'class' | 'pass'
 
 interface Row {
   subject: string
-  platform: PlatformRefusal['platform']
-  code: PlatformRefusal['code']
+  platform: PlatformRejection['platform']
+  code: PlatformRejection['code']
   message: string
   at: number
 }
 
 /** What platforms refuse for good, the last word of each on a template version, a class or a pass. */
-export class Refusals {
+export class Rejections {
   private readonly db: Knex
 
   constructor(db: Knex) {
@@ -26,7 +26,7 @@ export class Refusals {
   }
 
   /** By the ids of versions, classes and passes; those that no platform refuses are left out. */
-  async list(workspaceId: string, subjects: string[]): Promise<Map<string, StoredRefusal>> {
+  async list(workspaceId: string, subjects: string[]): Promise<Map<string, StoredRejection>> {
     if (subjects.length === 0) return new Map()
     const rows: Row[] = await this.db('refusals').where({ workspace_id: workspaceId }).whereIn('subject', subjects)
     return new Map(
@@ -35,16 +35,16 @@ export class Refusals {
   }
 
   /** In the place of what the platform said before. */
-  async insert(workspaceId: string, kind: RefusedKind, subject: string, refusal: StoredRefusal): Promise<void> {
-    const { platform, code, message } = refusal
+  async insert(workspaceId: string, kind: RejectedKind, subject: string, rejection: StoredRejection): Promise<void> {
+    const { platform, code, message } = rejection
     await this.db('refusals')
-      .insert({ workspace_id: workspaceId, subject, kind, platform, code, message, at: refusal.at.getTime() })
+      .insert({ workspace_id: workspaceId, subject, kind, platform, code, message, at: rejection.at.getTime() })
       .onConflict(['workspace_id', 'subject', 'platform'])
       .merge()
   }
 
   /** The platform has taken them after all. */
-  async clear(workspaceId: string, platform: PlatformRefusal['platform'], ...subjects: string[]): Promise<void> {
+  async clear(workspaceId: string, platform: PlatformRejection['platform'], ...subjects: string[]): Promise<void> {
     await this.db('refusals').where({ workspace_id: workspaceId, platform }).whereIn('subject', subjects).delete()
   }
 }

@@ -1,5 +1,5 @@
 import type { Client } from '../../client/client.ts'
-import type { ScanAnswer } from '../../core/contract/scan-shapes.ts'
+import type { ScanResponse } from '../../core/contract/scan-shapes.ts'
 import type { SnapshotItem } from '../../core/contract/scanner.ts'
 import { ScanCreate } from '../../core/contract/scans.ts'
 import { identifierDigest } from '../../core/rules/crypto/scan-code.ts'
@@ -13,8 +13,8 @@ import {
   type ScanFacts,
 } from '../../core/rules/redemption/scan-decision.ts'
 import { ask, type Connection } from './connection.ts'
-import type { DoorList, ListKeeper } from './offline/door-list.ts'
-import type { OfflineVerdict } from './offline/log-files.ts'
+import type { OfflineDecision } from './offline/log-files.ts'
+import type { DoorSnapshot, ListKeeper } from './offline/snapshot.ts'
 import type { DoorStore } from './offline/store.ts'
 import {
   type Attempt,
@@ -22,11 +22,11 @@ import {
   failedOutcome,
   failureMessage,
   type Outcome,
-  outcomeOfAnswer,
+  outcomeOfResponse,
   type Station,
 } from './outcome.ts'
 
-export interface JudgeOptions {
+export interface EvaluateOptions {
   client: Client
   store: DoorStore
   connection: Connection
@@ -34,8 +34,8 @@ export interface JudgeOptions {
   station: Station
 }
 
-/** The verdict on an attempt: the server's, or where it does not answer that of the stored list. It never throws. */
-export async function judge(attempt: Attempt, options: JudgeOptions): Promise<Outcome> {
+/** The decision on an attempt: the server's, or where it does not answer that of the stored list. It never throws. */
+export async function evaluate(attempt: Attempt, options: EvaluateOptions): Promise<Outcome> {
   const { store, connection, lists, station } = options
   const request = requestOf(attempt, station)
   if (!ScanCreate.safeParse(request).success) {
@@ -48,8 +48,8 @@ export async function judge(attempt: Attempt, options: JudgeOptions): Promise<Ou
       if (online) return online
     }
     if (!lists.list) return failedOutcome(attempt, `No answer from the server, and ${whyNoList(lists)}. Scan again.`)
-    const { outcome, verdict } = evaluateOffline(attempt, { list: lists.list, store, station })
-    store.append(verdict)
+    const { outcome, record } = evaluateOffline(attempt, { list: lists.list, store, station })
+    store.append(record)
     return outcome
   } catch (error) {
     return failedOutcome(attempt, `Not judged: ${failureMessage(error)}`)
@@ -59,11 +59,11 @@ export async function judge(attempt: Attempt, options: JudgeOptions): Promise<Ou
 async function evaluateOnline(
   attempt: Attempt,
   body: ScanCreate,
-  { client, connection, store }: JudgeOptions,
+  { client, connection, store }: EvaluateOptions,
 ): Promise<Outcome | undefined> {
   const reply = await ask((options) => client.scans.create({ body }, options))
   if (reply.kind === 'answer') {
-    const outcome = outcomeOfAnswer(attempt, reply.value)
+    const outcome = outcomeOfResponse(attempt, reply.value)
     const problem = remember(attempt, reply.value, store)
     return problem === null ? outcome : { ...outcome, message: `${outcome.message} (${problem})` }
   }
@@ -73,7 +73,7 @@ async function evaluateOnline(
 }
 
 /** The stored list does not know of it; without the server the pass would be let in again. Null, or what went wrong. */
-function remember({ validityDate }: Attempt, { result, scan }: ScanAnswer, store: DoorStore): string | null {
+function remember({ validityDate }: Attempt, { result, scan }: ScanResponse, store: DoorStore): string | null {
   if (result !== 'accepted' || scan.passId === null) return null
   const { passId, scannedAt, scanContextKey, recordedAt } = scan
   const date = validityDate === null ? {} : { validityDate }
@@ -99,15 +99,17 @@ function requestOf(attempt: Attempt, { projectId, deviceId, context }: Station):
   }
 }
 
-function whyNoList({ refusal }: ListKeeper): string {
-  return refusal === null ? 'there is no stored list to go on with' : `scanning offline is not possible (${refusal})`
+function whyNoList({ rejection }: ListKeeper): string {
+  return rejection === null
+    ? 'there is no stored list to go on with'
+    : `scanning offline is not possible (${rejection})`
 }
 
-/** Judges by the stored list, as the server does. */
+/** Evaluates by the stored list, as the server does. */
 export function evaluateOffline(
   attempt: Attempt,
-  { list, store, station }: { list: DoorList; store: DoorStore; station: Station },
-): { outcome: Outcome; verdict: OfflineVerdict } {
+  { list, store, station }: { list: DoorSnapshot; store: DoorStore; station: Station },
+): { outcome: Outcome; record: OfflineDecision } {
   const { items, isStale } = lookUp(attempt, list)
   const [pass = null] = items.length === 1 ? items : []
   const accepted = pass ? store.acceptedScans(pass.passId, pass.acceptedScans, list.generatedAt) : []
@@ -139,7 +141,7 @@ export function evaluateOffline(
     candidates: pass ? [] : items.slice(0, MAX_CANDIDATES).map(candidateOf),
     conflict: null,
   }
-  const verdict: OfflineVerdict = {
+  const record: OfflineDecision = {
     kind: 'verdict',
     externalRef: attempt.externalRef,
     snapshotId: list.id,
@@ -154,9 +156,10 @@ export function evaluateOffline(
     context: station.context,
     acceptedPassId: result === 'accepted' ? pass!.passId : null,
   }
-  return { outcome, verdict }
+  return { outcome, record }
 }
 
+/** A pass of the stored list, as one of several to choose from. */
 export function candidateOf(item: SnapshotItem): Candidate {
   return {
     passId: item.passId,
@@ -190,7 +193,7 @@ function lookAt(
 }
 
 /** The id decides where both are given; what its pass carried once is stale all the same. */
-function lookUp({ passId, payload }: Attempt, list: DoorList): { items: SnapshotItem[]; isStale: boolean } {
+function lookUp({ passId, payload }: Attempt, list: DoorSnapshot): { items: SnapshotItem[]; isStale: boolean } {
   if (passId === null) return list.find(payload!)
   const item = list.get(passId)
   if (!item) return { items: [], isStale: false }

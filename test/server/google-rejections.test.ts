@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { contract } from '../../src/core/contract/contract.ts'
 import type { Pass } from '../../src/core/contract/passes.ts'
-import { createGoogleSync, createLocationRefusals } from '../../src/server/wallet-sync/google-sync.ts'
+import { createGoogleSync, createLocationRejections } from '../../src/server/wallet-sync/google-sync.ts'
 import { createIssuing } from '../../src/server/wallet-sync/issuing.ts'
 import { createStore } from '../../src/storage/store.ts'
 import { type TestWorkspace, useApi } from '../support/api.ts'
@@ -110,13 +110,13 @@ describe.each(oneDialect)('on %s', (dialect) => {
     // Nobody asks Google again: it would take them now.
     api.faults.replace([])
     expect(await hasLocations(await openOne())).toBe(false)
-    const refusals = createLocationRefusals(createStore(api.database), () => api.now)
+    const rejections = createLocationRejections(createStore(api.database), () => api.now)
     const [issuerId = ''] = first.split('.')
-    expect(await refusals.find(issuerId)).toEqual({
+    expect(await rejections.find(issuerId)).toEqual({
       message: expect.stringContaining('not allowlisted for Merchant Locations'),
       at: api.now.toISOString(),
     })
-    await refusals.clear(issuerId)
+    await rejections.clear(issuerId)
     expect(await hasLocations(await openOne())).toBe(true)
   })
 

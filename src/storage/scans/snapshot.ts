@@ -4,7 +4,7 @@ import type { RedemptionPolicy } from '../../core/contract/redemption.ts'
 import { idBound } from '../../core/ids.ts'
 import { moment } from '../db/dialect.ts'
 
-export interface DoorListRequest {
+export interface SnapshotRequest {
   /** Null for every pass of the workspace. */
   projectId: string | null
   /** Passes that were made later are left out, so that a walk ends. */
@@ -14,8 +14,8 @@ export interface DoorListRequest {
   limit: number
 }
 
-/** What a scanner must know of a pass to judge it by itself. */
-export interface DoorListEntry {
+/** What a scanner must know of a pass to evaluate it by itself. */
+export interface SnapshotEntry {
   passId: string
   externalPassId: string
   label: string
@@ -54,7 +54,7 @@ const SCANS_PER_PAGE = 10_000
 const SCANS_PER_PASS = 100_000
 
 /** Passes as scanners take them along, in the order of their ids. */
-export class DoorList {
+export class Snapshots {
   private readonly db: Knex
 
   constructor(db: Knex) {
@@ -62,7 +62,7 @@ export class DoorList {
   }
 
   /** Each pass as it is at the moment of the read; three statements a page, however many passes it has. */
-  async list(workspaceId: string, request: DoorListRequest): Promise<{ rows: DoorListEntry[]; hasMore: boolean }> {
+  async list(workspaceId: string, request: SnapshotRequest): Promise<{ rows: SnapshotEntry[]; hasMore: boolean }> {
     const found = await this.passes(workspaceId, request)
     const page = found.slice(0, request.limit)
     const { passes, scans } = await this.withScans(workspaceId, page)
@@ -71,7 +71,7 @@ export class DoorList {
     return { rows, hasMore: found.length > passes.length }
   }
 
-  private passes(workspaceId: string, { projectId, madeUntil, after, limit }: DoorListRequest): Promise<PassColumns[]> {
+  private passes(workspaceId: string, { projectId, madeUntil, after, limit }: SnapshotRequest): Promise<PassColumns[]> {
     const columns = ['id', 'external_pass_id', 'label', 'status', 'expires_at', 'redemption']
     const query = this.db('passes')
       .join('templates', 'templates.id', 'passes.template_id')
@@ -126,7 +126,7 @@ function toEntry(
   pass: PassColumns,
   identifiers: { digest: Buffer; active: boolean | number }[],
   scans: ScanRow[],
-): DoorListEntry {
+): SnapshotEntry {
   const digests = (isActive: boolean) =>
     identifiers.filter(({ active }) => Boolean(active) === isActive).map(({ digest }) => digest.toString('hex'))
   return {

@@ -9,8 +9,8 @@ import { openPrivateSync, syncFolder } from '../../../files/private-file.ts'
 import { failureMessage } from '../outcome.ts'
 import type { DoorStore } from './store.ts'
 
-/** The passes of a door as the server knew them at one moment; what is judged by without it. */
-export interface DoorList {
+/** The passes of a door as the server knew them at one moment; what is evaluated by without it. */
+export interface DoorSnapshot {
   id: string
   /** When, by the server's clock. */
   generatedAt: string
@@ -34,10 +34,10 @@ interface Head {
  * Takes the list from the server, stores it in the folder in place of the one before, and returns it.
  * @throws ApiError of code SCANNER_OFFLINE_DISABLED or FORBIDDEN where scanning offline is not allowed.
  */
-export async function fetchDoorList(
+export async function fetchSnapshot(
   client: Client,
   options: { folder: string; projectId: string | undefined; signal: AbortSignal },
-): Promise<DoorList> {
+): Promise<DoorSnapshot> {
   const { folder, projectId, signal } = options
   const draft = join(folder, `${FILE}.${process.pid}`)
   const file = openPrivateSync(draft, 'w')
@@ -58,7 +58,7 @@ export async function fetchDoorList(
     fsyncSync(file)
     renameSync(draft, join(folder, FILE))
     syncFolder(folder)
-    return doorListOf(head!, items)
+    return snapshotOf(head!, items)
   } finally {
     closeSync(file)
     rmSync(draft, { force: true })
@@ -66,7 +66,7 @@ export async function fetchDoorList(
 }
 
 /** The stored list; undefined where there is none, or one that no longer fits. */
-function loadDoorList(folder: string): DoorList | undefined {
+function loadSnapshot(folder: string): DoorSnapshot | undefined {
   let text: string
   try {
     text = readFileSync(join(folder, FILE), 'utf8')
@@ -80,15 +80,15 @@ function loadDoorList(folder: string): DoorList | undefined {
     .map((line) => JSON.parse(line))
   // Written by this program as a whole, but maybe by an older one.
   const isKnown = typeof head?.id === 'string' && (items.length === 0 || SnapshotItem.safeParse(items[0]).success)
-  return isKnown ? doorListOf(head, items) : undefined
+  return isKnown ? snapshotOf(head, items) : undefined
 }
 
 /** Where scanning offline is forbidden, no list of guests stays behind. */
-function removeDoorList(folder: string): void {
+function removeSnapshot(folder: string): void {
   rmSync(join(folder, FILE), { force: true })
 }
 
-function doorListOf({ id, generatedAt }: Head, items: SnapshotItem[]): DoorList {
+function snapshotOf({ id, generatedAt }: Head, items: SnapshotItem[]): DoorSnapshot {
   const byId = new Map(items.map((item) => [item.passId, item]))
   const active = indexBy(items, (item) => item.identifiers)
   const stale = indexBy(items, (item) => item.staleIdentifiers)
@@ -132,9 +132,9 @@ function indexBy(items: SnapshotItem[], keysOf: (item: SnapshotItem) => string[]
 
 /** Holds the newest list of the door, for when the server is gone. */
 export interface ListKeeper {
-  readonly list: DoorList | undefined
+  readonly list: DoorSnapshot | undefined
   /** Why none can be had, in words; null where nothing stands in the way. */
-  readonly refusal: string | null
+  readonly rejection: string | null
   /** Takes a new list in the background, unless one is on its way or too new to be replaced. */
   refresh(): void
   /** Resolves when none is on its way, or when the time is over. */
@@ -147,6 +147,7 @@ const REFRESH_MS = 5 * 60_000
 const REST_FACTOR = 20
 const RETRY_MS = 30_000
 
+/** Keeps the stored list fresh while the console runs: see ListKeeper. */
 export function createListKeeper(options: {
   client: Client
   store: DoorStore
@@ -156,26 +157,26 @@ export function createListKeeper(options: {
 }): ListKeeper {
   const { client, store, folder, projectId, onChange } = options
   const stopped = new AbortController()
-  let list = loadDoorList(folder)
-  let refusal: string | null = null
+  let list = loadSnapshot(folder)
+  let rejection: string | null = null
   let running: Promise<void> | undefined
   let notBefore = 0
 
   async function take(): Promise<void> {
     const startedAt = performance.now()
     try {
-      list = await fetchDoorList(client, { folder, projectId, signal: stopped.signal })
-      refusal = null
+      list = await fetchSnapshot(client, { folder, projectId, signal: stopped.signal })
+      rejection = null
       store.prune(list.generatedAt)
       const took = performance.now() - startedAt
       notBefore = performance.now() + Math.max(REFRESH_MS, took * REST_FACTOR)
     } catch (error) {
       if (stopped.signal.aborted) return
       if (error instanceof ApiError && [401, 403, 404].includes(error.status)) {
-        refusal = error.code === 'SCANNER_OFFLINE_DISABLED' ? 'this workspace forbids it' : failureMessage(error)
+        rejection = error.code === 'SCANNER_OFFLINE_DISABLED' ? 'this workspace forbids it' : failureMessage(error)
         list = undefined
-        removeDoorList(folder)
-      } else if (!(error instanceof ApiError || error instanceof ConnectionError)) refusal = failureMessage(error)
+        removeSnapshot(folder)
+      } else if (!(error instanceof ApiError || error instanceof ConnectionError)) rejection = failureMessage(error)
       notBefore = performance.now() + RETRY_MS
     }
   }
@@ -183,11 +184,11 @@ export function createListKeeper(options: {
   return {
     get list() {
       // Another console of this door may have taken one.
-      if (refusal === null) list ??= loadDoorList(folder)
+      if (rejection === null) list ??= loadSnapshot(folder)
       return list
     },
-    get refusal() {
-      return refusal
+    get rejection() {
+      return rejection
     },
     refresh() {
       if (running || performance.now() < notBefore || stopped.signal.aborted) return
