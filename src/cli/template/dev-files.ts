@@ -3,7 +3,6 @@ import { stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { below, type Issue, listIssues } from '../../core/errors.ts'
 import { checkDefinition } from '../../core/rules/template/definition.ts'
-import type { DevHolder } from '../../server/pages/template-dev/content.ts'
 import { openCsv } from '../bulk/csv.ts'
 import { CliError, withName } from '../command/errors.ts'
 import { describeFailure, locateIssues } from '../command/failure.ts'
@@ -12,6 +11,13 @@ import { draftOf, readTemplateFile, type TemplateFile } from './template-file.ts
 /** Only the first of a file are there to choose from. */
 const MAX_HOLDERS = 100
 
+/** A row of a file as passes issue takes it. */
+interface Holder {
+  externalPassId: string
+  label: string
+  variables: Record<string, string>
+}
+
 /** A template file with its images, and a CSV file of holders, as they are read again and again while somebody works on them. */
 export class DevFiles {
   readonly #path: string
@@ -19,7 +25,7 @@ export class DevFiles {
   /** The last that could be read. */
   #file: TemplateFile | undefined
   /** Reading them takes longer than all else, and most saves are of the template. */
-  #holders: { version: string; holders: DevHolder[] } | undefined
+  #holders: { version: string; holders: Holder[] } | undefined
 
   constructor(path: string, rows: string | undefined) {
     this.#path = path
@@ -63,7 +69,7 @@ export class DevFiles {
     }
   }
 
-  async #readHolders(path: string): Promise<DevHolder[]> {
+  async #readHolders(path: string): Promise<Holder[]> {
     const { ino, size, mtimeNs } = await withName(path, () => stat(path, { bigint: true }))
     const version = [ino, size, mtimeNs].join()
     if (this.#holders?.version !== version) this.#holders = { version, holders: await readHolders(path) }
@@ -72,9 +78,9 @@ export class DevFiles {
 }
 
 /** The first rows of a file as passes issue takes it: externalPassId, label, and a column for each variable. */
-async function readHolders(path: string): Promise<DevHolder[]> {
+async function readHolders(path: string): Promise<Holder[]> {
   const { header, rows } = await openCsv(createReadStream(path), { rawCells: false })
-  const holders: DevHolder[] = []
+  const holders: Holder[] = []
   for await (const { cells, line, problem } of rows) {
     if (problem !== undefined) throw new CliError(`${path}:${line} ${problem}`)
     // An empty cell is not given.

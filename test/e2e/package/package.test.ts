@@ -89,7 +89,7 @@ describe('the package', () => {
       serving.kill('SIGTERM')
       expect((await serving).exitCode).toBe(0)
     },
-    20 * 60_000,
+    60 * 60_000,
   )
 
   test.each([
