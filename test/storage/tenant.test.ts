@@ -362,7 +362,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     await tx.scans.insert(workspaceId, [scan])
     const use = { scanId: scan.id, passId: pass, projectId: project.id, templateId: template, scannedAt: start }
     await tx.acceptedScans.insert(workspaceId, [
-      { ...use, scanContextKey: null, chargedWindow: null, validityDate: null },
+      { ...use, scanContextKey: null, debitedWindow: null, validityDate: null },
     ])
   })
   const rejection = { platform: 'google', code: 'GOOGLE_API_FAILED', message: 'no', at: start } as const

@@ -4,7 +4,7 @@ import type { JobKind } from '../../storage/jobs/job-kinds.ts'
 import type { Job, NewJob } from '../../storage/jobs/jobs.ts'
 import type { StoredNotification } from '../../storage/messages/notification-row.ts'
 import type { NotificationChange, Place } from '../../storage/messages/notifications.ts'
-import type { DroppedRegistration, Registration } from '../../storage/passes/registrations.ts'
+import type { DroppedRegistration, StoredRegistration } from '../../storage/passes/registrations.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { PushResult } from '../../wallets/apple/push.ts'
 import type { Services } from '../context.ts'
@@ -82,7 +82,7 @@ async function push(workspaceId: string, sendings: Sending[], services: Services
 
 const NO_ANSWER = { outcome: 'failed', reason: 'no answer' } as const
 
-interface Outcome extends Registration {
+interface Outcome extends StoredRegistration {
   result: Pick<PushResult, 'outcome' | 'reason'>
   version: number
 }

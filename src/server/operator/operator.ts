@@ -6,7 +6,7 @@ import { type Database, openDatabase, sqliteFile } from '../../storage/db/databa
 import { migrate, pendingMigrations } from '../../storage/db/migrate.ts'
 import { createStore, type Repositories, type Store } from '../../storage/store.ts'
 import type { WorkspaceUsage } from '../../storage/workspaces/limits.ts'
-import type { Workspace } from '../../storage/workspaces/workspaces.ts'
+import type { StoredWorkspace } from '../../storage/workspaces/workspaces.ts'
 import { operator } from '../api/audit.ts'
 import { missingDatabase, onDatabase } from '../boot/database-error.ts'
 
@@ -49,14 +49,14 @@ async function workOn<T>(database: Database, work: Work<T>): Promise<T> {
 }
 
 /** @throws OperatorError */
-export async function getWorkspace(store: Store, nameOrId: string): Promise<Workspace> {
+export async function getWorkspace(store: Store, nameOrId: string): Promise<StoredWorkspace> {
   const workspace = await store.workspaces.findByNameOrId(nameOrId)
   if (!workspace) throw new OperatorError(`There is no workspace ${nameOrId}; passes workspace list shows them.`)
   return workspace
 }
 
 /** The workspace `default` is made where it is asked for and missing, as the first start of a server would. */
-export async function getOrCreateWorkspace(store: Store, nameOrId: string, at: Date): Promise<Workspace> {
+export async function getOrCreateWorkspace(store: Store, nameOrId: string, at: Date): Promise<StoredWorkspace> {
   if (nameOrId !== 'default') return getWorkspace(store, nameOrId)
   const made = await insertWorkspace(store, nameOrId, at)
   return made ?? getWorkspace(store, nameOrId)
@@ -68,7 +68,7 @@ export function insertWorkspace(
   name: string,
   at: Date,
   options: { expiresAt?: Date | null } = {},
-): Promise<Workspace | undefined> {
+): Promise<StoredWorkspace | undefined> {
   return store.transaction(async (tx) => {
     const workspace = await tx.workspaces.insert(name, at, options)
     if (workspace) await auditOperator(tx, workspace.id, { action: 'workspace.create', targetId: workspace.id }, at)
@@ -99,7 +99,7 @@ export function setSuspended(
   databaseUrl: string,
   nameOrId: string,
   { isSuspended, closesLinks = false, at }: { isSuspended: boolean; closesLinks?: boolean; at: Date },
-): Promise<Workspace> {
+): Promise<StoredWorkspace> {
   const suspendedAt = isSuspended ? at : null
   return withStore(databaseUrl, async (store) => {
     const workspace = await getWorkspace(store, nameOrId)
@@ -117,7 +117,7 @@ export function setExpiry(
   databaseUrl: string,
   nameOrId: string,
   { expiresAt, at }: { expiresAt: Date | null; at: Date },
-): Promise<Workspace> {
+): Promise<StoredWorkspace> {
   return withStore(databaseUrl, async (store) => {
     const workspace = await getWorkspace(store, nameOrId)
     await store.transaction(async (tx) => {
@@ -160,7 +160,7 @@ export function setOfflineScanning(
   databaseUrl: string,
   nameOrId: string,
   { allowed, at }: { allowed: boolean; at: Date },
-): Promise<Workspace> {
+): Promise<StoredWorkspace> {
   return withStore(databaseUrl, async (store) => {
     const workspace = await getWorkspace(store, nameOrId)
     await store.transaction(async (tx) => {

@@ -1,7 +1,7 @@
 import { scopes as allScopes, type Role, type Scope } from '../../core/route.ts'
 import { newToken, tokenDigest } from '../../core/rules/crypto/token.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
-import type { EndingToken, Token } from '../../storage/workspaces/tokens.ts'
+import type { EndingToken, StoredToken } from '../../storage/workspaces/tokens.ts'
 import { operator } from '../api/audit.ts'
 import { auditOperator, OperatorError } from './operator.ts'
 
@@ -17,7 +17,7 @@ export interface TokenOptions {
 export interface MadeToken {
   /** The token itself, which is shown once: only its digest is stored. */
   text: string
-  token: Token
+  token: StoredToken
 }
 
 const LIFETIME_MS = 365 * 86_400_000
@@ -51,7 +51,7 @@ export async function rotateToken(
   workspaceId: string,
   id: string,
   { overlapSeconds, expiresAt, at }: { overlapSeconds: number; expiresAt: Date | null | undefined; at: Date },
-): Promise<MadeToken & { previous: Token }> {
+): Promise<MadeToken & { previous: StoredToken }> {
   const token = await tx.tokens.findForUpdate(workspaceId, id)
   if (!token) throw new OperatorError(`There is no such token in the workspace; passes token list shows them.`)
   const instead = 'make another: passes token create'

@@ -3,7 +3,7 @@ import type { GoogleKind } from '../../core/contract/definition.ts'
 import { effectiveStatus } from '../../core/rules/pass/pass-status.ts'
 import type { StoredRejection } from '../../storage/operations/rejections.ts'
 import type { StoredClass } from '../../storage/passes/google-classes.ts'
-import type { FormerObject, GoogleObject } from '../../storage/passes/google-objects.ts'
+import type { FormerObject, StoredGoogleObject } from '../../storage/passes/google-objects.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 import type { PublishedVersion } from '../../storage/templates/template-versions.ts'
@@ -48,7 +48,7 @@ export interface GoogleSync {
    * Sends the object as it now stands.
    * @param known what is known of it, where the caller has read that
    */
-  update(pass: StoredPass, known?: GoogleObject): Promise<void>
+  update(pass: StoredPass, known?: StoredGoogleObject): Promise<void>
   /** Shows a text on the pass and on the phone's screen, under a header that is the organization's name by default. */
   message(pass: StoredPass, message: PassMessage): Promise<void>
 }
@@ -91,7 +91,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
    */
   async function locate(
     pass: StoredPass,
-    given?: GoogleObject,
+    given?: StoredGoogleObject,
   ): Promise<{ rendered: WalletPass; former: FormerObject[] }> {
     const { workspaceId, id, templateVersionId } = pass
     const asked = await issuing.render(pass)
@@ -107,7 +107,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
   }
 
   /** Object and class, ready to be sent. */
-  async function prepare(pass: StoredPass, at: Date, known?: GoogleObject) {
+  async function prepare(pass: StoredPass, at: Date, known?: StoredGoogleObject) {
     const { workspaceId, templateId, templateVersion, googleClassId } = pass
     // Before the pass is rendered: no class is noted as newer than what was sent of it.
     const [ofClass] = googleClassId ? await store.googleClasses.list(workspaceId, [googleClassId]) : []

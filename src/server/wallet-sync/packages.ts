@@ -39,6 +39,7 @@ const MAX_SIGNING_OF_WORKSPACE = 512
 /** Of the four threads of the pool one is left to the database. */
 const SIGNING_AT_ONCE = 3
 
+/** Builds packages, and keeps their signatures by content (decisions/0037): see Packages. */
 export function createPackages(
   apple: Pick<AppleWallet, 'preparePackage' | 'signPackage'>,
   issuing: Pick<Issuing, 'renderForApple'>,

@@ -315,6 +315,6 @@ export function isUnavailable(error: unknown): boolean {
 }
 
 /** A nullable column of milliseconds as a moment. */
-export function moment(value: number | null): Date | null {
+export function toDate(value: number | null): Date | null {
   return value === null ? null : new Date(value)
 }

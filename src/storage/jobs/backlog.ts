@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { LAPSES_TO_RUN_ALONE, MAX_JOB_LAPSES } from '../../core/rules/sending/retries.ts'
-import { moment } from '../db/dialect.ts'
+import { toDate } from '../db/dialect.ts'
 import type { JobKind } from './job-kinds.ts'
 
 /** How many jobs of one kind there are in each state. */
@@ -78,7 +78,7 @@ export class Backlog {
       running: Number(row.running),
       failed: Number(row.failed),
       quarantined: Number(row.quarantined),
-      oldestRunAt: moment(row.oldest_run_at),
+      oldestRunAt: toDate(row.oldest_run_at),
     }))
   }
 

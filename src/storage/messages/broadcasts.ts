@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import type { BroadcastStats } from '../../core/contract/broadcasts.ts'
 import type { DeliveryState, MessageOptions, Platform } from '../../core/contract/notifications.ts'
 import { CAP_WINDOW_MS, deliveryStatus } from '../../core/rules/sending/notification.ts'
-import { constant, deleteReturningIds, forUpdate, idsMadeAt, insertSelected, moment } from '../db/dialect.ts'
+import { constant, deleteReturningIds, forUpdate, idsMadeAt, insertSelected, toDate } from '../db/dialect.ts'
 import { type ListPage, type ListSpec, listPage, NEWEST_FIRST, type PageRequest } from '../db/list.ts'
 import { countsOf } from '../operations/counts.ts'
 import type { Emit } from '../operations/store-events.ts'
@@ -218,11 +218,11 @@ function toBroadcast(row: Row | undefined): StoredBroadcast | undefined {
       body: row.body,
       options: JSON.parse(row.options),
       platforms: JSON.parse(row.platforms),
-      sendAt: moment(row.send_at),
-      startedAt: moment(row.started_at),
+      sendAt: toDate(row.send_at),
+      startedAt: toDate(row.started_at),
       position: row.position,
       fannedOut: row.fanned_out,
-      dispatchedAt: moment(row.dispatched_at),
+      dispatchedAt: toDate(row.dispatched_at),
       createdAt: new Date(row.created_at),
       updatedAt: new Date(row.updated_at),
     }

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { DeliveryState, MessageOptions } from '../../core/contract/notifications.ts'
-import { moment } from '../db/dialect.ts'
+import { toDate } from '../db/dialect.ts'
 
 /** A notification as it is stored. What it says at which moment is for `notificationStatus` to tell. */
 export interface StoredNotification {
@@ -53,9 +53,9 @@ export function toNotification(row: NotificationRow): StoredNotification {
     broadcastId: row.broadcast_id,
     body: row.body,
     options: JSON.parse(row.options),
-    sendAt: moment(row.send_at),
-    googleDueAt: moment(row.google_due_at),
-    startedAt: moment(row.started_at),
+    sendAt: toDate(row.send_at),
+    googleDueAt: toDate(row.google_due_at),
+    startedAt: toDate(row.started_at),
     apple: { status: row.apple_status, error: row.apple_error, deviceCount: row.device_count },
     google: { status: row.google_status, error: row.google_error },
     createdAt: new Date(row.created_at),

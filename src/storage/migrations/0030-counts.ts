@@ -4,7 +4,7 @@ import { isPostgres } from '../db/dialect.ts'
 /**
  * Counts that are kept with what they count, by triggers, so that nothing is written past them and what is rolled back is
  * not counted. On PostgreSQL a transaction counts in a slot that is its own until it ends: nobody waits for another's
- * counts. A count is the sum of its slots, of which one alone may be below zero (decisions/0037).
+ * counts. A count is the sum of its slots, of which one alone may be below zero (decisions/0039).
  */
 export async function up(db: Knex): Promise<void> {
   const [uuid, sorted] = isPostgres(db) ? ['uuid', 'text collate "C"'] : ['text', 'text']

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { Database } from '../db/database.ts'
-import { moment } from '../db/dialect.ts'
+import { toDate } from '../db/dialect.ts'
 import { isQuarantined } from '../jobs/backlog.ts'
 import { type JobKind, type RegularQueue, regularQueues } from '../jobs/job-kinds.ts'
 import { Usage, type UsageOverview } from '../workspaces/limits.ts'
@@ -144,7 +144,7 @@ export class Overviews {
       )
     return new Map(
       rows.map(({ lane, jobs, due, oldest }) => {
-        const oldestDueAt = oldest <= at.getTime() ? moment(oldest) : null
+        const oldestDueAt = oldest <= at.getTime() ? toDate(oldest) : null
         return [lane, { due: Number(due), later: Number(jobs) - Number(due), oldestDueAt }]
       }),
     )

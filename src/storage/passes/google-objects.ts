@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { GoogleKind } from '../../core/contract/definition.ts'
 import { Uuid } from '../../core/ids.ts'
-import { moment } from '../db/dialect.ts'
+import { toDate } from '../db/dialect.ts'
 
 /** What Google was last sent of a pass, and where. Ids are without the issuer. */
 export interface SentObject {
@@ -17,7 +17,7 @@ export interface SentObject {
 export type FormerObject = Omit<SentObject, 'classSuffix'>
 
 /** The Google object of a pass: there from the first opening of its link on. */
-export interface GoogleObject extends Pick<SentObject, 'objectSuffix'> {
+export interface StoredGoogleObject extends Pick<SentObject, 'objectSuffix'> {
   passId: string
   /** Null where a program of before, which kept no account of it, sent the object last. */
   sent: SentObject | null
@@ -52,7 +52,7 @@ export class GoogleObjects {
   }
 
   /** What Google was told of passes; those it was told nothing of are left out. */
-  async list(workspaceId: string, passIds: string[]): Promise<GoogleObject[]> {
+  async list(workspaceId: string, passIds: string[]): Promise<StoredGoogleObject[]> {
     const rows: Row[] = await this.db('google_objects').where({ workspace_id: workspaceId }).whereIn('pass_id', passIds)
     return rows.map(toObject)
   }
@@ -97,7 +97,7 @@ export class GoogleObjects {
   }
 
   /** Keeps what is known of an object that another takes the place of, and says who holds the other. */
-  private async replace(workspaceId: string, { passId, ...before }: GoogleObject, sent: SentObject, at: Date) {
+  private async replace(workspaceId: string, { passId, ...before }: StoredGoogleObject, sent: SentObject, at: Date) {
     const former = () => this.db('google_former_objects').where({ workspace_id: workspaceId, pass_id: passId })
     const holders = this.db('google_objects').where({ pass_id: passId }).select('holders')
     await this.db('google_former_objects').insert({
@@ -171,7 +171,7 @@ export class GoogleObjects {
   }
 }
 
-function toObject(row: Row): GoogleObject {
+function toObject(row: Row): StoredGoogleObject {
   // Objects of before are called as their passes.
   const objectSuffix = row.object_suffix ?? row.pass_id
   const isKnown = row.kind !== null
@@ -188,8 +188,8 @@ function toObject(row: Row): GoogleObject {
       : null,
     sentVersion: row.sent_version,
     sentAt: new Date(row.sent_at),
-    installedAt: moment(row.installed_at),
-    activatedAt: moment(row.activated_at),
+    installedAt: toDate(row.installed_at),
+    activatedAt: toDate(row.activated_at),
     lastError: row.last_error,
   }
 }

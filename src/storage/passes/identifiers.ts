@@ -101,6 +101,7 @@ const IDENTIFIER_COLUMNS: Columns = { workspace_id: 'uuid', digest: 'bytes', pas
 const VARIABLE_COLUMNS: Columns = { workspace_id: 'uuid', name: 'text', value: 'text', pass_id: 'uuid' }
 const WINDOW_COLUMNS: Columns = { workspace_id: 'uuid', start_date: 'text', pass_id: 'uuid' }
 
+/** Writes what new passes are found by: their codes, variables and dates of validity. */
 export async function insertIndex(db: Knex, workspaceId: string, passes: NewPass[]): Promise<void> {
   await insertRows(
     db,

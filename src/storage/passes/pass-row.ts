@@ -6,7 +6,7 @@ import { foldCase } from '../../core/rules/lists/search.ts'
 import { expiryDate } from '../../core/rules/redemption/redemption-windows.ts'
 import type { Variables } from '../../core/rules/template/variables.ts'
 import type { Columns } from '../db/bulk-rows.ts'
-import { boundColumn, moment } from '../db/dialect.ts'
+import { boundColumn, toDate } from '../db/dialect.ts'
 
 /**
  * A pass as it is stored. Its status is the stored one, in that an ISSUED pass past expiresAt reads as EXPIRED; but ISSUING
@@ -186,7 +186,7 @@ export function toPass(row: PassRow): StoredPass {
     projectName: row.project_name,
     variables: JSON.parse(row.variables),
     redemption: row.redemption === null ? null : JSON.parse(row.redemption),
-    expiresAt: moment(row.expires_at),
+    expiresAt: toDate(row.expires_at),
     scanCode: row.scan_code,
     appleToken: row.apple_token,
     linkGeneration: row.link_generation,

@@ -10,9 +10,9 @@ import {
   forUpdateSkipLocked,
   idIsChosen,
   isAmong,
-  moment,
   named,
   runPrepared,
+  toDate,
 } from '../db/dialect.ts'
 import type { ListPage } from '../db/list.ts'
 import { activateIdentifier, insertIndex, replaceIndex } from './identifiers.ts'
@@ -240,7 +240,7 @@ export class Passes {
     const rows: Pick<PassRow, 'id' | 'status' | 'expires_at'>[] = await lockPasses(this.db, workspaceId)
       .whereIn('id', ids)
       .select('id', 'status', 'expires_at')
-    const issued = rows.filter((row) => effectiveStatus({ ...row, expiresAt: moment(row.expires_at) }, at) === 'ISSUED')
+    const issued = rows.filter((row) => effectiveStatus({ ...row, expiresAt: toDate(row.expires_at) }, at) === 'ISSUED')
     return new Set(issued.map((row) => row.id))
   }
 

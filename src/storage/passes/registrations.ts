@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
-import { bindIds, boundColumn, isAmong, moment, runPrepared } from '../db/dialect.ts'
+import { bindIds, boundColumn, isAmong, runPrepared, toDate } from '../db/dialect.ts'
 import { lockPasses } from './pass-change.ts'
 
 /** A device that holds a pass in Apple Wallet, and how far it has come. */
-export interface Registration {
+export interface StoredRegistration {
   workspaceId: string
   passId: string
   deviceId: string
@@ -31,7 +31,7 @@ interface Row {
 }
 
 /** A device that is to be told that its pass changed. */
-export interface OutdatedRegistration extends Pick<Registration, 'passId' | 'deviceId' | 'pushToken'> {
+export interface OutdatedRegistration extends Pick<StoredRegistration, 'passId' | 'deviceId' | 'pushToken'> {
   /** What the pass shows now. */
   walletVersion: number
 }
@@ -48,7 +48,7 @@ export class Registrations {
   /** True when the device is new to the pass; a known one may come with a new push token. */
   async insert(
     workspaceId: string,
-    registration: Pick<Registration, 'passId' | 'deviceId' | 'pushToken'>,
+    registration: Pick<StoredRegistration, 'passId' | 'deviceId' | 'pushToken'>,
     at: Date,
   ): Promise<boolean> {
     const { passId, deviceId, pushToken } = registration
@@ -88,7 +88,7 @@ export class Registrations {
   }
 
   /** The devices that have any of the passes. */
-  async list(workspaceId: string, passIds: string[]): Promise<Registration[]> {
+  async list(workspaceId: string, passIds: string[]): Promise<StoredRegistration[]> {
     const rows: Row[] = await this.db('apple_registrations')
       .where({ workspace_id: workspaceId })
       .whereIn('pass_id', passIds)
@@ -190,7 +190,7 @@ export class Registrations {
   /** Notes why pushes to devices failed. */
   async setErrors(
     workspaceId: string,
-    registrations: Pick<Registration, 'passId' | 'deviceId'>[],
+    registrations: Pick<StoredRegistration, 'passId' | 'deviceId'>[],
     error: string,
   ): Promise<void> {
     for (const some of chunks(registrations)) await this.some(workspaceId, some).update({ last_error: error })
@@ -222,7 +222,7 @@ export class Registrations {
     await this.db('passes').where({ workspace_id: workspaceId }).whereIn('id', ids).update({ wallet_tag: row.value })
   }
 
-  private some(workspaceId: string, registrations: Pick<Registration, 'passId' | 'deviceId'>[]) {
+  private some(workspaceId: string, registrations: Pick<StoredRegistration, 'passId' | 'deviceId'>[]) {
     const keys = registrations.map(({ passId, deviceId }) => [deviceId, passId])
     return this.db('apple_registrations').where({ workspace_id: workspaceId }).whereIn(['device_id', 'pass_id'], keys)
   }
@@ -232,7 +232,7 @@ export class Registrations {
   }
 }
 
-export type DroppedRegistration = Pick<Registration, 'workspaceId' | 'passId' | 'pushToken'>
+export type DroppedRegistration = Pick<StoredRegistration, 'workspaceId' | 'passId' | 'pushToken'>
 
 /** As many pairs as one statement takes well. */
 const CHUNK = 500
@@ -241,16 +241,16 @@ function chunks<T>(items: T[]): T[][] {
   return Array.from({ length: Math.ceil(items.length / CHUNK) }, (_, n) => items.slice(n * CHUNK, (n + 1) * CHUNK))
 }
 
-function toRegistration(row: Row): Registration {
+function toRegistration(row: Row): StoredRegistration {
   return {
     workspaceId: row.workspace_id,
     passId: row.pass_id,
     deviceId: row.device_id,
     pushToken: row.push_token,
     registeredAt: new Date(row.registered_at),
-    pushedAt: moment(row.pushed_at),
+    pushedAt: toDate(row.pushed_at),
     pushedVersion: row.pushed_version,
-    fetchedAt: moment(row.fetched_at),
+    fetchedAt: toDate(row.fetched_at),
     fetchedVersion: row.fetched_version,
     lastError: row.last_error,
   }

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import type { ScanContext } from '../../core/contract/scan-shapes.ts'
 import type { RedemptionHistory, RedemptionPlan } from '../../core/rules/redemption/redemption-plan.ts'
 import { insertMany, selectForEach } from '../db/bulk-rows.ts'
-import { bytesOfHex, moment, textsOfJson } from '../db/dialect.ts'
+import { bytesOfHex, textsOfJson, toDate } from '../db/dialect.ts'
 import { toHex } from '../passes/identifiers.ts'
 
 export interface NewAcceptedScan {
@@ -13,7 +13,7 @@ export interface NewAcceptedScan {
   scanContextKey: string | null
   scannedAt: Date
   /** The window that was charged, where several held the moment. */
-  chargedWindow: string | null
+  debitedWindow: string | null
   /** YYYY-MM-DD, where it was made as of a date: then it has no time of day that others are measured from. */
   validityDate: string | null
 }
@@ -90,7 +90,7 @@ export class AcceptedScans {
       template_id: scan.templateId,
       scan_context_key: scan.scanContextKey ?? NO_CONTEXT,
       scanned_at: scan.scannedAt.getTime(),
-      charged_window: scan.chargedWindow,
+      charged_window: scan.debitedWindow,
       validity_date: scan.validityDate,
     }))
     await insertMany(this.db, 'accepted_scans', rows)
@@ -131,13 +131,13 @@ export class AcceptedScans {
     for (const row of rows) {
       const history = {
         total: row.total,
-        firstAt: moment(row.first_at),
-        lastAt: moment(row.last_at),
+        firstAt: toDate(row.first_at),
+        lastAt: toDate(row.last_at),
         inContext: row.in_context,
-        contextFirstAt: moment(row.context_first_at),
-        contextLastAt: moment(row.context_last_at),
-        previousAt: moment(row.previous_at),
-        nextAt: moment(row.next_at),
+        contextFirstAt: toDate(row.context_first_at),
+        contextLastAt: toDate(row.context_last_at),
+        previousAt: toDate(row.previous_at),
+        nextAt: toDate(row.next_at),
         counts: counts[row.n]!,
       }
       found[row.n] = { history, isStaleCode: Boolean(row.is_stale) }
@@ -167,7 +167,7 @@ export class AcceptedScans {
       const rows = await selectForEach<RangeRow>(this.db, workspaceId, lookup, rangeSql(this.db, isKeyless))
       for (const { n, uses, first_at } of rows) {
         const { key, place } = alike[n]!
-        found[place]!.set(key, { count: uses, firstAt: moment(first_at) })
+        found[place]!.set(key, { count: uses, firstAt: toDate(first_at) })
       }
     }
     return found
@@ -193,9 +193,9 @@ export class AcceptedScans {
         row.pass_id,
         {
           count: row.n,
-          lastAt: moment(row.last),
+          lastAt: toDate(row.last),
           contextCount: row.in_context,
-          contextLastAt: moment(row.context_last),
+          contextLastAt: toDate(row.context_last),
         },
       ]),
     )

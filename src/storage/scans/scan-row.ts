@@ -6,7 +6,7 @@ import type {
   ScanItem,
   ScanReasonCode,
 } from '../../core/contract/scan-shapes.ts'
-import { moment } from '../db/dialect.ts'
+import { toDate } from '../db/dialect.ts'
 
 /** An item of the ledger as it is stored. It tells of the pass as it was then. */
 export interface StoredScan {
@@ -138,7 +138,7 @@ export function toScan(row: ScanRow): StoredScan {
     externalRef: row.external_ref,
     context: row.context === null ? null : JSON.parse(row.context),
     conflict: row.conflict,
-    deviceTime: moment(row.device_time),
+    deviceTime: toDate(row.device_time),
     validateAsOf: row.validate_as_of,
     reversesScanId: row.reverses_scan_id,
     reversalReason: row.reversal_reason,

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import type { PassStatus } from '../../core/contract/common.ts'
 import type { RedemptionPolicy } from '../../core/contract/redemption.ts'
 import { idBound } from '../../core/ids.ts'
-import { moment } from '../db/dialect.ts'
+import { toDate } from '../db/dialect.ts'
 
 export interface SnapshotRequest {
   /** Null for every pass of the workspace. */
@@ -135,7 +135,7 @@ function toEntry(
     label: pass.label,
     templateName: pass.template_name,
     status: pass.status,
-    expiresAt: moment(pass.expires_at),
+    expiresAt: toDate(pass.expires_at),
     redemption: pass.redemption === null ? null : JSON.parse(pass.redemption),
     identifiers: digests(true),
     staleIdentifiers: digests(false),

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import type { Definition, PassType } from '../../core/contract/definition.ts'
 import type { TemplateVersion } from '../../core/contract/template-versions.ts'
 import { newId } from '../../core/ids.ts'
-import { forUpdate, moment } from '../db/dialect.ts'
+import { forUpdate, toDate } from '../db/dialect.ts'
 
 interface Row {
   id: string
@@ -183,7 +183,7 @@ function toSummary(row: Row): StoredVersionSummary {
     version: row.version,
     stage: row.stage,
     createdAt: new Date(row.created_at),
-    publishedAt: moment(row.published_at),
+    publishedAt: toDate(row.published_at),
     updatedAt: new Date(row.updated_at),
   }
 }

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import type { Attempt, Delivery } from '../../core/contract/deliveries.ts'
 import { type AttemptFacts, type DeliveryProgress, envelopeText } from '../../core/rules/sending/retries.ts'
 import { type Columns, insertRows } from '../db/bulk-rows.ts'
-import { moment } from '../db/dialect.ts'
+import { toDate } from '../db/dialect.ts'
 
 /** A delivery as it is kept. */
 export interface StoredDelivery extends DeliveryProgress {
@@ -65,10 +65,10 @@ export function toDelivery(row: DeliveryRow): StoredDelivery {
 export function toProgress(row: ProgressRow): DeliveryProgress {
   return {
     status: row.status,
-    dueAt: moment(row.due_at),
+    dueAt: toDate(row.due_at),
     scheduledAttempts: row.scheduled_attempts,
     isRedelivery: Boolean(row.is_redelivery),
-    resumeAt: moment(row.resume_at),
+    resumeAt: toDate(row.resume_at),
     attemptCount: row.attempt_count,
     lastResponseCode: row.last_response_code,
     lastError: row.last_error,

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { Webhook } from '../../core/contract/webhooks.ts'
-import { forUpdate, moment, runPrepared } from '../db/dialect.ts'
+import { forUpdate, runPrepared, toDate } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
 
 /** An endpoint as it is kept: its secrets are encrypted. */
@@ -272,7 +272,7 @@ function toWebhook(row: Row): StoredWebhook {
     secret: row.secret,
     retiredSecrets: toRetired(row.retired_secrets),
     generation: row.generation,
-    failingSince: moment(row.failing_since),
+    failingSince: toDate(row.failing_since),
     erasures: row.erasures,
     createdAt: new Date(row.created_at),
     updatedAt: new Date(row.updated_at),

@@ -2,11 +2,11 @@ import type { Knex } from 'knex'
 import { newId } from '../../core/ids.ts'
 import type { Role, Scope } from '../../core/route.ts'
 import type { WorkspaceLimits } from '../../core/rules/pass/limits.ts'
-import { forUpdate, moment } from '../db/dialect.ts'
+import { forUpdate, toDate } from '../db/dialect.ts'
 import { type StoredUsage, toLimits, Usage } from './limits.ts'
 
 /** An access token as it is stored: everything but the token itself, of which only the SHA-256 is kept. */
-export interface Token {
+export interface StoredToken {
   id: string
   workspaceId: string
   name: string
@@ -21,7 +21,7 @@ export interface Token {
 }
 
 /** A token together with what its workspace allows and has. */
-export interface TokenWithWorkspace extends Token {
+export interface TokenWithWorkspace extends StoredToken {
   workspace: {
     name: string
     suspendedAt: Date | null
@@ -69,7 +69,7 @@ export class Tokens {
   }
 
   /** Makes a token, of which the digest alone is kept. */
-  async insert(workspaceId: string, token: NewToken, at: Date): Promise<Token> {
+  async insert(workspaceId: string, token: NewToken, at: Date): Promise<StoredToken> {
     const row: Row = {
       id: newId(at),
       workspace_id: workspaceId,
@@ -103,8 +103,8 @@ export class Tokens {
       ...toToken(row),
       workspace: {
         name: row.workspace_name,
-        suspendedAt: moment(row.workspace_suspended_at),
-        expiresAt: moment(row.workspace_expires_at),
+        suspendedAt: toDate(row.workspace_suspended_at),
+        expiresAt: toDate(row.workspace_expires_at),
         offlineScanning: Boolean(row.offline_scanning),
         limits: toLimits(row),
         usage: await new Usage(this.db).findStored(row.workspace_id),
@@ -113,7 +113,7 @@ export class Tokens {
   }
 
   /** As it is, and nobody else changes it until the transaction ends. */
-  async findForUpdate(workspaceId: string, id: string): Promise<Token | undefined> {
+  async findForUpdate(workspaceId: string, id: string): Promise<StoredToken | undefined> {
     const row: Row | undefined = await forUpdate(
       this.db,
       this.db('tokens').where({ workspace_id: workspaceId, id }),
@@ -155,7 +155,7 @@ export class Tokens {
   }
 
   /** The tokens of a workspace, in the order of their creation. */
-  async list(workspaceId: string): Promise<Token[]> {
+  async list(workspaceId: string): Promise<StoredToken[]> {
     const rows: Row[] = await this.db('tokens').where({ workspace_id: workspaceId }).orderBy(['created_at', 'id'])
     return rows.map(toToken)
   }
@@ -184,7 +184,7 @@ export class Tokens {
   }
 }
 
-function toToken(row: Row): Token {
+function toToken(row: Row): StoredToken {
   return {
     id: row.id,
     workspaceId: row.workspace_id,
@@ -192,9 +192,9 @@ function toToken(row: Row): Token {
     role: row.role,
     scopes: JSON.parse(row.scopes),
     createdAt: new Date(row.created_at),
-    expiresAt: moment(row.expires_at),
-    lastUsedAt: moment(row.last_used_at),
-    revokedAt: moment(row.revoked_at),
+    expiresAt: toDate(row.expires_at),
+    lastUsedAt: toDate(row.last_used_at),
+    revokedAt: toDate(row.revoked_at),
     replacedBy: row.replaced_by,
   }
 }

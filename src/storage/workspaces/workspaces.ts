@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 import { newId } from '../../core/ids.ts'
-import { moment } from '../db/dialect.ts'
+import { toDate } from '../db/dialect.ts'
 
-export interface Workspace {
+export interface StoredWorkspace {
   id: string
   name: string
   createdAt: Date
@@ -37,7 +37,7 @@ export class Workspaces {
     name: string,
     at: Date,
     { expiresAt = null }: { expiresAt?: Date | null } = {},
-  ): Promise<Workspace | undefined> {
+  ): Promise<StoredWorkspace | undefined> {
     const row: Row = {
       id: newId(at),
       name,
@@ -52,7 +52,7 @@ export class Workspaces {
   }
 
   /** Names come before ids: a workspace may be called like another one's id. */
-  async findByNameOrId(nameOrId: string): Promise<Workspace | undefined> {
+  async findByNameOrId(nameOrId: string): Promise<StoredWorkspace | undefined> {
     const row: Row | undefined =
       (await this.db('workspaces').where({ name: nameOrId }).first()) ??
       (/^[0-9a-f-]{36}$/.test(nameOrId) ? await this.db('workspaces').where({ id: nameOrId }).first() : undefined)
@@ -60,7 +60,7 @@ export class Workspaces {
   }
 
   /** Every workspace, by name. */
-  async list(): Promise<Workspace[]> {
+  async list(): Promise<StoredWorkspace[]> {
     return (await this.db<Row>('workspaces').orderBy('name')).map(toWorkspace)
   }
 
@@ -90,14 +90,14 @@ export class Workspaces {
   }
 }
 
-function toWorkspace(row: Row): Workspace {
+function toWorkspace(row: Row): StoredWorkspace {
   return {
     id: row.id,
     name: row.name,
     createdAt: new Date(row.created_at),
-    suspendedAt: moment(row.suspended_at),
-    expiresAt: moment(row.expires_at),
-    linksClosedAt: moment(row.links_closed_at),
+    suspendedAt: toDate(row.suspended_at),
+    expiresAt: toDate(row.expires_at),
+    linksClosedAt: toDate(row.links_closed_at),
     offlineScanning: Boolean(row.offline_scanning),
   }
 }

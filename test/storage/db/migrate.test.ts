@@ -80,7 +80,7 @@ describe.each(dialects)('on %s', (dialect) => {
         templateId: version.templateId,
         scanContextKey: null,
         scannedAt,
-        chargedWindow: null,
+        debitedWindow: null,
         validityDate: validateAsOf,
       }))
       await tx.acceptedScans.insert(workspaceId, uses)

@@ -220,7 +220,7 @@ async function scan(step: Step): Promise<void> {
       templateId: pass.templateId,
       scanContextKey,
       scannedAt,
-      chargedWindow: null,
+      debitedWindow: null,
       validityDate: null,
     })),
   )

@@ -43,7 +43,7 @@ export interface PlacedAttempt extends RedemptionFacts, Placement {
   /** Windows that are not over, where the pass is void once all of them are full. */
   exhaustible: Window[]
   /** Set where the window that is charged must be remembered: several hold the moment. */
-  isChargeStored: boolean
+  isDebitStored: boolean
 }
 
 /** A stretch of the calendar, with the key of its count. */
@@ -127,7 +127,7 @@ function placeAttempt(
     areWindowsContexts,
     period: policy?.perPeriod ? keyed(periodOf(policy.perPeriod, asOf)) : null,
     exhaustible: exhaustibleWindows(policy, all, earlier(at, realTime)),
-    isChargeStored: holding.length > 1,
+    isDebitStored: holding.length > 1,
   }
 }
 

@@ -193,11 +193,11 @@ function isFull({ key, maxUses }: Window, history: RedemptionHistory): boolean {
   return maxUses !== null && usesOf(key, history) >= maxUses
 }
 
-function isExhaustedBy(charged: Window | null, attempt: PlacedAttempt, history: RedemptionHistory): boolean {
+function isExhaustedBy(debited: Window | null, attempt: PlacedAttempt, history: RedemptionHistory): boolean {
   const { policy, exhaustible } = attempt
   if (!policy?.autoVoidOnExhaustion) return false
   if (policy.maxUses !== undefined && history.total + 1 >= policy.maxUses) return true
-  const usesAfter = ({ key }: Window) => usesOf(key, history) + (key === charged?.key ? 1 : 0)
+  const usesAfter = ({ key }: Window) => usesOf(key, history) + (key === debited?.key ? 1 : 0)
   return exhaustible.length > 0 && exhaustible.every((window) => usesAfter(window) >= window.maxUses!)
 }
 

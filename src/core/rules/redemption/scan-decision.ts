@@ -220,8 +220,8 @@ function countedUse({ policy, windows, period }: PlacedAttempt, history: Redempt
     const use = (history.counts.get(period.key)?.count ?? 0) + 1
     return ` Use ${use} of ${policy.perPeriod.count} this ${policy.perPeriod.unit}.`
   }
-  const charged = windows.find(({ maxUses }) => maxUses !== null && maxUses > 1)
-  if (charged) return ` Use ${(history.counts.get(charged.key)?.count ?? 0) + 1} of ${charged.maxUses} at this time.`
+  const debited = windows.find(({ maxUses }) => maxUses !== null && maxUses > 1)
+  if (debited) return ` Use ${(history.counts.get(debited.key)?.count ?? 0) + 1} of ${debited.maxUses} at this time.`
   return ''
 }
 

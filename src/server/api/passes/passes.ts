@@ -4,9 +4,9 @@ import type { PassWallets, PlatformRejection } from '../../../core/contract/wall
 import { ApiError, MAX_ISSUES } from '../../../core/errors.ts'
 import { effectiveStatus, isInstallable } from '../../../core/rules/pass/pass-status.ts'
 import type { StoredRejection } from '../../../storage/operations/rejections.ts'
-import type { GoogleObject } from '../../../storage/passes/google-objects.ts'
+import type { StoredGoogleObject } from '../../../storage/passes/google-objects.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
-import type { Registration } from '../../../storage/passes/registrations.ts'
+import type { StoredRegistration } from '../../../storage/passes/registrations.ts'
 import type { RequestContext } from '../../context.ts'
 import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
@@ -180,8 +180,8 @@ function toItemErrors(problems: ApiError[]) {
 /** The delivery truth of one pass: what was told to each wallet, and what it fetched. */
 function toPassWallets(
   pass: StoredPass,
-  registrations: Registration[],
-  object: GoogleObject | undefined,
+  registrations: StoredRegistration[],
+  object: StoredGoogleObject | undefined,
   rejection: StoredRejection | undefined,
 ): PassWallets {
   const { walletVersion } = pass

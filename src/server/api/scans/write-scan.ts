@@ -58,7 +58,7 @@ function toAcceptedScan({ scan, decision: { pass, debit, attempt } }: DecidedSca
     scanContextKey: scan.scanContextKey,
     scannedAt: scan.scannedAt,
     // Where one window alone holds the moment, the moment says it.
-    chargedWindow: (attempt?.isChargeStored && debit?.window?.key) || null,
+    debitedWindow: (attempt?.isDebitStored && debit?.window?.key) || null,
     validityDate: scan.validateAsOf,
   }
   return [accepted]
