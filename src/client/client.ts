@@ -15,7 +15,7 @@ import {
 } from './exchange.ts'
 import { Agent } from './undici.ts'
 
-export { ApiError, ConnectionError, MismatchedServerError, TimeoutError } from './errors.ts'
+export { ApiError, ConnectionError, ForeignServerError, TimeoutError } from './errors.ts'
 
 export interface ClientOptions {
   /** Base address of the server, such as http://127.0.0.1:3000. */

@@ -59,7 +59,7 @@ export class TimeoutError extends ConnectionError {
 }
 
 /** Something else answered, such as another service, or the page that a network shows before it lets anybody in. */
-export class MismatchedServerError extends ConnectionError {
+export class ForeignServerError extends ConnectionError {
   override readonly name = 'ForeignServerError'
 
   constructor(url: string) {

@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import type { Dispatcher } from 'undici'
 import type { ErrorCode } from '../core/errors.ts'
-import { ApiError, ConnectionError, MismatchedServerError, TimeoutError } from './errors.ts'
+import { ApiError, ConnectionError, ForeignServerError, TimeoutError } from './errors.ts'
 import { errors, request } from './undici.ts'
 
 /** One request on its way to the server and back. */
@@ -78,7 +78,7 @@ export async function dispatch(sent: SentRequest, options: ExchangeOptions): Pro
   // A passes server names each of its answers; whatever another one says is not to be taken for success.
   if (answer.statusCode < 400 && !answer.headers['x-correlation-id']) {
     answer.body.on('error', () => undefined).destroy()
-    throw new MismatchedServerError(url)
+    throw new ForeignServerError(url)
   }
   return answer
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ApiError, ConnectionError, createClient, MismatchedServerError, walk } from '../../src/client/client.ts'
+import { ApiError, ConnectionError, createClient, ForeignServerError, walk } from '../../src/client/client.ts'
 import { endpoints } from '../../src/client/endpoints.ts'
 import { contract } from '../../src/core/contract/contract.ts'
 import type { Route } from '../../src/core/route.ts'
@@ -108,7 +108,7 @@ describe('a refusal', () => {
       attempts: 1,
     })
     const error = await failureOf(client.projects.list())
-    expect(error).toBeInstanceOf(MismatchedServerError)
+    expect(error).toBeInstanceOf(ForeignServerError)
     expect(error.message).toBe(`${url} is no passes server`)
   })
 

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters, styleText } from 'node:util'
 import { Errors } from '@oclif/core'
-import { ConnectionError, MismatchedServerError, ApiError as RequestError, TimeoutError } from '../../client/errors.ts'
+import { ConnectionError, ForeignServerError, ApiError as RequestError, TimeoutError } from '../../client/errors.ts'
 import { ApiError, type Issue, SetupError } from '../../core/errors.ts'
 import type { Connection } from '../settings/settings.ts'
 import { CliError } from './errors.ts'
@@ -140,7 +140,7 @@ function describeConnectionError(error: ConnectionError, connection: Connection 
 }
 
 function connectionHint(error: ConnectionError): string {
-  if (error instanceof MismatchedServerError) {
+  if (error instanceof ForeignServerError) {
     return 'correct --url (PASSES_URL), or log in to the network that answers in its place.'
   }
   if (error instanceof TimeoutError) {

@@ -18,7 +18,7 @@ export async function workInChunks(
   const pace = createPace(size)
   for (;;) {
     const isDone = await store.transaction(async (tx) => {
-      if ((await tx.jobs.lockHeld([job])).length === 0) return undefined
+      if (!(await tx.jobs.lockForChunk(job))) return undefined
       if (!stopping.aborted) return pace.run((rows) => chunk(tx, rows))
       await tx.jobs.snooze([job], clock())
       return undefined

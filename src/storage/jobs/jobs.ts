@@ -224,6 +224,14 @@ export class Jobs {
     return jobs.filter(({ id }) => held.has(id))
   }
 
+  /**
+   * As lockHeld of one that works in chunks; false where it is no longer ours. A chunk that commits is progress, so what the
+   * job lapsed before is forgotten with it: one that goes on for long outlives any number of crashes that others cause.
+   */
+  async lockForChunk(job: Job): Promise<boolean> {
+    return (await this.held([job]).update({ lapses: 0 })) > 0
+  }
+
   /** Removes jobs that are done, and returns those that were still ours: only their effects may be written. */
   async complete(jobs: Job[]): Promise<Job[]> {
     if (jobs.length === 0) return []

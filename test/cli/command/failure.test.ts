@@ -4,7 +4,7 @@ import { idOf } from '../../../src/cli/arguments/id-argument.ts'
 import { pastFlag } from '../../../src/cli/arguments/list.ts'
 import { InterruptedError } from '../../../src/cli/command/errors.ts'
 import { describeFailure, formatFailure } from '../../../src/cli/command/failure.ts'
-import { ApiError, MismatchedServerError, TimeoutError } from '../../../src/client/errors.ts'
+import { ApiError, ForeignServerError, TimeoutError } from '../../../src/client/errors.ts'
 
 const request = { method: 'GET', path: '/v1/passes' }
 const refused = { status: 400, code: 'VALIDATION_ERROR', correlationId: 'c-1', request }
@@ -71,7 +71,7 @@ test('what the server says of a parameter is said once, of the flag that it came
 })
 
 test('what is not of this service is told apart, and no correlation id is spoken of where there is none', () => {
-  expect(show(new MismatchedServerError('http://elsewhere'))).toContain('http://elsewhere is no passes server')
+  expect(show(new ForeignServerError('http://elsewhere'))).toContain('http://elsewhere is no passes server')
   const failed = { ...refused, status: 502, code: 'INTERNAL_ERROR', message: 'No', details: {} }
   expect(show(new ApiError(failed))).toContain('give the correlation id')
   expect(show(new ApiError({ ...failed, correlationId: '' }))).not.toContain('correlation id')

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { MAX_JOB_LAPSES, QUARANTINE_REASON } from '../../../src/core/rules/sending/retries.ts'
+import { workInChunks } from '../../../src/server/jobs/chunks.ts'
 import { giveUp } from '../../../src/server/jobs/handlers.ts'
 import { releaseJobs } from '../../../src/server/jobs/scheduler.ts'
 import type { JobHandler } from '../../../src/server/jobs/worker.ts'
@@ -125,6 +126,23 @@ describe.each(dialects)('on %s', (dialect) => {
     const [again] = await claim(services, 'issuing')
     await services.store.transaction((tx) => tx.jobs.snooze([again!], services.clock()))
     expect(await lapsesOf(services, subject!)).toBe(0)
+  })
+
+  test('a chunk that commits forgets what its job lapsed before, and one that does not remembers', async () => {
+    const services = await openServices(dialect)
+    const [subject] = await insert(services, 'detach-project', 1)
+    await services.database.writer('jobs').update({ lapses: MAX_JOB_LAPSES - 1 })
+    const [job] = await claim(services, 'prime-suspects', 1)
+    const chunk = (isPoison: boolean) =>
+      workInChunks(job!, services, { first: 10, most: 10 }, () =>
+        isPoison ? Promise.reject(new Error('the process dies')) : Promise.resolve(true),
+      )
+    await expect(chunk(true)).rejects.toThrow('the process dies')
+    expect(await lapsesOf(services, subject!)).toBe(MAX_JOB_LAPSES - 1)
+    expect(await chunk(false)).toBe(true)
+    expect(await lapsesOf(services, subject!)).toBe(0)
+    await lapse(services)
+    expect(await lapsesOf(services, subject!)).toBe(1)
   })
 
   test('a job is taken back from quarantine as a suspect, or deleted, and its pass goes with it or stays FAILED', async () => {
