@@ -125,10 +125,14 @@ async function expand(path: string): Promise<{ paths: string[]; isFolder: boolea
   return { paths, isFolder }
 }
 
-/** The files *.json of a folder, by name. */
+/** The files *.json of a folder, by name. @throws UsageError where one is no file: a pipe would be read for ever */
 export async function listJsonFiles(folder: string): Promise<string[]> {
   const names = (await readdir(folder)).filter((name) => name.endsWith('.json')).sort()
-  return names.map((name) => join(folder, name))
+  const paths = names.map((name) => join(folder, name))
+  for (const path of paths) {
+    if (!(await withName(path, () => stat(path))).isFile()) throw new UsageError(`${path} is not a file`)
+  }
+  return paths
 }
 
 /** @throws UsageError where a file has no key, or two have one */

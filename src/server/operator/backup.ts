@@ -62,6 +62,7 @@ export async function backUp(database: string, file: string, { force, onProgress
   const target = resolve(file)
   if (!(await exists(database))) throw new OperatorError(`There is no database ${database}.`)
   if (!force && (await exists(target))) throw new OperatorError(isTaken(target))
+  if (!(await exists(dirname(target)))) throw new OperatorError(`There is no folder ${dirname(target)}; make it first.`)
   const draft = `${target}.${randomUUID()}.part`
   await (await openPrivate(draft, 'wx')).close()
   try {
