@@ -63,7 +63,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     })
     expect(answers[1]?.headers).toMatchObject({
       'content-type': 'application/vnd.apple.pkpass',
-      'cache-control': 'no-store',
+      'cache-control': 'private, no-cache',
     })
   })
 

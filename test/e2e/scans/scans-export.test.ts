@@ -54,7 +54,8 @@ describe('on sqlite', () => {
       expect(existsSync(`${path}.journal`)).toBe(true)
       said = stderr
     }
-    expect(said).toMatch(/^Going on behind the first (5|6|7|8)00 scans, which an earlier run wrote$/m)
+    // What was noted of the killed run is a matter of time; what the run before wrote is not.
+    expect(said).toMatch(/^Going on behind the first [4-8]00 scans, which an earlier run wrote$/m)
     proxy.release()
     const end = await resume(setup, said)
     expect([end.exitCode, end.stderr]).toEqual([0, expect.stringContaining('2,050 scans in ledger.csv')])
