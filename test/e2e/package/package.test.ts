@@ -1,5 +1,6 @@
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { parse } from 'csv-parse/sync'
 import { stringify } from 'csv-stringify/sync'
 import { execa } from 'execa'
@@ -81,8 +82,8 @@ describe('the package', () => {
       const serving = execa(program, ['serve', '--port', '0', '--drain-seconds', '0'], { ...installed, buffer: false })
       onTestFinished(() => void serving.kill())
       let url: string | undefined
-      for await (const line of serving) {
-        url = /^Address +(\S+)$/.exec(String(line))?.[1]
+      for await (const line of createInterface({ input: serving.stdout })) {
+        url = /^Address +(\S+)$/.exec(line)?.[1]
         if (url) break
       }
       expect((await fetch(`${url}/docs`)).status).toBe(200)
