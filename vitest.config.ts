@@ -41,7 +41,7 @@ export default defineConfig({
     testTimeout: 300_000,
     hookTimeout: 300_000,
     // More than CI has cores: tests of servers that are killed wait for leases to end.
-    maxWorkers: 4,
+    maxWorkers: 3,
     sequence: { sequencer: EndToEndFirst },
     // A worker keeps the modules that it has loaded for its next file: loading them anew costs as much as the tests.
     isolate: false,
