@@ -1,12 +1,12 @@
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { parse } from 'csv-parse/sync'
 import { stringify } from 'csv-stringify/sync'
 import { execa } from 'execa'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from '../../support/databases.ts'
 import { isLong } from '../../support/long.ts'
+import { freePort } from '../../support/ports.ts'
 
 const root = new URL('../../../', import.meta.url).pathname
 const { name, dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
@@ -79,14 +79,13 @@ describe('the package', () => {
       expect(version).toContain(`${name}/`)
       const { stdout: story } = await execa(program, ['demo', '--no-color'], installed)
       expect(story).toContain('Everything worked.')
-      const serving = execa(program, ['serve', '--port', '0', '--drain-seconds', '0'], { ...installed, buffer: false })
+      const port = await freePort()
+      const args = ['serve', '--port', String(port), '--drain-seconds', '0']
+      const serving = execa(program, args, { ...installed, stdio: 'ignore' })
       onTestFinished(() => void serving.kill())
-      let url: string | undefined
-      for await (const line of createInterface({ input: serving.stdout })) {
-        url = /^Address +(\S+)$/.exec(line)?.[1]
-        if (url) break
-      }
-      expect((await fetch(`${url}/docs`)).status).toBe(200)
+      const statusOf = (path: string) => fetch(`http://127.0.0.1:${port}${path}`).then(({ status }) => status)
+      await expect.poll(() => statusOf('/readyz').catch(() => 0), { timeout: 60_000 }).toBe(200)
+      expect(await statusOf('/docs')).toBe(200)
       serving.kill('SIGTERM')
       expect((await serving).exitCode).toBe(0)
     },
