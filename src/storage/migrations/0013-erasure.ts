@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { isPostgres } from '../db/dialect.ts'
 
 /** What the ledger tells of an attempt whoever the holder was: it never changes. */
-const decision = [
+const verdict = [
   'id',
   'workspace_id',
   'result',
@@ -38,7 +38,7 @@ export async function up(db: Knex): Promise<void> {
   await db.raw('create index passes_erased on passes (erased_at) where erased_at is not null')
   await db.raw('create index webhook_deliveries_by_event on webhook_deliveries (event_id)')
   const same = isPostgres(db) ? 'is not distinct from' : 'is'
-  const kept = decision.map((column) => `new.${column} ${same} old.${column}`)
+  const kept = verdict.map((column) => `new.${column} ${same} old.${column}`)
   const erased = personal.map((column) => `new.${column} is null`)
   const isErasure = [...kept, ...erased, `new.message = 'Erased.'`].join(' and ')
   await (isPostgres(db) ? allowErasurePostgres(db, isErasure) : allowErasureSqlite(db, isErasure))

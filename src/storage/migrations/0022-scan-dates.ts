@@ -17,10 +17,10 @@ export async function up(db: Knex): Promise<void> {
   await db.schema.alterTable('scans', (table) => {
     table.bigInteger('device_time')
   })
-  const rejection = isPostgres(db)
+  const refusal = isPostgres(db)
     ? 'for each row execute function refuse_ledger_change()'
     : `begin select raise(abort, 'the ledger of scans is append-only'); end`
-  await db.raw(`create trigger scans_no_device_time_update before update of device_time on scans ${rejection}`)
+  await db.raw(`create trigger scans_no_device_time_update before update of device_time on scans ${refusal}`)
 
   const date = isPostgres(db)
     ? `to_char(to_timestamp(expires_at / 1000) at time zone 'UTC', 'YYYY-MM-DD')`

@@ -1,12 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import type { ScanItem } from '../../../src/core/contract/scan-shapes.ts'
 import { erasePass } from '../../../src/server/operator/erase-pass.ts'
 import type { Database } from '../../../src/storage/db/database.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
 import { startReceiver } from '../../support/receiver.ts'
 import { definition, issuedPass } from '../fixtures.ts'
 
@@ -69,7 +70,7 @@ describe.each(dialects)('on %s', (dialect) => {
         erasing = erase(workspace, id)
         const waiting = api.database.reader('pg_stat_activity').where({ wait_event_type: 'Lock' })
         const ours = waiting.whereRaw('datname = current_database()')
-        await vi.waitFor(async () => expect(await ours.clone()).toHaveLength(1), { timeout: 4_000 })
+        await eventually(async () => expect(await ours.clone()).toHaveLength(1))
         expect(await delivery.passes.lockIssued(workspace.id, [id], api.now)).toEqual(new Set([id]))
       })
       await erasing

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
+import { overOrBlocked } from '../../support/eventually.ts'
 import { type Receiver, startReceiver } from '../../support/receiver.ts'
-import { eventually } from '../jobs/fixtures.ts'
 import { makeWebhook, sendTest } from './webhook-fixtures.ts'
 
 /** On SQLite one transaction follows the other. */
@@ -27,21 +27,9 @@ describe('on postgres', () => {
       await tx.deliveries.redeliver(workspace.id, id, target, api.now)
       const options = { before: 2, at: api.now, limit: 10 }
       ending = store.transaction((other) => other.deliveries.end(workspace.id, webhookId, options))
-      await overOrBlocked(ending)
+      await overOrBlocked(api.database, ending)
     })
     await ending
     expect(await store.deliveries.find(workspace.id, id)).toMatchObject({ status: 'PENDING', generation: 2 })
   })
-
-  /** Waits until work is over, or waits for a row that another transaction holds. */
-  async function overOrBlocked(work: Promise<unknown>): Promise<void> {
-    let isOver = false
-    void work.then(() => {
-      isOver = true
-    })
-    await eventually(async () => {
-      const blocked = api.database.reader('pg_stat_activity').where({ wait_event_type: 'Lock' })
-      expect(isOver || (await blocked.whereRaw('datname = current_database()')).length > 0).toBe(true)
-    })
-  }
 })

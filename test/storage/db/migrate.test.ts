@@ -9,6 +9,7 @@ import { isPostgres, PLACE_BEFORE_ALL } from '../../../src/storage/db/dialect.ts
 import { migrate, pendingMigrations } from '../../../src/storage/db/migrate.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import { dialects, emptyDatabase } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
 import {
   acceptedScan,
   insertPasses,
@@ -188,7 +189,7 @@ describe.each(dialects)('on %s', (dialect) => {
     // On PostgreSQL a reader waits for every transaction of the server that began before, those of other tests included.
     const read = () => store.eventLog.listAfter(workspaceId, PLACE_BEFORE_ALL, 10)
     const ids = async () => (await read()).map(({ id }) => id)
-    await expect.poll(ids, { timeout: 60_000 }).toEqual([first.id, second.id, third.id])
+    await eventually(async () => expect(await ids()).toEqual([first.id, second.id, third.id]))
     const logged = await read()
     expect(await store.eventLog.findEnd(workspaceId)).toEqual(logged.at(-1)!.place)
   })

@@ -3,6 +3,7 @@ import { passes } from '../../../../src/core/contract/passes.ts'
 import { type ScanCreate, scans } from '../../../../src/core/contract/scans.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
 import { dialects } from '../../../support/databases.ts'
+import { overOrBlocked } from '../../../support/eventually.ts'
 import { makeProject } from '../../fixtures.ts'
 import { scan, scannablePass } from './scan-support.ts'
 
@@ -200,6 +201,21 @@ describe.each(dialects)('on %s', (dialect) => {
     const count = (result: string) => answers.filter((answer) => answer.result === result).length
     expect({ accepted: count('accepted'), duplicate: count('duplicate') }).toEqual({ accepted: 1, duplicate: 49 })
   })
+
+  test.runIf(dialect === 'postgres')(
+    'a scan waits for whoever holds its pass elsewhere, and counts what they did',
+    async () => {
+      const pass = await scannablePass(workspace)
+      let answer!: ReturnType<typeof scan>
+      await api.services.store.transaction(async (tx) => {
+        await tx.passes.listForUpdate(workspace.id, [pass.id])
+        answer = scan(workspace, { qrPayload: pass.code })
+        await overOrBlocked(api.database, answer)
+        await tx.passes.setVoid(workspace.id, [pass.id], api.now)
+      })
+      expect(await answer).toMatchObject({ result: 'denied', reasonCode: 'revoked' })
+    },
+  )
 
   test('the same externalRef means another scan in another workspace', async () => {
     const other = await api.workspace()
