@@ -7,7 +7,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Broadcast } from '../src/core/contract/broadcasts.ts'
 import { identifierDigest } from '../src/core/rules/crypto/scan-code.ts'
-import { insertMany } from '../src/storage/db/bulk-rows.ts'
+import { insertRows } from '../src/storage/db/bulk-rows.ts'
 import { onEachDatabase } from './support/databases.ts'
 import { figure } from './support/figures.ts'
 import { percentile, startLoadClient } from './support/load.ts'
@@ -33,7 +33,7 @@ async function compare(kind: string, url: string): Promise<void> {
     const identifiers = Array.from({ length: PASSES }, (_, n) => {
       return { workspace_id: workspaceId, digest: identifierDigest(`code-${n}`), pass_id: passId(n + 1), active: true }
     })
-    await database.writer.transaction((tx) => insertMany(tx, 'pass_identifiers', identifiers))
+    await database.writer.transaction((tx) => insertRows(tx, 'pass_identifiers', identifiers))
   })
   const { client } = server
   const [door, office] = [startLoadClient(server), startLoadClient(server)]

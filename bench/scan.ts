@@ -7,7 +7,7 @@
  */
 
 import { identifierDigest } from '../src/core/rules/crypto/scan-code.ts'
-import { insertMany } from '../src/storage/db/bulk-rows.ts'
+import { insertRows } from '../src/storage/db/bulk-rows.ts'
 import { type Database, openDatabase } from '../src/storage/db/database.ts'
 import { onEachDatabase } from './support/databases.ts'
 import { figure } from './support/figures.ts'
@@ -66,7 +66,7 @@ async function openSide(url: string, rows: number): Promise<Side> {
       pass_id: passId(n + 1),
       active: true,
     }))
-    await writer.transaction((tx) => insertMany(tx, 'pass_identifiers', identifiers))
+    await writer.transaction((tx) => insertRows(tx, 'pass_identifiers', identifiers))
     await insertScans(writer, workspaceId, rows, PASSES)
   })
   const database = openDatabase(url, { poolSize: Math.max(...IN_FLIGHT) })

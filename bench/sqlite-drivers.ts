@@ -63,7 +63,7 @@ async function measure(name: string) {
   const { recordScan } = await import('../src/server/api/scans/record-scan.ts')
   const { createDefinitions } = await import('../src/server/wallet-sync/definitions.ts')
   const { openDatabase } = await import('../src/storage/db/database.ts')
-  const { insertMany } = await import('../src/storage/db/bulk-rows.ts')
+  const { insertRows } = await import('../src/storage/db/bulk-rows.ts')
   const { migrate } = await import('../src/storage/db/migrate.ts')
   const { createStore } = await import('../src/storage/store.ts')
   const { insertPasses, passId, templateId } = await import('./support/many-passes.ts')
@@ -76,7 +76,7 @@ async function measure(name: string) {
   const identifiers = Array.from({ length: PASSES }, (_, n) => {
     return { workspace_id: workspaceId, digest: identifierDigest(`code ${n}`), pass_id: passId(n + 1), active: true }
   })
-  await database.writer.transaction((tx) => insertMany(tx, 'pass_identifiers', identifiers))
+  await database.writer.transaction((tx) => insertRows(tx, 'pass_identifiers', identifiers))
   const store = createStore(database).forRequests(workspaceId)
   const token = { id: newId(new Date()) }
   const context = { store, workspaceId, token, definitions: createDefinitions(store), correlationId: 'bench' }

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { execa } from 'execa'
 import { jobHandlers, queueOptions } from '../src/server/jobs/handlers.ts'
 import { startWorker } from '../src/server/jobs/worker.ts'
-import { insertMany } from '../src/storage/db/bulk-rows.ts'
+import { insertRows } from '../src/storage/db/bulk-rows.ts'
 import { parseAppleIdentity } from '../src/wallets/apple/identity.ts'
 import { createApplePush } from '../src/wallets/apple/push.ts'
 import type { BenchApns } from './support/apns.ts'
@@ -86,7 +86,7 @@ async function install({ database, workspaceId }: BenchApp): Promise<void> {
     pushed_version: 0,
     fetched_version: 0,
   }))
-  await database.writer.transaction((tx) => insertMany(tx, 'apple_registrations', rows))
+  await database.writer.transaction((tx) => insertRows(tx, 'apple_registrations', rows))
 }
 
 /** Seconds for one push to each token over one connection. */

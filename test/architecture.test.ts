@@ -10,7 +10,7 @@ const src = join(import.meta.dirname, '../src')
 /** Rooms whose files each room may import. */
 const rooms: Record<string, string[]> = {
   core: ['core'],
-  files: [],
+  files: ['core'],
   storage: ['storage', 'files', 'core'],
   wallets: ['wallets', 'files', 'core'],
   server: ['server', 'storage', 'wallets', 'files', 'core'],

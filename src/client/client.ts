@@ -1,18 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Contract } from '../core/contract/contract.ts'
+import { parseJson } from '../core/json.ts'
 import type { Route, RouteCall, RouteResult } from '../core/route.ts'
 import { type Endpoint, endpoints } from './endpoints.ts'
 import { ApiError, ConnectionError, DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS } from './errors.ts'
-import {
-  apiError,
-  bodyOf,
-  dispatch,
-  type ExchangeOptions,
-  exchange,
-  parseJson,
-  piecesOf,
-  readStream,
-} from './exchange.ts'
+import { apiError, bodyOf, dispatch, type ExchangeOptions, exchange, piecesOf, readStream } from './exchange.ts'
 import { Agent } from './undici.ts'
 
 export { ApiError, ConnectionError, ForeignServerError, TimeoutError } from './errors.ts'

@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import type { Dispatcher } from 'undici'
 import type { ErrorCode } from '../core/errors.ts'
+import { parseJson } from '../core/json.ts'
 import { ApiError, ConnectionError, ForeignServerError, TimeoutError } from './errors.ts'
 import { errors, request } from './undici.ts'
 
@@ -111,15 +112,6 @@ export async function* piecesOf({ body }: Dispatcher.ResponseData, sent: SentReq
     for await (const chunk of body) yield chunk as Buffer
   } catch (error) {
     throw connectionError(error, sent, options)
-  }
-}
-
-/** The value of a JSON text; undefined of any other text. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import { type FileHandle, open, readFile, stat } from 'node:fs/promises'
-import { journalLine, readJournalLines } from '../../files/journal-lines.ts'
+import { type FileHandle, open, stat } from 'node:fs/promises'
+import { isJsonObject } from '../../core/json.ts'
+import { journalLine, readJournal } from '../../files/journal-lines.ts'
 import { openPrivate } from '../../files/private-file.ts'
 import { CliError, withName } from '../command/errors.ts'
 import { type JournalLock, lockJournal } from './journal-lock.ts'
@@ -100,7 +101,7 @@ async function openLocked(
   head: JournalHead,
   { restart, lock }: { restart: boolean; lock: JournalLock },
 ): Promise<Journal> {
-  const found = restart ? undefined : await readJournal(path)
+  const found = restart ? undefined : readRun(path)
   const difference = found && differenceOf(found.head, head)
   const last = found?.entries.at(-1) ?? atStart
   if (difference && last.rows > 0 && !last.complete) {
@@ -162,19 +163,13 @@ async function sizeOf(path: string | null): Promise<number> {
   }
 }
 
-async function readJournal(path: string) {
-  let bytes: Buffer
-  try {
-    bytes = await readFile(path)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
-  const [first, ...rest] = readJournalLines(bytes)
+/** What stands in the journal of a run; undefined where it was never begun. */
+function readRun(path: string) {
+  const [first, ...rest] = readJournal(path) ?? []
   if (!first) return undefined
   const rejection = (what: string, hint: string) =>
     new CliError(`${path} ${what}`, { code: 'JOURNAL_MISMATCH', details: { journal: path }, hint })
-  if (isRecord(first.value) && 'format' in first.value && first.value.format !== FORMAT) {
+  if (isJsonObject(first.value) && 'format' in first.value && first.value.format !== FORMAT) {
     if (rest.length === 0) return undefined
     throw rejection('was written by another version of passes, which kept less or more of each row', ANEW)
   }
@@ -188,19 +183,14 @@ async function readJournal(path: string) {
   }
 }
 
-/** Whether a value out of a journal, which anybody may have edited, is an object at all. */
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 function isHead(value: unknown): value is JournalHead {
-  return isRecord(value) && value.format === FORMAT && isRecord(value.file) && isRecord(value.settings)
+  return isJsonObject(value) && value.format === FORMAT && isJsonObject(value.file) && isJsonObject(value.settings)
 }
 
 const COUNTED = ['rows', 'bytes', 'failing', 'outBytes', 'failuresBytes'] as const
 
 function isEntry(value: unknown): value is JournalEntry {
-  if (!isRecord(value) || !isRecord(value.counts) || !Array.isArray(value.outcomes)) return false
+  if (!isJsonObject(value) || !isJsonObject(value.counts) || !Array.isArray(value.outcomes)) return false
   return isWhole(value, COUNTED) && isWhole(value.counts, Object.keys(value.counts))
 }
 

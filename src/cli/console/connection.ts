@@ -48,9 +48,9 @@ export function createConnection(options: ConnectionOptions): Connection {
   /** True once the server answers and has everything: only then does it evaluate rightly by itself. */
   async function reach(): Promise<boolean> {
     const reply = await ask((callOptions) => client.tokens.current({}, callOptions), signal)
-    if (reply.kind === 'silence') return false
+    if (reply.kind === 'timeout') return false
     const uploaded = await uploadPending({ ...options, signal })
-    if (uploaded === 'silence') return false
+    if (uploaded === 'timeout') return false
     rejection = uploaded instanceof ApiError ? uploaded : null
     refusedAt = performance.now()
     // Something may have been evaluated while the last answer was on its way.
@@ -92,7 +92,7 @@ export function createConnection(options: ConnectionOptions): Connection {
       await sleep(BEAT_MS, undefined, { signal }).catch(() => undefined)
       if (offlineSince !== null || signal.aborted) continue
       const reply = await ask((callOptions) => client.tokens.current({}, callOptions), signal, BEAT_PATIENCE_MS)
-      if (reply.kind === 'silence' && !signal.aborted) lost()
+      if (reply.kind === 'timeout' && !signal.aborted) lost()
     }
   }
 
@@ -128,9 +128,9 @@ export function createConnection(options: ConnectionOptions): Connection {
 export type Reply<T> =
   | { kind: 'answer'; value: T }
   /** Nobody answered in time, or only that something is broken: whether it was done is unknown. */
-  | { kind: 'silence' }
+  | { kind: 'timeout' }
   /** The server is there and will not do it. */
-  | { kind: 'refusal'; error: ApiError }
+  | { kind: 'rejection'; error: ApiError }
 
 /** So long a person at the door waits for an answer. */
 export const PATIENCE_MS = 3_000
@@ -146,8 +146,8 @@ export async function ask<T>(
   try {
     return { kind: 'answer', value: await call({ signal, idempotent: true }) }
   } catch (error) {
-    if (error instanceof ApiError && error.status < 500 && error.status !== 429) return { kind: 'refusal', error }
-    if (signal.aborted || error instanceof ApiError || error instanceof ConnectionError) return { kind: 'silence' }
+    if (error instanceof ApiError && error.status < 500 && error.status !== 429) return { kind: 'rejection', error }
+    if (signal.aborted || error instanceof ApiError || error instanceof ConnectionError) return { kind: 'timeout' }
     throw error
   }
 }
@@ -176,20 +176,20 @@ const BATCH = 100
  * for its externalRef.
  * @returns 'refused' where the server takes none of them at all, as without permission; they are kept.
  */
-async function uploadPending(options: UploadOptions): Promise<'done' | 'silence' | ApiError> {
+async function uploadPending(options: UploadOptions): Promise<'done' | 'timeout' | ApiError> {
   const { store, signal } = options
   for (;;) {
     const batch = nextBatch(store.pending())
     if (batch.length === 0) return 'done'
     const reply = await send(batch, options)
-    if (signal.aborted || reply.kind === 'silence') return 'silence'
+    if (signal.aborted || reply.kind === 'timeout') return 'timeout'
     if (reply.kind === 'answer') continue
     if (![400, 413].includes(reply.error.status)) return reply.error
     // One of them, or all together, is not to be had: each alone, and a refused one holds up no other.
     for (const decision of batch) {
       const alone = await send([decision], options)
-      if (signal.aborted || alone.kind === 'silence') return 'silence'
-      if (alone.kind === 'refusal') setAside(decision, alone.error, options)
+      if (signal.aborted || alone.kind === 'timeout') return 'timeout'
+      if (alone.kind === 'rejection') setAside(decision, alone.error, options)
     }
   }
 }

@@ -67,7 +67,7 @@ async function evaluateOnline(
     const problem = remember(attempt, reply.value, store)
     return problem === null ? outcome : { ...outcome, message: `${outcome.message} (${problem})` }
   }
-  if (reply.kind === 'refusal') return failedOutcome(attempt, failureMessage(reply.error))
+  if (reply.kind === 'rejection') return failedOutcome(attempt, failureMessage(reply.error))
   connection.lost()
   return undefined
 }

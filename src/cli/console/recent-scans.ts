@@ -151,9 +151,9 @@ export function createUndo(options: { client: Client; store: DoorStore; station:
       try {
         const params = { id: scan.scanId }
         const reply = await ask((callOptions) => client.scans.reverse({ params, body }, callOptions))
-        if (reply.kind === 'silence')
+        if (reply.kind === 'timeout')
           return failed('No answer from the server: it is not known whether it was undone. Undo again.')
-        if (reply.kind === 'refusal') return failed(failureMessage(reply.error))
+        if (reply.kind === 'rejection') return failed(failureMessage(reply.error))
         undone.add(scan.externalRef)
         const { recordedAt } = reply.value.scan
         if (scan.passId !== null) {

@@ -1,5 +1,6 @@
 import { request } from 'undici'
 import { z } from 'zod'
+import { parseJson } from '../../core/json.ts'
 import { CliError } from '../command/errors.ts'
 
 export interface Call {
@@ -46,7 +47,7 @@ export async function call(url: string, { method = 'GET', headers = {}, json, si
       const value = answer.headers[name]
       return Array.isArray(value) ? value[0] : value
     }
-    return { status: answer.statusCode, header, bytes, json: parseJson(bytes) }
+    return { status: answer.statusCode, header, bytes, json: parseJson(bytes.toString()) }
   } catch (cause) {
     throw connectionFailed(url, cause)
   }
@@ -83,14 +84,6 @@ async function openStream(url: string, signal: AbortSignal): Promise<AsyncIterab
 function connectionFailed(url: string, cause: unknown): CliError {
   const reason = cause instanceof Error ? cause.message || ('code' in cause ? String(cause.code) : cause.name) : cause
   return new CliError(`No connection to ${new URL(url).origin}: ${reason}`, { code: 'CONNECTION_FAILED', cause })
-}
-
-function parseJson(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString('utf8'))
-  } catch {
-    return undefined
-  }
 }
 
 const userAgents = {

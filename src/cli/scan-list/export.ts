@@ -1,13 +1,14 @@
-import { open, readFile, rm, stat } from 'node:fs/promises'
+import { open, rm, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import type { Interfaces } from '@oclif/core'
 import type { Client } from '../../client/client.ts'
 import type { Page } from '../../core/contract/common.ts'
-import { journalLine, readJournalLines } from '../../files/journal-lines.ts'
+import { isJsonObject } from '../../core/json.ts'
+import { journalLine, readJournal } from '../../files/journal-lines.ts'
 import { openPrivate, replacePrivateSync } from '../../files/private-file.ts'
 import { listPages, type PageFormat } from '../arguments/list.ts'
-import { changedSetting, isRecord, isWhole } from '../bulk/journal.ts'
+import { changedSetting, isWhole } from '../bulk/journal.ts'
 import { writeAt } from '../bulk/output-file.ts'
 import { retryNotes } from '../command/client-command.ts'
 import { CliError } from '../command/errors.ts'
@@ -96,7 +97,7 @@ export async function openExportFile(
   head: ExportHead,
   { restart }: { restart: boolean },
 ): Promise<ExportFile> {
-  const found = restart ? undefined : await readExportPoint(path, head)
+  const found = restart ? undefined : readExportPoint(path, head)
   // A file that was deleted or cut since is begun anew.
   const start = found && (await sizeOf(path)) >= found.bytes ? found : undefined
   if (!start) await removeJournal(path)
@@ -218,9 +219,9 @@ function journalPath(file: string): string {
  * Where the export that was begun in a file stopped; undefined where none was.
  * @throws CliError where it was of something else
  */
-async function readExportPoint(file: string, head: ExportHead): Promise<ExportPoint | undefined> {
+function readExportPoint(file: string, head: ExportHead): ExportPoint | undefined {
   const path = journalPath(file)
-  const found = await readJournal(path)
+  const found = readHalf(path)
   const difference = found && differenceOf(found.head, head)
   if (difference) {
     throw new CliError(`${file} is half an export ${difference}`, {
@@ -241,15 +242,10 @@ async function removeJournal(file: string): Promise<void> {
   await rm(journalPath(file), { force: true })
 }
 
-async function readJournal(path: string): Promise<{ head: ExportHead; point: ExportPoint } | undefined> {
-  let bytes: Buffer
-  try {
-    bytes = await readFile(path)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
-  const [head, point] = readJournalLines(bytes).map(({ value }) => value)
+function readHalf(path: string): { head: ExportHead; point: ExportPoint } | undefined {
+  const lines = readJournal(path)
+  if (!lines) return undefined
+  const [head, point] = lines.map(({ value }) => value)
   if (isHead(head) && isPoint(point)) return { head, point }
   throw new CliError(`${path} is no journal of an export that this version of passes wrote`, {
     hint: 'move it away, or start anew with --restart.',
@@ -257,11 +253,11 @@ async function readJournal(path: string): Promise<{ head: ExportHead; point: Exp
 }
 
 function isHead(value: unknown): value is ExportHead {
-  return isRecord(value) && value.format === 2 && isRecord(value.settings)
+  return isJsonObject(value) && value.format === 2 && isJsonObject(value.settings)
 }
 
 function isPoint(value: unknown): value is ExportPoint {
-  return isRecord(value) && isWhole(value, ['rows', 'bytes']) && typeof value.cursor === 'string'
+  return isJsonObject(value) && isWhole(value, ['rows', 'bytes']) && typeof value.cursor === 'string'
 }
 
 function differenceOf(found: ExportHead, wanted: ExportHead): string | undefined {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { isJsonObject, parseJson } from '../../core/json.ts'
 import { makePrivateFolder, replacePrivateSync } from '../../files/private-file.ts'
 import { CliError, UsageError } from '../command/errors.ts'
 
@@ -30,7 +31,7 @@ export function readProfiles(path: string): ProfilesFile {
 /** Without zod, which takes longer to load than a small request does: every command reads profiles. */
 function isProfilesFile(value: unknown): value is ProfilesFile {
   return (
-    hasOnly(value, { current: isTextOrMissing, profiles: isObject }) &&
+    hasOnly(value, { current: isTextOrMissing, profiles: isJsonObject }) &&
     Object.values(value.profiles as object).every((one) => hasOnly(one, { url: isText, token: isTextOrMissing }))
   )
 }
@@ -40,18 +41,14 @@ function hasOnly(
   fields: Record<string, (value: unknown) => boolean>,
 ): value is Record<string, unknown> {
   return (
-    isObject(value) &&
+    isJsonObject(value) &&
     Object.keys(value).every((name) => Object.hasOwn(fields, name)) &&
-    Object.entries(fields).every(([name, isRight]) => isRight((value as Record<string, unknown>)[name]))
+    Object.entries(fields).every(([name, isRight]) => isRight(value[name]))
   )
 }
 
 const isText = (value: unknown) => typeof value === 'string'
 const isTextOrMissing = (value: unknown) => value === undefined || isText(value)
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
 
 /** The profile of a name; undefined where there is none. */
 export function findProfile({ profiles }: ProfilesFile, name: string): Profile | undefined {
@@ -140,13 +137,5 @@ function readIfThere(path: string): string | undefined {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }

@@ -15,8 +15,8 @@ export interface Packages {
   answer(pass: StoredPass, request: Pick<Request, 'method' | 'headers'>, at: Date): Promise<HTTPResponse>
   /**
    * The package itself.
-   * @throws Problem PASS_ISSUING_FAILED where it cannot be shown; APPLE_SIGNING_FAILED; SERVICE_UNAVAILABLE, or
-   * RATE_LIMITED where the workspace alone brings too many, with Retry-After
+   * @throws Problem PASS_ISSUING_FAILED where it cannot be shown; APPLE_SIGNING_FAILED; SERVICE_UNAVAILABLE where too many
+   * are opened at once, of all or of the workspace, with Retry-After
    */
   build(pass: StoredPass, at: Date): Promise<Buffer>
 }

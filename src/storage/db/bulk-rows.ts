@@ -12,8 +12,7 @@ export function isNotInJson(db: Knex, column: string, name: string): string {
   return `${column} not in (${ids})`
 }
 
-/** Bytes are given as hexadecimal text. */
-type ColumnType = 'uuid' | 'bigint' | 'integer' | 'boolean' | 'text' | 'bytes'
+type ColumnType = 'uuid' | 'bigint' | 'integer' | 'boolean' | 'text'
 
 /** Columns of rows that go to the database together, and their types. */
 export type Columns = Record<string, ColumnType>
@@ -28,29 +27,6 @@ interface Field<Item> {
   valueIn: (item: Item) => Row[string] | undefined
 }
 
-/**
- * Inserts any number of rows by one statement, which is the same for any number of them: for a table always with the same
- * columns and ending.
- * @param ending what follows the rows, such as what to do about a conflict
- */
-export async function insertRows<Returned = never>(
-  db: Knex,
-  table: string,
-  columns: Columns,
-  rows: Row[],
-  ending = '',
-): Promise<Returned[]> {
-  if (rows.length === 0) return []
-  const fields = fieldsOf(columns, (row: Row) => row)
-  return runPrepared<Returned>(
-    db,
-    `insert-rows-${table}`,
-    bind(db, fields, rows),
-    // Without a condition SQLite takes what follows the select for a part of it.
-    () => `insert into ${table} (${Object.keys(columns).join(', ')}) ${select(db, fields)} where true ${ending}`,
-  )
-}
-
 /** Names of the statements that insert rows, by what they are made of. */
 const insertNames = new Map<string, string>()
 
@@ -59,7 +35,7 @@ const insertNames = new Map<string, string>()
  * number of them. They go as one value, which is JSON: a driver takes longer for many values than a database to read it.
  * @param ending what follows the values, such as what to do about a conflict
  */
-export async function insertMany<Returned = never>(
+export async function insertRows<Returned = never>(
   db: Knex,
   table: string,
   rows: object[],
@@ -82,14 +58,14 @@ export async function insertMany<Returned = never>(
     const names = columns.map((column) => `"${column}"`).join(', ')
     const select = isPostgres(db)
       ? `${names} from json_populate_recordset(null::${table}, :rows::json)`
-      : `${columns.map((column, n) => (binary.includes(column) ? `unhex(value ->> ${n})` : `value ->> ${n}`)).join(', ')}
+      : `${columns.map((column, n) => (binary.includes(column) ? bytesOfHex(db, `value ->> ${n}`) : `value ->> ${n}`)).join(', ')}
           from json_each(:rows)`
     // SQLite takes "on" for that of a join where no condition comes before it.
     return `insert into ${table} (${names}) select ${select} where true ${ending}`
   })
 }
 
-/** The row with its bytes as JSON can hold them: as PostgreSQL writes them as text, or for SQLite's unhex. */
+/** The row with its bytes as JSON can hold them: as PostgreSQL writes them as text, or for bytesOfHex. */
 function withHex(db: Knex, row: object, binary: string[]): object {
   const prefix = isPostgres(db) ? '\\x' : ''
   const texts = binary.map((column) => {
@@ -185,14 +161,11 @@ export async function selectForEach<Found extends { n: number }>(
 
 /** Selects what `bind` binds: on PostgreSQL an array for each field, by its name, on SQLite a JSON array of arrays. */
 function select<Item>(db: Knex, fields: Field<Item>[]): string {
-  const read = (type: ColumnType, value: string) => (type === 'bytes' ? bytesOfHex(db, value) : value)
   if (!isPostgres(db)) {
-    const values = fields.map(({ name, type }, i) => `${read(type, `value ->> ${i}`)} as ${name}`)
-    return `select ${values.join(', ')} from json_each(:rows)`
+    return `select ${fields.map(({ name }, i) => `value ->> ${i} as ${name}`).join(', ')} from json_each(:rows)`
   }
-  const arrays = fields.map(({ name, type }) => `:${name}::${type === 'bytes' ? 'text' : type}[]`)
-  const values = fields.map(({ name, type }) => `${read(type, name)} as ${name}`)
-  return `select ${values.join(', ')} from unnest(${arrays.join(', ')}) as rows(${fields.map(({ name }) => name).join(', ')})`
+  const arrays = fields.map(({ name, type }) => `:${name}::${type}[]`)
+  return `select * from unnest(${arrays.join(', ')}) as rows(${fields.map(({ name }) => name).join(', ')})`
 }
 
 function bind<Item>(db: Knex, fields: Field<Item>[], items: Item[]): Record<string, Knex.RawBinding> {

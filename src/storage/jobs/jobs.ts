@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
 import { newId } from '../../core/ids.ts'
 import { MAX_JOB_LAPSES, QUARANTINE_REASON } from '../../core/rules/sending/retries.ts'
-import { type Columns, insertRows } from '../db/bulk-rows.ts'
+import { insertRows } from '../db/bulk-rows.ts'
 import {
   bindIds,
   constant,
@@ -91,7 +91,7 @@ export class Jobs {
       attempts: 0,
       created_at: at.getTime(),
     }))
-    await insertRows(this.db, 'jobs', COLUMNS, rows)
+    await insertRows(this.db, 'jobs', rows)
   }
 
   /**
@@ -307,19 +307,6 @@ export class Jobs {
       .whereIn('id', idsOf(jobs))
       .where({ claim_token: jobs[0]?.claimToken ?? null })
   }
-}
-
-const COLUMNS: Columns = {
-  id: 'uuid',
-  workspace_id: 'uuid',
-  kind: 'text',
-  subject: 'uuid',
-  correlation_id: 'text',
-  lane: 'text',
-  priority: 'integer',
-  run_at: 'bigint',
-  attempts: 'integer',
-  created_at: 'bigint',
 }
 
 const idsOf = (jobs: Job[]) => jobs.map(({ id }) => id)

@@ -33,8 +33,18 @@ export const HOUR_MS = 3_600_000
 
 type Part = 'key' | 'hour' | 'project_id' | 'template_id' | 'kind' | 'last_at'
 
+export type CounterName =
+  | 'passes'
+  | 'passes-by-hour'
+  | 'google-installs'
+  | 'scans'
+  | 'scans-by-context'
+  | 'redeemed'
+  | 'redeemed-by-context'
+  | 'notifications'
+
 interface Counter {
-  name: string
+  name: CounterName
   table: string
   /** Columns that an update may change and that make a difference. */
   watched: string[]

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { type Actor, type AuditAction, targetKind } from '../../core/audit.ts'
 import { idBound, newId } from '../../core/ids.ts'
-import { insertMany } from '../db/bulk-rows.ts'
+import { insertRows } from '../db/bulk-rows.ts'
 import { boundColumn } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
 
@@ -92,7 +92,7 @@ export class AuditLog {
         created_at: at.getTime(),
       }),
     )
-    await insertMany(this.db, 'audit_entries', rows)
+    await insertRows(this.db, 'audit_entries', rows)
   }
 
   /** Newest first, of every workspace unless one is named. */

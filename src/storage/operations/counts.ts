@@ -1,19 +1,9 @@
 import type { Knex } from 'knex'
-import { insertMany } from '../db/bulk-rows.ts'
+import { insertRows } from '../db/bulk-rows.ts'
 import { isPostgres, rowsOf } from '../db/dialect.ts'
-import { counted, counters, KEY } from '../migrations/0030-counts.ts'
+import { type CounterName, counted, counters, KEY } from '../migrations/0030-counts.ts'
 
 export { HOUR_MS } from '../migrations/0030-counts.ts'
-
-type CounterName =
-  | 'passes'
-  | 'passes-by-hour'
-  | 'google-installs'
-  | 'scans'
-  | 'scans-by-context'
-  | 'redeemed'
-  | 'redeemed-by-context'
-  | 'notifications'
 
 /** Rows whose `n` add up to what a counter holds of a workspace; see the migration for their columns. */
 export function countsOf(db: Knex, workspaceId: string, counter: CounterName): Knex.QueryBuilder {
@@ -93,7 +83,7 @@ export class Counts {
     }))
     const merge = `on conflict (${KEY.join(', ')}, slot) do update set n = counts.n + excluded.n,
       last_at = coalesce(excluded.last_at, counts.last_at)`
-    await insertMany(this.db, 'counts', rows, merge)
+    await insertRows(this.db, 'counts', rows, merge)
   }
 
   private async compare(): Promise<Row[]> {

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import type { GoogleKind } from '../../core/contract/definition.ts'
 import { newId } from '../../core/ids.ts'
 import type { ClassClaim } from '../../core/rules/template/class-key.ts'
-import { insertMany } from '../db/bulk-rows.ts'
+import { insertRows } from '../db/bulk-rows.ts'
 import { forUpdate } from '../db/dialect.ts'
 
 /** A class at Google that passes with the same key share. */
@@ -64,7 +64,7 @@ export class GoogleClasses {
       version: 1,
     }))
     // Writing what stands there holds it, in the statement that would make it: nobody forgets it in between.
-    const rows = await insertMany<Row>(
+    const rows = await insertRows<Row>(
       this.db,
       'google_classes',
       asked,

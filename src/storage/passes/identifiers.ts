@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { indexedVariables } from '../../core/rules/lists/search.ts'
 import { windowDates } from '../../core/rules/redemption/redemption-windows.ts'
-import { type Columns, insertRows, selectForEach } from '../db/bulk-rows.ts'
+import { insertRows, selectForEach } from '../db/bulk-rows.ts'
 import { bytesOfHex, listOf, parseList } from '../db/dialect.ts'
 import type { NewPass, PassContent } from './pass-row.ts'
 
@@ -97,19 +97,14 @@ export function toHex(digest: Uint8Array): string {
 
 /** The rows beside a pass that lists and scans find it by. */
 
-const IDENTIFIER_COLUMNS: Columns = { workspace_id: 'uuid', digest: 'bytes', pass_id: 'uuid', active: 'boolean' }
-const VARIABLE_COLUMNS: Columns = { workspace_id: 'uuid', name: 'text', value: 'text', pass_id: 'uuid' }
-const WINDOW_COLUMNS: Columns = { workspace_id: 'uuid', start_date: 'text', pass_id: 'uuid' }
-
 /** Writes what new passes are found by: their codes, variables and dates of validity. */
 export async function insertIndex(db: Knex, workspaceId: string, passes: NewPass[]): Promise<void> {
   await insertRows(
     db,
     'pass_identifiers',
-    IDENTIFIER_COLUMNS,
     passes.map((pass) => ({
       workspace_id: workspaceId,
-      digest: Buffer.from(pass.identifierDigest).toString('hex'),
+      digest: pass.identifierDigest,
       pass_id: pass.id,
       active: true,
     })),
@@ -152,7 +147,7 @@ async function insertVariables(
   const rows = passes.flatMap((pass) =>
     indexedVariables(pass.variables).map((pair) => ({ workspace_id: workspaceId, ...pair, pass_id: pass.id })),
   )
-  await insertRows(db, 'pass_variables', VARIABLE_COLUMNS, rows)
+  await insertRows(db, 'pass_variables', rows)
 }
 
 async function insertWindows(
@@ -163,5 +158,5 @@ async function insertWindows(
   const rows = passes.flatMap((pass) =>
     windowDates(pass.redemption).map((date) => ({ workspace_id: workspaceId, start_date: date, pass_id: pass.id })),
   )
-  await insertRows(db, 'pass_windows', WINDOW_COLUMNS, rows)
+  await insertRows(db, 'pass_windows', rows)
 }

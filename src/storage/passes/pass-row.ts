@@ -5,7 +5,6 @@ import type { ErrorCode } from '../../core/errors.ts'
 import { foldCase } from '../../core/rules/lists/search.ts'
 import { expiryDate } from '../../core/rules/redemption/redemption-windows.ts'
 import type { Variables } from '../../core/rules/template/variables.ts'
-import type { Columns } from '../db/bulk-rows.ts'
 import { boundColumn, toDate } from '../db/dialect.ts'
 
 /**
@@ -196,36 +195,6 @@ export function toPass(row: PassRow): StoredPass {
     createdAt: new Date(row.created_at),
     updatedAt: new Date(row.updated_at),
   }
-}
-
-/** Of `toNewRow`. */
-export const NEW_COLUMNS: Columns = {
-  id: 'uuid',
-  workspace_id: 'uuid',
-  external_pass_id: 'text',
-  external_folded: 'text',
-  status: 'text',
-  version: 'integer',
-  revision: 'bigint',
-  wallet_version: 'integer',
-  template_id: 'uuid',
-  project_id: 'uuid',
-  scan_code: 'text',
-  apple_token: 'text',
-  link_generation: 'integer',
-  modified_at: 'bigint',
-  created_at: 'bigint',
-  updated_at: 'bigint',
-  label: 'text',
-  label_folded: 'text',
-  template_version_id: 'uuid',
-  template_version: 'bigint',
-  google_class_id: 'uuid',
-  variables: 'text',
-  redemption: 'text',
-  has_windows: 'boolean',
-  expires_at: 'bigint',
-  expiry_date: 'text',
 }
 
 /** The columns of a new pass: QUEUED, with every counter at its start. */

@@ -19,7 +19,6 @@ import { activateIdentifier, insertIndex, replaceIndex } from './identifiers.ts'
 import { endedSpan, ISSUED_SPAN, lockPasses, movedSpan, withVersionBump, withWalletVersionBump } from './pass-change.ts'
 import { listPasses, type PassListRequest } from './pass-list.ts'
 import {
-  NEW_COLUMNS,
   type NewPass,
   type PassContent,
   type PassError,
@@ -152,7 +151,6 @@ export class Passes {
     const rows = await insertRows<{ id: string }>(
       this.db,
       'passes',
-      NEW_COLUMNS,
       // One order for everyone, so that two batches that hold the same passes never wait for each other.
       passes.toSorted(byExternalId).map((pass) => toNewRow(workspaceId, pass, pass.createdAt ?? at)),
       'on conflict (workspace_id, external_pass_id) do nothing returning id',

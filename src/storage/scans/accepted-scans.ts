@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { ScanContext } from '../../core/contract/scan-shapes.ts'
 import type { RedemptionHistory, RedemptionPlan } from '../../core/rules/redemption/redemption-plan.ts'
-import { insertMany, selectForEach } from '../db/bulk-rows.ts'
+import { insertRows, selectForEach } from '../db/bulk-rows.ts'
 import { bytesOfHex, textsOfJson, toDate } from '../db/dialect.ts'
 import { toHex } from '../passes/identifiers.ts'
 
@@ -93,7 +93,7 @@ export class AcceptedScans {
       charged_window: scan.debitedWindow,
       validity_date: scan.validityDate,
     }))
-    await insertMany(this.db, 'accepted_scans', rows)
+    await insertRows(this.db, 'accepted_scans', rows)
   }
 
   /** Whether the scan was accepted and not reversed. */

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { LedgerReason, ScanResult } from '../../core/contract/scan-shapes.ts'
 import { rejections } from '../../core/rules/redemption/scan-decision.ts'
-import { insertMany } from '../db/bulk-rows.ts'
+import { insertRows } from '../db/bulk-rows.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
 import type { Emit } from '../operations/store-events.ts'
 import { type ScanRow, type StoredScan, toScan, toScanRow } from './scan-row.ts'
@@ -22,7 +22,7 @@ export class Scans {
    * is passed over.
    */
   async insert(workspaceId: string, scans: StoredScan[]): Promise<Set<string>> {
-    const rows = await insertMany<{ id: string }>(
+    const rows = await insertRows<{ id: string }>(
       this.db,
       'scans',
       // One order for everyone, so that two sets that hold the same externalRefs never wait for each other.

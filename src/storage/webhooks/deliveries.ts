@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import type { Delivery, DeliveryStatus } from '../../core/contract/deliveries.ts'
 import { newId } from '../../core/ids.ts'
 import { afterAttempt, type DeliveryProgress, redelivered } from '../../core/rules/sending/retries.ts'
-import { type Columns, insertMany, isNotInJson, type Row, updateRows } from '../db/bulk-rows.ts'
+import { type Columns, insertRows, isNotInJson, type Row, updateRows } from '../db/bulk-rows.ts'
 import { forUpdate, forUpdateSkipLocked, idIsChosen, runPrepared } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
 import type { Emit } from '../operations/store-events.ts'
@@ -68,7 +68,7 @@ export class Deliveries {
   /** Queues a delivery for each event and endpoint. */
   async insert(workspaceId: string, pairs: { event: EventRow; target: Target }[], at: Date): Promise<StoredDelivery[]> {
     const deliveries = pairs.map(({ event, target }) => newDelivery(workspaceId, event, target, at))
-    await insertMany(this.db, 'webhook_deliveries', deliveries.map(toDeliveryRow))
+    await insertRows(this.db, 'webhook_deliveries', deliveries.map(toDeliveryRow))
     return deliveries
   }
 

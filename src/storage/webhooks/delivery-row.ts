@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { Attempt, Delivery } from '../../core/contract/deliveries.ts'
 import { type AttemptFacts, type DeliveryProgress, envelopeText } from '../../core/rules/sending/retries.ts'
-import { type Columns, insertRows } from '../db/bulk-rows.ts'
+import { insertRows } from '../db/bulk-rows.ts'
 import { toDate } from '../db/dialect.ts'
 
 /** A delivery as it is kept. */
@@ -110,16 +110,6 @@ export function payloadOf(row: PayloadRow): string {
   return envelopeText({ id, type, timestamp: new Date(row.created_at).toISOString(), correlationId }, row.data)
 }
 
-const ATTEMPT_COLUMNS: Columns = {
-  workspace_id: 'uuid',
-  delivery_id: 'uuid',
-  number: 'integer',
-  started_at: 'bigint',
-  duration_ms: 'integer',
-  response_code: 'integer',
-  error: 'text',
-}
-
 /** A delivery whose attempt is due. */
 export interface DueDelivery {
   id: string
@@ -155,7 +145,7 @@ export async function insertAttempts(db: Knex, workspaceId: string, made: Record
     response_code: attempt.outcome.responseCode,
     error: attempt.outcome.error,
   }))
-  await insertRows(db, 'webhook_attempts', ATTEMPT_COLUMNS, rows)
+  await insertRows(db, 'webhook_attempts', rows)
 }
 
 /** An attempt as it is kept. */

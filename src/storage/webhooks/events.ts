@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import type { EventData, EventType } from '../../core/events.ts'
 import { idBound, newId } from '../../core/ids.ts'
 import { envelopeText } from '../../core/rules/sending/retries.ts'
-import { type Columns, insertRows } from '../db/bulk-rows.ts'
+import { insertRows } from '../db/bulk-rows.ts'
 import {
   afterPlace,
   forUpdateSkipLocked,
@@ -55,17 +55,6 @@ interface Endpoint {
   subscribed_at: string
 }
 
-const COLUMNS: Columns = {
-  id: 'uuid',
-  workspace_id: 'uuid',
-  type: 'text',
-  subject: 'uuid',
-  data: 'text',
-  correlation_id: 'text',
-  created_at: 'bigint',
-}
-const PENDING_COLUMNS: Columns = { id: 'uuid', workspace_id: 'uuid', epoch: 'integer' }
-
 /** So many deliveries at most are made with their events. */
 const FEW = 25
 
@@ -116,7 +105,7 @@ export class Events {
     at: Date,
   ): Promise<void> {
     const pending = events.map(({ id, epoch }) => ({ id, workspace_id: workspaceId, epoch }))
-    await insertRows(this.db, 'pending_events', PENDING_COLUMNS, pending)
+    await insertRows(this.db, 'pending_events', pending)
     // Always a job of its own: one that waits already may be about to end. What is too many, the run clears away.
     await this.jobs.insert([{ workspaceId, kind: 'fan-out-events', subject: workspaceId, correlationId }], at)
   }
@@ -174,7 +163,6 @@ export class Events {
     const written = await insertRows<WrittenEvent>(
       this.db,
       'events',
-      COLUMNS,
       rows,
       `returning id, type, (select webhook_epoch from workspaces where id = events.workspace_id) as epoch,
         exists (select 1 from webhooks where webhooks.workspace_id = events.workspace_id and webhooks.status = 'ENABLED'

@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici'
 import { z } from 'zod'
 import { GoogleApiError } from './api/api-error.ts'
 import { type HttpReply, send } from './api/http.ts'
-import { parseJson } from './resource.ts'
+import { parseAs } from './resource.ts'
 
 export interface CallbackVerifier {
   /**
@@ -104,7 +104,7 @@ export function verifyCallback({ body, issuerId, rootKeys, at }: CallbackFacts):
   )
   if (!isSigned) return refuse('intermediate key not signed by a root key')
 
-  const keyJson = parseJson(SigningKeyJson, signedKey)
+  const keyJson = parseAs(SigningKeyJson, signedKey)
   const intermediate = keyJson && parseSigningKey(keyJson)
   if (!intermediate) return refuse('malformed intermediate key')
   if (at >= intermediate.expiresAt) return refuse('expired intermediate key')
@@ -112,7 +112,7 @@ export function verifyCallback({ body, issuerId, rootKeys, at }: CallbackFacts):
   if (!isGenuine(intermediate, envelope.signature, [SENDER, issuerId, PROTOCOL, envelope.signedMessage])) {
     return refuse('message not signed by the intermediate key for this issuer')
   }
-  const message = parseJson(Message, envelope.signedMessage)
+  const message = parseAs(Message, envelope.signedMessage)
   if (!message) return refuse('malformed message')
   if (at.getTime() >= message.expTimeMillis) return refuse('expired message')
   if (!belongsTo(issuerId, message.classId) || !belongsTo(issuerId, message.objectId)) {
@@ -229,7 +229,7 @@ export function createRootKeys(options: RootKeysOptions): RootKeys {
 
 /** The keys of the file that can be used; ones of other protocols or curves stand there too. */
 function parseRootKeys(text: string): SigningKey[] {
-  const keys = (parseJson(KeysFile, text)?.keys ?? []).flatMap((value) => {
+  const keys = (parseAs(KeysFile, text)?.keys ?? []).flatMap((value) => {
     const { data } = RootKeyJson.safeParse(value)
     return (data && parseSigningKey(data)) ?? []
   })

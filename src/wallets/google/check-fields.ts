@@ -1,7 +1,7 @@
 import type { GoogleKind } from '../../core/contract/definition.ts'
 import type { Issue } from '../../core/errors.ts'
+import { isJsonObject } from '../../core/json.ts'
 import { type Field, isRecordType, type PlainType, type RecordType, typeOf } from './fields.ts'
-import { isRecord } from './resource.ts'
 
 /** A field that Google needs an image for, which it fetches: it can only be given where the server is reached by https. */
 const requiredLogos: Record<string, string> = { LoyaltyClass: 'programLogo', TransitClass: 'logo' }
@@ -27,7 +27,7 @@ export function* checkFields(type: RecordType, resource: object, { needsLogos }:
 }
 
 function* checkRecord(type: RecordType, value: unknown, path: Issue['path']): Generator<Issue> {
-  if (!isRecord(value)) {
+  if (!isJsonObject(value)) {
     yield { path, message: 'Must be an object' }
     return
   }
@@ -57,7 +57,7 @@ function* checkField(field: Field, value: unknown, path: Issue['path']): Generat
   const seen = new Set<unknown>()
   for (const [index, item] of value.entries()) {
     yield* checkValue(field, item, [...path, index])
-    const id = isRecord(item) ? item.id : undefined
+    const id = isJsonObject(item) ? item.id : undefined
     if (id !== undefined && seen.has(id)) yield { path: [...path, index, 'id'], message: `The id ${id} stands twice` }
     seen.add(id)
   }

@@ -1,4 +1,5 @@
 import type { BarcodeFormat, GoogleKind } from '../../core/contract/definition.ts'
+import { isJsonObject } from '../../core/json.ts'
 import type { Card } from '../../core/rules/display/card.ts'
 import { type SemanticTags, semanticTags } from '../../core/rules/display/flight.ts'
 import { MAX_GOOGLE_MODULES } from '../../core/rules/display/google-view.ts'
@@ -15,7 +16,7 @@ import {
   typeOf,
 } from './fields.ts'
 import { applyOverrides } from './overrides.ts'
-import { type GoogleIssuer, type GoogleResource, idOf, isRecord, kindOf, placeOf } from './resource.ts'
+import { type GoogleIssuer, type GoogleResource, idOf, kindOf, placeOf } from './resource.ts'
 
 /** What one pass shows: its fields, its barcode, and whether it is still valid at the given time. */
 export function buildObject(issuer: GoogleIssuer, pass: WalletPass, at: Date): GoogleResource {
@@ -209,7 +210,7 @@ const kept = new Set(['id', 'classId', 'state', 'messages', 'kind', 'version'])
 function keysOf(overrides: Overrides): ManagedKeys {
   // JSON can name a prototype as any other key; overrides leave it out, too.
   const entries = Object.entries(overrides).filter(([key]) => key !== '__proto__')
-  return Object.fromEntries(entries.map(([key, value]) => [key, isRecord(value) ? keysOf(value) : {}]))
+  return Object.fromEntries(entries.map(([key, value]) => [key, isJsonObject(value) ? keysOf(value) : {}]))
 }
 
 function joined(some: ManagedKeys, others: ManagedKeys): ManagedKeys {
@@ -221,7 +222,7 @@ function joined(some: ManagedKeys, others: ManagedKeys): ManagedKeys {
 function fill(value: Record<string, unknown>, keys: ManagedKeys): Record<string, unknown> {
   const cleared = Object.entries(keys).map(([key, inner]) => {
     const current = value[key] ?? null
-    return [key, isRecord(current) ? fill(current, inner) : current]
+    return [key, isJsonObject(current) ? fill(current, inner) : current]
   })
   return { ...value, ...Object.fromEntries(cleared) }
 }

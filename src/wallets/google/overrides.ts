@@ -1,5 +1,6 @@
+import { isJsonObject } from '../../core/json.ts'
 import { type Field, isRecordType, type RecordType } from './fields.ts'
-import { type GoogleResource, isRecord } from './resource.ts'
+import type { GoogleResource } from './resource.ts'
 
 /** Keys that identify a resource or say whether it is valid; no definition may forge them. */
 const reserved = new Set(['id', 'classId', 'state'])
@@ -33,21 +34,21 @@ function withoutEmpty(resource: GoogleResource): GoogleResource {
   const kept = new Map(Object.entries(resource))
   for (const [key, value] of Object.entries({ textModulesData, linksModuleData, infoModuleData })) {
     const filled = withoutEmptyItems(value, key)
-    if (isNothing(filled) || (isRecord(filled) && 'uris' in filled && isNothing(filled.uris))) kept.delete(key)
+    if (isNothing(filled) || (isJsonObject(filled) && 'uris' in filled && isNothing(filled.uris))) kept.delete(key)
     else kept.set(key, filled)
   }
-  if (isRecord(barcode) && barcode.value === '') kept.delete('barcode')
+  if (isJsonObject(barcode) && barcode.value === '') kept.delete('barcode')
   return { ...Object.fromEntries(kept), id: resource.id }
 }
 
 function withoutEmptyItems(value: unknown, name: string): unknown {
-  if (isRecord(value)) {
+  if (isJsonObject(value)) {
     return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withoutEmptyItems(inner, key)]))
   }
   if (!Array.isArray(value)) return value
   const keys = contents.get(name)
   const items = value.map((item) => withoutEmptyItems(item, ''))
-  return keys ? items.filter((item) => !isRecord(item) || !cameOutEmpty(item, keys)) : items
+  return keys ? items.filter((item) => !isJsonObject(item) || !cameOutEmpty(item, keys)) : items
 }
 
 /** One that has not even a label is a mistake of the definition, of which publishing tells. */
@@ -57,7 +58,7 @@ function cameOutEmpty(item: Record<string, unknown>, keys: string[]): boolean {
 }
 
 function saysSomething(value: unknown): boolean {
-  const text = isRecord(value) && isRecord(value.defaultValue) ? value.defaultValue.value : value
+  const text = isJsonObject(value) && isJsonObject(value.defaultValue) ? value.defaultValue.value : value
   return typeof text === 'string' ? text.trim() !== '' : text !== undefined && !isNothing(text)
 }
 
@@ -77,7 +78,8 @@ function merge(
     const field = type?.fields.get(key)
     const current = merged.get(key)
     if (value === null) merged.delete(key)
-    else if (isRecord(value)) merged.set(key, merge(isRecord(current) ? current : {}, value, recordTypeOf(field)))
+    else if (isJsonObject(value))
+      merged.set(key, merge(isJsonObject(current) ? current : {}, value, recordTypeOf(field)))
     else merged.set(key, asTyped(value, field))
   }
   return Object.fromEntries(merged)
@@ -89,7 +91,7 @@ const NUMBER = /^-?\d{1,15}(\.\d{1,15})?$/
 
 function asTyped(value: unknown, field: Field | undefined): unknown {
   if (Array.isArray(value)) {
-    return value.map((item) => (isRecord(item) ? merge({}, item, recordTypeOf(field)) : asTyped(item, field)))
+    return value.map((item) => (isJsonObject(item) ? merge({}, item, recordTypeOf(field)) : asTyped(item, field)))
   }
   if (typeof value !== 'string') return value
   if (field?.type === 'boolean') return value === 'true' || (value === 'false' ? false : value)

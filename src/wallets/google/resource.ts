@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { GoogleKind, PassType } from '../../core/contract/definition.ts'
+import { parseJson } from '../../core/json.ts'
 import type { Card } from '../../core/rules/display/card.ts'
 import type { WalletPass } from '../wallet.ts'
 
@@ -70,18 +71,6 @@ export function cardAsKind(card: Card, kind: GoogleKind): Card {
 }
 
 /** What the text says, as the schema reads it; undefined where it is no JSON or does not fit. */
-export function parseJson<Schema extends z.ZodType>(schema: Schema, text: string): z.output<Schema> | undefined {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    // What others send may be anything; every caller has an answer for that.
-    return undefined
-  }
-  return schema.safeParse(value).data
-}
-
-/** True of a JSON object. */
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+export function parseAs<Schema extends z.ZodType>(schema: Schema, text: string): z.output<Schema> | undefined {
+  return schema.safeParse(parseJson(text)).data
 }

@@ -1,6 +1,6 @@
-import { closeSync, readFileSync, writeSync } from 'node:fs'
+import { closeSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { journalLine, readJournalLines } from '../../files/journal-lines.ts'
+import { journalLine, readJournal } from '../../files/journal-lines.ts'
 import { makePrivateFolder, openPrivateSync, replacePrivateSync } from '../../files/private-file.ts'
 
 /** What an emulator must still know after a restart: one JSON value a line, each written before it is acknowledged. */
@@ -30,10 +30,5 @@ export function openJournal<Entry>(path: string | undefined, condense: (entries:
 }
 
 function readEntries<Entry>(path: string): Entry[] {
-  try {
-    return readJournalLines(readFileSync(path)).flatMap(({ value }) => (value === undefined ? [] : [value as Entry]))
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
-    throw error
-  }
+  return (readJournal(path) ?? []).flatMap(({ value }) => (value === undefined ? [] : [value as Entry]))
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { parseJson } from '../../core/json.ts'
 
 /** One request to an emulator, its body read. */
 export interface LocalCall {
@@ -82,14 +83,6 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
     if (size <= MAX_BODY_BYTES) chunks.push(chunk)
   }
   return size <= MAX_BODY_BYTES ? Buffer.concat(chunks).toString('utf8') : undefined
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** Lines of JSON to whoever listens under a key. Of what nobody hears the newest waits, as APNs keeps it for a phone. */

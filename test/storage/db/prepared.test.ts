@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { newId } from '../../../src/core/ids.ts'
-import { insertMany } from '../../../src/storage/db/bulk-rows.ts'
+import { insertRows } from '../../../src/storage/db/bulk-rows.ts'
 import { named, runPrepared } from '../../../src/storage/db/dialect.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import { dialects, emptyDatabase, migratedDatabase } from '../../support/databases.ts'
@@ -67,9 +67,9 @@ describe.each(dialects)('on %s', (dialect) => {
     const statements: string[] = []
     writer.on('query', ({ sql }: { sql: string }) => statements.push(sql))
     const ending = 'on conflict (n) do nothing returning n'
-    await expect(insertMany(writer, 'notes', rows.slice(0, 4), ending)).resolves.toHaveLength(4)
-    await expect(insertMany(writer, 'notes', rows, ending)).resolves.toEqual([{ n: 4 }])
-    await expect(insertMany(writer, 'notes', [])).resolves.toEqual([])
+    await expect(insertRows(writer, 'notes', rows.slice(0, 4), ending)).resolves.toHaveLength(4)
+    await expect(insertRows(writer, 'notes', rows, ending)).resolves.toEqual([{ n: 4 }])
+    await expect(insertRows(writer, 'notes', [])).resolves.toEqual([])
     expect(statements[1]).toBe(statements[0])
     expect(statements).toHaveLength(2)
     const found: (typeof rows)[number][] = await writer('notes').orderBy('n')

@@ -4,7 +4,7 @@ import { beforeAll, expect } from 'vitest'
 import { insertPasses } from '../../../bench/support/many-passes.ts'
 import { insertScans } from '../../../bench/support/many-scans.ts'
 import { newId, parseUuid } from '../../../src/core/ids.ts'
-import { insertMany } from '../../../src/storage/db/bulk-rows.ts'
+import { insertRows } from '../../../src/storage/db/bulk-rows.ts'
 import { type Database, openDatabase } from '../../../src/storage/db/database.ts'
 import type { PassListRequest } from '../../../src/storage/passes/pass-list.ts'
 import type { ScanListRequest } from '../../../src/storage/scans/scans.ts'
@@ -143,16 +143,16 @@ async function addWindowsAndScans(db: Knex, workspaceId: string): Promise<void> 
     const fifth = ids.flatMap((id, n) => (n % 5 === 0 ? [{ n, row: { workspace_id: workspaceId, pass_id: id } }] : []))
     const startDate = (n: number) => `2027-01-${String(1 + (n % 28)).padStart(2, '0')}`
     const windows = fifth.map(({ n, row }) => ({ ...row, start_date: startDate(n) }))
-    await insertMany(tx, 'pass_windows', windows)
+    await insertRows(tx, 'pass_windows', windows)
     const scans = fifth.map(({ n, row }) => ({
       ...row,
       scan_id: row.pass_id,
       scan_context_key: '2027-01-01',
       scanned_at: n,
     }))
-    await insertMany(tx, 'accepted_scans', scans)
+    await insertRows(tx, 'accepted_scans', scans)
     const identifier = (id: string) => ({ workspace_id: workspaceId, digest: parseUuid(id), pass_id: id, active: true })
-    await insertMany(tx, 'pass_identifiers', ids.map(identifier))
+    await insertRows(tx, 'pass_identifiers', ids.map(identifier))
     await tx('passes').whereIn('id', tx('pass_windows').select('pass_id')).update({ has_windows: true })
     await tx('passes').whereIn('id', ids.slice(0, 50)).update({ revision: 3, template_version: 3 })
   })
@@ -168,12 +168,12 @@ async function addProjectsAndTemplates(db: Knex, workspaceId: string): Promise<v
     updated_at: n,
   }))
   await db.transaction(async (tx) => {
-    await insertMany(
+    await insertRows(
       tx,
       'projects',
       rows.map((row) => ({ ...row, color: 'gray' })),
     )
-    await insertMany(
+    await insertRows(
       tx,
       'templates',
       rows.map((row) => ({ ...row, pass_type: 'generic', latest_version: 0 })),

@@ -42,7 +42,7 @@ export async function enter(options: EntranceOptions): Promise<Entrance> {
     const { workspaceId, workspaceName } = await client.tokens.current({}, callOptions)
     return { workspaceId, workspaceName, projectName: await projectName(client, projectId) }
   })
-  if (learned.kind === 'refusal') throw learned.error
+  if (learned.kind === 'rejection') throw learned.error
   const place = learned.kind === 'answer' ? learned.value : remembered(memory)
   if (!place) {
     throw new CliError(`No answer from ${url}, and this machine has no list of that door to go on with`, {
@@ -63,7 +63,7 @@ async function projectName(client: Client, id: string | undefined): Promise<stri
   if (id === undefined) return null
   const reply = await ask((callOptions) => client.projects.get({ params: { id } }, callOptions))
   if (reply.kind === 'answer') return reply.value.name
-  if (reply.kind === 'refusal' && reply.error.status !== 403) throw reply.error
+  if (reply.kind === 'rejection' && reply.error.status !== 403) throw reply.error
   return null
 }
 

@@ -1,4 +1,5 @@
 import { createHmac, type Hmac, type KeyObject, timingSafeEqual } from 'node:crypto'
+import { parseJson } from '../../json.ts'
 
 /**
  * The signature of webhook deliveries (spec 6): `t=<unix seconds>,v1=<hex>`, where v1 is the HMAC-SHA256 of
@@ -107,8 +108,8 @@ function withoutNewlines(text: string): string {
 const changes: readonly { what: string; undo: (body: Buffer) => string | Uint8Array | undefined }[] = [
   { what: 'a newline was added at its end', undo: (body) => withoutNewlines(body.toString()) },
   { what: 'a byte order mark was put before it', undo: (body) => body.toString().replace(/^\uFEFF/, '') },
-  { what: 'its JSON was parsed and serialised again', undo: (body) => JSON.stringify(parseJson(body)) },
-  { what: 'it was put into a JSON string', undo: (body) => textIn(parseJson(body)) },
+  { what: 'its JSON was parsed and serialised again', undo: (body) => JSON.stringify(parseJson(body.toString())) },
+  { what: 'it was put into a JSON string', undo: (body) => textIn(parseJson(body.toString())) },
   { what: 'its UTF-8 was read as Latin-1', undo: (body) => Buffer.from(body.toString(), 'latin1') },
 ]
 
@@ -123,7 +124,7 @@ function explainMismatch(signature: Signature, body: Buffer, secret: string): Re
     return { ok: false, reason: 'wrong_secret', message: 'The secret is not written as it was given.', hint }
   }
   // Deliveries are compact JSON, so whatever the secret is, another spelling was not what was sent.
-  if (isSmall && JSON.stringify(parseJson(body)) !== body.toString()) {
+  if (isSmall && JSON.stringify(parseJson(body.toString())) !== body.toString()) {
     return bodyChanged('The body was changed after it was signed: it is not the compact JSON that is sent.')
   }
   return {
@@ -138,14 +139,6 @@ function bodyChanged(message: string): Rejection {
   const hint =
     'Verify the raw bytes as they came, before any parser: JSON that is serialised again has another signature.'
   return { ok: false, reason: 'body_changed', message, hint }
-}
-
-function parseJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString())
-  } catch {
-    return undefined
-  }
 }
 
 function textIn(value: unknown): string | undefined {

@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { Agent, request } from 'undici'
+import { parseJson } from '../../../core/json.ts'
 import { openApiDocument } from '../../../core/openapi.ts'
 import { fingerprint, parseServerKey } from '../../../core/rules/crypto/server-key.ts'
 import { isOpenToOthers } from '../../../files/private-file.ts'
@@ -186,13 +187,4 @@ function checkAddress(url: URL | undefined, { isProduction, platforms, apple, go
   return isReal || isProduction
     ? failed(`${url.origin} is not https: phones refuse to update passes from it.`, GIVE)
     : passed(`${url.origin}; a real platform needs https`)
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    // A page of somebody else.
-    return undefined
-  }
 }

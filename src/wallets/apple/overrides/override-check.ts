@@ -1,5 +1,6 @@
 import { type Definition, fieldGroups, type PassType } from '../../../core/contract/definition.ts'
 import { type Issue, parseAs } from '../../../core/errors.ts'
+import { isJsonObject } from '../../../core/json.ts'
 import { sampleScope } from '../../../core/rules/template/definition.ts'
 import {
   fillDeep,
@@ -10,7 +11,7 @@ import {
 } from '../../../core/rules/template/placeholder.ts'
 import { pathOfValue } from '../../../core/rules/template/rendered-size.ts'
 import { applyOverrides, groupNames } from '../pass-json.ts'
-import { isJsonObject, type JsonObject } from './overrides.ts'
+import type { JsonObject } from './overrides.ts'
 import { Overrides } from './pass-json-schema.ts'
 
 /**

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isJsonObject } from '../../../core/json.ts'
 import { formatPatterns } from '../../../core/rules/template/variables.ts'
 import { Field, isNumberField, Overrides, RelevantDate } from './pass-json-schema.ts'
 import { Color, isW3cDate, toRgb } from './value-types.ts'
@@ -26,11 +27,6 @@ function wellFormed(value: unknown): unknown {
   if (typeof value === 'string') return value.toWellFormed()
   if (Array.isArray(value)) return value.map(wellFormed)
   return isJsonObject(value) ? mergeOver({}, value) : value
-}
-
-/** True of a JSON object. */
-export function isJsonObject(value: unknown): value is JsonObject {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
 }
 
 /**

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parseJson } from '../resource.ts'
+import { parseAs } from '../resource.ts'
 
 /**
  * What a failed call means for whoever made it:
@@ -68,7 +68,7 @@ const ErrorBody = z.object({
 
 /** An answer that is no success, as the error that it stands for. */
 export function rejection(status: number, headers: Record<string, unknown>, text: string): GoogleApiError {
-  const body = parseJson(ErrorBody, text)
+  const body = parseAs(ErrorBody, text)
   const error = body?.error
   const isOAuth = typeof error === 'string'
   const reason = isOAuth ? error : (error?.errors?.[0]?.reason ?? error?.status)

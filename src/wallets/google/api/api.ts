@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { GoogleKind } from '../../../core/contract/definition.ts'
 import type { GoogleSigner } from '../identity.ts'
 import { type Overrides, withCleared } from '../objects.ts'
-import { type GoogleResource, parseJson } from '../resource.ts'
+import { type GoogleResource, parseAs } from '../resource.ts'
 import { GoogleApiError, type GoogleErrorKind, isRefused } from './api-error.ts'
 import { type HttpOptions, type HttpRequest, send } from './http.ts'
 import { createAccessTokens } from './token.ts'
@@ -157,7 +157,7 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
 
       async getObject(kind, objectId) {
         const text = await call(urgency, 'GET', `/${kind}Object/${encodeURIComponent(objectId)}`)
-        const object = parseJson(Resource, text)
+        const object = parseAs(Resource, text)
         if (object) return object
         const message = 'Google answered with something other than an object.'
         throw new GoogleApiError({ kind: 'unavailable', message })

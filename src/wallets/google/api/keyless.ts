@@ -2,7 +2,7 @@ import { type AuthClient, BaseExternalAccountClient, GoogleAuth } from 'google-a
 import { z } from 'zod'
 import { CredentialError } from '../../wallet.ts'
 import type { KeylessIdentity } from '../identity.ts'
-import { parseJson } from '../resource.ts'
+import { parseAs } from '../resource.ts'
 import { GoogleApiError } from './api-error.ts'
 import { type HttpOptions, send } from './http.ts'
 import { keepToken } from './token.ts'
@@ -52,7 +52,7 @@ export async function createKeylessIdentity({
         },
         http,
       )
-      const signed = parseJson(Signed, text)?.signedJwt
+      const signed = parseAs(Signed, text)?.signedJwt
       if (signed) return signed
       throw new GoogleApiError({ kind: 'unavailable', message: 'Google answered without a signature.' })
     },

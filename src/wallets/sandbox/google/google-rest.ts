@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isRecord } from '../../google/resource.ts'
+import { isJsonObject } from '../../../core/json.ts'
 import type { Faults } from '../faults.ts'
 import type { LocalCall, LocalReply } from '../local-server.ts'
 import {
@@ -100,7 +100,7 @@ export function createRest({ store, issuerId, faults, clock, onChange }: RestOpt
       if (method === 'GET') return found(stored)
       if (method === 'PUT') return replace(stored, json)
       if (method !== 'PATCH') return wrongMethod()
-      return isRecord(json)
+      return isJsonObject(json)
         ? replace(stored, mergePatch(stored.resource, json))
         : rejection(400, 'parseError', 'The body is not a JSON object.')
     },

@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
-import { isRecord } from '../../google/resource.ts'
+import { isJsonObject } from '../../../core/json.ts'
 import { type Faults, slowDown, switchFaults } from '../faults.ts'
 import { createChannels, type LocalCall, type LocalReply, serveLocally } from '../local-server.ts'
 import { createCallbacks, createPhones, KEYS_MAX_AGE_SECONDS } from './google-phones.ts'
@@ -59,7 +59,7 @@ export async function startSandboxGoogle(options: SandboxGoogleOptions): Promise
       return rejection(401, 'authError', 'Request had invalid authentication credentials.')
     }
     if (faults.has('google-400') && call.method !== 'GET') return rejection(400, 'invalid', 'Invalid value.')
-    if (faults.has('google-locations') && isRecord(call.json) && Array.isArray(call.json.merchantLocations)) {
+    if (faults.has('google-locations') && isJsonObject(call.json) && Array.isArray(call.json.merchantLocations)) {
       return rejection(400, 'invalid', 'Issuer not allowlisted for Merchant Locations. Please contact support.')
     }
     return rest.answer(call)

@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { GoogleKind } from '../../../core/contract/definition.ts'
+import { isJsonObject } from '../../../core/json.ts'
 import { checkFields } from '../../google/check-fields.ts'
 import { type GoogleRole, typeOf } from '../../google/fields.ts'
-import { isRecord } from '../../google/resource.ts'
 import { openJournal } from '../journal.ts'
 
 /** A class or an object, with what Google knows of it besides. */
@@ -90,8 +90,8 @@ export type Decision =
 
 /** Whether Google would take a whole resource. A class that names a place for callbacks comes from where images can be had. */
 export function checkResource(kind: SandboxKind, role: Role, body: unknown, issuerId: string): Decision {
-  if (!isRecord(body)) return { ok: false, reason: 'invalid', message: 'The body is not a JSON object.' }
-  const needsLogos = isRecord(body.callbackOptions) && /^https:/.test(String(body.callbackOptions.url))
+  if (!isJsonObject(body)) return { ok: false, reason: 'invalid', message: 'The body is not a JSON object.' }
+  const needsLogos = isJsonObject(body.callbackOptions) && /^https:/.test(String(body.callbackOptions.url))
   for (const { path, message } of checkFields(typeOf(kind, role), body, { needsLogos })) {
     return { ok: false, reason: 'invalid', message: `Invalid value for ${path.join('.')}: ${message}.` }
   }
@@ -108,7 +108,7 @@ export function mergePatch(base: Record<string, unknown>, patch: Record<string, 
   for (const [key, value] of Object.entries(patch)) {
     const current = merged.get(key)
     if (value === null) merged.delete(key)
-    else merged.set(key, isRecord(value) ? mergePatch(isRecord(current) ? current : {}, value) : value)
+    else merged.set(key, isJsonObject(value) ? mergePatch(isJsonObject(current) ? current : {}, value) : value)
   }
   return Object.fromEntries(merged)
 }

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import type { SnapshotItem } from '../../../../src/core/contract/scanner.ts'
 import { newId } from '../../../../src/core/ids.ts'
-import { insertMany } from '../../../../src/storage/db/bulk-rows.ts'
+import { insertRows } from '../../../../src/storage/db/bulk-rows.ts'
 import { type TestWorkspace, targetOf, useApi } from '../../../support/api.ts'
 import { dialects } from '../../../support/databases.ts'
 import { definition, issuedPass, makePass, makeProject, publishedTemplate } from '../../fixtures.ts'
@@ -40,7 +40,7 @@ describe.each(dialects)('on %s', (dialect) => {
       scan_context_key: '',
       scanned_at,
     }))
-    await api.database.writer.transaction((tx) => insertMany(tx, 'accepted_scans', rows))
+    await api.database.writer.transaction((tx) => insertRows(tx, 'accepted_scans', rows))
   }
 
   test('an entry holds what a device judges by, and of identifiers only hashes', async () => {
