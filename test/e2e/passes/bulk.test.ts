@@ -23,7 +23,7 @@ import { hostServer, startServer } from '../support/server.ts'
 const setUp = sharedSetUp(onlyAnswers)
 
 /** Enough that a run can be stopped in its middle. */
-const MANY = times(300, 800)
+const MANY = times(500, 800)
 
 const header = ['externalPassId', 'label', 'seat', 'day']
 
@@ -114,28 +114,29 @@ describe('over HTTP', () => {
     const setup = await setUp()
     const ids = await createPasses(setup, MANY)
     writeRows(setup, 'all the seats.csv', [['externalPassId', 'seat'], ...ids.map((id) => [id, `seat of ${id}`])])
-    const { child } = await startRun(setup, ['update', 'all the seats.csv', '--concurrency', '2'])
+    const { child, release, through } = await startRun(setup, ['update', 'all the seats.csv'])
     child.kill('SIGINT')
+    release()
     const { exitCode, stderr } = await child
     expect(exitCode).toBe(130)
     const before = [...(await allPasses(setup)).values()].filter(({ revision }) => revision === 2)
     expect(before.length).toBeLessThan(MANY)
-    expect(await resume(setup, stderr)).toMatchObject({ exitCode: 0 })
+    expect(await resume(through, stderr)).toMatchObject({ exitCode: 0 })
     const after = await allPasses(setup)
     for (const id of ids) expect(after.get(id)).toMatchObject({ revision: 2, variables: { seat: `seat of ${id}` } })
   })
 
   test('after SIGKILL in the middle of a void the same command goes on, and ends well over passes that are void', async () => {
     const setup = await setUp()
-    const { server, folder } = setup
     const ids = await createPasses(setup, MANY)
     const rows = ids.map((id, index) => [index % 100 === 0 ? `${id}-unknown` : id, 'gone'])
     writeRows(setup, 'file.csv', [['externalPassId', 'reason'], ...rows])
-    const args = ['void', 'file.csv', '--failures', 'failures.csv', '--yes', '--json', '--concurrency', '2']
-    const { child } = await startRun(setup, args)
+    const args = ['void', 'file.csv', '--failures', 'failures.csv', '--yes', '--json']
+    const { child, release, through } = await startRun(setup, args)
     child.kill('SIGKILL')
+    release()
     await child
-    const resumed = await run(args, server, { cwd: folder })
+    const resumed = await run(args, through.server, { cwd: through.folder })
     const summary = JSON.parse(resumed.stdout)
     expect([resumed.exitCode, summary]).toMatchObject([
       1,
@@ -175,8 +176,9 @@ test('a run outlasts a server that is killed and started again in the middle of 
   const setup = await setUpOn(server)
   const ids = await createPasses(setup, MANY)
   writeRows(setup, 'file.csv', [['externalPassId', 'seat'], ...ids.map((id) => [id, '2'])])
-  const { child } = await startRun(setup, ['update', 'file.csv', '--json'])
+  const { child, release } = await startRun(setup, ['update', 'file.csv', '--json'])
   await server.kill()
+  release()
   await hostServer({ database, ...onlyAnswers, token: server.token, port: new URL(server.url).port })
   const { exitCode, stdout, stderr } = await child
   expect([exitCode, stderr]).toEqual([0, expect.stringContaining('trying again in')])

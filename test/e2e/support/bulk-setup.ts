@@ -6,6 +6,7 @@ import { expect } from 'vitest'
 import type { Client } from '../../../src/client/client.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
+import { startHeldProxy } from './held-proxy.ts'
 import { program } from './program.ts'
 import { hostServer, type ServerOptions, sharedServer, type TestServer } from './server.ts'
 
@@ -62,15 +63,28 @@ export function environment({ server, folder }: Setup) {
   return { PASSES_URL: server.url, PASSES_TOKEN: server.token, XDG_CONFIG_HOME: folder }
 }
 
-/** Starts a run and waits until it has written down its first batches. */
+/** Requests that a run is answered before it is held: more than two batches in flight have. */
+const ANSWERED = {
+  issue: { kind: 'POST /v1/passes/batch', requests: 2 },
+  update: { kind: 'PATCH /v1/passes/', requests: 250 },
+  void: { kind: 'POST /v1/passes/', requests: 250 },
+} as const
+
+/**
+ * Starts a run, and waits until it has written down its first rows and the server holds back what it sends next. `release`
+ * lets that go on, once the run or the server was stopped; `through` is the setup with the address that its journal keeps.
+ */
 export async function startRun(setup: Setup, args: string[]) {
-  const child = execa('node', [program, ...args], { cwd: setup.folder, env: environment(setup), reject: false })
+  const { kind, requests } = ANSWERED[args[0] as keyof typeof ANSWERED]
+  const proxy = await startHeldProxy(setup.server.url, kind)
+  const held = proxy.answer(requests)
+  const through = { ...setup, server: { ...setup.server, url: proxy.url } }
+  const child = execa('node', [program, ...args], { cwd: setup.folder, env: environment(through), reject: false })
+  await held
   const journal = join(setup.folder, `${args[1]}.journal`)
-  await eventually(() => expect(existsSync(journal) && readFileSync(journal, 'utf8')).toMatch(/"rows":\d+00,/), {
-    interval: 5,
-  })
+  await eventually(() => expect(existsSync(journal) && readFileSync(journal, 'utf8')).toMatch(/"rows":\d+00,/))
   // Wrapped, since a child is awaited like a promise.
-  return { child }
+  return { child, release: proxy.release, through }
 }
 
 /** Runs the command that a stopped run printed. */

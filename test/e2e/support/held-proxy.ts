@@ -11,7 +11,10 @@ export interface HeldProxy {
 }
 
 /** Stands before a server and holds requests of one kind back, so that a client is stopped in the middle of them. */
-export async function startHeldProxy(target: string, kind: `${'GET' | 'PATCH'} /${string}`): Promise<HeldProxy> {
+export async function startHeldProxy(
+  target: string,
+  kind: `${'GET' | 'PATCH' | 'POST'} /${string}`,
+): Promise<HeldProxy> {
   let left = 0
   let onHeld: () => void = () => undefined
   let release: () => void = () => undefined
