@@ -134,6 +134,7 @@ export function evaluateOffline(
     externalPassId: pass?.externalPassId ?? null,
     label: pass?.label ?? null,
     templateName: pass?.templateName ?? null,
+    door: pass?.door ?? null,
     readAt,
     scannedAt,
     priorScanCount: accepted.length,

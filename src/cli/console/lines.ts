@@ -239,19 +239,44 @@ function textsOf(
   const word = room.hasSign ? [...badge.word].join(' ') : `${badge.sign} ${badge.word}`
   const who = decision.label ?? decision.payload ?? decision.externalPassId ?? ''
   const facts = joined([decision.templateName, decision.label === null ? null : decision.externalPassId], room.width)
-  const head: TextLine[] = [
+  const door = doorLines(decision, room)
+  const top: TextLine[] = [
     { text: word, isStrong: true },
     { text: printable(who), isStrong: true },
-    { text: printable(facts) },
   ]
+  const about = { text: printable(facts) }
+  const head = [...top, ...door, about]
   const message = wrapText(onClock(printable(decision.message)), room.width).map((text) => ({ text }))
   const foot = { text: joined([...lastUse(decision, now), clockTime(decision.readAt), source(decision)], room.width) }
-  // The message says when and where it was used: where there is little room, it goes before all else.
   const air = room.height - head.length - message.length - 1
-  if (air < 0) return [...head, ...message].slice(0, room.height)
+  if (air < 0) {
+    // The message says when and where it was used: where there is little room, it goes before what else is known.
+    const known = decision.result === 'accepted' ? [...door, ...message] : [...message, ...door]
+    return [...top, ...(door.length > 0 ? known : [about, ...message])].slice(0, room.height)
+  }
   const spread = air > 1 ? [head[0]!, { text: '' }, ...head.slice(1), { text: '' }] : head
   const gap = Array.from({ length: room.height - spread.length - message.length - 1 }, () => ({ text: '' }))
   return [...spread, ...message, ...gap, foot]
+}
+
+/**
+ * What the template wants the operator to see. What to do is said where somebody is let in: who is turned away is to be given
+ * nothing. Neither may take the room of the other.
+ */
+function doorLines({ door, result }: Outcome, { width, height }: { width: number; height: number }): TextLine[] {
+  if (door === null) return []
+  const most = Math.max(1, Math.floor((height - 3) / 2))
+  const notice = result === 'accepted' && door.notice !== null ? [`▶ ${door.notice}`] : []
+  const fields = door.fields.map(({ label, value }) => `${label}: ${value}`).join(' · ')
+  return [
+    ...notice.flatMap((text) => wrapAtMost(printable(text), width, most)).map((text) => ({ text, isStrong: true })),
+    ...wrapAtMost(printable(fields), width, most).map((text) => ({ text })),
+  ]
+}
+
+function wrapAtMost(text: string, width: number, most: number): string[] {
+  const lines = wrapText(text, width)
+  return lines.length <= most ? lines : [...lines.slice(0, most - 1), cut(lines.slice(most - 1).join(' '), width)]
 }
 
 /** When it was let in last, and how long ago that is. */

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError } from '../../client/errors.ts'
 import type {
+  DoorView,
   LedgerReason,
   PassSummary,
   ScanContext,
@@ -56,6 +57,8 @@ export interface Outcome {
   externalPassId: string | null
   label: string | null
   templateName: string | null
+  /** What the template wants the operator to see; null where it says nothing. */
+  door: DoorView | null
   /** When it was held up. */
   readAt: string
   /** When it stands in the ledger for: another day, with a date override. */
@@ -85,6 +88,7 @@ export function outcomeOfResponse(
     externalPassId: answer.pass?.externalPassId ?? null,
     label: answer.pass?.label ?? null,
     templateName: answer.pass?.templateName ?? null,
+    door: answer.pass?.door ?? null,
     readAt: attempt.at.toISOString(),
     scannedAt: answer.scan.scannedAt,
     priorScanCount: answer.priorScanCount,
@@ -108,6 +112,7 @@ export function failedOutcome(attempt: Attempt, message: string): Outcome {
     externalPassId: null,
     label: null,
     templateName: null,
+    door: null,
     readAt: attempt.at.toISOString(),
     scannedAt: attempt.at.toISOString(),
     priorScanCount: null,

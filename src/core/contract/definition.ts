@@ -37,8 +37,12 @@ export type PassType = z.output<typeof PassType>
 export const VariableFormat = z.enum(['text', 'date', 'date-time', 'number', 'url', 'email'])
 export type VariableFormat = z.output<typeof VariableFormat>
 
+const VariableName = z
+  .string()
+  .regex(/^[A-Za-z][A-Za-z0-9_]{0,63}$/, 'Must be a letter followed by up to 63 letters, digits or _')
+
 export const VariableDefinition = z.strictObject({
-  name: z.string().regex(/^[A-Za-z][A-Za-z0-9_]{0,63}$/, 'Must be a letter followed by up to 63 letters, digits or _'),
+  name: VariableName,
   label: text(1, 255),
   required: z.boolean().default(false),
   default: text(0, 10_000).optional(),
@@ -164,6 +168,14 @@ const GoogleOverrides = z.strictObject({
   object: platformKeys.optional(),
 })
 
+/** What the operator at the door must see of a pass; wallets show none of it. */
+const Door = z.strictObject({
+  /** Names of variables, which are shown with their labels. */
+  show: z.array(VariableName).max(10).default([]),
+  /** What to do, such as handing something out; may hold placeholders. */
+  notice: text(1, 500).optional(),
+})
+
 export const Definition = z.strictObject({
   variables: z.array(VariableDefinition).max(200).default([]),
   design: Design,
@@ -174,6 +186,7 @@ export const Definition = z.strictObject({
   expiresAt: text(1, 255).nullable().default(null),
   redemption: RedemptionTemplate.optional(),
   photo: text(1, 2048).optional(),
+  door: Door.optional(),
   /** Codes of warnings that are meant to be so. */
   accept: z.array(WarningCode).max(50).optional(),
 })

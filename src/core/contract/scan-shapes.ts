@@ -111,6 +111,19 @@ export const ScanRecord = z.strictObject({
 })
 export type ScanRecord = z.output<typeof ScanRecord>
 
+/** What the definition of a pass wants the operator to see. */
+export const DoorView = z
+  .strictObject({
+    fields: z.array(z.strictObject({ label: z.string(), value: z.string() })).max(10),
+    notice: z.string().nullable(),
+  })
+  .meta({
+    description:
+      'Only where the template gives a door view: its variables that have a value, and what to do. A text of over 500 ' +
+      'characters is cut.',
+  })
+export type DoorView = z.output<typeof DoorView>
+
 /** What an operator sees of a pass (spec 2.7), as it stands when the answer is made. */
 export const PassSummary = z.strictObject({
   id: Uuid,
@@ -129,6 +142,7 @@ export const PassSummary = z.strictObject({
   contextLastAcceptedScanAt: UtcTimestamp.nullable(),
   photoUrl: z.string().nullable(),
   variables: z.record(z.string(), z.unknown()),
+  door: DoorView.optional(),
 })
 export type PassSummary = z.output<typeof PassSummary>
 

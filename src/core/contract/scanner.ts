@@ -4,7 +4,7 @@ import { LARGE_BODY_BYTES, route } from '../route.ts'
 import { CalendarDate, PassStatus, Timestamp, text, UtcTimestamp } from './common.ts'
 import { integerParam } from './list.ts'
 import { RedemptionPolicy } from './redemption.ts'
-import { LedgerReason, ScanContext, ScanItem } from './scan-shapes.ts'
+import { DoorView, LedgerReason, ScanContext, ScanItem } from './scan-shapes.ts'
 
 const Digest = z.string().meta({ description: 'SHA-256 of an identifier, in hex.' })
 
@@ -26,6 +26,7 @@ export const SnapshotItem = z.strictObject({
       validityDate: CalendarDate.optional().meta({ description: 'Where the scan was made as of a date.' }),
     }),
   ),
+  door: DoorView.optional(),
 })
 export type SnapshotItem = z.output<typeof SnapshotItem>
 

@@ -20,6 +20,7 @@ export interface SnapshotEntry {
   externalPassId: string
   label: string
   templateName: string
+  templateVersionId: string
   /** The stored one: an ISSUED pass past expiresAt reads as EXPIRED. */
   status: PassStatus
   expiresAt: Date | null
@@ -35,6 +36,7 @@ interface PassColumns {
   external_pass_id: string
   label: string
   template_name: string
+  template_version_id: string
   status: PassStatus
   expires_at: number | null
   redemption: string | null
@@ -72,7 +74,7 @@ export class Snapshots {
   }
 
   private passes(workspaceId: string, { projectId, madeUntil, after, limit }: SnapshotRequest): Promise<PassColumns[]> {
-    const columns = ['id', 'external_pass_id', 'label', 'status', 'expires_at', 'redemption']
+    const columns = ['id', 'external_pass_id', 'label', 'template_version_id', 'status', 'expires_at', 'redemption']
     const query = this.db('passes')
       .join('templates', 'templates.id', 'passes.template_id')
       .where('passes.workspace_id', workspaceId)
@@ -134,6 +136,7 @@ function toEntry(
     externalPassId: pass.external_pass_id,
     label: pass.label,
     templateName: pass.template_name,
+    templateVersionId: pass.template_version_id,
     status: pass.status,
     expiresAt: toDate(pass.expires_at),
     redemption: pass.redemption === null ? null : JSON.parse(pass.redemption),

@@ -25,6 +25,7 @@ const accepted: Outcome = {
   externalPassId: 'T-1',
   label: 'Ada Lovelace',
   templateName: 'Day ticket',
+  door: null,
   readAt: now.toISOString(),
   scannedAt: now.toISOString(),
   priorScanCount: 0,
@@ -149,3 +150,31 @@ test('the verdict over somebody who has gone in loses its colour, so that nobody
   expect(new Set(backgrounds(fresh))).toEqual(new Set(['green']))
   expect(backgrounds({ ...fresh, now: new Date(now.getTime() + 10_000) })).toEqual([])
 })
+
+const withDoor: Outcome = {
+  ...accepted,
+  door: {
+    fields: [
+      { label: 'Seat', value: 'A-17' },
+      { label: 'Requests', value: `vegan${', no nuts'.repeat(40)}\u001B[2J` },
+    ],
+    notice: 'Hand out the speaker badge',
+  },
+}
+
+test.each([
+  [80, 24],
+  [40, 15],
+  [30, 12],
+])(
+  'on %i columns and %i rows what the operator must see is seen, and what to do only of who is let in',
+  (columns, rows) => {
+    const shown = (outcome: Outcome) => frame(view(outcome, null, false), columns, rows).join('\n')
+    expect(frame(view(withDoor, null, false), columns, rows)).toHaveLength(rows - 1)
+    expect(shown(withDoor)).toMatch(/▶ Hand out the/)
+    expect(shown(withDoor)).toContain('Seat: A-17')
+    const denied = shown({ ...duplicate, door: withDoor.door })
+    expect(denied).not.toContain('Hand out')
+    expect(denied).toContain('Already used')
+  },
+)

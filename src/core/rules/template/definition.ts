@@ -1,6 +1,7 @@
 import { type Definition, fieldGroups, type VariableFormat } from '../../contract/definition.ts'
 import { type Issue, listIssues } from '../../errors.ts'
 import { estimateWidth } from '../display/apple-front.ts'
+import { checkDoor } from '../display/door-view.ts'
 import { checkBarcode } from './barcode.ts'
 import { checkClassTexts } from './class-key.ts'
 import {
@@ -25,6 +26,7 @@ export function checkDefinition(definition: Definition): Issue[] {
 function* findIssues(definition: Definition): Generator<Issue> {
   yield* checkDeclarations(definition)
   yield* checkFieldKeys(definition)
+  yield* checkDoor(definition)
   yield* checkPlaceholders(definition)
   yield* checkPolicies(definition)
   yield* checkPolicyTexts(definition)

@@ -1,4 +1,5 @@
 import type { PassSummary, ScanItem, ScanRecord } from '../../../core/contract/scan-shapes.ts'
+import { doorViewOf } from '../../../core/rules/display/door-view.ts'
 import { fill, type Scope } from '../../../core/rules/template/placeholder.ts'
 import { bytesIn, compileSizes } from '../../../core/rules/template/rendered-size.ts'
 import { buildScope } from '../../../core/rules/template/resolve.ts'
@@ -77,8 +78,9 @@ export async function toPassSummary(
   { definitions }: RequestContext,
 ): Promise<PassSummary> {
   const definition = await definitions.find(pass.workspaceId, pass.templateVersionId)
-  const photoUrl =
-    definition?.photo && photoOf(definition.photo, buildScope(definition.variables, pass, pass.expiresAt))
+  const scope = definition && buildScope(definition.variables, pass, pass.expiresAt)
+  const photoUrl = definition?.photo && photoOf(definition.photo, scope!)
+  const door = definition && doorViewOf(definition, scope!)
   return {
     id: pass.id,
     externalPassId: pass.externalPassId,
@@ -96,6 +98,7 @@ export async function toPassSummary(
     contextLastAcceptedScanAt: uses.contextLastAt?.toISOString() ?? null,
     photoUrl: photoUrl || null,
     variables: pass.variables,
+    ...(door && { door }),
   }
 }
 

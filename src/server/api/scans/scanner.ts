@@ -1,8 +1,12 @@
 import { z } from 'zod'
+import type { Definition } from '../../../core/contract/definition.ts'
+import type { DoorView } from '../../../core/contract/scan-shapes.ts'
 import type { scanner as contract } from '../../../core/contract/scanner.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { newId, Uuid } from '../../../core/ids.ts'
+import { doorViewOf } from '../../../core/rules/display/door-view.ts'
 import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
+import { buildScope } from '../../../core/rules/template/resolve.ts'
 import type { SnapshotEntry } from '../../../storage/scans/snapshot.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
@@ -63,6 +67,7 @@ export const scanner: Handlers<typeof contract> = {
       ...(snapshot.passId !== undefined && { after: snapshot.passId }),
     })
     await requireProject(snapshot.projectId, context)
+    const doors = await doorViews(rows, context)
     const last = rows.at(-1)
     return {
       status: 200,
@@ -70,7 +75,7 @@ export const scanner: Handlers<typeof contract> = {
         id: snapshot.id,
         projectId: snapshot.projectId,
         generatedAt: generatedAt(snapshot).toISOString(),
-        items: rows.map((entry) => toItem(entry, now)),
+        items: rows.map((entry) => toItem(entry, doors.get(entry.passId), now)),
         nextCursor: hasMore && last ? encodeSnapshotCursor(snapshot, last.passId) : null,
         hasMore,
       },
@@ -108,9 +113,40 @@ function readCursor(cursor: string, projectId: string | undefined): Walk {
   return walk
 }
 
-function toItem({ expiresAt, acceptedScans, ...entry }: SnapshotEntry, now: Date) {
+/** Variables may be large: those of so many passes are in memory at once. */
+const DOORS_AT_ONCE = 100
+
+/** What operators must see of the passes whose versions say so; no others are read. */
+async function doorViews(
+  entries: SnapshotEntry[],
+  { store, workspaceId, definitions }: RequestContext,
+): Promise<Map<string, DoorView>> {
+  const withDoor = new Map<string, Definition>()
+  for (const id of new Set(entries.map(({ templateVersionId }) => templateVersionId))) {
+    const definition = await definitions.find(workspaceId, id)
+    if (definition?.door) withDoor.set(id, definition)
+  }
+  const ids = entries.filter(({ templateVersionId: id }) => withDoor.has(id)).map(({ passId }) => passId)
+  const views = new Map<string, DoorView>()
+  for (let first = 0; first < ids.length; first += DOORS_AT_ONCE) {
+    const passes = await store.passes.listByIds(workspaceId, ids.slice(first, first + DOORS_AT_ONCE))
+    for (const pass of passes) {
+      const definition = withDoor.get(pass.templateVersionId)
+      const view = definition && doorViewOf(definition, buildScope(definition.variables, pass, pass.expiresAt))
+      if (view) views.set(pass.id, view)
+    }
+  }
+  return views
+}
+
+function toItem(
+  { expiresAt, acceptedScans, templateVersionId: _, ...entry }: SnapshotEntry,
+  door: DoorView | undefined,
+  now: Date,
+) {
   return {
     ...entry,
+    ...(door && { door }),
     status: effectiveStatus({ status: entry.status, expiresAt }, now),
     expiresAt: expiresAt?.toISOString() ?? null,
     acceptedScans: acceptedScans.map(({ scannedAt, scanContextKey, validityDate }) => ({

@@ -1,0 +1,95 @@
+import { describe, expect, test } from 'vitest'
+import { evaluateOffline } from '../../../../src/cli/console/evaluate.ts'
+import type { DoorSnapshot } from '../../../../src/cli/console/offline/snapshot.ts'
+import type { DoorStore } from '../../../../src/cli/console/offline/store.ts'
+import { contract } from '../../../../src/core/contract/contract.ts'
+import type { DefinitionInput } from '../../../../src/core/contract/definition.ts'
+import { useApi } from '../../../support/api.ts'
+import { oneDialect } from '../../../support/databases.ts'
+import { definition, makeProject, makeTemplate } from '../../fixtures.ts'
+import { scan, scannable, scannablePass } from './scan-support.ts'
+
+const variables = [
+  ...scannable().variables!,
+  { name: 'requests', label: 'Requests' },
+  { name: 'badge', label: 'Badge' },
+]
+const parts = (door: DefinitionInput['door']): Partial<DefinitionInput> => ({ variables, ...(door && { door }) })
+
+describe.each(oneDialect)('what the operator must see, on %s', (dialect) => {
+  const api = useApi(dialect)
+
+  test('stands in every answer to a scan and in the snapshot, as the pass has it now', async () => {
+    const workspace = await api.workspace()
+    const project = await makeProject(workspace)
+    const door = { show: ['requests', 'tier', 'badge'], notice: 'Hand out the {{badge}} badge to {{pass.label}}' }
+    const pass = await scannablePass(workspace, { projectId: project.id, parts: parts(door) })
+    await scannablePass(workspace, { projectId: project.id, parts: parts(undefined) })
+    const body = { variables: { badge: 'red', requests: `vegan ${'x'.repeat(600)}` } }
+    await workspace.ok(contract.passes.update, { params: { id: pass.id }, body })
+
+    const view = {
+      fields: [
+        { label: 'Requests', value: `vegan ${'x'.repeat(493)}…` },
+        { label: 'Tier', value: 'Green' },
+        { label: 'Badge', value: 'red' },
+      ],
+      notice: 'Hand out the red badge to Ada Lovelace',
+    }
+    const first = await scan(workspace, { qrPayload: pass.code, externalRef: 'one' })
+    const again = await scan(workspace, { qrPayload: pass.code, externalRef: 'one' })
+    const second = await scan(workspace, { qrPayload: pass.code })
+    expect([first, again, second].map(({ reasonCode }) => reasonCode)).toEqual(['valid', 'valid', 'already_scanned'])
+    for (const answer of [first, again, second]) expect(answer.pass!.door).toEqual(view)
+
+    const other = await scannablePass(workspace, { projectId: project.id, code: pass.code, parts: parts({}) })
+    const { candidates } = await scan(workspace, { qrPayload: pass.code })
+    expect(candidates.map(({ id, door: shown }) => [id, shown])).toEqual([
+      [pass.id, view],
+      [other.id, { fields: [], notice: null }],
+    ])
+
+    const { items } = await workspace.ok(contract.scanner.snapshot, { query: { projectId: project.id } })
+    expect(items.map((item) => item.door)).toEqual([view, undefined, { fields: [], notice: null }])
+    expect(Object.keys(items[1]!)).not.toContain('door')
+
+    const [item] = items
+    const list: Partial<DoorSnapshot> = { generatedAt: api.now.toISOString(), get: () => item }
+    const attempt = {
+      payload: null,
+      passId: pass.id,
+      externalRef: 'r',
+      at: api.now,
+      scanContextKey: null,
+      validityDate: null,
+    }
+    const store: Partial<DoorStore> = { acceptedScans: () => [] }
+    const { outcome } = evaluateOffline(attempt, {
+      list: list as DoorSnapshot,
+      store: store as DoorStore,
+      station: { projectId: project.id, deviceId: undefined, context: {} },
+    })
+    expect(outcome.door).toEqual(view)
+  })
+
+  test.each([
+    ['an unknown variable', { show: ['sat'] }, ['definition', 'door', 'show', 0], 'no variable sat'],
+    ['a variable twice', { show: ['seat', 'seat'] }, ['definition', 'door', 'show', 1], 'stands twice'],
+    ['a system variable', { show: ['pass.label'] }, ['definition', 'door', 'show', 0], 'Must be a letter'],
+    ['an unknown placeholder', { notice: '{{sat}}' }, ['definition', 'door', 'notice'], 'Unknown placeholder'],
+    ['another key', { hide: ['seat'] }, ['definition', 'door', 'hide'], 'Unknown property'],
+  ])('%s is refused, with its place', async (_, door, path, message) => {
+    const workspace = await api.workspace()
+    const template = await makeTemplate(workspace)
+    const made = await workspace.call(contract.templates.createVersion, {
+      params: { id: template.id },
+      body: { definition: definition(parts(door as DefinitionInput['door'])) },
+    })
+    const id = (made.body as { id: string }).id
+    const answer =
+      made.status === 201 ? await workspace.call(contract.templateVersions.publish, { params: { id } }) : made
+    expect(answer.status).toBe(400)
+    expect(JSON.stringify(answer.body)).toContain(message)
+    expect(JSON.stringify(answer.body)).toContain(`"path":${JSON.stringify(path)}`)
+  })
+})
