@@ -47,6 +47,7 @@ export const endpoints: { readonly [R in keyof Contract]: { readonly [O in keyof
     get: { method: 'GET', path: '/v1/passes/{id}' },
     list: { method: 'GET', path: '/v1/passes' },
     update: { method: 'PATCH', path: '/v1/passes/{id}' },
+    rotateCode: { method: 'POST', path: '/v1/passes/{id}/rotate-code' },
     void: { method: 'POST', path: '/v1/passes/{id}/void' },
     revokeLinks: { method: 'POST', path: '/v1/passes/{id}/links/revoke' },
     wallets: { method: 'GET', path: '/v1/passes/{id}/wallets' },

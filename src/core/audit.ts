@@ -16,6 +16,7 @@ export const auditActions = [
   'image.create',
   'pass.create',
   'pass.update',
+  'pass.rotate-code',
   'pass.void',
   'pass.revoke-links',
   'pass.erase',

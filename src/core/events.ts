@@ -27,7 +27,14 @@ export interface EventData {
 type Identifiers = Pick<Pass, 'id' | 'externalPassId' | 'templateId' | 'templateVersionId' | 'projectId'>
 
 /** Top-level fields that an update touched; receivers ignore entries that they do not know. */
-export type ChangedField = 'label' | 'variables' | 'redemption' | 'expiresAt' | 'templateVersionId' | 'manual_requeue'
+export type ChangedField =
+  | 'label'
+  | 'variables'
+  | 'redemption'
+  | 'expiresAt'
+  | 'templateVersionId'
+  | 'scanCode'
+  | 'manual_requeue'
 
 export type EventType = keyof EventData
 

@@ -197,6 +197,7 @@ export const commandSamples: Record<Operation, string> = {
   'passes.get': 'pass get order-1815-1 --external',
   'passes.list': 'pass list --status ISSUED',
   'passes.update': 'pass update order-1815-1 --external --var seat=B-2',
+  'passes.rotateCode': 'pass rotate-code order-1815-1 --external',
   'passes.void': 'pass void order-1815-1 --external --reason refunded',
   'passes.revokeLinks': 'pass revoke-links order-1815-1 --external',
   'passes.wallets': 'pass wallets order-1815-1 --external',

@@ -234,6 +234,21 @@ export const passes = {
       'CONFLICT',
     ],
   }),
+  rotateCode: route({
+    method: 'POST',
+    path: '/v1/passes/{id}/rotate-code',
+    scope: 'passes:write',
+    summary: 'Give a pass a new scan code',
+    description:
+      'For a code that got into wrong hands. What was read off the pass until now is `stale_identifier` at every scan that ' +
+      'is decided afterwards; wallets that hold the pass show the new one. One new revision, and one pass.updated with ' +
+      'changedFields `scanCode`. Each call makes another code: send If-Match where you may send it twice. 409 where nothing ' +
+      'on the pass shows the scan code, as with a barcode whose message is made of variables: change those instead.',
+    params: ById,
+    headers: z.object({ 'if-match': IfMatch.optional() }),
+    responses: { 200: Pass },
+    errors: ['PASS_NOT_FOUND', 'PASS_ALREADY_VOIDED', 'PRECONDITION_FAILED', 'CONFLICT'],
+  }),
   void: route({
     method: 'POST',
     path: '/v1/passes/{id}/void',

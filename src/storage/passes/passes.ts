@@ -36,6 +36,8 @@ export interface PassChange extends PassContent {
   status: PassStatus
   /** SHA-256 of what a scanner reads off the pass from now on. */
   identifierDigest: Uint8Array
+  /** Where it becomes another. */
+  scanCode?: string
 }
 
 export interface LinkedPass {
@@ -163,10 +165,11 @@ export class Passes {
 
   /** Writes one new revision; wallets that hold the pass will show it. */
   async update(workspaceId: string, id: string, change: PassChange, at: Date): Promise<void> {
-    const { identifierDigest, status, ...content } = change
+    const { identifierDigest, status, scanCode, ...content } = change
     const updated = await this.row(workspaceId, id).update({
       // What kept an older revision from being issued is history.
       ...withWalletVersionBump(this.db, { ...toContentColumns(content), status: toStored(status), error: null }, at),
+      ...(scanCode !== undefined && { scan_code: scanCode }),
       revision: this.db.raw('revision + 1'),
       ...movedSpan(this.db, content.expiresAt, at),
     })

@@ -83,6 +83,10 @@ const changes: Record<string, Change> = {
     action: 'pass.update',
     prepare: async (workspace) => ({ ...idOf(await issuedPass(workspace)), body: { label: SECRET } }),
   },
+  'passes.rotateCode': {
+    action: 'pass.rotate-code',
+    prepare: async (workspace) => idOf(await issuedPass(workspace)),
+  },
   'passes.void': {
     action: 'pass.void',
     prepare: async (workspace) => ({ ...idOf(await issuedPass(workspace)), body: { reason: SECRET } }),

@@ -8,6 +8,7 @@ import type { Route, RouteCall, RouteResult } from '../../../src/core/route.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 import { allRoutes, describedSuccess } from '../../support/conformance.ts'
 import { type Receiver, startReceiver } from '../../support/receiver.ts'
+import { makePass, publishedTemplate } from '../fixtures.ts'
 import { usePhones } from '../inbound/phones.ts'
 import { png } from './templates/pictures.ts'
 
@@ -187,6 +188,8 @@ async function record(workspace: TestWorkspace, receiver: Receiver): Promise<Rec
 
   await ask(projects.list, {})
   await ask(passes.list, { query: { limit: 1 } })
+  const coded = await publishedTemplate(workspace)
+  await ask(passes.rotateCode, { params: { id: (await makePass(workspace, coded.id)).id } })
   await ask(passes.void, { ...ofPass, body: { reason: 'refunded' } })
   await ask(contract.workspace.get, {})
   return settled(answers)

@@ -10,7 +10,14 @@ import type {
   PassType,
 } from '../../contract/definition.ts'
 import { fieldGroups } from '../../contract/definition.ts'
-import { fill, fillDeep, type Scope } from '../template/placeholder.ts'
+import {
+  fill,
+  fillDeep,
+  placeholdersDeep,
+  placeholdersIn,
+  type Scope,
+  type SystemVariable,
+} from '../template/placeholder.ts'
 import { requireFits } from '../template/rendered-size.ts'
 import { type Flight, flightOf } from './flight.ts'
 
@@ -117,6 +124,14 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
 /** What a scanner reads off the pass: the definition's message, or the scan code where it gives none or has no barcode. */
 export function barcodeMessage(definition: Definition, scope: Scope): string {
   return fill(definition.design.barcode?.message ?? '{{pass.scanCode}}', scope)
+}
+
+/** True where a new scan code is another thing for scanners to read, and something on the pass shows it. */
+export function showsScanCode({ design, apple, google }: Definition): boolean {
+  const code: SystemVariable = 'pass.scanCode'
+  if (design.barcode)
+    return design.barcode.message === undefined || placeholdersIn(design.barcode.message).includes(code)
+  return [...placeholdersDeep({ design, apple, google })].some(({ name }) => name === code)
 }
 
 /** The moment that a card is for, a date alone being the start of that day; null where its text is neither. */

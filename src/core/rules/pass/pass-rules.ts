@@ -61,11 +61,17 @@ export function mergeVariables(stored: Variables, supplied: Variables): Variable
  * What pass.updated reports (spec 6): the fields that the request wrote, whether or not their values are new. Empty when
  * it writes nothing.
  */
-export function changedFields(written: { label: boolean; variables: boolean; version: boolean }): ChangedField[] {
+export function changedFields(written: {
+  label: boolean
+  variables: boolean
+  version: boolean
+  scanCode?: boolean
+}): ChangedField[] {
   return [
     ...(written.label ? (['label'] as const) : []),
     ...(written.version ? (['templateVersionId'] as const) : []),
     ...(written.variables || written.version ? (['variables', 'redemption', 'expiresAt'] as const) : []),
+    ...(written.scanCode ? (['scanCode'] as const) : []),
   ]
 }
 

@@ -73,6 +73,12 @@ export const passes: Handlers<typeof contract> = {
     }
   },
 
+  rotateCode: async ({ params, headers }, context) => {
+    const options = { ifMatch: headers['if-match'], dryRun: false, newCode: true }
+    const { pass } = await context.store.transaction((tx) => updatePass(tx, params.id, {}, options, context))
+    return { status: 200, body: toPass(pass, context), headers: etag(pass) }
+  },
+
   void: async ({ params, body }, context) => {
     const problem = await voidTogether(context.store, { passId: params.id, reason: body.reason ?? null, context })
     if (problem) throw problem

@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import type { PassUpdate } from '../../../core/contract/passes.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
-import { identifierDigest } from '../../../core/rules/crypto/scan-code.ts'
-import { barcodeMessage, renderCard } from '../../../core/rules/display/card.ts'
+import { identifierDigest, newScanCode } from '../../../core/rules/crypto/scan-code.ts'
+import { barcodeMessage, renderCard, showsScanCode } from '../../../core/rules/display/card.ts'
 import {
   changedFields,
   mergeVariables,
@@ -28,6 +28,8 @@ import { followClass } from './google-class.ts'
 export interface UpdateOptions {
   ifMatch: number[] | '*' | undefined
   dryRun: boolean
+  /** Gives the pass a new scan code. */
+  newCode?: boolean
 }
 
 /** A pass after its update. */
@@ -61,9 +63,12 @@ export async function updatePass(
     label: body.label !== undefined,
     variables: Object.keys(body.variables ?? {}).length > 0,
     version: version.id !== pass.templateVersionId,
+    scanCode: options.newCode ?? false,
   })
   if (fields.length === 0) return { pass, rings: false }
-  const change = planChange(pass, body, { version, wallets: context.wallets, now })
+  if (options.newCode) requireShownCode(pass, version)
+  const scanCode = options.newCode ? newScanCode() : pass.scanCode
+  const change = planChange({ ...pass, scanCode }, body, { version, wallets: context.wallets, now })
   const isNew = isChange(pass, change)
   const isRetried = pass.status === 'FAILED'
   const updated: StoredPass = { ...pass, ...change, ...((isNew || isRetried) && withVersionBump(pass, isNew, now)) }
@@ -73,7 +78,7 @@ export async function updatePass(
   if (options.dryRun) return { pass: updated, rings }
 
   if (isNew) {
-    const facts = { ...pass, label: change.label, variables: change.variables }
+    const facts = { ...pass, label: change.label, variables: change.variables, scanCode }
     const { expiresAt } = change
     const googleClassId = await followClass(tx, pass, { version, facts, expiresAt }, context)
     await tx.passes.update(workspaceId, passId, { ...change, googleClassId }, now)
@@ -108,13 +113,25 @@ export async function updatePass(
     ],
     now,
   )
-  await audit(tx, context, 'pass.update', passId)
+  await audit(tx, context, options.newCode ? 'pass.rotate-code' : 'pass.update', passId)
   return { pass: (await tx.passes.find(workspaceId, passId)) ?? updated, rings }
 }
 
 function checkPrecondition(pass: StoredPass, ifMatch: UpdateOptions['ifMatch']): void {
   if (ifMatch === undefined || ifMatch === '*' || ifMatch.includes(pass.revision)) return
   throw new ApiError('PRECONDITION_FAILED', { details: { revision: pass.revision } })
+}
+
+/** @throws Problem CONFLICT where a new code would be seen by nobody, and what scanners read stayed as it is */
+function requireShownCode(pass: StoredPass, { definition }: PublishedVersion): void {
+  if (showsScanCode(definition)) return
+  const message = definition.design.barcode?.message
+  throw new ApiError('CONFLICT', {
+    message: message
+      ? `The barcode does not show the scan code: it says ${message}. Change the variables that it is made of.`
+      : 'Nothing on the pass shows the scan code: its template has no barcode.',
+    details: { passId: pass.id, templateVersionId: pass.templateVersionId },
+  })
 }
 
 /** The version that the pass will render: its own, or a newer published one of its template. */
@@ -163,6 +180,7 @@ function planChange(
     ...resolved,
     label: facts.label,
     variables,
+    scanCode: pass.scanCode,
     templateVersionId: version.id,
     templateVersion: version.version,
     status: statusAfterUpdate(pass.status, resolved.expiresAt, now),
@@ -173,10 +191,11 @@ function planChange(
 /** Identical values leave the row as it is; numbers such as -0 are compared as what JSON stores of them. */
 function isChange(
   pass: StoredPass,
-  { label, variables, templateVersionId }: Omit<PassChange, 'googleClassId'>,
+  { label, variables, templateVersionId, scanCode }: Omit<PassChange, 'googleClassId'>,
 ): boolean {
   return (
     label !== pass.label ||
+    scanCode !== pass.scanCode ||
     templateVersionId !== pass.templateVersionId ||
     !isDeepStrictEqual(JSON.parse(JSON.stringify(variables)), pass.variables)
   )
