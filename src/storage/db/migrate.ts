@@ -29,6 +29,7 @@ import * as oneAtATime from '../migrations/0028-one-at-a-time.ts'
 import * as templateKeys from '../migrations/0029-template-keys.ts'
 import * as counts from '../migrations/0030-counts.ts'
 import * as queueVacuum from '../migrations/0034-queue-vacuum.ts'
+import * as fewerIndexes from '../migrations/0039-fewer-indexes.ts'
 import type { Database } from './database.ts'
 import { isPostgres, settleRestored } from './dialect.ts'
 
@@ -68,6 +69,7 @@ const migrations: Record<string, Migration> = {
   '0029-template-keys': templateKeys,
   '0030-counts': counts,
   '0034-queue-vacuum': queueVacuum,
+  '0039-fewer-indexes': fewerIndexes,
 }
 
 /** Any number that no other program uses for an advisory lock on the same database. */
