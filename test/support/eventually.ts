@@ -1,12 +1,48 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, vi } from 'vitest'
 import type { Database } from '../../src/storage/db/database.ts'
 
+/** Of pauses alone: what a machine takes that is busy, or holds this process, does not count. */
+const PATIENCE_MS = 120_000
+
 /**
  * Waits until what is expected holds, and resolves to what it gives: far longer than it takes, on however busy a machine.
- * What must hold within a time says that time itself.
+ * What must hold within a time says that time itself. It looks at once and often, then less often, since each look costs what
+ * it asks for: `interval` is the longest pause, in milliseconds.
  */
-export function eventually<T>(expectation: () => T | Promise<T>, { interval = 25 } = {}): Promise<T> {
-  return vi.waitFor(expectation, { timeout: 120_000, interval })
+export async function eventually<T>(expectation: () => T | Promise<T>, { interval = 100 } = {}): Promise<T> {
+  let waited = 0
+  for (let pause = 10; ; pause = Math.min(pause * 1.5, interval)) {
+    try {
+      return await expectation()
+    } catch (error) {
+      if (waited > PATIENCE_MS) throw error
+    }
+    await sleep(pause)
+    waited += pause
+    // What is waited for may go by them.
+    if (vi.isFakeTimers()) vi.advanceTimersByTime(pause)
+  }
+}
+
+const BEAT_MS = 50
+
+/**
+ * Waits as eventually() does, and holds it to a time in milliseconds: by beats of this process, which come late where a busy
+ * machine makes everything late.
+ */
+export async function within<T>(milliseconds: number, expectation: () => T | Promise<T>): Promise<T> {
+  let beats = 0
+  const beating = setInterval(() => {
+    beats += 1
+  }, BEAT_MS)
+  try {
+    const result = await eventually(expectation, { interval: 25 })
+    expect(beats * BEAT_MS).toBeLessThan(milliseconds)
+    return result
+  } finally {
+    clearInterval(beating)
+  }
 }
 
 /** Waits until work is over, or waits for a row that another transaction of PostgreSQL holds. */

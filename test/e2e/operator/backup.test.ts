@@ -1,5 +1,6 @@
 import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { verify } from '../../../src/core/rules/crypto/signature.ts'
 import { openDatabase } from '../../../src/storage/db/database.ts'
@@ -161,6 +162,8 @@ function startLoad({ client }: TestServer, templateId: string) {
           body: { passes: batchOf(templateId, `${lane}-${n}`, 25) },
         })
         for (const { externalPassId, pass } of results) acknowledged.set(externalPassId, pass!.id)
+        // What is made is issued, too.
+        await sleep(100)
       } catch (error) {
         refused.push(error)
         return

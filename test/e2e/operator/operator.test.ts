@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { dialects, emptyDatabase } from '../../support/databases.ts'
+import { within } from '../../support/eventually.ts'
 import { inspect, publishTemplate } from '../support/passes.ts'
 import { run } from '../support/program.ts'
 import { hostServer, type TestServer } from '../support/server.ts'
@@ -37,7 +38,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect([await statusFor(server, made.token), await statusFor(server, follower.token)]).toEqual([200, 200])
 
     expect(await ok(['token', 'revoke', made.id, '--yes'], server.database)).toEqual({ id: made.id, revoked: true })
-    await vi.waitFor(async () => expect(await statusFor(server, made.token)).toBe(401), HOLDS_MS)
+    await within(HOLDS_MS, async () => expect(await statusFor(server, made.token)).toBe(401))
     const tokens = await ok(['token', 'list'], server.database)
     expect(tokens.map((token: { name: string }) => token.name)).toEqual(['first owner', 'door', 'door'])
     expect(tokens[1]).toMatchObject({ id: made.id, revokedAt: expect.stringMatching(/Z$/), replacedBy: follower.id })
@@ -62,10 +63,10 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await ok(['workspace', 'suspend', 'acme', '--yes'], database)).toMatchObject({
       suspendedAt: expect.any(String),
     })
-    await vi.waitFor(async () => expect(await statusFor(server, token)).toBe(403), HOLDS_MS)
+    await within(HOLDS_MS, async () => expect(await statusFor(server, token)).toBe(403))
     expect(await statusFor(server, server.token)).toBe(200)
     expect(await ok(['workspace', 'resume', workspace.id], database)).toMatchObject({ suspendedAt: null })
-    await vi.waitFor(async () => expect(await statusFor(server, token)).toBe(200), HOLDS_MS)
+    await within(HOLDS_MS, async () => expect(await statusFor(server, token)).toBe(200))
     const names = (await ok(['workspace', 'list'], database)).map((row: { name: string }) => row.name)
     expect(names).toEqual(['acme', 'default'])
   })

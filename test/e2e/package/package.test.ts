@@ -1,12 +1,11 @@
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { parse } from 'csv-parse/sync'
-import { stringify } from 'csv-stringify/sync'
 import { execa } from 'execa'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from '../../support/databases.ts'
 import { isLong } from '../../support/long.ts'
 import { freePort } from '../../support/ports.ts'
+import { keepRows } from '../support/bulk-setup.ts'
 
 const root = new URL('../../../', import.meta.url).pathname
 const { name, dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
@@ -61,7 +60,7 @@ describe('the package', () => {
   })
 
   test('`npx passes demo` tells the whole story', async () => {
-    // The walk-through of the examples issues all 2,000.
+    // In the long form the walk-through of the examples issues all 2,000.
     if (!isLong) keepRows(join(folder, 'node_modules', name, 'examples/conference/attendees.csv'), 60)
     const { stdout, exitCode } = await execa('npx', ['passes', 'demo', '--no-color'], shell)
     expect([exitCode, stdout]).toEqual([0, expect.stringContaining('Everything worked.')])
@@ -119,12 +118,6 @@ function link(dependency: string, folder: string): void {
   const path = join(folder, 'node_modules', dependency)
   mkdirSync(dirname(path), { recursive: true })
   symlinkSync(join(root, 'node_modules', dependency), path)
-}
-
-/** Leaves the first rows of a CSV file and its header. */
-function keepRows(path: string, count: number): void {
-  const rows: string[][] = parse(readFileSync(path))
-  writeFileSync(path, stringify(rows.slice(0, count + 1)))
 }
 
 function kib(bytes: number): string {

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
+import { stringify } from 'csv-stringify/sync'
 import { execa } from 'execa'
 import { expect } from 'vitest'
 import type { Client } from '../../../src/client/client.ts'
@@ -96,6 +97,12 @@ export function resume(setup: Setup, stderr: string) {
 
 export function writeRows({ folder }: Setup, name: string, rows: string[][]): void {
   writeFileSync(join(folder, name), rows.map((cells) => `${cells.join(',')}\n`).join(''))
+}
+
+/** Leaves the header of a CSV file and its first rows. */
+export function keepRows(path: string, count: number): void {
+  const rows: string[][] = parse(readFileSync(path))
+  writeFileSync(path, stringify(rows.slice(0, count + 1)))
 }
 
 export function readRows({ folder }: Setup, name: string): Record<string, string>[] {

@@ -1,5 +1,7 @@
+import { expect } from 'vitest'
 import { type Client, walk } from '../../../src/client/client.ts'
 import type { ScanItem } from '../../../src/core/contract/scan-shapes.ts'
+import { eventually } from '../../support/eventually.ts'
 
 /** Issued passes whose barcodes say what their variable `code` says. */
 export async function issueWithCodes(client: Client, codes: readonly string[]): Promise<void> {
@@ -23,11 +25,10 @@ export async function issueWithCodes(client: Client, codes: readonly string[]): 
   for (let start = 0; start < passes.length; start += 100) {
     await client.passes.createBatch({ body: { passes: passes.slice(start, start + 100) } })
   }
-  let isIssued = false
-  while (!isIssued) {
-    const { total } = await client.passes.list({ query: { status: ['ISSUED'], templateId: [id], limit: 1 } })
-    isIssued = total === codes.length
-  }
+  const query = { status: ['ISSUED' as const], templateId: [id], limit: 1 }
+  await eventually(async () => expect((await client.passes.list({ query })).total).toBe(codes.length), {
+    interval: 100,
+  })
 }
 
 /** The whole ledger, oldest first. */

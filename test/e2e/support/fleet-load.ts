@@ -3,6 +3,7 @@ import { expect } from 'vitest'
 import type { Client } from '../../../src/client/client.ts'
 import type { Broadcast } from '../../../src/core/contract/broadcasts.ts'
 import { eventually } from '../../support/eventually.ts'
+import { times } from '../../support/long.ts'
 
 /** What the servers acknowledged, and nothing that they may have done besides. */
 export interface Acknowledged {
@@ -24,7 +25,8 @@ export interface Guests {
 }
 
 const BATCH = 50
-const PAUSE_MS = 15
+/** What is made while servers start, which takes seconds, is issued, sent and looked at, too. */
+const PAUSE_MS = times(50, 15)
 
 /** A project with a single-use ticket, and so many of them issued. */
 export async function inviteGuests(client: Client, count: number): Promise<Guests> {

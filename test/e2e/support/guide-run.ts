@@ -1,4 +1,4 @@
-import { chmodSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { appendFileSync, chmodSync, cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { execa, type ResultPromise } from 'execa'
 import { expect, onTestFinished } from 'vitest'
@@ -20,6 +20,8 @@ export interface GuideOptions {
   /** What stands for words of the guide, such as the address of a database. */
   words?: Record<string, string>
   env?: Record<string, string>
+  /** What is changed in the folder before the reader begins. */
+  prepare?: (folder: string) => void
 }
 
 /** Commands that stay until they are ended, and how each says that it is ready. */
@@ -32,6 +34,7 @@ const services: [start: RegExp, ready: RegExp][] = [
 /** Follows a guide in a folder of its own, and holds each command to its exit code and what the guide shows of its output. */
 export async function runGuide({ path, steps }: Guide, options: GuideOptions = {}): Promise<GuideRun> {
   const shell = await setUp(options)
+  options.prepare?.(shell.cwd)
   const words = new Map(Object.entries(options.words ?? {}))
   const outputs: [command: string, stdout: string][] = []
   const running = new Map<RegExp, ResultPromise>()
@@ -110,17 +113,27 @@ async function setUp({ env }: GuideOptions) {
   return { cwd: folder, env: environment, extendEnv: false, shell: true, reject: false } as const
 }
 
-/** A command of the program that needs nothing else of the shell runs in this process: another costs fifty times as much. */
-function runLine(
+/**
+ * A command of the program that needs nothing else of the shell than a file for its input or output runs in this process:
+ * another costs fifty times as much.
+ */
+async function runLine(
   line: string,
   shell: Shell,
 ): Promise<{ exitCode?: number | undefined; stdout: string; stderr: string }> {
-  const [, assignments, call] = /^((?:\w+=\w+ )*)passes ([^'\\`$|<>;&()]+)$/.exec(line) ?? []
+  const [, assignments, call, sign, name] =
+    /^((?:\w+=\w+ )*)passes ([^'\\`$|<>;&()]+?)(?: (<|>>?) ([\w./-]+))?$/.exec(line) ?? []
   if (call === undefined || /^demo\b/.test(call)) return execa(line, shell)
+  const file = join(shell.cwd, name ?? '')
   const nothing = Object.fromEntries(Object.keys(process.env).map((name) => [name, undefined]))
   const own = Object.fromEntries([...assignments!.matchAll(/(\w+)=(\w+) /g)].map(([, name, value]) => [name!, value!]))
   const args = [...call.matchAll(/(?:"[^"]*"|[^\s"])+/g)].map(([word]) => word.replaceAll('"', ''))
-  return run(args, undefined, { cwd: shell.cwd, env: { ...nothing, ...shell.env, ...own } })
+  const input = sign === '<' ? { input: readFileSync(file) } : {}
+  const ended = await run(args, undefined, { cwd: shell.cwd, env: { ...nothing, ...shell.env, ...own }, ...input })
+  if (sign === undefined || sign === '<') return ended
+  const write = sign === '>' ? writeFileSync : appendFileSync
+  write(file, ended.stdout && `${ended.stdout}\n`)
+  return { ...ended, stdout: '' }
 }
 
 /** Programs that guides use and a bare machine may lack; in CI they have to be there. */

@@ -82,7 +82,8 @@ async function fillSqlite(arena: Arena): Promise<void> {
   const server = await startMovedServer(arena)
   const target = await prepareTarget(server, openJournal())
   for (let time = 0; time < arena.size(2, 4) && !(time > 0 && arena.isOver()); time += 1) {
-    const load = startLoad(arena, target, { lanes: 6, pauseMs: 2 })
+    // In the short form less is made, which has to be issued behind it.
+    const load = startLoad(arena, target, { lanes: 6, pauseMs: arena.size(20, 2) })
     await sleep(arena.random.between(300, 800))
     const before = target.journal.unavailable
     await server.tell({ isFull: true })
