@@ -56,14 +56,18 @@ export async function insertRows<Returned = never>(
     : JSON.stringify(given.map((row) => columns.map((column) => (row as Record<string, unknown>)[column])))
   return runPrepared<Returned>(db, name, { rows: json }, () => {
     const names = columns.map((column) => `"${column}"`).join(', ')
-    const select = isPostgres(db)
-      ? `${names} from json_populate_recordset(null::${table}, :rows::json)`
-      : `${columns.map((column, n) => (binary.includes(column) ? bytesOfHex(db, `value ->> ${n}`) : `value ->> ${n}`)).join(', ')}
-          from json_each(:rows)`
+    if (isPostgres(db)) {
+      return `insert into ${table} (${names}) select ${names} from json_populate_recordset(null::${table}, :rows::json) ${ending}`
+    }
+    const values = columns.map((column, n) => (binary.includes(column) ? bytesOfHex(db, valueAt(n)) : valueAt(n)))
     // SQLite takes "on" for that of a join where no condition comes before it.
-    return `insert into ${table} (${names}) select ${select} where true ${ending}`
+    return `${ROWS_OF_JSON} insert into ${table} (${names}) select ${values.join(', ')} from json_rows where true ${ending}`
   })
 }
+
+/** Before a statement of SQLite: its JSON in rows. Materialized, as each column that is read would write its row as text anew. */
+const ROWS_OF_JSON = 'with json_rows as materialized (select value as json_row from json_each(:rows))'
+const valueAt = (n: number) => `json_row ->> ${n}`
 
 /** The row with its bytes as JSON can hold them: as PostgreSQL writes them as text, or for bytesOfHex. */
 function withHex(db: Knex, row: object, binary: string[]): object {
@@ -156,13 +160,18 @@ export async function selectForEach<Found extends { n: number }>(
     ...fieldsOf(given, ([, row]: readonly [number, Row]) => row),
   ]
   const values = bind(db, fields, [...items.entries()])
-  return runPrepared<Found>(db, name, values, () => `with given as (${select(db, fields)}) ${sql}`)
+  return runPrepared<Found>(
+    db,
+    name,
+    values,
+    () => `with given as ${isPostgres(db) ? '' : 'materialized'} (${select(db, fields)}) ${sql}`,
+  )
 }
 
 /** Selects what `bind` binds: on PostgreSQL an array for each field, by its name, on SQLite a JSON array of arrays. */
 function select<Item>(db: Knex, fields: Field<Item>[]): string {
   if (!isPostgres(db)) {
-    return `select ${fields.map(({ name }, i) => `value ->> ${i} as ${name}`).join(', ')} from json_each(:rows)`
+    return `${ROWS_OF_JSON} select ${fields.map(({ name }, n) => `${valueAt(n)} as ${name}`).join(', ')} from json_rows`
   }
   const arrays = fields.map(({ name, type }) => `:${name}::${type}[]`)
   return `select * from unnest(${arrays.join(', ')}) as rows(${fields.map(({ name }) => name).join(', ')})`
