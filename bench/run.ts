@@ -16,6 +16,7 @@ const benches = [
   'issue-csv',
   'list',
   'read',
+  'trips',
   'update',
   'notify',
   'webhooks',

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { tripsOf as countedTrips, type Endpoint, TRIPS } from '../../../bench/support/trips.ts'
 import { passes } from '../../../src/core/contract/passes.ts'
 import { jobHandlers, queueOptions } from '../../../src/server/jobs/handlers.ts'
 import type { RegularQueue } from '../../../src/storage/jobs/job-kinds.ts'
@@ -12,18 +13,7 @@ import { scan, scannablePass } from './scans/scan-support.ts'
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect, { outbound: { allowInsecure: true } })
 
-  /** The statements that some work awaits one after another, those that begin and end transactions among them. */
-  async function tripsOf({ id }: TestWorkspace, work: () => Promise<unknown>): Promise<string[]> {
-    const statements: string[] = []
-    const listen = ({ sql }: { sql: string }) => statements.push(sql)
-    const { forRequests, forJobs } = api.database
-    const parts = [forRequests(id), forRequests(id, true), forJobs(id), api.database]
-    const connections = [...new Set(parts.flatMap(({ reader, writer }) => [reader, writer]))]
-    for (const connection of connections) connection.on('query', listen)
-    await work()
-    for (const connection of connections) connection.removeListener('query', listen)
-    return statements
-  }
+  const tripsOf = ({ id }: TestWorkspace, work: () => Promise<unknown>) => countedTrips(api.database, id, work)
 
   const commits = (statements: string[]) => statements.filter((sql) => /^begin/i.test(sql)).length
 
@@ -35,19 +25,17 @@ describe.each(dialects)('on %s', (dialect) => {
     const { code } = await scannablePass(workspace)
     await scan(workspace, { qrPayload: code, scanContextKey: 'first' })
     const { id } = await issuedPass(workspace)
-    const works: [string, number, () => Promise<unknown>][] = [
-      ['GET of a pass', 1, () => workspace.ok(passes.get, { params: { id } })],
-      ['list of passes', 2, () => workspace.ok(passes.list, { query: {} })],
-      ['create', 8, () => makePass(workspace, template.id)],
-      ['scan', 8, () => scan(workspace, { qrPayload: code, scanContextKey: 'second' })],
-      ['PATCH', 12, () => workspace.ok(passes.update, { params: { id }, body: { label: 'Grace' } })],
-      ['void', 7, () => workspace.ok(passes.void, { params: { id } })],
-    ]
-    const made: Record<string, number> = {}
-    for (const [name, , work] of works) {
-      made[name] = (await tripsOf(workspace, work)).length
+    const works: Record<Endpoint, () => Promise<unknown>> = {
+      'GET of a pass': () => workspace.ok(passes.get, { params: { id } }),
+      'list of passes': () => workspace.ok(passes.list, { query: {} }),
+      create: () => makePass(workspace, template.id),
+      scan: () => scan(workspace, { qrPayload: code, scanContextKey: 'second' }),
+      PATCH: () => workspace.ok(passes.update, { params: { id }, body: { label: 'Grace' } }),
+      void: () => workspace.ok(passes.void, { params: { id } }),
     }
-    expect(made).toEqual(Object.fromEntries(works.map(([name, most]) => [name, most])))
+    const made: Record<string, number> = {}
+    for (const [name, work] of Object.entries(works)) made[name] = (await tripsOf(workspace, work)).length
+    expect(made).toEqual(TRIPS)
   })
 
   test('the worker goes to the database no more often than this for a pass on its way to a webhook and to phones', async () => {
