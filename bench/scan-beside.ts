@@ -18,7 +18,7 @@ import { median, spread } from './support/rounds.ts'
 import { startServer } from './support/server.ts'
 
 /** Of the project that is sent a broadcast: more than are notified while the scans of a sample are made. */
-const PASSES = Number(process.env.PASSES_BENCH_ROWS ?? 5_000)
+const PASSES = Number(process.env.PASSES_BENCH_ROWS ?? 10_000)
 const ROUNDS = Number(process.env.PASSES_BENCH_ROUNDS ?? 10)
 const MOST_SECONDS = 120
 const PATIENCE_SECONDS = 60
