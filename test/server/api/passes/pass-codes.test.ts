@@ -16,7 +16,7 @@ function rotate(workspace: TestWorkspace, id: string, ifMatch?: string) {
 /** What a scanner reads off the pass now. */
 async function codeOf(workspace: TestWorkspace, id: string): Promise<string> {
   const preview = await workspace.ok(contract.passes.preview, { params: { id }, query: { platform: 'apple' } })
-  return (preview as { apple: { barcodes: { message: string }[] } }).apple.barcodes[0]!.message
+  return (preview as unknown as { apple: { barcodes: { message: string }[] } }).apple.barcodes[0]!.message
 }
 
 function scanOf(workspace: TestWorkspace, qrPayload: string) {
