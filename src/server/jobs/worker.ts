@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { DiscardError, RescheduleError } from '../../core/errors.ts'
 import { jobBackoffSeconds, MAX_JOB_ATTEMPTS } from '../../core/rules/sending/retries.ts'
 import { isTaken, isUnavailable } from '../../storage/db/dialect.ts'
-import { type JobKind, type Queue, queues, type RegularQueue } from '../../storage/jobs/job-kinds.ts'
+import { isRegularQueue, type JobKind, type Queue, queues, type RegularQueue } from '../../storage/jobs/job-kinds.ts'
 import type { Job } from '../../storage/jobs/jobs.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
@@ -13,7 +13,13 @@ import { type Alone, createAlone, createShares } from './fairness.ts'
  * Does the work of some jobs of one kind and completes them in the transaction that writes their effects: only those
  * that `complete` returns were still ours. A throw gives back the jobs that are still held.
  */
-export type JobHandler = (jobs: Job[], services: Services) => Promise<void>
+export type JobHandler = (jobs: Job[], services: Services, slot?: Slot) => Promise<void>
+
+/** What a batch holds of its queue. */
+export interface Slot {
+  /** True while others have room enough: a job that is done may then keep its slot, to go on at once when more comes. */
+  mayStay(): boolean
+}
 
 /** What is left to write when a job failed for the last time, in the transaction that sets it aside. */
 export type GiveUp = (tx: Repositories, job: SetAsideJob, message: string, at: Date) => Promise<void>
@@ -94,6 +100,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
   const claiming = store.forJobs(queue)
   const inFlight = new Map<Promise<void>, Job[]>()
   const shares = createShares(batches)
+  const slot: Slot = { mayStay: () => isRegularQueue(queue) && inFlight.size < batches / 2 }
   let lastTurn: string | undefined
   let isStopping = false
   let isWoken = false
@@ -227,7 +234,7 @@ function startQueue(services: Services, queue: Queue, options: WorkerOptions & {
   async function run(kind: JobKind, jobs: Job[]): Promise<void> {
     const began = performance.now()
     try {
-      await handlers[kind](jobs, { ...services, store: store.forJobs(jobs[0]!.workspaceId) })
+      await handlers[kind](jobs, { ...services, store: store.forJobs(jobs[0]!.workspaceId) }, slot)
       note(kind, jobs, performance.now() - began)
     } catch (error) {
       // One that cannot work must not hold up those that were claimed beside it: halved again and again it ends up alone.

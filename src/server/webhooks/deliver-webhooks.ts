@@ -6,6 +6,7 @@ import type { CompletedAttempt, DueDelivery } from '../../storage/webhooks/deliv
 import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
 import type { Services } from '../context.ts'
 import { workInChunks } from '../jobs/chunks.ts'
+import type { Slot } from '../jobs/worker.ts'
 import { createAttemptBuffer, recordAttempts } from './attempt-buffer.ts'
 import { END_CHUNK } from './webhook-health.ts'
 
@@ -13,8 +14,8 @@ import { END_CHUNK } from './webhook-health.ts'
  * Sends whatever is due for an endpoint, then leaves one job for the time of its next attempt. Of its jobs one runs at a time,
  * on all servers together, so that its bound on requests in flight holds; whatever is written presents the claim.
  */
-export async function deliverWebhooks(jobs: Job[], services: Services): Promise<void> {
-  await Promise.all(jobs.map((job) => deliver(job, services)))
+export async function deliverWebhooks(jobs: Job[], services: Services, slot?: Slot): Promise<void> {
+  await Promise.all(jobs.map((job) => deliver(job, services, slot)))
 }
 
 const MAX_GENERATION = 2 ** 31 - 1
@@ -22,7 +23,7 @@ const MAX_GENERATION = 2 ** 31 - 1
 /** So often a sender looks whether the job still is its own; well within a lease. */
 const LOOK_MS = 3_000
 
-async function deliver(job: Job, services: Services): Promise<void> {
+async function deliver(job: Job, services: Services, slot: Slot | undefined): Promise<void> {
   const { workspaceId, subject: webhookId } = job
   const { store } = services
   const webhook = await store.webhooks.findToSend(workspaceId, webhookId)
@@ -40,7 +41,7 @@ async function deliver(job: Job, services: Services): Promise<void> {
       .catch((error) => services.log.warn({ err: error, webhookId }, 'could not look whether a sender goes on'))
   }, LOOK_MS)
   try {
-    const unwritten = await sendDue(webhook, { job, lost: lost.signal }, services)
+    const unwritten = await sendDue(webhook, { job, lost: lost.signal, slot }, services)
     await finish(job, webhook, unwritten, services)
   } finally {
     clearInterval(looking)
@@ -128,22 +129,33 @@ const FRESH_MS = 50
 /** After so long nothing more is begun, and others take their turn. */
 const TURN_MS = 10_000
 
-/** While requests are in flight, deliveries that came meanwhile are looked for so often. */
+/** While requests are in flight, deliveries that other servers made meanwhile are looked for so often. */
 const POLL_MS = 500
+
+/**
+ * So long whoever is done stays for more, where there is room: an event that follows the one before it needs no turn at the
+ * writer then, neither to end this job nor to claim the next. Deliveries that other servers make meanwhile wait for its end.
+ */
+const STAY_MS = 200
 
 /** The job that sends to an endpoint. */
 export interface Sender {
   job: Job
   /** Aborted once the job is no longer ours. */
   lost: AbortSignal
+  slot: Slot | undefined
 }
 
 /**
  * Sends what is due for an endpoint until nothing is, its turn is over, the server stops, or the job is lost; returns the
  * attempts that are not written yet.
  */
-async function sendDue(webhook: StoredWebhook, { job, lost }: Sender, services: Services): Promise<CompletedAttempt[]> {
-  const { store, webhookSecrets, clock, stopping } = services
+async function sendDue(
+  webhook: StoredWebhook,
+  { job, lost, slot }: Sender,
+  services: Services,
+): Promise<CompletedAttempt[]> {
+  const { store, webhookSecrets, wakeUps, clock, stopping } = services
   const underWay = new Set<string>()
   const inFlight = new Set<Promise<void>>()
   const queue: DueDelivery[] = []
@@ -153,6 +165,8 @@ async function sendDue(webhook: StoredWebhook, { job, lost }: Sender, services: 
   let seenAt = 0
   let reading: Promise<void> | undefined
   let mayBeMore = true
+  let hasNews = false
+  let onNews: (() => void) | undefined
   let onChange: (() => void) | undefined
   let failure: { error: unknown } | undefined
   const onFailure = (error: unknown) => {
@@ -214,29 +228,49 @@ async function sendDue(webhook: StoredWebhook, { job, lost }: Sender, services: 
       onChange = resolve
     })
 
+  /** Until deliveries come, or some time is over; resolves to whether any came. */
+  async function news(milliseconds: number): Promise<boolean> {
+    await Promise.race([
+      sleep(milliseconds),
+      new Promise<void>((resolve) => {
+        onNews = resolve
+      }),
+    ])
+    return hasNews
+  }
+
+  const unsubscribe = wakeUps.subscribe(webhook.id, () => {
+    hasNews = true
+    onNews?.()
+  })
   see(webhook)
-  while (mayGoOn()) {
-    const now = performance.now()
-    if (now >= turnEnd) break
-    if (queue.length < PAGE && mayBeMore) {
-      reading ??= read()
-        .catch(onFailure)
-        .finally(() => {
-          reading = undefined
-        })
+  try {
+    while (mayGoOn()) {
+      const now = performance.now()
+      if (now >= turnEnd) break
+      if (queue.length < PAGE && !reading && (mayBeMore || hasNews)) {
+        hasNews = false
+        reading = read()
+          .catch(onFailure)
+          .finally(() => {
+            reading = undefined
+          })
+      }
+      if (queue.length === 0) {
+        await reading
+        if (queue.length > 0 || hasNews) continue
+        if (inFlight.size > 0) await Promise.race([Promise.all(inFlight), news(POLL_MS)])
+        else if (!slot?.mayStay() || !(await news(STAY_MS))) break
+        mayBeMore = true
+        continue
+      }
+      const limit = endpoint?.failingSince ? MAX_IN_FLIGHT_FAILING : MAX_IN_FLIGHT
+      if (inFlight.size >= limit || buffer.size() >= MAX_UNWRITTEN) await change()
+      else if (now - seenAt < FRESH_MS) start(queue.shift()!)
+      else see(await store.webhooks.find(webhook.workspaceId, webhook.id))
     }
-    if (queue.length === 0) {
-      await reading
-      if (queue.length > 0) continue
-      if (inFlight.size === 0) break
-      await Promise.race([Promise.all(inFlight), sleep(POLL_MS)])
-      mayBeMore = true
-      continue
-    }
-    const limit = endpoint?.failingSince ? MAX_IN_FLIGHT_FAILING : MAX_IN_FLIGHT
-    if (inFlight.size >= limit || buffer.size() >= MAX_UNWRITTEN) await change()
-    else if (now - seenAt < FRESH_MS) start(queue.shift()!)
-    else see(await store.webhooks.find(webhook.workspaceId, webhook.id))
+  } finally {
+    unsubscribe()
   }
   await Promise.all([...inFlight, reading])
   const unwritten = await buffer.close()

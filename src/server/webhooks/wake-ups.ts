@@ -1,13 +1,15 @@
 import type { StoreEvent } from '../../storage/operations/store-events.ts'
 
 /**
- * When those who follow events of a workspace look for new ones: at once when this process wrote some, else together, so that
- * many of them ask the database as often as one does.
+ * When those who follow events of a workspace, or send to an endpoint, look for new ones: at once when this process wrote
+ * some, else together, so that many of them ask the database as often as one does.
  */
 export interface WakeUps {
   /** Takes what was committed. */
   merge(event: StoreEvent): void
   listen(workspaceId: string): WakeUp
+  /** Calls back whenever something came for a workspace, or for an endpoint; returns what ends it. */
+  subscribe(subject: string, wake: () => void): () => void
 }
 
 export interface WakeUp {
@@ -21,7 +23,7 @@ export interface WakeUp {
   close(): void
 }
 
-/** Followers of one workspace. */
+/** Followers of one subject. */
 interface Followers {
   wakes: Set<() => void>
   /** Those that sleep until the timer wakes them all. */
@@ -31,28 +33,42 @@ interface Followers {
   reads: Map<string, Promise<unknown>>
 }
 
-/** Wakes who waits for news of a workspace: see WakeUps. */
+/** Wakes who waits for news: see WakeUps. */
 export function createWakeUps(): WakeUps {
-  const workspaces = new Map<string, Followers>()
+  const bySubject = new Map<string, Followers>()
+
+  function join(subject: string, wake: () => void): { followers: Followers; leave: () => void } {
+    const followers = bySubject.get(subject) ?? nobody()
+    bySubject.set(subject, followers)
+    followers.wakes.add(wake)
+    const leave = () => {
+      followers.wakes.delete(wake)
+      if (followers.wakes.size > 0) return
+      clearTimeout(followers.timer)
+      if (bySubject.get(subject) === followers) bySubject.delete(subject)
+    }
+    return { followers, leave }
+  }
+
   return {
     merge(event) {
-      if (event.what !== 'event') return
-      const followers = workspaces.get(event.workspaceId)
-      if (!followers) return
-      followers.reads.clear()
-      for (const wake of followers.wakes) wake()
+      for (const subject of subjectsOf(event)) {
+        const followers = bySubject.get(subject)
+        followers?.reads.clear()
+        for (const wake of followers?.wakes ?? []) wake()
+      }
     },
 
+    subscribe: (subject, wake) => join(subject, wake).leave,
+
     listen(workspaceId) {
-      const followers = workspaces.get(workspaceId) ?? nobody()
-      workspaces.set(workspaceId, followers)
       let isWoken = false
       let stir: () => void = () => undefined
       const wake = () => {
         isWoken = true
         stir()
       }
-      followers.wakes.add(wake)
+      const { followers, leave } = join(workspaceId, wake)
       return {
         async next(milliseconds, ended) {
           if (!isWoken && !ended.aborted) {
@@ -82,15 +98,17 @@ export function createWakeUps(): WakeUps {
         },
 
         close() {
-          followers.wakes.delete(wake)
+          leave()
           stir()
-          if (followers.wakes.size > 0) return
-          clearTimeout(followers.timer)
-          if (workspaces.get(workspaceId) === followers) workspaces.delete(workspaceId)
         },
       }
     },
   }
+}
+
+function subjectsOf(event: StoreEvent): string[] {
+  if (event.what === 'event') return [event.workspaceId]
+  return event.what === 'deliveries' ? event.webhookIds : []
 }
 
 function nobody(): Followers {

@@ -1,6 +1,8 @@
+import { availableParallelism } from 'node:os'
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
 import { SetupError } from '../../core/errors.ts'
+import { isQueue } from '../jobs/job-kinds.ts'
 import { FairGate, type FairGateOptions } from './fair-gate.ts'
 import { postgresClient } from './postgres-client.ts'
 import { type Damage, noteDamage, sqliteClient } from './sqlite-client.ts'
@@ -227,6 +229,12 @@ const FOREVER = undefined
 /** @param patienceMs how long the party waits for its turn before it is refused */
 type ConnectionsOf = (party: string, patienceMs: number | undefined) => Knex
 
+/**
+ * So many connections whoever does much has beside somebody who does little: their statements share processors. How many those
+ * of PostgreSQL are is not known here, so they count as those of this machine.
+ */
+const BESIDE_NEIGHBOURS = Math.max(1, Math.floor(availableParallelism() / 2))
+
 /** Gives parties their share of the connections of a pool: half of it each, as many as want. */
 function shareOut(
   db: Knex,
@@ -234,7 +242,13 @@ function shareOut(
   places: number,
   turns: Pick<FairGateOptions, 'weightOf' | 'ownerOf'> = {},
 ): ConnectionsOf {
-  const gate = new FairGate({ places, shareOf: () => Math.ceil(places / 2), ...turns })
+  const gate = new FairGate({
+    places,
+    shareOf: () => Math.ceil(places / 2),
+    shareBesideNeighbours: BESIDE_NEIGHBOURS,
+    isNeighbour: (owner) => owner !== UPKEEP && !isQueue(owner),
+    ...turns,
+  })
   const made = new Map<string, Knex>()
   const poolOf = (party: string, patienceMs: number | undefined) => ({
     acquire: () => ({

@@ -5,11 +5,18 @@ export interface FairGateOptions {
   places: number
   /** How many of one party may, as it stands at the moment. */
   shareOf(party: string): number
+  /** How many may, if that is fewer, while a neighbour who used less was here within BESIDE_MS. As many by default. */
+  shareBesideNeighbours?: number
+  /** Whether an owner is a neighbour of others. Each is by default. */
+  isNeighbour?(owner: string): boolean
   /** What a party's time inside counts for, where others want the place: half as much at 2. 1 by default. */
   weightOf?(party: string): number
   /** Who is behind a party: those of one owner share its turns. Each party its own by default. */
   ownerOf?(party: string): string
 }
+
+/** So long somebody who came in counts as being there. */
+const BESIDE_MS = 1_000
 
 /** So many parties and owners are remembered; with more, who used how much is forgotten once nobody is inside. */
 const MAX_REMEMBERED = 1_000
@@ -27,6 +34,8 @@ interface Waiting {
  */
 export class FairGate {
   private readonly options: Required<FairGateOptions>
+  /** The neighbours that came in last: the last one, and the last other one. */
+  private lastCame: { owner: string; party: string; at: number }[] = []
   private inside = 0
   /** By party, when each that is inside came in. */
   private readonly insideOf = new Map<string, number[]>()
@@ -37,7 +46,13 @@ export class FairGate {
   private readonly waiting = new Map<string, Set<Waiting>>()
 
   constructor(options: FairGateOptions) {
-    this.options = { weightOf: () => 1, ownerOf: (party) => party, ...options }
+    this.options = {
+      weightOf: () => 1,
+      ownerOf: (party) => party,
+      shareBesideNeighbours: Number.POSITIVE_INFINITY,
+      isNeighbour: () => true,
+      ...options,
+    }
   }
 
   /**
@@ -100,6 +115,7 @@ export class FairGate {
     this.inside += 1
     const owner = this.options.ownerOf(party)
     this.owners.begin(owner)
+    if (this.options.isNeighbour(owner)) this.noteNeighbour(owner, party)
     const parties = this.parties.get(owner) ?? new UsedTime()
     this.parties.set(owner, parties)
     parties.begin(party)
@@ -116,7 +132,31 @@ export class FairGate {
   }
 
   private mayEnter(party: string): boolean {
-    return this.inside < this.options.places && this.countInside(party) < this.options.shareOf(party)
+    return this.inside < this.options.places && this.countInside(party) < this.shareOf(party)
+  }
+
+  private noteNeighbour(owner: string, party: string): void {
+    const others = this.lastCame.filter((one) => one.owner !== owner)
+    this.lastCame = [{ owner, party, at: performance.now() }, ...others.slice(0, 1)]
+  }
+
+  private shareOf(party: string): number {
+    const { shareOf, shareBesideNeighbours } = this.options
+    return this.isBesideNeighbour(party) ? Math.min(shareOf(party), shareBesideNeighbours) : shareOf(party)
+  }
+
+  private isBesideNeighbour(party: string): boolean {
+    const owner = this.options.ownerOf(party)
+    const other = this.lastCame.find((one) => one.owner !== owner)
+    if (!other || performance.now() - other.at > BESIDE_MS) return false
+    return this.usedWith(other.owner, other.party) < this.usedWith(owner, party)
+  }
+
+  /** What an owner used, and what one of its parties that is inside has not been counted for yet. */
+  private usedWith(owner: string, party: string): number {
+    const now = performance.now()
+    const stays = this.insideOf.get(party) ?? []
+    return stays.reduce((sum, cameIn) => sum + now - cameIn, this.owners.of(owner))
   }
 
   private findNext(): string | undefined {

@@ -23,6 +23,7 @@ export type RegularQueue = (typeof regularQueues)[number]
  */
 export const queues = [...regularQueues, 'suspects', 'prime-suspects'] as const
 export type Queue = (typeof queues)[number]
+export const isQueue = (name: string): name is Queue => (queues as readonly string[]).includes(name)
 export const isRegularQueue = (queue: Queue): queue is RegularQueue =>
   (regularQueues as readonly Queue[]).includes(queue)
 

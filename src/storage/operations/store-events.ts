@@ -14,6 +14,8 @@ export type JobOutcome = 'done' | 'retried' | 'put_off' | 'gave_up' | 'lapsed' |
 export type StoreEvent =
   | { what: 'runs'; kind: JobKind; outcome: JobOutcome; count: number }
   | { what: 'event'; type: EventType; workspaceId: string }
+  /** Deliveries that are due now, for these endpoints. */
+  | { what: 'deliveries'; webhookIds: string[] }
   | ({ what: 'scan' } & Pick<StoredScan, 'result' | 'reason' | 'verified'>)
   | { what: 'notification'; platform: 'apple' | 'google'; status: StoredNotification['apple']['status'] }
   | { what: 'broadcast' }

@@ -189,6 +189,7 @@ export class Events {
 
   /** A job that is due is enough for an endpoint, however many events there are. What is too many, the sender clears away. */
   private deliverTo(workspaceId: string, webhookIds: string[], correlationId: string | null, at: Date): Promise<void> {
+    this.emit({ what: 'deliveries', webhookIds })
     const job = { workspaceId, kind: 'deliver-webhooks' as const, correlationId }
     return this.jobs.insertUnlessDue(
       webhookIds.map((subject) => ({ ...job, subject })),

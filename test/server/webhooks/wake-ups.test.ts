@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { createWakeUps } from '../../../src/server/webhooks/wake-ups.ts'
 
 const never = new AbortController().signal
@@ -31,4 +31,17 @@ test('followers of a workspace look together, and share what they read unless so
   elsewhere.abort()
   expect(await sleeper).toBe(false)
   for (const one of [first, second, other]) one.close()
+})
+
+test('whoever sends to an endpoint is told of its deliveries, and of those of no other, until it ends', () => {
+  const wakeUps = createWakeUps()
+  const wake = vi.fn()
+  const end = wakeUps.subscribe('endpoint', wake)
+  const deliveries = (...webhookIds: string[]) => wakeUps.merge({ what: 'deliveries', webhookIds })
+  deliveries('another')
+  expect(wake).not.toHaveBeenCalled()
+  deliveries('another', 'endpoint')
+  end()
+  deliveries('endpoint')
+  expect(wake).toHaveBeenCalledOnce()
 })

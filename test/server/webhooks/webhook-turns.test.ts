@@ -51,6 +51,19 @@ describe.each(dialects)('on %s', (dialect) => {
     expect([await countOf('SUCCESS'), await countOf('PENDING')]).toEqual([13, 8])
   })
 
+  test('who stays sends what comes meanwhile at once, without another claim, and leaves no job behind', async () => {
+    const { id } = await makeWebhook(workspace, receiver)
+    await sendTest(workspace, id)
+    const mayStay = vi.fn(() => true)
+    const jobs = await claim()
+    const turn = deliverWebhooks(jobs, api.services, { mayStay })
+    await eventually(() => expect(mayStay).toHaveBeenCalled())
+    await sendTest(workspace, id)
+    await eventually(() => expect(receiver.received).toHaveLength(2))
+    await turn
+    expect([jobs.length, await countOf('SUCCESS'), await waiting()]).toEqual([1, 2, []])
+  })
+
   test('however much happens while an endpoint hangs, few jobs wait for it, and all of it is sent', async () => {
     useFakeTime('setInterval', 'clearInterval')
     const held = gate()

@@ -135,6 +135,33 @@ test('who waits for too long is refused and told to come back, and its place goe
 })
 
 /** A gate of which is noted who came in, and where who is inside stays for a time of the fake clock. */
+test('who used more keeps to a smaller share while a neighbour is there, who has all of its own', async () => {
+  vi.useFakeTimers()
+  try {
+    const isNeighbour = (owner: string) => owner !== 'upkeep'
+    const gate = new FairGate({ places: 10, shareOf: () => 3, shareBesideNeighbours: 1, isNeighbour })
+    const { order, enter, stay } = watched(gate)
+    const come = async (...parties: string[]) => {
+      order.length = 0
+      for (const party of parties) enter(party)
+      await vi.advanceTimersByTimeAsync(0)
+      return order
+    }
+    expect(await come('upkeep', 'much', 'much', 'much')).toEqual(['upkeep', 'much', 'much', 'much'])
+    for (const party of ['much', 'much', 'much']) await stay(party, 10)
+    expect(await come('little', 'much')).toEqual(['little', 'much'])
+    await stay('little', 1)
+    expect(await come('much', 'little', 'little')).toEqual(['little', 'little'])
+    // The neighbour is gone for a while: what waited comes in with the next that leaves, and others may at once.
+    await vi.advanceTimersByTimeAsync(1_001)
+    expect(await come('much')).toEqual(['much'])
+    await stay('much', 0)
+    expect(order).toEqual(['much', 'much'])
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
 function watched(gate: FairGate) {
   const order: string[] = []
   return {
