@@ -3,7 +3,7 @@ import type { PassStatus } from '../../core/contract/common.ts'
 import { idBound } from '../../core/ids.ts'
 import { beginningOf, MAX_KEY_CHARACTERS } from '../../core/rules/lists/cursor.ts'
 import { foldCase, indexedText } from '../../core/rules/lists/search.ts'
-import { beginningColumn, boundColumn, containsTerm, joinPasses } from '../db/dialect.ts'
+import { beginningColumn, boundColumn, containsTerm, isPostgres, joinPasses } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
 import { COUNTED_AS_NONE, countsOf } from '../operations/counts.ts'
 import { issuingPasses, lapsedPasses, type PassRow, type StoredPass, selectPass, toPass, UNISSUED } from './pass-row.ts'
@@ -42,13 +42,15 @@ export async function listPasses(
   request: PassListRequest,
   at: Date,
 ): Promise<ListPage<StoredPass>> {
-  const { query, id } = passesWithVariables(db, workspaceId, request.variable ?? [])
   const facts = {
     now: at.getTime(),
     isSwept: await isSwept(db, workspaceId, request, at),
     issuing: await listIssuing(db, workspaceId, request),
     leaving: await listLeaving(db, workspaceId, request),
   }
+  const { query, id } = request.variable?.length
+    ? passesWithVariables(db, workspaceId, request.variable)
+    : { query: passesOfStatuses(db, workspaceId, request, facts), id: 'passes.id' }
   for (const [name, condition] of Object.entries(conditions(db, facts)) as [keyof PassListRequest, Condition][]) {
     const values = request[name] as unknown[] | undefined
     if (!values) continue
@@ -131,6 +133,23 @@ function specFor(id: string): ListSpec {
 }
 
 /**
+ * All passes of a workspace; for a list in the order of ids on SQLite, those of several statuses merged from what the index
+ * holds of each. Left to choose, SQLite walks all passes in that order, however few have one of the statuses.
+ */
+function passesOfStatuses(db: Knex, workspaceId: string, { status = [], sortBy }: PassListRequest, facts: Facts) {
+  const ofWorkspace = () => db('passes').where('passes.workspace_id', workspaceId)
+  const stored = [...new Set(status.flatMap((one) => storedStatuses(one, facts)))]
+  if (isPostgres(db) || sortBy !== 'createdAt' || stored.length < 2) return ofWorkspace()
+  return db.from(db.unionAll(stored.map((one) => ofWorkspace().where('passes.status', one))).as('passes'))
+}
+
+/** The statuses under which passes are stored that a reader sees as of one. */
+function storedStatuses(status: PassStatus, { isSwept }: Facts): PassStatus[] {
+  if (UNISSUED.includes(status)) return UNISSUED
+  return status === 'EXPIRED' && !isSwept ? ['EXPIRED', 'ISSUED'] : [status]
+}
+
+/**
  * The passes of a workspace that hold all the variables. Those that hold the first one lead the query: for each of its
  * values they stand in the order of their ids, so that neither a rare nor a common one reads more than a page.
  */
@@ -141,9 +160,7 @@ function passesWithVariables(db: Knex, workspaceId: string, pairs: { name: strin
     valuesByName.set(key, (valuesByName.get(key) ?? new Set()).add(indexedText(value)))
   }
   const holding = (name: string) => db('pass_variables').where({ workspace_id: workspaceId, name }).select('pass_id')
-  const [leader, ...others] = valuesByName
-  if (!leader) return { query: db('passes').where('passes.workspace_id', workspaceId), id: 'passes.id' }
-  const [name, values] = leader
+  const [[name, values], ...others] = [...valuesByName] as [[string, Set<string>], ...[string, Set<string>][]]
   // A pass holds one value of a name: none stands in two of these.
   const holders = db.unionAll([...values].map((value) => holding(name).where({ value }))).as('holders')
   const query = joinPasses(db, db.from(holders), 'holders.pass_id').where('passes.workspace_id', workspaceId)
