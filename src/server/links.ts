@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
 import { formatUuid, parseUuid } from '../core/ids.ts'
 import { deriveKey } from '../core/rules/crypto/server-key.ts'
 import type { StoredPass } from '../storage/passes/pass-row.ts'
@@ -30,6 +30,9 @@ export interface Link {
 
 type LinkCheck = { ok: true; link: Link } | { ok: false; reason: 'malformed' | 'tampered' | 'expired' }
 
+/** A KeyObject is set up for its use already. */
+type LinkKey = KeyObject | Uint8Array
+
 const VERSION = 1
 const FACTS_BYTES = 42
 const TAG_BYTES = 18
@@ -38,21 +41,31 @@ const DAY_MS = 86_400_000
 const MIN_DAYS = 30
 
 /** @param key the subkey for links of the current server key */
-export function signLink(link: Link, key: Uint8Array): string {
-  const facts = Buffer.alloc(FACTS_BYTES)
-  facts[0] = (VERSION << 4) | linkKinds.indexOf(link.kind)
-  parseUuid(link.workspaceId).copy(facts, 1)
-  parseUuid(link.passId).copy(facts, 17)
-  facts.writeUInt32BE(link.generation, 33)
-  facts.writeUIntBE(Math.ceil(link.expiresAt.getTime() / 1000), 37, 5)
-  return Buffer.concat([facts, tagOf(facts, key)]).toString('base64url')
+export function signLink({ kind, ...facts }: Link, key: LinkKey): string {
+  return sign(kind, toBytes(facts), key)
+}
+
+/** Room for a token with all facts in it but the kind: the links of a pass differ in nothing else. */
+function toBytes({ workspaceId, passId, generation, expiresAt }: Omit<Link, 'kind'>): Buffer {
+  const bytes = Buffer.alloc(FACTS_BYTES + TAG_BYTES)
+  parseUuid(workspaceId).copy(bytes, 1)
+  parseUuid(passId).copy(bytes, 17)
+  bytes.writeUInt32BE(generation, 33)
+  bytes.writeUIntBE(Math.ceil(expiresAt.getTime() / 1000), 37, 5)
+  return bytes
+}
+
+function sign(kind: LinkKind, bytes: Buffer, key: LinkKey): string {
+  bytes[0] = (VERSION << 4) | linkKinds.indexOf(kind)
+  tagOf(bytes.subarray(0, FACTS_BYTES), key).copy(bytes, FACTS_BYTES)
+  return bytes.toString('base64url')
 }
 
 /**
  * @param keys the subkeys for links that are accepted: the current one first, then those before the last rotation
  * @param at a link is dead from its expiry on
  */
-export function verifyLink(token: string, keys: readonly Uint8Array[], at: Date): LinkCheck {
+export function verifyLink(token: string, keys: readonly LinkKey[], at: Date): LinkCheck {
   if (!SHAPE.test(token)) return { ok: false, reason: 'malformed' }
   const bytes = Buffer.from(token, 'base64url')
   const facts = bytes.subarray(0, FACTS_BYTES)
@@ -80,7 +93,7 @@ export function linkExpiry(passExpiresAt: Date | null, at: Date, ttlDays = 400):
   return new Date(Math.max(passExpiresAt.getTime(), at.getTime() + MIN_DAYS * DAY_MS))
 }
 
-function tagOf(facts: Uint8Array, key: Uint8Array): Buffer {
+function tagOf(facts: Uint8Array, key: LinkKey): Buffer {
   return createHmac('sha256', key).update(facts).digest().subarray(0, TAG_BYTES)
 }
 
@@ -108,21 +121,24 @@ export interface LinksOptions {
  * too.
  */
 export function createLinks({ keys, publicUrl, platforms, ttlDays }: LinksOptions): Links {
-  const signingKey = deriveKey(keys.current, 'links')
-  const acceptedKeys = [signingKey, ...keys.previous.map((key) => deriveKey(key, 'links'))]
-  const urlFor = (kind: LinkKind, pass: StoredPass, at: Date) => {
+  const acceptedKeys = [keys.current, ...keys.previous].map((key) => createSecretKey(deriveKey(key, 'links')))
+  const signingKey = acceptedKeys[0]!
+  const linksOf = (pass: StoredPass, at: Date) => {
     const { workspaceId, id: passId, linkGeneration: generation } = pass
-    const expiresAt = linkExpiry(pass.expiresAt, at, ttlDays)
-    return `${publicUrl}/l/${signLink({ kind, workspaceId, passId, generation, expiresAt }, signingKey)}`
+    const bytes = toBytes({ workspaceId, passId, generation, expiresAt: linkExpiry(pass.expiresAt, at, ttlDays) })
+    return (kind: LinkKind) => `${publicUrl}/l/${sign(kind, bytes, signingKey)}`
   }
   return {
     publicUrl,
-    urlFor,
+    urlFor: (kind, pass, at) => linksOf(pass, at)(kind),
     verify: (token, at) => verifyLink(token, acceptedKeys, at),
-    build: (pass, at) => ({
-      apple: platforms.includes('apple') ? urlFor('apple', pass, at) : null,
-      google: platforms.includes('google') ? urlFor('google', pass, at) : null,
-      smart: urlFor('smart', pass, at),
-    }),
+    build(pass, at) {
+      const urlOf = linksOf(pass, at)
+      return {
+        apple: platforms.includes('apple') ? urlOf('apple') : null,
+        google: platforms.includes('google') ? urlOf('google') : null,
+        smart: urlOf('smart'),
+      }
+    },
   }
 }

@@ -116,8 +116,8 @@ export function createApp(options: AppOptions): H3 {
  * HTTP/1.1 names one at all is seen to by Node.
  */
 function requireOneHost(event: H3Event): void {
-  const names = event.runtime?.node?.req.rawHeaders.filter((_, index) => index % 2 === 0) ?? []
-  if (names.filter((name) => name.toLowerCase() === 'host').length > 1) {
+  const sent = event.runtime?.node?.req.rawHeaders ?? []
+  if (sent.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host').length > 1) {
     throw validationError([{ path: ['host'], message: 'Must be sent once' }])
   }
 }
@@ -130,9 +130,10 @@ function limitPublic(
   limits: Record<'health' | 'wallets' | 'files', (event: H3Event) => void>,
   enter: (event: H3Event) => Promise<() => void>,
 ): (event: H3Event, next: () => unknown) => unknown {
-  return async (event, next) => {
+  return (event, next) => (event.url.pathname.startsWith('/v1/') ? next() : enterPublic(event, next))
+
+  async function enterPublic(event: H3Event, next: () => unknown): Promise<unknown> {
     const { pathname } = event.url
-    if (pathname.startsWith('/v1/')) return next()
     // A balancer that hears nothing takes the server for dead.
     if (pathname === '/healthz' || pathname === '/readyz') {
       limits.health(event)

@@ -47,7 +47,8 @@ interface Bounds {
 
 /** Puts every route of the contract on the app: parse, authorize, call, reply. */
 export function mountContract(app: H3, options: MountOptions): void {
-  const bounds: Bounds = {
+  const bounded: MountOptions & Bounds = {
+    ...options,
     inFlight: createInFlight(),
     streams: createInFlight({ limit: 'eventStreams', noun: 'streams of events' }),
     bodyRoom: createBodyRoom(),
@@ -58,7 +59,7 @@ export function mountContract(app: H3, options: MountOptions): void {
       const handlers = options.handlers[resource as keyof AllHandlers] as unknown as Record<string, Handler<Route>>
       app.on(route.method, toPattern(route.path), (event) => {
         event.context.route = route
-        return serve(event, route, handlers[operation]!, { ...options, ...bounds })
+        return serve(event, route, handlers[operation]!, bounded)
       })
     }
   }

@@ -177,7 +177,7 @@ function select<Item>(db: Knex, fields: Field<Item>[]): string {
   return `select * from unnest(${arrays.join(', ')}) as rows(${fields.map(({ name }) => name).join(', ')})`
 }
 
-function bind<Item>(db: Knex, fields: Field<Item>[], items: Item[]): Record<string, Knex.RawBinding> {
+function bind<Item>(db: Knex, fields: Field<Item>[], items: Item[]): Record<string, Knex.Value> {
   if (!isPostgres(db)) return { rows: JSON.stringify(items.map((item) => fields.map(({ valueIn }) => valueIn(item)))) }
   const arrays = fields.map(({ name, valueIn }) => [name, items.map((item) => valueIn(item) ?? null)])
   return Object.fromEntries(arrays)

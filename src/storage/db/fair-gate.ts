@@ -86,11 +86,11 @@ export class FairGate {
 
   /** Ends one stay of a party, and lets in who is next. */
   leave(party: string): void {
-    const [cameIn, ...others] = this.insideOf.get(party)!
-    if (others.length === 0) this.insideOf.delete(party)
-    else this.insideOf.set(party, others)
+    const inside = this.insideOf.get(party)!
+    const cameIn = inside.shift()!
+    if (inside.length === 0) this.insideOf.delete(party)
     this.inside -= 1
-    const counted = (performance.now() - cameIn!) / this.options.weightOf(party)
+    const counted = (performance.now() - cameIn) / this.options.weightOf(party)
     const owner = this.options.ownerOf(party)
     this.owners.add(owner, counted)
     this.parties.get(owner)!.add(party, counted)
@@ -119,7 +119,9 @@ export class FairGate {
     const parties = this.parties.get(owner) ?? new UsedTime()
     this.parties.set(owner, parties)
     parties.begin(party)
-    this.insideOf.set(party, [...(this.insideOf.get(party) ?? []), performance.now()])
+    const inside = this.insideOf.get(party)
+    if (inside) inside.push(performance.now())
+    else this.insideOf.set(party, [performance.now()])
   }
 
   private countInside(party: string): number {

@@ -1,4 +1,4 @@
-import { createHash, randomInt } from 'node:crypto'
+import { hash, randomInt } from 'node:crypto'
 
 /**
  * Access tokens: `psk_`, 32 random base62 characters (190 bits), 6 characters of checksum. The checksum lets a mistyped
@@ -24,7 +24,7 @@ export function isWellFormedToken(text: string): boolean {
 
 /** What is stored of a token: its SHA-256 in hex. Enough for a random secret of this length, which nobody can guess. */
 export function tokenDigest(token: string): string {
-  return createHash('sha256').update(token).digest('hex')
+  return hash('sha256', token)
 }
 
 function checksum(text: string): string {
