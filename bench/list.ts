@@ -32,6 +32,8 @@ interface Filter {
 const filters: Filter[] = [
   { name: 'no filter', query: '', isCounted: true, isDeep: true },
   { name: 'status=VOID', query: 'status=VOID', isCounted: true, isDeep: false },
+  { name: 'status=QUEUED', query: 'status=QUEUED', isCounted: true, isDeep: false },
+  { name: 'status=VOID or FAILED', query: 'status=VOID&status=FAILED', isCounted: true, isDeep: false },
   { name: 'status=ISSUED', query: 'status=ISSUED', isCounted: true, isDeep: true },
   { name: 'templateId', query: `templateId=${templateId(3)}`, isCounted: true, isDeep: true },
   { name: 'variable (common)', query: 'variable=tier:3', isDeep: true },
@@ -50,6 +52,7 @@ await onEachDatabase(async (kind, create) => {
   const many = await open(await create('many'), MANY)
   for (const filter of filters) await comparePages(kind, filter, few, many)
   await compareFirst(kind, 'scans', '/v1/scans?', few, many)
+  await compareFirst(kind, 'scans, result=accepted', '/v1/scans?result=accepted', few, many)
   await compareFirst(kind, 'scans, result=denied', '/v1/scans?result=denied', few, many)
   for (const filter of filters.filter(({ isDeep }) => isDeep)) await compareDepths(kind, filter, many)
   await timeFigures(kind, few, many)

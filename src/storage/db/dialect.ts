@@ -89,7 +89,7 @@ export async function runPrepared<Row>(
     if (values[value] === undefined) throw new Error(`The statement ${name} has no value for :${value}`)
     return values[value]
   })
-  // As knex runs a raw statement, but for parsing its text anew each time: that costs half of what the driver does.
+  // As knex runs a raw statement, without parsing its text anew each time.
   const { client } = db
   const connection = await client.acquireConnection()
   try {
