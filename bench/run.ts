@@ -20,6 +20,7 @@ const benches = [
   'update',
   'notify',
   'webhooks',
+  'maintenance',
   'fairness',
   'scan',
   'scan-beside',

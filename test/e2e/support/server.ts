@@ -253,7 +253,10 @@ async function firstJson(stdout: Readable, stderr: () => string) {
   let text = ''
   for await (const chunk of stdout) {
     text += chunk
-    if (text.endsWith('}\n')) return JSON.parse(text) as Started
+    if (!text.endsWith('}\n')) continue
+    const answer = JSON.parse(text) as Started | { error: { message: string } }
+    if (!('error' in answer)) return answer
+    throw new Error(`The server did not start: ${answer.error.message}`)
   }
   throw new Error(`The server did not start: ${stderr()}`)
 }
