@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Job } from '../../storage/jobs/jobs.ts'
+import type { Deleted } from '../../storage/operations/erasure.ts'
 import type { Repositories, Services } from '../context.ts'
 import { queueWalletUpdates } from '../wallet-sync/wallet-updates.ts'
 import { createPace, workInChunks } from './chunks.ts'
@@ -22,21 +23,28 @@ const GOOGLE_CALLBACK_DAYS = 30
 export async function sweep({ store, clock, retention, stopping }: Services): Promise<void> {
   const { deliveriesDays, auditDays } = retention
 
-  type Delete = (tx: Repositories, before: Date, rows: number) => Promise<number>
+  type Delete = (tx: Repositories, before: Date, rows: number, after?: string) => Promise<Deleted>
   async function deleteOld(days: number, work: Delete): Promise<void> {
     if (days === 0) return
     const before = new Date(clock().getTime() - days * DAY_MS)
     const pace = createPace(ROWS)
+    let after: string | undefined
     let isMore = true
     while (isMore && !stopping.aborted) {
-      isMore = await store.transaction((tx) => pace.run(async (rows) => (await work(tx, before, rows)) === rows))
+      isMore = await store.transaction((tx) =>
+        pace.run(async (rows) => {
+          const deleted = await work(tx, before, rows, after)
+          after = deleted.last
+          return deleted.rows === rows
+        }),
+      )
       await setImmediate()
     }
   }
 
-  await deleteOld(deliveriesDays, (tx, before, rows) => tx.retention.deleteDeliveries(before, rows))
-  await deleteOld(deliveriesDays, (tx, before, rows) => tx.retention.deleteEvents(before, rows))
-  await deleteOld(auditDays, (tx, before, rows) => tx.retention.deleteAuditEntries(before, rows))
+  await deleteOld(deliveriesDays, (tx, ...given) => tx.retention.deleteDeliveries(...given))
+  await deleteOld(deliveriesDays, (tx, ...given) => tx.retention.deleteEvents(...given))
+  await deleteOld(auditDays, (tx, ...given) => tx.retention.deleteAuditEntries(...given))
   await deleteOld(ERASED_REGISTRATION_DAYS, (tx, before, rows) => tx.retention.deleteErasedRegistrations(before, rows))
   await deleteOld(GOOGLE_CALLBACK_DAYS, (tx, before, rows) => tx.retention.deleteGoogleCallbacks(before, rows))
 }

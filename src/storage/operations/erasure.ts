@@ -173,9 +173,18 @@ function sum(numbers: number[]): number {
   return numbers.reduce((total, one) => total + one, 0)
 }
 
+/** What a statement of retention deleted. */
+export interface Deleted {
+  rows: number
+  /** The id of the last one, behind which the next statement goes on; undefined where rows are not found by their ids. */
+  last?: string | undefined
+}
+
 /**
  * What is deleted by its age, a few rows in each transaction, oldest first. Ids ascend with the time, so that old rows
- * are a range of the primary key. Rows that another server holds are passed over.
+ * are a range of the primary key. A statement goes on behind the last row of the one before: from the beginning it would step
+ * over all that stayed, and on PostgreSQL over all that was deleted since the last vacuum, again and again. Rows that another
+ * server holds are passed over.
  */
 export class Retention {
   private readonly db: Knex
@@ -185,28 +194,29 @@ export class Retention {
   }
 
   /** Deliveries that ended, with their attempts: neither made nor changed since. What is pending stays, however old. */
-  async deleteDeliveries(before: Date, limit: number): Promise<number> {
-    const old = this.older('webhook_deliveries', before)
+  async deleteDeliveries(before: Date, limit: number, after?: string): Promise<Deleted> {
+    const old = this.older('webhook_deliveries', before, after)
       .whereNot('status', 'PENDING')
       .where('updated_at', '<', before.getTime())
     const ids = await this.delete('webhook_deliveries', old, limit)
     if (ids.length > 0) await this.db('webhook_attempts').whereIn('delivery_id', ids).delete()
-    return ids.length
+    return deletedOf(ids)
   }
 
   /** Events that no delivery needs any more. */
-  async deleteEvents(before: Date, limit: number): Promise<number> {
+  async deleteEvents(before: Date, limit: number, after?: string): Promise<Deleted> {
     const deliveries = this.db('delivery_keys').whereRaw('event_id = events.id').select(this.db.raw('1'))
-    return (await this.delete('events', this.older('events', before).whereNotExists(deliveries), limit)).length
+    const old = this.older('events', before, after).whereNotExists(deliveries)
+    return deletedOf(await this.delete('events', old, limit))
   }
 
   /** Entries of the audit log. */
-  async deleteAuditEntries(before: Date, limit: number): Promise<number> {
-    return (await this.delete('audit_entries', this.older('audit_entries', before), limit)).length
+  async deleteAuditEntries(before: Date, limit: number, after?: string): Promise<Deleted> {
+    return deletedOf(await this.delete('audit_entries', this.older('audit_entries', before, after), limit))
   }
 
   /** Phones of passes that were erased so long ago: by then they have fetched the empty card. */
-  async deleteErasedRegistrations(before: Date, limit: number): Promise<number> {
+  async deleteErasedRegistrations(before: Date, limit: number): Promise<Deleted> {
     const erased = this.db('apple_registrations')
       .join('passes', 'passes.id', 'apple_registrations.pass_id')
       .where('passes.erased_at', '<', before.getTime())
@@ -214,23 +224,29 @@ export class Retention {
       .limit(limit)
       .select('apple_registrations.device_id', 'apple_registrations.pass_id')
     const pairs = keys.map(({ device_id: device, pass_id: pass }) => [device, pass])
-    return pairs.length === 0 ? 0 : this.db('apple_registrations').whereIn(['device_id', 'pass_id'], pairs).delete()
+    if (pairs.length === 0) return { rows: 0 }
+    return { rows: await this.db('apple_registrations').whereIn(['device_id', 'pass_id'], pairs).delete() }
   }
 
   /** Callbacks of Google that were taken in so long ago that none of them comes again. */
-  async deleteGoogleCallbacks(before: Date, limit: number): Promise<number> {
+  async deleteGoogleCallbacks(before: Date, limit: number): Promise<Deleted> {
     const old = this.db('google_callbacks').where('received_at', '<', before.getTime()).orderBy('received_at')
-    return this.db('google_callbacks').whereIn('nonce', old.limit(limit).select('nonce')).delete()
+    return { rows: await this.db('google_callbacks').whereIn('nonce', old.limit(limit).select('nonce')).delete() }
   }
 
-  private older(table: string, before: Date): Knex.QueryBuilder {
-    return this.db(table).where(`${table}.id`, '<', idBound(before.getTime()))
+  private older(table: string, before: Date, after?: string): Knex.QueryBuilder {
+    const old = this.db(table).where(`${table}.id`, '<', idBound(before.getTime()))
+    return after === undefined ? old : old.where(`${table}.id`, '>', after)
   }
 
   private async delete(table: string, old: Knex.QueryBuilder, limit: number): Promise<string[]> {
     const chosen = forUpdateSkipLocked(this.db, old.orderBy(`${table}.id`).limit(limit).select(`${table}.id`))
     return deleteReturningIds(this.db, this.db(table).whereRaw(idIsChosen(this.db, chosen)))
   }
+}
+
+function deletedOf(ids: string[]): Deleted {
+  return { rows: ids.length, last: ids.toSorted().at(-1) }
 }
 
 /**

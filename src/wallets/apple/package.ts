@@ -23,7 +23,7 @@ const contentType = sequence(id.contentType, setOf(id.data))
 
 /**
  * Makes detached CMS signatures (RFC 5652) as a phone wants them: SHA-256, the signing time among the signed
- * attributes, leaf and intermediate certificates included. Signing is the costly part of a pass, so all that stays the
+ * attributes, leaf and intermediate certificates included. Signing is the costly part of a package, so all that stays the
  * same is encoded once here, and the private key works on a thread of the pool.
  */
 export function createSigner(identity: AppleIdentity): Signer {

@@ -103,6 +103,24 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await ids(services, 'audit_entries')).toEqual([])
   })
 
+  test('a chunk begins behind the last row of the one before, and steps over nothing twice', async () => {
+    const services = await openServices(dialect)
+    await insertEntries(services)
+    services.advance(366 * DAY)
+    const known = new Set<unknown>(await ids(services, 'audit_entries'))
+    const begins: unknown[] = []
+    services.database.writer.on('query', ({ sql, bindings }: Statement) => {
+      if (/^delete from "?`?audit_entries/.test(sql)) begins.push(bindings.find((value) => known.has(value)))
+    })
+    await sweep(services)
+    expect(begins.length).toBeGreaterThan(1)
+    expect(begins[0]).toBeUndefined()
+    const behind = begins.slice(1)
+    expect(new Set(behind).size, 'each begins at another row').toBe(behind.length)
+    expect(behind).toEqual(behind.toSorted())
+    expect(behind).not.toContain(undefined)
+  })
+
   test('a chunk is found along the ids, and the log along the index of each filter', async () => {
     const services = await openServices(dialect)
     const { database, store, clock, workspaceId } = services
