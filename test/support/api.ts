@@ -1,4 +1,5 @@
 import { createPublicKey } from 'node:crypto'
+import pLimit from 'p-limit'
 import { type Logger, pino } from 'pino'
 import { beforeAll, expect, inject } from 'vitest'
 import type { ErrorBody } from '../../src/core/contract/common.ts'
@@ -9,6 +10,7 @@ import type { Services } from '../../src/server/context.ts'
 import { createApp } from '../../src/server/http/app.ts'
 import { createCursors } from '../../src/server/http/cursors.ts'
 import { createLimits, type Limits } from '../../src/server/http/middleware/rate-limit.ts'
+import { createDecoder, type Decoder } from '../../src/server/images/images.ts'
 import { jobHandlers } from '../../src/server/jobs/handlers.ts'
 import { countEvent, createMetrics } from '../../src/server/metrics/metrics.ts'
 import { createToken, type TokenOptions } from '../../src/server/operator/tokens.ts'
@@ -48,6 +50,14 @@ export interface SendOptions {
 }
 
 const publicUrl = 'https://passes.example'
+
+/** One process for all files of tests that this one runs: from source, another takes more than a second of CPU to start. */
+const decoder = createDecoder({ log: pino({ level: 'silent' }) })
+const inTurn = pLimit(1)
+const sharedDecoder: Decoder = {
+  decode: (request) => inTurn(() => decoder.decode(request)),
+  close: () => undefined,
+}
 
 /** Starts an app before the tests of a block and ends it after them; tests keep apart by workspaces of their own. */
 export function useApi(dialect: TestDialect, options: ApiOptions = {}): Api {
@@ -112,6 +122,7 @@ export class Api {
       metrics,
       createWallets: (loadImageFiles) => createWallets(identities, { publicUrl, loadImageFiles }),
       ...webhookServices(options.outbound),
+      decoder: sharedDecoder,
       clock: () => this.now,
       log: options.log ?? pino({ level: 'silent' }),
     })

@@ -3,7 +3,7 @@ import { type GoogleApi, withAllowedLocations } from '../../wallets/google/api/a
 import type { LoadImageFiles } from '../../wallets/wallet.ts'
 import type { Services } from '../context.ts'
 import { createThread } from '../http/thread.ts'
-import { createImages } from '../images/images.ts'
+import { createDecoder, createImages, type Decoder } from '../images/images.ts'
 import { createLinks } from '../links.ts'
 import { createDefinitions } from '../wallet-sync/definitions.ts'
 import { createGoogleSync, createLocationRejections } from '../wallet-sync/google-sync.ts'
@@ -24,6 +24,8 @@ export interface ServicesOptions
   createWallets: (loadImageFiles: LoadImageFiles) => Wallets
   push?: ApplePush | undefined
   googleApi?: GoogleApi | undefined
+  /** One of its own by default. */
+  decoder?: Decoder
 }
 
 export interface RunningServices extends Services {
@@ -33,9 +35,9 @@ export interface RunningServices extends Services {
 
 /** Puts together what every part of the server works with: the one place where that is done. */
 export function createServices(options: ServicesOptions): RunningServices {
-  const { keys, publicUrl, linkTtlDays, createWallets, push, googleApi: api, ...given } = options
+  const { keys, publicUrl, linkTtlDays, createWallets, push, googleApi: api, decoder, ...given } = options
   const { store, clock, log } = given
-  const images = createImages(store, { log })
+  const images = createImages(store, decoder ?? createDecoder({ log }))
   const thread = createThread()
   const wallets = createWallets(images.loadFiles)
   const definitions = createDefinitions(store)

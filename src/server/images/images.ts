@@ -40,8 +40,7 @@ const MAX_WAITING_OF_WORKSPACE = 8
 const RETRY_AFTER_SECONDS = 2
 
 /** Takes in uploaded images: see Images. */
-export function createImages(store: Store, options: DecoderOptions): Images {
-  const decoder = createDecoder(options)
+export function createImages(store: Store, decoder: Decoder): Images {
   const queue = createFairQueue({ max: MAX_WAITING, maxOfOwner: MAX_WAITING_OF_WORKSPACE })
 
   async function decode(workspaceId: string, bytes: Uint8Array, sizes: readonly ImageSize[]) {

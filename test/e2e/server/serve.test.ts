@@ -6,11 +6,13 @@ import { createClient } from '../../../src/client/client.ts'
 import { openDatabase } from '../../../src/storage/db/database.ts'
 import { dialects, emptyDatabase } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
+import { times } from '../../support/long.ts'
 import { batchOf, inspect, publishTemplate } from '../support/passes.ts'
 import { run } from '../support/program.ts'
 import { hostServer, type ServerProcess, startServer, type TestServer } from '../support/server.ts'
 
 const STOP_MS = 20_000
+const BATCH = times(10, 25)
 
 describe.each(dialects)('on %s', (dialect) => {
   test('SIGTERM under load: what was acknowledged is there, and no pass is issued twice', async () => {
@@ -46,13 +48,13 @@ describe.each(dialects)('on %s', (dialect) => {
     const templateId = await publishTemplate(first.client)
     const created = await Promise.all(
       Array.from({ length: 8 }, (_, n) =>
-        servers[n % 2]!.client.passes.createBatch({ body: { passes: batchOf(templateId, `batch-${n}`, 25) } }),
+        servers[n % 2]!.client.passes.createBatch({ body: { passes: batchOf(templateId, `batch-${n}`, BATCH) } }),
       ),
     )
-    expect(created.map((answer) => answer.totalCreated)).toEqual(created.map(() => 25))
+    expect(created.map((answer) => answer.totalCreated)).toEqual(created.map(() => BATCH))
     const { passes } = inspect(database)
     await eventually(async () => expect(unissued(await passes())).toEqual([]))
-    expect(await passes()).toHaveLength(200)
+    expect(await passes()).toHaveLength(8 * BATCH)
     expect(servers.map((server) => server.stderr())).toEqual(['', ''])
   })
 

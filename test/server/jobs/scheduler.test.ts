@@ -1,9 +1,10 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { expirePasses } from '../../../src/server/jobs/maintenance.ts'
 import { startScheduler } from '../../../src/server/jobs/scheduler.ts'
 import type { Job } from '../../../src/storage/jobs/jobs.ts'
 import { insertPasses, later, newPass } from '../../storage/fixtures.ts'
 import { dialects } from '../../support/databases.ts'
+import { within } from '../../support/eventually.ts'
 import { eventually, openServices, type TestServices } from './fixtures.ts'
 
 const lease = { limit: 100, leaseSeconds: 10 }
@@ -14,7 +15,7 @@ describe.each(dialects)('on %s', (dialect) => {
     start(services)
     const [id] = await insertIssued(services, 1)
     services.advance(10)
-    await vi.waitFor(async () => expect(await statuses(services, [id!])).toEqual({ EXPIRED: 1 }), 1_900)
+    await within(1_900, async () => expect(await statuses(services, [id!])).toEqual({ EXPIRED: 1 }))
   })
 
   test('one run expires every pass that is due, chunk by chunk', async () => {
@@ -85,7 +86,7 @@ describe.each(dialects)('on %s', (dialect) => {
     services.advance(10)
     await Promise.all(schedulers.map((scheduler) => scheduler.tick()))
     // The run of a second may hold some of them still: whoever comes later passes over what it holds.
-    await vi.waitFor(async () => expect(await statuses(services, ids)).toEqual({ EXPIRED: 100 }), 5_000)
+    await eventually(async () => expect(await statuses(services, ids)).toEqual({ EXPIRED: 100 }))
     const passes = await services.store.passes.listByIds(services.workspaceId, ids)
     expect(new Set(passes.map((pass) => pass.walletVersion))).toEqual(new Set([2]))
   })

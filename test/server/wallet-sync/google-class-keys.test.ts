@@ -10,7 +10,7 @@ import type { PhoneView } from '../../../src/wallets/sandbox/google/google-phone
 import { useApi } from '../../support/api.ts'
 import { oneDialect } from '../../support/databases.ts'
 import { makePass, passBody, publishedTemplate, publishVersion } from '../fixtures.ts'
-import { gate } from '../jobs/fixtures.ts'
+import { eventually, gate } from '../jobs/fixtures.ts'
 
 const text = (value: string) => ({ defaultValue: { language: 'en', value } })
 const performance = (google: object = {}): DefinitionInput => ({
@@ -210,7 +210,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
       clock,
     })
     const sending = sync.ensure((await store.passes.find(workspace.id, pass.id))!, api.now)
-    await expect.poll(() => held.waiting()).toBe(1)
+    await eventually(() => expect(held.waiting()).toBe(1))
     await update(pass, { door: 'B' })
     await api.runJobs()
     held.open()

@@ -7,7 +7,7 @@ import { GoogleApiError } from '../../../src/wallets/google/api/api-error.ts'
 import { useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
 import { issuedPass } from '../fixtures.ts'
-import { gate } from '../jobs/fixtures.ts'
+import { eventually, gate } from '../jobs/fixtures.ts'
 
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
@@ -114,7 +114,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const slow = { ...google!.api, upsertObject }
     const sync = createGoogleSync({ api: slow, wallet: wallets.google!, store, issuing, clock })
     const sending = sync.ensure(await find(), api.now)
-    await expect.poll(() => held.waiting()).toBe(1)
+    await eventually(() => expect(held.waiting()).toBe(1))
     await update('Katherine')
     await api.runJobs()
     held.open()
