@@ -30,7 +30,6 @@ import * as templateKeys from '../migrations/0029-template-keys.ts'
 import * as counts from '../migrations/0030-counts.ts'
 import * as queueVacuum from '../migrations/0034-queue-vacuum.ts'
 import * as fewerIndexes from '../migrations/0039-fewer-indexes.ts'
-import * as countingPlans from '../migrations/0044-counting-plans.ts'
 import type { Database } from './database.ts'
 import { isPostgres, settleRestored } from './dialect.ts'
 
@@ -71,7 +70,6 @@ const migrations: Record<string, Migration> = {
   '0030-counts': counts,
   '0034-queue-vacuum': queueVacuum,
   '0039-fewer-indexes': fewerIndexes,
-  '0044-counting-plans': countingPlans,
 }
 
 /** Any number that no other program uses for an advisory lock on the same database. */

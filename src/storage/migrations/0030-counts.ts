@@ -199,45 +199,33 @@ async function countOnPostgres(db: Knex): Promise<void> {
       while not pg_try_advisory_xact_lock(${SLOTS}, slot) loop slot := slot + 1; end loop;
       return slot;
     end $$`)
-  await createFunctions(db)
   for (const table of tables) {
-    const all = 'for each statement'
-    const added = 'referencing new table as added'
-    await createTrigger(`${table}_add_counts`, `after insert on ${table} ${added} ${all}`)
-    await createTrigger(`${table}_take_counts`, `after delete on ${table} referencing old table as removed ${all}`)
-    if (!isMoved(table)) continue
-    const both = 'referencing old table as removed new table as added'
-    await createTrigger(`${table}_move_counts`, `after update on ${table} ${both} ${all}`)
-  }
-
-  async function createTrigger(name: string, when: string): Promise<void> {
-    await db.raw(`create trigger ${name} ${when} execute function ${name}()`)
-  }
-}
-
-const ofTable = (table: string) => counters.filter((counter) => counter.table === table)
-const isMoved = (table: string) => ofTable(table).some(({ watched }) => watched.length > 0)
-
-/** What the triggers of PostgreSQL run, in the place of what they ran before. */
-export async function createFunctions(db: Knex): Promise<void> {
-  for (const table of tables) {
+    const ofTable = counters.filter((counter) => counter.table === table)
     const changes = (rows: string, sign = '') =>
-      ofTable(table).map((counter) => {
+      ofTable.map((counter) => {
         const isOther = `other.scan_id not in (select scan_id from ${rows})`
         return countRows(counter, rows, conditionOfChange(counter, 'one', 'is not distinct from', isOther), sign)
       })
     const [plus, minus] = [changes('added'), changes('removed', '-')]
-    await createFunction(`${table}_add_counts`, plus)
-    await createFunction(`${table}_take_counts`, minus)
-    if (isMoved(table)) await createFunction(`${table}_move_counts`, [...plus, ...minus])
+    const all = 'for each statement'
+    await createTrigger(`${table}_add_counts`, plus, `after insert on ${table} referencing new table as added ${all}`)
+    await createTrigger(
+      `${table}_take_counts`,
+      minus,
+      `after delete on ${table} referencing old table as removed ${all}`,
+    )
+    if (ofTable.every(({ watched }) => watched.length === 0)) continue
+    const both = `referencing old table as removed new table as added ${all}`
+    await createTrigger(`${table}_move_counts`, [...plus, ...minus], `after update on ${table} ${both}`)
   }
 
-  async function createFunction(name: string, changes: string[]): Promise<void> {
+  async function createTrigger(name: string, changes: string[], when: string): Promise<void> {
     const sums = `select ${KEY.join(', ')}, sum(n) as n, max(last_at) as last_at
       from (${changes.join(' union all ')}) changes group by 1, 2, 3, 4, 5, 6, 7 having sum(n) <> 0`
-    await db.raw(`create or replace function ${name}() returns trigger language plpgsql set enable_seqscan = off as $$
+    await db.raw(`create function ${name}() returns trigger language plpgsql set enable_seqscan = off as $$
       begin ${ADD} ${valuesOf(sums, '(select count_slot())')}
         ${merge('greatest(counts.last_at, excluded.last_at)')}; return null; end $$`)
+    await db.raw(`create trigger ${name} ${when} execute function ${name}()`)
   }
 }
 
