@@ -28,6 +28,7 @@ export default class Serve extends BaseCommand {
     const { withoutPassword } = await import('../server/boot/database-error.ts')
     const { createLogger } = await import('../server/boot/log.ts')
     const log = createLogger(flags['log-level'])
+    const stopped = untilStopped()
     const server = await startServer({
       log,
       version: this.config.version,
@@ -36,7 +37,7 @@ export default class Serve extends BaseCommand {
     const started = { ...describe(server), database: withoutPassword(flags.database), role: flags.role }
     if (this.jsonEnabled()) this.logJson(started)
     else this.note(banner(started, parsePlatforms(flags.platforms), server.lacksToken))
-    const signal = await untilStopped()
+    const signal = await stopped
     // Whoever presses Ctrl-C has no proxy that must be told first.
     const drainSeconds = signal === 'SIGTERM' ? flags['drain-seconds'] : 0
     log.info({ drainSeconds }, 'stopping: no new jobs, then no new requests, finishing what is in flight')
@@ -89,6 +90,7 @@ function title(name: string): string {
   return `${name[0]?.toUpperCase()}${name.slice(1)}`
 }
 
+/** The first signal: listened for before the start, since whoever answers already is to be stopped in order. The same again ends at once. */
 function untilStopped(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, resolve)

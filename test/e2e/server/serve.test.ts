@@ -1,14 +1,16 @@
 import { readdirSync, statSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { execa } from 'execa'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createClient } from '../../../src/client/client.ts'
 import { openDatabase } from '../../../src/storage/db/database.ts'
-import { dialects, emptyDatabase } from '../../support/databases.ts'
+import { dialects, emptyDatabase, migratedDatabase, temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { times } from '../../support/long.ts'
+import { freePort } from '../../support/ports.ts'
 import { batchOf, inspect, publishTemplate } from '../support/passes.ts'
-import { run } from '../support/program.ts'
+import { program, run } from '../support/program.ts'
 import { hostServer, type ServerProcess, startServer, type TestServer } from '../support/server.ts'
 
 const STOP_MS = 20_000
@@ -109,6 +111,20 @@ test('SIGTERM: a request in flight is answered and kept, new ones are refused, o
   expect(performance.now() - stopping).toBeLessThan(STOP_MS)
   const { passes } = inspect(server.database)
   expect(await passes()).toMatchObject([{ externalPassId: 'late' }])
+})
+
+test('SIGTERM in the moment in which it begins to answer stops it in order', async () => {
+  const port = String(await freePort())
+  const env = { PASSES_DATABASE_URL: await migratedDatabase('sqlite'), PASSES_DRAIN_SECONDS: '0' }
+  const child = execa('node', [program, 'serve', '--port', port, '--json'], {
+    cwd: temporaryFolder(),
+    env,
+    reject: false,
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  await eventually(() => fetch(`http://127.0.0.1:${port}/healthz`), { interval: 2 })
+  child.kill('SIGTERM')
+  expect((await child).exitCode).toBe(0)
 })
 
 test('what a server keeps beside a SQLite file is readable by its owner only', async () => {
