@@ -90,7 +90,10 @@ function title(name: string): string {
   return `${name[0]?.toUpperCase()}${name.slice(1)}`
 }
 
-/** The first signal: listened for before the start, since whoever answers already is to be stopped in order. The same again ends at once. */
+/**
+ * The first signal, listened for from before the start: whoever answers already is to be stopped in order. The same again
+ * ends the process at once.
+ */
 function untilStopped(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, resolve)
