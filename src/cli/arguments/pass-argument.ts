@@ -12,6 +12,10 @@ export const passFlags = {
   external: Flags.boolean({ summary: 'It is an external id, whatever it looks like.' }),
 }
 
+export const ifMatchFlag = {
+  'if-match': Flags.string({ summary: 'Change nothing unless this is the revision of the pass.' }),
+}
+
 interface PassReference {
   id: string
   external: boolean

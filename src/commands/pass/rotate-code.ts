@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import { getPassId, passArgs, passFlags } from '../../cli/arguments/pass-argument.ts'
+import { getPassId, ifMatchFlag, passArgs, passFlags } from '../../cli/arguments/pass-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { confirm } from '../../cli/command/prompt.ts'
 
@@ -18,7 +18,7 @@ export default class PassRotateCode extends ClientCommand {
   static override args = passArgs
   static override flags = {
     ...passFlags,
-    'if-match': Flags.string({ summary: 'Change nothing unless this is the revision of the pass.' }),
+    ...ifMatchFlag,
     yes: Flags.boolean({ summary: 'Do it without asking.' }),
   }
 

@@ -1,5 +1,12 @@
 import { Flags } from '@oclif/core'
-import { getPassId, passArgs, passFlags, splitVariable, variableFlag } from '../../cli/arguments/pass-argument.ts'
+import {
+  getPassId,
+  ifMatchFlag,
+  passArgs,
+  passFlags,
+  splitVariable,
+  variableFlag,
+} from '../../cli/arguments/pass-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { UsageError } from '../../cli/command/errors.ts'
 import { showPass } from '../../cli/records.ts'
@@ -35,7 +42,7 @@ export default class PassUpdate extends ClientCommand {
       default: [],
     }),
     'template-version': templateVersionFlag({ summary: 'Upgrade to this published version.' }),
-    'if-match': Flags.string({ summary: 'Change nothing unless this is the revision of the pass.' }),
+    ...ifMatchFlag,
     notify: Flags.boolean({
       summary: 'Make Android phones ring for fields with a changeMessage, as iPhones do; at most 3 times in 24 hours.',
     }),

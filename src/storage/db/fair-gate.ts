@@ -138,8 +138,10 @@ export class FairGate {
   }
 
   private noteNeighbour(owner: string, party: string): void {
-    const others = this.lastCame.filter((one) => one.owner !== owner)
-    this.lastCame = [{ owner, party, at: performance.now() }, ...others.slice(0, 1)]
+    const now = { owner, party, at: performance.now() }
+    const [last] = this.lastCame
+    if (last === undefined || last.owner === owner) this.lastCame[0] = now
+    else this.lastCame = [now, last]
   }
 
   private shareOf(party: string): number {

@@ -23,6 +23,7 @@ export type RegularQueue = (typeof regularQueues)[number]
  */
 export const queues = [...regularQueues, 'suspects', 'prime-suspects'] as const
 export type Queue = (typeof queues)[number]
+/** Tells what hands out the jobs of a queue from the workspaces beside it. */
 export const isQueue = (name: string): name is Queue => (queues as readonly string[]).includes(name)
 export const isRegularQueue = (queue: Queue): queue is RegularQueue =>
   (regularQueues as readonly Queue[]).includes(queue)
