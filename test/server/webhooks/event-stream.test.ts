@@ -267,12 +267,13 @@ describe('on postgres', () => {
     expect(await list()).toEqual([])
     commit()
     await first
-    expect(await list()).toEqual([early, late])
+    // A reader on PostgreSQL waits for each transaction of the server that began before, those of other tests included.
+    await eventually(async () => expect(await list()).toEqual([early, late]))
 
     await database.writer.raw(`update events set position = '999999999999' where subject = ?`, [late])
     expect(await list()).toEqual([early])
     await migrate(database)
-    expect(await list()).toEqual([late, early])
+    await eventually(async () => expect(await list()).toEqual([late, early]))
   })
 })
 
