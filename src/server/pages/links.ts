@@ -9,7 +9,8 @@ import { correlationIdOf } from '../http/middleware/observe.ts'
 import { type Issuing, renderOr } from '../wallet-sync/issuing.ts'
 import { viewsOf } from './card/preview.ts'
 import { pageResponse } from './html.ts'
-import { devicePlatform, linkPage } from './link-page.ts'
+import { linkPage } from './link-page.ts'
+import { devicePlatform, isInAppBrowser } from './visitors.ts'
 
 /**
  * Opens a hosted link: the signed package for apple, a redirect to the save URL for google, and for the smart link
@@ -115,23 +116,4 @@ function notConfigured(): ApiError {
     message: 'This server no longer issues passes for this platform.',
     details: { reason: 'platform' },
   })
-}
-
-/** How apps that show web pages themselves sign their user agent. */
-const signatures = [
-  /\bInstagram\b/,
-  /\bFB(?:AN|AV|_IAB)\b/,
-  /\bLine\//,
-  /\bMicroMessenger\//,
-  /\bSnapchat\b/,
-  /\b(?:musical_ly|BytedanceWebview|TikTok)\b/,
-  /\bLinkedInApp\b/,
-  /\bTwitter for\b/,
-  /\bPinterest\//,
-  /\bKAKAOTALK\b/,
-]
-
-/** Whether a page is shown inside another app, where wallets can often not be reached. */
-export function isInAppBrowser(userAgent: string | null): boolean {
-  return userAgent !== null && signatures.some((signature) => signature.test(userAgent))
 }
