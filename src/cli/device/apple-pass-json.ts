@@ -1,5 +1,7 @@
 import { z } from 'zod'
 import { PassType } from '../../core/contract/definition.ts'
+import { readAppleField } from '../../core/rules/display/apple-value.ts'
+import type { CardField } from '../../core/rules/display/card.ts'
 
 /** What iOS insists on in pass.json, as a phone sees it: written down apart from whoever makes passes. */
 
@@ -82,4 +84,9 @@ export function styleOf(pass: PassJson): PassStyle {
 /** All fields, front and back. */
 export function fieldsOf(style: PassStyle): PassField[] {
   return fieldGroups.flatMap((group) => style[group])
+}
+
+/** A field as the phone shows it. Phones of the sandbox speak English, and their clocks run in UTC. */
+export function toField({ label = '', ...field }: PassField): CardField {
+  return readAppleField({ ...field, label }, { language: 'en' })
 }

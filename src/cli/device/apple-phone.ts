@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { CliError } from '../command/errors.ts'
 import { openPackage } from './apple-package.ts'
-import { fieldsOf, type PassJson, styleOf } from './apple-pass-json.ts'
+import { fieldsOf, type PassJson, styleOf, toField } from './apple-pass-json.ts'
 import { type Answer, call, directoryOf, downloadPass, readDirectory } from './http.ts'
 import type { AppleAccount, AppleDevice, ApplePass, CheckResult, DeviceFile, PassChange, Phone } from './store.ts'
 
@@ -160,9 +160,10 @@ function isNewer(lastModified: string, than: string | null): boolean {
 /** The text that iOS shows on its lock screen for each field with a changeMessage whose value is another now. */
 function bannersOf(before: PassJson, after: PassJson): string[] {
   const old = new Map(fieldsOf(styleOf(before)).map(({ key, value }) => [key, value]))
-  return fieldsOf(styleOf(after)).flatMap(({ key, value, changeMessage }) => {
+  return fieldsOf(styleOf(after)).flatMap((field) => {
+    const { key, value, changeMessage } = field
     if (changeMessage === undefined || old.get(key) === value) return []
-    return [changeMessage.replaceAll('%@', () => String(value))]
+    return [changeMessage.replaceAll('%@', () => toField(field).value)]
   })
 }
 

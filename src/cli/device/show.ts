@@ -1,10 +1,9 @@
 import { type BarcodeFormat, PassType } from '../../core/contract/definition.ts'
-import type { CardField } from '../../core/rules/display/card.ts'
 import { parseRgb } from '../../core/rules/display/colors.ts'
 import { readGoogleView } from '../../core/rules/display/google-view.ts'
 import { type CardJson, drawCard, type PictureOptions } from '../card-picture.ts'
 import { printable } from '../command/output.ts'
-import { type PassField, PassJson, styleOf } from './apple-pass-json.ts'
+import { PassJson, styleOf, toField } from './apple-pass-json.ts'
 import { type Device, type GooglePass, messagesOf, type PassChange } from './store.ts'
 
 /** What a phone shows of a pass, read off what its platform sent: in the terms of the neutral card that it came from. */
@@ -114,10 +113,6 @@ const formats: Record<PassJson['barcodes'][number]['format'], BarcodeFormat> = {
 function stampOf({ voided, expirationDate }: PassJson, at: Date): string | null {
   if (voided) return 'VOID'
   return expirationDate !== undefined && new Date(expirationDate) <= at ? 'EXPIRED' : null
-}
-
-function toField({ key, label = '', value }: PassField): CardField {
-  return { key, label, value: String(value) }
 }
 
 /** A pass as Google Wallet shows it: on the front stand the rows that the class names. */

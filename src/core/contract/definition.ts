@@ -54,10 +54,23 @@ export type VariableDefinition = z.output<typeof VariableDefinition>
 
 const Color = z.string().regex(/^#[0-9A-Fa-f]{6}$/, 'Must be a colour such as #1a2b3c')
 
+export const ValueKind = z.enum(['text', 'number', 'percent', 'currency', 'date', 'time', 'dateTime', 'relative'])
+export type ValueKind = z.output<typeof ValueKind>
+
+const FieldKey = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'Must be 1 to 64 letters, digits, _ or -')
+
 const FieldDefinition = z.strictObject({
-  key: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'Must be 1 to 64 letters, digits, _ or -'),
+  key: FieldKey,
   label: text(0, 255).default(''),
   value: text(0, 10_000),
+  /** What the value is, so that wallets write it as their holder does; a text where it is left out. 15 as percent is 15 %. */
+  as: ValueKind.optional(),
+  /** ISO 4217, or the placeholder of a variable; what an amount is in. */
+  currency: text(1, 255).optional(),
+  /** Of dates and times; short where it is left out. */
+  style: z.enum(['short', 'medium', 'long']).optional(),
+  /** By the direction of the language; primary and back fields take none. */
+  align: z.enum(['start', 'center', 'end']).optional(),
   changeMessage: text(1, 255)
     .refine((message) => message.includes('%@'), 'Must hold %@, where the new value goes')
     .optional(),
@@ -164,6 +177,8 @@ const GoogleOverrides = z.strictObject({
   kind: GoogleKind.optional(),
   /** Passes for which it comes to the same text share a class. */
   classKey: text(1, 1024).optional(),
+  /** The key of the field that is the points of a loyalty card. */
+  points: FieldKey.optional(),
   class: platformKeys.optional(),
   object: platformKeys.optional(),
 })

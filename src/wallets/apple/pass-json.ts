@@ -1,5 +1,7 @@
 import { type BarcodeFormat, type FieldGroup, fieldGroups, PassType } from '../../core/contract/definition.ts'
-import { type Card, type CardField, relevantMoment } from '../../core/rules/display/card.ts'
+import { toAlignment, toAppleValue } from '../../core/rules/display/apple-value.ts'
+import { type Card, type CardField, localeOf, relevantMoment } from '../../core/rules/display/card.ts'
+import type { ValueLocale } from '../../core/rules/display/format-value.ts'
 import { isLatin1 } from '../../core/rules/template/barcode.ts'
 import type { WalletPass } from '../wallet.ts'
 import { type JsonObject, mergeOver, toTypes } from './overrides/overrides.ts'
@@ -105,15 +107,26 @@ function appearance(card: Card): JsonObject {
 function styleFields(card: Card): JsonObject {
   const links = card.links.map((link, n) => ({ key: `link-${n + 1}`, label: link.label, value: link.url }))
   const unique = uniqueKeys()
+  const locale = localeOf(card)
   const groups = fieldGroups.map((group) => {
     const fields: CardField[] = group === 'back' ? [...card.fields.back, ...links] : card.fields[group]
-    return [groupNames[group], fields.map((field) => passField(field, unique(field.key)))] as const
+    return [groupNames[group], fields.map((field) => passField(field, unique(field.key), locale))] as const
   })
   return Object.fromEntries(groups.filter(([, fields]) => fields.length > 0))
 }
 
-function passField({ label, value, changeMessage }: CardField, key: string): JsonObject {
-  return { key, ...(label !== '' && { label }), value, ...(changeMessage !== undefined && { changeMessage }) }
+function passField(
+  { label, value, typed, align, changeMessage }: CardField,
+  key: string,
+  locale: ValueLocale,
+): JsonObject {
+  return {
+    key,
+    ...(label !== '' && { label }),
+    ...(typed ? toAppleValue(typed.text, typed, locale) : { value }),
+    ...(align && { textAlignment: toAlignment(align, locale) }),
+    ...(changeMessage !== undefined && { changeMessage }),
+  }
 }
 
 /** Keys are unique in the whole pass, while a definition may use one in two groups: later ones get a number. */

@@ -2,6 +2,7 @@ import type { GoogleKind, ImageRole } from '../../core/contract/definition.ts'
 import type { Card, CardField } from '../../core/rules/display/card.ts'
 import { MAX_GOOGLE_MODULES } from '../../core/rules/display/google-view.ts'
 import table from './field-table.json' with { type: 'json' }
+import { isShownByItself, type NativeField, nativeField } from './native-values.ts'
 import { type GoogleIssuer, kindOf } from './resource.ts'
 
 const MAX_ROWS = 3
@@ -27,7 +28,7 @@ interface TextModule {
 export function textModules(card: Card, links: { uri: string; description: string }[] = []): TextModule[] | undefined {
   const modules: TextModule[] = [...frontGroups(card), card.fields.back]
     .flat()
-    .filter(({ value }) => firstText(value) !== undefined)
+    .filter((field) => firstText(field.value) !== undefined && !isShownByItself(card, field))
     .map(({ key, label, value }) => ({ id: key, ...(firstText(label) && { header: label }), body: value }))
   const surplusLinks = links
     .slice(MAX_GOOGLE_MODULES)
@@ -55,7 +56,8 @@ function lineOf({ header, body }: TextModule): string {
  * Built from keys, not values, since one class serves every pass of a template.
  */
 export function templateInfo(card: Card) {
-  const rows = frontRows(card).map(row)
+  const native = nativeField(card)
+  const rows = frontRows(card).map((fields) => row(fields, native))
   return rows.length > 0 ? { cardTemplateOverride: { cardRowTemplateInfos: rows } } : undefined
 }
 
@@ -82,9 +84,11 @@ function inThrees(fields: CardField[]): CardField[][] {
   return Array.from({ length: count }, (_, index) => fields.slice(index * MAX_ITEMS, (index + 1) * MAX_ITEMS))
 }
 
-function row(fields: CardField[]) {
-  const [first, second, third] = fields.map(({ key }) => ({
-    firstValue: { fields: [{ fieldPath: `object.textModulesData['${key}']` }] },
+function row(fields: CardField[], native: NativeField | undefined) {
+  const [first, second, third] = fields.map((field) => ({
+    firstValue: {
+      fields: [{ fieldPath: native?.field === field ? native.path : `object.textModulesData['${field.key}']` }],
+    },
   }))
   if (third) return { threeItems: { startItem: first, middleItem: second, endItem: third } }
   if (second) return { twoItems: { startItem: first, endItem: second } }

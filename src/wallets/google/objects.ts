@@ -15,6 +15,7 @@ import {
   titleField,
   typeOf,
 } from './fields.ts'
+import { nativeValue } from './native-values.ts'
 import { applyOverrides } from './overrides.ts'
 import { type GoogleIssuer, type GoogleResource, idOf, kindOf, placeOf } from './resource.ts'
 
@@ -60,9 +61,9 @@ const kindFields: Record<GoogleKind, (pass: WalletPass, issuer: GoogleIssuer) =>
     }
   },
   eventTicket: ({ card }) => ({ hexBackgroundColor: backgroundOf(card) }),
-  loyalty: () => ({}),
+  loyalty: ({ card }) => nativeValue(card),
   offer: () => ({}),
-  giftCard: ({ id, card }) => ({ cardNumber: firstText(card.barcode.message) ?? id }),
+  giftCard: ({ id, card }) => ({ cardNumber: firstText(card.barcode.message) ?? id, ...nativeValue(card) }),
   flight: ({ card }) => ({ hexBackgroundColor: backgroundOf(card), ...(card.flight && passenger(card)) }),
   transit: ({ card }) => ({
     tripType: 'ONE_WAY',
@@ -180,9 +181,10 @@ const always: ManagedKeys = {
 const ofKind: Record<GoogleKind, ManagedKeys> = {
   generic: { subheader: {}, logo: {}, hexBackgroundColor: {} },
   eventTicket: { hexBackgroundColor: {} },
-  loyalty: {},
+  // Its balance is one of these.
+  loyalty: { loyaltyPoints: { label: {}, balance: { int: {}, double: {}, string: {}, money: {} } } },
   offer: {},
-  giftCard: {},
+  giftCard: { balance: {} },
   flight: { hexBackgroundColor: {}, reservationInfo: { confirmationCode: {} }, boardingAndSeatingInfo: {} },
   transit: {
     hexBackgroundColor: {},

@@ -310,3 +310,32 @@ test('whatever text a card holds, pass.json is built and has the types that phon
     ),
   )
 })
+
+test('a typed field is a number or a date in its own type, and announces its change as before', () => {
+  const { generic } = build({
+    variables: { points: '1250' },
+    definition: {
+      timeZone: 'Europe/Lisbon',
+      design: {
+        fields: {
+          primary: [{ key: 'points', value: '{{points}}', as: 'number', changeMessage: 'Now %@' }],
+          secondary: [{ key: 'from', value: '2027-05-31T19:30:00Z', as: 'dateTime', align: 'end' }],
+          auxiliary: [{ key: 'none', value: '{{missing}}', as: 'currency', currency: 'EUR' }],
+        },
+      },
+    },
+  })
+  expect(generic).toEqual({
+    primaryFields: [{ key: 'points', value: 1250, numberStyle: 'PKNumberStyleDecimal', changeMessage: 'Now %@' }],
+    secondaryFields: [
+      {
+        key: 'from',
+        value: '2027-05-31T20:30:00+01:00',
+        dateStyle: 'PKDateStyleShort',
+        timeStyle: 'PKDateStyleShort',
+        ignoresTimeZone: true,
+        textAlignment: 'PKTextAlignmentRight',
+      },
+    ],
+  })
+})

@@ -4,6 +4,7 @@ import { Timestamp } from '../../contract/common.ts'
 import type {
   BarcodeFormat,
   Definition,
+  FieldDefinition,
   FieldGroup,
   GoogleKind,
   ImageRole,
@@ -20,6 +21,7 @@ import {
 } from '../template/placeholder.ts'
 import { requireFits } from '../template/rendered-size.ts'
 import { type Flight, flightOf } from './flight.ts'
+import { formatValue, type ValueLocale, type ValueType } from './format-value.ts'
 
 /** What a pass shows, free of any platform: every placeholder filled, every text well-formed. */
 export interface Card {
@@ -46,13 +48,17 @@ export interface Card {
   /** Of a boarding pass by air that says all that Google requires. */
   flight?: Flight | undefined
   apple: Record<string, unknown>
-  google: { kind?: GoogleKind; class?: Record<string, unknown>; object?: Record<string, unknown> }
+  google: { kind?: GoogleKind; points?: string; class?: Record<string, unknown>; object?: Record<string, unknown> }
 }
 
 export interface CardField {
   key: string
   label: string
+  /** As people read it, in the language of the card. */
   value: string
+  /** What the value is where it is no text, and how it was given. */
+  typed?: ValueType & { text: string }
+  align?: NonNullable<FieldDefinition['align']>
   /** Holds %@, where the new value goes. */
   changeMessage?: string
 }
@@ -74,13 +80,15 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
   const { design } = definition
   const filled = (template: string) => fill(template, scope)
   const optional = (template: string | undefined) => (template === undefined ? null : filled(template))
+  const locale = localeOf(definition)
   const fields = Object.fromEntries(
     fieldGroups.map((group) => [
       group,
       design.fields[group].map((field) => ({
         key: field.key,
         label: filled(field.label),
-        value: filled(field.value),
+        ...shownValue(field, scope, locale),
+        ...(field.align !== undefined && { align: field.align }),
         ...(field.changeMessage !== undefined && { changeMessage: filled(field.changeMessage) }),
       })),
     ]),
@@ -119,6 +127,19 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
     apple: fillDeep(definition.apple ?? {}, scope),
     google: fillDeep(definition.google ?? {}, scope),
   }
+}
+
+function shownValue(field: FieldDefinition, scope: Scope, locale: ValueLocale): Pick<CardField, 'value' | 'typed'> {
+  const { as = 'text', style, currency } = field
+  if (as === 'text') return { value: fill(field.value, scope) }
+  const text = fill(field.value, scope).trim()
+  const type = { as, ...(style && { style }), ...(currency !== undefined && { currency: fill(currency, scope) }) }
+  return { value: formatValue(text, type, locale), typed: { ...type, text } }
+}
+
+/** For whom the values of a card are written. */
+export function localeOf({ timeZone }: Pick<Card, 'timeZone'>): ValueLocale {
+  return { language: 'en', timeZone }
 }
 
 /** What a scanner reads off the pass: the definition's message, or the scan code where it gives none or has no barcode. */

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { BarcodeFormat } from '../../contract/definition.ts'
 import type { Card, CardField } from './card.ts'
+import { formatValue } from './format-value.ts'
 
 /** Google shows so many texts of an object below its front, and so many links. */
 export const MAX_GOOGLE_MODULES = 10
@@ -36,6 +37,13 @@ const Airport = z
   .transform(({ airportIataCode }) => airportIataCode)
   .optional()
   .catch(undefined)
+const Money = z.object({ micros: z.string().regex(/^-?\d{1,19}$/), currencyCode: z.string() })
+const Balance = z.object({
+  int: z.number().optional(),
+  double: z.number().optional(),
+  string: z.string().optional(),
+  money: Money.optional(),
+})
 const Visible = z.object({
   cardTitle: text,
   issuerName: text,
@@ -67,6 +75,13 @@ const Visible = z.object({
     .object({ carrier: z.object({ carrierIataCode: z.string().default('') }), flightNumber: z.string() })
     .optional()
     .catch(undefined),
+  loyaltyPoints: z
+    .object({ label: z.string().default(''), balance: Balance })
+    .optional()
+    .catch(undefined),
+  balance: Money.transform((money) => ({ money }))
+    .optional()
+    .catch(undefined),
   classTemplateInfo: z.unknown().optional(),
 })
 
@@ -75,6 +90,7 @@ export function readGoogleView(ofClass: unknown, object: unknown): GoogleView {
   const own = Visible.parse(object)
   const common = Visible.parse(ofClass)
   const modules = new Map(own.textModulesData.map((module) => [module.id, toField(module)]))
+  for (const [path, field] of nativeFields(own)) modules.set(path, field)
   const rows = templateRows(common.classTemplateInfo)
   const onFront = new Set(rows.flat())
   return {
@@ -93,6 +109,36 @@ export function readGoogleView(ofClass: unknown, object: unknown): GoogleView {
     },
     state: own.state.toUpperCase(),
   }
+}
+
+/** What Google shows in places of their own, by the paths that rows name. */
+function* nativeFields({ loyaltyPoints, balance }: Seen): Generator<[path: string, field: CardField]> {
+  const fieldOf = (key: string, label: string, { string, int, double, money }: z.output<typeof Balance>): CardField => {
+    const number = int ?? double
+    if (money)
+      return {
+        key,
+        label,
+        value: formatValue(amountOf(money), { as: 'currency', currency: money.currencyCode }, LOCALE),
+      }
+    return {
+      key,
+      label,
+      value: number === undefined ? (string ?? '') : formatValue(String(number), { as: 'number' }, LOCALE),
+    }
+  }
+  if (loyaltyPoints)
+    yield ['object.loyaltyPoints.balance', fieldOf('points', loyaltyPoints.label, loyaltyPoints.balance)]
+  if (balance) yield ['object.balance', fieldOf('balance', 'Balance', balance)]
+}
+
+const LOCALE = { language: 'en' }
+
+/** Google counts in millionths. */
+function amountOf({ micros }: z.output<typeof Money>): string {
+  const digits = micros.replace('-', '').padStart(7, '0')
+  const amount = `${BigInt(digits.slice(0, -6))}.${digits.slice(-6)}`.replace(/\.?0+$/, '')
+  return micros.startsWith('-') ? `-${amount}` : amount
 }
 
 type Seen = z.output<typeof Visible>
@@ -121,7 +167,7 @@ function templateRows(info: unknown): string[][] {
   const rows = z
     .object({ cardTemplateOverride: z.object({ cardRowTemplateInfos: z.array(z.unknown()) }) })
     .safeParse(info).data?.cardTemplateOverride.cardRowTemplateInfos
-  return (rows ?? []).map((row) => fieldPaths(row).flatMap((path) => TEXT_MODULE.exec(path)?.[1] ?? []))
+  return (rows ?? []).map((row) => fieldPaths(row).map((path) => TEXT_MODULE.exec(path)?.[1] ?? path))
 }
 
 function fieldPaths(value: unknown): string[] {

@@ -4,6 +4,7 @@ import { estimateWidth } from '../display/apple-front.ts'
 import { checkDoor } from '../display/door-view.ts'
 import { checkBarcode } from './barcode.ts'
 import { checkClassTexts } from './class-key.ts'
+import { checkFieldTypes, typedSamples } from './field-types.ts'
 import {
   literalPart,
   placeholdersDeep,
@@ -26,6 +27,7 @@ export function checkDefinition(definition: Definition): Issue[] {
 function* findIssues(definition: Definition): Generator<Issue> {
   yield* checkDeclarations(definition)
   yield* checkFieldKeys(definition)
+  yield* checkFieldTypes(definition)
   yield* checkDoor(definition)
   yield* checkPlaceholders(definition)
   yield* checkPolicies(definition)
@@ -55,11 +57,13 @@ const SAMPLES: Record<VariableFormat, string> = {
 }
 
 /** Values that a definition can be tried with: its examples, else its defaults, else text that fits the format. */
-export function sampleScope({ variables }: Definition): Scope {
+export function sampleScope({ variables, design }: Definition): Scope {
+  const ofFields = typedSamples({ design })
   return new Map([
     ...Object.entries(SYSTEM_SAMPLES),
     ...variables.map((variable) => {
-      const fallback = variable.default ?? SAMPLES[variable.format ?? 'text'].slice(0, variable.maxLength)
+      const sample = ofFields.get(variable.name) ?? SAMPLES[variable.format ?? 'text']
+      const fallback = variable.default ?? sample.slice(0, variable.maxLength)
       return [variable.name, variable.example ?? fallback] as const
     }),
   ])
@@ -77,11 +81,13 @@ export function exampleScope({ variables }: Definition): Scope {
 
 /** As sampleScope, with values for which room is needed: the longer of example and default, else as long as allowed. */
 export function longScope(definition: Definition): Scope {
+  const ofFields = typedSamples(definition)
   const long = definition.variables.map(({ name, example, default: fallback, format = 'text', maxLength }) => {
     const [longest] = [example, fallback]
       .filter((value) => value !== undefined)
       .toSorted((a, b) => estimateWidth(b) - estimateWidth(a))
-    return [name, longest ?? (format === 'text' && maxLength ? LONG_TEXT.slice(0, maxLength) : undefined)] as const
+    const isText = format === 'text' && !ofFields.has(name)
+    return [name, longest ?? (isText && maxLength ? LONG_TEXT.slice(0, maxLength) : undefined)] as const
   })
   return new Map([
     ...sampleScope(definition),

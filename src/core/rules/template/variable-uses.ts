@@ -1,6 +1,7 @@
 import { dateTimeParts, timestampPattern } from '../../contract/common.ts'
-import type { Definition } from '../../contract/definition.ts'
+import { type Definition, fieldGroups, type ValueKind } from '../../contract/definition.ts'
 import { policyBounds } from '../../contract/redemption.ts'
+import { currencies, isNumberKind, valueKinds } from '../display/format-value.ts'
 import { timeZones } from '../redemption/time-zones.ts'
 import { lonePlaceholder, placeholdersIn, splitPlaceholders, stringsDeep } from './placeholder.ts'
 
@@ -16,7 +17,10 @@ export interface VariableUse {
 
 export type Policies = Partial<Pick<Definition, 'expiresAt' | 'redemption'>>
 
-/** A text of the expiry or the policy that holds placeholders, and what they must be: undefined where that cannot be said. */
+/** What asks more of a variable than to be a text. */
+export type Users = Policies & { design?: Pick<Definition['design'], 'fields'> }
+
+/** A text that holds placeholders, and what they must be: undefined where that cannot be said. */
 export interface PolicyText {
   path: (string | number)[]
   text: string
@@ -24,9 +28,9 @@ export interface PolicyText {
 }
 
 /** The uses by variable. */
-export function usesOf(policies: Policies): Map<string, VariableUse[]> {
+export function usesOf(users: Users): Map<string, VariableUse[]> {
   const byName = new Map<string, VariableUse[]>()
-  for (const { uses = [] } of policyTexts(policies)) {
+  for (const { uses = [] } of [...policyTexts(users), ...typedTexts(users)]) {
     for (const { name, use } of uses) byName.set(name, [...(byName.get(name) ?? []), use])
   }
   return byName
@@ -43,6 +47,44 @@ export function* policyTexts({ expiresAt, redemption }: Policies): Generator<Pol
     yield { path: ['redemption', ...path], text, uses }
   }
 }
+
+/** Each text with placeholders of the fields that have a type: their values, and the currencies of amounts. */
+export function* typedTexts({ design }: Users): Generator<PolicyText> {
+  if (!design) return
+  for (const group of fieldGroups) {
+    for (const [index, { as = 'text', value, currency = '' }] of design.fields[group].entries()) {
+      if (as === 'text') continue
+      const path = ['design', 'fields', group, index]
+      if (placeholdersIn(value).length > 0) {
+        yield { path: [...path, 'value'], text: value, uses: usesInValue(value.trim(), as) }
+      }
+      const name = lonePlaceholder(currency)
+      if (placeholdersIn(currency).length > 0) {
+        const uses = name === undefined ? undefined : [{ name, use: CURRENCY() }]
+        yield { path: [...path, 'currency'], text: currency, uses }
+      }
+    }
+  }
+}
+
+function usesInValue(text: string, kind: Exclude<ValueKind, 'text'>): PolicyText['uses'] {
+  const { pattern, wanted } = valueKinds[kind]
+  const name = lonePlaceholder(text)
+  if (name === undefined) return isNumberKind(kind) ? undefined : usesInDateTime(text)
+  // Without a value the field is not shown.
+  const use = {
+    rule: { pattern: `^\\s*(?:${pattern}\\s*)?$` },
+    wanted: `${wanted}, as a field shows it`,
+    isNeeded: false,
+  }
+  return [{ name, use }]
+}
+
+const CURRENCY = (): VariableUse => ({
+  rule: { values: currencies() },
+  wanted: 'a currency of ISO 4217, such as EUR, as a field shows it',
+  isNeeded: true,
+})
 
 function usesInPolicy(text: string, key: string, expiresAt: Policies['expiresAt']): PolicyText['uses'] {
   const isBound = key === 'start' || key === 'end'

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { codePointLength, timestampPattern } from '../../contract/common.ts'
 import type { VariableDefinition, VariableFormat } from '../../contract/definition.ts'
 import type { Issue } from '../../errors.ts'
-import { type Policies, usesOf, type VariableUse } from './variable-uses.ts'
+import { type Users, usesOf, type VariableUse } from './variable-uses.ts'
 
 /** The variables of a pass: declared ones are strings, others any JSON value (decisions on templates and variables). */
 export type Variables = Record<string, unknown>
@@ -21,8 +21,8 @@ export const formatPatterns: Record<Exclude<VariableFormat, 'text'>, { pattern: 
 
 const SYSTEM_NAME = '^[^.]*$'
 
-/** What the variables of a version are evaluated by: their declarations, and what expiry and policy make of them. */
-export type VariableRules = Policies & { variables: readonly VariableDefinition[] }
+/** What the variables of a version are evaluated by: their declarations, and what expiry, policy and fields make of them. */
+export type VariableRules = Users & { variables: readonly VariableDefinition[] }
 
 /** The JSON Schema (draft 2020-12) of the variables that a template version takes. */
 export function variablesSchema(definition: VariableRules) {
@@ -109,8 +109,8 @@ interface VariableRule {
 }
 
 /** The one source of the published schema and of the server's own check. */
-function rulesOf({ variables, ...policies }: VariableRules): VariableRule[] {
-  const usesByName = usesOf(policies)
+function rulesOf({ variables, ...users }: VariableRules): VariableRule[] {
+  const usesByName = usesOf(users)
   return variables.map((variable) => {
     const uses = usesByName.get(variable.name) ?? []
     const shapes = [...formatOf(variable), ...uses].map((shape) => [JSON.stringify(shape.rule), shape] as const)

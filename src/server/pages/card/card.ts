@@ -114,7 +114,10 @@ function surplusHtml(card: Card): string {
 export function fieldListHtml(name: string, fields: readonly CardField[]): string {
   const shown = fields.filter(saysSomething)
   if (shown.length === 0) return ''
-  const items = shown.map(({ label, value }) => `<div>${term(label)}${description(value)}</div>`)
+  const items = shown.map(
+    ({ label, value, align }) =>
+      `<div${align ? ` class="align-${align}"` : ''}>${term(label)}${description(value)}</div>`,
+  )
   return `<dl class="fields ${name}">${items.join('')}</dl>`
 }
 
@@ -225,7 +228,9 @@ export const CARD_STYLE = `
 .fields dd { font-size: ${rem(VALUE_SIZE)} }
 .fields dd:empty, .fields dt:empty { display: none }
 .fields.header { flex: 0 1 auto; justify-content: end; max-width: ${HEADER_SHARE * 100}% }
-.card .fields > div:last-child:not(:first-child), .fields.header > div { align-items: flex-end }
+.card .fields > div:last-child:not(:first-child, [class]), .fields.header > div:not([class]) { align-items: flex-end }
+.fields > .align-center { align-items: center; text-align: center }
+.fields > .align-end { align-items: flex-end; text-align: end }
 .strip { display: block; width: calc(100% + 2rem); max-width: none; margin: 0 -1rem; object-fit: cover }
 .strip { aspect-ratio: 375 / 144 }
 .eventTicket .strip { aspect-ratio: 375 / 98 }

@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import type { Definition, ImageRole, PassType, Warning } from '../../../core/contract/definition.ts'
-import { type Card, type CardField, renderCard } from '../../../core/rules/display/card.ts'
+import { readAppleField } from '../../../core/rules/display/apple-value.ts'
+import { type Card, type CardField, localeOf, renderCard } from '../../../core/rules/display/card.ts'
 import { parseRgb } from '../../../core/rules/display/colors.ts'
+import type { ValueLocale } from '../../../core/rules/display/format-value.ts'
 import { readGoogleView } from '../../../core/rules/display/google-view.ts'
 import { claimClass } from '../../../core/rules/template/class-key.ts'
 import { sampleScope } from '../../../core/rules/template/definition.ts'
@@ -104,7 +106,7 @@ const roles: Record<PassType, readonly ImageRole[]> = {
 }
 
 const text = z.string().optional().catch(undefined)
-const Field = z.object({ key: z.string(), label: z.string().default(''), value: z.coerce.string() })
+const Field = z.looseObject({ key: z.string(), label: z.string().default(''), value: z.coerce.string() })
 const Fields = z.array(z.unknown()).catch([])
 const Style = z.object({
   headerFields: Fields,
@@ -126,6 +128,7 @@ const Visible = z.object({
 /** A card as an iPhone shows it: what its pass.json says, with the images that its style has a place for. */
 export function appleCard(card: Card, passJson: Record<string, unknown>): Card {
   const shown = Visible.parse(passJson)
+  const fieldsOf = (values: unknown[]) => readFields(values, localeOf(card))
   const style = Style.parse(passJson[card.passType] ?? {})
   return {
     ...card,
@@ -159,6 +162,9 @@ function imagesOf({ passType, images }: Card): Card['images'] {
   return Object.fromEntries(fitting.map((role) => [role, images[role]]))
 }
 
-function fieldsOf(values: unknown[]): CardField[] {
-  return values.flatMap((value) => Field.safeParse(value).data ?? [])
+function readFields(values: unknown[], locale: ValueLocale): CardField[] {
+  return values.flatMap((value) => {
+    const { data } = Field.safeParse(value)
+    return data ? [readAppleField(data, locale)] : []
+  })
 }

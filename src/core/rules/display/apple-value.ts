@@ -1,0 +1,129 @@
+import { DateTime } from 'luxon'
+import type { FieldDefinition } from '../../contract/definition.ts'
+import type { CardField } from './card.ts'
+import { formatMoment, formatValue, isOfKind, type ValueLocale, type ValueType } from './format-value.ts'
+
+/** A value as pass.json holds it, with the styles that an iPhone writes it in. */
+export interface AppleValue {
+  value: string | number
+  numberStyle?: string
+  currencyCode?: string
+  dateStyle?: string
+  timeStyle?: string
+  isRelative?: boolean
+  ignoresTimeZone?: boolean
+}
+
+const dateStyles = { short: 'PKDateStyleShort', medium: 'PKDateStyleMedium', long: 'PKDateStyleLong' } as const
+const NO_DATE = 'PKDateStyleNone'
+
+/**
+ * A value with its type, for an iPhone to write in its own language; as text where its styles would show something else,
+ * such as the digits of a number that JSON does not carry.
+ */
+export function toAppleValue(text: string, type: ValueType, locale: ValueLocale): AppleValue {
+  const { as = 'text', currency = '', style = 'short' } = type
+  const asText = { value: formatValue(text, type, locale) }
+  if (as === 'text' || !isOfKind(as, text)) return asText
+  switch (as) {
+    case 'number': {
+      const value = exactNumber(text)
+      return value === undefined ? asText : { value, numberStyle: 'PKNumberStyleDecimal' }
+    }
+    case 'percent': {
+      // An iPhone multiplies by a hundred, and shows no fraction of a per cent.
+      const value = exactNumber(text)
+      return value === undefined || !Number.isInteger(value)
+        ? asText
+        : { value: value / 100, numberStyle: 'PKNumberStylePercent' }
+    }
+    case 'currency': {
+      const value = exactNumber(text)
+      return value === undefined || !/^[A-Z]{3}$/.test(currency) ? asText : { value, currencyCode: currency }
+    }
+    case 'date':
+      return { ...momentIn(text, locale), dateStyle: dateStyles[style], timeStyle: NO_DATE }
+    case 'time':
+      return { ...momentIn(text, locale), dateStyle: NO_DATE, timeStyle: dateStyles[style] }
+    case 'dateTime':
+      return { ...momentIn(text, locale), dateStyle: dateStyles[style], timeStyle: dateStyles.short }
+    case 'relative': {
+      const timeStyle = text.includes('T') ? dateStyles.short : NO_DATE
+      return { ...momentIn(text, locale), dateStyle: dateStyles[style], timeStyle, isRelative: true }
+    }
+  }
+}
+
+/** Digits that a double holds, whatever they are. */
+const EXACT_DIGITS = 15
+
+function exactNumber(text: string): number | undefined {
+  return text.replace(/^-?0*\.?0*/, '').replace('.', '').length <= EXACT_DIGITS ? Number(text) : undefined
+}
+
+/** A date or a time alone, and one in the time zone of the definition, are the same wherever the phone is. */
+function momentIn(text: string, { timeZone }: ValueLocale): Pick<AppleValue, 'value' | 'ignoresTimeZone'> {
+  if (!text.includes('T')) {
+    const isTime = text.includes(':')
+    return { value: isTime ? `1970-01-01T${text}Z` : `${text}T00:00:00Z`, ignoresTimeZone: true }
+  }
+  if (timeZone === undefined) return { value: text }
+  const local = DateTime.fromISO(text, { zone: timeZone }).toISO({ suppressMilliseconds: true })
+  return { value: local ?? text, ignoresTimeZone: true }
+}
+
+type Alignment = NonNullable<FieldDefinition['align']>
+
+/** Where a value stands, which Apple says by left and right. */
+export function toAlignment(align: Alignment, { language }: ValueLocale): string {
+  if (align === 'center') return 'PKTextAlignmentCenter'
+  return (align === 'start') === isRightToLeft(language) ? 'PKTextAlignmentRight' : 'PKTextAlignmentLeft'
+}
+
+/** The same the other way round; undefined where the phone decides. */
+function readAlignment(textAlignment: unknown, { language }: ValueLocale): Alignment | undefined {
+  if (textAlignment === 'PKTextAlignmentCenter') return 'center'
+  if (textAlignment !== 'PKTextAlignmentLeft' && textAlignment !== 'PKTextAlignmentRight') return undefined
+  return (textAlignment === 'PKTextAlignmentLeft') === isRightToLeft(language) ? 'end' : 'start'
+}
+
+const rightToLeft = new Set(['ar', 'dv', 'fa', 'he', 'ps', 'sd', 'ug', 'ur', 'yi'])
+
+function isRightToLeft(language: string): boolean {
+  return rightToLeft.has(new Intl.Locale(language).language)
+}
+
+const fullStyles = new Map<unknown, 'short' | 'medium' | 'long' | 'full'>([
+  ['PKDateStyleShort', 'short'],
+  ['PKDateStyleMedium', 'medium'],
+  ['PKDateStyleLong', 'long'],
+  ['PKDateStyleFull', 'full'],
+])
+
+const MOMENT = /^(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(?:Z|[+-]\d\d:\d\d)$/
+
+/** A field of pass.json as an iPhone of the language shows it. */
+export function readAppleField(
+  field: { key: string; label: string } & Record<string, unknown>,
+  locale: ValueLocale,
+): CardField {
+  const align = readAlignment(field.textAlignment, locale)
+  return { key: field.key, label: field.label, value: readAppleValue(field, locale), ...(align && { align }) }
+}
+
+function readAppleValue(field: Record<string, unknown>, locale: ValueLocale): string {
+  const { numberStyle, currencyCode, ignoresTimeZone } = field
+  const text = String(field.value)
+  if (typeof currencyCode === 'string') return formatValue(text, { as: 'currency', currency: currencyCode }, locale)
+  if (numberStyle === 'PKNumberStyleDecimal') return formatValue(text, { as: 'number' }, locale)
+  if (numberStyle === 'PKNumberStylePercent') {
+    return formatValue(String(Math.round(Number(text) * 100)), { as: 'percent' }, locale)
+  }
+  const [dateStyle, timeStyle] = [fullStyles.get(field.dateStyle), fullStyles.get(field.timeStyle)]
+  const local = MOMENT.exec(text)?.[1]
+  if (local === undefined || (dateStyle === undefined && timeStyle === undefined)) return text
+  const style = { ...(dateStyle && { dateStyle }), ...(timeStyle && { timeStyle }) }
+  // As it is written: the same wherever the phone is.
+  if (ignoresTimeZone === true) return formatMoment(`${local}Z`, style, { ...locale, timeZone: 'UTC' })
+  return formatMoment(text, style, locale)
+}

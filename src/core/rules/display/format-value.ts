@@ -1,0 +1,120 @@
+import { dateTimeParts, timestampPattern } from '../../contract/common.ts'
+import type { FieldDefinition, ValueKind } from '../../contract/definition.ts'
+
+/** What a value is; its currency with placeholders filled. */
+export type ValueType = Pick<FieldDefinition, 'as' | 'currency' | 'style'>
+
+/** For whom a value is written. */
+export interface ValueLocale {
+  /** BCP 47. */
+  language: string
+  /** IANA. Without one, times are in UTC and say so. */
+  timeZone?: string | undefined
+}
+
+const NUMBER = '-?(?:0|[1-9][0-9]{0,29})(?:\\.[0-9]{1,18})?'
+const { date, time } = dateTimeParts
+const moment = timestampPattern.slice(1, -1)
+
+/** What a value of each kind looks like, without anchors, and in words. */
+export const valueKinds: Record<Exclude<ValueKind, 'text'>, { pattern: string; wanted: string }> = {
+  number: { pattern: NUMBER, wanted: 'a number such as 1250 or -0.5' },
+  percent: { pattern: NUMBER, wanted: 'a number of per cent, such as 15 or 2.5' },
+  currency: { pattern: NUMBER, wanted: 'an amount such as 12.50' },
+  date: { pattern: `(?:${date}|${moment})`, wanted: 'a date such as 2027-05-31, or a date-time' },
+  time: { pattern: `(?:${time}|${moment})`, wanted: 'a time such as 19:30, or a date-time' },
+  dateTime: { pattern: moment, wanted: 'a date-time such as 2027-05-31T19:30:00Z' },
+  relative: { pattern: `(?:${date}|${moment})`, wanted: 'a date such as 2027-05-31, or a date-time' },
+}
+
+const patterns = new Map(
+  Object.entries(valueKinds).map(([kind, { pattern }]) => [kind, new RegExp(`^${pattern}$`)] as const),
+)
+
+/** Whether a text is a value of the kind; every text is one. */
+export function isOfKind(kind: ValueKind, text: string): boolean {
+  return patterns.get(kind)?.test(text) ?? true
+}
+
+/** Whether the kind is written as a number. */
+export function isNumberKind(kind: ValueKind | undefined): kind is 'number' | 'percent' | 'currency' {
+  return kind === 'number' || kind === 'percent' || kind === 'currency'
+}
+
+let knownCurrencies: readonly string[] | undefined
+
+/** The codes of ISO 4217 in use. */
+export function currencies(): readonly string[] {
+  knownCurrencies ??= Intl.supportedValuesOf('currency')
+  return knownCurrencies
+}
+
+/**
+ * A value as people of a language write it, the one way that wallets, pages and terminals show it; one that is not of its
+ * kind stays as it is. Numbers keep all their digits, however long.
+ */
+export function formatValue(value: string, type: ValueType, locale: ValueLocale): string {
+  const { as = 'text', currency = '', style = 'short' } = type
+  if (as === 'text' || !isOfKind(as, value)) return value
+  switch (as) {
+    case 'number':
+      return formatNumber(value, {}, locale)
+    case 'percent':
+      // The style of that name multiplies by a hundred, and rounds.
+      return formatNumber(value, { style: 'unit', unit: 'percent' }, locale)
+    case 'currency':
+      return /^[A-Z]{3}$/.test(currency) ? formatNumber(value, { style: 'currency', currency }, locale) : value
+    case 'date':
+      return formatMoment(value, { dateStyle: style }, locale)
+    case 'time':
+      return formatMoment(value, { timeStyle: style }, locale)
+    case 'dateTime':
+      return formatMoment(value, { dateStyle: style, timeStyle: 'short' }, locale)
+    case 'relative':
+      return formatMoment(value, { dateStyle: style, ...(hasTime(value) && { timeStyle: 'short' }) }, locale)
+  }
+}
+
+function formatNumber(text: string, options: Intl.NumberFormatOptions, { language }: ValueLocale): string {
+  // Formatted as a text: as a number it would lose digits.
+  return numberFormat(language, options).format(text as Intl.StringNumericLiteral)
+}
+
+type MomentStyle = Pick<Intl.DateTimeFormatOptions, 'dateStyle' | 'timeStyle'>
+
+/** A date, a time or a moment, in the time zone of the locale; a date or a time alone has none. */
+export function formatMoment(text: string, style: MomentStyle, { language, timeZone }: ValueLocale): string {
+  const isMoment = text.includes('T')
+  const at = new Date(isMoment ? text : hasTime(text) ? `1970-01-01T${text}Z` : `${text}T00:00:00Z`)
+  const zone = isMoment ? (timeZone ?? 'UTC') : 'UTC'
+  const written = dateFormat(language, { ...style, timeZone: zone }).format(at)
+  return isMoment && style.timeStyle !== undefined && timeZone === undefined ? `${written} UTC` : written
+}
+
+function hasTime(text: string): boolean {
+  return text.includes(':')
+}
+
+/** Making one takes far longer than using it. */
+function remembered<Options extends object, Format>(make: (language: string, options: Options) => Format) {
+  const known = new Map<string, Format>()
+  return (language: string, options: Options): Format => {
+    const key = `${language} ${JSON.stringify(options)}`
+    let format = known.get(key)
+    if (format === undefined) {
+      if (known.size >= MAX_REMEMBERED) known.clear()
+      format = make(language, options)
+      known.set(key, format)
+    }
+    return format
+  }
+}
+
+const MAX_REMEMBERED = 500
+
+const numberFormat = remembered(
+  (language, options: Intl.NumberFormatOptions) => new Intl.NumberFormat(language, options),
+)
+const dateFormat = remembered(
+  (language, options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(language, options),
+)

@@ -1,0 +1,92 @@
+import { type Definition, type FieldDefinition, fieldGroups, type ValueKind } from '../../contract/definition.ts'
+import type { Issue } from '../../errors.ts'
+import { currencies, isNumberKind, isOfKind, valueKinds } from '../display/format-value.ts'
+import { lonePlaceholder, placeholdersIn } from './placeholder.ts'
+import { typedTexts } from './variable-uses.ts'
+
+/** What is wrong with the types of fields: what no pass could show, or nobody could say what a variable must be for. */
+export function* checkFieldTypes(definition: Definition): Generator<Issue> {
+  const { design, google } = definition
+  for (const group of fieldGroups) {
+    for (const [index, field] of design.fields[group].entries()) {
+      const path = ['design', 'fields', group, index]
+      for (const { path: key, message } of checkField(field)) yield { path: [...path, ...key], message }
+      if (field.align && (group === 'primary' || group === 'back')) {
+        yield { path: [...path, 'align'], message: `Wallets take no alignment of ${group} fields; leave it out` }
+      }
+    }
+  }
+  yield* checkPlaceholders(definition)
+  const { header, primary, secondary, auxiliary } = design.fields
+  const isKnown = [header, primary, secondary, auxiliary].flat().some(({ key }) => key === google?.points)
+  if (google?.points !== undefined && !isKnown) {
+    yield {
+      path: ['google', 'points'],
+      message: `There is no field ${google.points} on the front; name the key of one`,
+    }
+  }
+}
+
+const dateKinds: readonly ValueKind[] = ['date', 'time', 'dateTime', 'relative']
+
+function* checkField({ as = 'text', value, currency, style }: FieldDefinition): Generator<Issue> {
+  if (style && !dateKinds.includes(as)) {
+    yield {
+      path: ['style'],
+      message: `Is for dates and times: let "as" be one of ${dateKinds.join(', ')}, or leave it out`,
+    }
+  }
+  if (currency !== undefined && as !== 'currency') {
+    yield { path: ['currency'], message: 'Is for amounts: let "as" be currency, or leave it out' }
+  }
+  if (as === 'currency' && currency === undefined) {
+    yield {
+      path: ['currency'],
+      message: 'Is required of an amount: a currency of ISO 4217 such as EUR, or a placeholder',
+    }
+  }
+  if (currency !== undefined && placeholdersIn(currency).length === 0 && !currencies().includes(currency)) {
+    yield { path: ['currency'], message: 'Must be a currency of ISO 4217, such as EUR' }
+  }
+  const isStatic = as !== 'text' && placeholdersIn(value).length === 0 && value.trim() !== ''
+  if (isStatic && !isOfKind(as, value.trim())) yield { path: ['value'], message: `Must be ${valueKinds[as].wanted}` }
+}
+
+/** A typed value is one variable's, so that the variables schema can say what it takes. */
+function* checkPlaceholders(definition: Definition): Generator<Issue> {
+  const declared = new Set(definition.variables.map(({ name }) => name))
+  for (const { path, text, uses } of typedTexts(definition)) {
+    const [, , group, index, key] = path as ['design', 'fields', (typeof fieldGroups)[number], number, string]
+    const { as } = definition.design.fields[group][index]!
+    const name = lonePlaceholder(text.trim())
+    const isMoment = key === 'value' && !isNumberKind(as) && as !== 'time'
+    if (name === 'pass.expiresAt' && isMoment) continue
+    const isSound = uses?.every((use) => declared.has(use.name))
+    // One that is not known at all is told as such.
+    if (isSound || placeholdersIn(text).some((other) => !declared.has(other) && !other.includes('.'))) continue
+    const wanted = key === 'currency' ? 'a currency of ISO 4217' : valueKinds[as as Exclude<ValueKind, 'text'>].wanted
+    yield { path, message: `Must be ${wanted}, or the placeholder of one variable alone` }
+  }
+}
+
+const samples: Record<Exclude<ValueKind, 'text'>, string> = {
+  number: '1250',
+  percent: '15',
+  currency: '12.50',
+  date: '2030-01-31',
+  time: '19:30',
+  dateTime: '2030-01-31T18:00:00Z',
+  relative: '2030-01-31',
+}
+
+/** Values that typed fields take of variables, by their names. */
+export function typedSamples({ design }: Pick<Definition, 'design'>): Map<string, string> {
+  const found = new Map<string, string>()
+  for (const { as = 'text', value, currency = '' } of fieldGroups.flatMap((group) => design.fields[group])) {
+    const name = lonePlaceholder(value.trim())
+    if (as !== 'text' && name !== undefined) found.set(name, samples[as])
+    const currencyName = lonePlaceholder(currency)
+    if (currencyName !== undefined) found.set(currencyName, 'EUR')
+  }
+  return found
+}

@@ -1,0 +1,76 @@
+import type { Card, CardField } from '../../core/rules/display/card.ts'
+import { isOfKind } from '../../core/rules/display/format-value.ts'
+import { kindOf } from './resource.ts'
+
+/** A field that objects of a kind have a place of their own for. */
+export interface NativeField {
+  field: CardField
+  /** Where rows of the front find it. */
+  path: string
+}
+
+/**
+ * The points of a loyalty card: the field that the definition names, else the first number of the primary fields, else of the
+ * header. The balance of a gift card: the first amount of those. Where the definition gives the object its own, there is none.
+ */
+export function nativeField(card: Card): NativeField | undefined {
+  const { header, primary, secondary, auxiliary } = card.fields
+  const { object = {}, points } = card.google
+  const kind = kindOf(card)
+  const inOrder = [...primary, ...header]
+  if (kind === 'loyalty' && object.loyaltyPoints === undefined) {
+    const field =
+      points === undefined
+        ? inOrder.find(({ typed }) => typed?.as === 'number' || typed?.as === 'currency')
+        : [...inOrder, ...secondary, ...auxiliary].find(({ key }) => key === points)
+    return field && { field, path: 'object.loyaltyPoints.balance' }
+  }
+  if (kind === 'giftCard' && object.balance === undefined) {
+    const field = inOrder.find(({ typed }) => typed?.as === 'currency')
+    return field && { field, path: 'object.balance' }
+  }
+  return undefined
+}
+
+/** What the object says of it; nothing where the value is empty, or is no amount that Google takes. */
+export function nativeValue(card: Card): Record<string, unknown> {
+  const { field } = nativeField(card) ?? {}
+  if (!field || field.value.trim() === '') return {}
+  if (kindOf(card) === 'giftCard') {
+    const balance = moneyOf(field)
+    return balance ? { balance } : {}
+  }
+  return { loyaltyPoints: { ...(field.label.trim() !== '' && { label: field.label }), balance: balanceOf(field) } }
+}
+
+/** Whether a field needs no text module, since the object says it in its own place. */
+export function isShownByItself(card: Card, field: CardField): boolean {
+  return nativeField(card)?.field === field && Object.keys(nativeValue(card)).length > 0
+}
+
+const MAX_INT32 = 2 ** 31 - 1
+/** Digits that a double holds, whatever they are. */
+const EXACT_DIGITS = 15
+
+function balanceOf(field: CardField): Record<string, unknown> {
+  const { as = 'text', text = '' } = field.typed ?? {}
+  const money = moneyOf(field)
+  if (money) return { money }
+  if (as !== 'number' || !isOfKind(as, text)) return { string: field.value }
+  const number = Number(text)
+  if (Number.isInteger(number) && Math.abs(number) <= MAX_INT32) return { int: number }
+  return text.includes('.') && text.length <= EXACT_DIGITS ? { double: number } : { string: field.value }
+}
+
+/** In millionths, as Google takes amounts: undefined for what is none, or does not fit into an int64 of them. */
+function moneyOf({ typed }: CardField): { micros: string; currencyCode: string } | undefined {
+  const { as, text = '', currency = '' } = typed ?? {}
+  if (as !== 'currency' || !isOfKind(as, text) || !/^[A-Z]{3}$/.test(currency)) return undefined
+  const [whole = '', fraction = ''] = text.split('.')
+  const significant = fraction.replace(/0+$/, '')
+  if (significant.length > MICRO_DIGITS) return undefined
+  const micros = BigInt(whole + significant.padEnd(MICRO_DIGITS, '0'))
+  return BigInt.asIntN(64, micros) === micros ? { micros: String(micros), currencyCode: currency } : undefined
+}
+
+const MICRO_DIGITS = 6

@@ -1,0 +1,88 @@
+import { expect, test } from 'vitest'
+import type { DefinitionInput } from '../../../src/core/contract/definition.ts'
+import { readGoogleView } from '../../../src/core/rules/display/google-view.ts'
+import { checkFields } from '../../../src/wallets/google/check-fields.ts'
+import { buildClass } from '../../../src/wallets/google/classes.ts'
+import { typeOf } from '../../../src/wallets/google/fields.ts'
+import { buildObject, withCleared } from '../../../src/wallets/google/objects.ts'
+import { at, identity, pass, publicUrl } from './samples.ts'
+
+type FieldInput = NonNullable<NonNullable<DefinitionInput['design']['fields']>['header']>[number]
+
+const issuer = { issuerId: identity.issuerId, publicUrl }
+
+function made(
+  kind: 'loyalty' | 'giftCard' | 'generic',
+  field: Partial<FieldInput>,
+  google: DefinitionInput['google'] = {},
+) {
+  const fields = {
+    header: [{ key: 'level', label: 'Level', value: '7', as: 'number' as const }],
+    primary: [{ key: 'points', label: 'Points', value: '1250', ...field }],
+  }
+  const walletPass = pass({ design: { fields }, google: { kind, ...google } })
+  const [ofClass, object] = [buildClass(issuer, walletPass), buildObject(issuer, walletPass, at)]
+  const issues = [...checkFields(typeOf(kind, 'Object'), object, { needsLogos: true })]
+  const modules = (object.textModulesData ?? []) as { id: string; body: string }[]
+  return {
+    object,
+    issues,
+    modules: modules.map(({ id, body }) => `${id} ${body}`),
+    view: readGoogleView(ofClass, object),
+  }
+}
+
+test.each<[string, Partial<FieldInput>, object, string]>([
+  ['a whole number', { as: 'number' }, { int: 1250 }, '1,250'],
+  ['a fraction', { as: 'number', value: '12.5' }, { double: 12.5 }, '12.5'],
+  ['more than an int32', { as: 'number', value: '3000000000' }, { string: '3,000,000,000' }, '3,000,000,000'],
+  [
+    'an amount',
+    { as: 'currency', currency: 'EUR', value: '12.5' },
+    { money: { micros: '12500000', currencyCode: 'EUR' } },
+    '€12.50',
+  ],
+  [
+    'yen',
+    { as: 'currency', currency: 'JPY', value: '-1250' },
+    { money: { micros: '-1250000000', currencyCode: 'JPY' } },
+    '-¥1,250',
+  ],
+  [
+    'an amount beyond int64',
+    { as: 'currency', currency: 'EUR', value: '99999999999999' },
+    { string: '€99,999,999,999,999.00' },
+    '€99,999,999,999,999.00',
+  ],
+])('points of %s stand where Google has a place for them, and are shown', (_, field, balance, shown) => {
+  const { object, issues, modules, view } = made('loyalty', field)
+  expect(object.loyaltyPoints).toEqual({ label: 'Points', balance })
+  expect(issues).toEqual([])
+  expect(modules).toEqual(['level 7'])
+  expect(view.rows.flat().map(({ label, value }) => `${label} ${value}`)).toEqual(['Level 7', `Points ${shown}`])
+})
+
+test('points are the field that the definition names, the first number of the header, or its own override', () => {
+  expect(made('loyalty', { as: 'number' }, { points: 'level' }).object.loyaltyPoints).toMatchObject({ label: 'Level' })
+  expect(made('loyalty', {}).object.loyaltyPoints).toEqual({ label: 'Level', balance: { int: 7 } })
+  const own = { loyaltyPoints: { balance: { string: 'a lot' } } }
+  const { object, modules } = made('loyalty', { as: 'number' }, { object: own })
+  expect(object.loyaltyPoints).toEqual(own.loyaltyPoints)
+  expect(modules).toEqual(['level 7', 'points 1,250'])
+})
+
+test('a gift card has its balance in millionths, and other kinds a text as people write it', () => {
+  const amount = { as: 'currency' as const, currency: 'EUR', value: '20' }
+  const gift = made('giftCard', amount)
+  expect(gift.object.balance).toEqual({ micros: '20000000', currencyCode: 'EUR' })
+  expect(gift.view.rows.flat().map(({ value }) => value)).toEqual(['7', '€20.00'])
+  expect(made('generic', { as: 'percent', value: '15' }).object.header).toMatchObject({
+    defaultValue: { value: '15%' },
+  })
+})
+
+test('an update leaves nothing of points that were of another kind', () => {
+  const { object } = made('loyalty', { as: 'number' })
+  const { loyaltyPoints } = withCleared('loyalty', object)
+  expect(loyaltyPoints).toEqual({ label: 'Points', balance: { int: 1250, double: null, string: null, money: null } })
+})
