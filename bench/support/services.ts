@@ -15,6 +15,7 @@ export function benchServices(database: Database): Services {
     publicUrl: 'https://passes.example',
     linkTtlDays: 400,
     createWallets: () => ({
+      sandboxed: [],
       all: [
         { platform: 'apple', check: nothing },
         { platform: 'google', check: nothing },

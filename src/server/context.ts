@@ -10,6 +10,7 @@ import type { Thread } from './http/thread.ts'
 import type { Images } from './images/images.ts'
 import type { Links } from './links.ts'
 import type { Metrics } from './metrics/metrics.ts'
+import type { Badges } from './pages/badges.ts'
 import type { Definitions } from './wallet-sync/definitions.ts'
 import type { GoogleSync } from './wallet-sync/google-sync.ts'
 import type { Issuing } from './wallet-sync/issuing.ts'
@@ -23,6 +24,8 @@ export interface Services {
   store: Store
   wallets: Wallets
   links: Links
+  /** Buttons of hosted pages that the operator brought. */
+  badges: Badges
   issuing: Issuing
   definitions: Definitions
   images: Images

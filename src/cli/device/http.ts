@@ -117,7 +117,8 @@ export async function findSaveJwt(link: string): Promise<string> {
 async function open(link: string, platform: 'apple' | 'google'): Promise<{ answer?: Answer; location?: string }> {
   const headers = {
     'user-agent': userAgents[platform],
-    accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
+    // A page is nothing to a virtual phone: in the sandbox browsers are given one.
+    accept: '*/*',
     ...(platform === 'google' && { 'sec-ch-ua-platform': '"Android"' }),
   }
   let url = link

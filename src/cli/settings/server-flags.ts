@@ -38,6 +38,12 @@ export const serveFlags = {
     summary: 'Address that phones and browsers reach the server by; the listening address by default.',
     env: 'PASSES_PUBLIC_URL',
   }),
+  badges: Flags.string({
+    summary:
+      "Folder of Apple's and Google's own badges for hosted pages, by language: apple/de.svg, google/pt-BR.png … Buttons of " +
+      'text without it.',
+    env: 'PASSES_BADGES',
+  }),
   role: Flags.option({ options: ['all', 'api', 'worker'] as const })({
     summary: 'Answer requests, do background work, or both.',
     env: 'PASSES_ROLE',
@@ -225,6 +231,7 @@ export function serverConfig(flags: Interfaces.InferredFlags<typeof serveFlags>)
       flags['metrics-port'] === undefined ? undefined : { host: flags['metrics-host'], port: flags['metrics-port'] },
     databaseUrl: flags.database,
     publicUrl: flags['public-url']?.href,
+    badgesFolder: flags.badges,
     role: flags.role,
     isProduction: flags.production,
     platforms: parsePlatforms(flags.platforms),

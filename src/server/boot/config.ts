@@ -39,6 +39,8 @@ export interface Config {
   maxConnections: number
   /** Days that hosted links of a pass without an expiry live. */
   linkTtlDays: number
+  /** The folder of the badges of Apple and Google that hosted pages show. */
+  badgesFolder?: string | undefined
   retention: RetentionDays
   /** For development: webhooks over plain http, and to hosts of the own network. */
   allowInsecureWebhooks: boolean

@@ -17,6 +17,7 @@ import { startWorker } from '../jobs/worker.ts'
 import { countEvent, countProviderCall, createMetrics } from '../metrics/metrics.ts'
 import { startMetrics } from '../metrics/start.ts'
 import { createFirstToken, endingTokens } from '../operator/tokens.ts'
+import { loadBadges } from '../pages/badges.ts'
 import { createOutbound } from '../webhooks/outbound.ts'
 import type { Config } from './config.ts'
 import { assertSound, onDatabase } from './database-error.ts'
@@ -97,6 +98,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   }
   try {
     requirePublicUrl(config)
+    const badges = config.badgesFolder === undefined ? undefined : loadBadges(config.badgesFolder)
     const migrations = await onDatabase(config.databaseUrl, async () => {
       await migrate(database)
       return unknownMigrations(database.reader)
@@ -125,6 +127,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       keys,
       publicUrl,
       linkTtlDays: config.linkTtlDays,
+      badges,
       retention: config.retention,
       createWallets: (loadImageFiles) => createWallets(identities, { publicUrl, loadImageFiles }),
       push: providers.push,

@@ -5,6 +5,7 @@ import type { Services } from '../context.ts'
 import { createThread } from '../http/thread.ts'
 import { createDecoder, createImages, type Decoder } from '../images/images.ts'
 import { createLinks } from '../links.ts'
+import { type Badges, noBadges } from '../pages/badges.ts'
 import { createDefinitions } from '../wallet-sync/definitions.ts'
 import { createGoogleSync, createLocationRejections } from '../wallet-sync/google-sync.ts'
 import { createIssuing } from '../wallet-sync/issuing.ts'
@@ -21,6 +22,8 @@ export interface ServicesOptions
   /** Where phones and people reach the server; without a slash at the end. */
   publicUrl: string
   linkTtlDays: number
+  /** Buttons of text by default. */
+  badges?: Badges | undefined
   createWallets: (loadImageFiles: LoadImageFiles) => Wallets
   push?: ApplePush | undefined
   googleApi?: GoogleApi | undefined
@@ -35,7 +38,17 @@ export interface RunningServices extends Services {
 
 /** Puts together what every part of the server works with: the one place where that is done. */
 export function createServices(options: ServicesOptions): RunningServices {
-  const { keys, publicUrl, linkTtlDays, createWallets, push, googleApi: api, decoder, ...given } = options
+  const {
+    keys,
+    publicUrl,
+    linkTtlDays,
+    createWallets,
+    push,
+    googleApi: api,
+    decoder,
+    badges = noBadges,
+    ...given
+  } = options
   const { store, clock, log } = given
   const images = createImages(store, decoder ?? createDecoder({ log }))
   const thread = createThread()
@@ -53,6 +66,7 @@ export function createServices(options: ServicesOptions): RunningServices {
     ...given,
     wallets,
     links: createLinks({ keys, publicUrl, platforms, ttlDays: linkTtlDays }),
+    badges,
     issuing,
     definitions,
     ...(wallets.apple && { packages: createPackages(wallets.apple, issuing) }),

@@ -18,6 +18,8 @@ export interface Wallets {
   apple?: AppleWallet
   google?: GoogleWallet
   all: Wallet[]
+  /** Those of which no real phone takes a pass. */
+  sandboxed: Platform[]
 }
 
 /** Who signs, for each configured platform, and which of them are emulators. */
@@ -70,6 +72,7 @@ export function createWallets(
     ...(apple && { apple }),
     ...(google && { google }),
     all: [apple, google].filter((wallet) => wallet !== undefined),
+    sandboxed: identities.sandboxed,
   }
 }
 

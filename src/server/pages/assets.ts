@@ -41,8 +41,57 @@ export const pageIcon = asset(
 `,
 )
 
+/** Asked for by name, whatever a page says: the same picture, 32 pixels wide. */
+export const favicon = publicFile({
+  contentType: 'image/x-icon',
+  cacheControl: 'public, max-age=86400',
+  content: iconFile(
+    'iVBORw0KGgoAAAANSUhEUgAAACAAAAAgAgMAAAAOFJJnAAAADFBMVEU8TcE7TcM6S8D///+xU/TGAAAAA3RSTlP/BWvj+bymAAAACXBIWXMAAAsTAAAL' +
+      'EwEAmpwYAAAASUlEQVR42mMIbWAAAqZQhggGMFBlSIAwOBkcIAxGhgYIg4mBOPAfCA4AaX4UxgdkBibAVEMMgxlmBZxBBIB7B+5BuJfhgQALFgCP+0CI' +
+      'tI2hmgAAAABJRU5ErkJggg==',
+  ),
+})
+
+/** The same on the home screen of a phone, 180 pixels wide, to its edges: phones round its corners. */
+export const touchIcon = asset(
+  'touch-icon.png',
+  'image/png',
+  Buffer.from(
+    'iVBORw0KGgoAAAANSUhEUgAAALQAAAC0AgMAAABAo+6hAAAADFBMVEU7TMD///97h9W3vuhuorlKAAAACXBIWXMAAD5JAAA+SQE1IK/ZAAAA0UlEQVR42u3X' +
+      'MQrCQBBG4VURImJpb5Payt4jWLiYQiRH8Aiex97eS9h7DDs9wM4M/oRA0Pfqj5ANZJlJiYiIiOhPu1p5+JatTjaeZ7unqTeOPlp4nL0uhp65ujV07erG' +
+      '0EtX7w39cPVBOaR1zEmg74UeBXpb6EWgW0mfCz0N9K6jrgPdoL/Qq+DmqKR7ppKenXp89nDeJA34e6/ffi/+HTQaje6k+5x9tClMm/C06VGbTLWpV5uo' +
+      'xWld2wS0LUPbYLTtSNy8tK1O3BiJiIiIfr0PmNqbxRPX6AkAAAAASUVORK5CYII=',
+    'base64',
+  ),
+)
+
+/** An icon file that holds one PNG of 32 by 32 pixels. */
+function iconFile(base64: string): Buffer {
+  const png = Buffer.from(base64, 'base64')
+  const header = Buffer.from([0, 0, 1, 0, 1, 0, 32, 32, 0, 0, 1, 0, 32, 0, 0, 0, 0, 0, 22, 0, 0, 0])
+  header.writeUInt32LE(png.length, 14)
+  return Buffer.concat([header, png])
+}
+
 /** What doctor gives Google to fetch: a logo that every server has. */
 export const trialLogo = asset('logo.png', 'image/png', plainPng(660, 660, '#3b4cc0'))
+
+/** Copies the address in the hint for pages inside other apps; without it, it is there to be marked. */
+export const copyScript = asset(
+  'copy.js',
+  'text/javascript; charset=utf-8',
+  `const address = document.querySelector('.address')
+const button = document.querySelector('.copy')
+button.hidden = false
+button.addEventListener('click', async () => {
+  address.select()
+  // Pages on plain http have no clipboard, and some apps keep it to themselves.
+  const written = navigator.clipboard?.writeText(address.value) ?? Promise.reject()
+  await written.catch(() => document.execCommand('copy'))
+  document.querySelector('.copied').textContent = button.dataset.done
+})
+`,
+)
 
 export const assetPath = '/assets/:name'
 
@@ -52,8 +101,13 @@ export function fromLink(path: string): string {
 }
 
 /** A file of pages, under a path that changes with its content. */
-export function asset(name: string, contentType: string, content: string | Uint8Array): Asset {
-  const headers = { 'cross-origin-resource-policy': 'same-origin' }
+export function asset(
+  name: string,
+  contentType: string,
+  content: string | Uint8Array,
+  more: Record<string, string> = {},
+): Asset {
+  const headers = { 'cross-origin-resource-policy': 'same-origin', ...more }
   const file = publicFile({ contentType, cacheControl: IMMUTABLE, content, headers })
   return { ...file, path: `/assets/${name.replace(/\.(?=\w+$)/, `.${file.digest}.`)}` }
 }

@@ -11,6 +11,8 @@ export interface PageParts {
   title: string
   /** HTML whose values are escaped already. */
   main: string
+  /** HTML whose values are escaped already, for the head: what others read of the page. */
+  head?: string | undefined
   /** Style sheets beside that of every page. */
   styles?: string[]
   /** The address of a script of our own. */
@@ -32,7 +34,7 @@ export function escapeHtml(text: string): string {
 
 /** A page on which nothing runs, loads or shows that is not ours, and which no one frames or remembers. */
 export function buildPage(parts: PageParts): Page {
-  const { title, main, styles = [], script, icon, hasOwnImages, isLive, bodyClass } = parts
+  const { title, main, head, styles = [], script, icon, hasOwnImages, isLive, bodyClass } = parts
   const style = [PAGE_STYLE, ...styles].join('\n')
   const policy = {
     'default-src': "'none'",
@@ -45,7 +47,7 @@ export function buildPage(parts: PageParts): Page {
     html: htmlDocument({
       title,
       head: `<meta name="color-scheme" content="light dark">
-${icon ? `<link rel="icon" href="${escapeHtml(icon)}">\n` : ''}<style>${style}</style>
+${head ? `${head}\n` : ''}${icon ? `<link rel="icon" href="${escapeHtml(icon)}">\n` : ''}<style>${style}</style>
 ${script ? `<script src="${escapeHtml(script)}" defer></script>` : ''}`,
       body: `<main>
 ${main}
@@ -99,7 +101,10 @@ export function pageHeaders(policy: Record<string, string>): Record<string, stri
 }
 
 /** The answer that shows a page. */
-export function pageResponse({ html, headers }: Page, options: ResponseInit = {}): Response {
+export function pageResponse(
+  { html, headers }: Omit<Page, 'html'> & { html: string | Uint8Array<ArrayBuffer> },
+  options: ResponseInit = {},
+): Response {
   return new Response(html, { ...options, headers: { ...headers, ...(options.headers as Record<string, string>) } })
 }
 

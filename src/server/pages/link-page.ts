@@ -3,21 +3,28 @@ import type { GoogleView } from '../../core/rules/display/google-view.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Platform, WalletPass } from '../../wallets/wallet.ts'
 import type { Links } from '../links.ts'
-import { fromLink, pageIcon, tabletScript } from './assets.ts'
+import { copyScript, fromLink, pageIcon, tabletScript } from './assets.ts'
+import type { Badges } from './badges.ts'
 import { barcodeSvg, cardBackHtml, cardHtml, cardStyle, expiryHtml, surplusOf } from './card/card.ts'
 import { googleCardHtml, googleCardStyle } from './card/google-card.ts'
 import { buildPage, escapeHtml, type Page } from './html.ts'
+import type { IssuerFacts } from './issuer-facts.ts'
+import { platformNames, type SharedLink, shareDescription, shareTags, shareTitle } from './share-tags.ts'
 import type { DevicePlatform } from './visitors.ts'
 
 export interface LinkPageFacts {
   pass: StoredPass
   rendered: WalletPass
+  issuer: IssuerFacts
   /** The pass as an iPhone shows it; null where the server does not issue for Apple. */
   apple: Card | null
   /** The same as Google Wallet shows it. */
   google: GoogleView | null
   /** The configured platforms. */
   platforms: Platform[]
+  /** Those of which no real phone takes a pass. */
+  sandboxed: readonly Platform[]
+  badges: Badges
   device: DevicePlatform
   /** The page is shown inside another app. */
   isInApp: boolean
@@ -27,16 +34,17 @@ export interface LinkPageFacts {
   at: Date
 }
 
-const platformNames: Record<Platform, string> = { apple: 'Apple Wallet', google: 'Google Wallet' }
-
 /** The page of a smart link: the pass as it will look, and a way to add it to either wallet. */
 export function linkPage(facts: LinkPageFacts): Page {
   const {
     pass,
     rendered: { card },
+    issuer,
     apple,
     google,
     platforms,
+    sandboxed,
+    badges,
     device,
     isInApp,
     sendsOn,
@@ -44,23 +52,33 @@ export function linkPage(facts: LinkPageFacts): Page {
     at,
   } = facts
   const inOrder = platforms.toSorted((a, b) => Number(b === device) - Number(a === device))
-  const buttons = inOrder.map((platform) => {
-    const address = escapeHtml(links.urlFor(platform, pass, at))
-    return `<a class="button" data-platform="${platform}" href="${address}">Add to ${platformNames[platform]}</a>`
-  })
+  const buttons = inOrder.map((platform) => buttonHtml(platform, links.urlFor(platform, pass, at), badges))
+  const own = links.urlFor('smart', pass, at)
   const picture = draw(card, apple, google)
-  const main = `<div class="intro"><h1 dir="auto">${escapeHtml(pass.label)}</h1>
+  const main = `<div class="intro">${ribbonHtml(platforms, sandboxed)}<h1 dir="auto">${escapeHtml(pass.label)}</h1>
 <p class="muted" dir="auto">${escapeHtml(pass.templateName)}</p>
-${expiryHtml(card)}</div>
+${expiryHtml(card)}${isInApp ? inAppHint(own) : ''}</div>
 <div class="picture">${picture.html}</div>
-<div class="actions">${isInApp ? IN_APP_HINT : ''}${buttons.join('\n')}</div>
-<div class="more">${device === 'undetermined' ? phoneHtml(links.urlFor('smart', pass, at)) : ''}${cardBackHtml(card, apple ? surplusOf(apple) : [])}</div>`
+<div class="actions">${buttons.join('\n')}</div>
+<div class="more">${device === 'undetermined' ? phoneHtml(own) : ''}${cardBackHtml(card, apple ? surplusOf(apple) : [])}</div>`
   return buildPage({
     title: [pass.label, card.organizationName].filter((text) => text.trim() !== '').join(' – '),
     main,
+    head: shareTags({ issuer, platforms, publicUrl: links.publicUrl }),
     styles: [...picture.styles, LINK_STYLE],
-    script: sendsOn ? fromLink(tabletScript.path) : undefined,
-    icon: card.images.icon ? imageBase + card.images.icon : fromLink(pageIcon.path),
+    script: isInApp ? fromLink(copyScript.path) : sendsOn ? fromLink(tabletScript.path) : undefined,
+    icon: issuer.iconId ? imageBase + issuer.iconId : fromLink(pageIcon.path),
+  })
+}
+
+/** What programs are given that show a link in a chat: no word and no code of the holder, and nothing to open. */
+export function sharedPage(link: SharedLink): Page {
+  const title = shareTitle(link.issuer)
+  return buildPage({
+    title,
+    main: `<h1 dir="auto">${escapeHtml(title)}</h1><p>${escapeHtml(shareDescription(link))}</p>`,
+    head: shareTags(link),
+    icon: fromLink(pageIcon.path),
   })
 }
 
@@ -75,8 +93,29 @@ function draw(card: Card, apple: Card | null, google: GoogleView | null): { html
 
 const imageBase = fromLink('/images/')
 
-const IN_APP_HINT = `<p class="hint"><strong>Open in your browser:</strong> the app that shows this page may not be able
-to add passes. Look for “Open in browser” in its menu.</p>`
+/** The platform's own badge where the operator has it: both companies forbid drawings of others. */
+function buttonHtml(platform: Platform, address: string, badges: Badges): string {
+  const text = `Add to ${platformNames[platform]}`
+  const badge = badges.find(platform, 'en')
+  const content = badge ? `<img src="${escapeHtml(fromLink(badge.path))}" alt="${text}">` : text
+  return `<a class="${badge ? 'badge' : 'button'}" data-platform="${platform}" href="${escapeHtml(address)}">${content}</a>`
+}
+
+function ribbonHtml(platforms: Platform[], sandboxed: readonly Platform[]): string {
+  if (sandboxed.length === 0) return ''
+  const of =
+    sandboxed.length < platforms.length ? ` of ${sandboxed.map((name) => platformNames[name]).join(' or ')}` : ''
+  return `<p class="ribbon"><strong>SANDBOX - not a real pass${of}</strong></p>`
+}
+
+/** The address can be marked by hand; the script of the page shows the button that copies it. */
+function inAppHint(address: string): string {
+  return `<div class="hint"><p><strong>Open in your browser:</strong> this app may not be able to add passes. See its
+menu, or copy the link.</p>
+<div class="link"><input class="address" dir="ltr" readonly aria-label="Link to this page" value="${escapeHtml(address)}">
+<button class="button copy" type="button" data-done="The link is copied." hidden>Copy link</button></div>
+<p class="copied" role="status"></p></div>`
+}
 
 /** On a computer the pass is wanted on another device; the sheet hides this where the screen is a phone's. */
 function phoneHtml(address: string): string {
@@ -87,25 +126,43 @@ function phoneHtml(address: string): string {
 Scan this code with its camera.</figcaption></figure>`
 }
 
-/** The look of the page of a smart link: one column on a phone, the card beside everything else on a wider screen. */
+/**
+ * The look of the page of a smart link: one column on a phone, the card beside everything else on a wider screen. On a phone
+ * that shows little at once the code goes before the fields, so that it stands above the buttons; on paper it is what counts.
+ */
 const LINK_STYLE = `
 .intro { margin-bottom: 1rem }
 /* Texts of any direction start where the page does. */
-.intro > * { width: fit-content; max-width: 100% }
-.actions { display: grid; gap: .75rem; margin-top: 1.25rem }
-.hint { margin: 0; padding: .75rem 1rem; border-radius: .875rem; border: 1px solid var(--line); background: var(--raised);
-  font-size: .9375rem; white-space: normal }
+.intro > :not(.ribbon, .hint) { width: fit-content; max-width: 100% }
+.ribbon { margin: 0 0 .75rem; padding: .375rem .75rem; border-radius: .5rem; background: #ffd60a; color: #1c1c1e; font-size: .875rem }
+.actions { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(8.5rem, 100%), 1fr)); gap: .75rem; margin-top: 1.25rem }
+.actions .button { padding-inline: .5rem }
+.badge { display: grid; place-items: center; border-radius: .5rem }
+.badge img { display: block; width: auto; max-width: 100%; height: 3.25rem; object-fit: contain }
+.hint { margin-top: .5rem; padding: .625rem .75rem; border-radius: .875rem; border: 1px solid var(--line); background: var(--raised);
+  font-size: .9375rem }
+.hint p { margin: 0; white-space: normal }
+.hint .link { display: flex; flex-wrap: wrap; gap: .5rem; margin-top: .5rem }
+.address { flex: 1 1 8rem; min-width: 0; min-height: 2.75rem; padding: .25rem .625rem; border: 1px solid var(--line); border-radius: .625rem;
+  background: var(--page); color: inherit; font: inherit; text-overflow: ellipsis }
+.copy { min-height: 2.75rem; border-radius: .625rem; font: inherit; font-weight: 600; cursor: pointer }
+.copy[hidden] { display: none }
 .phone { display: none }
 @media (max-width: 55.99rem) and (min-height: 36rem) {
   .actions { position: sticky; bottom: 0; margin-inline: -1rem; padding: .75rem 1rem max(.75rem, env(safe-area-inset-bottom));
     background: var(--page); box-shadow: 0 -.75rem .75rem -.25rem var(--page) }
+}
+@media (max-width: 55.99rem) and (max-height: 47.99rem) {
+  .intro { margin-bottom: .75rem }
+  .card .barcode, .google-card .barcode { order: -1; margin-block: 0 }
+  .card header, .google-card > header { order: -2 }
 }
 @media (min-width: 56rem) {
   main { width: min(56rem, 100%); display: grid; grid-template: "picture intro" auto "picture actions" auto "picture more" 1fr
     / 24rem minmax(0, 1fr); column-gap: 4rem; padding: 3rem 2rem }
   .intro { grid-area: intro; margin: 0 }
   .picture { grid-area: picture }
-  .actions { grid-area: actions }
+  .actions { grid-area: actions; grid-template-columns: none }
   .more { grid-area: more }
   h1 { font-size: 2rem }
   .phone { display: flex; align-items: center; gap: 1.25rem; margin: 1.5rem 0 0; padding: 1rem; border-radius: .875rem;
@@ -113,5 +170,19 @@ const LINK_STYLE = `
   .phone .symbol { flex: none; width: 8.5rem; padding: .75rem; border-radius: .5rem; background: #ffffff; forced-color-adjust: none }
   .phone figcaption { color: var(--muted); font-size: .9375rem }
   .phone strong { color: var(--text) }
+}
+@media print {
+  :root { color-scheme: light; --page: #ffffff; --raised: #ffffff; --text: #000000; --muted: #000000; --line: #000000 }
+  main { display: block; width: 100%; padding: 0 }
+  .actions, .hint, .phone, .strip, .google-hero, .logo, .google-logo, .thumbnail { display: none }
+  .ribbon { border: 1px solid; background: none; color: inherit }
+  .sheet { max-width: 18cm; margin: 1rem auto; filter: none }
+  .card, .google-card { --background: #ffffff; --foreground: #000000; --label: #000000; border: 1px solid; border-radius: 0; box-shadow: none;
+    -webkit-mask: none; mask: none; break-inside: avoid }
+  .card .barcode, .google-card .barcode { width: 100%; margin-block: 1rem; font-size: 1rem }
+  .qr .symbol, .aztec .symbol { width: 9cm }
+  .pdf417 .symbol, .code128 .symbol { max-width: 16cm; margin: 0 auto }
+  .back summary { list-style: none }
+  .back::details-content { content-visibility: visible; block-size: auto }
 }
 `

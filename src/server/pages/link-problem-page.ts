@@ -1,6 +1,18 @@
-import type { ApiError } from '../../core/errors.ts'
+import { ApiError } from '../../core/errors.ts'
+import type { PassStatus } from '../../core/rules/pass/pass-status.ts'
 import { fromLink, pageIcon } from './assets.ts'
 import { buildPage, escapeHtml, type Page } from './html.ts'
+import type { Contact, IssuerFacts } from './issuer-facts.ts'
+
+/** A link whose pass is over: its page names who issued it, the error of the interface does not. */
+export class LinkEnded extends ApiError {
+  readonly issuer: IssuerFacts
+
+  constructor(status: PassStatus, issuer: IssuerFacts) {
+    super('LINK_REVOKED', { details: { reason: status.toLowerCase() } })
+    this.issuer = issuer
+  }
+}
 
 interface Explanation {
   title: string
@@ -89,12 +101,25 @@ export function linkProblemPage(problem: ApiError, correlationId: string): Page 
   const { title, what, advice } = explain(problem)
   // A number to quote helps only where somebody has to look for what went wrong.
   const reference = problem.status >= 500 ? `<p class="muted">Reference: ${escapeHtml(correlationId)}</p>` : ''
+  const issuer = problem instanceof LinkEnded ? issuerHtml(problem.issuer) : ''
   return buildPage({
     title,
-    main: `<div class="problem">${PICTURE}<h1>${title}</h1><p>${what}</p><p>${advice}</p>${reference}</div>`,
+    main: `<div class="problem">${PICTURE}<h1>${title}</h1><p>${what}</p><p>${advice}</p>${issuer}${reference}</div>`,
     styles: [STYLE],
     icon: fromLink(pageIcon.path),
   })
+}
+
+/** Whom to ask, as far as the definition says. */
+function issuerHtml({ organization, contacts }: IssuerFacts): string {
+  const name = organization && `<p>Issued by <strong dir="auto">${escapeHtml(organization)}</strong></p>`
+  return name + (contacts.length > 0 ? `<ul>${contacts.map(contactHtml).join('')}</ul>` : '')
+}
+
+function contactHtml({ label, url }: Contact): string {
+  const address = escapeHtml(url.replace(/^(?:https:\/\/|mailto:|tel:)/i, ''))
+  const text = label === '' ? '' : `<span dir="auto">${escapeHtml(label)}</span> `
+  return `<li>${text}<a dir="ltr" href="${escapeHtml(url)}" rel="noopener nofollow">${address}</a></li>`
 }
 
 function explain({ code, status, details }: ApiError): Explanation {
@@ -116,4 +141,6 @@ const STYLE = `
 .problem svg { margin-bottom: .75rem; color: var(--muted) }
 .problem h1 { margin-bottom: .75rem }
 .problem p { margin: .75rem 0 0; text-wrap: balance }
+.problem ul { display: grid; gap: .5rem; margin: .75rem 0 0; padding: 0; list-style: none }
+.problem li a { display: inline-block; padding-block: .25rem }
 `

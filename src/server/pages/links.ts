@@ -3,18 +3,21 @@ import { ApiError } from '../../core/errors.ts'
 import { effectiveStatus, isInstallable } from '../../core/rules/pass/pass-status.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import { isPassing, isRefused } from '../../wallets/google/api/api-error.ts'
-import type { WalletPass } from '../../wallets/wallet.ts'
+import type { Platform, WalletPass } from '../../wallets/wallet.ts'
 import type { Services } from '../context.ts'
+import { acceptsGzip, compress } from '../http/compress.ts'
 import { correlationIdOf } from '../http/middleware/observe.ts'
 import { type Issuing, renderOr } from '../wallet-sync/issuing.ts'
 import { viewsOf } from './card/preview.ts'
-import { pageResponse } from './html.ts'
-import { linkPage } from './link-page.ts'
-import { devicePlatform, isInAppBrowser } from './visitors.ts'
+import { type Page, pageResponse } from './html.ts'
+import { type IssuerFacts, issuerFacts } from './issuer-facts.ts'
+import { linkPage, sharedPage } from './link-page.ts'
+import { LinkEnded } from './link-problem-page.ts'
+import { devicePlatform, isCrawler, isInAppBrowser } from './visitors.ts'
 
 /**
  * Opens a hosted link: the signed package for apple, a redirect to the save URL for google, and for the smart link
- * whichever the visitor's device takes, or a page that offers both.
+ * whichever the visitor's device takes, or a page that offers both. Programs that look at links for a chat open none.
  * @throws Problem LINK_INVALID, LINK_REVOKED, with the reason in its details
  */
 export async function openLink(event: H3Event, services: Services): Promise<Response | HTTPResponse> {
@@ -27,12 +30,26 @@ export async function openLink(event: H3Event, services: Services): Promise<Resp
   const { pass, areLinksClosed } = linked
   if (areLinksClosed) throw new ApiError('LINK_REVOKED', { details: { reason: 'suspended' } })
   if (pass.linkGeneration !== generation) throw new ApiError('LINK_REVOKED', { details: { reason: 'revoked' } })
-  const current = await issueIfQueued(pass, services, event, now)
-  if (!isInstallable(effectiveStatus(current, now))) {
-    throw new ApiError('LINK_REVOKED', { details: { reason: effectiveStatus(current, now).toLowerCase() } })
-  }
+  const isLookedAt = isCrawler(event.req.headers.get('user-agent'))
+  const current = isLookedAt ? pass : await issueIfQueued(pass, services, event, now)
+  const status = effectiveStatus(current, now)
+  if (!isInstallable(status)) throw new LinkEnded(status, await findIssuer(pass, services))
+  if (isLookedAt) return showShared(event, pass, services)
   if (kind === 'smart') return openSmart(event, current, services, now)
   return kind === 'apple' ? openApple(event, current, services, now) : openGoogle(current, services, now)
+}
+
+/** What is the same for every holder; read once a version. */
+async function findIssuer(pass: StoredPass, { definitions }: Services): Promise<IssuerFacts> {
+  const definition = await definitions.find(pass.workspaceId, pass.templateVersionId)
+  return issuerFacts(definition!, pass)
+}
+
+async function showShared({ req }: H3Event, pass: StoredPass, services: Services): Promise<Response> {
+  const { links, wallets } = services
+  const platforms = wallets.all.map(({ platform }) => platform)
+  const page = sharedPage({ issuer: await findIssuer(pass, services), platforms, publicUrl: links.publicUrl })
+  return compressedPage(page, req.headers)
 }
 
 async function openApple({ req }: H3Event, pass: StoredPass, services: Services, at: Date): Promise<HTTPResponse> {
@@ -72,23 +89,43 @@ function whyNotAtGoogle(cause: unknown): ApiError {
   return new ApiError('GOOGLE_API_FAILED', { message, details: { permanent }, cause })
 }
 
-/** Phones are sent on at once, unless the query `?choose` asks for the page or an app shows it that cannot add passes. */
+/**
+ * Phones are sent on at once, unless the query `?choose` asks for the page or an app shows it that cannot add passes. In the
+ * sandbox a browser stays too: no real phone takes the pass. Programs that take no page are sent on there as well.
+ */
 async function openSmart(event: H3Event, pass: StoredPass, services: Services, at: Date): Promise<Response> {
-  const { links, wallets, issuing } = services
+  const { links, wallets, issuing, badges } = services
+  const { sandboxed } = wallets
   const userAgent = event.req.headers.get('user-agent')
   const device = devicePlatform({ userAgent, platformHint: event.req.headers.get('sec-ch-ua-platform') })
   const isInApp = isInAppBrowser(userAgent)
   const isSentOn = !isInApp && !event.url.searchParams.has('choose')
-  const vary = { vary: 'User-Agent, Sec-CH-UA-Platform' }
-  if (device !== 'undetermined' && wallets[device] && isSentOn) {
+  const staysFor = (platform: Platform) => sandboxed.includes(platform) && takesPages(event.req.headers)
+  if (device !== 'undetermined' && wallets[device] && isSentOn && !staysFor(device)) {
     const location = links.urlFor(device, pass, at)
-    return new Response(null, { status: 302, headers: { location, 'cache-control': 'no-store', ...vary } })
+    return new Response(null, { status: 302, headers: { location, 'cache-control': 'no-store', vary: VARY } })
   }
   const rendered = await render(pass, issuing)
   const platforms = wallets.all.map(({ platform }) => platform)
   const views = viewsOf(rendered, wallets, at)
-  const page = linkPage({ pass, rendered, ...views, platforms, device, isInApp, sendsOn: isSentOn, links, at })
-  return pageResponse(page, { headers: vary })
+  const issuer = await findIssuer(pass, services)
+  const sendsOn = isSentOn && !staysFor('apple')
+  const facts = { pass, rendered, issuer, ...views, platforms, sandboxed, badges, device, isInApp, sendsOn, links, at }
+  return compressedPage(linkPage(facts), event.req.headers)
+}
+
+/** Of a page that no cache may store; what else it depends on needs no telling. */
+const VARY = 'User-Agent, Sec-CH-UA-Platform'
+
+/** As browsers say it when somebody opens a link, and programs do not. */
+function takesPages(headers: Headers): boolean {
+  return (headers.get('accept') ?? '').toLowerCase().includes('text/html')
+}
+
+async function compressedPage(page: Page, asked: Headers): Promise<Response> {
+  if (!acceptsGzip(asked)) return pageResponse(page, { headers: { vary: VARY } })
+  const headers = { vary: VARY, 'content-encoding': 'gzip' }
+  return pageResponse({ ...page, html: await compress(page.html) }, { headers })
 }
 
 /** Whoever opens a link does not wait for the queue; the job that waits there finds its work done. */

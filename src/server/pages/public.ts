@@ -2,13 +2,14 @@ import type { H3, H3Event, HTTPResponse } from 'h3'
 import { ApiError } from '../../core/errors.ts'
 import { Uuid } from '../../core/ids.ts'
 import { openApiDocument } from '../../core/openapi.ts'
-import type { Store } from '../../storage/store.ts'
 import type { Readiness } from '../boot/readiness.ts'
 import type { Services } from '../context.ts'
 import {
   type Asset,
   answerFile,
   assetPath,
+  copyScript,
+  favicon,
   IMMUTABLE,
   type PublicFile,
   pageIcon,
@@ -16,14 +17,16 @@ import {
   publicFile,
   REVALIDATED,
   tabletScript,
+  touchIcon,
   trialLogo,
 } from './assets.ts'
 import { docsScript, docsStyle, loadReferenceFiles, tryPage, tryPath } from './docs.ts'
 import type { Page } from './html.ts'
 import { docsPath, errorsPage, errorsPath, referencePage } from './reference-page.ts'
+import { sharedPicturePath } from './share-tags.ts'
 
 export interface PublicOptions {
-  services: Pick<Services, 'store'>
+  services: Pick<Services, 'store' | 'images' | 'badges'>
   readiness: Readiness
   /** Takes from what an address may ask for beside its requests. */
   limitFiles(event: H3Event, cost: number): void
@@ -33,7 +36,8 @@ export interface PublicOptions {
 const BYTES_A_REQUEST = 256 * 1024
 
 /** What is served without a token beside hosted links: images, what pages load, the interface description, health. */
-export function mountPublic(app: H3, { services: { store }, readiness, limitFiles }: PublicOptions): void {
+export function mountPublic(app: H3, { services, readiness, limitFiles }: PublicOptions): void {
+  const { store } = services
   const send = (event: H3Event, file: PublicFile): HTTPResponse => {
     const answer = answerFile(file, event.req.headers)
     const more = Math.floor(Number(answer.headers.get('content-length') ?? 0) / BYTES_A_REQUEST)
@@ -49,8 +53,20 @@ export function mountPublic(app: H3, { services: { store }, readiness, limitFile
     return send(event, image)
   })
 
+  const shared = createImageCache({ images: { findPublic: (id) => findShared(id, services) } }, SHARED_BYTES)
+  app.get(sharedPicturePath(':id'), async (event) => {
+    const { data: id } = Uuid.safeParse(event.context.params?.id)
+    const picture = id && (await shared.find(id))
+    if (!picture) throw new ApiError('NOT_FOUND', { message: 'There is no such image.' })
+    return send(event, picture)
+  })
+
+  const badges = new Map(services.badges.all.map((badge) => [badge.path, once(() => precompress(badge))]))
+  app.get('/favicon.ico', (event) => send(event, favicon))
+
   app.get(assetPath, async (event) => {
-    const found = await findAsset(event.url.pathname)
+    const { pathname } = event.url
+    const found = (await badges.get(pathname)?.()) ?? (await findAsset(pathname))
     if (!found) throw new ApiError('NOT_FOUND', { message: 'There is no such file.' })
     return send(event, found)
   })
@@ -72,6 +88,16 @@ export function mountPublic(app: H3, { services: { store }, readiness, limitFile
     const isReady = Object.values(checks).every(Boolean)
     return Response.json({ status: isReady ? 'ready' : 'unavailable', checks }, { status: isReady ? 200 : 503 })
   })
+}
+
+/** Chats show a picture so large, and some refuse a file of more than 600 kB. */
+const sharedSize = { width: 800, height: 420, scale: 1 } as const
+
+/** A picture as chats want it; of one that was uploaded before it is made when a chat first asks. */
+async function findShared(id: string, { store, images }: Pick<Services, 'store' | 'images'>) {
+  if (!(await store.images.isPublic(id))) return undefined
+  const [file] = await images.loadFiles(id, [sharedSize])
+  return file && { contentType: 'image/png', data: file.bytes }
 }
 
 /** Each is made when somebody first looks. */
@@ -108,7 +134,7 @@ const loadDescription = once(() =>
 )
 
 const ownAssets = new Map(
-  [tabletScript, pageIcon, trialLogo, docsScript, docsStyle].map((asset) => [asset.path, asset]),
+  [tabletScript, copyScript, pageIcon, touchIcon, trialLogo, docsScript, docsStyle].map((asset) => [asset.path, asset]),
 )
 
 async function findAsset(path: string): Promise<Asset | undefined> {
@@ -121,11 +147,18 @@ export interface ImageCache {
   find(id: string): Promise<PublicFile | undefined>
 }
 
+/** Where images are found that are not in memory. */
+export interface ImageSource {
+  images: { findPublic(id: string): Promise<{ contentType: string; data: Uint8Array } | undefined> }
+}
+
 /** A few dozen icons and logos, which is what phones and pages ask for again and again. */
 const MAX_BYTES = 32 * 1024 * 1024
 
+const SHARED_BYTES = 8 * 1024 * 1024
+
 /** Public images in memory, the least asked for leave first: see ImageCache. */
-export function createImageCache({ images }: Pick<Store, 'images'>, maxBytes = MAX_BYTES): ImageCache {
+export function createImageCache({ images }: ImageSource, maxBytes = MAX_BYTES): ImageCache {
   /** The one that was asked for last stands last. */
   const cached = new Map<string, PublicFile>()
   const loading = new Map<string, Promise<PublicFile | undefined>>()

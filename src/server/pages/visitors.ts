@@ -31,9 +31,29 @@ const signatures = [
   /\bTwitter for\b/,
   /\bPinterest\//,
   /\bKAKAOTALK\b/,
+  /\bWhatsApp\//,
+  // Android's view of a page in any app: Google lets no one sign in there.
+  /; wv\)/,
 ]
 
 /** Whether a page is shown inside another app, where wallets can often not be reached. */
 export function isInAppBrowser(userAgent: string | null): boolean {
   return userAgent !== null && signatures.some((signature) => signature.test(userAgent))
+}
+
+/**
+ * How programs sign that look at a link for a chat, a search or a feed: `…bot`, and those with names of their own. Phones
+ * of the make Cubot are none.
+ */
+const crawlers = [
+  /(?:^|[^u])bot\b/i,
+  /crawl|spider/i,
+  /externalhit|externalagent/i,
+  /^WhatsApp\//,
+  /(?:BingPreview|UriPreview|Iframely|Embedly|vkShare|Mastodon|Viber)/,
+]
+
+/** Whether a program asks, and not a person: it is told what a link is, and opens nothing. */
+export function isCrawler(userAgent: string | null): boolean {
+  return userAgent !== null && crawlers.some((crawler) => crawler.test(userAgent))
 }

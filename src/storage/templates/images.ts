@@ -65,6 +65,11 @@ export class Images {
     return new Set<string>(await this.db('images').where({ workspace_id: workspaceId }).whereIn('id', ids).pluck('id'))
   }
 
+  /** Whether there is such an image, in any workspace. */
+  async isPublic(id: string): Promise<boolean> {
+    return (await this.db('images').where({ id }).first('id')) !== undefined
+  }
+
   /** The one read without a workspace: images are public, and an id is a digest that nobody can guess. */
   async findPublic(id: string): Promise<(StoredImage & { workspaceId: string }) | undefined> {
     return this.db('images')

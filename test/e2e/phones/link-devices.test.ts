@@ -5,7 +5,7 @@ import { readTemplateFile } from '../../../src/cli/template/template-file.ts'
 import { pushTemplate } from '../../../src/cli/template/template-push.ts'
 import type { Pass } from '../../../src/core/contract/passes.ts'
 import { cleanUpAfterAll } from '../../support/databases.ts'
-import { launchBrowser, screens, skipReason, visit } from '../support/browser.ts'
+import { launchBrowser, screens, skipReason, takeNoPages, visit } from '../support/browser.ts'
 import { hostServer } from '../support/server.ts'
 
 const agents = {
@@ -37,8 +37,9 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
   })
 
   /** A visitor, and every answer that a link gave; what lies behind it at Google is never called. */
-  async function visitor(userAgent: string) {
+  async function visitor(userAgent: string, { takesPages = false } = {}) {
     const { page, context, incidents } = await visit(browser, { userAgent, viewport: screens.phone })
+    if (!takesPages) await takeNoPages(page)
     const answers: { url: string; status: number; headers: Record<string, string> }[] = []
     page.on('response', (response) => {
       if (response.url().includes('/l/')) {
@@ -74,6 +75,15 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     expect(answers.map(({ status }) => status)).toEqual([302, 302])
     expect(answers[0]?.headers).toMatchObject({ vary: VARY, 'cache-control': 'no-store' })
     expect(answers[1]?.headers).toMatchObject({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' })
+  })
+
+  test('in the sandbox a phone gets the page, which says so, and is led nowhere that ends', async () => {
+    const { page, answers } = await visitor(agents.android, { takesPages: true })
+    await page.goto(links.smart)
+    expect(answers.map(({ status }) => status)).toEqual([200])
+    expect(await page.getByText('SANDBOX - not a real pass').isVisible()).toBe(true)
+    const buttons = await page.getByRole('link', { name: 'Add to' }).allInnerTexts()
+    expect(buttons).toEqual(['Add to Google Wallet', 'Add to Apple Wallet'])
   })
 
   test.each(['mac', 'windows'] as const)('a computer (%s) gets the page, and both links work by hand', async (name) => {

@@ -88,6 +88,11 @@ export async function visit(browser: Browser, options: BrowserContextOptions = {
   return { page, context, incidents }
 }
 
+/** Makes the pages of links be asked for as by a program: one that takes no page is sent on in the sandbox, too. */
+export function takeNoPages(page: Page): Promise<void> {
+  return page.route('**/l/**', (route) => route.continue({ headers: { ...route.request().headers(), accept: '*/*' } }))
+}
+
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 /** What axe-core has against a page, by every rule and of any weight, and what it could not decide. */

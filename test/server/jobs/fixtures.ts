@@ -56,7 +56,7 @@ export async function openServices(dialect: TestDialect, check: Wallet['check'] 
       publicUrl: 'https://passes.example',
       linkTtlDays: 400,
       keys: { current: Buffer.alloc(32, 7), previous: [] },
-      createWallets: () => ({ all: [{ platform: 'apple', check }] }),
+      createWallets: () => ({ all: [{ platform: 'apple', check }], sandboxed: [] }),
       ...webhookServices(),
       clock: () => now,
       log: pino({ level: 'silent' }),

@@ -1,12 +1,15 @@
 import { createHash } from 'node:crypto'
+import { gunzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
+import { fieldGroups } from '../../../src/core/contract/definition.ts'
 import type { Pass } from '../../../src/core/contract/passes.ts'
+import { inspectImage } from '../../../src/core/rules/template/image.ts'
 import { createLinks } from '../../../src/server/links.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 import { oneDialect } from '../../support/databases.ts'
 import { png } from '../api/templates/pictures.ts'
-import { issuedPass } from '../fixtures.ts'
+import { issuedPass, makePass } from '../fixtures.ts'
 
 const iphone = 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 Mobile/15E148 Safari/604.1'
 const android = 'Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 Chrome/131.0.0.0 Mobile Safari/537.36'
@@ -127,7 +130,200 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const answer = await open(pass, userAgent)
     expect(answer.status).toBe(status)
     expect(answer.text.includes('Open in your browser')).toBe(status === 200)
-    expect(answer.text).not.toContain('<script')
+    // It copies the link there, and sends no one on.
+    const [, script] = /<script src="([^"]+)"/.exec(answer.text) ?? []
+    if (status === 302) return expect(script).toBeUndefined()
+    expect(script).toMatch(/\/copy\.\w+\.js$/)
+    expect(answer.text).toContain(` readonly aria-label="Link to this page" value="${pass.hostedLinks.smart}">`)
+  })
+
+  const crawlers = [
+    'WhatsApp/2.23.20.0 A',
+    'Slackbot-LinkExpanding 1.0',
+    'TelegramBot (like TwitterBot)',
+    'Twitterbot/1.0',
+  ]
+  const secret = 'Zoë Quark-Holder'
+
+  /** Every text that a definition has holds the name of the holder, or a value of his. */
+  async function secretive(workspace: TestWorkspace) {
+    const upload = { body: await png(), contentType: 'image/png' as const }
+    const { id } = await workspace.ok(contract.images.create, upload)
+    const text = '{{pass.label}} {{who}}'
+    const fields = Object.fromEntries(
+      fieldGroups.map((group) => [
+        group,
+        [{ key: group, label: text, value: `mailto:{{who}}`, changeMessage: `${text} %@` }],
+      ]),
+    )
+    const pass = await issuedPass(workspace, {
+      passType: 'coupon',
+      label: secret,
+      variables: { who: secret },
+      name: 'Late show',
+      definition: {
+        variables: [{ name: 'who', label: 'Who', default: secret }],
+        design: {
+          organizationName: text,
+          description: text,
+          logoText: text,
+          images: { icon: id, logo: id, strip: id },
+          colors: { background: '#123456' },
+          fields,
+          barcode: { message: text, altText: text },
+          links: [
+            { label: text, url: 'https://harbour.example/{{who}}' },
+            { label: 'Box office', url: 'tel:+351210000000' },
+          ],
+        },
+        google: { classKey: '{{who}}' },
+      },
+    })
+    return { pass, id }
+  }
+
+  test('what a chat shows of a link says who issued the pass and never whose it is', async () => {
+    const { pass, id } = await secretive(await api.workspace())
+    const { text } = await open(pass)
+    const tags = text.match(/<(?:meta|link) [^>]*>/g)!
+    expect(tags.join()).not.toMatch(/Quark|Holder|Zo/)
+    expect(tags).toEqual(
+      expect.arrayContaining([
+        '<meta name="robots" content="noindex">',
+        '<meta property="og:title" content="Late show">',
+        '<meta property="og:description" content="Add this pass to Apple Wallet or Google Wallet.">',
+        `<meta property="og:image" content="https://passes.example/images/${id}/shared.png">`,
+        '<meta name="twitter:card" content="summary_large_image">',
+        '<meta name="theme-color" content="#123456">',
+        `<link rel="apple-touch-icon" href="../images/${id}">`,
+      ]),
+    )
+    const named = await pictured(await api.workspace())
+    const plain = await open(named.pass)
+    expect(plain.text).toContain('<meta property="og:title" content="Harbour Cinema – Ticket">')
+    const picture = await api.send('GET', `/images/${id}/shared.png`)
+    expect(Object.fromEntries(picture.headers)).toMatchObject({
+      'content-type': 'image/png',
+      'cache-control': 'public, max-age=31536000, immutable',
+    })
+    const etag = picture.headers.get('etag')!
+    expect((await api.send('GET', `/images/${id}/shared.png`, { headers: { 'if-none-match': etag } })).status).toBe(304)
+    for (const unknown of [pass.id, 'x'])
+      expect((await api.send('GET', `/images/${unknown}/shared.png`)).status).toBe(404)
+  })
+
+  test.each(crawlers)(
+    '%s is shown what a link is: no download, no redirect, nothing of the holder',
+    async (userAgent) => {
+      const workspace = await api.workspace()
+      const { pass } = await secretive(workspace)
+      const queued = await makePass(workspace, pass.templateId, { label: secret })
+      for (const { hostedLinks } of [pass, queued]) {
+        for (const link of Object.values(hostedLinks)) {
+          const headers = { 'user-agent': userAgent, accept: '*/*' }
+          const answer = await api.send('GET', new URL(link!).pathname, { headers })
+          expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+          expect(answer.text).not.toMatch(/Quark|<svg|<script|href="http/)
+          expect(answer.text).toContain('<h1 dir="auto">Late show</h1>')
+        }
+      }
+      // It was looked at, not opened.
+      expect(await workspace.ok(contract.passes.get, { params: { id: queued.id } })).toMatchObject({ status: 'QUEUED' })
+    },
+  )
+
+  test('the page of a pass that is over names who issued it and how to ask, and nothing of its holder', async () => {
+    const workspace = await api.workspace()
+    const { pass } = await secretive(workspace)
+    const known = await issuedPass(workspace, {
+      definition: {
+        design: {
+          organizationName: 'Harbour <Cinema>',
+          description: 'Ticket',
+          fields: {
+            back: [
+              { key: 'web', label: 'Web', value: 'https://harbour.example/help?a=1&b=2' },
+              { key: 'hours', label: 'Hours', value: '9 to 5' },
+              { key: 'plain', label: 'Plain', value: 'http://harbour.example' },
+              { key: 'bad', label: 'Bad', value: 'javascript:alert(1)' },
+            ],
+          },
+          links: [{ label: 'Mail', url: 'mailto:help@harbour.example' }],
+        },
+      },
+    })
+    for (const status of ['VOID', 'EXPIRED', 'FAILED']) {
+      await api.database.writer('passes').whereIn('id', [pass.id, known.id]).update({ status })
+      const { text } = await open(known)
+      expect(text).toContain('Issued by <strong dir="auto">Harbour &#60;Cinema&#62;</strong>')
+      expect([...text.matchAll(/<a dir="ltr" href="([^"]+)"/g)].map(([, href]) => href)).toEqual([
+        'mailto:help@harbour.example',
+        'https://harbour.example/help?a=1&#38;b=2',
+      ])
+      const other = await open(pass)
+      expect(other.text).toContain('href="tel:+351210000000"')
+      expect(other.text).not.toMatch(/Quark|Issued by|mailto/)
+      const json = await api.send('GET', new URL(known.hostedLinks.smart!).pathname, {
+        headers: { accept: 'application/json' },
+      })
+      expect(json.body).toMatchObject({ details: { reason: status.toLowerCase() } })
+      expect(json.text).not.toContain('Harbour')
+    }
+  })
+
+  const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
+
+  test.each([
+    ['an iPhone', iphone, 'apple'],
+    ['an Android phone', android, 'google'],
+  ] as const)(
+    'in the sandbox a browser on %s gets the page, which says so; elsewhere it is sent on',
+    async (_, userAgent, platform) => {
+      const { pass } = await pictured(await api.workspace())
+      const path = new URL(pass.hostedLinks.smart!).pathname
+      const headers = { 'user-agent': userAgent, ...browser }
+      const page = await api.send('GET', path, { headers })
+      expect(page.status).toBe(200)
+      expect(page.text).toContain('<strong>SANDBOX - not a real pass</strong>')
+      expect(page.text).not.toContain('<script')
+      const { services, app } = api
+      const real = { ...services, wallets: { ...services.wallets, sandboxed: [] } }
+      api.app = api.createApp(real)
+      const sent = await api.send('GET', path, { headers })
+      const read = await api.send('GET', `${path}?choose`, { headers })
+      api.app = app
+      expect([sent.status, sent.headers.get('location')]).toEqual([302, pass.hostedLinks[platform]])
+      expect(read.text).not.toContain('SANDBOX')
+    },
+  )
+
+  test('where one platform alone is in the sandbox the page says which', async () => {
+    const { pass } = await pictured(await api.workspace())
+    const { services, app } = api
+    api.app = api.createApp({ ...services, wallets: { ...services.wallets, sandboxed: ['google'] } })
+    const { text } = await open(pass)
+    api.app = app
+    expect(text).toContain('SANDBOX - not a real pass of Google Wallet')
+  })
+
+  test('pages are sent compressed to who takes that, and say the same', async () => {
+    const { pass } = await pictured(await api.workspace())
+    const path = new URL(pass.hostedLinks.smart!).pathname
+    const plain = await open(pass)
+    const zipped = await api.send('GET', path, { headers: { 'user-agent': desktop, 'accept-encoding': 'br, gzip' } })
+    expect(zipped.headers.get('content-encoding')).toBe('gzip')
+    expect(gunzipSync(zipped.bytes).toString()).toBe(plain.text)
+    expect(zipped.bytes.length).toBeLessThan(plain.bytes.length / 2)
+  })
+
+  test('every server has an icon where browsers and phones ask for one', async () => {
+    const icon = await api.send('GET', '/favicon.ico')
+    expect([icon.status, icon.headers.get('content-type')]).toEqual([200, 'image/x-icon'])
+    expect([...icon.bytes.subarray(0, 8)]).toEqual([0, 0, 1, 0, 1, 0, 32, 32])
+    expect(inspectImage(icon.bytes.subarray(22))).toMatchObject({ contentType: 'image/png', width: 32, height: 32 })
+    const { text } = await open(await issuedPass(await api.workspace()))
+    const [, touch] = /rel="apple-touch-icon" href="\.\.([^"]+)"/.exec(text)!
+    expect(inspectImage((await api.send('GET', touch!)).bytes)).toMatchObject({ width: 180, height: 180 })
   })
 
   test('each state has words of its own, for people and for programs', async () => {

@@ -12,7 +12,8 @@ import { parseFaults } from '../../../wallets/sandbox/faults.ts'
 import { type Config, sandboxFolder, serverKeyFile } from '../../boot/config.ts'
 import { assertKeyOf, findFingerprint, findServerKey } from '../../boot/server-key.ts'
 import { sandboxedPlatforms } from '../../boot/wallets.ts'
-import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
+import { loadBadges } from '../../pages/badges.ts'
+import { type Check, type Examination, examine, type Finding, failed, passed, skipped } from './check.ts'
 import type { OtherTime } from './database.ts'
 
 /** What can be said of the settings by themselves. */
@@ -41,7 +42,20 @@ export function checkConfiguration(config: Config): Promise<Check[]> {
         return passed(config.isProduction ? 'for production' : 'not marked as production (--production)')
       },
     },
+    ...badgesExamination(config),
   ])
+}
+
+/** Only where there are some: buttons of text work as well. */
+function badgesExamination({ badgesFolder, platforms }: Config): Examination[] {
+  if (badgesFolder === undefined) return []
+  const look = () => {
+    const badges = loadBadges(badgesFolder)
+    const lacking = platforms.filter((platform) => !badges.find(platform, 'en')).map((name) => `${name}/en.svg`)
+    const without = lacking.length > 0 ? `; without ${lacking.join(' and ')} other languages get a button of text` : ''
+    return passed(`${badges.all.length} in ${badgesFolder}${without}`)
+  }
+  return [{ name: 'Badges', fix: 'lay the folder out as docs/operations.md shows', look }]
 }
 
 const FIX =
