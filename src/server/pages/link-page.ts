@@ -154,6 +154,7 @@ const LINK_STYLE = `
 }
 @media (max-width: 55.99rem) and (max-height: 47.99rem) {
   .intro { margin-bottom: .75rem }
+  .actions { box-shadow: none }
   .card .barcode, .google-card .barcode { order: -1; margin-block: 0 }
   .card header, .google-card > header { order: -2 }
 }

@@ -98,7 +98,8 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
       expect((await page.goto(links[name]!))!.status()).toBe(status)
       expect([await page.locator('h1').innerText(), await page.title()]).toEqual([heading, heading])
       // What each says differs, what it looks like does not.
-      for (const { viewport, colorScheme } of name === 'malformed' || isLong ? looks : []) {
+      await picture(page, `ended-${name}`)
+      for (const { viewport, colorScheme } of name === 'void' || isLong ? looks : []) {
         await page.setViewportSize(viewport)
         await page.emulateMedia({ colorScheme })
         expect(await accessibilityIssues(page), colorScheme).toEqual([])
@@ -250,7 +251,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     await picture(page, 'in-app')
     const { code, buttons } = (await page.evaluate(PLACES)) as Places
     expect(code.bottom).toBeLessThanOrEqual(buttons.top)
-    expect(await accessibilityIssues(page)).toEqual([])
+    expect((await accessibilityIssues(page)).filter((issue) => !overPictures.test(issue))).toEqual([])
     await page.getByRole('button', { name: 'Copy link' }).click()
     await page.getByText('The link is copied.').waitFor()
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(await page.locator('.address').inputValue())
@@ -358,7 +359,8 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
 
   async function endedLinks(): Promise<Record<string, string>> {
     const { passes } = server.client
-    const design = { organizationName: 'Harbour Cinema', description: 'Ticket' }
+    const links = [{ label: 'Box office', url: 'tel:+351210000000' }]
+    const design = { organizationName: 'Harbour Cinema', description: 'Ticket', links }
     const templateId = await publish('generic', { design })
     const make = async (externalPassId: string) => {
       const { id, hostedLinks } = await passes.create({ body: { templateId, externalPassId, label: 'Ada' } })
