@@ -89,8 +89,8 @@ export async function visit(browser: Browser, options: BrowserContextOptions = {
 }
 
 /** Makes the pages of links be asked for as by a program: one that takes no page is sent on in the sandbox, too. */
-export function takeNoPages(page: Page): Promise<void> {
-  return page.route('**/l/**', (route) => route.continue({ headers: { ...route.request().headers(), accept: '*/*' } }))
+export async function takeNoPages(page: Page): Promise<void> {
+  await page.route('**/l/**', (route) => route.continue({ headers: { ...route.request().headers(), accept: '*/*' } }))
 }
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')

@@ -217,7 +217,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     async (userAgent) => {
       const workspace = await api.workspace()
       const { pass } = await secretive(workspace)
-      const queued = await makePass(workspace, pass.templateId, { label: secret })
+      const queued = await makePass(workspace, pass.templateId!, { label: secret })
       for (const { hostedLinks } of [pass, queued]) {
         for (const link of Object.values(hostedLinks)) {
           const headers = { 'user-agent': userAgent, accept: '*/*' }
