@@ -48,6 +48,7 @@ export const endpoints: { readonly [R in keyof Contract]: { readonly [O in keyof
     list: { method: 'GET', path: '/v1/passes' },
     update: { method: 'PATCH', path: '/v1/passes/{id}' },
     rotateCode: { method: 'POST', path: '/v1/passes/{id}/rotate-code' },
+    transfer: { method: 'POST', path: '/v1/passes/{id}/transfer' },
     void: { method: 'POST', path: '/v1/passes/{id}/void' },
     revokeLinks: { method: 'POST', path: '/v1/passes/{id}/links/revoke' },
     wallets: { method: 'GET', path: '/v1/passes/{id}/wallets' },

@@ -17,6 +17,7 @@ export const auditActions = [
   'pass.create',
   'pass.update',
   'pass.rotate-code',
+  'pass.transfer',
   'pass.void',
   'pass.revoke-links',
   'pass.erase',

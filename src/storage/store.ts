@@ -13,6 +13,7 @@ import { Erasure, Retention } from './operations/erasure.ts'
 import { Overviews } from './operations/overview.ts'
 import { Rejections } from './operations/rejections.ts'
 import type { StoreEvent, StoreListener } from './operations/store-events.ts'
+import { FormerPasses } from './passes/former-passes.ts'
 import { GoogleClasses } from './passes/google-classes.ts'
 import { GoogleObjects } from './passes/google-objects.ts'
 import { Identifiers } from './passes/identifiers.ts'
@@ -53,6 +54,7 @@ export interface Repositories {
   identifiers: Identifiers
   scans: Scans
   acceptedScans: AcceptedScans
+  formerPasses: FormerPasses
   snapshots: Snapshots
   jobs: Jobs
   backlog: Backlog
@@ -165,6 +167,7 @@ function repositories(db: Knex, { onDue, onEvent }: Required<StoreListener>): Re
     identifiers: new Identifiers(db),
     scans: new Scans(db, onEvent),
     acceptedScans: new AcceptedScans(db),
+    formerPasses: new FormerPasses(db),
     snapshots: new Snapshots(db),
     auditLog: new AuditLog(db),
     erasure: new Erasure(db),

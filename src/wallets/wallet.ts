@@ -9,14 +9,14 @@ export type Platform = (typeof platforms)[number]
 
 /** What a wallet platform needs to know of one pass to build what a phone shows. */
 export interface WalletPass {
-  /** The pass id: Apple's serial number, and what new objects at Google are called by. */
+  /** What its present holder's copy is called: Apple's serial number, and what new objects at Google are called by. */
   id: string
   templateId: string
   /** The number of the version that the pass is rendered with. */
   templateVersion: number
   /** The suffix of the object's id where Google holds the pass; a new object is called by the pass and its kind. */
   googleSuffix?: string
-  /** Apple's authenticationToken: random for each pass and never changed. */
+  /** Apple's authenticationToken: random for each holder of a pass and never changed. */
   authenticationToken: string
   card: Card
   /** What the last notification said; Apple has no other place for it than the pass itself. */

@@ -2,6 +2,7 @@ import { Args, Flags } from '@oclif/core'
 import { type Client, walk } from '../../client/client.ts'
 import type { Pass } from '../../core/contract/passes.ts'
 import { Uuid } from '../../core/ids.ts'
+import type { Variables } from '../../core/rules/template/variables.ts'
 import { CliError, UsageError } from '../command/errors.ts'
 
 export const passArgs = {
@@ -76,3 +77,19 @@ export const existingFlag = Flags.option({
   summary: 'A pass that is there and differs: keep leaves it as it is, update changes it. Left out, it is an error.',
   options: ['keep', 'update'] as const,
 })()
+
+export const unsetFlag = Flags.string({
+  summary: 'Remove a variable; it falls back to the default of the template. Repeatable.',
+  multiple: true,
+  multipleNonGreedy: true,
+  default: [],
+})
+
+/** What --var and --unset say; undefined where neither is given. */
+export function variablesOf({ var: set, unset }: Record<'var' | 'unset', string[]>): Variables | undefined {
+  const given = set.map(splitVariable)
+  const both = given.find(([name]) => unset.includes(name))
+  if (both) throw new UsageError(`--var and --unset both name ${both[0]}`)
+  if (set.length + unset.length === 0) return undefined
+  return Object.fromEntries([...given, ...unset.map((name) => [name, null])])
+}

@@ -4,8 +4,9 @@ import {
   ifMatchFlag,
   passArgs,
   passFlags,
-  splitVariable,
+  unsetFlag,
   variableFlag,
+  variablesOf,
 } from '../../cli/arguments/pass-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { UsageError } from '../../cli/command/errors.ts'
@@ -35,12 +36,7 @@ export default class PassUpdate extends ClientCommand {
     ...passFlags,
     label: Flags.string({ summary: 'New name of the holder.' }),
     var: variableFlag,
-    unset: Flags.string({
-      summary: 'Remove a variable; it falls back to the default of the template. Repeatable.',
-      multiple: true,
-      multipleNonGreedy: true,
-      default: [],
-    }),
+    unset: unsetFlag,
     'template-version': templateVersionFlag({ summary: 'Upgrade to this published version.' }),
     ...ifMatchFlag,
     notify: Flags.boolean({
@@ -74,13 +70,12 @@ interface Changes {
   'template-version'?: Body['templateVersion']
 }
 
-function bodyOf({ label, var: set, unset, 'template-version': templateVersion }: Changes): Body {
-  const variables = Object.fromEntries([...set.map(splitVariable), ...unset.map((name) => [name, null])])
-  const both = set.map((text) => splitVariable(text)[0]).find((name) => unset.includes(name))
-  if (both) throw new UsageError(`--var and --unset both name ${both}`)
+function bodyOf(changes: Changes): Body {
+  const { label, 'template-version': templateVersion } = changes
+  const variables = variablesOf(changes)
   const body = {
     ...(label !== undefined && { label }),
-    ...(set.length + unset.length > 0 && { variables }),
+    ...(variables && { variables }),
     ...(templateVersion !== undefined && { templateVersion }),
   }
   if (Object.keys(body).length > 0) return body

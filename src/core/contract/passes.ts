@@ -140,6 +140,12 @@ export const PassUpdate = z.strictObject({
 })
 export type PassUpdate = z.output<typeof PassUpdate>
 
+export const PassTransfer = z.strictObject({
+  label: text(1, 255).meta({ description: 'The name of the new holder.' }),
+  variables: Variables.optional().meta({ description: 'Merged over the stored ones, as in an update.' }),
+})
+export type PassTransfer = z.output<typeof PassTransfer>
+
 const UpdatedPass = Pass.extend({
   notified: z.boolean().optional().meta({
     description:
@@ -248,6 +254,23 @@ export const passes = {
     headers: z.object({ 'if-match': IfMatch.optional() }),
     responses: { 200: Pass },
     errors: ['PASS_NOT_FOUND', 'PASS_ALREADY_VOIDED', 'PRECONDITION_FAILED', 'CONFLICT'],
+  }),
+  transfer: route({
+    method: 'POST',
+    path: '/v1/passes/{id}/transfer',
+    scope: 'passes:write',
+    summary: 'Give a pass to another holder',
+    description:
+      'As an update with a new scan code, of one revision and one pass.updated, and all links of before are revoked. What ' +
+      'wallets of the former holder have becomes void: phones of Apple fetch it so within 30 days, and are then refused; the ' +
+      'object at Google expires. The new holder adds the pass anew, by a fresh link. Each call is a transfer: send If-Match ' +
+      'where you may send it twice. 409 where what a scanner reads would stay as it is: change the variables that the ' +
+      'barcode is made of.',
+    params: ById,
+    headers: z.object({ 'if-match': IfMatch.optional() }),
+    body: PassTransfer,
+    responses: { 200: Pass },
+    errors: ['PASS_NOT_FOUND', 'PASS_ALREADY_VOIDED', 'PRECONDITION_FAILED', 'SYSTEM_VARIABLE_READONLY', 'CONFLICT'],
   }),
   void: route({
     method: 'POST',

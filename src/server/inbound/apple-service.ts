@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { text } from '../../core/contract/common.ts'
 import { ApiError } from '../../core/errors.ts'
 import { Uuid } from '../../core/ids.ts'
+import { asFormer } from '../../storage/passes/former-passes.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Services } from '../context.ts'
 import { correlationIdOf } from '../http/middleware/observe.ts'
@@ -37,25 +38,37 @@ export function mountAppleService(app: H3, services: Services, limitRefused: Lim
   const toldFull = new Set<string>()
 
   app.post('/apple/v1/devices/:device/registrations/:type/:serial', async (event) => {
-    const pass = await authenticatePass(event, services, limitRefused)
+    const { pass } = await authenticatePass(event, services, limitRefused)
     const deviceId = deviceIdOf(event)
     const { pushToken } = await bodyOf(event, Registration)
     if (await store.registrations.isFull(pass.workspaceId, pass.id, deviceId, MAX_DEVICES)) refuseDevice(event, pass)
     const at = clock()
     const isNew = await store.transaction(async (tx) => {
-      const isInserted = await tx.registrations.insert(pass.workspaceId, { passId: pass.id, deviceId, pushToken }, at)
+      const { workspaceId, id: passId, serialNumber } = pass
+      const correlationId = correlationIdOf(event)
+      const shown = await tx.passes.lockShown(workspaceId, passId)
+      if (shown?.serialNumber !== serialNumber) {
+        const isFirst = await tx.formerPasses.register(workspaceId, serialNumber, deviceId, pushToken)
+        await tx.jobs.insertOnce([{ workspaceId, kind: 'update-wallet', subject: passId, correlationId }], at)
+        return isFirst
+      }
+      const isInserted = await tx.registrations.insert(workspaceId, { passId, deviceId, pushToken }, at)
       // The pass may have changed between its download and this moment: the phone learns it by a push.
-      const isChanged = isInserted && (await tx.passes.lockWalletVersion(pass.workspaceId, pass.id))! > 1
-      if (isChanged)
-        await queueWalletUpdates(tx, pass.workspaceId, [pass.id], { at, correlationId: correlationIdOf(event) })
+      if (isInserted && shown.walletVersion > 1)
+        await queueWalletUpdates(tx, workspaceId, [passId], { at, correlationId })
       return isInserted
     })
     return new Response(null, { status: isNew ? 201 : 200 })
   })
 
   app.delete('/apple/v1/devices/:device/registrations/:type/:serial', async (event) => {
-    const pass = await authenticatePass(event, services, limitRefused)
-    await store.statement((tx) => tx.registrations.delete(pass.workspaceId, pass.id, deviceIdOf(event)))
+    const { pass, isFormer } = await authenticatePass(event, services, limitRefused)
+    const deviceId = deviceIdOf(event)
+    await store.statement((tx) =>
+      isFormer
+        ? tx.formerPasses.unregister(pass.serialNumber, deviceId)
+        : tx.registrations.delete(pass.workspaceId, pass.id, deviceId),
+    )
     return new Response(null, { status: 200 })
   })
 
@@ -66,18 +79,18 @@ export function mountAppleService(app: H3, services: Services, limitRefused: Lim
     const isOurs = typeOf(event) === apple.passTypeIdentifier
     if (!isOurs || !isKnown) limitRefused(event)
     if (!isOurs || (!isKnown && since !== null)) return new Response(null, { status: 404 })
-    const { serialNumbers, tag } = await store.registrations.listChanged(deviceId, since)
+    const { serialNumbers, passIds, tag } = await store.registrations.listChanged(deviceId, since)
     if (serialNumbers.length === 0) return new Response(null, { status: 204 })
-    await store.statement((tx) => tx.registrations.setListed(deviceId, serialNumbers, clock()))
+    await store.statement((tx) => tx.registrations.setListed(deviceId, passIds, clock()))
     return Response.json({ serialNumbers, lastUpdated: walletTag(tag) })
   })
 
   app.get('/apple/v1/passes/:type/:serial', async (event) => {
-    const pass = await authenticatePass(event, services, limitRefused)
+    const { pass, isFormer } = await authenticatePass(event, services, limitRefused)
     const { workspaceId, id, walletVersion } = pass
     const response = await renderOr(() => packages.answer(pass, event.req, clock()))
     // Who asks for the head alone has nothing yet.
-    if (event.req.method === 'GET')
+    if (event.req.method === 'GET' && !isFormer)
       await store.statement((tx) => tx.registrations.setFetched(workspaceId, id, walletVersion, clock()))
     return response
   })
@@ -98,18 +111,35 @@ export function mountAppleService(app: H3, services: Services, limitRefused: Lim
   }
 }
 
+interface AuthenticatedPass {
+  pass: StoredPass
+  /** Of a holder who gave it away: it is void for good. */
+  isFormer: boolean
+}
+
 /** @throws Problem UNAUTHORIZED for a wrong type, serial number or token: which of them is nobody's business */
-async function authenticatePass(event: H3Event, services: Services, limitRefused: LimitRefused): Promise<StoredPass> {
+async function authenticatePass(
+  event: H3Event,
+  services: Services,
+  limitRefused: LimitRefused,
+): Promise<AuthenticatedPass> {
   const [, token] = /^ApplePass ([\x21-\x7e]{1,255})$/.exec(event.req.headers.get('authorization') ?? '') ?? []
   const serialNumber = Uuid.safeParse(event.context.params?.serial).data
   const isOurs = typeOf(event) === services.wallets.apple?.passTypeIdentifier
-  const pass =
-    token && serialNumber && isOurs ? await services.store.passes.findBySerialNumber(serialNumber) : undefined
-  if (pass && token && isEqual(token, pass.appleToken)) return pass
+  const found = token && serialNumber && isOurs ? await findHeld(serialNumber, services) : undefined
+  if (found && token && isEqual(token, found.pass.appleToken)) return found
   limitRefused(event)
   throw new ApiError('UNAUTHORIZED', {
     message: 'Send the authentication token of the pass as Authorization: ApplePass.',
   })
+}
+
+async function findHeld(serialNumber: string, { store, clock }: Services): Promise<AuthenticatedPass | undefined> {
+  const pass = await store.passes.findBySerialNumber(serialNumber)
+  if (pass) return { pass, isFormer: false }
+  const former = await store.formerPasses.findBySerialNumber(serialNumber, clock())
+  const current = former && (await store.passes.find(former.workspaceId, former.passId))
+  return current && { pass: asFormer(current, former), isFormer: true }
 }
 
 function isEqual(given: string, expected: string): boolean {

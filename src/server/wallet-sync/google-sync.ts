@@ -164,12 +164,20 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
       const at = clock()
       const current = await tx.passes.findForUpdate(workspaceId, id)
       if (!current) return
+      if (current.serialNumber !== pass.serialNumber) return recordTransferred(tx, pass, place)
       await tx.googleObjects.setSent(workspaceId, id, walletVersion, { ...place, templateVersionId }, at)
       await tx.rejections.clear(workspaceId, 'google', id, templateVersionId)
       if (ofClass) await recordClassSent(tx, workspaceId, ofClass)
       if (current.walletVersion === walletVersion) return
       await queueWalletUpdates(tx, workspaceId, [id], { at, correlationId: null })
     })
+  }
+
+  /** The pass went to another holder meanwhile: what was sent is the former one's, and is to expire. */
+  async function recordTransferred(tx: Repositories, pass: StoredPass, place: GooglePlace): Promise<void> {
+    const { workspaceId, id, templateVersionId } = pass
+    await tx.googleObjects.insertTransferred(workspaceId, id, { ...place, templateVersionId })
+    await tx.jobs.insertOnce([{ workspaceId, kind: 'update-google', subject: id, correlationId: null }], clock())
   }
 
   /** As recordSent: a class that changed meanwhile is sent again. */

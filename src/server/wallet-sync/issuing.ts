@@ -200,7 +200,7 @@ function toApplePass(
   { definition, passType }: VersionContent,
   scope = scopeOf(pass, definition),
 ): ApplePass {
-  const { id, expiresAt, status, appleToken: authenticationToken } = pass
+  const { serialNumber: id, expiresAt, status, appleToken: authenticationToken } = pass
   const card = renderCard({ definition, passType, scope, expiresAt, voided: status === 'VOID' })
   return { id, authenticationToken, card }
 }

@@ -228,6 +228,13 @@ export class Retention {
     return { rows: await this.db('apple_registrations').whereIn(['device_id', 'pass_id'], pairs).delete() }
   }
 
+  /** What phones of former holders have of passes that went to others so long ago. */
+  async deleteFormerPasses(before: Date, limit: number): Promise<Deleted> {
+    const old = this.db('former_passes').where('ended_at', '<', before.getTime()).orderBy('ended_at')
+    const serialNumbers: string[] = await old.limit(limit).pluck('serial_number')
+    return { rows: await this.db('former_passes').whereIn('serial_number', serialNumbers).delete() }
+  }
+
   /** Callbacks of Google that were taken in so long ago that none of them comes again. */
   async deleteGoogleCallbacks(before: Date, limit: number): Promise<Deleted> {
     const old = this.db('google_callbacks').where('received_at', '<', before.getTime()).orderBy('received_at')

@@ -42,7 +42,10 @@ interface Row {
   installed_at: number | null
   activated_at: number | null
   last_error: string | null
+  holders: number
 }
+
+type FormerRow = Record<'object_suffix' | 'kind' | 'template_version_id', string>
 
 export class GoogleObjects {
   private readonly db: Knex
@@ -59,16 +62,62 @@ export class GoogleObjects {
 
   /** Objects that the pass had before its present one. */
   async listFormer(workspaceId: string, passId: string): Promise<FormerObject[]> {
-    const rows: Record<'object_suffix' | 'kind' | 'template_version_id', string>[] = await this.db(
-      'google_former_objects',
-    )
-      .where({ workspace_id: workspaceId, pass_id: passId })
+    const rows: FormerRow[] = await this.db('google_former_objects')
+      .where({ workspace_id: workspaceId, pass_id: passId, is_transferred: false })
       .orderBy('object_suffix')
-    return rows.map((row) => ({
-      kind: row.kind as GoogleKind,
-      objectSuffix: row.object_suffix,
-      templateVersionId: row.template_version_id,
-    }))
+    return rows.map(toFormer)
+  }
+
+  /** Objects of former holders that Google does not know to be over. */
+  async listTransferred(workspaceId: string, passId: string): Promise<FormerObject[]> {
+    const rows: FormerRow[] = await this.db('google_former_objects')
+      .where({ workspace_id: workspaceId, pass_id: passId, is_transferred: true })
+      .whereNull('expired_at')
+    return rows.map(toFormer)
+  }
+
+  /**
+   * The pass, which the caller holds, goes to another holder: its objects are those of a former one. True where Google is to
+   * be told.
+   * @param unknown what an object is that a program of before sent, which kept no account of it
+   */
+  async transfer(
+    workspaceId: string,
+    passId: string,
+    unknown: Omit<FormerObject, 'objectSuffix'>,
+  ): Promise<boolean> {
+    const ofPass = (table: string) => this.db(table).where({ workspace_id: workspaceId, pass_id: passId })
+    const rows: Row[] = await ofPass('google_objects')
+    for (const { sent, objectSuffix } of rows.map(toObject)) {
+      await this.insertTransferred(workspaceId, passId, sent ?? { ...unknown, objectSuffix }, rows[0]!.holders)
+    }
+    await ofPass('google_objects').delete()
+    await ofPass('google_former_objects').update({ is_transferred: true, expired_at: null })
+    return rows.length > 0
+  }
+
+  /** An object of a former holder, of which the pass has none: it is to expire. */
+  async insertTransferred(workspaceId: string, passId: string, object: FormerObject, holders = 0): Promise<void> {
+    const change = { is_transferred: true, expired_at: null }
+    await this.db('google_former_objects')
+      .insert({
+        workspace_id: workspaceId,
+        pass_id: passId,
+        object_suffix: object.objectSuffix,
+        kind: object.kind,
+        template_version_id: object.templateVersionId,
+        holders,
+        ...change,
+      })
+      .onConflict('object_suffix')
+      .merge(change)
+  }
+
+  /** Google knows that it is over. */
+  async setRetired(workspaceId: string, objectSuffix: string, at: Date): Promise<void> {
+    await this.db('google_former_objects')
+      .where({ workspace_id: workspaceId, object_suffix: objectSuffix })
+      .update({ expired_at: at.getTime() })
   }
 
   /**
@@ -169,6 +218,10 @@ export class GoogleObjects {
       if (passId) called.orWhere({ object_suffix: null, pass_id: passId })
     })
   }
+}
+
+function toFormer(row: FormerRow): FormerObject {
+  return { kind: row.kind as GoogleKind, objectSuffix: row.object_suffix, templateVersionId: row.template_version_id }
 }
 
 function toObject(row: Row): StoredGoogleObject {

@@ -33,6 +33,8 @@ export interface StoredPass {
   redemption: RedemptionPolicy | null
   expiresAt: Date | null
   scanCode: string
+  /** Of the present holder, for Apple: the id of the pass until it is transferred. */
+  serialNumber: string
   appleToken: string
   linkGeneration: number
   /** The class at Google that the pass shares with those of its key; null where its version has no google.classKey. */
@@ -94,6 +96,7 @@ export interface PassRow {
   redemption: string | null
   expires_at: number | null
   scan_code: string
+  serial_number: string | null
   apple_token: string
   link_generation: number
   google_class_id: string | null
@@ -133,6 +136,7 @@ const COLUMNS = [
   'redemption',
   'expires_at',
   'scan_code',
+  'serial_number',
   'apple_token',
   'link_generation',
   'google_class_id',
@@ -187,6 +191,7 @@ export function toPass(row: PassRow): StoredPass {
     redemption: row.redemption === null ? null : JSON.parse(row.redemption),
     expiresAt: toDate(row.expires_at),
     scanCode: row.scan_code,
+    serialNumber: row.serial_number ?? row.id,
     appleToken: row.apple_token,
     linkGeneration: row.link_generation,
     googleClassId: row.google_class_id,
@@ -246,6 +251,7 @@ export function asStored(
     redemption: pass.redemption,
     expiresAt: pass.expiresAt,
     scanCode: pass.scanCode,
+    serialNumber: pass.id,
     appleToken: pass.appleToken,
     linkGeneration: 0,
     googleClassId: pass.googleClassId ?? null,

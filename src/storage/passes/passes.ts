@@ -38,6 +38,8 @@ export interface PassChange extends PassContent {
   identifierDigest: Uint8Array
   /** Where it becomes another. */
   scanCode?: string
+  /** Where the pass goes to another holder. */
+  newHolder?: Pick<StoredPass, 'serialNumber' | 'appleToken'>
 }
 
 export interface LinkedPass {
@@ -84,19 +86,28 @@ export class Passes {
     return rows.map(toPass)
   }
 
-  /** What wallets are to show, which stays so until the transaction ends: any number of phones may register at once. */
-  async lockWalletVersion(workspaceId: string, id: string): Promise<number | undefined> {
-    const row = await forShare(this.db, this.row(workspaceId, id).select('wallet_version')).first()
-    return row?.wallet_version
+  /** What wallets are to show, and whose, which stays so until the transaction ends: any number of phones may register at once. */
+  async lockShown(
+    workspaceId: string,
+    id: string,
+  ): Promise<Pick<StoredPass, 'walletVersion' | 'serialNumber'> | undefined> {
+    const row = await forShare(this.db, this.row(workspaceId, id).select('wallet_version', 'serial_number')).first()
+    return row && { walletVersion: row.wallet_version, serialNumber: row.serial_number ?? id }
   }
 
   /**
    * The one read without a workspace, for phones: a serial number says nothing without the pass's own token, which the
    * caller must compare.
    */
-  async findBySerialNumber(id: string): Promise<StoredPass | undefined> {
-    const [row] = await runPrepared<PassRow>(this.db, 'find-pass-by-serial-number', { id }, () =>
-      selectPass(this.db, this.db('passes').whereRaw(`${boundColumn(this.db, 'passes.id')} = :id`)),
+  async findBySerialNumber(serialNumber: string): Promise<StoredPass | undefined> {
+    const [row] = await runPrepared<PassRow>(this.db, 'find-pass-by-serial-number', { serialNumber }, () =>
+      selectPass(
+        this.db,
+        this.db('passes').whereRaw(
+          `(${boundColumn(this.db, 'passes.id')} = :serialNumber and passes.serial_number is null
+            or ${boundColumn(this.db, 'passes.serial_number')} = :serialNumber)`,
+        ),
+      ),
     )
     return row && toPass(row)
   }
@@ -165,11 +176,12 @@ export class Passes {
 
   /** Writes one new revision; wallets that hold the pass will show it. */
   async update(workspaceId: string, id: string, change: PassChange, at: Date): Promise<void> {
-    const { identifierDigest, status, scanCode, ...content } = change
+    const { identifierDigest, status, scanCode, newHolder, ...content } = change
     const updated = await this.row(workspaceId, id).update({
       // What kept an older revision from being issued is history.
       ...withWalletVersionBump(this.db, { ...toContentColumns(content), status: toStored(status), error: null }, at),
       ...(scanCode !== undefined && { scan_code: scanCode }),
+      ...(newHolder && this.toHolderColumns(newHolder)),
       revision: this.db.raw('revision + 1'),
       ...movedSpan(this.db, content.expiresAt, at),
     })
@@ -278,6 +290,12 @@ export class Passes {
     return this.db('passes')
       .whereRaw(idIsChosen(this.db, some))
       .update(withVersionBump(this.db, { project_id: null }, at))
+  }
+
+  /** What was sent to the former holder, links and messages, is none of the next one's. */
+  private toHolderColumns({ serialNumber, appleToken }: NonNullable<PassChange['newHolder']>) {
+    const link_generation = this.db.raw('link_generation + 1')
+    return { serial_number: serialNumber, apple_token: appleToken, message_id: null, link_generation }
   }
 
   private row(workspaceId: string, id: string) {

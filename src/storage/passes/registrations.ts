@@ -36,6 +36,13 @@ export interface OutdatedRegistration extends Pick<StoredRegistration, 'passId' 
   walletVersion: number
 }
 
+/** What a device is told that asks what changed. */
+export interface ChangedPasses {
+  serialNumbers: string[]
+  passIds: string[]
+  tag: number
+}
+
 type OutdatedRow = Pick<Row, 'pass_id' | 'device_id' | 'push_token'> & { wallet_version: number }
 
 export class Registrations {
@@ -127,24 +134,40 @@ export class Registrations {
   }
 
   /**
-   * Serial numbers of the device's passes that were announced after the tag, with the newest tag among them; without a
-   * tag all of them, also those that never changed. Without a workspace: the device id, which nobody else knows, stands
-   * for the person.
+   * The device's passes that were announced after the tag, by serial number, with the newest tag among them; without a
+   * tag all of them, also those that never changed. Those that went to another holder are among them: they are void.
+   * Without a workspace: the device id, which nobody else knows, stands for the person.
    */
-  async listChanged(deviceId: string, sinceTag: number | null): Promise<{ serialNumbers: string[]; tag: number }> {
-    const query = this.db('apple_registrations')
+  async listChanged(deviceId: string, sinceTag: number | null): Promise<ChangedPasses> {
+    const held = this.db('apple_registrations')
       .join('passes', 'passes.id', 'apple_registrations.pass_id')
       .where({ device_id: deviceId })
-      .orderBy(['passes.wallet_tag', 'passes.id'])
-      .select('passes.id', 'passes.wallet_tag')
-    if (sinceTag !== null) query.where('passes.wallet_tag', '>', sinceTag)
-    const rows: { id: string; wallet_tag: number }[] = await query
-    return { serialNumbers: rows.map((row) => row.id), tag: rows.at(-1)?.wallet_tag ?? sinceTag ?? 0 }
+      .select('passes.id', 'passes.serial_number', 'passes.wallet_tag')
+    const former = this.db('former_registrations')
+      .join('former_passes', 'former_passes.serial_number', 'former_registrations.serial_number')
+      .where({ device_id: deviceId })
+      .select('former_passes.pass_id as id', 'former_passes.serial_number', 'former_passes.wallet_tag')
+    if (sinceTag !== null) held.where('passes.wallet_tag', '>', sinceTag)
+    if (sinceTag !== null) former.where('former_passes.wallet_tag', '>', sinceTag)
+    const found: { id: string; serial_number: string | null; wallet_tag: number }[] = [
+      ...(await held),
+      ...(await former),
+    ]
+    const rows = found
+      .map((row) => ({ ...row, serialNumber: row.serial_number ?? row.id }))
+      .toSorted((a, b) => a.wallet_tag - b.wallet_tag || (a.serialNumber < b.serialNumber ? -1 : 1))
+    return {
+      serialNumbers: rows.map(({ serialNumber }) => serialNumber),
+      passIds: rows.map(({ id }) => id),
+      tag: rows.at(-1)?.wallet_tag ?? sinceTag ?? 0,
+    }
   }
 
-  /** True where the device has any pass of this server. */
+  /** True where the device has any pass of this server, or had one that went to another holder. */
   async isKnownDevice(deviceId: string): Promise<boolean> {
-    return (await this.db('apple_registrations').where({ device_id: deviceId }).first('pass_id')) !== undefined
+    const isIn = async (table: string) =>
+      (await this.db(table).where({ device_id: deviceId }).first('device_id')) !== undefined
+    return (await isIn('apple_registrations')) || (await isIn('former_registrations'))
   }
 
   /** The device asked what changed: the next fetch of one of these is most likely its own. */
@@ -206,6 +229,7 @@ export class Registrations {
       'push_token',
     ])
     await dead().delete()
+    await this.db('former_registrations').whereIn('push_token', pushTokens).delete()
     return rows.map((row) => ({ workspaceId: row.workspace_id, passId: row.pass_id, pushToken: row.push_token }))
   }
 

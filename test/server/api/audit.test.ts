@@ -87,6 +87,10 @@ const changes: Record<string, Change> = {
     action: 'pass.rotate-code',
     prepare: async (workspace) => idOf(await issuedPass(workspace)),
   },
+  'passes.transfer': {
+    action: 'pass.transfer',
+    prepare: async (workspace) => ({ ...idOf(await issuedPass(workspace)), body: { label: SECRET } }),
+  },
   'passes.void': {
     action: 'pass.void',
     prepare: async (workspace) => ({ ...idOf(await issuedPass(workspace)), body: { reason: SECRET } }),

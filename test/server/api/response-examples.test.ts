@@ -191,6 +191,7 @@ async function record(workspace: TestWorkspace, receiver: Receiver): Promise<Rec
   const coded = await publishedTemplate(workspace)
   const shown = await makePass(workspace, coded.id, { externalPassId: 'order-1815-4' })
   await ask(passes.rotateCode, { params: { id: shown.id } })
+  await ask(passes.transfer, { params: { id: shown.id }, body: { label: 'Charles Babbage' } })
   await ask(passes.void, { ...ofPass, body: { reason: 'refunded' } })
   await ask(contract.workspace.get, {})
   return settled(answers)

@@ -213,10 +213,15 @@ function planPass(
     templateVersionId: version.id,
     templateVersion: version.version,
     projectId: version.projectId,
-    appleToken: takeRandom(24).toString('hex'),
+    appleToken: newAppleToken(),
     identifierDigest: identifierDigest(barcodeMessage(definition, scope)),
     claim: claimClass(definition, scope),
   }
+}
+
+/** What a phone of Apple shows with each request about a pass. */
+export function newAppleToken(): string {
+  return takeRandom(24).toString('hex')
 }
 
 /** All that a version asks of the values of its passes, each platform's own rules among it. */

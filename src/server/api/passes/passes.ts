@@ -74,8 +74,14 @@ export const passes: Handlers<typeof contract> = {
   },
 
   rotateCode: async ({ params, headers }, context) => {
-    const options = { ifMatch: headers['if-match'], dryRun: false, newCode: true }
+    const options = { ifMatch: headers['if-match'], dryRun: false, renewal: 'code' as const }
     const { pass } = await context.store.transaction((tx) => updatePass(tx, params.id, {}, options, context))
+    return { status: 200, body: toPass(pass, context), headers: etag(pass) }
+  },
+
+  transfer: async ({ params, headers, body }, context) => {
+    const options = { ifMatch: headers['if-match'], dryRun: false, renewal: 'holder' as const }
+    const { pass } = await context.store.transaction((tx) => updatePass(tx, params.id, body, options, context))
     return { status: 200, body: toPass(pass, context), headers: etag(pass) }
   },
 

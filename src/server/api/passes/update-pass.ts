@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { AuditAction } from '../../../core/audit.ts'
 import type { PassUpdate } from '../../../core/contract/passes.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
@@ -17,19 +18,20 @@ import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { PassChange } from '../../../storage/passes/passes.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { PublishedVersion } from '../../../storage/templates/template-versions.ts'
+import { kindOf } from '../../../wallets/google/resource.ts'
 import type { Wallets } from '../../boot/wallets.ts'
 import type { RequestContext } from '../../context.ts'
 import { queueWalletUpdates } from '../../wallet-sync/wallet-updates.ts'
 import { audit } from '../audit.ts'
 import { bytesOf, requireBytes } from '../limits.ts'
-import { compileVersion } from './create-passes.ts'
+import { compileVersion, newAppleToken } from './create-passes.ts'
 import { followClass } from './google-class.ts'
 
 export interface UpdateOptions {
   ifMatch: number[] | '*' | undefined
   dryRun: boolean
-  /** Gives the pass a new scan code. */
-  newCode?: boolean
+  /** Gives the pass a new scan code, or another holder and with him all that is new. */
+  renewal?: 'code' | 'holder'
 }
 
 /** A pass after its update. */
@@ -63,12 +65,14 @@ export async function updatePass(
     label: body.label !== undefined,
     variables: Object.keys(body.variables ?? {}).length > 0,
     version: version.id !== pass.templateVersionId,
-    scanCode: options.newCode ?? false,
+    scanCode: options.renewal !== undefined,
   })
   if (fields.length === 0) return { pass, rings: false }
-  if (options.newCode) requireShownCode(pass, version)
-  const scanCode = options.newCode ? newScanCode() : pass.scanCode
+  if (options.renewal === 'code') requireShownCode(pass, version)
+  const scanCode = options.renewal ? newScanCode() : pass.scanCode
   const change = planChange({ ...pass, scanCode }, body, { version, wallets: context.wallets, now })
+  if (options.renewal === 'holder') requireOtherCode(pass, version, change.identifierDigest)
+  const newHolder = options.renewal === 'holder' ? { serialNumber: newId(now), appleToken: newAppleToken() } : undefined
   const isNew = isChange(pass, change)
   const isRetried = pass.status === 'FAILED'
   const updated: StoredPass = { ...pass, ...change, ...((isNew || isRetried) && withVersionBump(pass, isNew, now)) }
@@ -81,7 +85,8 @@ export async function updatePass(
     const facts = { ...pass, label: change.label, variables: change.variables, scanCode }
     const { expiresAt } = change
     const googleClassId = await followClass(tx, pass, { version, facts, expiresAt }, context)
-    await tx.passes.update(workspaceId, passId, { ...change, googleClassId }, now)
+    await tx.passes.update(workspaceId, passId, { ...change, googleClassId, ...(newHolder && { newHolder }) }, now)
+    if (newHolder) await endFormer(tx, pass, version, context)
     if (pass.googleClassId && pass.googleClassId !== googleClassId) {
       await tx.googleClasses.deleteUnused(workspaceId, pass.googleClassId)
     }
@@ -113,7 +118,7 @@ export async function updatePass(
     ],
     now,
   )
-  await audit(tx, context, options.newCode ? 'pass.rotate-code' : 'pass.update', passId)
+  await audit(tx, context, actionOf(options), passId)
   return { pass: (await tx.passes.find(workspaceId, passId)) ?? updated, rings }
 }
 
@@ -132,6 +137,38 @@ function requireShownCode(pass: StoredPass, { definition }: PublishedVersion): v
       : 'Nothing on the pass shows the scan code: its template has no barcode.',
     details: { passId: pass.id, templateVersionId: pass.templateVersionId },
   })
+}
+
+/** @throws Problem CONFLICT where the former holder could go on coming in with what a scanner reads */
+function requireOtherCode(pass: StoredPass, { definition }: PublishedVersion, digest: Uint8Array): void {
+  const before = barcodeMessage(definition, buildScope(definition.variables, pass, pass.expiresAt))
+  if (!identifierDigest(before).equals(digest)) return
+  throw new ApiError('CONFLICT', {
+    message:
+      `The barcode would stay as it is: it says ${definition.design.barcode?.message}. Change the variables that it is ` +
+      'made of, or the former holder comes in with it.',
+    details: { passId: pass.id },
+  })
+}
+
+/** What wallets of the former holder have is over; they are told. */
+async function endFormer(
+  tx: Repositories,
+  pass: StoredPass,
+  version: PublishedVersion,
+  { now, correlationId }: RequestContext,
+): Promise<void> {
+  const { workspaceId, id: subject, templateVersionId } = pass
+  const isAtApple = await tx.formerPasses.insert(pass, now)
+  const unknown = { kind: kindOf(cardOf(pass, version)), templateVersionId }
+  const isAtGoogle = await tx.googleObjects.transfer(workspaceId, subject, unknown)
+  if (isAtApple) await tx.jobs.insertOnce([{ workspaceId, kind: 'update-wallet', subject, correlationId }], now)
+  if (isAtGoogle) await tx.jobs.insertOnce([{ workspaceId, kind: 'update-google', subject, correlationId }], now)
+}
+
+function actionOf({ renewal }: UpdateOptions): AuditAction {
+  if (renewal === undefined) return 'pass.update'
+  return renewal === 'code' ? 'pass.rotate-code' : 'pass.transfer'
 }
 
 /** The version that the pass will render: its own, or a newer published one of its template. */

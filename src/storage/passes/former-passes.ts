@@ -1,0 +1,147 @@
+import type { Knex } from 'knex'
+import type { StoredPass } from './pass-row.ts'
+import type { OutdatedRegistration } from './registrations.ts'
+
+/** Phones of a former holder have so long to fetch their pass as void; then it is unknown. */
+export const FORMER_PASS_DAYS = 30
+
+const DAY_MS = 24 * 3_600_000
+
+/** A pass as its former holder has it. */
+export interface FormerPass extends Pick<StoredPass, 'workspaceId' | 'serialNumber' | 'appleToken' | 'modifiedAt'> {
+  passId: string
+  /** The version that it was rendered with last. */
+  templateVersionId: string
+}
+
+interface Row {
+  serial_number: string
+  workspace_id: string
+  pass_id: string
+  template_version_id: string
+  apple_token: string
+  wallet_tag: number
+  modified_at: number
+  ended_at: number
+}
+
+/** What in a pass belongs to a former holder's copy of it: void, with nothing of either holder and without a code. */
+export function asFormer(
+  pass: StoredPass,
+  former: Pick<FormerPass, 'templateVersionId'> & Partial<FormerPass>,
+): StoredPass {
+  const { serialNumber = pass.serialNumber, appleToken = '', modifiedAt = pass.modifiedAt, templateVersionId } = former
+  const gone = { label: '', variables: {}, scanCode: '', expiresAt: null, redemption: null, message: null }
+  return { ...pass, ...gone, googleClassId: null, status: 'VOID', serialNumber, appleToken, modifiedAt, templateVersionId }
+}
+
+/** Passes that went to somebody else, as Apple Wallet of the former holder knows them. */
+export class FormerPasses {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  /** Ends what the present holder has of a pass, which the caller holds; true where phones of Apple are to be told. */
+  async insert(pass: StoredPass, at: Date): Promise<boolean> {
+    const { workspaceId, id, serialNumber, modifiedAt } = pass
+    const row: Row = {
+      serial_number: serialNumber,
+      workspace_id: workspaceId,
+      pass_id: id,
+      template_version_id: pass.templateVersionId,
+      apple_token: pass.appleToken,
+      wallet_tag: 0,
+      modified_at: Math.max(at.getTime() - (at.getTime() % 1000), modifiedAt.getTime() + 1000),
+      ended_at: at.getTime(),
+    }
+    await this.db('former_passes').insert(row)
+    const columns = ['workspace_id', 'serial_number', 'device_id', 'push_token', 'is_pushed']
+    const registrations = () => this.db('apple_registrations').where({ workspace_id: workspaceId, pass_id: id })
+    const held: { device_id: string; push_token: string }[] = await registrations().select('device_id', 'push_token')
+    if (held.length === 0) return false
+    const moved = this.db('apple_registrations as held')
+      .join('former_passes as former', 'former.pass_id', 'held.pass_id')
+      .where({ 'held.workspace_id': workspaceId, 'former.serial_number': serialNumber })
+      .select('held.workspace_id', 'former.serial_number', 'held.device_id', 'held.push_token', this.db.raw('false'))
+    await this.db(this.db.raw(`former_registrations (${columns.join(', ')})`)).insert(moved)
+    await registrations().delete()
+    return true
+  }
+
+  /** As Passes.findBySerialNumber; undefined when its time is over. */
+  async findBySerialNumber(serialNumber: string, at: Date): Promise<FormerPass | undefined> {
+    const row: Row | undefined = await this.db('former_passes')
+      .where({ serial_number: serialNumber })
+      .where('ended_at', '>', at.getTime() - FORMER_PASS_DAYS * DAY_MS)
+      .first()
+    return (
+      row && {
+        workspaceId: row.workspace_id,
+        serialNumber,
+        passId: row.pass_id,
+        templateVersionId: row.template_version_id,
+        appleToken: row.apple_token,
+        modifiedAt: new Date(row.modified_at),
+      }
+    )
+  }
+
+  /** A phone that holds it, maybe out of a backup, is to be told that it is over: its end is announced anew. */
+  async register(workspaceId: string, serialNumber: string, deviceId: string, pushToken: string): Promise<boolean> {
+    const change = { push_token: pushToken, is_pushed: false }
+    const key = { serial_number: serialNumber, device_id: deviceId }
+    const known = await this.db('former_registrations').where(key).update(change)
+    if (known === 0) {
+      await this.db('former_registrations')
+        .insert({ ...key, workspace_id: workspaceId, ...change })
+        .onConflict(['device_id', 'serial_number'])
+        .ignore()
+    }
+    await this.db('former_passes').where({ workspace_id: workspaceId, serial_number: serialNumber }).update({ wallet_tag: 0 })
+    return known === 0
+  }
+
+  /** A device no longer has it. */
+  async unregister(serialNumber: string, deviceId: string): Promise<void> {
+    await this.db('former_registrations').where({ serial_number: serialNumber, device_id: deviceId }).delete()
+  }
+
+  /** Announces the end of those that were not: they get the next tag. Held until the transaction ends. */
+  async bumpUpdateTag(workspaceId: string, passIds: string[]): Promise<void> {
+    const waiting = () =>
+      this.db('former_passes').where({ workspace_id: workspaceId, wallet_tag: 0 }).whereIn('pass_id', passIds)
+    if (!(await waiting().first('serial_number'))) return
+    const [row] = await this.db('counters')
+      .where({ name: 'wallet-tag' })
+      .update({ value: this.db.raw('value + 1') })
+      .returning('value')
+    await waiting().update({ wallet_tag: row.value })
+  }
+
+  /** Devices of former holders that were not pushed yet. */
+  async listOutdated(workspaceId: string, passIds: string[]): Promise<OutdatedRegistration[]> {
+    const rows: { pass_id: string; device_id: string; push_token: string }[] = await this.untold(workspaceId, passIds)
+      .join('former_passes', 'former_passes.serial_number', 'former_registrations.serial_number')
+      .select('pass_id', 'device_id', 'push_token')
+    // Nothing newer will ever come: no version of the pass is what they lack.
+    return rows.map((row) => ({ passId: row.pass_id, deviceId: row.device_id, pushToken: row.push_token, walletVersion: 0 }))
+  }
+
+  /** Apple took the push. */
+  async setPushed(workspaceId: string, sent: Pick<OutdatedRegistration, 'passId' | 'pushToken'>[]): Promise<void> {
+    const tokens = [...new Set(sent.map(({ pushToken }) => pushToken))]
+    await this.untold(workspaceId, [...new Set(sent.map(({ passId }) => passId))])
+      .whereIn('push_token', tokens)
+      .update({ is_pushed: true })
+  }
+
+  private untold(workspaceId: string, passIds: string[]) {
+    const ofPasses = this.db('former_passes').where({ workspace_id: workspaceId }).whereIn('pass_id', passIds)
+    return this.db('former_registrations')
+      .where('former_registrations.workspace_id', workspaceId)
+      .where({ is_pushed: false })
+      .whereIn('former_registrations.serial_number', ofPasses.select('serial_number'))
+  }
+}

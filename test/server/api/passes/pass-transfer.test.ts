@@ -1,0 +1,185 @@
+import { describe, expect, test } from 'vitest'
+import { contract } from '../../../../src/core/contract/contract.ts'
+import type { Pass, PassTransfer } from '../../../../src/core/contract/passes.ts'
+import { sweep } from '../../../../src/server/jobs/maintenance.ts'
+import { type TestWorkspace, useApi } from '../../../support/api.ts'
+import { dialects } from '../../../support/databases.ts'
+import { usePhones } from '../../inbound/phones.ts'
+import { definition, issuedPass } from '../../fixtures.ts'
+import { read, traces } from './pass-changes.ts'
+
+const type = 'pass.test.api'
+
+function transfer(workspace: TestWorkspace, id: string, body: PassTransfer, ifMatch?: string) {
+  return workspace.call(
+    contract.passes.transfer,
+    { params: { id }, body },
+    { ...(ifMatch && { 'if-match': ifMatch }) },
+  )
+}
+
+const formerSerials = ({ api, id }: TestWorkspace): Promise<string[]> =>
+  api.database.writer('former_passes').where({ workspace_id: id }).pluck('serial_number')
+
+const scanOf = (workspace: TestWorkspace, qrPayload: string) =>
+  workspace.ok(contract.scans.create, { body: { qrPayload } })
+
+describe.each(dialects)('on %s', (dialect) => {
+  const api = useApi(dialect)
+  // biome-ignore lint/correctness/useHookAtTopLevel: no hook of React
+  const phones = usePhones(api)
+  const stored = async (workspace: TestWorkspace, id: string) => (await api.services.store.passes.find(workspace.id, id))!
+
+  /** What a phone may ask, with the serial number and the token of its copy. */
+  function phone(device: string, { serialNumber, appleToken }: { serialNumber: string; appleToken: string }) {
+    const headers = { authorization: `ApplePass ${appleToken}` }
+    const registrations = `/apple/v1/devices/${device}/registrations/${type}`
+    return {
+      register: (pushToken: string) =>
+        api.send('POST', `${registrations}/${serialNumber}`, { body: { pushToken }, headers }),
+      unregister: () => api.send('DELETE', `${registrations}/${serialNumber}`, { headers }),
+      changed: async (tag?: string) => {
+        const { status, body } = await api.send('GET', `${registrations}${tag ? `?passesUpdatedSince=${tag}` : ''}`)
+        return { status, ...(body as { serialNumbers?: string[]; lastUpdated?: string }) }
+      },
+      fetch: (since?: string) =>
+        api.send('GET', `/apple/v1/passes/${type}/${serialNumber}`, {
+          headers: { ...headers, ...(since && { 'if-modified-since': since }) },
+        }),
+    }
+  }
+
+  test('the new holder has all anew, and the phones of the former one turn void within 30 days', async () => {
+    const workspace = await api.workspace()
+    const { id } = await issuedPass(workspace, { label: 'Ada Lovelace', variables: { seat: 'A-17' } })
+    const before = await stored(workspace, id)
+    const links = (await read(workspace, id)).hostedLinks
+    const ada = phone('ada', before)
+    const pushToken = phones.apns.newDeviceToken(type)
+    expect((await ada.register(pushToken)).status).toBe(201)
+    await phones.addGoogle(workspace.id, id)
+    const known = await ada.changed()
+    const { modified } = { modified: (await ada.fetch()).headers.get('last-modified')! }
+    const events = (await traces(workspace, id)).events.length
+
+    const answer = await transfer(workspace, id, { label: 'Grace Hopper', variables: { seat: null } }, '"1"')
+    expect(answer).toMatchObject({ status: 200, body: { id, label: 'Grace Hopper', variables: {}, revision: 2 } })
+    expect(answer.headers.get('etag')).toBe('"2"')
+    expect((await traces(workspace, id)).events.slice(events)).toMatchObject([
+      {
+        type: 'pass.updated',
+        data: { changedFields: ['label', 'variables', 'redemption', 'expiresAt', 'scanCode'] },
+      },
+    ])
+    expect((await transfer(workspace, id, { label: 'Somebody else' }, '"1"')).status).toBe(412)
+    for (const link of Object.values(links)) {
+      expect((await api.send('GET', new URL(link!).pathname, { headers: { accept: 'application/json' } })).status).toBe(410)
+    }
+
+    const after = await stored(workspace, id)
+    expect(after.serialNumber).not.toBe(before.serialNumber)
+    expect([after.appleToken, after.scanCode]).not.toEqual([before.appleToken, before.scanCode])
+    expect((await scanOf(workspace, before.scanCode)).reasonCode).toBe('stale_identifier')
+    expect((await scanOf(workspace, after.scanCode)).reasonCode).toBe('valid')
+
+    // Ada's phone is told, and fetches a void pass that says nothing of either holder; her token opens nothing else.
+    await api.runJobs()
+    expect(await ada.changed(known.lastUpdated)).toMatchObject({ serialNumbers: [before.serialNumber] })
+    const fetched = await ada.fetch(modified)
+    expect(fetched.status).toBe(200)
+    for (const text of ['"voided":true', before.serialNumber, before.appleToken]) expect(fetched.text).toContain(text)
+    for (const text of ['Ada', 'Grace', 'A-17', before.scanCode, after.scanCode, after.appleToken]) {
+      expect(fetched.text).not.toContain(text)
+    }
+    expect((await phone('ada', { ...after, appleToken: before.appleToken }).fetch()).status).toBe(401)
+    expect((await phone('ada', { ...before, appleToken: after.appleToken }).fetch()).status).toBe(401)
+    expect(await api.services.store.registrations.list(workspace.id, [id])).toEqual([])
+
+    // Google's object of before expires and says nothing of anybody; the new holder's is another.
+    const google = api.services.google!.api
+    const former = await google.getObject('generic', phones.objectId(id))
+    expect(former.state).toBe('EXPIRED')
+    expect(JSON.stringify(former)).not.toMatch(/Ada|Grace|A-17/)
+    await api.services.google!.ensure(after, api.now)
+    const fresh = await google.getObject('generic', phones.objectId(after.serialNumber))
+    expect([fresh.state, JSON.stringify(fresh)]).toEqual(['ACTIVE', expect.stringContaining('Grace Hopper')])
+
+    // The same phone may hold both: the copy of the new holder goes its own way.
+    const grace = phone('ada', after)
+    expect((await grace.register(pushToken)).status).toBe(201)
+    expect((await ada.unregister()).status).toBe(200)
+    expect((await grace.changed()).serialNumbers).toEqual([after.serialNumber])
+    expect((await grace.fetch()).text).toContain('Grace Hopper')
+    // Out of a backup: it is told once more that it is over.
+    expect((await ada.register(pushToken)).status).toBe(201)
+    await api.runJobs()
+    expect((await ada.changed()).serialNumbers?.toSorted()).toEqual([before.serialNumber, after.serialNumber].toSorted())
+
+    api.advance(30 * 86_400)
+    expect((await ada.fetch()).status).toBe(401)
+    expect((await grace.fetch()).status).toBe(200)
+    await sweep(api.services)
+    expect(await formerSerials(workspace)).toEqual([before.serialNumber])
+    api.advance(1)
+    await sweep(api.services)
+    expect(await formerSerials(workspace)).toEqual([])
+    expect((await grace.changed()).serialNumbers).toEqual([after.serialNumber])
+  })
+
+  test('what is sent to Google while the pass is transferred is the former holder’s, and expires', async () => {
+    const workspace = await api.workspace()
+    const { id } = await issuedPass(workspace)
+    const before = await stored(workspace, id)
+    expect((await transfer(workspace, id, { label: 'Grace Hopper' })).status).toBe(200)
+    // Read before the transfer, sent after it.
+    await api.services.google!.ensure(before, api.now)
+    await api.runJobs()
+    expect(await api.services.store.googleObjects.list(workspace.id, [id])).toEqual([])
+    expect((await api.services.google!.api.getObject('generic', phones.objectId(id))).state).toBe('EXPIRED')
+  })
+
+  test('of racing transfers of one revision one wins, and of racing scans none takes the old code afterwards', async () => {
+    const workspace = await api.workspace()
+    const { id } = await issuedPass(workspace, { definition: definition({ redemption: { maxUses: 100 } }) })
+    const { scanCode } = await stored(workspace, id)
+    const scans = Array.from({ length: 4 }, () => scanOf(workspace, scanCode))
+    const names = ['Grace', 'Charles', 'Mary']
+    const [answers, raced] = await Promise.all([
+      Promise.all(names.map((label) => transfer(workspace, id, { label }, '"1"'))),
+      Promise.all(scans),
+    ])
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 412, 412])
+    for (const { reasonCode } of raced) expect(['valid', 'stale_identifier']).toContain(reasonCode)
+    expect((await scanOf(workspace, scanCode)).reasonCode).toBe('stale_identifier')
+    const winner = answers.find(({ status }) => status === 200)!.body as Pass
+    expect((await read(workspace, id)).label).toBe(winner.label)
+  })
+})
+
+describe('on sqlite', () => {
+  const api = useApi('sqlite')
+  const { design } = definition()
+
+  test('what cannot be transferred is said, and leaves no trace', async () => {
+    const workspace = await api.workspace()
+    const ofSeat = definition({ design: { ...design, barcode: { message: '{{seat}}' } } })
+    const { id } = await issuedPass(workspace, { definition: ofSeat, variables: { seat: 'A-1' } })
+    const before = await traces(workspace, id)
+    const refused = [
+      [{ label: 'Grace' }, 409, 'CONFLICT'],
+      [{ label: 'Grace', variables: { seat: 'A-1' } }, 409, 'CONFLICT'],
+      [{ label: 'Grace', variables: { seat: 'far too long a seat' } }, 400, 'VALIDATION_ERROR'],
+      [{ label: 'Grace', variables: { 'pass.scanCode': 'A' } }, 400, 'SYSTEM_VARIABLE_READONLY'],
+      [{ variables: {} }, 400, 'VALIDATION_ERROR'],
+    ] as const
+    for (const [body, status, errorCode] of refused) {
+      expect(await transfer(workspace, id, body as PassTransfer)).toMatchObject({ status, body: { errorCode } })
+    }
+    expect(await traces(workspace, id)).toEqual(before)
+    const same = await transfer(workspace, id, { label: 'Ada Lovelace', variables: { seat: 'A-2' } })
+    expect(same).toMatchObject({ status: 200, body: { label: 'Ada Lovelace', revision: 2 } })
+    await workspace.ok(contract.passes.void, { params: { id } })
+    const voided = await transfer(workspace, id, { label: 'Grace', variables: { seat: 'A-3' } })
+    expect(voided).toMatchObject({ status: 409, body: { errorCode: 'PASS_ALREADY_VOIDED' } })
+  })
+})
