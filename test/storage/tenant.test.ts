@@ -117,6 +117,13 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     Object.values(await tx.registrations.findHolders(intruder, [pass])).flat(),
   'registrations.listOutdated': (tx, intruder, { pass }) => tx.registrations.listOutdated(intruder, [pass]),
   'registrations.bumpUpdateTag': (tx, intruder, { pass }) => tx.registrations.bumpUpdateTag(intruder, [pass]),
+  'formerPasses.isFull': (tx, intruder, { former }) => tx.formerPasses.isFull(intruder, former, 'other', 1),
+  'formerPasses.register': (tx, intruder, { former }) => tx.formerPasses.register(intruder, former, 'device', 'stolen'),
+  'formerPasses.unregister': (tx, intruder, { former }) => tx.formerPasses.unregister(intruder, former, 'device'),
+  'formerPasses.bumpUpdateTag': (tx, intruder, { failed }) => tx.formerPasses.bumpUpdateTag(intruder, [failed]),
+  'formerPasses.listOutdated': (tx, intruder, { failed }) => tx.formerPasses.listOutdated(intruder, [failed]),
+  'formerPasses.setPushed': (tx, intruder, { failed }) =>
+    tx.formerPasses.setPushed(intruder, [{ passId: failed, pushToken: 'token' }]),
   'identifiers.listPassIds': async (tx, intruder) => (await tx.identifiers.listPassIds(intruder, [{ digest }]))[0],
   'scans.find': (tx, intruder, { scan }) => tx.scans.find(intruder, scan),
   'scans.listByExternalRefs': (tx, intruder) => tx.scans.listByExternalRefs(intruder, ['theirs']),
@@ -145,6 +152,11 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'googleClasses.deleteUnused': (tx, intruder, { googleClass }) => tx.googleClasses.deleteUnused(intruder, googleClass),
   'googleClasses.listKinds': (tx, intruder, { googleClass }) => tx.googleClasses.listKinds(intruder, googleClass),
   'googleObjects.listFormer': (tx, intruder, { pass }) => tx.googleObjects.listFormer(intruder, pass),
+  'googleObjects.listTransferred': (tx, intruder, { failed }) => tx.googleObjects.listTransferred(intruder, failed),
+  'googleObjects.transfer': (tx, intruder, { pass, version }) =>
+    tx.googleObjects.transfer(intruder, pass, { kind: 'generic', templateVersionId: version }),
+  'googleObjects.setRetired': (tx, intruder, { failed }) =>
+    tx.googleObjects.setRetired(intruder, `${failed}-offer`, later(1)),
   'googleObjects.setError': (tx, intruder, { pass }) => tx.googleObjects.setError(intruder, pass, 'x'),
   'googleObjects.keepCurrent': (tx, intruder, { pass }) => tx.googleObjects.keepCurrent(intruder, [pass]),
   'notifications.find': (tx, intruder, { pass, notification }) => tx.notifications.find(intruder, pass, notification),
@@ -265,6 +277,8 @@ interface Ids {
   template: string
   version: string
   pass: string
+  /** Serial number of a pass that went to another holder: of the one that failed. */
+  former: string
   googleClass: string
   failed: string
   notification: string
@@ -319,6 +333,9 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     await tx.registrations.insert(workspaceId, { passId: pass, deviceId: 'device', pushToken: 'token' }, start)
     await tx.googleObjects.setSent(workspaceId, pass, 1, sentObject(pass, 'offer'), start)
     await tx.googleObjects.setSent(workspaceId, pass, 1, sentObject(pass), start)
+    await tx.registrations.insert(workspaceId, { passId: failed, deviceId: 'device', pushToken: 'token' }, start)
+    await tx.formerPasses.insert((await tx.passes.find(workspaceId, failed))!, start)
+    await tx.googleObjects.insertTransferred(workspaceId, failed, sentObject(failed, 'offer'))
     const [ofClass] = await tx.googleClasses.claim(workspaceId, [{ ...claim, templateVersionId: version.id }], start)
     const rejection = {
       platform: 'google' as const,
@@ -374,6 +391,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     pass,
     googleClass,
     failed,
+    former: failed,
     scan: scan.id,
     notification,
     broadcast,
@@ -402,6 +420,8 @@ async function dump({ reader }: Database): Promise<string[][]> {
     'webhook_deliveries',
     'webhook_attempts',
     'apple_registrations',
+    'former_passes',
+    'former_registrations',
     'google_objects',
     'google_former_objects',
     'google_classes',

@@ -64,7 +64,8 @@ export function useApi(dialect: TestDialect, options: ApiOptions = {}): Api {
   const api = new Api()
   const cleanUp = cleanUpAfterAll()
   beforeAll(async () => {
-    const database = openDatabase(await migratedDatabase(dialect, cleanUp), options.database)
+    api.databaseUrl = await migratedDatabase(dialect, cleanUp)
+    const database = openDatabase(api.databaseUrl, options.database)
     cleanUp(() => database.close())
     const identities = sandboxIdentities()
     const google = await startGoogle(identities, api.faults)
@@ -99,6 +100,8 @@ export class Api {
   /** Where phones find Google's emulator. */
   googleUrl!: string
   database!: Database
+  /** For another server on the same database. */
+  databaseUrl!: string
   services!: RunningServices
   app!: ReturnType<typeof createApp>
   /** Another app of the same options, with some services changed. */

@@ -1,5 +1,13 @@
 import { Flags } from '@oclif/core'
-import { getPassId, ifMatchFlag, passArgs, passFlags, unsetFlag, variableFlag, variablesOf } from '../../cli/arguments/pass-argument.ts'
+import {
+  getPassId,
+  ifMatchFlag,
+  passArgs,
+  passFlags,
+  unsetFlag,
+  variableFlag,
+  variablesOf,
+} from '../../cli/arguments/pass-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { confirm } from '../../cli/command/prompt.ts'
 import { showPass } from '../../cli/records.ts'

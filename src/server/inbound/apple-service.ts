@@ -38,10 +38,13 @@ export function mountAppleService(app: H3, services: Services, limitRefused: Lim
   const toldFull = new Set<string>()
 
   app.post('/apple/v1/devices/:device/registrations/:type/:serial', async (event) => {
-    const { pass } = await authenticatePass(event, services, limitRefused)
+    const { pass, isFormer } = await authenticatePass(event, services, limitRefused)
     const deviceId = deviceIdOf(event)
     const { pushToken } = await bodyOf(event, Registration)
-    if (await store.registrations.isFull(pass.workspaceId, pass.id, deviceId, MAX_DEVICES)) refuseDevice(event, pass)
+    const isFull = isFormer
+      ? await store.formerPasses.isFull(pass.workspaceId, pass.serialNumber, deviceId, MAX_DEVICES)
+      : await store.registrations.isFull(pass.workspaceId, pass.id, deviceId, MAX_DEVICES)
+    if (isFull) refuseDevice(event, pass)
     const at = clock()
     const isNew = await store.transaction(async (tx) => {
       const { workspaceId, id: passId, serialNumber } = pass
@@ -66,7 +69,7 @@ export function mountAppleService(app: H3, services: Services, limitRefused: Lim
     const deviceId = deviceIdOf(event)
     await store.statement((tx) =>
       isFormer
-        ? tx.formerPasses.unregister(pass.serialNumber, deviceId)
+        ? tx.formerPasses.unregister(pass.workspaceId, pass.serialNumber, deviceId)
         : tx.registrations.delete(pass.workspaceId, pass.id, deviceId),
     )
     return new Response(null, { status: 200 })

@@ -4,9 +4,9 @@ import type { PushResult } from '../../wallets/apple/push.ts'
 import { isRefused } from '../../wallets/google/api/api-error.ts'
 import type { Services } from '../context.ts'
 import { isHeldBack, nackFailed } from '../jobs/worker.ts'
+import { retireObjects } from './former-holders.ts'
 import { type GoogleSync, rejectionOf } from './google-sync.ts'
 import { logDropped, logPlatformCall, toJobError } from './platform-calls.ts'
-import { retireObjects } from './retire-objects.ts'
 
 /**
  * Tells the phones of Apple that hold a pass that it changed; they fetch it by themselves. What fails is tried again; what

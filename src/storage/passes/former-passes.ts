@@ -32,7 +32,16 @@ export function asFormer(
 ): StoredPass {
   const { serialNumber = pass.serialNumber, appleToken = '', modifiedAt = pass.modifiedAt, templateVersionId } = former
   const gone = { label: '', variables: {}, scanCode: '', expiresAt: null, redemption: null, message: null }
-  return { ...pass, ...gone, googleClassId: null, status: 'VOID', serialNumber, appleToken, modifiedAt, templateVersionId }
+  return {
+    ...pass,
+    ...gone,
+    googleClassId: null,
+    status: 'VOID',
+    serialNumber,
+    appleToken,
+    modifiedAt,
+    templateVersionId,
+  }
 }
 
 /** Passes that went to somebody else, as Apple Wallet of the former holder knows them. */
@@ -88,24 +97,40 @@ export class FormerPasses {
     )
   }
 
-  /** A phone that holds it, maybe out of a backup, is to be told that it is over: its end is announced anew. */
+  /** As Registrations.isFull. */
+  async isFull(workspaceId: string, serialNumber: string, deviceId: string, maxDevices: number): Promise<boolean> {
+    const devices = () => this.registrations(workspaceId, serialNumber)
+    if (await devices().where({ device_id: deviceId }).first('device_id')) return false
+    return (
+      (await devices()
+        .offset(maxDevices - 1)
+        .first('device_id')) !== undefined
+    )
+  }
+
+  /**
+   * A phone that holds it, maybe out of a backup, is to be told that it is over: its end is announced anew. True where the
+   * phone was not known; the caller holds the pass.
+   */
   async register(workspaceId: string, serialNumber: string, deviceId: string, pushToken: string): Promise<boolean> {
+    const announced = await this.db('former_passes')
+      .where({ workspace_id: workspaceId, serial_number: serialNumber })
+      .update({ wallet_tag: 0 })
+    if (announced === 0) return false
     const change = { push_token: pushToken, is_pushed: false }
-    const key = { serial_number: serialNumber, device_id: deviceId }
-    const known = await this.db('former_registrations').where(key).update(change)
-    if (known === 0) {
-      await this.db('former_registrations')
-        .insert({ ...key, workspace_id: workspaceId, ...change })
-        .onConflict(['device_id', 'serial_number'])
-        .ignore()
-    }
-    await this.db('former_passes').where({ workspace_id: workspaceId, serial_number: serialNumber }).update({ wallet_tag: 0 })
-    return known === 0
+    const known = await this.registrations(workspaceId, serialNumber).where({ device_id: deviceId }).update(change)
+    if (known > 0) return false
+    const key = { workspace_id: workspaceId, serial_number: serialNumber, device_id: deviceId }
+    await this.db('former_registrations')
+      .insert({ ...key, ...change })
+      .onConflict(['device_id', 'serial_number'])
+      .merge(change)
+    return true
   }
 
   /** A device no longer has it. */
-  async unregister(serialNumber: string, deviceId: string): Promise<void> {
-    await this.db('former_registrations').where({ serial_number: serialNumber, device_id: deviceId }).delete()
+  async unregister(workspaceId: string, serialNumber: string, deviceId: string): Promise<void> {
+    await this.registrations(workspaceId, serialNumber).where({ device_id: deviceId }).delete()
   }
 
   /** Announces the end of those that were not: they get the next tag. Held until the transaction ends. */
@@ -126,7 +151,12 @@ export class FormerPasses {
       .join('former_passes', 'former_passes.serial_number', 'former_registrations.serial_number')
       .select('pass_id', 'device_id', 'push_token')
     // Nothing newer will ever come: no version of the pass is what they lack.
-    return rows.map((row) => ({ passId: row.pass_id, deviceId: row.device_id, pushToken: row.push_token, walletVersion: 0 }))
+    return rows.map((row) => ({
+      passId: row.pass_id,
+      deviceId: row.device_id,
+      pushToken: row.push_token,
+      walletVersion: 0,
+    }))
   }
 
   /** Apple took the push. */
@@ -135,6 +165,10 @@ export class FormerPasses {
     await this.untold(workspaceId, [...new Set(sent.map(({ passId }) => passId))])
       .whereIn('push_token', tokens)
       .update({ is_pushed: true })
+  }
+
+  private registrations(workspaceId: string, serialNumber: string) {
+    return this.db('former_registrations').where({ workspace_id: workspaceId, serial_number: serialNumber })
   }
 
   private untold(workspaceId: string, passIds: string[]) {

@@ -81,18 +81,14 @@ export class GoogleObjects {
    * be told.
    * @param unknown what an object is that a program of before sent, which kept no account of it
    */
-  async transfer(
-    workspaceId: string,
-    passId: string,
-    unknown: Omit<FormerObject, 'objectSuffix'>,
-  ): Promise<boolean> {
+  async transfer(workspaceId: string, passId: string, unknown: Omit<FormerObject, 'objectSuffix'>): Promise<boolean> {
     const ofPass = (table: string) => this.db(table).where({ workspace_id: workspaceId, pass_id: passId })
     const rows: Row[] = await ofPass('google_objects')
     for (const { sent, objectSuffix } of rows.map(toObject)) {
       await this.insertTransferred(workspaceId, passId, sent ?? { ...unknown, objectSuffix }, rows[0]!.holders)
     }
     await ofPass('google_objects').delete()
-    await ofPass('google_former_objects').update({ is_transferred: true, expired_at: null })
+    await ofPass('google_former_objects').where({ is_transferred: false }).update({ is_transferred: true })
     return rows.length > 0
   }
 

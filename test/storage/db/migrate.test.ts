@@ -194,6 +194,28 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await store.eventLog.findEnd(workspaceId)).toEqual(logged.at(-1)!.place)
   })
 
+  test('passes from before are called by their ids in wallets, and may go to another holder', async () => {
+    const database = openTestDatabase(await emptyDatabase(dialect))
+    await migrate(database)
+    const { writer } = database
+    const store = createStore(database)
+    const workspaceId = await insertWorkspace(store)
+    const version = await insertTemplate(store, workspaceId)
+    const [id] = (await insertPasses(store, workspaceId, [newPass(version)])) as [string]
+    const former = { workspace_id: workspaceId, pass_id: id, object_suffix: id, kind: 'offer', holders: 1 }
+    await undoFormerHolders(writer)
+    await writer('google_former_objects').insert({ ...former, template_version_id: version.id })
+    const job = { workspaceId, kind: 'update-wallet' as const, subject: id, correlationId: null }
+    await store.transaction((tx) => tx.jobs.insert([job], start))
+
+    expect(await migrate(database)).toEqual(['0041-former-holders'])
+    expect(await store.passes.findBySerialNumber(id)).toMatchObject({ id, serialNumber: id })
+    expect(await store.googleObjects.listFormer(workspaceId, id)).toMatchObject([{ objectSuffix: id }])
+    const pass = (await store.passes.find(workspaceId, id))!
+    await store.transaction((tx) => tx.formerPasses.insert(pass, start))
+    expect(await store.formerPasses.findBySerialNumber(id, start)).toMatchObject({ passId: id })
+  })
+
   test('a migration that is killed leaves nothing behind', async () => {
     const url = await emptyDatabase(dialect)
     const script = join(import.meta.dirname, 'migrate-until-killed.ts')
@@ -225,6 +247,16 @@ async function undoGoogleClasses(db: Knex): Promise<void> {
   for (const column of columns) await db.raw(`alter table google_objects drop column ${column}`)
   await db.raw('alter table passes drop column google_class_id')
   await db('migrations').where({ name: '0025-google-classes' }).delete()
+}
+
+async function undoFormerHolders(db: Knex): Promise<void> {
+  for (const table of ['former_registrations', 'former_passes']) await db.schema.dropTable(table)
+  for (const column of ['is_transferred', 'expired_at']) {
+    await db.raw(`alter table google_former_objects drop column ${column}`)
+  }
+  await db.raw('drop index passes_by_serial_number')
+  await db.raw('alter table passes drop column serial_number')
+  await db('migrations').where({ name: '0041-former-holders' }).delete()
 }
 
 async function existing({ writer }: Database): Promise<string[]> {

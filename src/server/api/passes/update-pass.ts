@@ -18,9 +18,9 @@ import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { PassChange } from '../../../storage/passes/passes.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { PublishedVersion } from '../../../storage/templates/template-versions.ts'
-import { kindOf } from '../../../wallets/google/resource.ts'
 import type { Wallets } from '../../boot/wallets.ts'
 import type { RequestContext } from '../../context.ts'
+import { endFormer } from '../../wallet-sync/former-holders.ts'
 import { queueWalletUpdates } from '../../wallet-sync/wallet-updates.ts'
 import { audit } from '../audit.ts'
 import { bytesOf, requireBytes } from '../limits.ts'
@@ -86,7 +86,7 @@ export async function updatePass(
     const { expiresAt } = change
     const googleClassId = await followClass(tx, pass, { version, facts, expiresAt }, context)
     await tx.passes.update(workspaceId, passId, { ...change, googleClassId, ...(newHolder && { newHolder }) }, now)
-    if (newHolder) await endFormer(tx, pass, version, context)
+    if (newHolder) await endFormer(tx, pass, { ...context, card: cardOf(pass, version) })
     if (pass.googleClassId && pass.googleClassId !== googleClassId) {
       await tx.googleClasses.deleteUnused(workspaceId, pass.googleClassId)
     }
@@ -149,21 +149,6 @@ function requireOtherCode(pass: StoredPass, { definition }: PublishedVersion, di
       'made of, or the former holder comes in with it.',
     details: { passId: pass.id },
   })
-}
-
-/** What wallets of the former holder have is over; they are told. */
-async function endFormer(
-  tx: Repositories,
-  pass: StoredPass,
-  version: PublishedVersion,
-  { now, correlationId }: RequestContext,
-): Promise<void> {
-  const { workspaceId, id: subject, templateVersionId } = pass
-  const isAtApple = await tx.formerPasses.insert(pass, now)
-  const unknown = { kind: kindOf(cardOf(pass, version)), templateVersionId }
-  const isAtGoogle = await tx.googleObjects.transfer(workspaceId, subject, unknown)
-  if (isAtApple) await tx.jobs.insertOnce([{ workspaceId, kind: 'update-wallet', subject, correlationId }], now)
-  if (isAtGoogle) await tx.jobs.insertOnce([{ workspaceId, kind: 'update-google', subject, correlationId }], now)
 }
 
 function actionOf({ renewal }: UpdateOptions): AuditAction {
