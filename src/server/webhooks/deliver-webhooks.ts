@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SIGNATURE_HEADER, sign } from '../../core/rules/crypto/signature.ts'
 import type { Job } from '../../storage/jobs/jobs.ts'
+import type { StoreEvent } from '../../storage/operations/store-events.ts'
 import type { CompletedAttempt, DueDelivery } from '../../storage/webhooks/delivery-row.ts'
 import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
 import type { Services } from '../context.ts'
@@ -129,7 +130,7 @@ const FRESH_MS = 50
 /** After so long nothing more is begun, and others take their turn. */
 const TURN_MS = 10_000
 
-/** While requests are in flight, deliveries that other servers made meanwhile are looked for so often. */
+/** Deliveries that other servers made meanwhile are looked for so often. */
 const POLL_MS = 500
 
 /**
@@ -159,11 +160,14 @@ async function sendDue(
   const underWay = new Set<string>()
   const inFlight = new Set<Promise<void>>()
   const queue: DueDelivery[] = []
+  /** Made in this process since the read that is under way began, which may bring them too. */
+  const madeMeanwhile = new Set<string>()
   const turnEnd = performance.now() + TURN_MS
   let endpoint: StoredWebhook | undefined
   let keys: KeyObject[] = []
   let seenAt = 0
   let reading: Promise<void> | undefined
+  let readAt = 0
   let mayBeMore = true
   let hasNews = false
   let onNews: (() => void) | undefined
@@ -191,18 +195,50 @@ async function sendDue(
   function see(current: StoredWebhook | undefined): void {
     // What is expensive about secrets is to open them.
     if (current && current.secret !== endpoint?.secret) keys = webhookSecrets.livingKeys(current, clock())
-    if (current?.erasures !== endpoint?.erasures) for (const { id } of queue.splice(0)) underWay.delete(id)
     endpoint = current
     seenAt = performance.now()
   }
 
   async function read(): Promise<void> {
     const options = { at: clock(), limit: PAGE, underWay: [...underWay] }
+    madeMeanwhile.clear()
+    readAt = performance.now()
     const due = await store.deliveries.listDue(webhook.workspaceId, webhook, options)
-    for (const { id } of due) underWay.add(id)
-    queue.push(...due)
+    for (const delivery of due) {
+      if (madeMeanwhile.has(delivery.id)) continue
+      underWay.add(delivery.id)
+      queue.push(delivery)
+    }
     // Few that were read are all there is for now.
     mayBeMore = due.length > MAX_IN_FLIGHT
+  }
+
+  /** What a transaction of this process just made need not be read. */
+  function hear(event: StoreEvent): void {
+    const made = event.what === 'deliveries' ? event.made : undefined
+    if (!made || queue.length + made.length > PAGE) hasNews = true
+    else {
+      for (const delivery of made) {
+        if (reading) madeMeanwhile.add(delivery.id)
+        underWay.add(delivery.id)
+        queue.push(delivery)
+      }
+    }
+    onNews?.()
+  }
+
+  /** Whether the endpoint has just been seen as it is known here: by whoever read or made the delivery, or after that. */
+  function isFresh({ endpoint: seen }: DueDelivery, now: number): boolean {
+    const isSame = seen.generation === endpoint!.generation && seen.updatedAt === endpoint!.updatedAt.getTime()
+    if (!isSame && seen.seenAt > seenAt) return false
+    return now - (isSame ? Math.max(seenAt, seen.seenAt) : seenAt) < FRESH_MS
+  }
+
+  /** Something was erased since the delivery was read: it may be this. */
+  function readAgain(delivery: DueDelivery): void {
+    queue.shift()
+    underWay.delete(delivery.id)
+    mayBeMore = true
   }
 
   async function send(delivery: DueDelivery): Promise<void> {
@@ -236,19 +272,16 @@ async function sendDue(
         onNews = resolve
       }),
     ])
-    return hasNews
+    return hasNews || queue.length > 0
   }
 
-  const unsubscribe = wakeUps.subscribe(webhook.id, () => {
-    hasNews = true
-    onNews?.()
-  })
+  const unsubscribe = wakeUps.subscribe(webhook.id, hear)
   see(webhook)
   try {
     while (mayGoOn()) {
       const now = performance.now()
       if (now >= turnEnd) break
-      if (queue.length < PAGE && !reading && (mayBeMore || hasNews)) {
+      if (queue.length < PAGE && !reading && (mayBeMore || hasNews || now - readAt >= POLL_MS)) {
         hasNews = false
         reading = read()
           .catch(onFailure)
@@ -257,16 +290,16 @@ async function sendDue(
           })
       }
       if (queue.length === 0) {
-        await reading
-        if (queue.length > 0 || hasNews) continue
-        if (inFlight.size > 0) await Promise.race([Promise.all(inFlight), news(POLL_MS)])
+        if (reading) await Promise.race([reading, news(POLL_MS)])
+        else if (inFlight.size > 0) await Promise.race([Promise.all(inFlight), news(POLL_MS)])
         else if (!slot?.mayStay() || !(await news(STAY_MS))) break
-        mayBeMore = true
         continue
       }
       const limit = endpoint?.failingSince ? MAX_IN_FLIGHT_FAILING : MAX_IN_FLIGHT
+      const [next] = queue
       if (inFlight.size >= limit || buffer.size() >= MAX_UNWRITTEN) await change()
-      else if (now - seenAt < FRESH_MS) start(queue.shift()!)
+      else if (next!.endpoint.erasures < endpoint!.erasures) readAgain(next!)
+      else if (isFresh(next!, now)) start(queue.shift()!)
       else see(await store.webhooks.find(webhook.workspaceId, webhook.id))
     }
   } finally {

@@ -8,8 +8,8 @@ export interface WakeUps {
   /** Takes what was committed. */
   merge(event: StoreEvent): void
   listen(workspaceId: string): WakeUp
-  /** Calls back whenever something came for a workspace, or for an endpoint; returns what ends it. */
-  subscribe(subject: string, wake: () => void): () => void
+  /** Calls back whenever something came for a workspace, or for an endpoint, with it; returns what ends it. */
+  subscribe(subject: string, wake: (event: StoreEvent) => void): () => void
 }
 
 export interface WakeUp {
@@ -25,7 +25,7 @@ export interface WakeUp {
 
 /** Followers of one subject. */
 interface Followers {
-  wakes: Set<() => void>
+  wakes: Set<(event: StoreEvent) => void>
   /** Those that sleep until the timer wakes them all. */
   sleeping: Set<() => void>
   timer: NodeJS.Timeout | undefined
@@ -37,7 +37,7 @@ interface Followers {
 export function createWakeUps(): WakeUps {
   const bySubject = new Map<string, Followers>()
 
-  function join(subject: string, wake: () => void): { followers: Followers; leave: () => void } {
+  function join(subject: string, wake: (event: StoreEvent) => void): { followers: Followers; leave: () => void } {
     const followers = bySubject.get(subject) ?? nobody()
     bySubject.set(subject, followers)
     followers.wakes.add(wake)
@@ -52,11 +52,9 @@ export function createWakeUps(): WakeUps {
 
   return {
     merge(event) {
-      for (const subject of subjectsOf(event)) {
-        const followers = bySubject.get(subject)
-        followers?.reads.clear()
-        for (const wake of followers?.wakes ?? []) wake()
-      }
+      const followers = bySubject.get(subjectOf(event) ?? '')
+      followers?.reads.clear()
+      for (const wake of followers?.wakes ?? []) wake(event)
     },
 
     subscribe: (subject, wake) => join(subject, wake).leave,
@@ -106,9 +104,9 @@ export function createWakeUps(): WakeUps {
   }
 }
 
-function subjectsOf(event: StoreEvent): string[] {
-  if (event.what === 'event') return [event.workspaceId]
-  return event.what === 'deliveries' ? event.webhookIds : []
+function subjectOf(event: StoreEvent): string | undefined {
+  if (event.what === 'event') return event.workspaceId
+  return event.what === 'deliveries' ? event.webhookId : undefined
 }
 
 function nobody(): Followers {

@@ -3,6 +3,7 @@ import type { EventType } from '../../core/events.ts'
 import type { JobKind, Queue } from '../jobs/job-kinds.ts'
 import type { StoredNotification } from '../messages/notification-row.ts'
 import type { StoredScan } from '../scans/scan-row.ts'
+import type { DueDelivery } from '../webhooks/delivery-row.ts'
 
 /**
  * How a run of a job ended: it is done, to be tried again, put off before it began, or given up for good; or its lease
@@ -14,8 +15,8 @@ export type JobOutcome = 'done' | 'retried' | 'put_off' | 'gave_up' | 'lapsed' |
 export type StoreEvent =
   | { what: 'runs'; kind: JobKind; outcome: JobOutcome; count: number }
   | { what: 'event'; type: EventType; workspaceId: string }
-  /** Deliveries that are due now, for these endpoints. */
-  | { what: 'deliveries'; webhookIds: string[] }
+  /** Deliveries that are due now, for this endpoint: all that a transaction made, or undefined where they are to be read. */
+  | { what: 'deliveries'; webhookId: string; made: DueDelivery[] | undefined }
   | ({ what: 'scan' } & Pick<StoredScan, 'result' | 'reason' | 'verified'>)
   | { what: 'notification'; platform: 'apple' | 'google'; status: StoredNotification['apple']['status'] }
   | { what: 'broadcast' }

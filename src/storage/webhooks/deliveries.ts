@@ -42,7 +42,7 @@ export interface DeliveryFilters extends ListRequest {
   status?: DeliveryStatus[] | undefined
 }
 
-type DueRow = PayloadRow & ProgressRow
+type DueRow = PayloadRow & ProgressRow & { endpoint_generation: number; erasures: number; endpoint_updated_at: number }
 
 /** Ids ascend with the time of creation. */
 const specOf = (id: string): ListSpec => ({ name: 'webhook_deliveries', id, sorts: { createdAt: { key: id } } })
@@ -129,19 +129,26 @@ export class Deliveries {
     const columns = ['id', 'event_type', 'created_at', ...PROGRESS_COLUMNS].map(
       (column) => `webhook_deliveries.${column}`,
     )
+    const seenAt = performance.now()
     const rows = await runPrepared<DueRow>(
       this.db,
       'due-deliveries',
       values,
       () =>
-        `select ${columns.join(', ')}, events.correlation_id, events.data
+        `select ${columns.join(', ')}, events.correlation_id, events.data, webhooks.erasures,
+          webhooks.generation as endpoint_generation, webhooks.updated_at as endpoint_updated_at
         from webhook_deliveries join events on events.id = webhook_deliveries.event_id
+        join webhooks on webhooks.id = :webhookId
         where webhook_deliveries.workspace_id = :workspaceId and webhook_deliveries.webhook_id = :webhookId
           and webhook_deliveries.generation = :generation and webhook_deliveries.status = 'PENDING'
           and webhook_deliveries.due_at <= :at and ${isNotInJson(this.db, 'webhook_deliveries.id', 'underWay')}
         order by webhook_deliveries.due_at limit :limit`,
     )
-    return rows.map((row) => ({ id: row.id, payload: payloadOf(row), progress: toProgress(row) }))
+    return rows.map((row) => {
+      const { endpoint_generation: seen, erasures, endpoint_updated_at: updatedAt } = row
+      const endpoint = { generation: seen, erasures, updatedAt, seenAt }
+      return { id: row.id, payload: payloadOf(row), progress: toProgress(row), endpoint }
+    })
   }
 
   /** When the next attempt to an endpoint is due; undefined where none is. */

@@ -117,6 +117,16 @@ export interface DueDelivery {
   payload: string
   /** As it was read. */
   progress: DeliveryProgress
+  endpoint: SeenEndpoint
+}
+
+/** What an endpoint was like as a delivery of it was read, or made. */
+export interface SeenEndpoint {
+  generation: number
+  erasures: number
+  updatedAt: number
+  /** No later than that, by performance.now(). */
+  seenAt: number
 }
 
 /** One attempt that was made. */

@@ -15,7 +15,7 @@ import {
 import type { Jobs } from '../jobs/jobs.ts'
 import type { Emit } from '../operations/store-events.ts'
 import type { Deliveries, EventRow, Target } from './deliveries.ts'
-import type { StoredDelivery } from './delivery-row.ts'
+import { type DueDelivery, payloadOf, type SeenEndpoint, type StoredDelivery } from './delivery-row.ts'
 
 export interface NewEvent<T extends EventType = EventType> {
   type: T
@@ -34,21 +34,27 @@ interface WrittenEvent {
   epoch: number
   /** Whether some endpoint wants its type. */
   is_wanted: boolean | 0 | 1
+  /** What the envelope holds, as JSON. */
+  data: string
+  correlationId: string | null
 }
 
 /** An enabled endpoint, and the epoch that each of its types is subscribed to since. */
 interface Subscriber extends Target {
   subscribedAt: Map<string, number>
+  seen: SeenEndpoint
 }
 
-interface Pair {
-  event: EventRow
-  target: Target
+interface Pair<E extends EventRow = EventRow> {
+  event: E
+  target: Subscriber
 }
 
 interface Endpoint {
   id: string
   generation: number
+  erasures: number
+  updated_at: number
   /** Types as JSON. */
   events: string
   /** The epoch that each type is subscribed to since, as JSON; types of a server of the version before are missing. */
@@ -94,7 +100,9 @@ export class Events {
   ): Promise<boolean> {
     const pairs = pairsOf(events, await this.enabledEndpoints(workspaceId))
     if (pairs.length > events.length) return false
-    await this.deliver(workspaceId, pairs, correlationId, at)
+    const deliveries = await this.deliveries.insert(workspaceId, pairs, at)
+    const due = pairs.map(({ event, target }, index) => toDue(deliveries[index]!, event, target.seen))
+    await this.queueSenders(workspaceId, deliveries, { correlationId, at, due })
     return true
   }
 
@@ -115,9 +123,9 @@ export class Events {
     const [row] = await this.write(workspaceId, [event], at)
     // Whoever follows events does not see it.
     await this.db('events').where({ id: row!.id }).update({ position: null })
-    const [delivery] = await this.deliveries.insert(workspaceId, [{ event: row!, target }], at)
-    await this.deliverTo(workspaceId, [target.id], event.correlationId, at)
-    return delivery!
+    const deliveries = await this.deliveries.insert(workspaceId, [{ event: row!, target }], at)
+    await this.queueSenders(workspaceId, deliveries, { correlationId: event.correlationId, at })
+    return deliveries[0]!
   }
 
   /**
@@ -139,15 +147,9 @@ export class Events {
       .orderBy('id')
       .select('id', 'type', 'correlation_id')
     const events = rows.map((row) => ({ ...row, epoch: epochs.get(row.id)! }))
-    await this.deliver(workspaceId, pairsOf(events, endpoints), rows[0]?.correlation_id ?? null, at)
+    const made = await this.deliveries.insert(workspaceId, pairsOf(events, endpoints), at)
+    await this.queueSenders(workspaceId, made, { correlationId: rows[0]?.correlation_id ?? null, at })
     return taken.length === limit
-  }
-
-  private async deliver(workspaceId: string, pairs: Pair[], correlationId: string | null, at: Date): Promise<void> {
-    if (pairs.length === 0) return
-    await this.deliveries.insert(workspaceId, pairs, at)
-    const subjects = new Set(pairs.map(({ target }) => target.id))
-    await this.deliverTo(workspaceId, [...subjects], correlationId, at)
   }
 
   private async write(workspaceId: string, events: NewEvent[], at: Date): Promise<WrittenEvent[]> {
@@ -160,7 +162,7 @@ export class Events {
       correlation_id: event.correlationId,
       created_at: (event.at ?? at).getTime(),
     }))
-    const written = await insertRows<WrittenEvent>(
+    const written = await insertRows<Pick<WrittenEvent, 'id' | 'type' | 'epoch' | 'is_wanted'>>(
       this.db,
       'events',
       rows,
@@ -169,37 +171,62 @@ export class Events {
           and events.type in (${textsOfJson(this.db, 'webhooks.events')})) as is_wanted`,
     )
     for (const { type } of events) this.emit({ what: 'event', type, workspaceId })
-    return written
+    const byId = new Map(rows.map((row) => [row.id, row]))
+    return written.map((row) => {
+      const { data, correlation_id: correlationId } = byId.get(row.id)!
+      return { ...row, data, correlationId }
+    })
   }
 
   private async enabledEndpoints(workspaceId: string): Promise<Subscriber[]> {
+    const seenAt = performance.now()
     const rows = await runPrepared<Endpoint>(
       this.db,
       'enabled-endpoints',
       { workspaceId },
       () =>
-        `select id, generation, events, subscribed_at from webhooks where workspace_id = :workspaceId and status = 'ENABLED'`,
+        `select id, generation, erasures, updated_at, events, subscribed_at from webhooks
+        where workspace_id = :workspaceId and status = 'ENABLED'`,
     )
-    return rows.map(({ id, generation, events, subscribed_at: text }) => {
+    return rows.map(({ id, generation, erasures, updated_at: updatedAt, events, subscribed_at: text }) => {
       const since: Record<string, number> = JSON.parse(text)
       const types: string[] = JSON.parse(events)
-      return { id, generation, subscribedAt: new Map(types.map((type) => [type, since[type] ?? 0])) }
+      const subscribed = new Map(types.map((type) => [type, since[type] ?? 0]))
+      const seen = { generation, erasures, updatedAt, seenAt }
+      return { id, generation, subscribedAt: subscribed, seen }
     })
   }
 
   /** A job that is due is enough for an endpoint, however many events there are. What is too many, the sender clears away. */
-  private deliverTo(workspaceId: string, webhookIds: string[], correlationId: string | null, at: Date): Promise<void> {
-    this.emit({ what: 'deliveries', webhookIds })
+  private async queueSenders(
+    workspaceId: string,
+    deliveries: StoredDelivery[],
+    { correlationId, at, due }: { correlationId: string | null; at: Date; due?: DueDelivery[] },
+  ): Promise<void> {
+    if (deliveries.length === 0) return
+    const webhookIds = [...new Set(deliveries.map(({ webhookId }) => webhookId))]
+    for (const webhookId of webhookIds) {
+      const made = due?.filter((_, index) => deliveries[index]!.webhookId === webhookId)
+      this.emit({ what: 'deliveries', webhookId, made })
+    }
     const job = { workspaceId, kind: 'deliver-webhooks' as const, correlationId }
-    return this.jobs.insertUnlessDue(
+    await this.jobs.insertUnlessDue(
       webhookIds.map((subject) => ({ ...job, subject })),
       at,
     )
   }
 }
 
+/** A delivery that was just made, as whoever reads it later would. */
+function toDue(delivery: StoredDelivery, event: WrittenEvent, endpoint: SeenEndpoint): DueDelivery {
+  const { id, eventType, createdAt } = delivery
+  const { data, correlationId } = event
+  const row = { id, event_type: eventType, created_at: createdAt.getTime(), correlation_id: correlationId, data }
+  return { id, payload: payloadOf(row), progress: delivery, endpoint }
+}
+
 /** Each event with the endpoints that were subscribed to its type when it happened. */
-function pairsOf(events: (EventRow & { epoch: number })[], endpoints: Subscriber[]): Pair[] {
+function pairsOf<E extends EventRow & { epoch: number }>(events: E[], endpoints: Subscriber[]): Pair<E>[] {
   return events.flatMap((event) =>
     endpoints
       .filter(({ subscribedAt }) => (subscribedAt.get(event.type) ?? Infinity) <= event.epoch)

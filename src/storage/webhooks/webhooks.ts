@@ -233,9 +233,12 @@ export class Webhooks {
     return row.webhook_epoch
   }
 
+  /** Each change has a moment of its own, by which a sender knows whether the endpoint is still as it saw it. */
   private async change(workspaceId: string, id: string, changes: object, at: Date): Promise<StoredWebhook | undefined> {
+    const moment = at.getTime()
+    const updatedAt = this.db.raw('case when updated_at < ? then ? else updated_at + 1 end', [moment, moment])
     const [row] = await this.one(workspaceId, id)
-      .update({ ...changes, updated_at: at.getTime() })
+      .update({ ...changes, updated_at: updatedAt })
       .returning('*')
     return row && toWebhook(row)
   }

@@ -5,7 +5,7 @@ import { deliverWebhooks } from '../../../src/server/webhooks/deliver-webhooks.t
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
 import { type Receiver, startReceiver } from '../../support/receiver.ts'
-import { issuedPass } from '../fixtures.ts'
+import { issuedPass, makePass, publishedTemplate } from '../fixtures.ts'
 import { eventually, gate } from '../jobs/fixtures.ts'
 import { makeWebhook, queueTests, sendTest } from './webhook-fixtures.ts'
 
@@ -62,6 +62,36 @@ describe.each(dialects)('on %s', (dialect) => {
     await eventually(() => expect(receiver.received).toHaveLength(2))
     await turn
     expect([jobs.length, await countOf('SUCCESS'), await waiting()]).toEqual([1, 2, []])
+  })
+
+  test('what this process makes while a sender stays is sent without a read, and once, also where a read brings it too', async () => {
+    const { id } = await makeWebhook(workspace, receiver)
+    const pass = await makePass(workspace, (await publishedTemplate(workspace)).id)
+    await sendTest(workspace, id)
+    const { store } = api.services
+    const held = gate()
+    let reads = 0
+    const listDue: typeof store.deliveries.listDue = async (...request) => {
+      reads += 1
+      if (reads > 1) await held.pass()
+      return store.deliveries.listDue(...request)
+    }
+    const deliveries = Object.assign(Object.create(store.deliveries), { listDue })
+    const services = { ...api.services, store: { ...store, deliveries } }
+    const turn = deliverWebhooks(await claim(), services, { mayStay: () => true })
+    await eventually(() => expect(receiver.received).toHaveLength(1))
+    await sendTest(workspace, id)
+    await eventually(() => expect(held.waiting()).toBe(1))
+    await workspace.ok(contract.passes.void, { params: { id: pass.id }, body: {} })
+    await eventually(() => expect(receiver.received).toHaveLength(2))
+    held.open()
+    await turn
+    const types = receiver.received.map(({ body }) => JSON.parse(body).type)
+    expect(types).toEqual(['webhook.test', 'pass.voided', 'webhook.test'])
+    expect([await countOf('SUCCESS'), await waiting().where({ kind: 'deliver-webhooks' })]).toEqual([3, []])
+    const [sent] = (await workspace.ok(contract.deliveries.list, { query: { eventType: 'pass.voided' } })).items
+    const payload = await store.deliveries.findPayload(workspace.id, sent!.id)
+    expect(receiver.received[1]!.body).toBe(payload)
   })
 
   test('however much happens while an endpoint hangs, few jobs wait for it, and all of it is sent', async () => {
