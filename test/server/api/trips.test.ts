@@ -82,7 +82,7 @@ describe.each(dialects)('on %s', (dialect) => {
     )
     expect(least).toEqual([
       ['issuing', 1, 13],
-      ['webhooks', 1, 12],
+      ['webhooks', 1, 11],
       ['wallets', 2, 10],
       ['google', 1, 13],
     ])
