@@ -15,7 +15,7 @@ export interface Badges {
 export const noBadges: Badges = { find: () => undefined, all: [] }
 
 /** The folder of badges cannot be used: says which file, why, and what to do. Stops the start of the server. */
-export class BadgeError extends SetupError {
+class BadgeError extends SetupError {
   override readonly name = 'BadgeError'
 }
 
@@ -30,6 +30,9 @@ const contentTypes: Record<string, string> = { '.svg': 'image/svg+xml', '.png': 
  * @throws BadgeError
  */
 export function loadBadges(folder: string): Badges {
+  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new BadgeError(`--badges: there is no folder ${folder}.`)
+  }
   const found = new Map<string, Asset>()
   for (const platform of platforms) {
     for (const name of namesIn(join(folder, platform))) {

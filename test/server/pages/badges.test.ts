@@ -59,6 +59,13 @@ test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
   expect(() => loadBadges(folderOf(files))).toThrow(message)
 })
 
+test('a folder that is not there, or is a file, is refused', () => {
+  const folder = folderOf({ file: '' })
+  for (const path of [join(folder, 'none'), join(folder, 'file')]) {
+    expect(() => loadBadges(path)).toThrow(`--badges: there is no folder ${path}`)
+  }
+})
+
 describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
 
