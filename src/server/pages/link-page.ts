@@ -166,6 +166,7 @@ const LINK_STYLE = `
   .actions { grid-area: actions; grid-template-columns: none }
   .more { grid-area: more }
   h1 { font-size: 2rem }
+  .badge { justify-items: start }
   .phone { display: flex; align-items: center; gap: 1.25rem; margin: 1.5rem 0 0; padding: 1rem; border-radius: .875rem;
     background: var(--raised) }
   .phone .symbol { flex: none; width: 8.5rem; padding: .75rem; border-radius: .5rem; background: #ffffff; forced-color-adjust: none }
