@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { isJsonObject } from '../../core/json.ts'
-import { journalLine, readJournal } from '../../files/journal-lines.ts'
+import { type JournalLock, lockJournal } from '../../files/file-lock.ts'
+import { journalLine, readJournal } from '../../files/journal.ts'
 import { openPrivate } from '../../files/private-file.ts'
 import { CliError, withName } from '../command/errors.ts'
-import { type JournalLock, lockJournal } from './journal-lock.ts'
 import { writeAt } from './output-file.ts'
 
 /** What a run works on. Only a run over the very same may go on from a journal. */

@@ -1,6 +1,6 @@
 import { closeSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { journalLine, readJournal } from '../../files/journal-lines.ts'
+import { journalLine, readJournal } from '../../files/journal.ts'
 import { makePrivateFolder, openPrivateSync, replacePrivateSync } from '../../files/private-file.ts'
 
 /** What an emulator must still know after a restart: one JSON value a line, each written before it is acknowledged. */

@@ -4,7 +4,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { LedgerReason, ScanContext } from '../../../core/contract/scan-shapes.ts'
-import { journalLine, readJournalLines } from '../../../files/journal-lines.ts'
+import { journalLine, readJournalLines } from '../../../files/journal.ts'
 import { openPrivateSync, syncFolder } from '../../../files/private-file.ts'
 
 /** What a console writes into its log, one record a line. */

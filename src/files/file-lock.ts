@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import lockfile from 'proper-lockfile'
-import { CliError } from '../command/errors.ts'
+import { CliError } from '../cli/command/errors.ts'
 
 /** Held for as long as a run writes to a journal. */
 export interface JournalLock {
