@@ -1,12 +1,23 @@
+import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import lockfile from 'proper-lockfile'
-import { CliError } from '../cli/command/errors.ts'
+import { makePrivateFolder } from './private-file.ts'
 
-/** Held for as long as a run writes to a journal. */
-export interface JournalLock {
-  /** @throws CliError where another run has taken it, as after a long sleep of this machine */
+/** Held for as long as a run writes to a file. */
+export interface FileLock {
+  /** @throws FileInUseError where another run has taken it, as after a long sleep of this machine */
   assertHeld(): void
   release(): Promise<void>
+}
+
+/** Another run of the program writes to a file. */
+export class FileInUseError extends Error {
+  override readonly name = 'FileInUseError'
+  readonly path: string
+
+  constructor(path: string) {
+    super(`Another run is at work on this file: it holds ${path}`)
+    this.path = path
+  }
 }
 
 /** A lock that was not renewed for so long belongs to a run that crashed. It is renewed every second. */
@@ -14,11 +25,12 @@ const STALE_MS = 5_000
 const LOOK_EVERY_MS = 250
 
 /**
- * Keeps other runs away from a journal. The lock of a run that crashed is taken over, once it is certain that nobody
- * renews it.
- * @throws CliError where another run is at work
+ * Keeps other runs away from a file, for as long as this one takes. The lock of a run that crashed is taken over, once it
+ * is certain that nobody renews it: it waits up to 6 s for that, and says so with `note`.
+ * @throws FileInUseError where another run is at work
  */
-export async function lockJournal(path: string, note: (message: string) => void): Promise<JournalLock> {
+export async function lockFile(path: string, note: (message: string) => void): Promise<FileLock> {
+  const { default: lockfile } = await import('proper-lockfile')
   let isLost = false
   const take = () =>
     lockfile.lock(path, {
@@ -36,7 +48,7 @@ export async function lockJournal(path: string, note: (message: string) => void)
       const unlock = await take()
       return {
         assertHeld: () => {
-          if (isLost) throw inUse(path)
+          if (isLost) throw new FileInUseError(path)
         },
         release: async () => {
           if (!isLost) await unlock()
@@ -44,7 +56,7 @@ export async function lockJournal(path: string, note: (message: string) => void)
       }
     } catch (error) {
       if ((error as { code?: string }).code !== 'ELOCKED') throw error
-      if (performance.now() > giveUpAt) throw inUse(path)
+      if (performance.now() > giveUpAt) throw new FileInUseError(path)
     }
     if (!hasNoted) note(`${path} is held by another run; if that one crashed, this one goes on in ${STALE_MS / 1000} s`)
     hasNoted = true
@@ -52,10 +64,20 @@ export async function lockJournal(path: string, note: (message: string) => void)
   }
 }
 
-function inUse(path: string): CliError {
-  return new CliError(`Another run is at work on this file: it holds ${path}`, {
-    code: 'JOURNAL_IN_USE',
-    details: { journal: path },
-    hint: 'wait for its end, or stop it with Ctrl-C; then the same command goes on where it was.',
-  })
+/** For `underLock`: a change takes milliseconds, so tries again after 20 to 100 ms, 100 times. */
+const RETRIES = { retries: 100, minTimeout: 20, maxTimeout: 100 }
+
+/**
+ * Changes a private file, so that of two programs that change it at once each finds what the other wrote.
+ * @throws the error of the lock (`ELOCKED`) where another holds it for about 10 s
+ */
+export async function underLock<T>(path: string, change: () => T): Promise<T> {
+  makePrivateFolder(dirname(path))
+  const { default: lockfile } = await import('proper-lockfile')
+  const unlock = await lockfile.lock(path, { realpath: false, stale: STALE_MS, retries: RETRIES })
+  try {
+    return change()
+  } finally {
+    await unlock()
+  }
 }

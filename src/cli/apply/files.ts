@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { projects } from '../../core/contract/projects.ts'
 import { Webhook, webhooks } from '../../core/contract/webhooks.ts'
 import { limitNames, MAX_LIMIT } from '../../core/rules/pass/limits.ts'
-import { type JournalLock, lockJournal } from '../../files/file-lock.ts'
+import { type FileLock, lockFile } from '../../files/file-lock.ts'
 import { exists, replacePrivateSync } from '../../files/private-file.ts'
 import { CliError, UsageError, withName } from '../command/errors.ts'
 import { type JsonFile, readAll, readJsonFile } from '../template/json-file.ts'
@@ -118,7 +118,7 @@ export class SecretsFile {
   written = 0
   readonly #note: (message: string) => void
   #content: Record<string, string | null>
-  #lock: JournalLock | undefined
+  #lock: FileLock | undefined
 
   private constructor(path: string, content: Record<string, string | null>, note: (message: string) => void) {
     this.path = path
@@ -158,7 +158,7 @@ export class SecretsFile {
   /** @throws CliError where another run writes to it */
   async #change(change: (content: Record<string, string | null>) => Record<string, string | null>): Promise<void> {
     if (!this.#lock) {
-      this.#lock = await lockJournal(this.path, this.#note)
+      this.#lock = await lockFile(this.path, this.#note)
       this.#content = await readContent(this.path)
     }
     this.#lock.assertHeld()

@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto'
-import { type FileHandle, open, stat } from 'node:fs/promises'
+import { open, stat } from 'node:fs/promises'
 import { isJsonObject } from '../../core/json.ts'
-import { type JournalLock, lockJournal } from '../../files/file-lock.ts'
-import { journalLine, readJournal } from '../../files/journal.ts'
-import { openPrivate } from '../../files/private-file.ts'
+import { type FileLock, lockFile } from '../../files/file-lock.ts'
+import { beginJournal, continueJournal, type JournalFile, readJournal } from '../../files/journal.ts'
 import { CliError, withName } from '../command/errors.ts'
-import { writeAt } from './output-file.ts'
 
 /** What a run works on. Only a run over the very same may go on from a journal. */
 export interface JournalHead {
@@ -42,8 +40,10 @@ export interface JournalEntry {
 export interface Journal {
   /** Where to go on. */
   readonly start: JournalEntry
-  append(entry: JournalEntry): Promise<void>
-  sync(): Promise<void>
+  /** @throws FileInUseError where another run took it over, as after a long sleep of this machine */
+  append(entry: JournalEntry): void
+  /** Returns when all that was appended is on the disk. */
+  sync(): void
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -80,14 +80,14 @@ export interface JournalOptions {
 }
 
 /**
- * Opens the journal of a run, or begins one, and keeps other runs away from it. One line an entry, only ever appended; a
- * last line that a crash tore is cut off. A journal of other work is replaced where that work is complete or never came
+ * Opens the journal of a run, or begins one, and keeps other runs away from it. What stands behind a line that is no entry,
+ * such as a last one that a crash tore, is cut off. A journal of other work is replaced where that work is complete or never came
  * to a first row.
- * @throws CliError where another run is at work, or, without `restart`, where it holds unfinished work of another kind or
+ * @throws FileInUseError where another run is at work; CliError where, without `restart`, it holds unfinished work of another kind or
  * of another version of this program, or the file is no journal
  */
 export async function openJournal(path: string, head: JournalHead, options: JournalOptions): Promise<Journal> {
-  const lock = await lockJournal(path, options.note)
+  const lock = await lockFile(path, options.note)
   try {
     return await openLocked(path, head, { restart: options.restart, lock })
   } catch (error) {
@@ -99,7 +99,7 @@ export async function openJournal(path: string, head: JournalHead, options: Jour
 async function openLocked(
   path: string,
   head: JournalHead,
-  { restart, lock }: { restart: boolean; lock: JournalLock },
+  { restart, lock }: { restart: boolean; lock: FileLock },
 ): Promise<Journal> {
   const found = restart ? undefined : readRun(path)
   const difference = found && differenceOf(found.head, head)
@@ -112,29 +112,21 @@ async function openLocked(
       hint: difference === OTHER_FILE ? ANEW : `go on with the command of that run, or ${ANEW}`,
     })
   }
-  if (!found || difference) return beginJournal(path, head, lock)
-  const file = await open(path, 'r+')
-  await file.truncate(found.bytes)
-  return journalOver(file, found.bytes, await startOf(found.entries, head), lock)
+  if (!found || difference) return journalOver(beginJournal(path, [head]), atStart, lock)
+  const start = await startOf(found.entries, head)
+  return journalOver(continueJournal(path, found.bytes), start, lock)
 }
 
-async function beginJournal(path: string, head: JournalHead, lock: JournalLock): Promise<Journal> {
-  const file = await openPrivate(path, 'w')
-  const bytes = await writeAt(file, Buffer.from(journalLine(head)), 0)
-  return journalOver(file, bytes, atStart, lock)
-}
-
-function journalOver(file: FileHandle, bytes: number, start: JournalEntry, lock: JournalLock): Journal {
-  let position = bytes
+function journalOver(file: JournalFile<JournalHead | JournalEntry>, start: JournalEntry, lock: FileLock): Journal {
   return {
     start,
-    append: async (entry) => {
+    append(entry) {
       lock.assertHeld()
-      position += await writeAt(file, Buffer.from(journalLine(entry)), position)
+      file.append(entry)
     },
-    sync: () => file.datasync(),
+    sync: () => file.sync(),
     [Symbol.asyncDispose]: async () => {
-      await file.close()
+      file.close()
       await lock.release()
     },
   }

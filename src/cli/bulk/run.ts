@@ -85,7 +85,7 @@ function openBook(run: Pick<BulkRun<never>, BookKeys>) {
   const sync = async () => {
     // The journal last: it must never promise what the files have lost.
     await Promise.all([out?.sync(), failures?.sync()])
-    await journal?.sync()
+    journal?.sync()
     syncedAt = Date.now()
   }
   const write = async (batch: Batch<unknown>, results: RowResult[]) => {
@@ -103,7 +103,7 @@ function openBook(run: Pick<BulkRun<never>, BookKeys>) {
       failuresBytes: failures?.bytes ?? 0,
       complete: false,
     }
-    await journal?.append(entry)
+    journal?.append(entry)
     if (Date.now() - syncedAt > SYNC_EVERY_MS) await sync()
     run.onProgress(entry)
     run.onRows(outcome.rows)
@@ -120,7 +120,7 @@ function openBook(run: Pick<BulkRun<never>, BookKeys>) {
     close: async ({ complete }: { complete: boolean }) => {
       if (complete) {
         entry = { ...entry, complete, outcomes: [], outBytes: out?.bytes ?? 0, failuresBytes: failures?.bytes ?? 0 }
-        await journal?.append(entry)
+        journal?.append(entry)
       }
       await sync()
     },

@@ -2,6 +2,7 @@ import { stripVTControlCharacters, styleText } from 'node:util'
 import { Errors } from '@oclif/core'
 import { ConnectionError, ForeignServerError, ApiError as RequestError, TimeoutError } from '../../client/errors.ts'
 import { ApiError, type Issue, SetupError } from '../../core/errors.ts'
+import { FileInUseError } from '../../files/file-lock.ts'
 import type { Connection } from '../settings/settings.ts'
 import { CliError } from './errors.ts'
 import { printable } from './output.ts'
@@ -44,6 +45,10 @@ export function describeFailure(error: unknown, { connection, flags = [] }: Fail
   }
   if (error instanceof SetupError) {
     return { ...plain('SETUP', error.message), hint: error.fix === undefined ? undefined : `${error.fix}.` }
+  }
+  if (error instanceof FileInUseError) {
+    const hint = 'wait for its end, or stop it with Ctrl-C; then the same command goes on where it was.'
+    return { ...plain('JOURNAL_IN_USE', error.message), details: { journal: error.path }, hint }
   }
   if (isSystemError(error)) return plain(error.code, systemMessage(error))
   return describeBug(error)

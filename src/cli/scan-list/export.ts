@@ -5,8 +5,9 @@ import type { Interfaces } from '@oclif/core'
 import type { Client } from '../../client/client.ts'
 import type { Page } from '../../core/contract/common.ts'
 import { isJsonObject } from '../../core/json.ts'
-import { journalLine, readJournal } from '../../files/journal.ts'
-import { openPrivate, replacePrivateSync } from '../../files/private-file.ts'
+import { type FileLock, lockFile } from '../../files/file-lock.ts'
+import { beginJournal, continueJournal, type JournalFile, readJournal } from '../../files/journal.ts'
+import { openPrivate } from '../../files/private-file.ts'
 import { listPages, type PageFormat } from '../arguments/list.ts'
 import { changedSetting, isWhole } from '../bulk/journal.ts'
 import { writeAt } from '../bulk/output-file.ts'
@@ -75,7 +76,7 @@ async function openFile(path: string, query: object, options: ScanExportOptions)
     workspaceId,
     settings: { ...settings, format: options.format, ...(options.flags['raw-cells'] && { '--raw-cells': 'yes' }) },
   }
-  return openExportFile(resolve(path), head, { restart: options.flags.restart })
+  return openExportFile(resolve(path), head, { restart: options.flags.restart, note: options.note })
 }
 
 /** A file that an export is written to, page by page; one that was interrupted goes on where it stopped. */
@@ -91,32 +92,58 @@ interface ExportFile {
 /** A crash throws away what was written since; noting every page would cost more than the pages. */
 const NOTE_EVERY_MS = 1_000
 
-/** @throws CliError where the file holds half of another export and `restart` is not set */
+/**
+ * Opens the file of an export, or begins one, and keeps other exports away from it. How far it has come stands in the journal
+ * beside it for as long as it is not whole; it goes on from the last point that it still holds.
+ * @throws FileInUseError where another run writes to it; CliError where it holds half of another export and `restart` is
+ *   not set
+ */
 export async function openExportFile(
   path: string,
   head: ExportHead,
-  { restart }: { restart: boolean },
+  options: { restart: boolean; note: (message: string) => void },
 ): Promise<ExportFile> {
-  const found = restart ? undefined : readExportPoint(path, head)
+  const lock = await lockFile(journalPath(path), options.note)
+  try {
+    return await openLocked(path, head, { restart: options.restart, lock })
+  } catch (error) {
+    await lock.release()
+    throw error
+  }
+}
+
+async function openLocked(
+  path: string,
+  head: ExportHead,
+  { restart, lock }: { restart: boolean; lock: FileLock },
+): Promise<ExportFile> {
+  const size = await sizeOf(path)
   // A file that was deleted or cut since is begun anew.
-  const start = found && (await sizeOf(path)) >= found.bytes ? found : undefined
-  if (!start) await removeJournal(path)
+  const found = restart ? undefined : readPoints(path, head).findLast(({ point }) => point.bytes <= size)
+  if (!found) await removeJournal(path)
+  const start = found?.point
   const file = start ? await open(path, 'r+') : await openPrivate(path, 'w')
   // What stands behind the noted point will come again.
   if (start) await file.truncate(start.bytes)
+  let journal: JournalFile<ExportHead | ExportPoint> | undefined =
+    found && continueJournal(journalPath(path), found.end)
   let bytes = start?.bytes ?? 0
   let reached: ExportPoint | undefined
   let notedAt = Date.now()
   const note = async () => {
     if (!reached) return
     await file.datasync()
-    writeExportPoint(path, head, reached)
+    lock.assertHeld()
+    if (journal) journal.append(reached)
+    else journal = beginJournal(journalPath(path), [head, reached])
+    journal.sync()
     reached = undefined
     notedAt = Date.now()
   }
   return {
     start,
     append: async (text, { rows, cursor }) => {
+      lock.assertHeld()
       bytes += await writeAt(file, Buffer.from(text), bytes)
       reached = cursor === null ? undefined : { rows, bytes, cursor }
       if (cursor !== null && Date.now() - notedAt >= NOTE_EVERY_MS) await note()
@@ -128,7 +155,9 @@ export async function openExportFile(
       try {
         await note()
       } finally {
+        journal?.close()
         await file.close()
+        await lock.release()
       }
     },
   }
@@ -216,13 +245,22 @@ function journalPath(file: string): string {
 }
 
 /**
- * Where the export that was begun in a file stopped; undefined where none was.
- * @throws CliError where it was of something else
+ * How far the export that was begun in a file has come, and where each point ends in the journal; none where none was begun.
+ * @throws CliError where it was of something else, or the file beside it is no journal
  */
-function readExportPoint(file: string, head: ExportHead): ExportPoint | undefined {
+function readPoints(file: string, wanted: ExportHead): { point: ExportPoint; end: number }[] {
   const path = journalPath(file)
-  const found = readHalf(path)
-  const difference = found && differenceOf(found.head, head)
+  const lines = readJournal(path)
+  if (!lines) return []
+  const [head, ...rest] = lines
+  const torn = rest.findIndex(({ value }) => !isPoint(value))
+  const points = torn < 0 ? rest : rest.slice(0, torn)
+  if (!isHead(head?.value) || points.length === 0) {
+    throw new CliError(`${path} is no journal of an export that this version of passes wrote`, {
+      hint: 'move it away, or start anew with --restart.',
+    })
+  }
+  const difference = differenceOf(head.value, wanted)
   if (difference) {
     throw new CliError(`${file} is half an export ${difference}`, {
       code: 'JOURNAL_MISMATCH',
@@ -230,26 +268,11 @@ function readExportPoint(file: string, head: ExportHead): ExportPoint | undefine
       hint: 'go on with the command of that export, or start anew with --restart.',
     })
   }
-  return found?.point
-}
-
-/** Replaces the journal in one step, so that a crash leaves the old one or the new one. */
-function writeExportPoint(file: string, head: ExportHead, point: ExportPoint): void {
-  replacePrivateSync(journalPath(file), journalLine(head) + journalLine(point))
+  return points.map(({ value, end }) => ({ point: value as ExportPoint, end }))
 }
 
 async function removeJournal(file: string): Promise<void> {
   await rm(journalPath(file), { force: true })
-}
-
-function readHalf(path: string): { head: ExportHead; point: ExportPoint } | undefined {
-  const lines = readJournal(path)
-  if (!lines) return undefined
-  const [head, point] = lines.map(({ value }) => value)
-  if (isHead(head) && isPoint(point)) return { head, point }
-  throw new CliError(`${path} is no journal of an export that this version of passes wrote`, {
-    hint: 'move it away, or start anew with --restart.',
-  })
 }
 
 function isHead(value: unknown): value is ExportHead {

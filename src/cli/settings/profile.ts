@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { dirname } from 'node:path'
 import { isJsonObject, parseJson } from '../../core/json.ts'
-import { makePrivateFolder, replacePrivateSync } from '../../files/private-file.ts'
+import { underLock } from '../../files/file-lock.ts'
+import { replacePrivateSync } from '../../files/private-file.ts'
 import { CliError, UsageError } from '../command/errors.ts'
 
 export interface Profile {
@@ -113,22 +113,6 @@ function changeProfiles(path: string, change: (file: ProfilesFile) => ProfilesFi
   return underLock(path, () => {
     replacePrivateSync(path, `${JSON.stringify(change(readProfiles(path)), undefined, 2)}\n`)
   })
-}
-
-/** The lock of a program that was killed is taken over after so long; a change takes milliseconds. */
-const STALE_MS = 5_000
-const LOCK_RETRIES = { retries: 100, minTimeout: 20, maxTimeout: 100 }
-
-/** Changes a private file, so that of two programs that change it at once each finds what the other wrote. */
-export async function underLock<T>(path: string, change: () => T): Promise<T> {
-  makePrivateFolder(dirname(path))
-  const { default: lockfile } = await import('proper-lockfile')
-  const unlock = await lockfile.lock(path, { realpath: false, stale: STALE_MS, retries: LOCK_RETRIES })
-  try {
-    return change()
-  } finally {
-    await unlock()
-  }
 }
 
 function readIfThere(path: string): string | undefined {

@@ -4,10 +4,10 @@ import { dirname, join } from 'node:path'
 import { Flags } from '@oclif/core'
 import { z } from 'zod'
 import { subscribableEvents } from '../../core/events.ts'
+import { underLock } from '../../files/file-lock.ts'
 import { replacePrivateSync } from '../../files/private-file.ts'
 import { namedArg } from '../arguments/id-argument.ts'
 import { CliError, UsageError } from '../command/errors.ts'
-import { underLock } from '../settings/profile.ts'
 import type { Connection } from '../settings/settings.ts'
 
 export const webhookArgs = { id: namedArg('webhook') }

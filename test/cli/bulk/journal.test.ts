@@ -9,6 +9,8 @@ import {
   type JournalHead,
   openJournal,
 } from '../../../src/cli/bulk/journal.ts'
+import { describeFailure } from '../../../src/cli/command/failure.ts'
+import { FileInUseError } from '../../../src/files/file-lock.ts'
 import { eventually } from '../../support/eventually.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'passes-journal-'))
@@ -46,7 +48,7 @@ const entry = (rows: number, more: Partial<JournalEntry> = {}): JournalEntry => 
 
 async function write(...entries: JournalEntry[]) {
   await using journal = await openJournal(path, head, { restart: false, note: ignore })
-  for (const next of entries) await journal.append(next)
+  for (const next of entries) journal.append(next)
 }
 
 async function start(options: { restart?: boolean } = {}): Promise<JournalEntry> {
@@ -184,23 +186,25 @@ test.each([
 
 test('of two runs over one journal the second is told of the first and refused, and nothing is written', async () => {
   await using first = await openJournal(path, head, { restart: false, note: ignore })
-  await first.append(entry(100))
+  first.append(entry(100))
   const notes: string[] = []
   const second = openJournal(path, head, { restart: true, note: (message) => notes.push(message) })
-  await expect(second).rejects.toMatchObject({ code: 'JOURNAL_IN_USE', hint: expect.stringContaining('Ctrl-C') })
+  const failure = describeFailure(await second.catch((error: unknown) => error))
+  expect(failure).toMatchObject({ code: 'JOURNAL_IN_USE', exitCode: 1, hint: expect.stringContaining('Ctrl-C') })
+  expect(failure.details).toEqual({ journal: path })
   expect(notes).toEqual([expect.stringContaining('held by another run')])
-  await first.append(entry(200))
+  first.append(entry(200))
   expect(readFileSync(path, 'utf8').split('\n')).toHaveLength(4)
 })
 
 test('the lock of a run that crashed is taken over, and that run, should it wake up, writes no more', async () => {
   await using asleep = await openJournal(path, head, { restart: false, note: ignore })
-  await asleep.append(entry(100))
+  asleep.append(entry(100))
   const longAgo = new Date(Date.now() - 60_000)
   utimesSync(`${path}.lock`, longAgo, longAgo)
   await using second = await openJournal(path, head, { restart: false, note: ignore })
   expect(second.start).toEqual(entry(100))
-  await eventually(() => expect(asleep.append(entry(300))).rejects.toMatchObject({ code: 'JOURNAL_IN_USE' }))
+  await eventually(() => expect(() => asleep.append(entry(300))).toThrow(FileInUseError))
 })
 
 test('a fingerprint changes with the size, the time and the start of a file', async () => {

@@ -6,6 +6,7 @@ import { csvOf } from '../../../src/cli/list/csv.ts'
 import { type ExportHead, exportPages, openExportFile } from '../../../src/cli/scan-list/export.ts'
 import type { Page } from '../../../src/core/contract/common.ts'
 import { temporaryFolder } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
 
 const head: ExportHead = {
   format: 2,
@@ -38,7 +39,7 @@ interface Run {
 /** One run of an export, stopped after some pages. */
 async function run(path: string, total: number, { pages, size }: Run, options = { restart: false }, of = head) {
   const stop = new AbortController()
-  await using file = await openExportFile(path, of, options)
+  await using file = await openExportFile(path, of, { ...options, note: () => undefined })
   let written = 0
   return await exportPages<number>({
     pages: () => numbers(total, size, file.start?.cursor),
@@ -117,6 +118,26 @@ test.each([
   spoil(path)
   expect(await run(path, 10, { pages: 9, size: 3 })).toEqual({ rows: 10, cursor: null })
   expect(readFileSync(path, 'utf8')).toBe(whole(10))
+})
+
+test('of two exports into one file the second waits for the first, and what was cut from the file comes again', async () => {
+  const path = join(temporaryFolder(), 'ledger.csv')
+  const notes: string[] = []
+  const options = { restart: false, note: (message: string) => notes.push(message) }
+  const first = await openExportFile(path, head, options)
+  const waiting = openExportFile(path, head, options)
+  await eventually(() => expect(notes).toEqual([expect.stringContaining('held by another run')]))
+  await first.append('1\n', { rows: 1, cursor: 'a' })
+  await first[Symbol.asyncDispose]()
+  const second = await waiting
+  expect(second.start).toEqual({ rows: 1, bytes: 2, cursor: 'a' })
+  await second.append('2\n', { rows: 2, cursor: 'b' })
+  await second[Symbol.asyncDispose]()
+  appendFileSync(`${path}.journal`, '{"rows":3,"by')
+  truncateSync(path, 3)
+  await using third = await openExportFile(path, head, options)
+  expect(third.start).toEqual({ rows: 1, bytes: 2, cursor: 'a' })
+  expect(readFileSync(path, 'utf8')).toBe('1\n')
 })
 
 test('a journal that is none is refused, and a whole file of before is replaced', async () => {

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { closeSync, fstatSync, fsyncSync, openSync, readdirSync, readSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, rmSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { LedgerReason, ScanContext } from '../../../core/contract/scan-shapes.ts'
-import { journalLine, readJournalLines } from '../../../files/journal.ts'
-import { openPrivateSync, syncFolder } from '../../../files/private-file.ts'
+import { createJournal, readJournal } from '../../../files/journal.ts'
+import { syncFolder } from '../../../files/private-file.ts'
 
 /** What a console writes into its log, one record a line. */
 
@@ -95,24 +95,18 @@ export function listLogs(folder: string): string[] {
 /** Begins the log of this console, in a file that no other console writes to. */
 export function createLog(folder: string): OwnLog {
   const name = ['log', safeHostname(), process.pid, randomBytes(8).toString('hex')].join('-') + SUFFIX
-  const file = openPrivateSync(join(folder, name), 'ax')
+  const journal = createJournal<LogRecord>(join(folder, name))
   syncFolder(folder)
   open.add(name)
-  let isTorn = false
   return {
     name,
     append(records) {
-      const text = records.map(journalLine).join('')
-      const isBehindTorn = isTorn
-      // A full disk may take a part: what comes next must begin on a line of its own.
-      isTorn = true
-      writeFileSync(file, isBehindTorn ? `\n${text}` : text)
-      fsyncSync(file)
-      isTorn = false
+      journal.append(...records)
+      journal.sync()
     },
     close() {
       open.delete(name)
-      closeSync(file)
+      journal.close()
     },
   }
 }
@@ -122,8 +116,9 @@ export function readLog(folder: string, name: string): LogReader {
   let position = 0
   return {
     read() {
-      const lines = readJournalLines(readFrom(join(folder, name), position))
-      position += lines.at(-1)?.end ?? 0
+      // Where there is none, its console removed it: all that it held is in the stored list.
+      const lines = readJournal(join(folder, name), position) ?? []
+      position = lines.at(-1)?.end ?? position
       return lines.flatMap(({ value }) => LogRecord.safeParse(value).data ?? [])
     },
   }
@@ -148,25 +143,6 @@ export function mayBeWritten(name: string): boolean {
     return true
   } catch (error) {
     return (error as NodeJS.ErrnoException).code !== 'ESRCH'
-  }
-}
-
-function readFrom(path: string, position: number): Buffer {
-  let file: number
-  try {
-    file = openSync(path, 'r')
-  } catch (error) {
-    // Its console removed it: all that it held is in the stored list.
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Buffer.alloc(0)
-    throw error
-  }
-  try {
-    const size = Math.max(0, fstatSync(file).size - position)
-    if (size === 0) return Buffer.alloc(0)
-    const buffer = Buffer.alloc(size)
-    return buffer.subarray(0, readSync(file, buffer, 0, size, position))
-  } finally {
-    closeSync(file)
   }
 }
 

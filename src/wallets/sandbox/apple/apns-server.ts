@@ -12,7 +12,7 @@ import type { AddressInfo } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { z } from 'zod'
 import { type Faults, slowDown, switchFaults } from '../faults.ts'
-import { openJournal } from '../journal.ts'
+import { openState } from '../journal.ts'
 import { type Channels, createChannels, type LocalServer, serveLocally } from '../local-server.ts'
 
 export interface SandboxApnsOptions {
@@ -261,7 +261,7 @@ const WELL_FORMED = /^([0-9a-f]{2}){32,100}$/
 
 function openDeviceTokens(stateFile: string | undefined): DeviceTokens {
   const tokens = new Map<string, DeviceToken>()
-  const journal = openJournal<DeviceToken>(stateFile, (entries) => {
+  const journal = openState<DeviceToken>(stateFile, (entries) => {
     for (const entry of entries) tokens.set(entry.token, entry)
     return [...tokens.values()]
   })

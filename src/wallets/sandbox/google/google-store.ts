@@ -3,7 +3,7 @@ import { GoogleKind } from '../../../core/contract/definition.ts'
 import { isJsonObject } from '../../../core/json.ts'
 import { checkFields } from '../../google/check-fields.ts'
 import { type GoogleRole, typeOf } from '../../google/fields.ts'
-import { openJournal } from '../journal.ts'
+import { openState } from '../journal.ts'
 
 /** A class or an object, with what Google knows of it besides. */
 export interface StoredResource {
@@ -37,7 +37,7 @@ export function openGoogleStore(stateFile: string | undefined): GoogleStore {
   const resources = new Map<string, StoredResource>()
   let rootKey = ''
   let version = 0
-  const journal = openJournal<Entry>(stateFile, (entries) => {
+  const journal = openState<Entry>(stateFile, (entries) => {
     for (const entry of entries) {
       if ('rootKey' in entry) rootKey = entry.rootKey
       else resources.set(keyOf(entry.put.kind, entry.put.role, entry.put.resource.id), entry.put)

@@ -1,0 +1,31 @@
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { beginJournal, continueJournal, createJournal, readJournal } from '../../src/files/journal.ts'
+import { temporaryFolder } from '../support/databases.ts'
+
+test('a journal gives back what was appended, from any line on, without a last line that a crash tore', () => {
+  const path = join(temporaryFolder(), 'journal')
+  expect(readJournal(path)).toBeUndefined()
+  const begun = beginJournal<unknown>(path, ['é'])
+  begun.append({ n: 1 }, [2])
+  begun.sync()
+  begun.close()
+  const lines = readJournal(path)!
+  expect(lines.map(({ value }) => value)).toEqual(['é', { n: 1 }, [2]])
+  appendFileSync(path, '{"n":')
+  expect(readJournal(path, lines[0]!.end)).toEqual(lines.slice(1))
+  expect(readJournal(path, lines[2]!.end)).toEqual([])
+  const continued = continueJournal(path, lines[1]!.end)
+  continued.append(3)
+  continued.close()
+  expect(readFileSync(path, 'utf8')).toBe('"é"\n{"n":1}\n3\n')
+  writeFileSync(path, '1\n{"n":\n\n2\n')
+  expect(readJournal(path)!.map(({ value }) => value)).toEqual([1, undefined, undefined, 2])
+})
+
+test('of two writers of a journal of their own only one makes the file', () => {
+  const path = join(temporaryFolder(), 'journal')
+  createJournal(path).close()
+  expect(() => createJournal(path)).toThrow(expect.objectContaining({ code: 'EEXIST' }))
+})
