@@ -1,0 +1,121 @@
+/**
+ * Draws the pictures of docs/images in Chromium against the built program: `npx tsx scripts/make-pictures.ts [NAME…]`. Each
+ * shows one pass of an example. Noto Sans, with its Arabic, has to be there for the letters to look as on phones.
+ */
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parse } from 'csv-parse/sync'
+import type { Browser, Page } from 'playwright-core'
+import sharp from 'sharp'
+import { startServer } from '../bench/support/server.ts'
+import { readTemplateFile } from '../src/cli/template/template-file.ts'
+import { pushTemplate } from '../src/cli/template/template-push.ts'
+import type { Client } from '../src/client/client.ts'
+import { launchBrowser } from '../test/e2e/support/browser.ts'
+
+interface Picture {
+  /** A folder of examples, and the row of its CSV file that is drawn. */
+  example: string
+  rows: string
+  externalPassId: string
+  /** The two phones as the preview draws them, or the hosted page on one phone for each language. */
+  of: 'phones' | { languages: string[] }
+}
+
+const pictures: Record<string, Picture> = {
+  phones: { example: 'conference', rows: 'attendees.csv', externalPassId: 'PG27-00001', of: 'phones' },
+  loyalty: { example: 'loyalty', rows: 'members.csv', externalPassId: 'GF-00410007', of: 'phones' },
+}
+
+const GAP = 24
+const SCALE = 1.5
+const PHONE = { width: 360, height: 740 }
+const iphone =
+  'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1'
+
+const root = join(import.meta.dirname, '..')
+const asked = process.argv.slice(2)
+const folder = mkdtempSync(join(tmpdir(), 'passes-pictures-'))
+const browser = await launchBrowser()
+const server = await startServer(`sqlite:${join(folder, 'passes.db')}`)
+try {
+  for (const [name, picture] of Object.entries(pictures)) {
+    if (asked.length > 0 && !asked.includes(name)) continue
+    const pass = await issue(server.client, picture)
+    const shots =
+      picture.of === 'phones'
+        ? [await drawPhones(browser, `${server.url}/v1/passes/${pass.id}/preview?format=html`)]
+        : await drawPages(browser, pass.hostedLinks.smart!, picture.of.languages)
+    const file = join(root, 'docs/images', `${name}.png`)
+    await writeBeside(shots, file)
+    console.log(`${name}: ${statSync(file).size} bytes`)
+  }
+} finally {
+  await server.stop()
+  await browser.close()
+  rmSync(folder, { recursive: true, force: true })
+}
+
+async function issue(client: Client, { example, rows, externalPassId }: Picture) {
+  const examples = join(root, 'examples', example)
+  const { templateId } = await pushTemplate(client, await readTemplateFile(join(examples, 'template.json')), {
+    publish: true,
+  })
+  const records: Record<string, string>[] = parse(readFileSync(join(examples, rows)), { columns: true, bom: true })
+  const row = records.find((record) => record.externalPassId === externalPassId)
+  if (!row) throw new Error(`${rows} of ${example} has no row ${externalPassId}`)
+  const { externalPassId: _, label = '', ...cells } = row
+  const variables = Object.fromEntries(Object.entries(cells).filter(([, value]) => value !== ''))
+  return client.passes.create({ body: { templateId, externalPassId, label, variables } })
+}
+
+async function drawPhones(browser: Browser, url: string): Promise<Buffer> {
+  const page = await browser.newPage({
+    viewport: { width: 960, height: 1000 },
+    deviceScaleFactor: SCALE,
+    extraHTTPHeaders: { authorization: `Bearer ${server.token}` },
+  })
+  try {
+    await page.goto(url)
+    // What can be opened below the phones is another matter.
+    await page.evaluate(`document.querySelectorAll('.back').forEach((part) => part.remove())`)
+    const { x, y, width, height } = (await page.locator('.phones').boundingBox())!
+    const clip = { x: Math.max(0, x - GAP), y: y - GAP, width: width + 2 * GAP, height: height + 2 * GAP }
+    return await page.screenshot({ clip, fullPage: true })
+  } finally {
+    await page.close()
+  }
+}
+
+async function drawPages(browser: Browser, link: string, languages: string[]): Promise<Buffer[]> {
+  const shots: Buffer[] = []
+  for (const locale of languages) {
+    const page: Page = await browser.newPage({ viewport: PHONE, deviceScaleFactor: SCALE, userAgent: iphone, locale })
+    try {
+      await page.goto(`${link}?choose`, { waitUntil: 'networkidle' })
+      shots.push(await page.screenshot())
+    } finally {
+      await page.close()
+    }
+  }
+  return shots
+}
+
+/** One picture of all, in few bytes. */
+async function writeBeside(shots: Buffer[], file: string): Promise<void> {
+  const sizes = await Promise.all(shots.map((shot) => sharp(shot).metadata()))
+  const width = sizes.reduce((sum, size) => sum + size.width, GAP * (shots.length - 1))
+  const height = Math.max(...sizes.map((size) => size.height))
+  let left = 0
+  const parts = shots.map((input, n) => {
+    const part = { input, left, top: 0 }
+    left += sizes[n]!.width + GAP
+    return part
+  })
+  const whole = await sharp({ create: { width, height, channels: 3, background: '#ffffff' } })
+    .composite(parts)
+    .png()
+    .toBuffer()
+  await sharp(whole).png({ palette: true, colours: 256, effort: 10, dither: 0 }).toFile(file)
+}
