@@ -229,7 +229,7 @@ async function sendDue(
 
   /** Whether the endpoint has just been seen as it is known here: by whoever read or made the delivery, or after that. */
   function isFresh({ endpoint: seen }: DueDelivery, now: number): boolean {
-    const isSame = seen.generation === endpoint!.generation && seen.updatedAt === endpoint!.updatedAt.getTime()
+    const isSame = seen.generation === endpoint!.generation && +seen.updatedAt === +endpoint!.updatedAt
     if (!isSame && seen.seenAt > seenAt) return false
     return now - (isSame ? Math.max(seenAt, seen.seenAt) : seenAt) < FRESH_MS
   }

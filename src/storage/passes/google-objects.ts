@@ -193,10 +193,10 @@ export class GoogleObjects {
    */
   async addHolders(objectSuffix: string, change: 1 | -1, at: Date): Promise<void> {
     const holders = this.db.raw('holders + ?', [change])
-    const installed = this.db.raw('case when holders + ? > 0 then coalesce(installed_at, ?) end', [
+    const installed = this.db.raw('case when holders + :change > 0 then coalesce(installed_at, :at) end', {
       change,
-      at.getTime(),
-    ])
+      at: at.getTime(),
+    })
     const counted = await this.called(objectSuffix).update({ holders, installed_at: installed })
     if (counted > 0) return
     await this.db('google_former_objects').where({ object_suffix: objectSuffix }).update({ holders })

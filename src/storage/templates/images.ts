@@ -1,7 +1,20 @@
 import type { Knex } from 'knex'
-import type { Image } from '../../core/contract/images.ts'
+import type { ImageType } from '../../core/contract/images.ts'
 
-export interface StoredImage extends Image {
+/** An image without its bytes. */
+export interface StoredImage {
+  /** SHA-256 of the bytes, in hexadecimal. */
+  id: string
+  contentType: ImageType
+  /** In pixels. */
+  width: number
+  height: number
+  /** The length of the file. */
+  bytes: number
+}
+
+/** An image with its file. */
+export interface StoredImageData extends StoredImage {
   data: Uint8Array
 }
 
@@ -21,7 +34,7 @@ export class Images {
   }
 
   /** False when the same bytes are there already. */
-  async insert(workspaceId: string, image: StoredImage, at: Date): Promise<boolean> {
+  async insert(workspaceId: string, image: StoredImageData, at: Date): Promise<boolean> {
     const inserted = await this.db('images')
       .insert({
         id: image.id,
@@ -40,12 +53,12 @@ export class Images {
   }
 
   /** An image without its bytes. */
-  async find(workspaceId: string, id: string): Promise<Image | undefined> {
+  async find(workspaceId: string, id: string): Promise<StoredImage | undefined> {
     return this.db('images').where({ workspace_id: workspaceId, id }).first(RECORD)
   }
 
   /** Those of the ids that the workspace has. */
-  async list(workspaceId: string, ids: string[]): Promise<Image[]> {
+  async list(workspaceId: string, ids: string[]): Promise<StoredImage[]> {
     return this.db('images').where({ workspace_id: workspaceId }).whereIn('id', ids).select(RECORD)
   }
 
@@ -71,7 +84,7 @@ export class Images {
   }
 
   /** The one read without a workspace: images are public, and an id is a digest that nobody can guess. */
-  async findPublic(id: string): Promise<(StoredImage & { workspaceId: string }) | undefined> {
+  async findPublic(id: string): Promise<(StoredImageData & { workspaceId: string }) | undefined> {
     return this.db('images')
       .where({ id })
       .first({ ...RECORD, workspaceId: 'workspace_id', data: 'data' })

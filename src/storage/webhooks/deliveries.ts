@@ -146,7 +146,7 @@ export class Deliveries {
     )
     return rows.map((row) => {
       const { endpoint_generation: seen, erasures, endpoint_updated_at: updatedAt } = row
-      const endpoint = { generation: seen, erasures, updatedAt, seenAt }
+      const endpoint = { generation: seen, erasures, updatedAt: new Date(updatedAt), seenAt }
       return { id: row.id, payload: payloadOf(row), progress: toProgress(row), endpoint }
     })
   }

@@ -124,8 +124,8 @@ export interface DueDelivery {
 export interface SeenEndpoint {
   generation: number
   erasures: number
-  updatedAt: number
-  /** No later than that, by performance.now(). */
+  updatedAt: Date
+  /** No later than that, in milliseconds of performance.now(). */
   seenAt: number
 }
 

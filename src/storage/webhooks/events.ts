@@ -192,7 +192,7 @@ export class Events {
       const since: Record<string, number> = JSON.parse(text)
       const types: string[] = JSON.parse(events)
       const subscribed = new Map(types.map((type) => [type, since[type] ?? 0]))
-      const seen = { generation, erasures, updatedAt, seenAt }
+      const seen = { generation, erasures, updatedAt: new Date(updatedAt), seenAt }
       return { id, generation, subscribedAt: subscribed, seen }
     })
   }
