@@ -55,6 +55,9 @@ interface Import {
 }
 
 const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file))
+const sources = new Map(
+  files.map((file) => [file, ts.createSourceFile(file, read(file), ts.ScriptTarget.Latest, true)]),
+)
 const imports = files.flatMap(importsOf)
 
 test('the rooms are those that are known here', () => {
@@ -120,6 +123,25 @@ test('no literal is spread only to keep its parts on one line', () => {
 test('no file is named utils, and none is longer than 350 lines', () => {
   expect(files.filter((file) => /(^|[/-])(utils?|helpers?|misc)[./-]/.test(file))).toEqual([])
   expect(files.filter((file) => read(file).trimEnd().split('\n').length > 350)).toEqual([])
+})
+
+test('each exported function, class and constant says what it is, a command in its summary', () => {
+  const undocumented = files.flatMap((file) =>
+    sources
+      .get(file)!
+      .statements.filter((statement) => ts.canHaveModifiers(statement) && isExported(statement))
+      .filter(
+        (statement) =>
+          ts.isFunctionDeclaration(statement) || ts.isClassDeclaration(statement) || ts.isVariableStatement(statement),
+      )
+      .filter((statement) => ts.getJSDocCommentsAndTags(statement).length === 0)
+      .map((statement) => statement.getText().split('\n')[0]!)
+      .filter((line) => !(roomOf(file) === 'commands' && /^export default class .* extends \w+/.test(line)))
+      .map((line) => `${file}: ${line}`),
+  )
+  expect(undocumented).toEqual([])
+  const commands = files.filter((file) => roomOf(file) === 'commands')
+  expect(commands.filter((file) => !/static (override )?(readonly )?summary\b/.test(read(file)))).toEqual([])
 })
 
 test('no file imports itself by way of others, types included', () => {
@@ -230,8 +252,12 @@ function importsOf(file: string): Import[] {
     }
     ts.forEachChild(node, visit)
   }
-  visit(ts.createSourceFile(file, read(file), ts.ScriptTarget.Latest, true))
+  visit(sources.get(file)!)
   return found
+}
+
+function isExported(node: ts.HasModifiers): boolean {
+  return ts.getModifiers(node)?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword) ?? false
 }
 
 function roomOf(path: string): string {

@@ -5,6 +5,7 @@ import { databaseFlags } from './settings/server-flags.ts'
 /** What names jobs that were set aside: an id, or all of a workspace, or all there are. */
 export const failedJobArgs = { id: Args.string({ description: 'Id of the job (passes jobs list).' }) }
 
+/** The flags of commands for jobs that gave up. */
 export const failedJobFlags = {
   ...databaseFlags,
   all: Flags.boolean({ summary: 'All that gave up or are quarantined.' }),

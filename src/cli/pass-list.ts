@@ -71,6 +71,7 @@ export function passQuery(flags: Interfaces.InferredFlags<typeof passFilterFlags
   }
 }
 
+/** The columns of `pass list`. */
 export const passesShape: ListShape<Pass> = {
   columns: [
     { name: 'id', value: ({ id }) => id, kind: 'id' },

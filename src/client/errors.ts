@@ -42,6 +42,7 @@ export class ConnectionError extends Error {
 
 /** How long a server may give no sign of life. */
 export const DEFAULT_TIMEOUT_SECONDS = 30
+/** The longest time limit of a request: an hour. */
 export const MAX_TIMEOUT_SECONDS = 3_600
 
 /** The time limit ran out: the server was not reached, kept silent, or stopped in the middle of its answer. */

@@ -7,7 +7,9 @@ import type { Dispatcher, errors as Errors, Agent as UndiciAgent } from 'undici'
  */
 const require = createRequire(import.meta.url)
 
+/** undici's dispatcher with its pools of connections. */
 export const Agent: typeof UndiciAgent = require('undici/lib/dispatcher/agent.js')
+/** The classes of undici's errors. */
 export const errors: typeof Errors = require('undici/lib/core/errors.js')
 
 const api: {

@@ -4,6 +4,7 @@ import { SetupError } from '../core/errors.ts'
 import type { Card } from '../core/rules/display/card.ts'
 import type { CheckValues } from '../core/rules/pass/pass-rules.ts'
 
+/** The platforms that passes are issued for. */
 export const platforms = ['apple', 'google'] as const
 export type Platform = (typeof platforms)[number]
 

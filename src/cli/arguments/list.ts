@@ -26,6 +26,7 @@ export const listFlags = {
   all: Flags.boolean({ summary: 'Show every one, page after page.' }),
 }
 
+/** `--follow` of a list: shows what comes after its rows, until Ctrl-C. */
 export const followFlag = Flags.boolean({
   summary: 'Then show what comes, until Ctrl-C: oldest first, each once, also over a restart of the server.',
   exclusive: ['all', 'cursor', 'sort'],
@@ -48,6 +49,7 @@ export function pastFlag(summary: string) {
   })
 }
 
+/** `--project` of a list: a project by name or id, or `none` for what stands in no project. */
 export const projectFilter = named('project', filterFlag('Only those of this project; none for those without one.'), {
   mayBeNone: true,
 })

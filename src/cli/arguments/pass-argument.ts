@@ -5,14 +5,17 @@ import { Uuid } from '../../core/ids.ts'
 import type { Variables } from '../../core/rules/template/variables.ts'
 import { CliError, UsageError } from '../command/errors.ts'
 
+/** The argument that names one pass; `findPass` looks it up. */
 export const passArgs = {
   id: Args.string({ description: 'External id, id, or the beginning of an id of the pass.', required: true }),
 }
 
+/** The flags that say how the argument of a pass is read. */
 export const passFlags = {
   external: Flags.boolean({ summary: 'It is an external id, whatever it looks like.' }),
 }
 
+/** `--if-match`: the change is refused where the pass has another revision. */
 export const ifMatchFlag = {
   'if-match': Flags.string({ summary: 'Change nothing unless this is the revision of the pass.' }),
 }
@@ -58,6 +61,7 @@ async function findByPrefix(client: Client, text: string): Promise<Pass | undefi
   return found[0]
 }
 
+/** `--var name=value`, once for each variable. */
 export const variableFlag = Flags.string({
   summary: 'A variable as name=value. Repeatable.',
   multiple: true,
@@ -78,6 +82,7 @@ export const existingFlag = Flags.option({
   options: ['keep', 'update'] as const,
 })()
 
+/** `--unset name`, once for each variable that is removed. */
 export const unsetFlag = Flags.string({
   summary: 'Remove a variable; it falls back to the default of the template. Repeatable.',
   multiple: true,

@@ -13,6 +13,7 @@ import { rawCellsFlag } from './spreadsheet-cells.ts'
 /** Tries for a request before the run gives up: about 40 s, which outlasts a restart of the server. */
 const ATTEMPTS = 12
 
+/** The argument of commands that read a CSV file: its path, or `-` for stdin. */
 export const bulkArgs = {
   file: Args.string({
     description: 'CSV file with a header line; - reads stdin, without a journal.',
@@ -20,6 +21,7 @@ export const bulkArgs = {
   }),
 }
 
+/** The flags that issue, update and void share. */
 export const bulkFlags = {
   'external-id-column': Flags.string({ summary: 'Column of your own key of a pass.', default: 'externalPassId' }),
   failures: Flags.string({ summary: 'Write the failing rows with their error to this file, ready to be fed back.' }),

@@ -47,6 +47,7 @@ export interface Journal {
   [Symbol.asyncDispose](): Promise<void>
 }
 
+/** The entry of a run that has done nothing yet. */
 export const atStart: JournalEntry = {
   rows: 0,
   bytes: 0,

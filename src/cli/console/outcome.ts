@@ -223,4 +223,5 @@ export function commandBell(command: string, onProblem: (message: string) => voi
   }
 }
 
+/** The bell of a console that makes no sound. */
 export const silentBell: Bell = () => undefined

@@ -92,6 +92,7 @@ export interface Counters {
 const LAST = 8
 const MINUTE_MS = 60_000
 
+/** The counters of a console that has seen no scan. */
 export const noScans: Counters = { last: [], accepted: 0, turnedAway: 0, recent: [] }
 
 /** The counters with one outcome more. */

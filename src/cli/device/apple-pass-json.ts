@@ -39,6 +39,7 @@ const styles = Object.fromEntries(PassType.options.map((style) => [style, Style.
   z.ZodOptional<typeof Style>
 >
 
+/** What a phone reads of the pass.json in a package; other keys are kept as they are. */
 export const PassJson = z
   .looseObject({
     formatVersion: z.literal(1),

@@ -23,6 +23,8 @@ export abstract class DeviceCommand extends BaseCommand {
   }
 }
 
+/** The argument that names a virtual phone. */
 export const nameArg = { name: Args.string({ description: 'Name of the phone; the only one by default.' }) }
 
+/** The flag that names a virtual phone, where a pass is the argument. */
 export const deviceFlag = { device: Flags.string({ summary: 'Name of the phone; the only one by default.' }) }

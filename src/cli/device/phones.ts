@@ -17,6 +17,7 @@ import {
   type PushSource,
 } from './store.ts'
 
+/** The platforms that a virtual phone may be of. */
 export const devicePlatforms = ['apple', 'google'] as const satisfies DevicePlatform[]
 
 const defaultNames: Record<DevicePlatform, string> = { apple: 'iphone', google: 'android' }

@@ -46,6 +46,7 @@ const GooglePass = z.object({
 })
 export type GooglePass = z.output<typeof GooglePass>
 
+/** A virtual iPhone as its file holds it. */
 export const AppleDevice = z.object({
   platform: z.literal('apple'),
   name: z.string(),
@@ -54,6 +55,7 @@ export const AppleDevice = z.object({
 })
 export type AppleDevice = z.output<typeof AppleDevice>
 
+/** A virtual Android phone as its file holds it. */
 export const GoogleDevice = z.object({
   platform: z.literal('google'),
   name: z.string(),
@@ -62,6 +64,7 @@ export const GoogleDevice = z.object({
 })
 export type GoogleDevice = z.output<typeof GoogleDevice>
 
+/** A virtual phone of either platform. */
 export const Device = z.discriminatedUnion('platform', [AppleDevice, GoogleDevice])
 export type Device = z.output<typeof Device>
 export type DevicePlatform = Device['platform']

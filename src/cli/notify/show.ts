@@ -9,12 +9,15 @@ import { count, details, localTime, localTimeOr } from '../command/output.ts'
 import { onInterrupt } from '../command/program.ts'
 import { canAnimate } from '../settings/settings.ts'
 
+/** The argument that names a project. */
 export const projectArg = { project: namedArg('project') }
+/** The arguments that name one broadcast of a project. */
 export const broadcastArgs = {
   ...projectArg,
   broadcast: idArg('broadcast'),
 }
 
+/** The arguments that name one notification of a pass. */
 export const notificationArgs = { ...passArgs, notification: idArg('notification') }
 
 /** A notification with the state of each platform, for people. */

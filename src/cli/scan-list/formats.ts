@@ -31,6 +31,7 @@ const CSV = [
   'label',
 ]
 
+/** The columns of `scans list` and `scans export`. */
 export const scansShape: ListShape<HeldScan> = {
   columns: [
     { name: 'id', value: ({ id }) => id, whole: true },
@@ -62,6 +63,7 @@ export const scansShape: ListShape<HeldScan> = {
   csv: CSV,
 }
 
+/** The formats of `scans export`. */
 export const scanFormats = ['csv', 'jsonl'] as const
 
 /** @param isContinued rows stand there already, and with them the header */

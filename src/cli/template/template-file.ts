@@ -36,6 +36,7 @@ interface NamedImage extends ImageFile {
   role: ImageRole
 }
 
+/** Stands for an id that is not known before something is made. */
 export const NIL_ID = '00000000-0000-0000-0000-000000000000'
 
 const Envelope = z.strictObject({
@@ -94,6 +95,7 @@ async function readRole(role: ImageRole, path: string): Promise<NamedImage> {
   return { role, ...(await readImage(path, role)) }
 }
 
+/** The argument that names template files; `strict = false` lets there be several. */
 export const templateFileArgs = {
   file: Args.string({ description: 'Template files, or folders of them (*.json).', required: true }),
 }

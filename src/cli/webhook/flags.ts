@@ -10,6 +10,7 @@ import { namedArg } from '../arguments/id-argument.ts'
 import { CliError, UsageError } from '../command/errors.ts'
 import type { Connection } from '../settings/settings.ts'
 
+/** The argument that names a webhook, by id or URL. */
 export const webhookArgs = { id: namedArg('webhook') }
 
 /** The events of an endpoint. */

@@ -11,6 +11,7 @@ export interface Forwarded {
   error: string | null
 }
 
+/** Of an event that was shown and not sent on. */
 export const notForwarded: Forwarded = { responseCode: null, durationMs: null, error: null }
 
 /** As long as a server waits. */

@@ -23,6 +23,7 @@ export function showWebhook(webhook: Webhook & { secret?: string }): string {
   ])
 }
 
+/** The columns of `webhook list`. */
 export const webhooksShape: ListShape<Webhook> = {
   columns: [
     { name: 'id', value: ({ id }) => id, kind: 'id' },
@@ -35,6 +36,7 @@ export const webhooksShape: ListShape<Webhook> = {
   table: ['id', 'status', 'url', 'events', 'note'],
 }
 
+/** The columns of `webhook deliveries`. */
 export const deliveriesShape: ListShape<Delivery> = {
   columns: [
     { name: 'id', value: ({ id }) => id, whole: true },

@@ -57,6 +57,7 @@ export type BroadcastStats = z.output<typeof BroadcastStats>
 const ById = z.strictObject({ id: Uuid })
 const Named = z.strictObject({ id: Uuid, broadcastId: Uuid })
 
+/** Routes of broadcasts: a message to all issued passes of a project. */
 export const broadcasts = {
   create: route({
     method: 'POST',

@@ -34,12 +34,14 @@ export function text(min: number, max: number) {
 
 /** Years stay within four digits in UTC too: ISO 8601 writes others in a form that many readers refuse. */
 export const EARLIEST_MOMENT = Date.parse('0000-01-01T00:00:00Z')
+/** The first moment that no timestamp with a year of four digits can name, in milliseconds. */
 export const LATEST_MOMENT = Date.UTC(10_000, 0)
 
 /** The parts of a date-time, without anchors: one without the other is what a composed text asks of a variable. */
 const time = '(?:[01]\\d|2[0-3]):[0-5]\\d(?::[0-5]\\d(?:\\.\\d+)?)?'
 const offset = '(?:Z|[+-](?:[01]\\d|2[0-3]):[0-5]\\d)'
 
+/** Sources of the patterns that a date-time is made of. */
 export const dateTimeParts = { date: z.regexes.date.source.slice(1, -1), time, offset }
 
 /** ISO 8601 date-time with Z or an offset, seconds optional (zod's own pattern insists on them). */
@@ -59,11 +61,13 @@ export const Timestamp = z
 /** A moment as the interface shows it: ISO 8601 in UTC, ending in Z. */
 export const UtcTimestamp = z.iso.datetime()
 
+/** A day of the calendar without a time zone, such as 2026-12-31. */
 export const CalendarDate = z.iso.date({ message: 'Must be a date such as 2026-12-31' })
 
 /** A whole number as responses hold it. */
 export const Count = z.int().min(0)
 
+/** A whole number from 1. */
 export const PositiveInt = z.int().min(1)
 
 /** The page envelope of every list endpoint (spec 4.1). */
@@ -87,9 +91,11 @@ export interface Page<T> {
   hasMore: boolean
 }
 
+/** What stands of a pass: see core/rules/pass/pass-status.ts. */
 export const PassStatus = z.enum(passStatuses)
 export type PassStatus = z.output<typeof PassStatus>
 
+/** The codes of errors that the API answers with: see core/errors.ts. */
 export const ErrorCode = z.enum(Object.keys(errorTable) as [KnownErrorCode, ...KnownErrorCode[]])
 export type ErrorCode = z.output<typeof ErrorCode>
 

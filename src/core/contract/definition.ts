@@ -18,6 +18,7 @@ export const warningTable = {
 
 export type WarningCode = keyof typeof warningTable
 
+/** What publishing warns of: see warningTable. */
 export const WarningCode = z.enum(Object.keys(warningTable) as [WarningCode, ...WarningCode[]])
 
 /** Something to look at before holders do: it keeps nothing from being published. */
@@ -34,6 +35,7 @@ export type Warning = z.output<typeof Warning>
 export const PassType = z.enum(['generic', 'eventTicket', 'storeCard', 'coupon', 'boardingPass'])
 export type PassType = z.output<typeof PassType>
 
+/** What the value of a variable must look like. */
 export const VariableFormat = z.enum(['text', 'date', 'date-time', 'number', 'url', 'email'])
 export type VariableFormat = z.output<typeof VariableFormat>
 
@@ -41,6 +43,7 @@ const VariableName = z
   .string()
   .regex(/^[A-Za-z][A-Za-z0-9_]{0,63}$/, 'Must be a letter followed by up to 63 letters, digits or _')
 
+/** A variable of a template: its name, format, default and whether each pass needs it. */
 export const VariableDefinition = z.strictObject({
   name: VariableName,
   label: text(1, 255),
@@ -54,6 +57,7 @@ export type VariableDefinition = z.output<typeof VariableDefinition>
 
 const Color = z.string().regex(/^#[0-9A-Fa-f]{6}$/, 'Must be a colour such as #1a2b3c')
 
+/** As what a field shows its value. */
 export const ValueKind = z.enum(['text', 'number', 'percent', 'currency', 'date', 'time', 'dateTime', 'relative'])
 export type ValueKind = z.output<typeof ValueKind>
 
@@ -77,14 +81,17 @@ const FieldDefinition = z.strictObject({
 })
 export type FieldDefinition = z.output<typeof FieldDefinition>
 
+/** The groups of fields, as they follow each other on a card. */
 export const fieldGroups = ['header', 'primary', 'secondary', 'auxiliary', 'back'] as const
 export type FieldGroup = (typeof fieldGroups)[number]
 
 const fieldList = (max: number) => z.array(FieldDefinition).max(max).default([])
 
+/** Where an image may stand on a card. */
 export const imageRoles = ['icon', 'logo', 'strip', 'thumbnail', 'hero'] as const
 export type ImageRole = (typeof imageRoles)[number]
 
+/** The symbologies of the code that is scanned. */
 export const BarcodeFormat = z.enum(['qr', 'pdf417', 'aztec', 'code128'])
 export type BarcodeFormat = z.output<typeof BarcodeFormat>
 
@@ -163,6 +170,7 @@ const AppleOverrides = z
     }
   })
 
+/** The kinds of passes at Google Wallet. */
 export const GoogleKind = z.enum(['generic', 'eventTicket', 'loyalty', 'offer', 'giftCard', 'flight', 'transit'])
 export type GoogleKind = z.output<typeof GoogleKind>
 
@@ -191,6 +199,7 @@ const Door = z.strictObject({
   notice: text(1, 500).optional(),
 })
 
+/** What a template version says: its variables, its design, and how its passes may be used. */
 export const Definition = z.strictObject({
   variables: z.array(VariableDefinition).max(200).default([]),
   design: Design,

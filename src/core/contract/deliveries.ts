@@ -7,6 +7,7 @@ import { anyOf, listQuery } from './list.ts'
 
 const DeliveryEventType = z.enum(eventTypes)
 
+/** PENDING while an attempt is to come, else how the last one ended. */
 export const DeliveryStatus = z.enum(['PENDING', 'SUCCESS', 'FAILED'])
 export type DeliveryStatus = z.output<typeof DeliveryStatus>
 
@@ -39,6 +40,7 @@ export const Envelope = z.strictObject({
 })
 export type Envelope = z.output<typeof Envelope>
 
+/** One request to an endpoint, and what it answered. */
 export const Attempt = z.strictObject({
   at: UtcTimestamp,
   durationMs: Count,
@@ -47,6 +49,7 @@ export const Attempt = z.strictObject({
 })
 export type Attempt = z.output<typeof Attempt>
 
+/** A delivery with its attempts and the body that each sent. */
 export const DeliveryDetail = z.strictObject({
   ...Delivery.shape,
   /** Oldest first. */
@@ -55,6 +58,7 @@ export const DeliveryDetail = z.strictObject({
 })
 export type DeliveryDetail = z.output<typeof DeliveryDetail>
 
+/** The filters of GET /v1/webhooks/deliveries. */
 export const DeliveryListFilters = {
   eventType: anyOf(DeliveryEventType).optional(),
   status: anyOf(DeliveryStatus).optional(),
@@ -62,6 +66,7 @@ export const DeliveryListFilters = {
 
 const ById = z.strictObject({ id: Uuid })
 
+/** Routes of webhook deliveries. */
 export const deliveries = {
   list: route({
     method: 'GET',

@@ -10,6 +10,7 @@ const FollowedEventType = z.enum(subscribableEvents)
 /** An event as it is told to who follows them: the envelope of a delivery (spec 6), under the id of the event itself. */
 const FollowedEvent = z.strictObject({ ...Envelope.shape, type: FollowedEventType })
 
+/** Routes of the stream of events. */
 export const events = {
   follow: route({
     method: 'GET',

@@ -3,10 +3,13 @@ import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
 import { PositiveInt } from './common.ts'
 
+/** The types of images that are taken. */
 export const ImageType = z.enum(['image/png', 'image/jpeg'])
 
+/** The largest image that is taken: 5 MiB. */
 export const MAX_IMAGE_BYTES = 5 * 1024 * 1024
 
+/** An uploaded image, without its bytes. */
 export const Image = z.strictObject({
   id: Uuid,
   contentType: ImageType,
@@ -16,6 +19,7 @@ export const Image = z.strictObject({
 })
 export type Image = z.output<typeof Image>
 
+/** Routes of images. */
 export const images = {
   create: route({
     method: 'POST',

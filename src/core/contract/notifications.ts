@@ -4,6 +4,7 @@ import { route } from '../route.ts'
 import { Count, pageOf, Timestamp, text, UtcTimestamp } from './common.ts'
 import { pageQuery } from './list.ts'
 
+/** The platforms that a message goes to. */
 export const Platform = z.enum(['apple', 'google'])
 export type Platform = z.output<typeof Platform>
 
@@ -56,6 +57,7 @@ export type MessageCreate = z.output<typeof MessageCreate>
 const ById = z.strictObject({ id: Uuid })
 const Named = z.strictObject({ id: Uuid, notificationId: Uuid })
 
+/** Routes of notifications: a message to one pass. */
 export const notifications = {
   create: route({
     method: 'POST',

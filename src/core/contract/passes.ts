@@ -16,6 +16,7 @@ import {
 import { RedemptionPolicy } from './redemption.ts'
 import { PassWallets } from './wallets.ts'
 
+/** The filters by the moment at which a pass was made; of each end two names, the second in the calendar of a time zone. */
 export const createdWindow = ['createdFrom', 'createdTo', 'createdSince', 'createdUntil'] as const
 
 const MAX_VARIABLE_FILTERS = 5
@@ -85,6 +86,7 @@ export const Pass = z.strictObject({
 })
 export type Pass = z.output<typeof Pass>
 
+/** What a pass is made of. */
 export const PassCreate = z.strictObject({
   externalPassId: text(1, 255),
   label: text(1, 255),
@@ -125,6 +127,7 @@ const IfMatch = z
     `Must be at most ${Number.MAX_SAFE_INTEGER}`,
   )
 
+/** What a PATCH of a pass may change; what is left out stays. */
 export const PassUpdate = z.strictObject({
   label: text(1, 255).optional(),
   variables: Variables.optional(),
@@ -140,6 +143,7 @@ export const PassUpdate = z.strictObject({
 })
 export type PassUpdate = z.output<typeof PassUpdate>
 
+/** What a pass becomes when it goes to another holder. */
 export const PassTransfer = z.strictObject({
   label: text(1, 255).meta({ description: 'The name of the new holder.' }),
   variables: Variables.optional().meta({ description: 'Merged over the stored ones, as in an update.' }),
@@ -163,6 +167,7 @@ const ById = z.strictObject({ id: Uuid })
 
 const createErrors = ['TEMPLATE_NOT_FOUND', 'DUPLICATE_PASS', 'SYSTEM_VARIABLE_READONLY', 'CONFLICT'] as const
 
+/** Routes of passes. */
 export const passes = {
   create: route({
     method: 'POST',

@@ -4,6 +4,7 @@ import { route } from '../route.ts'
 import { Count, pageOf, text, UtcTimestamp } from './common.ts'
 import { listQuery } from './list.ts'
 
+/** The colours that a project may be shown in. */
 export const ProjectColor = z.enum(['gray', 'red', 'orange', 'yellow', 'green', 'blue', 'indigo', 'purple', 'pink'])
 
 /** Spec 2.3. */
@@ -32,6 +33,7 @@ const ById = z.strictObject({ id: Uuid })
 const name = text(1, 255)
 const description = text(0, 2000)
 
+/** Routes of projects. */
 export const projects = {
   list: route({
     method: 'GET',

@@ -3,6 +3,7 @@ import { isTimeZone } from '../rules/redemption/time-zones.ts'
 import { lonePlaceholder } from '../rules/template/placeholder.ts'
 import { Timestamp } from './common.ts'
 
+/** An IANA time zone. */
 export const Timezone = z.string().refine(isTimeZone, 'Must be an IANA timezone identifier, UTC or GMT')
 
 const integer = (max: number) => z.int().min(1).max(max)

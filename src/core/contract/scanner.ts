@@ -58,6 +58,7 @@ export const OfflineScan = z
   })
 export type OfflineScan = z.output<typeof OfflineScan>
 
+/** Routes for scanners that go on without the server: the snapshot, and what they report later. */
 export const scanner = {
   snapshot: route({
     method: 'GET',

@@ -6,6 +6,7 @@ import { anyOf, checkWindow, pageQuery, windowParams } from './list.ts'
 import { RedemptionPolicy } from './redemption.ts'
 import { LedgerReason, ScanContext, ScanItem, ScanReasonCode, ScanResponse, ScanResult } from './scan-shapes.ts'
 
+/** The filters by the moment of a scan. */
 export const scannedWindow = ['from', 'to', 'scannedSince', 'scannedUntil'] as const
 
 const ContextKey = text(1, 128)
@@ -123,6 +124,7 @@ export type RedemptionExplanation = z.output<typeof RedemptionExplanation>
 
 const ById = z.strictObject({ id: Uuid })
 
+/** Routes of scans. */
 export const scans = {
   create: route({
     method: 'POST',

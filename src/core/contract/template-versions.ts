@@ -41,6 +41,7 @@ const WARNINGS = Object.entries(warningTable)
 const ById = z.strictObject({ id: Uuid })
 const errors = ['TEMPLATE_NOT_FOUND', 'CONFLICT'] as const
 
+/** Routes of template versions. */
 export const templateVersions = {
   list: route({
     method: 'GET',

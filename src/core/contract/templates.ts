@@ -12,6 +12,7 @@ export const TemplateKey = z
   .regex(/^[a-z0-9-]{1,64}$/, 'Must be 1 to 64 small letters, digits or hyphens, such as day-ticket')
   .meta({ description: 'What files and commands call the template; unique in the workspace.' })
 
+/** A template, without its versions. */
 export const Template = z.strictObject({
   id: Uuid,
   key: TemplateKey.nullable(),
@@ -38,6 +39,7 @@ const ById = z.strictObject({ id: Uuid })
 const name = text(1, 255)
 const description = text(0, 2000)
 
+/** Routes of templates. */
 export const templates = {
   list: route({
     method: 'GET',

@@ -47,6 +47,7 @@ const description = text(0, 255)
 
 const owner = { role: 'owner', errors: ['WEBHOOK_NOT_FOUND'] } as const
 
+/** Routes of webhook endpoints. */
 export const webhooks = {
   list: route({
     method: 'GET',

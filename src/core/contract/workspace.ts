@@ -23,6 +23,7 @@ const Workspace = z.strictObject({
   usage: z.strictObject(limited),
 })
 
+/** Routes of the workspace that a token belongs to. */
 export const workspace = {
   get: route({
     method: 'GET',
@@ -48,6 +49,7 @@ const CurrentToken = z.strictObject({
   expiresAt: UtcTimestamp.nullable(),
 })
 
+/** Routes of access tokens. */
 export const tokens = {
   current: route({
     method: 'GET',

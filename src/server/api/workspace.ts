@@ -1,6 +1,7 @@
 import type { tokens as tokensContract, workspace as workspaceContract } from '../../core/contract/workspace.ts'
 import type { Handlers } from '../http/mount.ts'
 
+/** Handlers of /v1/workspace. */
 export const workspace: Handlers<typeof workspaceContract> = {
   get: async (_, { store, workspaceId, token, now, inFlight }) => {
     const { name, expiresAt, limits } = token.workspace
@@ -9,6 +10,7 @@ export const workspace: Handlers<typeof workspaceContract> = {
   },
 }
 
+/** The handler of GET /v1/tokens/current. */
 export const tokens: Handlers<typeof tokensContract> = {
   current: async (_, { token }) => ({
     status: 200,

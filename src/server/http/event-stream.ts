@@ -57,6 +57,7 @@ export function eventStream(open: OpenStream, { stopping, log, ...options }: Eve
   return new HTTPResponse(body, { headers: EVENT_STREAM_HEADERS })
 }
 
+/** The headers of an answer that is a stream of server-sent events. */
 export const EVENT_STREAM_HEADERS = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-store',

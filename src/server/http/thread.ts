@@ -57,6 +57,7 @@ const LARGE_BYTES = 4_096
 /** What a list counts as: it may read much, whatever it asks for. */
 export const LIST_BYTES = 2 * LARGE_BYTES
 
+/** Whether a body of so many bytes takes a turn of its own. */
 export const isLarge = (bytes: number) => bytes > LARGE_BYTES
 
 const PATIENCE_MS = 10_000

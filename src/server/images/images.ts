@@ -108,6 +108,7 @@ export interface FairQueue {
   run<T>(owner: string, work: () => Promise<T>): Promise<T>
 }
 
+/** As many wait in a queue as it may hold: whoever asks must come again. */
 export class QueueFull extends Error {
   override readonly name = 'QueueFull'
   /** Whether the owner alone brought too much; else all together did. */

@@ -93,6 +93,7 @@ button.addEventListener('click', async () => {
 `,
 )
 
+/** The route of what pages load. */
 export const assetPath = '/assets/:name'
 
 /** A path below the public URL, as the page of a link refers to it: whatever path a proxy has put the server under. */

@@ -6,7 +6,9 @@ import { DESCRIPTION } from '../../core/openapi-text.ts'
 import { pageIcon } from './assets.ts'
 import { escapeHtml, htmlDocument, type Page, pageHeaders } from './html.ts'
 
+/** The path of the API reference. */
 export const docsPath = '/docs'
+/** The path of the list of error codes. */
 export const errorsPath = '/docs/errors'
 
 /** What the reference shows of an operation of the description. */

@@ -3,6 +3,7 @@ import { fromLink, touchIcon } from './assets.ts'
 import { escapeHtml } from './html.ts'
 import type { IssuerFacts } from './issuer-facts.ts'
 
+/** What the wallets are called in texts. */
 export const platformNames: Record<Platform, string> = { apple: 'Apple Wallet', google: 'Google Wallet' }
 
 export interface SharedLink {
@@ -39,6 +40,7 @@ export function shareTitle({ organization, template }: IssuerFacts): string {
   return [organization, template].filter((text) => text !== '').join(' – ')
 }
 
+/** What a preview of the link says below its title. */
 export function shareDescription({ platforms }: Pick<SharedLink, 'platforms'>): string {
   return `Add this pass to ${platforms.map((platform) => platformNames[platform]).join(' or ')}.`
 }

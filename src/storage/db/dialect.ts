@@ -205,6 +205,7 @@ export interface Place {
   id: string
 }
 
+/** The place before every event. */
 export const PLACE_BEFORE_ALL: Place = { position: 0, id: '00000000-0000-0000-0000-000000000000' }
 
 /** The condition that an event stands behind a place. */

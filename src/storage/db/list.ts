@@ -22,6 +22,7 @@ export interface ListRequest {
 /** A request for a list whose order is fixed. */
 export type PageRequest = Omit<ListRequest, 'sortBy' | 'sortDir'>
 
+/** The order of lists that can be sorted in no other way. */
 export const NEWEST_FIRST = { sortBy: 'createdAt', sortDir: 'desc' } as const
 
 export interface Sort {

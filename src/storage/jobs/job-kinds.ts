@@ -25,6 +25,7 @@ export const queues = [...regularQueues, 'suspects', 'prime-suspects'] as const
 export type Queue = (typeof queues)[number]
 /** Tells what hands out the jobs of a queue from the workspaces beside it. */
 export const isQueue = (name: string): name is Queue => (queues as readonly string[]).includes(name)
+/** Whether a queue is a regular one, not one for jobs whose lease ended under a worker. */
 export const isRegularQueue = (queue: Queue): queue is RegularQueue =>
   (regularQueues as readonly Queue[]).includes(queue)
 
@@ -44,4 +45,5 @@ export const kinds = {
   'detach-project': { queue: 'upkeep' },
 } as const satisfies Record<string, { queue: RegularQueue; bulkQueue?: RegularQueue }>
 export type JobKind = keyof typeof kinds
+/** Every kind of job. */
 export const jobKinds = Object.keys(kinds) as JobKind[]

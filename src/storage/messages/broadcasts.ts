@@ -54,6 +54,7 @@ interface Row {
 
 const SPEC: ListSpec = { name: 'broadcasts', id: 'broadcasts.id', sorts: { createdAt: { key: 'broadcasts.id' } } }
 
+/** Broadcasts of projects, how far each has come, and the notifications that it makes. */
 export class Broadcasts {
   private readonly db: Knex
   private readonly emit: Emit

@@ -42,6 +42,7 @@ const SPEC: ListSpec = {
 /** Places of one pass that one look takes in: with 3 a day, those of most of a year. */
 const MAX_PLACES = 1_000
 
+/** Notifications of passes, and what became of each on each platform. */
 export class Notifications {
   private readonly db: Knex
   private readonly emit: Emit

@@ -29,6 +29,7 @@ export async function up(db: Knex): Promise<void> {
 /** What tells one count from another. What does not apply, or is null, is empty or zero. */
 export const KEY = ['workspace_id', 'counter', '"key"', 'hour', 'project_id', 'template_id', 'kind']
 
+/** An hour in milliseconds: scans are counted by the hour. */
 export const HOUR_MS = 3_600_000
 
 type Part = 'key' | 'hour' | 'project_id' | 'template_id' | 'kind' | 'last_at'
@@ -70,6 +71,7 @@ const projectAndTemplate = (row: string) => ({
 
 const decision = (row: string) => `${row}.result || '/' || coalesce(${row}.reason, '')`
 
+/** What is counted by triggers, as it was when this step was written. */
 export const counters: Counter[] = [
   {
     name: 'passes',

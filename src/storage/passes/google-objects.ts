@@ -47,6 +47,7 @@ interface Row {
 
 type FormerRow = Record<'object_suffix' | 'kind' | 'template_version_id', string>
 
+/** What Google has of each pass: the object that was sent, who holds it, and objects of templates before. */
 export class GoogleObjects {
   private readonly db: Knex
 

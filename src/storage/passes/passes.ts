@@ -52,6 +52,7 @@ const IS_UNISSUED = `status in ('${UNISSUED.join(`', '`)}')`
 /** That a pass is being issued is said by its job. */
 const toStored = (status: PassStatus) => (status === 'ISSUING' ? 'QUEUED' : status)
 
+/** Passes: made, found, changed and issued. */
 export class Passes {
   private readonly db: Knex
 

@@ -45,6 +45,7 @@ export interface ChangedPasses {
 
 type OutdatedRow = Pick<Row, 'pass_id' | 'device_id' | 'push_token'> & { wallet_version: number }
 
+/** Phones that have passes in Apple Wallet, and which of them must still fetch a change. */
 export class Registrations {
   private readonly db: Knex
 

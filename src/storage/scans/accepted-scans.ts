@@ -26,6 +26,7 @@ export interface UseCounts {
   contextLastAt: Date | null
 }
 
+/** The uses of a pass that was never let in. */
 export const NO_USES: UseCounts = { count: 0, lastAt: null, contextCount: 0, contextLastAt: null }
 
 /** A pass whose history is asked for. */

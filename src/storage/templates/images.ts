@@ -26,6 +26,7 @@ export interface StoredImageFile {
 
 const RECORD = { id: 'id', contentType: 'content_type', width: 'width', height: 'height', bytes: 'bytes' }
 
+/** Images of templates, and the files that are made of them for wallets. */
 export class Images {
   private readonly db: Knex
 

@@ -43,6 +43,7 @@ const DETAIL = ['id', 'template_id', 'version', 'stage', 'definition', 'created_
   (column) => `template_versions.${column}`,
 )
 
+/** Versions of templates: one draft at most, and those that are published and never change. */
 export class TemplateVersions {
   private readonly db: Knex
 

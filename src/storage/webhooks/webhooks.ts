@@ -79,6 +79,7 @@ const SPEC: ListSpec = {
   sorts: { createdAt: { key: 'webhooks.id' } },
 }
 
+/** Endpoints of webhooks, their secrets (sealed), and how well they take deliveries. */
 export class Webhooks {
   private readonly db: Knex
 

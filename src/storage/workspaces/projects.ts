@@ -43,6 +43,7 @@ const SPEC: ListSpec = {
   },
 }
 
+/** Projects, and what is counted of each. */
 export class Projects {
   private readonly db: Knex
 

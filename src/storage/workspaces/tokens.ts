@@ -61,6 +61,7 @@ interface Row {
   replaced_by: string | null
 }
 
+/** Access tokens: found by their hash, which is all that is kept of them. */
 export class Tokens {
   private readonly db: Knex
 

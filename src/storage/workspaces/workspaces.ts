@@ -25,6 +25,7 @@ interface Row {
   offline_scanning: boolean
 }
 
+/** Workspaces, and whether each may be used now. */
 export class Workspaces {
   private readonly db: Knex
 

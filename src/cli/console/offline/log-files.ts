@@ -60,6 +60,7 @@ const Uploaded = z.strictObject({
 })
 export type UploadedDecision = z.output<typeof Uploaded>
 
+/** One line of the log of a console. */
 export const LogRecord = z.discriminatedUnion('kind', [Decision, Accepted, Reversed, Uploaded])
 export type LogRecord = z.output<typeof LogRecord>
 

@@ -10,9 +10,13 @@ import type { Card, CardField } from './card.ts'
 export const CONTENT_WIDTH = 320
 /** Between the fields of a row, and between a picture and what stands beside it. */
 export const GAP = 16
+/** Of the labels of fields. */
 export const LABEL_SIZE = 11
+/** Of the values in small. */
 export const VALUE_SIZE = 17
+/** The room of the logo. */
 export const LOGO = { width: 160, height: 40 } as const
+/** The side of the thumbnail. */
 export const THUMBNAIL = 90
 /** What the fields of the header may take of the first line. */
 export const HEADER_SHARE = 0.6

@@ -8,6 +8,7 @@ import { type Users, usesOf, type VariableUse } from './variable-uses.ts'
 export type Variables = Record<string, unknown>
 
 const MAX_VARIABLES = 200
+/** What the variables of one pass may take as JSON in UTF-8: 64 KiB. */
 export const MAX_VARIABLES_BYTES = 64 * 1024
 
 /** One pattern for each format, both published in the JSON Schema and used by the server. */

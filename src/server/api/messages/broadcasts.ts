@@ -16,6 +16,7 @@ import { audit } from '../audit.ts'
 import { requireUnderLimit } from '../limits.ts'
 import { type Created, createOnce, parseMessage } from './message.ts'
 
+/** Handlers of /v1/projects/{id}/broadcasts. */
 export const broadcasts: Handlers<typeof contract> = {
   create: async ({ params, query, body }, context) => {
     const { store, workspaceId, now } = context

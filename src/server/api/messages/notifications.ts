@@ -12,6 +12,7 @@ import { audit } from '../audit.ts'
 import { requireUnderLimit } from '../limits.ts'
 import { type Created, createOnce, parseMessage } from './message.ts'
 
+/** Handlers of /v1/passes/{id}/notifications. */
 export const notifications: Handlers<typeof contract> = {
   create: async ({ params, body }, context) => {
     const { row, isNew } = await create(params.id, body, context)

@@ -18,6 +18,7 @@ import { type CreateResult, createPasses } from './create-passes.ts'
 import { updatePass } from './update-pass.ts'
 import { voidTogether } from './void-pass.ts'
 
+/** Handlers of /v1/passes. */
 export const passes: Handlers<typeof contract> = {
   create: async ({ body }, context) => {
     const [result] = (await createPasses([body], context)) as [CreateResult]

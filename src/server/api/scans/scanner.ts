@@ -51,6 +51,7 @@ function decodeSnapshotCursor(text: string): (Snapshot & { passId: string }) | u
   }
 }
 
+/** Handlers of /v1/scanner/snapshot and /v1/scans/offline: what a door needs to go on without the server. */
 export const scanner: Handlers<typeof contract> = {
   snapshot: async ({ query }, context) => {
     requireOfflineScanning(context)

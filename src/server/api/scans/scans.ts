@@ -29,6 +29,7 @@ import { recordScan, replayResponse } from './record-scan.ts'
 import { toScanItem } from './scan-shapes.ts'
 import { writeScanEvents } from './write-scan.ts'
 
+/** Handlers of /v1/scans. */
 export const scans: Handlers<typeof contract> = {
   create: async ({ body }, context) => ({ status: 200, body: await recordScan(body, context) }),
 

@@ -7,6 +7,7 @@ import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
 import { requireBytes } from '../limits.ts'
 
+/** Handlers of /v1/images. */
 export const images: Handlers<typeof contract> = {
   create: async ({ body }, context) => {
     const { store, images, workspaceId, now, thread } = context

@@ -18,6 +18,7 @@ import { audit } from '../audit.ts'
 import { bytesOf, requireBytes } from '../limits.ts'
 import { showRejection } from '../passes/passes.ts'
 
+/** Handlers of /v1/template-versions. */
 export const templateVersions: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => {
     if (!(await store.templates.find(workspaceId, query.templateId))) {

@@ -9,6 +9,7 @@ import { audit } from '../audit.ts'
 import { bytesOf, requireBytes, requireUnderLimit } from '../limits.ts'
 import { showVersionDetail } from './template-versions.ts'
 
+/** Handlers of /v1/templates. */
 export const templates: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => {
     const page = await store.templates.list(workspaceId, query)

@@ -5,6 +5,7 @@ import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
 
+/** Handlers of /v1/webhooks/deliveries. */
 export const deliveries: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => {
     const page = await store.deliveries.list(workspaceId, query)

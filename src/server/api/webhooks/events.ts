@@ -18,6 +18,7 @@ const LOOK_AGAIN_MS = 50
 
 const DAY_MS = 24 * 3_600_000
 
+/** The handler of GET /v1/events. */
 export const events: Handlers<typeof contract> = {
   follow: async ({ query, headers }, context) => {
     const since = headers['last-event-id']

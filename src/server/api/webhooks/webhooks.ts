@@ -18,6 +18,7 @@ const OVERLAP_MS = 24 * 3_600_000
 /** Each secret is a signature more in every delivery's header. */
 const MAX_RETIRED_SECRETS = 10
 
+/** Handlers of /v1/webhooks. */
 export const webhooks: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => {
     const page = await store.webhooks.list(workspaceId, query)

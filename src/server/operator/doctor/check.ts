@@ -8,8 +8,11 @@ export type Finding =
 
 export type Check = { group: string; name: string } & Finding
 
+/** The finding of a check that found nothing wrong. */
 export const passed = (message: string): Finding => ({ status: 'PASSED', message })
+/** The finding of a check that does not apply here. */
 export const skipped = (message: string): Finding => ({ status: 'SKIPPED', message })
+/** The finding of a check that found something wrong, and what mends it. */
 export const failed = (message: string, fix: string): Finding => ({ status: 'FAILED', message, fix })
 
 export interface Examination {

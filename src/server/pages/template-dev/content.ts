@@ -46,6 +46,7 @@ export interface PlacedNote extends Pick<Warning, 'path' | 'message'> {
 const identity = { passTypeIdentifier: 'pass.example.preview', teamIdentifier: 'PREVIEW000' }
 const issuer = { issuerId: '3388000000000000000', publicUrl: 'https://passes.example' }
 
+/** Both wallets without keys and accounts, as previews need them. */
 export const previewWallets: PreviewWallets = {
   apple: { passJson: (pass) => buildPassJson(pass, identity, `${issuer.publicUrl}/apple`) },
   google: {

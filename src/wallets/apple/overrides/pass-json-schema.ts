@@ -34,6 +34,7 @@ const DateStyle = oneOf(
   'PKDateStyleFull',
 )
 
+/** A field of pass.json (PassFieldContent); keys that are not known pass. */
 export const Field = z
   .looseObject({
     key: text,
@@ -190,6 +191,7 @@ const LeaderElection = z.looseObject({
 
 const DAY_MS = 86_400_000
 
+/** A moment or span in which the pass is shown by itself. */
 export const RelevantDate = z
   .looseObject({
     date: W3cDate.optional(),
@@ -277,12 +279,14 @@ const shape = {
   semantics: Semantics.optional(),
 }
 
+/** What a template may add to pass.json (`apple` of its design). */
 export const Overrides = z.looseObject(shape).superRefine(({ appLaunchURL, associatedStoreIdentifiers }, context) => {
   if (appLaunchURL === undefined || (Array.isArray(associatedStoreIdentifiers) && associatedStoreIdentifiers[0])) return
   const message = 'Needs associatedStoreIdentifiers: the App Store numbers of the apps that it may open'
   context.addIssue({ code: 'custom', path: ['appLaunchURL'], message })
 })
 
+/** A whole pass.json, as it is put into a package. */
 export const PassJson = z.looseObject({
   ...shape,
   formatVersion: z.literal(1),

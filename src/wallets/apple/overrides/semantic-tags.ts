@@ -148,6 +148,7 @@ const securityPrograms = [
   'passengerEligibleSecurityPrograms',
 ] as const
 
+/** Apple's semantic tags; those that are not known pass. */
 export const Semantics = z.looseObject({
   ...optionalAll(texts, text),
   ...optionalAll(dates, W3cDate),

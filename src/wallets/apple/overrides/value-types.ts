@@ -5,10 +5,14 @@ import { isTimeZone } from '../../../core/rules/redemption/time-zones.ts'
 /** The types of values in pass.json. A type is what JSON has; what a text must be beyond that is a rule (code custom). */
 
 export const text = z.string()
+/** Any number. */
 export const number = z.number()
+/** True or false. */
 export const boolean = z.boolean()
+/** A list of texts. */
 export const textList = z.array(text)
 
+/** One of these texts. */
 export const oneOf = (...values: string[]) =>
   text.refine((value) => values.includes(value), `Must be one of ${values.join(', ')}`)
 
@@ -23,8 +27,10 @@ export function isW3cDate(value: unknown): boolean {
   return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
 }
 
+/** A date and time with its offset; seconds may be left out. */
 export const W3cDate = text.refine(isW3cDate, 'Must be a date and time with an offset, such as 2027-05-31T19:30+02:00')
 
+/** A colour as rgb(…) or in hexadecimal. */
 export const Color = text.refine(
   (value) => toRgb(value) !== undefined,
   'Must be a colour such as rgb(26, 43, 60), #1a2b3c or #abc',
@@ -42,36 +48,44 @@ export function toRgb(color: string): string | undefined {
   return `rgb(${channels.join(', ')})`
 }
 
+/** A currency code of ISO 4217. */
 export const Currency = text.refine((value) => /^[A-Z]{3}$/.test(value), 'Must be a currency of ISO 4217, such as EUR')
 
+/** An IANA time zone. */
 export const TimeZone = text.refine(isTimeZone, 'Must be an IANA time zone, such as Europe/Lisbon')
 
+/** An address of http or https. */
 export const WebAddress = text.refine(
   (value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol),
   'Must be an address that begins with https:// or http://',
 )
 
+/** An address of any scheme. */
 export const Address = text.refine(
   (value) => URL.canParse(value),
   'Must be an address with its scheme, such as https://example.com/ or myapp://ticket',
 )
 
+/** A place on earth, in degrees. */
 export const Place = z.looseObject({
   latitude: number.refine((value) => Math.abs(value) <= 90, 'Must be from -90 to 90'),
   longitude: number.refine((value) => Math.abs(value) <= 180, 'Must be from -180 to 180'),
 })
 
+/** Numbers of apps in the App Store. */
 export const StoreIdentifiers = z.array(
   number.refine((value) => Number.isSafeInteger(value) && value > 0, 'Must be the number of an app in the App Store'),
 )
 
 const MAX_NFC_BYTES = 64
 
+/** What a pass tells a reader over NFC. */
 export const NfcMessage = text.refine((value) => {
   const bytes = Buffer.byteLength(value)
   return bytes > 0 && bytes <= MAX_NFC_BYTES
 }, `Must have 1 to ${MAX_NFC_BYTES} bytes`)
 
+/** The public key of NFC readers. */
 export const NfcKey = text.refine(
   isP256Key,
   'Must be the public key of the readers: on the curve P-256, X.509 SubjectPublicKeyInfo in base64',

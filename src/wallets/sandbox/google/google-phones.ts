@@ -145,6 +145,7 @@ const MESSAGE_LIFETIME_MS = 3_600_000
 const RETRY_AFTER_MS = [250, 1_000, 4_000]
 const TIMEOUT_MS = 10_000
 
+/** For how long the keys that callbacks are signed with may be kept, in seconds: an hour. */
 export const KEYS_MAX_AGE_SECONDS = 3600
 
 /** Tells the server of saves and removals, signed as Google does it: see Callbacks. */

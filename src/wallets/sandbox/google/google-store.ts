@@ -82,6 +82,7 @@ export type Role = GoogleRole
 
 export type Resource = { id: string } & Record<string, unknown>
 
+/** How many messages Google keeps with an object. */
 export const MAX_MESSAGES = 10
 
 export type Decision =
