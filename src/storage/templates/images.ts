@@ -1,11 +1,11 @@
 import type { Knex } from 'knex'
-import type { ImageType } from '../../core/contract/images.ts'
+import type { Image } from '../../core/contract/images.ts'
 
 /** An image without its bytes. */
 export interface StoredImage {
   /** SHA-256 of the bytes, in hexadecimal. */
   id: string
-  contentType: ImageType
+  contentType: Image['contentType']
   /** In pixels. */
   width: number
   height: number
