@@ -11,6 +11,8 @@ export interface PageParts {
   title: string
   /** HTML whose values are escaped already. */
   main: string
+  /** A language tag; `en` by default. */
+  language?: string | undefined
   /** HTML whose values are escaped already, for the head: what others read of the page. */
   head?: string | undefined
   /** Style sheets beside that of every page. */
@@ -34,7 +36,7 @@ export function escapeHtml(text: string): string {
 
 /** A page on which nothing runs, loads or shows that is not ours, and which no one frames or remembers. */
 export function buildPage(parts: PageParts): Page {
-  const { title, main, head, styles = [], script, icon, hasOwnImages, isLive, bodyClass } = parts
+  const { title, main, language, head, styles = [], script, icon, hasOwnImages, isLive, bodyClass } = parts
   const style = [PAGE_STYLE, ...styles].join('\n')
   const policy = {
     'default-src': "'none'",
@@ -46,6 +48,7 @@ export function buildPage(parts: PageParts): Page {
   return {
     html: htmlDocument({
       title,
+      language,
       head: `<meta name="color-scheme" content="light dark">
 ${head ? `${head}\n` : ''}${icon ? `<link rel="icon" href="${escapeHtml(icon)}">\n` : ''}<style>${style}</style>
 ${script ? `<script src="${escapeHtml(script)}" defer></script>` : ''}`,
@@ -61,6 +64,7 @@ ${main}
 export interface DocumentParts {
   /** Plain text. */
   title: string
+  language?: string | undefined
   /** HTML, as the body. */
   head: string
   body: string
@@ -68,9 +72,9 @@ export interface DocumentParts {
 }
 
 /** What stands around every page: no search engine is to know one. */
-export function htmlDocument({ title, head, body, bodyClass }: DocumentParts): string {
+export function htmlDocument({ title, language = 'en', head, body, bodyClass }: DocumentParts): string {
   return `<!doctype html>
-<html lang="en">
+<html lang="${language}" dir="${directionOfLanguage(language)}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -83,6 +87,12 @@ ${body}
 </body>
 </html>
 `
+}
+
+const RIGHT_TO_LEFT = /^(?:ar|he|fa|ur)\b/
+
+function directionOfLanguage(tag: string): 'ltr' | 'rtl' {
+  return RIGHT_TO_LEFT.test(tag) ? 'rtl' : 'ltr'
 }
 
 /** What every page is sent with: its own policy, and that no one frames it, posts from it, guesses its type or remembers it. */

@@ -9,8 +9,9 @@ import { barcodeSvg, cardBackHtml, cardHtml, cardStyle, expiryHtml, surplusOf } 
 import { googleCardHtml, googleCardStyle } from './card/google-card.ts'
 import { buildPage, escapeHtml, type Page } from './html.ts'
 import type { IssuerFacts } from './issuer-facts.ts'
-import { platformNames, type SharedLink, shareDescription, shareTags, shareTitle } from './share-tags.ts'
+import { type SharedLink, shareDescription, shareTags, shareTitle } from './share-tags.ts'
 import type { DevicePlatform } from './visitors.ts'
+import type { PageLanguage, PageWords } from './words.ts'
 
 export interface LinkPageFacts {
   pass: StoredPass
@@ -31,6 +32,7 @@ export interface LinkPageFacts {
   /** A tablet that calls itself a computer may be sent to its wallet. */
   sendsOn: boolean
   links: Links
+  language: PageLanguage
   at: Date
 }
 
@@ -49,22 +51,27 @@ export function linkPage(facts: LinkPageFacts): Page {
     isInApp,
     sendsOn,
     links,
+    language,
     at,
   } = facts
+  const { words, tag } = language
   const inOrder = platforms.toSorted((a, b) => Number(b === device) - Number(a === device))
-  const buttons = inOrder.map((platform) => buttonHtml(platform, links.urlFor(platform, pass, at), badges))
+  const buttons = inOrder.map((platform) =>
+    buttonHtml(platform, links.urlFor(platform, pass, at), { badges, language }),
+  )
   const own = links.urlFor('smart', pass, at)
   const picture = draw(card, apple, google)
-  const main = `<div class="intro">${ribbonHtml(platforms, sandboxed)}<h1 dir="auto">${escapeHtml(pass.label)}</h1>
+  const main = `<div class="intro">${ribbonHtml(platforms, sandboxed, words)}<h1 dir="auto">${escapeHtml(pass.label)}</h1>
 <p class="muted" dir="auto">${escapeHtml(pass.templateName)}</p>
-${expiryHtml(card)}${isInApp ? inAppHint(own) : ''}</div>
+${expiryHtml(card, { language: tag, words, timeZone: card.timeZone ?? pass.redemption?.perPeriod?.timezone })}${isInApp ? inAppHint(own, words) : ''}</div>
 <div class="picture">${picture.html}</div>
 <div class="actions">${buttons.join('\n')}</div>
-<div class="more">${device === 'undetermined' ? phoneHtml(own) : ''}${cardBackHtml(card, apple ? surplusOf(apple) : [])}</div>`
+<div class="more">${device === 'undetermined' ? phoneHtml(own, words) : ''}${cardBackHtml(card, words.more, apple ? surplusOf(apple) : [])}</div>`
   return buildPage({
     title: [pass.label, card.organizationName].filter((text) => text.trim() !== '').join(' – '),
     main,
-    head: shareTags({ issuer, platforms, publicUrl: links.publicUrl }),
+    language: tag,
+    head: shareTags({ issuer, platforms, publicUrl: links.publicUrl, language }),
     styles: [...picture.styles, LINK_STYLE],
     script: isInApp ? fromLink(copyScript.path) : sendsOn ? fromLink(tabletScript.path) : undefined,
     icon: issuer.iconId ? imageBase + issuer.iconId : fromLink(pageIcon.path),
@@ -77,6 +84,7 @@ export function sharedPage(link: SharedLink): Page {
   return buildPage({
     title,
     main: `<h1 dir="auto">${escapeHtml(title)}</h1><p>${escapeHtml(shareDescription(link))}</p>`,
+    language: link.language.tag,
     head: shareTags(link),
     icon: fromLink(pageIcon.path),
   })
@@ -94,36 +102,39 @@ function draw(card: Card, apple: Card | null, google: GoogleView | null): { html
 const imageBase = fromLink('/images/')
 
 /** The platform's own badge where the operator has it: both companies forbid drawings of others. */
-function buttonHtml(platform: Platform, address: string, badges: Badges): string {
-  const text = `Add to ${platformNames[platform]}`
-  const badge = badges.find(platform, 'en')
+function buttonHtml(
+  platform: Platform,
+  address: string,
+  { badges, language: { words, tag } }: Pick<LinkPageFacts, 'badges' | 'language'>,
+): string {
+  const text = escapeHtml(words.addTo[platform])
+  const badge = badges.find(platform, tag)
   const content = badge ? `<img src="${escapeHtml(fromLink(badge.path))}" alt="${text}">` : text
   return `<a class="${badge ? 'badge' : 'button'}" data-platform="${platform}" href="${escapeHtml(address)}">${content}</a>`
 }
 
-function ribbonHtml(platforms: Platform[], sandboxed: readonly Platform[]): string {
-  if (sandboxed.length === 0) return ''
-  const of =
-    sandboxed.length < platforms.length ? ` of ${sandboxed.map((name) => platformNames[name]).join(' or ')}` : ''
-  return `<p class="ribbon"><strong>SANDBOX - not a real pass${of}</strong></p>`
+function ribbonHtml(platforms: Platform[], sandboxed: readonly Platform[], words: PageWords): string {
+  const [first] = sandboxed
+  if (first === undefined) return ''
+  const text = words.sandbox[sandboxed.length < platforms.length ? first : 'all']
+  return `<p class="ribbon"><strong>${escapeHtml(text)}</strong></p>`
 }
 
 /** The address can be marked by hand; the script of the page shows the button that copies it. */
-function inAppHint(address: string): string {
-  return `<div class="hint"><p><strong>Open in your browser:</strong> this app may not be able to add passes. See its
-menu, or copy the link.</p>
-<div class="link"><input class="address" dir="ltr" readonly aria-label="Link to this page" value="${escapeHtml(address)}">
-<button class="button copy" type="button" data-done="The link is copied." hidden>Copy link</button></div>
+function inAppHint(address: string, { inApp }: PageWords): string {
+  return `<div class="hint"><p><strong>${escapeHtml(inApp.title)}</strong> ${escapeHtml(inApp.text)}</p>
+<div class="link"><input class="address" dir="ltr" readonly aria-label="${escapeHtml(inApp.address)}" value="${escapeHtml(address)}">
+<button class="button copy" type="button" data-done="${escapeHtml(inApp.copied)}" hidden>${escapeHtml(inApp.copy)}</button></div>
 <p class="copied" role="status"></p></div>`
 }
 
 /** On a computer the pass is wanted on another device; the sheet hides this where the screen is a phone's. */
-function phoneHtml(address: string): string {
+function phoneHtml(address: string, { phone }: PageWords): string {
   const svg = barcodeSvg('qr', address)
   if (svg === undefined) return ''
-  return `<figure class="phone"><div class="symbol" role="img" aria-label="QR code of this page’s address">${svg}</div>
-<figcaption><strong>Continue on your phone</strong>
-Scan this code with its camera.</figcaption></figure>`
+  return `<figure class="phone"><div class="symbol" role="img" aria-label="${escapeHtml(phone.code)}">${svg}</div>
+<figcaption><strong>${escapeHtml(phone.title)}</strong>
+${escapeHtml(phone.text)}</figcaption></figure>`
 }
 
 /**

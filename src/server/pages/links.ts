@@ -14,6 +14,7 @@ import { type IssuerFacts, issuerFacts } from './issuer-facts.ts'
 import { linkPage, sharedPage } from './link-page.ts'
 import { LinkEnded } from './link-problem-page.ts'
 import { devicePlatform, isCrawler, isInAppBrowser } from './visitors.ts'
+import { english } from './words.ts'
 
 /**
  * Opens a hosted link: the signed package for apple, a redirect to the save URL for google, and for the smart link
@@ -48,7 +49,12 @@ async function findIssuer(pass: StoredPass, { definitions }: Services): Promise<
 async function showShared({ req }: H3Event, pass: StoredPass, services: Services): Promise<Response> {
   const { links, wallets } = services
   const platforms = wallets.all.map(({ platform }) => platform)
-  const page = sharedPage({ issuer: await findIssuer(pass, services), platforms, publicUrl: links.publicUrl })
+  const page = sharedPage({
+    issuer: await findIssuer(pass, services),
+    platforms,
+    publicUrl: links.publicUrl,
+    language: english,
+  })
   return compressedPage(page, req.headers)
 }
 
@@ -110,7 +116,21 @@ async function openSmart(event: H3Event, pass: StoredPass, services: Services, a
   const views = viewsOf(rendered, wallets, at)
   const issuer = await findIssuer(pass, services)
   const sendsOn = isSentOn && !staysFor('apple')
-  const facts = { pass, rendered, issuer, ...views, platforms, sandboxed, badges, device, isInApp, sendsOn, links, at }
+  const facts = {
+    pass,
+    rendered,
+    issuer,
+    ...views,
+    platforms,
+    sandboxed,
+    badges,
+    device,
+    isInApp,
+    sendsOn,
+    links,
+    language: english,
+    at,
+  }
   return compressedPage(linkPage(facts), event.req.headers)
 }
 

@@ -2,9 +2,7 @@ import type { Platform } from '../../wallets/wallet.ts'
 import { fromLink, touchIcon } from './assets.ts'
 import { escapeHtml } from './html.ts'
 import type { IssuerFacts } from './issuer-facts.ts'
-
-/** What the wallets are called in texts. */
-export const platformNames: Record<Platform, string> = { apple: 'Apple Wallet', google: 'Google Wallet' }
+import type { PageLanguage } from './words.ts'
 
 export interface SharedLink {
   issuer: IssuerFacts
@@ -12,6 +10,7 @@ export interface SharedLink {
   platforms: readonly Platform[]
   /** Chats take addresses only that are whole. Without a slash at the end. */
   publicUrl: string
+  language: PageLanguage
 }
 
 /** How a link looks in a chat: texts and a picture that are the same for every holder. */
@@ -41,8 +40,8 @@ export function shareTitle({ organization, template }: IssuerFacts): string {
 }
 
 /** What a preview of the link says below its title. */
-export function shareDescription({ platforms }: Pick<SharedLink, 'platforms'>): string {
-  return `Add this pass to ${platforms.map((platform) => platformNames[platform]).join(' or ')}.`
+export function shareDescription({ platforms, language: { words } }: SharedLink): string {
+  return words.share[platforms.length > 1 ? 'both' : platforms[0]!]
 }
 
 /** Where a picture is found in the size that chats show. */

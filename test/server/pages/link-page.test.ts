@@ -303,7 +303,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     api.app = api.createApp({ ...services, wallets: { ...services.wallets, sandboxed: ['google'] } })
     const { text } = await open(pass)
     api.app = app
-    expect(text).toContain('SANDBOX - not a real pass of Google Wallet')
+    expect(text).toContain('SANDBOX - not a real pass in Google Wallet')
   })
 
   test('pages are sent compressed to who takes that, and say the same', async () => {

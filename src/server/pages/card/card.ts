@@ -19,6 +19,7 @@ import {
 import type { Card, CardField } from '../../../core/rules/display/card.ts'
 import { cardColors } from '../../../core/rules/display/colors.ts'
 import { escapeHtml } from '../html.ts'
+import { fillHtml, type PageWords } from '../words.ts'
 
 export interface CardOptions {
   /** The address of an image; undefined for one that is not to be drawn. */
@@ -52,8 +53,8 @@ export function cardStyle(card: Card): string {
 }
 
 /** What phones show when a card is turned over; empty where there is nothing. */
-export function cardBackHtml({ fields, links }: Card, more: readonly CardField[] = []): string {
-  return detailsHtml('More about this pass', [...more, ...fields.back], links)
+export function cardBackHtml({ fields, links }: Card, summary: string, more: readonly CardField[] = []): string {
+  return detailsHtml(summary, [...more, ...fields.back], links)
 }
 
 /** Fields and links that are opened on demand; empty where there are none. */
@@ -63,14 +64,32 @@ export function detailsHtml(summary: string, fields: readonly CardField[], links
     ...links.filter(({ url }) => isSafe(url)).map(({ label, url }) => `<div>${term(label)}${linkHtml(url)}</div>`),
   ]
   if (items.length === 0) return ''
-  return `<details class="back"><summary>${summary}</summary><dl>${items.join('')}</dl></details>`
+  return `<details class="back"><summary>${escapeHtml(summary)}</summary><dl>${items.join('')}</dl></details>`
 }
 
-/** Until when a card is valid; empty where it has no end. */
-export function expiryHtml({ expiresAt }: Card): string {
+export interface ExpiryOptions {
+  /** A language tag. */
+  language: string
+  words: Pick<PageWords, 'validUntil'>
+  /** UTC by default. */
+  timeZone?: string | undefined
+}
+
+/** Until when a card is valid, with the zone of that time; empty where it has no end. */
+export function expiryHtml({ expiresAt }: Card, { language, words, timeZone = 'UTC' }: ExpiryOptions): string {
   if (expiresAt === null) return ''
-  const text = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' })
-  return `<p class="expiry">Valid until <time datetime="${expiresAt.toISOString()}">${text.format(expiresAt)} UTC</time></p>`
+  // English as most of the world writes it: the day before the month.
+  const format = new Intl.DateTimeFormat(language === 'en' ? 'en-GB' : language, {
+    day: 'numeric',
+    month: 'long',
+    year: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    timeZoneName: 'short',
+    timeZone,
+  })
+  const time = `<time datetime="${expiresAt.toISOString()}">${escapeHtml(format.format(expiresAt))}</time>`
+  return `<p class="expiry">${fillHtml(words.validUntil, { time })}</p>`
 }
 
 /** The logo and the text beside it. The name of the organization stands in lists and notifications alone. */

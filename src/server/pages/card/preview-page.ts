@@ -2,6 +2,7 @@ import type { Warning } from '../../../core/contract/definition.ts'
 import type { Card } from '../../../core/rules/display/card.ts'
 import type { GoogleView } from '../../../core/rules/display/google-view.ts'
 import { buildPage, escapeHtml, type Page } from '../html.ts'
+import { english } from '../words.ts'
 import { CARD_STYLE, type CardOptions, cardBackHtml, cardHtml, cardStyle, detailsHtml } from './card.ts'
 import { googleCardHtml, googleCardStyle } from './google-card.ts'
 
@@ -76,7 +77,7 @@ function applePhone(card: Card, at: Date, named: string, options: CardOptions): 
     bar: '<span>Done</span><span class="round">•••</span>',
     stamp: card.voided ? 'VOID' : isExpired ? 'EXPIRED' : null,
     card: cardHtml(card, { ...options, marksSurplus: true }),
-    back: cardBackHtml(card),
+    back: cardBackHtml(card, english.words.more),
   })
 }
 

@@ -5,6 +5,7 @@ import { fieldGroups, PassType } from '../../../../src/core/contract/definition.
 import type { Card } from '../../../../src/core/rules/display/card.ts'
 import { directionOf, expiryHtml } from '../../../../src/server/pages/card/card.ts'
 import { previewPage } from '../../../../src/server/pages/card/preview-page.ts'
+import { english } from '../../../../src/server/pages/words.ts'
 import { hostileTexts, imageId, sampleCard } from './samples.ts'
 
 const picture = 'data:image/png;base64,AAAA'
@@ -108,11 +109,15 @@ test.each(['javascript:alert(1)', 'data:text/html,<script>', ' javascript:alert(
 )
 
 test('the expiry is shown with its time zone, and nothing where there is none', () => {
-  const expiresAt = new Date('2027-05-21T21:00:00Z')
-  expect(expiryHtml(sampleCard({ expiresAt }))).toContain(
+  const card = sampleCard({ expiresAt: new Date('2027-05-21T21:00:00Z') })
+  const { words } = english
+  expect(expiryHtml(card, { language: 'en', words })).toContain(
     'Valid until <time datetime="2027-05-21T21:00:00.000Z">21 May 2027 at 21:00 UTC</time>',
   )
-  expect(expiryHtml(sampleCard())).toBe('')
+  expect(expiryHtml(card, { language: 'en', words, timeZone: 'Europe/Lisbon' })).toContain(
+    '21 May 2027 at 22:00 WEST</time>',
+  )
+  expect(expiryHtml(sampleCard(), { language: 'en', words })).toBe('')
 })
 
 test.each(PassType.options)('a card with nothing but what it must have is drawn: %s', (passType) => {
