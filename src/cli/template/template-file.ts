@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { readdir, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { Args } from '@oclif/core'
@@ -7,9 +6,10 @@ import { Definition, type ImageRole, imageRoles, PassType } from '../../core/con
 import { projects } from '../../core/contract/projects.ts'
 import { TemplateKey, templates } from '../../core/contract/templates.ts'
 import { below, type Issue, listIssues, parseAs } from '../../core/errors.ts'
-import { Uuid } from '../../core/ids.ts'
+import { contentId, Uuid } from '../../core/ids.ts'
 import { checkDefinition } from '../../core/rules/template/definition.ts'
 import { inspectImage } from '../../core/rules/template/image.ts'
+import { placeholdersIn, stringsDeep } from '../../core/rules/template/placeholder.ts'
 import { UsageError, withName } from '../command/errors.ts'
 import { type ImageFile, readImage } from './image-file.ts'
 import { fileError, readAll, readJsonFile } from './json-file.ts'
@@ -28,12 +28,16 @@ export interface TemplateFile {
   images: NamedImage[]
   /** The definition as far as it can be known before the upload: image paths stand as the nil id. */
   definition: Definition
-  /** The definition with each image path replaced by the id that its upload gave. */
-  withImages: (ids: ReadonlyMap<ImageRole, string>) => Definition
+  /** The definition with each image replaced by the id that its upload gave, by what the file names it. */
+  withImages: (ids: ReadonlyMap<string, string>) => Definition
 }
 
 interface NamedImage extends ImageFile {
   role: ImageRole
+  /** As the file names it. */
+  name: string
+  /** Where it does first, below design.images. */
+  place: (string | number)[]
 }
 
 /** Stands for an id that is not known before something is made. */
@@ -47,7 +51,9 @@ const Envelope = z.strictObject({
   project: projects.create.body.shape.name.nullable().optional(),
   passType: PassType,
   definition: z.looseObject({
-    design: z.looseObject({ images: z.partialRecord(z.enum(imageRoles), z.string()).optional() }),
+    design: z.looseObject({
+      images: z.partialRecord(z.enum(imageRoles), z.union([z.string(), z.looseObject({})])).optional(),
+    }),
   }),
 })
 
@@ -58,9 +64,14 @@ const Envelope = z.strictObject({
 export async function readTemplateFile(path: string): Promise<TemplateFile> {
   const { text, value } = await readJsonFile(path, Envelope, 'a template file')
   const { key, name, description, project, passType, definition: raw } = value
-  const named = Object.entries(raw.design.images ?? {}) as [ImageRole, string][]
-  const files = named.filter(([, value]) => !Uuid.safeParse(value).success)
-  const known = { ...raw, design: { ...raw.design, images: { ...raw.design.images, ...nilIds(files) } } }
+  const named = new Map<string, NamedPlace>()
+  for (const { text: name, path: place } of stringsDeep(raw.design.images)) {
+    const isFile = !Uuid.safeParse(name).success && placeholdersIn(name).length === 0 && place.at(-1) !== 'by'
+    if (isFile && !named.has(name)) named.set(name, { name, place })
+  }
+  const files = [...named.values()]
+  const nilIds = new Map(files.map(({ name }) => [name, NIL_ID]))
+  const known = { ...raw, design: { ...raw.design, images: replaceTexts(raw.design.images ?? {}, nilIds) } }
   const parsed = parseAs(Definition, known)
   if ('issues' in parsed) {
     const issues = [...below('definition', parsed.issues)]
@@ -75,9 +86,12 @@ export async function readTemplateFile(path: string): Promise<TemplateFile> {
     description,
     project,
     passType,
-    images: await Promise.all(files.map(([role, value]) => readRole(role, resolve(dirname(path), value)))),
+    images: await Promise.all(files.map((file) => readNamedImage(file, resolve(dirname(path), file.name)))),
     definition: parsed.value,
-    withImages: (ids) => ({ ...rest, design: { ...design, images: { ...design.images, ...Object.fromEntries(ids) } } }),
+    withImages: (ids) => ({
+      ...rest,
+      design: { ...design, images: replaceTexts(raw.design.images ?? {}, ids) as Images },
+    }),
   }
 }
 
@@ -87,12 +101,20 @@ export async function requirePublishable(file: TemplateFile): Promise<void> {
   if (issues.length > 0) throw await fileError(file, 'cannot be published', listIssues(below('definition', issues)))
 }
 
-function nilIds(files: readonly [ImageRole, string][]) {
-  return Object.fromEntries(files.map(([role]) => [role, NIL_ID]))
+type Images = Definition['design']['images']
+
+type NamedPlace = Pick<NamedImage, 'name' | 'place'>
+
+/** The value with each text replaced that there is another for. */
+function replaceTexts(value: unknown, others: ReadonlyMap<string, string>): unknown {
+  if (typeof value === 'string') return others.get(value) ?? value
+  if (value === null || typeof value !== 'object') return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, replaceTexts(item, others)]))
 }
 
-async function readRole(role: ImageRole, path: string): Promise<NamedImage> {
-  return { role, ...(await readImage(path, role)) }
+async function readNamedImage({ name, place }: NamedPlace, path: string): Promise<NamedImage> {
+  const role = place[0] as ImageRole
+  return { role, name, place, ...(await readImage(path, role)) }
 }
 
 /** The argument that names template files; `strict = false` lets there be several. */
@@ -150,16 +172,17 @@ export function requireKeys(files: readonly TemplateFile[]): void {
 
 /** A template file as it can be drawn and looked over without a server: its images have ids of their own. */
 export function draftOf(file: Pick<TemplateFile, 'passType' | 'images' | 'withImages'>) {
-  const images = file.images.map(({ role, bytes, contentType }) => {
-    const id = createHash('sha256').update(bytes).digest('hex').slice(0, 32)
-    return { role, id, bytes, contentType, facts: inspectImage(bytes) }
+  const images = file.images.map(({ name, place, bytes, contentType }) => {
+    return { name, place, id: contentId(bytes), bytes, contentType, facts: inspectImage(bytes) }
   })
-  const faults: Issue[] = images.flatMap(({ role, facts }) =>
-    'fault' in facts ? [{ path: ['definition', 'design', 'images', role], message: `The image ${facts.fault}` }] : [],
+  const faults: Issue[] = images.flatMap(({ place, facts }) =>
+    'fault' in facts
+      ? [{ path: ['definition', 'design', 'images', ...place], message: `The image ${facts.fault}` }]
+      : [],
   )
   return {
     passType: file.passType,
-    definition: file.withImages(new Map(images.map(({ role, id }) => [role, id]))),
+    definition: file.withImages(new Map(images.map(({ name, id }) => [name, id]))),
     images: new Map(
       images.flatMap(({ id, bytes, contentType, facts }) =>
         'fault' in facts ? [] : [[id, { bytes, contentType, width: facts.width, height: facts.height }] as const],

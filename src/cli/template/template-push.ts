@@ -79,9 +79,9 @@ async function pushOnce(client: Client, file: TemplateFile, options: PushOptions
 
 /** The same bytes always have the same id: what the server has already stays as it is. */
 async function uploadImages(client: Client, { images }: TemplateFile) {
-  const ids = new Map<TemplateFile['images'][number]['role'], string>()
-  for (const { role, bytes, contentType } of images) {
-    ids.set(role, (await client.images.create({ body: bytes, contentType })).id)
+  const ids = new Map<string, string>()
+  for (const { name, bytes, contentType } of images) {
+    ids.set(name, (await client.images.create({ body: bytes, contentType })).id)
   }
   return ids
 }
@@ -197,13 +197,18 @@ export async function withStoredImages(
   version: StoredVersion | undefined,
 ): Promise<Definition> {
   const ids = await Promise.all(
-    file.images.map(async ({ role, bytes }) => {
-      const id = version?.definition.design.images[role]
-      const isSame = id && (await findImage(client, id))?.equals(bytes)
-      return [role, isSame ? id : NIL_ID] as const
+    file.images.map(async ({ name, place, bytes }) => {
+      const id = textAt(version?.definition.design.images, place)
+      const isSame = id !== undefined && (await findImage(client, id))?.equals(bytes)
+      return [name, isSame ? id : NIL_ID] as const
     }),
   )
   return file.withImages(new Map(ids))
+}
+
+function textAt(value: unknown, place: readonly (string | number)[]): string | undefined {
+  const found = place.reduce<unknown>((part, key) => (part as Record<string, unknown> | undefined)?.[key], value)
+  return typeof found === 'string' ? found : undefined
 }
 
 /** Undefined where there is none: a draft may name any. */

@@ -36,7 +36,7 @@ export const PassType = z.enum(['generic', 'eventTicket', 'storeCard', 'coupon',
 export type PassType = z.output<typeof PassType>
 
 /** What the value of a variable must look like. */
-export const VariableFormat = z.enum(['text', 'date', 'date-time', 'number', 'url', 'email'])
+export const VariableFormat = z.enum(['text', 'date', 'date-time', 'number', 'url', 'email', 'image'])
 export type VariableFormat = z.output<typeof VariableFormat>
 
 const VariableName = z
@@ -87,6 +87,26 @@ export type FieldGroup = (typeof fieldGroups)[number]
 
 const fieldList = (max: number) => z.array(FieldDefinition).max(max).default([])
 
+/** The id of an image, or the placeholder of a variable of the format image. */
+const ImageSource = z.union([Uuid, z.string().regex(/^\{\{[^{}]{1,128}\}\}$/)], {
+  error: 'Must be the id of an uploaded image, a UUID, or the placeholder of a variable such as {{photo}}',
+})
+
+/** One of several, by what a text with placeholders comes to. */
+const choiceOf = <Value extends z.ZodType>(value: Value) =>
+  z.strictObject({
+    by: text(1, 255),
+    map: z.record(text(1, 255), value),
+    /** For any other text; nothing where it is left out. */
+    else: value.optional(),
+  })
+
+/** An image that is the same for all passes, the holder's own, or that of the state of the pass. */
+const ImageChoice = z.union([ImageSource, choiceOf(ImageSource)], {
+  error: 'Must be the id of an uploaded image, {{variable}}, or { by, map, else } of those',
+})
+export type ImageChoice = z.output<typeof ImageChoice>
+
 /** Where an image may stand on a card. */
 export const imageRoles = ['icon', 'logo', 'strip', 'thumbnail', 'hero'] as const
 export type ImageRole = (typeof imageRoles)[number]
@@ -104,11 +124,11 @@ const Design = z.strictObject({
     .default({}),
   images: z
     .strictObject({
-      icon: Uuid.optional(),
-      logo: Uuid.optional(),
-      strip: Uuid.optional(),
-      thumbnail: Uuid.optional(),
-      hero: Uuid.optional(),
+      icon: ImageChoice.optional(),
+      logo: ImageChoice.optional(),
+      strip: ImageChoice.optional(),
+      thumbnail: ImageChoice.optional(),
+      hero: ImageChoice.optional(),
     })
     .default({}),
   fields: z

@@ -62,6 +62,8 @@ async function eraseInside(tx: Repositories, workspaceId: string, passId: string
   const pass = await tx.passes.findForUpdate(workspaceId, passId)
   if (!pass) throw new OperatorError('There is no such pass.')
   const erased = await tx.erasure.count(workspaceId, passId)
+  // Before the pass changes: who holds an image may wait for its name.
+  await tx.images.deleteOfPass(workspaceId, passId)
   await tx.erasure.erase(workspaceId, passId, identifierDigest(pass.scanCode), at)
   const correlationId = randomUUID()
   await forgetClass(tx, pass, { now: at, correlationId })

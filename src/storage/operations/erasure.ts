@@ -15,6 +15,8 @@ import { withWalletVersionBump } from '../passes/pass-change.ts'
 /** Rows that hold, or may hold, something of the holder of a pass. */
 export interface Holdings {
   variables: number
+  /** That it has or had, of which those go that nothing else has. */
+  images: number
   notifications: number
   scans: number
   events: number
@@ -46,6 +48,7 @@ export class Erasure {
     const pending = await Promise.all(this.events(workspaceId, passId).map((some) => countOf(this.pendingOf(some))))
     return {
       variables: await countOf(this.ofPass('pass_variables', workspaceId, passId)),
+      images: await countOf(this.ofPass('pass_images', workspaceId, passId)),
       notifications: await countOf(this.ofPass('notifications', workspaceId, passId)),
       scans: await countOf(this.ofPass('scans', workspaceId, passId)),
       events: sum(events),

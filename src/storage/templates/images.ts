@@ -1,5 +1,7 @@
 import type { Knex } from 'knex'
 import type { Image } from '../../core/contract/images.ts'
+import { insertRows } from '../db/bulk-rows.ts'
+import { forShare, forUpdate } from '../db/dialect.ts'
 
 /** An image without its bytes. */
 export interface StoredImage {
@@ -82,6 +84,56 @@ export class Images {
   /** Whether there is such an image, in any workspace. */
   async isPublic(id: string): Promise<boolean> {
     return (await this.db('images').where({ id }).first('id')) !== undefined
+  }
+
+  /** As listKnown, and none of them is deleted until the transaction ends. */
+  async lockKnown(workspaceId: string, ids: string[]): Promise<Set<string>> {
+    const ours = this.db('images').where({ workspace_id: workspaceId }).whereIn('id', ids).orderBy('id').select('id')
+    const rows: { id: string }[] = await forShare(this.db, ours)
+    return new Set(rows.map(({ id }) => id))
+  }
+
+  /** Notes which passes have which images; the caller has locked the images. */
+  async insertUses(workspaceId: string, uses: { passId: string; imageId: string }[]): Promise<void> {
+    const rows = uses.map(({ passId, imageId }) => ({ workspace_id: workspaceId, image_id: imageId, pass_id: passId }))
+    await insertRows(this.db, 'pass_images', rows, 'on conflict do nothing')
+  }
+
+  /**
+   * Takes its images from a pass, those that it had before among them, and deletes what no other pass has and no definition
+   * names. The caller holds the pass, and has changed nothing of it.
+   */
+  async deleteOfPass(workspaceId: string, passId: string): Promise<void> {
+    const ids: string[] = await this.ofPass(workspaceId, passId).orderBy('image_id').pluck('image_id')
+    if (ids.length === 0) return
+    const ours = this.db('images').where({ workspace_id: workspaceId }).whereIn('id', ids)
+    // Who gives one to another pass at this moment is waited for, so that it is seen below.
+    await forUpdate(this.db, ours.clone().orderBy('id').select('id'))
+    await this.ofPass(workspaceId, passId).delete()
+    const shared: string[] = await this.db('pass_images')
+      .where({ workspace_id: workspaceId })
+      .whereIn('image_id', ids)
+      .pluck('image_id')
+    const own = ids.filter((id) => !shared.includes(id))
+    const named = await this.listNamed(workspaceId, own)
+    const free = own.filter((id) => !named.some((definition) => definition.includes(id)))
+    await this.db('image_files').where({ workspace_id: workspaceId }).whereIn('image_id', free).delete()
+    await this.db('images').where({ workspace_id: workspaceId }).whereIn('id', free).delete()
+  }
+
+  /** The definitions that hold one of the ids, drafts among them. */
+  private async listNamed(workspaceId: string, ids: string[]): Promise<string[]> {
+    if (ids.length === 0) return []
+    return this.db('template_versions')
+      .where({ workspace_id: workspaceId })
+      .where((any) => {
+        for (const id of ids) any.orWhere('definition', 'like', `%${id}%`)
+      })
+      .pluck('definition')
+  }
+
+  private ofPass(workspaceId: string, passId: string) {
+    return this.db('pass_images').where({ workspace_id: workspaceId, pass_id: passId })
   }
 
   /** The one read without a workspace: images are public, and an id is a digest that nobody can guess. */

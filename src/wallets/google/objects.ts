@@ -31,6 +31,7 @@ export function buildObject(issuer: GoogleIssuer, pass: WalletPass, at: Date): G
     ...compact({
       barcode: barcode(card),
       heroImage: image(issuer, card, 'hero', 'strip'),
+      imageModulesData: portrait(issuer, card),
       textModulesData: textModules(card, links),
       linksModuleData: links.length > 0 ? { uris: links.slice(0, MAX_GOOGLE_MODULES) } : undefined,
       merchantLocations: merchantLocations(card),
@@ -39,6 +40,12 @@ export function buildObject(issuer: GoogleIssuer, pass: WalletPass, at: Date): G
     }),
   }
   return applyOverrides(resource, card.google.object, typeOf(kindOf(card), 'Object'))
+}
+
+/** Google has no place for a thumbnail: the holder's own stands among the details. */
+function portrait(issuer: GoogleIssuer, card: Card) {
+  const mainImage = card.showsPortrait && image(issuer, card, 'thumbnail')
+  return mainImage ? [{ id: 'portrait', mainImage }] : undefined
 }
 
 /** Google ends a pass up to a day after its time interval, so the state says it too. */
@@ -172,6 +179,7 @@ interface ManagedKeys {
 const always: ManagedKeys = {
   barcode: { alternateText: {} },
   heroImage: {},
+  imageModulesData: {},
   textModulesData: {},
   linksModuleData: {},
   merchantLocations: {},

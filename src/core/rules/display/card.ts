@@ -11,6 +11,7 @@ import type {
   PassType,
 } from '../../contract/definition.ts'
 import { fieldGroups } from '../../contract/definition.ts'
+import { isOwnImage, resolveImages } from '../template/image-choice.ts'
 import {
   fill,
   fillDeep,
@@ -32,6 +33,8 @@ export interface Card {
   colors: { background: string | null; foreground: string | null; label: string | null }
   /** Image ids by role; a role without one is left out. */
   images: Partial<Record<ImageRole, string>>
+  /** True where the thumbnail is the holder's own. */
+  showsPortrait?: boolean
   fields: Record<FieldGroup, CardField[]>
   barcode: { format: BarcodeFormat; message: string; altText: string | null }
   locations: { latitude: number; longitude: number; relevantText?: string }[]
@@ -103,7 +106,8 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
       foreground: design.colors.foreground ?? null,
       label: design.colors.label ?? null,
     },
-    images: { ...design.images },
+    images: resolveImages(definition, scope),
+    ...(isOwnImage(design.images.thumbnail) && { showsPortrait: true }),
     fields,
     barcode: design.barcode
       ? {

@@ -5,6 +5,7 @@ import { checkDoor } from '../display/door-view.ts'
 import { checkBarcode } from './barcode.ts'
 import { checkClassTexts } from './class-key.ts'
 import { checkFieldTypes, typedSamples } from './field-types.ts'
+import { checkImages } from './image-choice.ts'
 import {
   literalPart,
   placeholdersDeep,
@@ -28,6 +29,7 @@ function* findIssues(definition: Definition): Generator<Issue> {
   yield* checkDeclarations(definition)
   yield* checkFieldKeys(definition)
   yield* checkFieldTypes(definition)
+  yield* checkImages(definition)
   yield* checkDoor(definition)
   yield* checkPlaceholders(definition)
   yield* checkPolicies(definition)
@@ -54,6 +56,8 @@ const SAMPLES: Record<VariableFormat, string> = {
   number: '1',
   url: 'https://example.com/',
   email: 'ada@example.com',
+  // There is none that every workspace has: what it stands for is left out.
+  image: '',
 }
 
 /** Values that a definition can be tried with: its examples, else its defaults, else text that fits the format. */

@@ -18,6 +18,7 @@ export const formatPatterns: Record<Exclude<VariableFormat, 'text'>, { pattern: 
   number: { pattern: '^-?(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?$', example: '12.50' },
   url: { pattern: '^https?://[^\\s/?#][^\\s]*$', example: 'https://example.com/' },
   email: { pattern: z.regexes.email.source, example: 'ada@example.com' },
+  image: { pattern: '^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$', example: '0198c7a2-70aa-8b1c-8f4e-3d2b9c6a1f27' },
 }
 
 const SYSTEM_NAME = '^[^.]*$'

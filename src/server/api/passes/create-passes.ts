@@ -6,6 +6,7 @@ import { identifierDigest, newScanCode } from '../../../core/rules/crypto/scan-c
 import { barcodeMessage } from '../../../core/rules/display/card.ts'
 import { type CheckPass, compilePass, systemVariableError } from '../../../core/rules/pass/pass-rules.ts'
 import { claimClass } from '../../../core/rules/template/class-key.ts'
+import { imagesOfPass } from '../../../core/rules/template/image-choice.ts'
 import { buildScope } from '../../../core/rules/template/resolve.ts'
 import { grouped } from '../../../storage/db/grouped.ts'
 import { asStored, type StoredPass } from '../../../storage/passes/pass-row.ts'
@@ -16,6 +17,7 @@ import type { RequestContext } from '../../context.ts'
 import { auditEach } from '../audit.ts'
 import { bytesOf, openRoom } from '../limits.ts'
 import { type ClaimingPass, joinClasses } from './google-class.ts'
+import { openImages, usesOf } from './pass-images.ts'
 
 export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPassId: string; problem: ApiError }
 
@@ -85,9 +87,16 @@ const insertTogether = grouped((store: Store, take: () => Planned[]) => store.tr
 /** Of one workspace. */
 async function insertIn(tx: Repositories, requests: Planned[]): Promise<Inserted[]> {
   const { workspaceId, now } = requests[0]!.context
+  const requireKnown = await openImages(
+    tx,
+    workspaceId,
+    requests.flatMap(({ passes }) => passes.flatMap(({ images }) => images)),
+  )
   const takeRoom = await openRoom(tx, requests[0]!.context)
   const fitting = requests.flatMap(({ passes }) =>
-    passes.map((pass) => takeRoom({ passes: 1, storedBytes: bytesOf(pass.variables) }) ?? pass),
+    passes.map(
+      (pass) => requireKnown(pass.images) ?? takeRoom({ passes: 1, storedBytes: bytesOf(pass.variables) }) ?? pass,
+    ),
   )
   const joined = (await joinClasses(tx, workspaceId, fitting, now)).values()
   const sorted = requests.map(({ passes, context }) => {
@@ -102,6 +111,8 @@ async function insertIn(tx: Repositories, requests: Planned[]): Promise<Inserted
   })
   const rows = sorted.flatMap(({ accepted, context }) => accepted.map((pass) => ({ ...pass, createdAt: context.now })))
   const ids = await tx.passes.insert(workspaceId, rows, now)
+  const uses = requests.flatMap(({ passes }) => passes.filter(({ id }) => ids.has(id)).flatMap(usesOf))
+  if (uses.length > 0) await tx.images.insertUses(workspaceId, uses)
   const written = sorted.map(({ accepted, ...rest }) => {
     const fresh = accepted.filter(({ id }) => ids.has(id))
     const stored = fresh.map((pass) => [pass.externalPassId, asStored(workspaceId, pass, rest.context.now)] as const)
@@ -216,6 +227,7 @@ function planPass(
     appleToken: newAppleToken(),
     identifierDigest: identifierDigest(barcodeMessage(definition, scope)),
     claim: claimClass(definition, scope),
+    images: imagesOfPass(definition, request.variables),
   }
 }
 

@@ -6,12 +6,17 @@ import { keyOf, type NewClass } from '../../../storage/passes/google-classes.ts'
 import type { NewPass, StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { PublishedVersion } from '../../../storage/templates/template-versions.ts'
+import type { PassImage } from './pass-images.ts'
 
 /** A pass that is to be made, and the names that it is shown with. */
 type NamedPass = NewPass & Pick<StoredPass, 'templateName' | 'projectName'>
 
 /** A pass that is to be made, with the class that it asks for. */
-export type ClaimingPass = Omit<NamedPass, 'googleClassId'> & { claim: ClassClaim | undefined }
+export type ClaimingPass = Omit<NamedPass, 'googleClassId'> & {
+  claim: ClassClaim | undefined
+  /** Those that its variables bring. */
+  images: PassImage[]
+}
 
 /**
  * Gives passes the classes that they ask for. The first of a key says what stands in its class; one that would say otherwise

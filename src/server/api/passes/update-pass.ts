@@ -13,6 +13,7 @@ import {
 } from '../../../core/rules/pass/pass-rules.ts'
 import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
 import { announcementOf, exceedsCap } from '../../../core/rules/sending/notification.ts'
+import { imagesOfPass } from '../../../core/rules/template/image-choice.ts'
 import { buildScope } from '../../../core/rules/template/resolve.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { PassChange } from '../../../storage/passes/passes.ts'
@@ -26,6 +27,7 @@ import { audit } from '../audit.ts'
 import { bytesOf, requireBytes } from '../limits.ts'
 import { compileVersion, newAppleToken } from './create-passes.ts'
 import { followClass } from './google-class.ts'
+import { openImages, usesOf } from './pass-images.ts'
 
 export interface UpdateOptions {
   ifMatch: number[] | '*' | undefined
@@ -76,6 +78,9 @@ export async function updatePass(
   const isNew = isChange(pass, change)
   const isRetried = pass.status === 'FAILED'
   const updated: StoredPass = { ...pass, ...change, ...((isNew || isRetried) && withVersionBump(pass, isNew, now)) }
+  const images = imagesOfPass(version.definition, change.variables)
+  const unknown = (await openImages(tx, workspaceId, images))(images)
+  if (unknown) throw unknown
   await requireBytes(tx, context, bytesOf(change.variables) - bytesOf(pass.variables))
   const ring = body.notify && isNew ? await findRing(tx, { before: pass, after: updated, version }, context) : undefined
   const rings = ring !== undefined
@@ -87,6 +92,7 @@ export async function updatePass(
     const googleClassId = await followClass(tx, pass, { version, facts, expiresAt }, context)
     await tx.passes.update(workspaceId, passId, { ...change, googleClassId, ...(newHolder && { newHolder }) }, now)
     if (newHolder) await endFormer(tx, pass, { ...context, card: cardOf(pass, version) })
+    if (images.length > 0) await tx.images.insertUses(workspaceId, usesOf({ id: passId, images }))
     if (pass.googleClassId && pass.googleClassId !== googleClassId) {
       await tx.googleClasses.deleteUnused(workspaceId, pass.googleClassId)
     }

@@ -1,6 +1,8 @@
+import type { Definition } from '../../../core/contract/definition.ts'
 import type { PassSummary, ScanItem, ScanRecord } from '../../../core/contract/scan-shapes.ts'
 import { doorViewOf } from '../../../core/rules/display/door-view.ts'
-import { fill, type Scope } from '../../../core/rules/template/placeholder.ts'
+import { imageVariables } from '../../../core/rules/template/image-choice.ts'
+import { fill, lonePlaceholder, type Scope } from '../../../core/rules/template/placeholder.ts'
 import { bytesIn, compileSizes } from '../../../core/rules/template/rendered-size.ts'
 import { buildScope } from '../../../core/rules/template/resolve.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
@@ -75,11 +77,11 @@ export async function toPassSummary(
   pass: StoredPass,
   uses: UseCounts,
   scanContextKey: string | null,
-  { definitions }: RequestContext,
+  { definitions, links }: RequestContext,
 ): Promise<PassSummary> {
   const definition = await definitions.find(pass.workspaceId, pass.templateVersionId)
   const scope = definition && buildScope(definition.variables, pass, pass.expiresAt)
-  const photoUrl = definition?.photo && photoOf(definition.photo, scope!)
+  const photoUrl = definition?.photo && photoOf(definition, scope!, links)
   const door = definition && doorViewOf(definition, scope!)
   return {
     id: pass.id,
@@ -103,6 +105,10 @@ export async function toPassSummary(
 }
 
 /** Nothing where it would come out too large: a pass may be older than that bound, and is scanned all the same. */
-function photoOf(photo: string, scope: Scope): string {
-  return compileSizes({ photo })(bytesIn(scope)).length > 0 ? '' : fill(photo, scope)
+function photoOf(definition: Definition, scope: Scope, { publicUrl }: RequestContext['links']): string {
+  const { photo = '' } = definition
+  if (compileSizes({ photo })(bytesIn(scope)).length > 0) return ''
+  const filled = fill(photo, scope)
+  const isImage = filled !== '' && imageVariables(definition).includes(lonePlaceholder(photo) ?? '')
+  return isImage ? `${publicUrl}/images/${filled}` : filled
 }

@@ -7,6 +7,7 @@ import type {
 } from '../../../core/contract/template-versions.ts'
 import { ApiError, below, type Issue, listIssues, validationError } from '../../../core/errors.ts'
 import { checkDefinition, standsForAnything } from '../../../core/rules/template/definition.ts'
+import { namedImages } from '../../../core/rules/template/image-choice.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { StoredVersion, StoredVersionSummary } from '../../../storage/templates/template-versions.ts'
 import type { RequestContext } from '../../context.ts'
@@ -71,6 +72,13 @@ export const templateVersions: Handlers<typeof contract> = {
       if (draft.updatedAt.getTime() !== checked.updatedAt.getTime() || current?.passType !== template.passType) {
         throw new ApiError('CONFLICT', { message: 'The draft changed while it was published; try again.' })
       }
+      const ids = [...new Set([...namedImages(draft.definition)].map(({ id }) => id))]
+      const images = ids.length > 0 ? await tx.images.lockKnown(workspaceId, ids) : new Set()
+      if (images.size < ids.length) {
+        throw new ApiError('CONFLICT', {
+          message: 'An image of the draft was erased while it was published; try again.',
+        })
+      }
       await tx.templateVersions.setPublished(workspaceId, draft.id, now)
       await tx.templates.setPublished(workspaceId, draft.templateId, draft, now)
       // Of a version with keys each class is made with the first of its passes.
@@ -121,14 +129,12 @@ function showVersion(version: StoredVersionSummary): TemplateVersion {
 
 /** @throws Problem VALIDATION_ERROR with everything that is wrong with the definition, for itself and each platform */
 async function checkPublishable(definition: Definition, passType: PassType, context: RequestContext): Promise<void> {
-  const images = Object.entries(definition.design.images)
-  const known = await context.store.images.listKnown(
-    context.workspaceId,
-    images.map(([, id]) => id),
-  )
+  const images = [...namedImages(definition)]
+  const ids = [...new Set(images.map(({ id }) => id))]
+  const known = await context.store.images.listKnown(context.workspaceId, ids)
   const unknown = images
-    .filter(([, id]) => !known.has(id))
-    .map(([role]) => ({ path: ['design', 'images', role], message: 'There is no such image; upload it first' }))
+    .filter(({ id }) => !known.has(id))
+    .map(({ path }) => ({ path, message: 'There is no such image; upload it first' }))
   const issues = [...checkDefinition(definition), ...unknown]
   if (issues.length === 0) issues.push(...(await findPlatformIssues(definition, passType, context)))
   if (issues.length > 0) throw validationError(listIssues(below('definition', issues)))

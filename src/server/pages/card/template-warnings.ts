@@ -2,6 +2,7 @@ import type { Definition, ImageRole, PassType, Warning } from '../../../core/con
 import { ApiError } from '../../../core/errors.ts'
 import { lintDefinition, type PixelSize } from '../../../core/rules/display/lint.ts'
 import { longScope } from '../../../core/rules/template/definition.ts'
+import { namedImages } from '../../../core/rules/template/image-choice.ts'
 import type { StoredVersion } from '../../../storage/templates/template-versions.ts'
 import { imageSizes } from '../../../wallets/apple/image-files.ts'
 import { needsLogo } from '../../../wallets/google/check-fields.ts'
@@ -65,16 +66,27 @@ function renderOrNone<T>(render: () => T): T | undefined {
 }
 
 async function sizesOf(
-  { design: { images } }: Definition,
+  definition: Definition,
   { store, workspaceId }: Pick<LintContext, 'store' | 'workspaceId'>,
 ): Promise<Partial<Record<ImageRole, PixelSize>>> {
-  const ids = Object.values(images)
+  const ids = [...new Set([...namedImages(definition)].map(({ id }) => id))]
   if (ids.length === 0) return {}
-  const known = new Map((await store.images.list(workspaceId, ids)).map((image) => [image.id, image]))
-  return Object.fromEntries(
-    Object.entries(images).flatMap(([role, id]) => {
-      const image = known.get(id)
-      return image ? [[role, { width: image.width, height: image.height }]] : []
-    }),
-  )
+  return sizesByRole(definition, new Map((await store.images.list(workspaceId, ids)).map((image) => [image.id, image])))
+}
+
+/** The size of the image of each role, the smallest where it has several. */
+export function sizesByRole(
+  definition: Definition,
+  known: ReadonlyMap<string, PixelSize>,
+): Partial<Record<ImageRole, PixelSize>> {
+  const sizes: Partial<Record<ImageRole, PixelSize>> = {}
+  for (const { role, id } of namedImages(definition)) {
+    const image = known.get(id)
+    if (!image || !role) continue
+    const smallest = sizes[role]
+    if (!smallest || image.width * image.height < smallest.width * smallest.height) {
+      sizes[role] = { width: image.width, height: image.height }
+    }
+  }
+  return sizes
 }

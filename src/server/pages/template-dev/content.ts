@@ -1,4 +1,4 @@
-import type { Definition, ImageRole, PassType, Warning } from '../../../core/contract/definition.ts'
+import type { Definition, PassType, Warning } from '../../../core/contract/definition.ts'
 import type { PixelSize } from '../../../core/rules/display/lint.ts'
 import { sampleScope } from '../../../core/rules/template/definition.ts'
 import type { Scope } from '../../../core/rules/template/placeholder.ts'
@@ -6,7 +6,7 @@ import { buildPassJson } from '../../../wallets/apple/pass-json.ts'
 import { buildClass } from '../../../wallets/google/classes.ts'
 import { buildObject } from '../../../wallets/google/objects.ts'
 import type { PreviewWallets } from '../card/preview.ts'
-import { definitionWarnings } from '../card/template-warnings.ts'
+import { definitionWarnings, sizesByRole } from '../card/template-warnings.ts'
 
 /** A template file as it was read, with all that it names. */
 export interface DevContent {
@@ -60,12 +60,8 @@ export function warningsOf(
   { definition, passType, images }: Pick<DevContent, 'definition' | 'passType' | 'images'>,
   at: Date,
 ): Warning[] {
-  const sizes = Object.entries(definition.design.images).flatMap(([role, id]) => {
-    const image = images.get(id)
-    return image ? [[role, { width: image.width, height: image.height }] as const] : []
-  })
-  const known = Object.fromEntries(sizes) as Partial<Record<ImageRole, PixelSize>>
-  return definitionWarnings({ definition, passType, images: known, wallets: previewWallets, at })
+  const sizes = sizesByRole(definition, images)
+  return definitionWarnings({ definition, passType, images: sizes, wallets: previewWallets, at })
 }
 
 /** The values of a holder; of a file with examples where there is none. */

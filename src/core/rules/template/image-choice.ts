@@ -1,0 +1,92 @@
+import type { Definition, ImageChoice, ImageRole } from '../../contract/definition.ts'
+import type { Issue } from '../../errors.ts'
+import { fill, lonePlaceholder, type Scope, stringsDeep } from './placeholder.ts'
+import { formatPatterns } from './variables.ts'
+
+const IMAGE_ID = new RegExp(formatPatterns.image.pattern)
+
+/** One of several values, by what a text with placeholders comes to. */
+export interface Choice<Value> {
+  by: string
+  map: Record<string, Value>
+  else?: Value | undefined
+}
+
+/** The value that a choice comes to for a pass; undefined where it has none. */
+export function choose<Value>({ by, map, else: otherwise }: Choice<Value>, scope: Scope): Value | undefined {
+  const key = fill(by, scope).trim()
+  return Object.hasOwn(map, key) ? map[key] : otherwise
+}
+
+/** The image of each role for one pass; a role that comes to none is left out. */
+export function resolveImages(
+  { design }: Pick<Definition, 'design'>,
+  scope: Scope,
+): Partial<Record<ImageRole, string>> {
+  const images: Partial<Record<ImageRole, string>> = {}
+  for (const [role, choice] of Object.entries(design.images) as [ImageRole, ImageChoice | undefined][]) {
+    const source = typeof choice === 'object' ? choose(choice, scope) : choice
+    const id = source && fill(source, scope).trim()
+    if (id && IMAGE_ID.test(id)) images[role] = id
+  }
+  return images
+}
+
+/** Whether an image is, or may be, one that the holder's variables bring. */
+export function isOwnImage(choice: ImageChoice | undefined): boolean {
+  return [...sourcesOf(choice)].some(({ text }) => lonePlaceholder(text) !== undefined)
+}
+
+/** The names of the variables whose values are images. */
+export function imageVariables({ variables }: Pick<Definition, 'variables'>): string[] {
+  return variables.filter(({ format }) => format === 'image').map(({ name }) => name)
+}
+
+/** The images that the variables of a pass bring. */
+export function imagesOfPass(definition: Pick<Definition, 'variables'>, variables: Record<string, unknown>) {
+  return imageVariables(definition).flatMap((name) => {
+    const id = Object.hasOwn(variables, name) ? variables[name] : undefined
+    return typeof id === 'string' ? [{ name, id }] : []
+  })
+}
+
+interface NamedImage {
+  path: (string | number)[]
+  id: string
+  /** Undefined for one that a variable brings. */
+  role?: ImageRole
+}
+
+/** Each image that a definition names itself: those of its design, and of its variables' defaults and examples. */
+export function* namedImages({ design, variables }: Pick<Definition, 'design' | 'variables'>): Generator<NamedImage> {
+  for (const [role, choice] of Object.entries(design.images) as [ImageRole, ImageChoice | undefined][]) {
+    for (const { text, path } of sourcesOf(choice)) {
+      if (lonePlaceholder(text) === undefined) yield { path: ['design', 'images', role, ...path], id: text, role }
+    }
+  }
+  for (const [index, variable] of variables.entries()) {
+    if (variable.format !== 'image') continue
+    for (const key of ['default', 'example'] as const) {
+      const id = variable[key]
+      if (id !== undefined) yield { path: ['variables', index, key], id }
+    }
+  }
+}
+
+/** What is wrong with the images of a definition itself; whether there are such images is for the server to say. */
+export function* checkImages(definition: Pick<Definition, 'design' | 'variables'>): Generator<Issue> {
+  const known = new Set(imageVariables(definition))
+  for (const [role, choice] of Object.entries(definition.design.images) as [ImageRole, ImageChoice | undefined][]) {
+    for (const { text, path } of sourcesOf(choice)) {
+      const name = lonePlaceholder(text)
+      if (name === undefined || known.has(name)) continue
+      const message = `{{${name}}} brings no image: declare the variable with the format image`
+      yield { path: ['design', 'images', role, ...path], message }
+    }
+  }
+}
+
+/** Where a choice takes its images from, which are texts; the text that it goes by is none of them. */
+function* sourcesOf(choice: ImageChoice | undefined) {
+  for (const source of stringsDeep(choice)) if (source.path[0] !== 'by') yield source
+}
