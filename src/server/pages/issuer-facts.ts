@@ -1,4 +1,5 @@
 import type { Definition } from '../../core/contract/definition.ts'
+import { resolveImages } from '../../core/rules/template/image-choice.ts'
 import { fill, placeholdersIn, type SystemVariable } from '../../core/rules/template/placeholder.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 
@@ -35,7 +36,7 @@ export function issuerFacts(
   const scope = new Map(Object.entries(known))
   const shared = (text: string) =>
     placeholdersIn(text).every((name) => scope.has(name)) ? fill(text, scope).trim() : ''
-  const { icon, hero, strip } = design.images
+  const { icon, hero, strip } = resolveImages({ design }, scope)
   const contacts = [
     ...design.links.map(({ label, url }) => ({ label: shared(label), url: shared(url) })),
     ...design.fields.back.map(({ label, value }) => ({ label: shared(label), url: shared(value) })),

@@ -101,15 +101,16 @@ export class Images {
 
   /**
    * Takes its images from a pass, those that it had before among them, and deletes what no other pass has and no definition
-   * names. The caller holds the pass, and has changed nothing of it.
+   * names. The caller holds the pass.
+   * @param kept stay with the pass
    */
-  async deleteOfPass(workspaceId: string, passId: string): Promise<void> {
-    const ids: string[] = await this.ofPass(workspaceId, passId).orderBy('image_id').pluck('image_id')
+  async deleteOfPass(workspaceId: string, passId: string, kept: readonly string[] = []): Promise<void> {
+    const ids: string[] = await this.ofPass(workspaceId, passId).whereNotIn('image_id', kept).pluck('image_id')
     if (ids.length === 0) return
     const ours = this.db('images').where({ workspace_id: workspaceId }).whereIn('id', ids)
     // Who gives one to another pass at this moment is waited for, so that it is seen below.
     await forUpdate(this.db, ours.clone().orderBy('id').select('id'))
-    await this.ofPass(workspaceId, passId).delete()
+    await this.ofPass(workspaceId, passId).whereIn('image_id', ids).delete()
     const shared: string[] = await this.db('pass_images')
       .where({ workspace_id: workspaceId })
       .whereIn('image_id', ids)

@@ -1,6 +1,7 @@
 import { crc32, deflateSync } from 'node:zlib'
 import type { ImageRole, PassType } from '../../core/contract/definition.ts'
 import { ApiError } from '../../core/errors.ts'
+import type { Card } from '../../core/rules/display/card.ts'
 import { ImageFault } from '../../core/rules/template/image.ts'
 import type { ImageSize, LoadImageFiles } from '../wallet.ts'
 import { type PackageFile, packageFile, type ZipPart, zipPart } from './package.ts'
@@ -8,8 +9,8 @@ import { type PackageFile, packageFile, type ZipPart, zipPart } from './package.
 /** The images of a card that Apple's passes show, and the colour of the plain icon where there is none. */
 export interface CardImages {
   images: Partial<Record<ImageRole, string>>
-  /** As `#rrggbb`. */
-  background: string
+  /** As `#rrggbb`; undefined where the icon stands in another set. */
+  background: string | undefined
 }
 
 /**
@@ -24,7 +25,7 @@ async function buildImageFiles(
   const files = await Promise.all(
     appleImageRoles.map(async (role) => {
       const id = images[role]
-      if (id === undefined) return role === 'icon' ? plainIcon(background) : []
+      if (id === undefined) return role === 'icon' && background !== undefined ? plainIcon(background) : []
       const made = await loadImageFiles(id, sizesOf(role)).catch((error: unknown) => {
         throw error instanceof ImageFault ? undecodable(id, role, error) : error
       })
@@ -80,6 +81,28 @@ function chunk(kind: string, data: Buffer): Buffer {
   checksum.writeUInt32BE(crc32(body))
   return Buffer.concat([length, body, checksum])
 }
+
+/**
+ * What a card shows, as sets that packages share: what is the same for all passes of a version, and each image that is a
+ * matter of the pass by itself, so that a set of every combination is never made.
+ */
+export function toImageSets({
+  images,
+  ownImages = [],
+  colors,
+}: Pick<Card, 'images' | 'ownImages' | 'colors'>): CardImages[] {
+  const background = colors.background ?? PLAIN_ICON
+  if (ownImages.length === 0) return [{ images, background }]
+  const own = ownImages.flatMap((role) => {
+    const id = images[role]
+    return id === undefined ? [] : [{ images: { [role]: id }, background: undefined }]
+  })
+  const shared = Object.fromEntries(Object.entries(images).filter(([role]) => !ownImages.includes(role as ImageRole)))
+  const isIconOwn = ownImages.includes('icon') && images.icon !== undefined
+  return [{ images: shared, background: isIconOwn ? undefined : background }, ...own]
+}
+
+const PLAIN_ICON = '#8e8e93'
 
 /** What packages that show the same images have in common. */
 export interface ImageSet {
@@ -144,7 +167,7 @@ function sizeOf({ part }: ImageSet): number {
 
 function keyOf({ images, background }: CardImages): string {
   const parts = appleImageRoles.map((role) => `${role}:${images[role] ?? ''}`)
-  return images.icon === undefined ? [...parts, background].join(' ') : parts.join(' ')
+  return images.icon === undefined ? [...parts, background ?? ''].join(' ') : parts.join(' ')
 }
 
 interface Points {

@@ -176,8 +176,6 @@ const MAX_BYTES = 0xffffffff
 /** Deflating takes about as long whatever the size, and of a short text it saves less than a packet on the wire. */
 const DEFLATED_FROM = 4_096
 
-const NOTHING: ZipPart = { entries: Buffer.alloc(0), directory: Buffer.alloc(0), count: 0 }
-
 /** An entry with its bytes as they stand in the archive. */
 interface Packed extends ZipEntry {
   nameBytes: Buffer
@@ -186,23 +184,33 @@ interface Packed extends ZipEntry {
 }
 
 /**
- * A zip of the entries, behind a part that was made before. Long texts are deflated; images are compressed already, so
+ * A zip of the entries, behind parts that were made before. Long texts are deflated; images are compressed already, so
  * deflating them again would cost time and gain nothing.
  * @throws RangeError where the archive would need the 64-bit format.
  */
-export function zip(entries: readonly ZipEntry[], before: ZipPart = NOTHING): Buffer {
+export function zip(entries: readonly ZipEntry[], before: ZipPart | readonly ZipPart[] = []): Buffer {
+  const parts = 'count' in before ? [before] : before
   const packed = entries.map(pack)
   const sizeOf = (header: number) => packed.reduce((sum, { nameBytes }) => sum + header + nameBytes.length, 0)
   const contentSize = packed.reduce((sum, entry) => sum + entry.packed.length, 0)
-  const directoryStart = before.entries.length + sizeOf(LOCAL_HEADER) + contentSize
-  const directorySize = before.directory.length + sizeOf(CENTRAL_HEADER)
+  const sum = (numberOf: (part: ZipPart) => number) => parts.reduce((total, part) => total + numberOf(part), 0)
+  const directoryStart = sum((part) => part.entries.length) + sizeOf(LOCAL_HEADER) + contentSize
+  const directorySize = sum((part) => part.directory.length) + sizeOf(CENTRAL_HEADER)
   const size = directoryStart + directorySize + END_RECORD
-  const count = before.count + entries.length
+  const count = sum((part) => part.count) + entries.length
   if (count > MAX_ENTRIES || size > MAX_BYTES) throw new RangeError(`A zip cannot hold ${size} bytes.`)
 
   const archive = Buffer.allocUnsafe(size)
-  let local = before.entries.copy(archive)
-  let central = directoryStart + before.directory.copy(archive, directoryStart)
+  let local = 0
+  let central = directoryStart
+  for (const part of parts) {
+    const end = central + part.directory.copy(archive, central)
+    // Its directory says where entries stand in the part.
+    for (; central < end; central += CENTRAL_HEADER + archive.readUInt16LE(central + 28)) {
+      archive.writeUInt32LE(archive.readUInt32LE(central + 42) + local, central + 42)
+    }
+    local += part.entries.copy(archive, local)
+  }
   for (const entry of packed) {
     const { nameBytes } = entry
     const start = local

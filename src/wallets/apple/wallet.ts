@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { ApiError, validationError } from '../../core/errors.ts'
 import type { LoadImageFiles, Wallet } from '../wallet.ts'
 import { type AppleIdentity, assertSound } from './identity.ts'
-import { type CardImages, createImageSets } from './image-files.ts'
+import { createImageSets, toImageSets } from './image-files.ts'
 import { checkOverrides, compileOverrides } from './overrides/override-check.ts'
 import type { JsonObject } from './overrides/overrides.ts'
 import { isRefusedByPhones, PassJson } from './overrides/pass-json-schema.ts'
@@ -42,12 +42,11 @@ export interface AppleWalletOptions {
   loadImageFiles: LoadImageFiles
 }
 
-const PLAIN_ICON = '#8e8e93'
-
 /** Renders, signs and pushes for an Apple identity: see AppleWallet. */
 export function createAppleWallet({ identity, webServiceUrl, loadImageFiles }: AppleWalletOptions): AppleWallet {
   const sign = createSigner(identity)
-  const imageFilesOf = createImageSets(loadImageFiles)
+  const imageSets = createImageSets(loadImageFiles)
+  const imagesOf = ({ card }: ApplePass) => Promise.all(toImageSets(card).map(imageSets))
   const passJson = (pass: ApplePass) => buildPassJson(pass, identity, webServiceUrl)
   const signerName = hash('sha256', identity.certificate.der).slice(0, 8)
 
@@ -61,12 +60,12 @@ export function createAppleWallet({ identity, webServiceUrl, loadImageFiles }: A
       const { error } = PassJson.safeParse(passJson(pass))
       const issues = error?.issues.filter(isRefusedByPhones) ?? []
       if (issues.length > 0) throw unshowable(issues)
-      await imageFilesOf(imagesOf(pass))
+      await imagesOf(pass)
     },
 
     async checkVersion({ definition, passType }, sample, at) {
       assertSound(identity, at)
-      await imageFilesOf(imagesOf(sample))
+      await imagesOf(sample)
       return checkOverrides(definition, passType)
     },
 
@@ -74,7 +73,9 @@ export function createAppleWallet({ identity, webServiceUrl, loadImageFiles }: A
 
     async preparePackage(pass, at) {
       assertSound(identity, at)
-      const { part, digests } = await imageFilesOf(imagesOf(pass))
+      const sets = await imagesOf(pass)
+      const digests = Object.assign({}, ...sets.map(({ digests }) => digests))
+      const parts = sets.map(({ part }) => part)
       const json = packageFile('pass.json', Buffer.from(JSON.stringify(passJson(pass))))
       const manifest = Buffer.from(JSON.stringify({ ...digests, [json.name]: json.sha1Hex }))
       const manifestSha256 = hash('sha256', manifest, 'buffer')
@@ -82,7 +83,7 @@ export function createAppleWallet({ identity, webServiceUrl, loadImageFiles }: A
         digest: `${manifestSha256.toString('base64url')}-${signerName}`,
         manifestSha256,
         complete: (signature) =>
-          zip([json, zipEntry('manifest.json', manifest), zipEntry('signature', signature)], part),
+          zip([json, zipEntry('manifest.json', manifest), zipEntry('signature', signature)], parts),
       }
     },
 
@@ -91,10 +92,6 @@ export function createAppleWallet({ identity, webServiceUrl, loadImageFiles }: A
         throw new ApiError('APPLE_SIGNING_FAILED', { cause })
       }),
   }
-}
-
-function imagesOf({ card }: ApplePass): CardImages {
-  return { images: card.images, background: card.colors.background ?? PLAIN_ICON }
 }
 
 function unshowable(issues: { path: PropertyKey[]; message: string }[]): ApiError {

@@ -44,7 +44,7 @@ export function buildObject(issuer: GoogleIssuer, pass: WalletPass, at: Date): G
 
 /** Google has no place for a thumbnail: the holder's own stands among the details. */
 function portrait(issuer: GoogleIssuer, card: Card) {
-  const mainImage = card.showsPortrait && image(issuer, card, 'thumbnail')
+  const mainImage = card.ownImages?.includes('thumbnail') && image(issuer, card, 'thumbnail')
   return mainImage ? [{ id: 'portrait', mainImage }] : undefined
 }
 

@@ -11,7 +11,7 @@ import type {
   PassType,
 } from '../../contract/definition.ts'
 import { fieldGroups } from '../../contract/definition.ts'
-import { isOwnImage, resolveImages } from '../template/image-choice.ts'
+import { ownImageRoles, resolveImages } from '../template/image-choice.ts'
 import {
   fill,
   fillDeep,
@@ -33,8 +33,8 @@ export interface Card {
   colors: { background: string | null; foreground: string | null; label: string | null }
   /** Image ids by role; a role without one is left out. */
   images: Partial<Record<ImageRole, string>>
-  /** True where the thumbnail is the holder's own. */
-  showsPortrait?: boolean
+  /** The roles whose image is a matter of the pass, where there are any; the others are the same for all of a version. */
+  ownImages?: ImageRole[]
   fields: Record<FieldGroup, CardField[]>
   barcode: { format: BarcodeFormat; message: string; altText: string | null }
   locations: { latitude: number; longitude: number; relevantText?: string }[]
@@ -84,6 +84,7 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
   const filled = (template: string) => fill(template, scope)
   const optional = (template: string | undefined) => (template === undefined ? null : filled(template))
   const locale = localeOf(definition)
+  const ownRoles = ownImageRoles(definition)
   const fields = Object.fromEntries(
     fieldGroups.map((group) => [
       group,
@@ -107,7 +108,7 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
       label: design.colors.label ?? null,
     },
     images: resolveImages(definition, scope),
-    ...(isOwnImage(design.images.thumbnail) && { showsPortrait: true }),
+    ...(ownRoles.length > 0 && { ownImages: ownRoles }),
     fields,
     barcode: design.barcode
       ? {

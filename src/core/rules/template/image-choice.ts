@@ -32,9 +32,14 @@ export function resolveImages(
   return images
 }
 
-/** Whether an image is, or may be, one that the holder's variables bring. */
-export function isOwnImage(choice: ImageChoice | undefined): boolean {
-  return [...sourcesOf(choice)].some(({ text }) => lonePlaceholder(text) !== undefined)
+/** The roles whose image is a matter of each pass. */
+export function ownImageRoles({ design }: Pick<Definition, 'design'>): ImageRole[] {
+  const choices = Object.entries(design.images) as [ImageRole, ImageChoice | undefined][]
+  return choices
+    .filter(
+      ([, choice]) => typeof choice === 'object' || (choice !== undefined && lonePlaceholder(choice) !== undefined),
+    )
+    .map(([role]) => role)
 }
 
 /** The names of the variables whose values are images. */

@@ -91,7 +91,14 @@ export async function updatePass(
     const { expiresAt } = change
     const googleClassId = await followClass(tx, pass, { version, facts, expiresAt }, context)
     await tx.passes.update(workspaceId, passId, { ...change, googleClassId, ...(newHolder && { newHolder }) }, now)
-    if (newHolder) await endFormer(tx, pass, { ...context, card: cardOf(pass, version) })
+    if (newHolder) {
+      await endFormer(tx, pass, { ...context, card: cardOf(pass, version) })
+      await tx.images.deleteOfPass(
+        workspaceId,
+        passId,
+        images.map(({ id }) => id),
+      )
+    }
     if (images.length > 0) await tx.images.insertUses(workspaceId, usesOf({ id: passId, images }))
     if (pass.googleClassId && pass.googleClassId !== googleClassId) {
       await tx.googleClasses.deleteUnused(workspaceId, pass.googleClassId)
