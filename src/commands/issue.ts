@@ -11,7 +11,8 @@ export default class Issue extends BulkCommand {
   static override description =
     'Every column but those of the external id and the label is a variable of the same name; an empty cell means not ' +
     'given. The delimiter may be a comma, a semicolon or a tab. Rows are checked against the template before they are ' +
-    'sent, and failing ones set aside. Names of columns match whatever their case, spaces and underscores. UTF-8 and ' +
+    'sent, and failing ones set aside. A column of images holds their ids, or names files in the folder of the list, ' +
+    'which are uploaded once each. Names of columns match whatever their case, spaces and underscores. UTF-8 and ' +
     'UTF-16 are read; a workbook (.xlsx) is to be saved as CSV first.\n\n' +
     'Each row is counted: created; present (the pass was there, and is what the row says); updated; differs; void; ' +
     'failed. A pass that differs from its row, or is void, makes the row fail, with the columns that differ, and its links ' +
@@ -63,6 +64,7 @@ export default class Issue extends BulkCommand {
     const { args, flags } = await this.parse(Issue)
     if (flags['dry-run'] && flags.out) throw new UsageError('--dry-run makes no links for --out')
     const options = {
+      file: args.file,
       templateId: flags.template,
       externalIdColumn: flags['external-id-column'],
       labelColumn: flags['label-column'],

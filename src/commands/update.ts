@@ -7,7 +7,8 @@ export default class Update extends BulkCommand {
   static override description =
     'Rows find their pass by its external id. A column "label" changes the label, every other column the variable of ' +
     'the same name. An empty cell means not given: the pass keeps what it has. A cell with just \\N removes the ' +
-    'variable, which then falls back to the default of its template. A column "error" is ignored, since failures ' +
+    'variable, which then falls back to the default of its template. A column of images may name files in the folder ' +
+    'of the list, which are uploaded once each. A column "error" is ignored, since failures ' +
     'files have one.\n\n' +
     'A journal beside the file (FILE.csv.journal) says how far the run has come. Stop it with Ctrl-C and call the same ' +
     'command again: it goes on where it was. Exit code 0: every pass is updated; 1: a row failed.'
@@ -43,6 +44,7 @@ export default class Update extends BulkCommand {
     const { args, flags } = await this.parse(Update)
     const { updateAction } = await import('../cli/changes/actions.ts')
     const action = updateAction({
+      file: args.file,
       externalIdColumn: flags['external-id-column'],
       labelColumn: flags['label-column'],
       unsetMarker: flags['unset-marker'],

@@ -412,6 +412,7 @@ async function dump({ reader }: Database): Promise<string[][]> {
     'passes',
     'pass_identifiers',
     'pass_variables',
+    'pass_images',
     'pass_windows',
     'notifications',
     'broadcasts',

@@ -4,7 +4,9 @@ import type { CsvRow } from './csv.ts'
 import type { CheckedRow } from './row-action.ts'
 
 /** What a row asks for, or everything that is wrong with it. */
-export type RowCheck<Item> = (cells: readonly string[]) => { item: Item } | { errors: string[] }
+export type RowCheck<Item> = (cells: readonly string[]) => CheckedItem<Item> | Promise<CheckedItem<Item>>
+
+type CheckedItem<Item> = { item: Item } | { errors: string[] }
 
 /**
  * Checks row by row. Of rows with one external id only the first may have its content: several are in flight at once,
@@ -21,7 +23,7 @@ export async function* checkRows<Item extends { externalPassId: string }>(
       yield { ...row, error: row.problem }
       continue
     }
-    const checked = check(row.cells)
+    const checked = await check(row.cells)
     if ('errors' in checked) {
       yield { ...row, error: checked.errors.join('; ') }
       continue

@@ -1,6 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import { ApiError } from '../../client/errors.ts'
 import { type Pass, PassCreate, PassUpdate, passes as routes } from '../../core/contract/passes.ts'
+import { imageVariables } from '../../core/rules/template/image-choice.ts'
 import {
   badHeader,
   checkRows,
@@ -13,9 +14,14 @@ import {
   variableColumns,
 } from '../bulk/check-rows.ts'
 import { type Columns, FAILED, type RowAction } from '../bulk/row-action.ts'
+import { createRowImages, RowImageError, type RowImages } from '../bulk/row-images.ts'
+import { CliError } from '../command/errors.ts'
+import { readIssuedTemplate } from '../issue/rows.ts'
 import { changeEach } from './change-passes.ts'
 
 export interface UpdateOptions {
+  /** The file of the rows, or - for stdin. */
+  file: string
   externalIdColumn: string
   labelColumn: string | undefined
   /** A cell with just this removes the variable. */
@@ -45,6 +51,7 @@ export function updateAction({ dryRun, concurrency, ...options }: UpdateOptions)
     FAILED,
   ]
   let variables: string[] = []
+  const images = createUpdateImages(options.file)
   return {
     command: 'update',
     settings: {
@@ -66,11 +73,59 @@ export function updateAction({ dryRun, concurrency, ...options }: UpdateOptions)
       concurrency,
       onFound: warnOfUnknown(() => variables),
       async change(pass, { body }, { client, signal }) {
-        const call = { params: { id: pass.id }, query: { dryRun }, body }
+        const resolved = await images.resolve(client, pass, body, { dryRun })
+        const call = { params: { id: pass.id }, query: { dryRun }, body: resolved }
         const { notified } = await client.passes.update(call, { signal, idempotent: true })
         return notified ? 'notified' : 'updated'
       },
     }),
+  }
+}
+
+interface UpdateImages {
+  /** The change with the ids of images that it names by their files, which are uploaded; in a dry run they are only looked at. */
+  resolve(client: Client, pass: Pass, body: PassUpdate, options: { dryRun: boolean }): Promise<PassUpdate>
+}
+
+/** Which variables are images is known once a pass is found: it is asked of each template once, where a cell is no id. */
+function createUpdateImages(file: string): UpdateImages {
+  let images: RowImages | undefined
+  const names = new Map<string, Promise<string[]>>()
+
+  async function namesOf(client: Client, { templateId }: Pass): Promise<string[]> {
+    if (templateId === null) return []
+    const known = names.get(templateId) ?? readImageVariables(client, templateId)
+    names.set(templateId, known)
+    return known
+  }
+
+  return {
+    async resolve(client, pass, body, { dryRun }) {
+      const variables = new Map(Object.entries(body.variables ?? {}))
+      if (variables.size === 0) return body
+      for (const name of await namesOf(client, pass)) {
+        const cell = variables.get(name)
+        if (typeof cell !== 'string') continue
+        images ??= createRowImages(file, (await client.tokens.current()).workspaceId)
+        const image = await images.resolve(cell).catch((error: unknown) => {
+          throw error instanceof RowImageError ? new RowImageError(`${name}: ${error.message}`) : error
+        })
+        if (!dryRun) await images.upload(client, [image])
+        if (dryRun && image.path !== undefined) variables.delete(name)
+        else variables.set(name, image.id)
+      }
+      return { ...body, variables: Object.fromEntries(variables) }
+    },
+  }
+}
+
+async function readImageVariables(client: Client, templateId: string): Promise<string[]> {
+  try {
+    return imageVariables((await readIssuedTemplate(client, templateId)).definition)
+  } catch (error) {
+    // Deleted, or not for this token to read: cells are then what they say.
+    if (error instanceof CliError || (error instanceof ApiError && [403, 404].includes(error.status))) return []
+    throw error
   }
 }
 

@@ -4,6 +4,7 @@ import type { Client } from '../../client/client.ts'
 import { ApiError } from '../../client/errors.ts'
 import type { Pass } from '../../core/contract/passes.ts'
 import { errorLine, failure, type RowResult } from '../bulk/row-action.ts'
+import { RowImageError } from '../bulk/row-images.ts'
 import { findPasses } from './find-passes.ts'
 
 export interface EachPass<Item, Name extends string> {
@@ -70,6 +71,7 @@ export function changeConcurrently<Item, Name extends string>({ concurrency, cha
         return await change(item, { client, signal: stop.signal })
       } catch (error) {
         if (error instanceof ApiError && rowStatuses.includes(error.status)) return failure(errorLine(error))
+        if (error instanceof RowImageError) return failure(error.message)
         throw error
       }
     }

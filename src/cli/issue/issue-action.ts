@@ -1,8 +1,10 @@
 import type { Client } from '../../client/client.ts'
 import { ApiError } from '../../client/errors.ts'
 import type { BatchResult, Pass, PassCreate } from '../../core/contract/passes.ts'
-import { checkRows } from '../bulk/check-rows.ts'
+import { imageVariables } from '../../core/rules/template/image-choice.ts'
+import { checkRows, type HeaderColumn, type RowCheck } from '../bulk/check-rows.ts'
 import { type CheckedRow, errorLine, failure, type RowAction, type RowResult } from '../bulk/row-action.ts'
+import { createRowImages, type RowImage, RowImageError } from '../bulk/row-images.ts'
 import { changeConcurrently } from '../changes/change-passes.ts'
 import { findPasses } from '../changes/find-passes.ts'
 import {
@@ -21,6 +23,8 @@ import {
 import { compileRow, type IssueColumns, planColumns, readIssuedTemplate } from './rows.ts'
 
 interface IssueOptions {
+  /** The file of the rows, or - for stdin. */
+  file: string
   templateId: string
   externalIdColumn: string
   labelColumn: string
@@ -36,6 +40,7 @@ const UPDATES_IN_FLIGHT = 8
 export function issueAction({ concurrency, ...options }: IssueOptions): RowAction<PassCreate, IssueOutcome> {
   const { templateId, existing } = options
   let columns: IssueColumns
+  let uploadFor: (client: Client, passes: PassCreate[]) => Promise<void>
   const updateAll = changeConcurrently<{ pass: Pass; wanted: WantedPass }, IssueOutcome>({
     concurrency: UPDATES_IN_FLIGHT,
     change: async ({ pass, wanted }, { client, signal }) => update(client, pass, wanted, signal),
@@ -53,9 +58,11 @@ export function issueAction({ concurrency, ...options }: IssueOptions): RowActio
     async plan(client, header) {
       const planned = await planIssue(client, header, options)
       columns = planned.columns
+      uploadFor = planned.uploadFor
       return { ...planned, outcomes: issueOutcomes }
     },
     async send(passes, { client }) {
+      await uploadFor(client, passes)
       const { results } = await client.passes.createBatch({ body: { passes } })
       const { labelColumn } = options
       const outcomes = results.map((result, index) =>
@@ -77,13 +84,60 @@ export function issueAction({ concurrency, ...options }: IssueOptions): RowActio
 async function planIssue(
   client: Client,
   header: string[],
-  options: Pick<IssueOptions, 'templateId' | 'externalIdColumn' | 'labelColumn'>,
+  options: Pick<IssueOptions, 'file' | 'templateId' | 'externalIdColumn' | 'labelColumn'>,
 ) {
   const { templateId, externalIdColumn } = options
   const template = await readIssuedTemplate(client, templateId)
   const columns = planColumns(header, template.definition.variables, options)
-  const checkRow = compileRow(columns, template)
-  return { columns, check: (rows: Parameters<typeof checkRows>[0]) => checkRows(rows, externalIdColumn, checkRow) }
+  const { checkRow, uploadFor } = await withImages(client, compileRow(columns, template), {
+    file: options.file,
+    columns: columnsOf(columns, imageVariables(template.definition)),
+  })
+  const check = (rows: Parameters<typeof checkRows>[0]) => checkRows(rows, externalIdColumn, checkRow)
+  return { columns, check, uploadFor }
+}
+
+function columnsOf({ variables }: IssueColumns, names: readonly string[]): HeaderColumn[] {
+  return variables.filter(({ name }) => names.includes(name))
+}
+
+/** Rows whose image cells may name files: each is checked with the id that the image will have. */
+async function withImages(
+  client: Client,
+  checkRow: RowCheck<PassCreate>,
+  { file, columns }: { file: string; columns: HeaderColumn[] },
+) {
+  if (columns.length === 0) return { checkRow, uploadFor: async () => undefined }
+  const { workspaceId } = await client.tokens.current()
+  const images = createRowImages(file, workspaceId)
+  const imagesOf = new WeakMap<PassCreate, RowImage[]>()
+  return {
+    async checkRow(cells: readonly string[]) {
+      const resolved = [...cells]
+      const found: RowImage[] = []
+      for (const { name, index } of columns) {
+        const cell = cells[index] ?? ''
+        if (cell === '') continue
+        try {
+          const image = await images.resolve(cell)
+          resolved[index] = image.id
+          found.push(image)
+        } catch (error) {
+          if (!(error instanceof RowImageError)) throw error
+          return { errors: [`${name}: ${error.message}`] }
+        }
+      }
+      const checked = await checkRow(resolved)
+      if ('item' in checked) imagesOf.set(checked.item, found)
+      return checked
+    },
+    async uploadFor(sender: Client, passes: PassCreate[]) {
+      await images.upload(
+        sender,
+        passes.flatMap((pass) => imagesOf.get(pass) ?? []),
+      )
+    },
+  }
 }
 
 function resultOf(

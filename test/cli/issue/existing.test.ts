@@ -51,7 +51,7 @@ describe('over HTTP', () => {
     ]
     writeFileSync(file, [header, ...rows].map((cells) => `${cells.join(',')}\n`).join(''))
     const read = (name: string): Record<string, string>[] => parse(readFileSync(join(folder, name)), { columns: true })
-    const options = { templateId, externalIdColumn: 'externalPassId', labelColumn: 'label', concurrency: 2 }
+    const options = { file, templateId, externalIdColumn: 'externalPassId', labelColumn: 'label', concurrency: 2 }
 
     const runWith = async (dryRun: boolean, existing?: Existing, { as = client, restart = false } = {}) => {
       const action = (dryRun ? planAction : issueAction)({ ...options, existing })

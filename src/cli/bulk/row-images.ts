@@ -1,0 +1,100 @@
+import { readFile, realpath, stat } from 'node:fs/promises'
+import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
+import type { Client } from '../../client/client.ts'
+import { MAX_IMAGE_BYTES } from '../../core/contract/images.ts'
+import { contentId, Uuid } from '../../core/ids.ts'
+import { inspectImage } from '../../core/rules/template/image.ts'
+
+/** Images that cells of a file name: their ids, by which rows are checked and compared before anything is sent. */
+export interface RowImages {
+  /**
+   * The id that an image has, or will have: of the same bytes it is always the same.
+   * @throws RowImageError where the cell names no image that can be sent
+   */
+  resolve(cell: string): Promise<RowImage>
+  /** Sends images that were not sent yet; those that the server has already stay as they are. */
+  upload(client: Client, images: readonly RowImage[]): Promise<void>
+}
+
+export interface RowImage {
+  id: string
+  /** Undefined for one that stands there by its id. */
+  path: string | undefined
+}
+
+/** Keeps a row from being done. */
+export class RowImageError extends Error {
+  override readonly name = 'RowImageError'
+}
+
+/** What is remembered of images; one that was forgotten is read, or sent, once more. */
+const MAX_REMEMBERED = 20_000
+
+/** @param file the CSV file, whose folder holds the images; - for stdin, of which that is the current one */
+export function createRowImages(file: string, workspaceId: string): RowImages {
+  const folder = file === '-' ? process.cwd() : dirname(resolve(file))
+  const idsByPath = new Map<string, string>()
+  const uploads = new Map<string, Promise<void>>()
+
+  return {
+    async resolve(cell) {
+      if (Uuid.safeParse(cell).success) return { id: cell, path: undefined }
+      const path = await findFile(folder, cell)
+      const known = idsByPath.get(path)
+      if (known !== undefined) return { id: known, path }
+      const id = contentId(workspaceId, await readSound(path, cell))
+      if (idsByPath.size >= MAX_REMEMBERED) idsByPath.clear()
+      idsByPath.set(path, id)
+      return { id, path }
+    },
+
+    async upload(client, images) {
+      for (const { id, path } of images) {
+        if (path === undefined) continue
+        if (uploads.size >= MAX_REMEMBERED) uploads.clear()
+        const running = uploads.get(id) ?? send(client, id, path)
+        uploads.set(id, running)
+        await running.catch((error: unknown) => {
+          uploads.delete(id)
+          throw error
+        })
+      }
+    },
+  }
+}
+
+async function send(client: Client, id: string, path: string): Promise<void> {
+  const body = await readFile(path)
+  const facts = inspectImage(body)
+  const contentType = 'fault' in facts ? 'image/png' : facts.contentType
+  const image = await client.images.create({ body, contentType }, { idempotent: true })
+  if (image.id !== id) throw new RowImageError(`${path} changed while it was used`)
+}
+
+/** A row can name what lies beside its file, and nothing else of the machine. */
+async function findFile(folder: string, name: string): Promise<string> {
+  const outside = new RowImageError(`${name} is outside the folder of the file; put it beside it`)
+  if (isAbsolute(name)) throw outside
+  try {
+    const [root, path] = [await realpath(folder), await realpath(resolve(folder, name))]
+    const way = relative(root, path)
+    if (way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way)) throw outside
+    const stats = await stat(path)
+    if (!stats.isFile()) throw new RowImageError(`${name} is not a file`)
+    if (stats.size > MAX_IMAGE_BYTES) {
+      throw new RowImageError(`${name} has ${stats.size} bytes; at most ${MAX_IMAGE_BYTES} are taken`)
+    }
+    return path
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code !== 'ENOENT' && code !== 'ENOTDIR') throw error
+    throw new RowImageError(`There is no file ${name} beside the list, nor is it the id of an image`, { cause: error })
+  }
+}
+
+async function readSound(path: string, name: string): Promise<Buffer> {
+  const bytes = await readFile(path)
+  const facts = inspectImage(bytes)
+  if ('fault' in facts) throw new RowImageError(`${name} ${facts.fault}`)
+  return bytes
+}
