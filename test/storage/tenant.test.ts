@@ -70,6 +70,8 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     tx.templateVersions.findPublished(intruder, template, 1),
   'images.find': (tx, intruder) => tx.images.find(intruder, imageId),
   'images.listKnown': (tx, intruder) => tx.images.listKnown(intruder, [imageId]),
+  'images.lockKnown': (tx, intruder) => tx.images.lockKnown(intruder, [imageId]),
+  'images.deleteOfPass': (tx, intruder, { pass }) => tx.images.deleteOfPass(intruder, pass),
   'images.list': (tx, intruder) => tx.images.list(intruder, [imageId]),
   // Theirs are others than the defaults, which hold for whoever has none of his own.
   'limits.find': async (tx, intruder) => (await tx.limits.find(intruder)).webhooks - defaultLimits.webhooks,
@@ -348,6 +350,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     await tx.broadcasts.insert(workspaceId, { ...message, id: broadcast, projectId: project.id }, start)
     const image = { id: imageId, contentType: 'image/png', width: 1, height: 1, bytes: 1 } as const
     await tx.images.insert(workspaceId, { ...image, data: Buffer.from('x') }, start)
+    await tx.images.insertUses(workspaceId, [{ passId: pass, imageId }])
     const fields = { name: 't', role: 'owner', scopes: [], digest: 'd', expiresAt: null } as const
     const token = await tx.tokens.insert(workspaceId, { ...fields, scopes: [] }, start)
     const endpoint = { url: 'https://x.example', events: ['pass.voided' as const], description: '', secret: 's' }
