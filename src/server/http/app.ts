@@ -16,6 +16,7 @@ import { pageResponse } from '../pages/html.ts'
 import { linkProblemPage } from '../pages/link-problem-page.ts'
 import { openLink } from '../pages/links.ts'
 import { mountPublic } from '../pages/public.ts'
+import { pageLanguage } from '../pages/words.ts'
 import { addressKey, clientAddress } from './client-address.ts'
 import type { Cursors } from './cursors.ts'
 import { createAuthenticate } from './middleware/authenticate.ts'
@@ -220,7 +221,10 @@ function respondWithError(problem: ApiError, event: H3Event, { log, metrics }: S
   }
   const response = wantsJson(event)
     ? problemResponse(problem, correlationId, { withoutCode: false })
-    : pageResponse(linkProblemPage(problem, correlationId), { status: problem.status, headers: problem.headers })
+    : pageResponse(linkProblemPage(problem, correlationId, pageLanguage(event.req.headers)), {
+        status: problem.status,
+        headers: problem.headers,
+      })
   response.headers.set('vary', 'Accept')
   return response
 }

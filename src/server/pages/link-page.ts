@@ -9,9 +9,10 @@ import { barcodeSvg, cardBackHtml, cardHtml, cardStyle, expiryHtml, surplusOf } 
 import { googleCardHtml, googleCardStyle } from './card/google-card.ts'
 import { buildPage, escapeHtml, type Page } from './html.ts'
 import type { IssuerFacts } from './issuer-facts.ts'
+import type { PageWords } from './page-words.ts'
 import { type SharedLink, shareDescription, shareTags, shareTitle } from './share-tags.ts'
 import type { DevicePlatform } from './visitors.ts'
-import type { PageLanguage, PageWords } from './words.ts'
+import type { PageLanguage } from './words.ts'
 
 export interface LinkPageFacts {
   pass: StoredPass
@@ -105,10 +106,10 @@ const imageBase = fromLink('/images/')
 function buttonHtml(
   platform: Platform,
   address: string,
-  { badges, language: { words, tag } }: Pick<LinkPageFacts, 'badges' | 'language'>,
+  { badges, language: { words, locale } }: Pick<LinkPageFacts, 'badges' | 'language'>,
 ): string {
   const text = escapeHtml(words.addTo[platform])
-  const badge = badges.find(platform, tag)
+  const badge = badges.find(platform, locale)
   const content = badge ? `<img src="${escapeHtml(fromLink(badge.path))}" alt="${text}">` : text
   return `<a class="${badge ? 'badge' : 'button'}" data-platform="${platform}" href="${escapeHtml(address)}">${content}</a>`
 }

@@ -14,7 +14,7 @@ import { type IssuerFacts, issuerFacts } from './issuer-facts.ts'
 import { linkPage, sharedPage } from './link-page.ts'
 import { LinkEnded } from './link-problem-page.ts'
 import { devicePlatform, isCrawler, isInAppBrowser } from './visitors.ts'
-import { english } from './words.ts'
+import { pageLanguage } from './words.ts'
 
 /**
  * Opens a hosted link: the signed package for apple, a redirect to the save URL for google, and for the smart link
@@ -53,7 +53,7 @@ async function showShared({ req }: H3Event, pass: StoredPass, services: Services
     issuer: await findIssuer(pass, services),
     platforms,
     publicUrl: links.publicUrl,
-    language: english,
+    language: pageLanguage(req.headers),
   })
   return compressedPage(page, req.headers)
 }
@@ -115,6 +115,7 @@ async function openSmart(event: H3Event, pass: StoredPass, services: Services, a
   const platforms = wallets.all.map(({ platform }) => platform)
   const views = viewsOf(rendered, wallets, at)
   const issuer = await findIssuer(pass, services)
+  const language = pageLanguage(event.req.headers)
   const sendsOn = isSentOn && !staysFor('apple')
   const facts = {
     pass,
@@ -128,7 +129,7 @@ async function openSmart(event: H3Event, pass: StoredPass, services: Services, a
     isInApp,
     sendsOn,
     links,
-    language: english,
+    language,
     at,
   }
   return compressedPage(linkPage(facts), event.req.headers)

@@ -1,156 +1,72 @@
-import type { Platform } from '../../wallets/wallet.ts'
-import { escapeHtml } from './html.ts'
-
-/** What went wrong with a link. */
-export type ProblemKind =
-  | 'revoked'
-  | 'void'
-  | 'failed'
-  | 'expired'
-  | 'suspended'
-  | 'linkExpired'
-  | 'malformed'
-  | 'platform'
-  | 'unknown'
-  | 'busy'
-  | 'fault'
-  | 'refused'
-
-interface Explanation {
-  title: string
-  /** What happened. */
-  what: string
-  /** What the visitor can do. */
-  advice: string
-}
-
-/** Our own sentences on hosted pages, in one language; names in braces are filled. */
-export interface PageWords {
-  addTo: Record<Platform, string>
-  /** In a chat, of a server that issues for one platform or for both. */
-  share: Record<Platform | 'both', string>
-  /** The ribbon, where all platforms or one of them is in the sandbox. */
-  sandbox: Record<Platform | 'all', string>
-  /** {time} */
-  validUntil: string
-  /** What opens the back of the pass. */
-  more: string
-  inApp: { title: string; text: string; address: string; copy: string; copied: string }
-  /** On a computer, beside the code of the page. */
-  phone: { code: string; title: string; text: string }
-  /** {organization} */
-  issuedBy: string
-  /** {reference}: a number to quote. */
-  reference: string
-  problems: Record<ProblemKind, Explanation>
-}
+import type { PageWords } from './page-words.ts'
+import { arabic } from './words/arabic.ts'
+import { chinese } from './words/chinese.ts'
+import { dutch } from './words/dutch.ts'
+import { englishWords } from './words/english.ts'
+import { french } from './words/french.ts'
+import { german } from './words/german.ts'
+import { hebrew } from './words/hebrew.ts'
+import { italian } from './words/italian.ts'
+import { japanese } from './words/japanese.ts'
+import { korean } from './words/korean.ts'
+import { polish } from './words/polish.ts'
+import { portuguese } from './words/portuguese.ts'
+import { spanish } from './words/spanish.ts'
+import { turkish } from './words/turkish.ts'
+import { ukrainian } from './words/ukrainian.ts'
 
 /** A language that hosted pages speak. */
 export interface PageLanguage {
-  /** As BCP 47 has it. */
+  /** As BCP 47 has it, without a region. */
   tag: string
+  /** As the visitor asked for it, with a region where he named one. */
+  locale: string
   words: PageWords
 }
 
-/** A sentence as HTML, with HTML for its names in braces. */
-export function fillHtml(sentence: string, parts: Record<string, string>): string {
-  return escapeHtml(sentence).replaceAll(/\{(\w+)\}/g, (whole, name: string) => parts[name] ?? whole)
-}
-
 /** What pages speak to whoever asks for no language of ours. */
-export const english: PageLanguage = {
-  tag: 'en',
-  words: {
-    addTo: { apple: 'Add to Apple Wallet', google: 'Add to Google Wallet' },
-    share: {
-      apple: 'Add this pass to Apple Wallet.',
-      google: 'Add this pass to Google Wallet.',
-      both: 'Add this pass to Apple Wallet or Google Wallet.',
-    },
-    sandbox: {
-      all: 'SANDBOX - not a real pass',
-      apple: 'SANDBOX - not a real pass in Apple Wallet',
-      google: 'SANDBOX - not a real pass in Google Wallet',
-    },
-    validUntil: 'Valid until {time}',
-    more: 'More about this pass',
-    inApp: {
-      title: 'Open in your browser:',
-      text: 'this app may not be able to add passes. See its menu, or copy the link.',
-      address: 'Link to this page',
-      copy: 'Copy link',
-      copied: 'The link is copied.',
-    },
-    phone: {
-      code: 'QR code of this page’s address',
-      title: 'Continue on your phone',
-      text: 'Scan this code with its camera.',
-    },
-    issuedBy: 'Issued by {organization}',
-    reference: 'Reference: {reference}',
-    problems: {
-      revoked: {
-        title: 'This link was withdrawn',
-        what: 'Whoever issued the pass has ended this link, so the pass can no longer be added with it. A pass that is in a wallet already is not affected.',
-        advice: 'If you still need to add the pass, ask whoever sent it for a new link.',
-      },
-      void: {
-        title: 'This pass was cancelled',
-        what: 'Whoever issued the pass has cancelled it, so it can no longer be added or used.',
-        advice: 'If you did not expect that, ask whoever sent it.',
-      },
-      failed: {
-        title: 'This pass could not be made',
-        what: 'Something went wrong while the pass was prepared, so there is nothing to add yet. It is nothing that you did.',
-        advice: 'Tell whoever sent the link. Once they have put it right, this same link works again.',
-      },
-      expired: {
-        title: 'This pass has expired',
-        what: 'The time for which this pass was valid is over, so it can no longer be added.',
-        advice: 'If you think it should still be valid, ask whoever sent it.',
-      },
-      suspended: {
-        title: 'This link is closed for now',
-        what: 'Passes of this issuer cannot be added at the moment. A pass that is in a wallet already is not affected.',
-        advice: 'Try this same link again later, or ask whoever sent it.',
-      },
-      linkExpired: {
-        title: 'This link has expired',
-        what: 'Links to add a pass work for a limited time, and that of this one is over.',
-        advice: 'Ask whoever sent it for a new link.',
-      },
-      malformed: {
-        title: 'This link is not complete',
-        what: 'A part of its address is missing or was changed; long links are sometimes cut off in messages.',
-        advice:
-          'Open the link again from the message that it came in, or copy the whole of it. If that does not help, ask for a new one.',
-      },
-      platform: {
-        title: 'This wallet is not available',
-        what: 'The pass can no longer be added to this kind of wallet.',
-        advice: 'Ask whoever sent the link for another way to get the pass.',
-      },
-      unknown: {
-        title: 'This link is not valid',
-        what: 'It does not lead to any pass. It may have been mistyped or changed on its way to you.',
-        advice:
-          'Open the link again from the message that it came in. If that does not help, ask whoever sent it for a new one.',
-      },
-      busy: {
-        title: 'Too many visits at once',
-        what: 'More links were opened from your network than can be answered right now.',
-        advice: 'Wait a few seconds, then load this page again.',
-      },
-      fault: {
-        title: 'The pass cannot be shown right now',
-        what: 'Something does not work on our side. Your link and your pass are not affected.',
-        advice: 'Load this page again in a minute.',
-      },
-      refused: {
-        title: 'This pass cannot be added to Google Wallet',
-        what: 'Google Wallet does not take it as it is. It is nothing that you did, and trying again will not help.',
-        advice: 'Tell whoever sent the link. Once they have put it right, this same link works again.',
-      },
-    },
-  },
+export const english: PageLanguage = { tag: 'en', locale: 'en', words: englishWords }
+
+const dictionaries: ReadonlyMap<string, PageWords> = new Map([
+  ['en', englishWords],
+  ['de', german],
+  ['fr', french],
+  ['es', spanish],
+  ['pt', portuguese],
+  ['it', italian],
+  ['nl', dutch],
+  ['pl', polish],
+  ['tr', turkish],
+  ['uk', ukrainian],
+  ['ar', arabic],
+  ['he', hebrew],
+  ['ja', japanese],
+  ['ko', korean],
+  ['zh', chinese],
+])
+
+/** Languages of before, as old phones name them. */
+const formerTags: ReadonlyMap<string, string> = new Map([['iw', 'he']])
+
+/** More than any browser sends. */
+const MAX_LANGUAGES = 30
+
+/** The language that a visitor wants most of those that pages speak: by his `Accept-Language`, else English. */
+export function pageLanguage(headers: Headers): PageLanguage {
+  const wanted = (headers.get('accept-language') ?? '')
+    .split(',', MAX_LANGUAGES)
+    .map((item) => {
+      const [locale = '', ...parameters] = item.split(';').map((part) => part.trim())
+      const weight = parameters.find((parameter) => parameter.startsWith('q='))
+      return { locale, weight: weight === undefined ? 1 : Number(weight.slice(2)) }
+    })
+    .filter(({ locale, weight }) => weight > 0 && /^[a-z]{2,3}(?:-[a-z0-9]{1,8}){0,3}$/i.test(locale))
+    .toSorted((one, other) => other.weight - one.weight)
+  for (const { locale } of wanted) {
+    const language = locale.split('-')[0]!.toLowerCase()
+    const tag = formerTags.get(language) ?? language
+    const words = dictionaries.get(tag)
+    if (words) return { tag, locale, words }
+  }
+  return english
 }

@@ -297,6 +297,18 @@ describe.each(oneDialect)('on %s', (dialect) => {
     },
   )
 
+  test('the page and its times are in the language of the visitor, and keep the texts of the pass', async () => {
+    const { pass } = await pictured(await api.workspace())
+    const headers = { 'user-agent': desktop, 'accept-language': 'ar-EG, en;q=0.5' }
+    const { text } = await api.send('GET', new URL(pass.hostedLinks.smart!).pathname, { headers })
+    expect(text).toContain('<html lang="ar" dir="rtl">')
+    expect(text).toContain('إضافة إلى Apple Wallet</a>')
+    expect(text).toMatch(/صالحة حتى <time datetime="2027-05-21T21:00:00.000Z">[^<]*مايو/)
+    expect(text).toContain('<dt dir="auto">Guest</dt><dd dir="auto">Ada Lovelace</dd>')
+    const broken = await api.send('GET', '/l/nothing', { headers: { 'accept-language': 'ja' } })
+    expect(broken.text).toContain('<h1>このリンクは完全ではありません</h1>')
+  })
+
   test('where one platform alone is in the sandbox the page says which', async () => {
     const { pass } = await pictured(await api.workspace())
     const { services, app } = api

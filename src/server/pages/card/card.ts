@@ -19,7 +19,7 @@ import {
 import type { Card, CardField } from '../../../core/rules/display/card.ts'
 import { cardColors } from '../../../core/rules/display/colors.ts'
 import { escapeHtml } from '../html.ts'
-import { fillHtml, type PageWords } from '../words.ts'
+import { fillHtml, type PageWords } from '../page-words.ts'
 
 export interface CardOptions {
   /** The address of an image; undefined for one that is not to be drawn. */

@@ -1,0 +1,51 @@
+import type { Platform } from '../../wallets/wallet.ts'
+import { escapeHtml } from './html.ts'
+
+/** What went wrong with a link. */
+export type ProblemKind =
+  | 'revoked'
+  | 'void'
+  | 'failed'
+  | 'expired'
+  | 'suspended'
+  | 'linkExpired'
+  | 'malformed'
+  | 'platform'
+  | 'unknown'
+  | 'busy'
+  | 'fault'
+  | 'refused'
+
+interface Explanation {
+  title: string
+  /** What happened. */
+  what: string
+  /** What the visitor can do. */
+  advice: string
+}
+
+/** Our own sentences on hosted pages, in one language; names in braces are filled. */
+export interface PageWords {
+  addTo: Record<Platform, string>
+  /** In a chat, of a server that issues for one platform or for both. */
+  share: Record<Platform | 'both', string>
+  /** The ribbon, where all platforms or one of them is in the sandbox. */
+  sandbox: Record<Platform | 'all', string>
+  /** {time} */
+  validUntil: string
+  /** What opens the back of the pass. */
+  more: string
+  inApp: { title: string; text: string; address: string; copy: string; copied: string }
+  /** On a computer, beside the code of the page. */
+  phone: { code: string; title: string; text: string }
+  /** {organization} */
+  issuedBy: string
+  /** {reference}: a number to quote. */
+  reference: string
+  problems: Record<ProblemKind, Explanation>
+}
+
+/** A sentence as HTML, with HTML for its names in braces. */
+export function fillHtml(sentence: string, parts: Record<string, string>): string {
+  return escapeHtml(sentence).replaceAll(/\{(\w+)\}/g, (whole, name: string) => parts[name] ?? whole)
+}

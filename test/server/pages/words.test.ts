@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import { ApiError } from '../../../src/core/errors.ts'
+import { stringsDeep } from '../../../src/core/rules/template/placeholder.ts'
+import { linkProblemPage } from '../../../src/server/pages/link-problem-page.ts'
+import { english, pageLanguage } from '../../../src/server/pages/words.ts'
+
+const languageOf = (header: string) => pageLanguage(new Headers({ 'accept-language': header }))
+
+const tags = ['en', 'de', 'fr', 'es', 'pt', 'it', 'nl', 'pl', 'tr', 'uk', 'ar', 'he', 'ja', 'ko', 'zh']
+
+test.each(tags)('pages speak %s, every sentence of them, from the side that it is read from', (tag) => {
+  const language = languageOf(tag)
+  expect(language.tag).toBe(tag)
+  const said = [...stringsDeep(language.words)]
+  const inEnglish = new Map([...stringsDeep(english.words)].map(({ path, text }) => [path.join('.'), text]))
+  expect(said.map(({ path }) => path.join('.'))).toEqual([...inEnglish.keys()])
+  const names = (text: string) => text.match(/\{\w+\}/g)
+  for (const { path, text } of said) {
+    const other = inEnglish.get(path.join('.'))!
+    expect(names(text), text).toEqual(names(other))
+    expect(tag === 'en' || text !== other, text).toBe(true)
+    expect(text, text).not.toMatch(/^\s|\s$|\s\s|^$/)
+  }
+  const { html } = linkProblemPage(
+    new ApiError('LINK_INVALID', { details: { reason: 'expired' } }),
+    'visit-1',
+    language,
+  )
+  const direction = ['ar', 'he'].includes(tag) ? 'rtl' : 'ltr'
+  expect(html).toContain(`<html lang="${tag}" dir="${direction}">`)
+  expect(html).toContain(`<title>${language.words.problems.linkExpired.title}</title>`)
+})
+
+test.each([
+  ['de-AT,de;q=0.9,en;q=0.8', 'de', 'de-AT'],
+  ['sv, fr;q=0.5, pt-BR;q=0.7', 'pt', 'pt-BR'],
+  ['iw-IL', 'he', 'iw-IL'],
+  ['zh-Hant-TW', 'zh', 'zh-Hant-TW'],
+  ['de;q=0, fr;q=0.1', 'fr', 'fr'],
+  ['EN-us', 'en', 'EN-us'],
+  ['', 'en', 'en'],
+  ['*', 'en', 'en'],
+  ['sv', 'en', 'en'],
+  ['constructor, __proto__, de"><script>', 'en', 'en'],
+  [`${'x,'.repeat(5_000)}de`, 'en', 'en'],
+])('the visitor who asks for %j reads %s', (header, tag, locale) => {
+  expect(languageOf(header)).toMatchObject({ tag, locale })
+})
