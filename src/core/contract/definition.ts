@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
+import { EventFacts, TripFacts } from './about.ts'
 import { text } from './common.ts'
 import { RedemptionTemplate, Timezone } from './redemption.ts'
 
@@ -231,6 +232,8 @@ export const Definition = z.strictObject({
   redemption: RedemptionTemplate.optional(),
   photo: text(1, 2048).optional(),
   door: Door.optional(),
+  event: EventFacts.optional(),
+  trip: TripFacts.optional(),
   /** Codes of warnings that are meant to be so. */
   accept: z.array(WarningCode).max(50).optional(),
 })

@@ -215,7 +215,7 @@ function toWalletPass(
   const { definition } = version
   const scope = scopeOf(pass, definition)
   // A program of before gives a pass no class, and one that is shown as of another version stands in none of that.
-  const claim = ofClass?.templateVersionId === version.id ? ofClass : claimClass(definition, scope)
+  const claim = ofClass?.templateVersionId === version.id ? ofClass : claimClass(definition, version.passType, scope)
   return {
     ...toApplePass(pass, version, scope),
     templateId: pass.templateId,

@@ -1,4 +1,5 @@
 import { type BarcodeFormat, type FieldGroup, fieldGroups, PassType } from '../../core/contract/definition.ts'
+import { placeAbout, timeAbout } from '../../core/rules/display/about.ts'
 import { toAlignment, toAppleValue } from '../../core/rules/display/apple-value.ts'
 import { type Card, type CardField, localeOf, relevantMoment } from '../../core/rules/display/card.ts'
 import type { ValueLocale } from '../../core/rules/display/format-value.ts'
@@ -88,7 +89,7 @@ function withMessage(shown: JsonObject, { card, message }: ApplePass): JsonObjec
 
 function appearance(card: Card): JsonObject {
   const organizationName = firstText(card.organizationName, card.description, 'Pass')
-  const relevant = relevantDates(relevantMoment(card))
+  const locations = locationsOf(card)
   return {
     organizationName,
     description: firstText(card.description, organizationName),
@@ -98,8 +99,8 @@ function appearance(card: Card): JsonObject {
     ...(card.colors.label && { labelColor: rgb(card.colors.label) }),
     // A phone refuses a barcode without a message.
     ...(card.barcode.message !== '' && { barcodes: [barcode(card.barcode)] }),
-    ...(card.locations.length > 0 && { locations: card.locations.map((location) => ({ ...location })) }),
-    ...relevant,
+    ...(locations.length > 0 && { locations }),
+    ...relevantDates(card),
   }
 }
 
@@ -150,11 +151,32 @@ function barcode({ format, message, altText }: Card['barcode']): JsonObject {
   }
 }
 
-/** In every spelling: the key of before iOS 18, and of an entry that of iOS 18 and that of later ones. */
-function relevantDates(at: Date | null): JsonObject {
-  if (!at) return {}
-  const date = w3cDate(at)
-  return { relevantDate: date, relevantDates: [{ date, relevantDate: date }] }
+/** A phone takes ten; those of the design go before that of the event or the trip. */
+const MAX_LOCATIONS = 10
+
+function locationsOf(card: Card): JsonObject[] {
+  const about = placeAbout(card)
+  const isKnown = card.locations.some(
+    ({ latitude, longitude }) => latitude === about?.latitude && longitude === about.longitude,
+  )
+  const own = card.locations.map((location) => ({ ...location }))
+  return [...own, ...(about && !isKnown ? [about] : [])].slice(0, MAX_LOCATIONS)
+}
+
+const DAY_MS = 86_400_000
+
+/**
+ * The time of the design, else that of the event or the trip, which is an interval where it ends within the day that a phone
+ * takes. In every spelling: the key of before iOS 18, and of an entry that of iOS 18 and that of later ones.
+ */
+function relevantDates(card: Card): JsonObject {
+  const ofDesign = relevantMoment(card)
+  const { from, until } = ofDesign ? { from: ofDesign, until: undefined } : (timeAbout(card) ?? {})
+  if (!from) return {}
+  const date = w3cDate(from)
+  const isInterval = until !== undefined && until.getTime() - from.getTime() <= DAY_MS
+  const entry = isInterval ? { startDate: date, endDate: w3cDate(until) } : { date, relevantDate: date }
+  return { relevantDate: date, relevantDates: [entry] }
 }
 
 /** Phones take seconds without a fraction. */

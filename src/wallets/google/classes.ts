@@ -2,7 +2,18 @@ import type { GoogleKind } from '../../core/contract/definition.ts'
 import type { Card } from '../../core/rules/display/card.ts'
 import type { Flight } from '../../core/rules/display/flight.ts'
 import type { WalletPass } from '../wallet.ts'
-import { backgroundOf, compact, firstText, image, localized, nameOf, templateInfo, typeOf } from './fields.ts'
+import {
+  backgroundOf,
+  compact,
+  dateTimeOf,
+  firstText,
+  image,
+  isEmpty,
+  localized,
+  nameOf,
+  templateInfo,
+  typeOf,
+} from './fields.ts'
 import { applyOverrides } from './overrides.ts'
 import { classSuffixOf, type GoogleIssuer, type GoogleResource, idOf, kindOf } from './resource.ts'
 
@@ -28,7 +39,8 @@ export function buildClass(issuer: GoogleIssuer, content: ClassContent) {
 const kindFields: Record<GoogleKind, (card: Card, issuer: GoogleIssuer) => Record<string, unknown>> = {
   generic: (card) => ({ classTemplateInfo: templateInfo(card) }),
   eventTicket: (card, issuer) => ({
-    eventName: localized(firstText(card.description) ?? nameOf(card)),
+    eventName: localized(firstText(card.event?.name, card.description) ?? nameOf(card)),
+    ...eventFields(card),
     logo: image(issuer, card, 'icon', 'logo'),
     classTemplateInfo: templateInfo(card),
   }),
@@ -59,6 +71,21 @@ const kindFields: Record<GoogleKind, (card: Card, issuer: GoogleIssuer) => Recor
     logo: image(issuer, card, 'icon', 'logo'),
     classTemplateInfo: templateInfo(card),
   }),
+}
+
+/** Google takes a venue with its name and address only. */
+function eventFields({ event }: Card) {
+  const { name, address } = event?.venue ?? {}
+  const dateTime = compact({
+    doorsOpen: dateTimeOf(event?.doorsAt),
+    start: dateTimeOf(event?.startsAt),
+    end: dateTimeOf(event?.endsAt),
+  })
+  return {
+    venue:
+      name !== undefined && address !== undefined ? { name: localized(name), address: localized(address) } : undefined,
+    dateTime: isEmpty(dateTime) ? undefined : dateTime,
+  }
 }
 
 function flightFields({ carrier, number, origin, destination, departsAt, boardsAt, arrivesAt }: Flight) {

@@ -103,6 +103,19 @@ export function localized(value: string) {
   return { defaultValue: { language: LANGUAGE, value } }
 }
 
+const DATE_TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d)(:\d\d(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)$/
+
+/** With its offset kept, since Google shows the local time, and with the seconds that Google wants. */
+export function dateTimeOf(text: string | null | undefined): string | undefined {
+  const parts = DATE_TIME.exec(text ?? '')
+  if (parts === null || Number.isNaN(Date.parse(parts[0]))) return undefined
+  return `${parts[1]}${parts[2] ?? ':00'}${parts[3]}`
+}
+
+export function isEmpty(record: object): boolean {
+  return Object.keys(record).length === 0
+}
+
 /** The first text that shows something: Google refuses empty ones. */
 export function firstText(...texts: (string | null | undefined)[]): string | undefined {
   return texts.find((text) => text !== null && text !== undefined && text.trim() !== '') ?? undefined

@@ -7,8 +7,10 @@ import type { WalletPass } from '../wallet.ts'
 import {
   backgroundOf,
   compact,
+  dateTimeOf,
   firstText,
   image,
+  isEmpty,
   localized,
   nameOf,
   textModules,
@@ -67,7 +69,7 @@ const kindFields: Record<GoogleKind, (pass: WalletPass, issuer: GoogleIssuer) =>
       hexBackgroundColor: backgroundOf(card),
     }
   },
-  eventTicket: ({ card }) => ({ hexBackgroundColor: backgroundOf(card) }),
+  eventTicket: ({ card }) => ({ hexBackgroundColor: backgroundOf(card), seatInfo: seatInfo(card) }),
   loyalty: ({ card }) => nativeValue(card),
   offer: () => ({}),
   giftCard: ({ id, card }) => ({ cardNumber: firstText(card.barcode.message) ?? id, ...nativeValue(card) }),
@@ -76,8 +78,14 @@ const kindFields: Record<GoogleKind, (pass: WalletPass, issuer: GoogleIssuer) =>
     tripType: 'ONE_WAY',
     hexBackgroundColor: backgroundOf(card),
     passengerNames: passengerName(semanticTags(card.apple)),
+    purchaseDetails: card.trip?.confirmation && { confirmationCode: card.trip.confirmation },
     ...journey(card),
   }),
+}
+
+function seatInfo({ event }: Card) {
+  const said = Object.entries(event?.seat ?? {}).map(([name, text]) => [name, localized(text)] as const)
+  return said.length > 0 ? Object.fromEntries(said) : undefined
 }
 
 /** Who flies where in the plane. Google wants a name and a reservation, of which it requires nothing. */
@@ -105,27 +113,31 @@ function seatOf(tags: SemanticTags): string | undefined {
   return firstText([seat.text('seatRow'), seat.text('seatNumber')].filter(Boolean).join(''))
 }
 
-function isEmpty(record: object): boolean {
-  return Object.keys(record).length === 0
-}
-
-/** From where to where and when, by the convention that the first two primary fields are origin and destination. */
+/** From where to where and when: the trip's facts, else by the convention that two primary fields are origin and destination. */
 function journey(card: Card): Record<string, unknown> {
-  const [origin, destination] = card.fields.primary.map(({ value }) => firstText(value))
+  const { trip } = card
+  const [from, to] = card.fields.primary.map(({ value }) => firstText(value))
+  const origin = trip?.from?.name ?? trip?.from?.code ?? from
+  const destination = trip?.to?.name ?? trip?.to?.code ?? to
   const tags = semanticTags(card.apple)
   const seat = seatOf(tags)
   const departure =
-    dateTimeOf(card.relevantDate) ?? dateTimeOf(tags.text('currentDepartureDate', 'originalDepartureDate'))
+    dateTimeOf(trip?.departsAt) ??
+    dateTimeOf(card.relevantDate) ??
+    dateTimeOf(tags.text('currentDepartureDate', 'originalDepartureDate'))
   // Google takes one leg or a list of legs, never both; a list can only come from the definition.
   const ownLegs = card.google.object?.ticketLegs !== undefined
   const hasLeg = !ownLegs && origin !== undefined && destination !== undefined
   return {
     ticketLeg: hasLeg
       ? compact({
+          ...(trip?.from?.code &&
+            trip.to?.code && { originStationCode: trip.from.code, destinationStationCode: trip.to.code }),
           originName: localized(origin),
           destinationName: localized(destination),
           departureDateTime: departure,
           arrivalDateTime: dateTimeOf(tags.text('currentArrivalDate', 'originalArrivalDate')),
+          transitOperatorName: trip?.carrier?.name && localized(trip.carrier.name),
           platform: tags.text('departurePlatform'),
           carriage: tags.text('carNumber'),
           ticketSeat: seat && { seat },
@@ -135,15 +147,6 @@ function journey(card: Card): Record<string, unknown> {
     ...(!card.expiresAt &&
       !(hasLeg && departure) && { validTimeInterval: { start: { date: '2000-01-01T00:00:00Z' } } }),
   }
-}
-
-const DATE_TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d)(:\d\d(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)$/
-
-/** With its offset kept, since Google shows the local time, and with the seconds that Google wants. */
-function dateTimeOf(text: string | null | undefined): string | undefined {
-  const parts = DATE_TIME.exec(text ?? '')
-  if (parts === null || Number.isNaN(Date.parse(parts[0]))) return undefined
-  return `${parts[1]}${parts[2] ?? ':00'}${parts[3]}`
 }
 
 const barcodeTypes: Record<BarcodeFormat, string> = {
@@ -188,7 +191,7 @@ const always: ManagedKeys = {
 
 const ofKind: Record<GoogleKind, ManagedKeys> = {
   generic: { subheader: {}, logo: {}, hexBackgroundColor: {} },
-  eventTicket: { hexBackgroundColor: {} },
+  eventTicket: { hexBackgroundColor: {}, seatInfo: { section: {}, row: {}, seat: {}, gate: {} } },
   // Its balance is one of these.
   loyalty: { loyaltyPoints: { label: {}, balance: { int: {}, double: {}, string: {}, money: {} } } },
   offer: {},
@@ -197,7 +200,17 @@ const ofKind: Record<GoogleKind, ManagedKeys> = {
   transit: {
     hexBackgroundColor: {},
     passengerNames: {},
-    ticketLeg: { departureDateTime: {}, arrivalDateTime: {}, platform: {}, carriage: {}, ticketSeat: {} },
+    purchaseDetails: { confirmationCode: {} },
+    ticketLeg: {
+      originStationCode: {},
+      destinationStationCode: {},
+      departureDateTime: {},
+      arrivalDateTime: {},
+      transitOperatorName: {},
+      platform: {},
+      carriage: {},
+      ticketSeat: {},
+    },
     ticketLegs: {},
   },
 }

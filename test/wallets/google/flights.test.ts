@@ -44,7 +44,7 @@ function rendered(tags: Semantics, { scope = {}, ...rest }: Rest = {}) {
   })
   const facts = { definition, passType: 'boardingPass' as const, expiresAt: null, voided: false }
   const values = new Map<string, string>([['pass.label', 'Grace Hopper'], ...Object.entries(scope)])
-  const shared = claimClass(definition, values)?.values ?? {}
+  const shared = claimClass(definition, 'boardingPass', values)?.values ?? {}
   const templateCard = renderCard({ ...facts, scope: new Map(Object.entries(shared)) })
   const card = renderCard({ ...facts, scope: values })
   const built = { ...pass(), card, templateCard }

@@ -21,11 +21,12 @@ import {
   type SystemVariable,
 } from '../template/placeholder.ts'
 import { requireFits } from '../template/rendered-size.ts'
+import { type About, aboutOf, appleKeys } from './about.ts'
 import { type Flight, flightOf } from './flight.ts'
 import { formatValue, type ValueLocale, type ValueType } from './format-value.ts'
 
 /** What a pass shows, free of any platform: every placeholder filled, every text well-formed. */
-export interface Card {
+export interface Card extends About {
   passType: PassType
   organizationName: string
   description: string
@@ -85,6 +86,7 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
   const optional = (template: string | undefined) => (template === undefined ? null : filled(template))
   const locale = localeOf(definition)
   const ownRoles = ownImageRoles(definition)
+  const about = aboutOf(definition, scope)
   const fields = Object.fromEntries(
     fieldGroups.map((group) => [
       group,
@@ -129,7 +131,8 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
     voided,
     holder: scope.get('pass.label')?.toWellFormed(),
     flight: flightOf(definition, passType, scope),
-    apple: fillDeep(definition.apple ?? {}, scope),
+    ...about,
+    apple: appleKeys(about, fillDeep(definition.apple ?? {}, scope)),
     google: fillDeep(definition.google ?? {}, scope),
   }
 }

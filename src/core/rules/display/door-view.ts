@@ -2,24 +2,47 @@ import type { Definition } from '../../contract/definition.ts'
 import type { DoorView } from '../../contract/scan-shapes.ts'
 import type { Issue } from '../../errors.ts'
 import { fill, type Scope } from '../template/placeholder.ts'
+import { type About, aboutOf } from './about.ts'
 
 /** More than anybody reads at a door; lists of thousands hold the view of each pass. */
 const MAX_LENGTH = 500
 
-type DoorDefinition = Pick<Definition, 'door' | 'variables'>
+type DoorDefinition = Pick<Definition, 'door' | 'variables' | 'event' | 'trip'>
 
 /** What the operator must see of a pass; undefined where its version says nothing. What has no value is left out. */
-export function doorViewOf({ door, variables }: DoorDefinition, scope: Scope): DoorView | undefined {
+export function doorViewOf(definition: DoorDefinition, scope: Scope): DoorView | undefined {
+  const { door, variables } = definition
   if (!door) return undefined
   const shown = new Set(door.show)
   const labels = new Map(variables.filter(({ name }) => shown.has(name)).map(({ name, label }) => [name, label]))
-  const fields = door.show.map((name) => ({ label: labels.get(name) ?? name, value: shorten(`{{${name}}}`, scope) }))
+  const chosen = door.show.map((name) => ({ label: labels.get(name) ?? name, value: shorten(`{{${name}}}`, scope) }))
+  const fields = chosen.length > 0 ? chosen : factFields(aboutOf(definition, scope))
   const notice = door.notice === undefined ? '' : shorten(door.notice, scope)
   return { fields: fields.filter(({ value }) => value !== ''), notice: notice || null }
 }
 
+/** Which event or trip, and which place: what counts at a door whose template chooses nothing itself. */
+function factFields({ event, trip }: About): DoorView['fields'] {
+  const { section, row, seat, gate } = event?.seat ?? {}
+  const code = [trip?.carrier?.code, trip?.number].filter(Boolean).join(' ')
+  const stops = [trip?.from, trip?.to].map((stop) => stop?.code ?? stop?.name).filter(Boolean)
+  const fields = [
+    { label: 'Event', value: event?.name },
+    { label: 'Trip', value: [code, stops.join(' – ')].filter(Boolean).join(', ') },
+    { label: 'Section', value: section },
+    { label: 'Row', value: row },
+    { label: 'Seat', value: seat ?? trip?.seat },
+    { label: 'Gate', value: gate ?? trip?.gate },
+    { label: 'Group', value: trip?.group },
+  ]
+  return fields.map(({ label, value = '' }) => ({ label, value: cut(value) }))
+}
+
 function shorten(template: string, scope: Scope): string {
-  const text = fill(template, scope).trim()
+  return cut(fill(template, scope).trim())
+}
+
+function cut(text: string): string {
   if (text.length <= MAX_LENGTH) return text
   return `${text.slice(0, MAX_LENGTH - 1).toWellFormed()}…`
 }

@@ -1,6 +1,8 @@
 import { DateTime } from 'luxon'
+import type { TripFacts } from '../../contract/about.ts'
 import type { Definition, PassType } from '../../contract/definition.ts'
-import { fill, placeholdersIn, placeholdersOfOnePass, type Scope } from '../template/placeholder.ts'
+import { fill, placeholdersDeep, placeholdersIn, placeholdersOfOnePass, type Scope } from '../template/placeholder.ts'
+import { appleOf, mergeUnder } from './about.ts'
 
 /** What Google has to know of a flight, which all of its passengers share. */
 export interface Flight {
@@ -21,12 +23,12 @@ interface Airport {
   terminal?: string | undefined
 }
 
-type FlightContent = Pick<Definition, 'design' | 'apple' | 'google' | 'timeZone'>
+type FlightContent = Pick<Definition, 'design' | 'apple' | 'google' | 'timeZone' | 'trip'>
 
 /**
  * The flight of a boarding pass by air, as its semantic tags for Apple say it, and in place of the airports' codes the two
  * primary fields where they are codes. What is in a placeholder differs from holder to holder, and is no part of it, unless
- * `google.classKey` makes a class for each value.
+ * `google.classKey` makes a class for each value; the facts of a trip do so by themselves.
  */
 export function flightOf(definition: FlightContent, passType: PassType, scope: Scope): Flight | undefined {
   if (passType !== 'boardingPass') return undefined
@@ -100,10 +102,11 @@ const NUMBER_OF_FLIGHT = /^[A-Z0-9]{2} ?(\d{1,4})$/
 const ANYTHING = /^([\s\S]+)$/
 
 /** Undefined where no flight is meant. */
-function leavesOf({ design, apple, google, timeZone }: FlightContent) {
-  if (apple?.transitType !== 'PKTransitTypeAir' || (google?.kind ?? 'flight') !== 'flight') return undefined
+function leavesOf({ design, apple: overrides = {}, google, timeZone, trip }: FlightContent) {
+  const apple = mergeUnder(appleOf({ trip }), overrides)
+  if (apple.transitType !== 'PKTransitTypeAir' || (google?.kind ?? 'flight') !== 'flight') return undefined
   const tags = semanticTags(apple)
-  const isShared = sharedTexts(google?.classKey)
+  const isShared = sharedTexts(google?.classKey, trip)
   /** The first of the texts that is of the kind, or may be. */
   const firstOf = (...some: (Leaf | undefined)[]) =>
     some.find((leaf) => leaf && (leaf.names.length > 0 || leaf.read(NO_VALUES) !== undefined))
@@ -146,11 +149,20 @@ function leavesOf({ design, apple, google, timeZone }: FlightContent) {
 }
 
 /** Whether a text is the same for all passes of a class: without a key only what holds no placeholder. */
-function sharedTexts(classKey: string | undefined): (text: string) => boolean {
-  const keyNames = placeholdersIn(classKey ?? '')
+function sharedTexts(classKey: string | undefined, trip: TripFacts | undefined): (text: string) => boolean {
+  const keyNames = classKey === undefined ? sharedNames(trip) : placeholdersIn(classKey)
   const isShared = (name: string) =>
-    classKey !== undefined && (keyNames.includes(name) || !placeholdersOfOnePass.has(name))
+    keyNames.includes(name) || (classKey !== undefined && !placeholdersOfOnePass.has(name))
   return (text) => placeholdersIn(text).every(isShared)
+}
+
+/** The placeholders of what the passengers of a flight share, which makes the key of their class where none is given. */
+function sharedNames(trip: TripFacts | undefined): string[] {
+  if (trip?.mode !== 'air') return []
+  const { carrier, number, from, to, gate, boardsAt, departsAt, arrivesAt } = trip
+  const stops = [from, to].map((stop) => [stop?.code, stop?.terminal, stop?.timeZone])
+  const shared = [carrier?.code, number, stops, gate, boardsAt, departsAt, arrivesAt]
+  return [...placeholdersDeep(shared)].map(({ name }) => name)
 }
 
 const OFFSET = /(?:Z|[+-]\d\d:?\d\d)$/

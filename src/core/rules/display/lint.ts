@@ -192,14 +192,17 @@ function* lintGoogle({ definition, passType, google }: LintFacts): Generator<War
         'its texts; leave some out',
     )
   }
+  const isTrip = definition.trip !== undefined
   const missing =
     definition.google?.kind === undefined ? missingOfFlight(definition, passType, exampleScope(definition)) : []
   if (missing.length > 0) {
     yield warn(
       'flight-data-missing',
-      ['apple', 'transitType'],
-      `Google shows this pass as a transit ticket, not as a flight: give apple.semantics ${missing.join(', ')}, without ` +
-        'variables or with google.classKey, or choose by google.kind',
+      isTrip ? ['trip', 'mode'] : ['apple', 'transitType'],
+      `Google shows this pass as a transit ticket, not as a flight: give ${isTrip ? 'the trip' : 'apple.semantics'} ` +
+        `${missing.map((tag) => (isTrip ? ofTrip[tag] : tag)).join(', ')}${
+          isTrip ? '' : ', without variables or with google.classKey'
+        }, or choose by google.kind`,
     )
   }
   const isRowShown = view.rows.some((row) => row.some(saysSomething))
@@ -222,6 +225,15 @@ function* lintGoogle({ definition, passType, google }: LintFacts): Generator<War
         `${MAX_GOOGLE_NAME} at most`,
     )
   }
+}
+
+/** What a trip calls the tags of a flight, and what Google takes them for. */
+const ofTrip: Record<string, string> = {
+  airlineCode: 'carrier.code (two letters or digits of IATA)',
+  flightNumber: 'number (one to four digits)',
+  departureAirportCode: 'from.code (three letters of IATA)',
+  destinationAirportCode: 'to.code (three letters of IATA)',
+  'originalDepartureDate with its offset': 'departsAt with its offset',
 }
 
 /** The texts at the top of the card for which Google advises a length. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Definition } from '../../contract/definition.ts'
+import type { Definition, PassType } from '../../contract/definition.ts'
 import type { Issue } from '../../errors.ts'
 import { flightVariables } from '../display/flight.ts'
 import { fill, placeholdersDeep, placeholdersIn, placeholdersOfOnePass, type Scope } from './placeholder.ts'
@@ -13,12 +13,33 @@ export interface ClassClaim {
 }
 
 /** The class of a pass by the values that it brings; undefined where all passes of the version share one. */
-export function claimClass(definition: Definition, scope: Scope): ClassClaim | undefined {
+export function claimClass(definition: Definition, passType: PassType, scope: Scope): ClassClaim | undefined {
+  if (!hasClassKeys(definition, passType)) return undefined
+  const values = classVariables(definition, passType).map((name) => [name, scope.get(name) ?? ''] as const)
   const classKey = definition.google?.classKey
-  if (classKey === undefined) return undefined
-  const digest = createHash('sha256').update(fill(classKey, scope)).digest('hex')
-  const values = classVariables(definition).map((name) => [name, scope.get(name) ?? ''])
+  const key = classKey === undefined ? JSON.stringify(values) : fill(classKey, scope)
+  const digest = createHash('sha256').update(key).digest('hex')
   return { keyDigest: digest.slice(0, DIGEST_LENGTH), values: Object.fromEntries(values) }
+}
+
+/**
+ * Whether passes of a version differ in their classes: by `google.classKey`, else by each fact of the event or the flight
+ * that Google keeps in classes and that holds a placeholder.
+ */
+export function hasClassKeys(definition: Definition, passType: PassType): boolean {
+  if (definition.google?.classKey !== undefined) return true
+  return factVariables(definition, passType).some((name) => !isShared(name))
+}
+
+/** The placeholders in what a class says of the event or the trip of a definition. */
+function factVariables(definition: Definition, passType: PassType): string[] {
+  const { event, trip, google } = definition
+  const { kind = passType } = google ?? {}
+  if (event && kind === 'eventTicket') {
+    const { name, venue, doorsAt, startsAt, endsAt } = event
+    return namesDeep([name, venue?.name, venue?.address, doorsAt, startsAt, endsAt])
+  }
+  return trip && passType === 'boardingPass' ? flightVariables(definition) : []
 }
 
 /** 128 bits: nobody finds two keys of one digest. */
@@ -29,10 +50,15 @@ export function differingNames(some: ClassClaim['values'], others: ClassClaim['v
   return Object.keys(others).filter((name) => some[name] !== others[name])
 }
 
-/** What a class shows that is a matter of the pass: the placeholders of its key, of `google.class` and of its flight. */
-function classVariables(definition: Definition): string[] {
+/** What a class shows that is a matter of the pass: the placeholders of its key, of `google.class`, of its event and of its flight. */
+function classVariables(definition: Definition, passType: PassType): string[] {
   const { google } = definition
-  const names = [...placeholdersIn(google?.classKey ?? ''), ...namesDeep(google?.class), ...flightVariables(definition)]
+  const names = [
+    ...placeholdersIn(google?.classKey ?? ''),
+    ...namesDeep(google?.class),
+    ...factVariables(definition, passType),
+    ...flightVariables(definition),
+  ]
   return [...new Set(names)].filter((name) => !isShared(name))
 }
 
@@ -49,13 +75,19 @@ function isShared(name: string): boolean {
  * Everybody who holds a pass sees its class, so that a value of one holder can only stand there where a key gives each value
  * a class of its own.
  */
-export function* checkClassTexts({ google }: Definition): Generator<Issue> {
+export function* checkClassTexts({ google, event }: Definition): Generator<Issue> {
   const { classKey } = google ?? {}
   const keyNames = classKey === undefined ? [] : placeholdersIn(classKey)
   if (classKey !== undefined && keyNames.every(isShared)) {
     const message = 'Holds the placeholder of no variable, so that all passes have the same key; leave it out'
     yield { path: ['google', 'classKey'], message }
     return
+  }
+  const { seat: _, ...shared } = event ?? {}
+  for (const { name, path } of classKey === undefined ? [] : placeholdersDeep(shared)) {
+    if (keyNames.includes(name) || !placeholdersOfOnePass.has(name)) continue
+    const message = `Passes with the same google.classKey share a class at Google, so {{${name}}} cannot stand there; leave the key out`
+    yield { path: ['event', ...path], message }
   }
   for (const { name, path } of placeholdersDeep(google?.class)) {
     if (isShared(name) || keyNames.includes(name)) continue

@@ -4,6 +4,7 @@ import { estimateWidth } from '../display/apple-front.ts'
 import { checkDoor } from '../display/door-view.ts'
 import { checkBarcode } from './barcode.ts'
 import { checkClassTexts } from './class-key.ts'
+import { checkFacts, factSamples } from './fact-rules.ts'
 import { checkFieldTypes, typedSamples } from './field-types.ts'
 import { checkImages } from './image-choice.ts'
 import {
@@ -30,6 +31,7 @@ function* findIssues(definition: Definition): Generator<Issue> {
   yield* checkFieldKeys(definition)
   yield* checkFieldTypes(definition)
   yield* checkImages(definition)
+  yield* checkFacts(definition)
   yield* checkDoor(definition)
   yield* checkPlaceholders(definition)
   yield* checkPolicies(definition)
@@ -61,16 +63,22 @@ const SAMPLES: Record<VariableFormat, string> = {
 }
 
 /** Values that a definition can be tried with: its examples, else its defaults, else text that fits the format. */
-export function sampleScope({ variables, design }: Definition): Scope {
-  const ofFields = typedSamples({ design })
+export function sampleScope(definition: Definition): Scope {
+  const { variables } = definition
+  const typed = samplesOfUses(definition)
   return new Map([
     ...Object.entries(SYSTEM_SAMPLES),
     ...variables.map((variable) => {
-      const sample = ofFields.get(variable.name) ?? SAMPLES[variable.format ?? 'text']
+      const sample = typed.get(variable.name) ?? SAMPLES[variable.format ?? 'text']
       const fallback = variable.default ?? sample.slice(0, variable.maxLength)
       return [variable.name, variable.example ?? fallback] as const
     }),
   ])
+}
+
+/** Of variables of which more is asked than to be a text. */
+function samplesOfUses(definition: Definition): Map<string, string> {
+  return new Map([...factSamples(definition), ...typedSamples(definition)])
 }
 
 /** The values that a definition itself gives: its examples, else its defaults; a variable without either is left out. */
@@ -85,12 +93,12 @@ export function exampleScope({ variables }: Definition): Scope {
 
 /** As sampleScope, with values for which room is needed: the longer of example and default, else as long as allowed. */
 export function longScope(definition: Definition): Scope {
-  const ofFields = typedSamples(definition)
+  const typed = samplesOfUses(definition)
   const long = definition.variables.map(({ name, example, default: fallback, format = 'text', maxLength }) => {
     const [longest] = [example, fallback]
       .filter((value) => value !== undefined)
       .toSorted((a, b) => estimateWidth(b) - estimateWidth(a))
-    const isText = format === 'text' && !ofFields.has(name)
+    const isText = format === 'text' && !typed.has(name)
     return [name, longest ?? (isText && maxLength ? LONG_TEXT.slice(0, maxLength) : undefined)] as const
   })
   return new Map([

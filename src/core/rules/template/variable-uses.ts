@@ -1,3 +1,4 @@
+import { degreeKeys, momentKeys } from '../../contract/about.ts'
 import { dateTimeParts, timestampPattern } from '../../contract/common.ts'
 import { type Definition, fieldGroups, type ValueKind } from '../../contract/definition.ts'
 import { policyBounds } from '../../contract/redemption.ts'
@@ -18,7 +19,9 @@ export interface VariableUse {
 export type Policies = Partial<Pick<Definition, 'expiresAt' | 'redemption'>>
 
 /** What asks more of a variable than to be a text. */
-export type Users = Policies & { design?: Pick<Definition['design'], 'fields'> }
+export type Users = Policies & { design?: Pick<Definition['design'], 'fields'> } & Partial<
+    Pick<Definition, 'event' | 'trip'>
+  >
 
 /** A text that holds placeholders, and what they must be: undefined where that cannot be said. */
 export interface PolicyText {
@@ -30,7 +33,7 @@ export interface PolicyText {
 /** The uses by variable. */
 export function usesOf(users: Users): Map<string, VariableUse[]> {
   const byName = new Map<string, VariableUse[]>()
-  for (const { uses = [] } of [...policyTexts(users), ...typedTexts(users)]) {
+  for (const { uses = [] } of [...policyTexts(users), ...typedTexts(users), ...factTexts(users)]) {
     for (const { name, use } of uses) byName.set(name, [...(byName.get(name) ?? []), use])
   }
   return byName
@@ -66,6 +69,36 @@ export function* typedTexts({ design }: Users): Generator<PolicyText> {
     }
   }
 }
+
+/** Each text of an event or a trip that is more than a text: its moments, its degrees and its time zones. */
+export function* factTexts({ event, trip }: Users): Generator<PolicyText> {
+  for (const { text, path } of stringsDeep({ event, trip })) {
+    const key = String(path.at(-1))
+    const uses = usesInFact(key, text.trim())
+    if (uses) yield { path, text, uses: uses.known }
+  }
+}
+
+function usesInFact(key: string, text: string): { known: PolicyText['uses'] } | undefined {
+  const name = lonePlaceholder(text)
+  if ((momentKeys as readonly string[]).includes(key)) {
+    const lone = { rule: { pattern: `^\\s*(?:${moment}\\s*)?$` }, wanted: `${DATE_TIME} or empty`, isNeeded: false }
+    return { known: name === undefined ? usesInDateTime(text) : [{ name, use: lone }] }
+  }
+  if (key === 'timeZone')
+    return { known: usesInTimeZone(text)?.map((one) => ({ ...one, use: { ...one.use, isNeeded: false } })) }
+  if (!Object.hasOwn(degreeKeys, key)) return undefined
+  const max = degreeKeys[key as keyof typeof degreeKeys]
+  const pattern = `^\\s*(?:-?(?:${max}(?:\\.0+)?|(?:0|${upTo(max - 1)})(?:\\.\\d+)?)\\s*)?$`
+  return {
+    known:
+      name === undefined
+        ? undefined
+        : [{ name, use: { rule: { pattern }, wanted: `degrees from -${max} to ${max}`, isNeeded: false } }],
+  }
+}
+
+const DATE_TIME = 'a date-time with Z or an offset, such as 2027-05-31T19:30:00Z,'
 
 function usesInValue(text: string, kind: Exclude<ValueKind, 'text'>): PolicyText['uses'] {
   const { pattern, wanted } = valueKinds[kind]

@@ -226,8 +226,8 @@ function planPass(
     projectId: version.projectId,
     appleToken: newAppleToken(),
     identifierDigest: identifierDigest(barcodeMessage(definition, scope)),
-    claim: claimClass(definition, scope),
     images: imagesOfPass(definition, request.variables),
+    claim: claimClass(definition, version.passType, scope),
   }
 }
 

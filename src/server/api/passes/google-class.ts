@@ -81,10 +81,10 @@ export async function followClass(
   { now, correlationId }: { now: Date; correlationId: string },
 ): Promise<string | null> {
   const { workspaceId } = pass
-  const { definition, id: templateVersionId } = version
-  const claim = claimClass(definition, buildScope(definition.variables, facts, expiresAt))
+  const { definition, passType, id: templateVersionId } = version
+  const claim = claimClass(definition, passType, buildScope(definition.variables, facts, expiresAt))
   if (!claim) return null
-  const before = claimClass(definition, buildScope(definition.variables, pass, pass.expiresAt))!
+  const before = claimClass(definition, passType, buildScope(definition.variables, pass, pass.expiresAt))!
   const [own] = pass.googleClassId ? await tx.googleClasses.list(workspaceId, [pass.googleClassId]) : []
   const kept = own?.keyDigest === claim.keyDigest ? pick(own.values, Object.keys(claim.values)) : {}
   const asked = { templateVersionId, keyDigest: claim.keyDigest, values: { ...claim.values, ...kept } }

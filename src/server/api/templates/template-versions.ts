@@ -6,6 +6,7 @@ import type {
   TemplateVersionDetail,
 } from '../../../core/contract/template-versions.ts'
 import { ApiError, below, type Issue, listIssues, validationError } from '../../../core/errors.ts'
+import { hasClassKeys } from '../../../core/rules/template/class-key.ts'
 import { checkDefinition, standsForAnything } from '../../../core/rules/template/definition.ts'
 import { namedImages } from '../../../core/rules/template/image-choice.ts'
 import type { Repositories } from '../../../storage/store.ts'
@@ -82,7 +83,7 @@ export const templateVersions: Handlers<typeof contract> = {
       await tx.templateVersions.setPublished(workspaceId, draft.id, now)
       await tx.templates.setPublished(workspaceId, draft.templateId, draft, now)
       // Of a version with keys each class is made with the first of its passes.
-      if (context.google && draft.definition.google?.classKey === undefined) {
+      if (context.google && !hasClassKeys(draft.definition, template.passType)) {
         await tx.jobs.insert([{ workspaceId, kind: 'upsert-google-class', subject: draft.id, correlationId }], now)
       }
       await audit(tx, context, 'template-version.publish', draft.id)

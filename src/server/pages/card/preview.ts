@@ -84,7 +84,7 @@ export function samplePass(definition: Definition, passType: PassType, scope = s
   const expiry = resolveExpiry(definition.expiresAt, scope)
   const expiresAt = 'value' in expiry ? expiry.value : null
   const card = renderCard({ definition, passType, scope, expiresAt, voided: false })
-  const claim = claimClass(definition, scope)
+  const claim = claimClass(definition, passType, scope)
   return {
     id: nil,
     templateId: nil,

@@ -1,0 +1,177 @@
+import { degreeKeys, type EventFacts, momentKeys, type Stop, type TripFacts } from '../../contract/about.ts'
+import { Timestamp } from '../../contract/common.ts'
+import type { Definition } from '../../contract/definition.ts'
+import { isJsonObject } from '../../json.ts'
+import { isTimeZone } from '../redemption/time-zones.ts'
+import { fill, type Scope } from '../template/placeholder.ts'
+
+/** An event or a trip with its placeholders filled: what says nothing, or nothing of its kind, is left out. */
+export type Filled<Facts> = Facts extends object
+  ? { [Key in keyof Facts]?: Key extends keyof typeof degreeKeys ? number : Filled<Facts[Key]> }
+  : Facts
+
+/** What a pass is about. */
+export interface About {
+  event?: Filled<EventFacts> | undefined
+  trip?: (Filled<TripFacts> & Pick<TripFacts, 'mode'>) | undefined
+}
+
+type AboutContent = Pick<Definition, 'event' | 'trip'>
+
+export function aboutOf({ event, trip }: AboutContent, scope: Scope): About {
+  return {
+    ...(event && { event: (filled('event', event, scope) ?? {}) as About['event'] }),
+    ...(trip && { trip: filled('trip', trip, scope) as About['trip'] }),
+  }
+}
+
+function filled(key: string, value: unknown, scope: Scope): unknown {
+  if (typeof value === 'string') return isSaid(key, fill(value, scope).trim())
+  if (!isJsonObject(value)) return value
+  const entries = Object.entries(value).flatMap(([name, item]) => {
+    const said = filled(name, item, scope)
+    return said === undefined ? [] : [[name, said] as const]
+  })
+  return entries.length > 0 ? Object.fromEntries(entries) : undefined
+}
+
+function isSaid(key: string, text: string): string | number | undefined {
+  if (text === '') return undefined
+  if ((momentKeys as readonly string[]).includes(key)) return Timestamp.safeParse(text).success ? text : undefined
+  if (key === 'timeZone') return isTimeZone(text) ? text : undefined
+  if (!Object.hasOwn(degreeKeys, key)) return text
+  const degrees = Number(text)
+  return Math.abs(degrees) <= degreeKeys[key as keyof typeof degreeKeys] ? degrees : undefined
+}
+
+/** Facts as a definition has them, or filled. */
+interface Facts {
+  event?: EventFacts | About['event']
+  trip?: TripFacts | About['trip']
+}
+
+/** What Apple's pass says of them by itself: its semantic tags, and of a trip how one travels. Overrides go before. */
+export function appleOf({ event, trip }: Facts): Record<string, unknown> {
+  const semantics = known({ ...(event && eventTags(event)), ...(trip && tripTags(trip)) })
+  return known({ semantics, transitType: trip && transitTypes[trip.mode] }) ?? {}
+}
+
+const transitTypes: Record<TripFacts['mode'], string> = {
+  air: 'PKTransitTypeAir',
+  train: 'PKTransitTypeTrain',
+  bus: 'PKTransitTypeBus',
+  boat: 'PKTransitTypeBoat',
+}
+
+function eventTags({ name, venue, doorsAt, startsAt, endsAt, seat }: NonNullable<Facts['event']>) {
+  return {
+    eventName: name,
+    venueName: venue?.name,
+    venueLocation: placeOf(venue),
+    venueDoorsOpenDate: doorsAt,
+    eventStartDate: startsAt,
+    eventEndDate: endsAt,
+    venueEntranceGate: seat?.gate,
+    seats: listed({ seatSection: seat?.section, seatRow: seat?.row, seatNumber: seat?.seat }),
+  }
+}
+
+function tripTags(trip: NonNullable<Facts['trip']>) {
+  const { mode, carrier, number, boardsAt, departsAt, arrivesAt, passenger } = trip
+  const common = {
+    transitProvider: carrier?.name,
+    ...stopTags('departure', mode, trip.from),
+    ...stopTags('destination', mode, trip.to),
+    originalBoardingDate: boardsAt,
+    originalDepartureDate: departsAt,
+    originalArrivalDate: arrivesAt,
+    departureGate: trip.gate,
+    departurePlatform: trip.platform,
+    seats: listed({ seatNumber: trip.seat }),
+    boardingGroup: trip.group,
+    confirmationNumber: trip.confirmation,
+    passengerName:
+      typeof passenger === 'string'
+        ? { givenName: passenger }
+        : known({ givenName: passenger?.given, familyName: passenger?.family }),
+  }
+  if (mode !== 'air') return { ...common, vehicleNumber: number }
+  const code = carrier?.code && number && `${carrier.code}${number}`
+  return { ...common, airlineCode: carrier?.code, flightNumber: number, flightCode: code }
+}
+
+function stopTags(end: 'departure' | 'destination', mode: TripFacts['mode'], stop: Stop | Filled<Stop> | undefined) {
+  const { code, name, terminal, timeZone } = stop ?? {}
+  const place = { [`${end}Location`]: placeOf(stop), [`${end}Terminal`]: terminal }
+  if (mode === 'air') {
+    return {
+      ...place,
+      [`${end}AirportCode`]: code,
+      [`${end}AirportName`]: name,
+      [`${end}AirportTimeZone`]: timeZone,
+    }
+  }
+  const called = mode === 'boat' ? 'LocationDescription' : 'StationName'
+  return { ...place, [`${end}${called}`]: name ?? code, [`${end}LocationTimeZone`]: timeZone }
+}
+
+interface Place {
+  latitude?: string | number | undefined
+  longitude?: string | number | undefined
+}
+
+function placeOf<Position extends Place>(place: Position | undefined) {
+  const { latitude, longitude } = place ?? {}
+  return latitude !== undefined && longitude !== undefined ? { latitude, longitude } : undefined
+}
+
+function listed(facts: Record<string, unknown>) {
+  const said = known(facts)
+  return said && [said]
+}
+
+/** Undefined where there is nothing. */
+function known(facts: Record<string, unknown>): Record<string, unknown> | undefined {
+  const entries = Object.entries(facts).filter(([, value]) => value !== undefined)
+  return entries.length > 0 ? Object.fromEntries(entries) : undefined
+}
+
+/** The overrides over what comes of the facts: objects merge, anything else of an override stands as it is. */
+export function mergeUnder(
+  facts: Record<string, unknown>,
+  overrides: Record<string, unknown>,
+): Record<string, unknown> {
+  const merged = new Map(Object.entries(facts))
+  for (const [key, value] of Object.entries(overrides)) {
+    const below = merged.get(key)
+    merged.set(key, isJsonObject(below) && isJsonObject(value) ? mergeUnder(below, value) : value)
+  }
+  return Object.fromEntries(merged)
+}
+
+/** A card's keys for Apple: its own over what its facts say. The number of a flight is one for Apple, or nothing. */
+export function appleKeys(about: About, overrides: Record<string, unknown>): Record<string, unknown> {
+  const { trip } = about
+  if (!about.event && !trip) return overrides
+  const isNumber = trip?.number !== undefined && /^\d{1,4}$/.test(trip.number)
+  const facts = appleOf(about)
+  const { flightNumber: _, ...tags } = (facts.semantics ?? {}) as Record<string, unknown>
+  const numbered = trip?.mode === 'air' && isNumber ? { ...tags, flightNumber: Number(trip.number) } : tags
+  return mergeUnder({ ...facts, ...known({ semantics: known(numbered) }) }, overrides)
+}
+
+/** Where the pass is wanted: at the venue, or where the trip begins. */
+export function placeAbout({ event, trip }: About): { latitude: number; longitude: number } | undefined {
+  const { latitude, longitude } = event?.venue ?? trip?.from ?? {}
+  return latitude !== undefined && longitude !== undefined ? { latitude, longitude } : undefined
+}
+
+/** When it is about: from when on, and until when where that is later. */
+export function timeAbout({ event, trip }: About): { from: Date; until?: Date } | undefined {
+  const [from, until] = event
+    ? [event.doorsAt ?? event.startsAt, event.endsAt]
+    : [trip?.boardsAt ?? trip?.departsAt, trip?.arrivesAt]
+  if (from === undefined) return undefined
+  const [start, end] = [new Date(from), new Date(until ?? from)]
+  return { from: start, ...(end > start && { until: end }) }
+}

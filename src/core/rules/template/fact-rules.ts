@@ -1,0 +1,81 @@
+import { degreeKeys, momentKeys } from '../../contract/about.ts'
+import { Timestamp } from '../../contract/common.ts'
+import type { Definition } from '../../contract/definition.ts'
+import type { Issue } from '../../errors.ts'
+import { isTimeZone } from '../redemption/time-zones.ts'
+import { lonePlaceholder, placeholdersIn, stringsDeep } from './placeholder.ts'
+import { factTexts } from './variable-uses.ts'
+
+type Facts = Pick<Definition, 'event' | 'trip'>
+
+/** What is wrong with the event or the trip of a definition itself; each pass is checked with its own values. */
+export function* checkFacts({
+  event,
+  trip,
+  variables,
+}: Pick<Definition, 'event' | 'trip' | 'variables'>): Generator<Issue> {
+  if (event && trip) yield { path: ['trip'], message: 'A pass is about an event or a trip: leave one of them out' }
+  for (const { path, place } of placesOf({ event, trip })) {
+    if ((place?.latitude === undefined) === (place?.longitude === undefined)) continue
+    yield { path, message: 'A position takes latitude and longitude: give both, or leave them out' }
+  }
+  for (const { text, path } of stringsDeep({ event, trip })) {
+    if (placeholdersIn(text).length > 0) continue
+    const wanted = wantedInstead(String(path.at(-1)), text.trim())
+    if (wanted) yield { path, message: `Must be ${wanted}` }
+  }
+  const declared = new Set(variables.map(({ name }) => name))
+  for (const { path, text, uses } of factTexts({ event, trip })) {
+    const names = placeholdersIn(text)
+    if (uses !== undefined || names.length === 0 || names.some((name) => !declared.has(name))) continue
+    yield { path, message: `Must be ${wantedOf(String(path.at(-1)))}, or the placeholder of one variable` }
+  }
+}
+
+function placesOf({ event, trip }: Facts) {
+  return [
+    { path: ['event', 'venue'], place: event?.venue },
+    { path: ['trip', 'from'], place: trip?.from },
+    { path: ['trip', 'to'], place: trip?.to },
+  ]
+}
+
+function wantedInstead(key: string, text: string): string | undefined {
+  if (isMoment(key)) return Timestamp.safeParse(text).success ? undefined : wantedOf(key)
+  if (key === 'timeZone') return isTimeZone(text) ? undefined : wantedOf(key)
+  if (!isDegrees(key)) return undefined
+  return text !== '' && Math.abs(Number(text)) <= degreeKeys[key] ? undefined : wantedOf(key)
+}
+
+function wantedOf(key: string): string {
+  if (isMoment(key)) return 'a date-time with Z or an offset, such as 2027-05-31T19:30:00+01:00'
+  return isDegrees(key)
+    ? `degrees from -${degreeKeys[key]} to ${degreeKeys[key]}`
+    : 'an IANA time zone, such as Europe/Lisbon'
+}
+
+function isMoment(key: string): boolean {
+  return (momentKeys as readonly string[]).includes(key)
+}
+
+function isDegrees(key: string): key is keyof typeof degreeKeys {
+  return Object.hasOwn(degreeKeys, key)
+}
+
+/** Values that the facts take of variables, by their names. */
+export function factSamples({ event, trip }: Facts): Map<string, string> {
+  return new Map(
+    [...stringsDeep({ event, trip })].flatMap(({ text, path }) => {
+      const name = lonePlaceholder(text.trim())
+      const key = String(path.at(-1))
+      const sample = isMoment(key)
+        ? '2030-01-31T18:00:00Z'
+        : key === 'timeZone'
+          ? 'UTC'
+          : isDegrees(key)
+            ? '1'
+            : undefined
+      return name !== undefined && sample !== undefined ? [[name, sample] as const] : []
+    }),
+  )
+}

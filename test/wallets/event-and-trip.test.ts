@@ -1,0 +1,295 @@
+import { expect, test } from 'vitest'
+import { Definition, type DefinitionInput, type PassType } from '../../src/core/contract/definition.ts'
+import { renderCard } from '../../src/core/rules/display/card.ts'
+import { doorViewOf } from '../../src/core/rules/display/door-view.ts'
+import { missingOfFlight } from '../../src/core/rules/display/flight.ts'
+import { claimClass, hasClassKeys } from '../../src/core/rules/template/class-key.ts'
+import { checkDefinition } from '../../src/core/rules/template/definition.ts'
+import { compileVariables } from '../../src/core/rules/template/variables.ts'
+import { PassJson } from '../../src/wallets/apple/overrides/pass-json-schema.ts'
+import { buildPassJson } from '../../src/wallets/apple/pass-json.ts'
+import { checkFields } from '../../src/wallets/google/check-fields.ts'
+import { typeOf } from '../../src/wallets/google/fields.ts'
+import { kindOf } from '../../src/wallets/google/resource.ts'
+import { createGoogleWallet } from '../../src/wallets/google/wallet.ts'
+import { at, identity, logo, pass, publicUrl } from './google/samples.ts'
+
+type Facts = Partial<DefinitionInput> & { values?: Record<string, string> }
+
+const wallet = createGoogleWallet({ identity, publicUrl })
+const names =
+  'title venue address lat lon doors starts ends section seat flight from departs gate group given platform'.split(' ')
+
+function define({ values: _, ...parts }: Facts): Definition {
+  return Definition.parse({
+    variables: names.map((name) => ({ name, label: name })),
+    design: { organizationName: 'Harbour', description: 'Ticket', images: { logo } },
+    ...parts,
+  })
+}
+
+/** What both platforms get, each held against what it takes. */
+function render(passType: PassType, facts: Facts) {
+  const definition = define(facts)
+  const scope = new Map(Object.entries({ 'pass.label': 'Ada', ...facts.values }))
+  const card = renderCard({ passType, definition, scope, expiresAt: null, voided: false })
+  const claim = claimClass(definition, passType, scope)
+  const shared = new Map(Object.entries(claim?.values ?? {}))
+  const templateCard = renderCard({ passType, definition, scope: shared, expiresAt: null, voided: false })
+  const walletPass = { ...pass(), card, templateCard, ...(claim && { classDigest: claim.keyDigest }) }
+  const names = { passTypeIdentifier: 'pass.com.example', teamIdentifier: 'TEAM' }
+  const apple = JSON.parse(JSON.stringify(buildPassJson(walletPass, names, publicUrl)))
+  const [kind, ofClass, object] = [kindOf(card), wallet.classOf(walletPass), wallet.objectOf(walletPass, at)]
+  expect(PassJson.safeParse(apple).error?.issues ?? []).toEqual([])
+  for (const [type, resource] of [
+    ['Class', ofClass],
+    ['Object', object],
+  ] as const) {
+    expect([...checkFields(typeOf(kind, type), resource, { needsLogos: true })]).toEqual([])
+  }
+  return { apple, kind, ofClass, object, claim }
+}
+
+const text = (value: string) => ({ defaultValue: { language: 'en', value } })
+
+const concert = {
+  name: '{{title}}',
+  venue: { name: '{{venue}}', address: '{{address}}', latitude: '{{lat}}', longitude: '{{lon}}' },
+  doorsAt: '{{doors}}',
+  startsAt: '{{starts}}',
+  endsAt: '{{ends}}',
+  seat: { section: '{{section}}', seat: '{{seat}}' },
+} as const
+const evening = {
+  title: 'Night music',
+  venue: 'Hall',
+  address: 'Quay 1',
+  lat: '38.7678',
+  lon: '-9.0946',
+  doors: '2027-05-20T18:00+01:00',
+  starts: '2027-05-20T19:00:00+01:00',
+  ends: '2027-05-20T22:00:00+01:00',
+  section: 'B',
+  seat: '12',
+}
+
+test('an event is said once, and both wallets say all of it in fields of their own', () => {
+  const { apple, kind, ofClass, object } = render('eventTicket', { event: concert, values: evening })
+  expect(apple.semantics).toEqual({
+    eventName: 'Night music',
+    venueName: 'Hall',
+    venueLocation: { latitude: 38.7678, longitude: -9.0946 },
+    venueDoorsOpenDate: '2027-05-20T18:00+01:00',
+    eventStartDate: '2027-05-20T19:00:00+01:00',
+    eventEndDate: '2027-05-20T22:00:00+01:00',
+    seats: [{ seatSection: 'B', seatNumber: '12' }],
+  })
+  expect(apple.locations).toEqual([{ latitude: 38.7678, longitude: -9.0946 }])
+  expect(apple.relevantDate).toBe('2027-05-20T17:00:00Z')
+  expect(apple.relevantDates).toEqual([{ startDate: '2027-05-20T17:00:00Z', endDate: '2027-05-20T21:00:00Z' }])
+  expect(kind).toBe('eventTicket')
+  expect(ofClass).toMatchObject({
+    eventName: text('Night music'),
+    venue: { name: text('Hall'), address: text('Quay 1') },
+    dateTime: {
+      doorsOpen: '2027-05-20T18:00:00+01:00',
+      start: '2027-05-20T19:00:00+01:00',
+      end: '2027-05-20T22:00:00+01:00',
+    },
+  })
+  expect(object.seatInfo).toEqual({ section: text('B'), seat: text('12') })
+})
+
+test('what is not known is left out, and no interval is longer than a day', () => {
+  const { ends: _, ...open } = evening
+  const { apple, ofClass } = render('eventTicket', {
+    event: concert,
+    values: { ...open, address: '', lat: '', section: '' },
+  })
+  expect(apple.relevantDates).toEqual([{ date: '2027-05-20T17:00:00Z', relevantDate: '2027-05-20T17:00:00Z' }])
+  expect(apple.semantics).not.toHaveProperty('venueLocation')
+  expect(apple.semantics.seats).toEqual([{ seatNumber: '12' }])
+  expect(ofClass).not.toHaveProperty('venue')
+  const long = render('eventTicket', { event: concert, values: { ...evening, ends: '2027-05-21T18:00:01+01:00' } })
+  expect(long.apple.relevantDates).toEqual([{ date: '2027-05-20T17:00:00Z', relevantDate: '2027-05-20T17:00:00Z' }])
+  const nothing = render('eventTicket', { event: concert })
+  expect(nothing.apple).not.toHaveProperty('semantics')
+  expect(nothing.apple).not.toHaveProperty('relevantDates')
+})
+
+test('facts never overwrite an override, and a design with a date or ten places keeps them', () => {
+  const locations = Array.from({ length: 10 }, (_, latitude) => ({ latitude, longitude: 0 }))
+  const { apple, ofClass, object } = render('eventTicket', {
+    event: concert,
+    values: evening,
+    design: {
+      organizationName: 'Harbour',
+      description: 'Ticket',
+      images: { logo },
+      locations,
+      relevantDate: '2027-01-01T00:00:00Z',
+    },
+    apple: { semantics: { eventName: 'Other', venueName: null, eventType: 'PKEventTypeConference' } },
+    google: { class: { eventName: text('Third'), venue: null }, object: { seatInfo: { row: text('1') } } },
+  } as Facts)
+  expect(apple.semantics).toMatchObject({ eventName: 'Other', eventStartDate: evening.starts })
+  expect(apple.semantics).not.toHaveProperty('venueName')
+  expect(apple.locations).toEqual(locations)
+  expect(apple.relevantDates).toEqual([{ date: '2027-01-01T00:00:00Z', relevantDate: '2027-01-01T00:00:00Z' }])
+  expect(ofClass.eventName).toEqual(text('Third'))
+  expect(ofClass).not.toHaveProperty('venue')
+  expect(object.seatInfo).toEqual({ section: text('B'), seat: text('12'), row: text('1') })
+})
+
+const flight = {
+  mode: 'air',
+  carrier: { code: 'TP', name: 'Atlantic' },
+  number: '{{flight}}',
+  from: {
+    code: '{{from}}',
+    name: 'Lisbon',
+    terminal: '1',
+    timeZone: 'Europe/Lisbon',
+    latitude: 38.77,
+    longitude: -9.13,
+  },
+  to: { code: 'AMS', name: 'Amsterdam' },
+  departsAt: '{{departs}}',
+  arrivesAt: '2027-05-20T11:00:00+02:00',
+  gate: '{{gate}}',
+  seat: '{{seat}}',
+  group: '{{group}}',
+  confirmation: 'ABC123',
+  passenger: { given: '{{given}}', family: 'Lovelace' },
+} as const
+const morning = {
+  flight: '664',
+  from: 'LIS',
+  departs: '2027-05-20T06:00:00Z',
+  gate: '12',
+  seat: '7C',
+  group: '2',
+  given: 'Ada',
+}
+
+test('a trip by air that says all that Google requires is a flight, and its class is that of the flight', () => {
+  const { apple, kind, ofClass, object, claim } = render('boardingPass', { trip: flight, values: morning })
+  expect(apple.boardingPass.transitType).toBe('PKTransitTypeAir')
+  expect(apple.semantics).toMatchObject({
+    airlineCode: 'TP',
+    flightNumber: 664,
+    flightCode: 'TP664',
+    departureAirportCode: 'LIS',
+    departureAirportTimeZone: 'Europe/Lisbon',
+    departureGate: '12',
+    departureLocation: { latitude: 38.77, longitude: -9.13 },
+    destinationAirportCode: 'AMS',
+    seats: [{ seatNumber: '7C' }],
+    passengerName: { givenName: 'Ada', familyName: 'Lovelace' },
+  })
+  expect(apple.relevantDates).toEqual([{ startDate: '2027-05-20T06:00:00Z', endDate: '2027-05-20T09:00:00Z' }])
+  expect(kind).toBe('flight')
+  expect(ofClass).toMatchObject({
+    flightHeader: { carrier: { carrierIataCode: 'TP' }, flightNumber: '664' },
+    origin: { airportIataCode: 'LIS', gate: '12', terminal: '1' },
+    destination: { airportIataCode: 'AMS' },
+    localScheduledDepartureDateTime: '2027-05-20T07:00:00',
+    localScheduledArrivalDateTime: '2027-05-20T11:00:00',
+  })
+  expect(object).toMatchObject({
+    passengerName: 'Ada Lovelace',
+    reservationInfo: { confirmationCode: 'ABC123' },
+    boardingAndSeatingInfo: { seatNumber: '7C', boardingGroup: '2' },
+  })
+  const keyOf = (values: object) =>
+    render('boardingPass', { trip: flight, values: { ...morning, ...values } }).claim?.keyDigest
+  expect(claim?.values).toEqual({ flight: '664', from: 'LIS', departs: morning.departs, gate: '12' })
+  expect(keyOf({ seat: '8A', given: 'Grace' })).toBe(claim?.keyDigest)
+  expect(keyOf({ gate: '13' })).not.toBe(claim?.keyDigest)
+})
+
+test.each([
+  ['a number with letters', { flight: '66A' }],
+  ['no airport', { from: '' }],
+  ['a city for an airport', { from: 'Lisbon' }],
+])('a trip by air with %s goes out as transit', (_, values) => {
+  const { apple, kind, object } = render('boardingPass', { trip: flight, values: { ...morning, ...values } })
+  expect([kind, apple.boardingPass.transitType]).toEqual(['transit', 'PKTransitTypeAir'])
+  expect(object.ticketLeg).toMatchObject({ originName: text('Lisbon'), departureDateTime: morning.departs })
+})
+
+test('what keeps a trip from being a flight is found at publish', () => {
+  const { number: _, ...trip } = flight
+  expect(missingOfFlight(define({ trip }), 'boardingPass', new Map())).toEqual(['flightNumber'])
+  expect(missingOfFlight(define({ trip: flight }), 'boardingPass', new Map())).toEqual([])
+  expect(hasClassKeys(define({ trip }), 'boardingPass')).toBe(false)
+})
+
+test.each([
+  ['train', 'PKTransitTypeTrain', 'RAIL', { departureStationName: 'Lisbon', vehicleNumber: '664' }],
+  ['bus', 'PKTransitTypeBus', 'BUS', { departureStationName: 'Lisbon', departurePlatform: '4' }],
+  ['boat', 'PKTransitTypeBoat', 'FERRY', { departureLocationDescription: 'Lisbon' }],
+] as const)('a trip by %s is a transit ticket of its kind', (mode, transitType, type, tags) => {
+  const trip = { ...flight, mode, platform: '{{platform}}', passenger: '{{given}}' }
+  const { apple, kind, ofClass, object, claim } = render('boardingPass', {
+    trip,
+    values: { ...morning, platform: '4' },
+  })
+  expect([kind, apple.boardingPass.transitType, ofClass.transitType]).toEqual(['transit', transitType, type])
+  expect(apple.semantics).toMatchObject(tags)
+  expect(claim).toBeUndefined()
+  expect(object).toMatchObject({
+    passengerNames: 'Ada',
+    purchaseDetails: { confirmationCode: 'ABC123' },
+    ticketLeg: {
+      originStationCode: 'LIS',
+      originName: text('Lisbon'),
+      destinationStationCode: 'AMS',
+      destinationName: text('Amsterdam'),
+      departureDateTime: '2027-05-20T06:00:00Z',
+      arrivalDateTime: '2027-05-20T11:00:00+02:00',
+      transitOperatorName: text('Atlantic'),
+      platform: '4',
+      ticketSeat: { seat: '7C' },
+    },
+  })
+})
+
+test('a value that is not of its kind is refused with the name of its variable', () => {
+  const check = compileVariables(define({ event: concert }))
+  expect(check(evening)).toEqual([])
+  expect(check({ ...evening, doors: '', lat: '90', lon: '-180.0' })).toEqual([])
+  const wrong = { ...evening, starts: '20 May', lat: '91', lon: 'west' }
+  expect(check(wrong).map(({ path }) => path)).toEqual([
+    ['variables', 'lat'],
+    ['variables', 'lon'],
+    ['variables', 'starts'],
+  ])
+})
+
+test('publishing refuses facts that can never be of their kind', () => {
+  const pathsOf = (facts: Facts) => checkDefinition(define(facts)).map(({ path }) => path.join('.'))
+  expect(pathsOf({ event: concert, door: {} })).toEqual([])
+  expect(pathsOf({ event: { startsAt: 'soon', venue: { latitude: '91', longitude: 1 } } })).toEqual([
+    'event.venue.latitude',
+    'event.startsAt',
+  ])
+  expect(pathsOf({ event: { startsAt: 'on {{starts}}', venue: { latitude: 1 } } })).toEqual([
+    'event.venue',
+    'event.startsAt',
+  ])
+  expect(pathsOf({ trip: { mode: 'bus', from: { timeZone: 'Mars/Phobos' } } })).toEqual(['trip.from.timeZone'])
+  expect(pathsOf({ event: {}, trip: { mode: 'bus' } })).toEqual(['trip'])
+  expect(pathsOf({ event: { name: '{{pass.id}}' }, google: { classKey: '{{title}}' } })).toEqual(['event.name'])
+})
+
+test('the door sees the seat where its template chooses nothing else', () => {
+  const see = (facts: Facts) =>
+    doorViewOf(define(facts), new Map(Object.entries({ ...evening, ...morning })))?.fields.map(
+      ({ label, value }) => `${label} ${value}`,
+    )
+  expect(see({ event: concert, door: {} })).toEqual(['Event Night music', 'Section B', 'Seat 7C'])
+  expect(see({ trip: flight, door: {} })).toEqual(['Trip TP 664, LIS – AMS', 'Seat 7C', 'Gate 12', 'Group 2'])
+  expect(see({ event: concert, door: { show: ['section'] } })).toEqual(['section B'])
+  expect(see({ event: concert })).toBeUndefined()
+})
