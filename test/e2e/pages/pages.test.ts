@@ -69,13 +69,17 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     Object.assign(links, await endedLinks())
   })
 
+  /** That pages are read in, by what they show. */
+  const languages: Record<string, string> = { loyalty: 'de', coupon: 'uk', arabic: 'ar' }
   const pages = ['conference', 'loyalty', 'coupon', 'hostile', 'arabic']
   test.each(pages)(
     'the page of the %s pass has no accessibility issue, by day and by night, on a phone and a desktop',
     async (name) => {
       for (const { viewport, colorScheme } of looksOf(pages.indexOf(name))) {
         const { page, incidents } = await visit(browser, { viewport, colorScheme })
+        await page.setExtraHTTPHeaders({ 'accept-language': languages[name] ?? 'en' })
         await page.goto(links[name]!)
+        expect(await page.evaluate('document.documentElement.lang')).toBe(languages[name] ?? 'en')
         for (const more of await page.locator('summary').all()) await more.click()
         const issues = (await accessibilityIssues(page)).filter((issue) => !overPictures.test(issue))
         expect(issues, `${viewport.width} ${colorScheme}`).toEqual([])
@@ -224,8 +228,8 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     const { page } = await visit(browser, { viewport: screens.phone })
     await page.setViewportSize({ width: 360, height: 640 })
     for (const name of [...Object.keys(examples), 'arabic']) {
+      await page.setExtraHTTPHeaders({ 'accept-language': languages[name] ?? 'en' })
       await page.goto(links[name]!)
-      await page.evaluate('document.documentElement.style.fontSize = ""')
       await picture(page, `small-${name}`)
       const { code, buttons } = (await page.evaluate(PLACES)) as Places
       expect(code.top, name).toBeGreaterThanOrEqual(0)
