@@ -140,7 +140,7 @@ export async function* eachPage<P extends { nextCursor: string | null }, Q exten
 }
 
 /** The items of a list to its end, 100 a page unless the query says otherwise. */
-export async function* walk<T, Q extends object>(
+export async function* paginate<T, Q extends object>(
   list: (call: {
     query: Q & { cursor?: string; limit?: number }
   }) => Promise<{ items: T[]; nextCursor: string | null }>,

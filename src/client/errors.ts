@@ -1,4 +1,4 @@
-/** The server answered with an error (spec 7). */
+/** The server answered with an error. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly status: number

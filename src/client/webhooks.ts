@@ -16,7 +16,7 @@ interface Envelope<T extends EventType> {
   data: T extends keyof EventData ? EventData[T] : Record<string, unknown>
 }
 
-/** One delivery (spec 6). Told apart by `type`; leave types that you do not know alone. */
+/** One event, the body of a delivery. Told apart by `type`; leave types that you do not know alone. */
 export type WebhookEvent = { [T in EventType]: Envelope<T> }[EventType]
 
 export interface VerifyOptions {

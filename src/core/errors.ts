@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 
 /**
- * Every error code of the interface with its HTTP status and meaning (spec 7). A code whose meaning starts with
+ * Every error code of the interface with its HTTP status and meaning. A code whose meaning starts with
  * "Reserved" is part of the enum but nothing answers it.
  */
 export const errorTable = {

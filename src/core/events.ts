@@ -3,7 +3,7 @@ import type { ScanItem } from './contract/scan-shapes.ts'
 import type { ErrorCode } from './errors.ts'
 import { newId } from './ids.ts'
 
-/** What data of each event holds (spec 6): the state that the event establishes, never what it merely observed. */
+/** What data of each event holds: the state that the event establishes, never what it merely observed. */
 export interface EventData {
   'pass.issued': Pick<
     Pass,

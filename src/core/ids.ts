@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { takeRandom } from './random.ts'
 
-/** An identifier as the interface takes and shows it: any UUID of versions 1 to 8, nil or max; lower case (spec 2). */
+/** An identifier as the interface takes and shows it: any UUID of versions 1 to 8, nil or max; lower case. */
 export const Uuid = z.string().toLowerCase().pipe(z.uuid('Must be a UUID')).meta({ type: 'string', format: 'uuid' })
 
 let counter = 0

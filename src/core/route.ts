@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { ErrorCode } from './errors.ts'
 
-/** Scopes of an access token (spec 5.2 and, for webhooks, our own two). */
+/** Scopes of an access token: what it may do. */
 export const scopes = [
   'passes:read',
   'passes:write',
@@ -62,7 +62,7 @@ export interface Route {
   eventStream?: true
   /** The shape of each success answer by status; null where there is no content. */
   responses: { readonly [status: number]: z.ZodType | null }
-  /** True where the body of an error has no errorCode (spec 7, recording a scan). */
+  /** True where the body of an error has no errorCode: the recording of scans. */
   errorsWithoutCode?: true
   /** Codes beyond those that every endpoint of its kind may answer. */
   errors?: readonly ErrorCode[]

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ApiError, ConnectionError, createClient, ForeignServerError, walk } from '../../src/client/client.ts'
+import { ApiError, ConnectionError, createClient, ForeignServerError, paginate } from '../../src/client/client.ts'
 import { endpoints } from '../../src/client/endpoints.ts'
 import { contract } from '../../src/core/contract/contract.ts'
 import type { Route } from '../../src/core/route.ts'
@@ -132,13 +132,13 @@ test('a server that is not there is a ConnectionError that names it', async () =
   expect(refused.message).toMatch(/No answer from http:\/\/127\.0\.0\.1:1 \(.+\)/)
 })
 
-describe('a walk', () => {
+describe('paginate', () => {
   const page = (items: string[], nextCursor: string | null) => ({ status: 200, body: { items, nextCursor } })
 
   test('shows the items of every page, a hundred at a time, until there is no cursor', async () => {
     const { client, seen } = await scriptedServer([page(['a', 'b'], 'one'), page([], 'two'), page(['c'], null)])
     const items = []
-    for await (const item of walk(client.projects.list, { sortBy: 'name' as const })) items.push(item)
+    for await (const item of paginate(client.projects.list, { sortBy: 'name' as const })) items.push(item)
     expect(items).toEqual(['a', 'b', 'c'])
     expect(seen.map(({ url }) => url)).toEqual([
       '/v1/projects?limit=100&sortBy=name',
@@ -149,7 +149,7 @@ describe('a walk', () => {
 
   test('takes a page size, and asks for no more than is looked at', async () => {
     const { client, seen } = await scriptedServer([page(['a', 'b'], 'one')])
-    for await (const item of walk(client.projects.list, { limit: 2 })) if (item) break
+    for await (const item of paginate(client.projects.list, { limit: 2 })) if (item) break
     expect(seen.map(({ url }) => url)).toEqual(['/v1/projects?limit=2'])
   })
 })

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { ApiError, walk } from '../../src/client/client.ts'
+import { ApiError, paginate } from '../../src/client/client.ts'
 import { passBody, publishedTemplate } from '../server/fixtures.ts'
 import { type TestWorkspace, useApi } from '../support/api.ts'
 import { serveApp } from '../support/served-app.ts'
@@ -15,12 +15,13 @@ describe('over HTTP', () => {
 
   const serve = () => serveApp(api, workspace.token)
 
-  test('a project is made, found by a walk and deleted', async () => {
+  test('a project is made, found page by page and deleted', async () => {
     const { client } = await serve()
     const made = []
     for (const name of ['a', 'b', 'c']) made.push(await client.projects.create({ body: { name } }))
     const found = []
-    for await (const project of walk(client.projects.list, { limit: 2, sortDir: 'asc' as const })) found.push(project)
+    for await (const project of paginate(client.projects.list, { limit: 2, sortDir: 'asc' as const }))
+      found.push(project)
     expect(found).toEqual(made)
     for (const { id } of made) expect(await client.projects.delete({ params: { id } })).toBe(undefined)
     const error = await client.projects.get({ params: { id: made[0]!.id } }).catch((reason: unknown) => reason)

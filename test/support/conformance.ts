@@ -119,7 +119,7 @@ export function describedSuccess(route: Route, status: number | string): Validat
   return described(route, `/responses/${status}/content/${type}/schema`)
 }
 
-/** The code that a rejection by a route carries: the one that records scans carries none (spec 7). */
+/** The code that a rejection by a route carries: the one that records scans carries none. */
 export function codeOf(route: Route, code: ErrorCode): ErrorCode | undefined {
   return route.errorsWithoutCode ? undefined : code
 }

@@ -1,4 +1,4 @@
-import { type Client, walk } from '../../client/client.ts'
+import { type Client, paginate } from '../../client/client.ts'
 import { ApiError } from '../../client/errors.ts'
 import type { Project } from '../../core/contract/projects.ts'
 import type { Webhook, WebhookWithSecret } from '../../core/contract/webhooks.ts'
@@ -83,7 +83,7 @@ async function planContent(
 ): Promise<Step[]> {
   const steps: Step[] = []
   const namesProject = templates?.some(({ project }) => typeof project === 'string') ?? false
-  const stored = projects || namesProject ? await collect(walk((call) => client.projects.list(call), {})) : []
+  const stored = projects || namesProject ? await collect(paginate((call) => client.projects.list(call), {})) : []
   const projectIds: ProjectIds = new Map(stored.map(({ id, name }) => [name, id]))
   const wanted = new Set(projects?.map(({ value }) => value.name))
   steps.push(...(projects ?? []).map((file) => planProject(client, file, stored, projectIds)))
@@ -97,7 +97,7 @@ async function planContent(
     await requireProjects(templates, staying, projects && prune ? 'in projects/' : 'in projects/ or on the server')
     for (const file of templates) steps.push(await planTemplate(client, file, { publish, projectIds }))
     const keys = new Set<string | null>(templates.map(({ key }) => key!))
-    for (const { id, key, name } of await collect(walk((call) => client.templates.list(call), {}))) {
+    for (const { id, key, name } of await collect(paginate((call) => client.templates.list(call), {}))) {
       if (keys.has(key)) continue
       planEnd('template', key ?? `${name} (${id})`, () => client.templates.delete({ params: { id } }))
     }
@@ -111,7 +111,7 @@ async function planWebhooks(
   { secrets }: PlanOptions,
   planEnd: PlanEnd,
 ): Promise<Step[]> {
-  const stored = await collect(walk((call) => client.webhooks.list(call), {}))
+  const stored = await collect(paginate((call) => client.webhooks.list(call), {}))
   const wanted = new Set(files.map(({ value }) => value.url))
   for (const { id, url } of stored.filter(({ url }) => !wanted.has(url))) {
     planEnd('webhook', url, () => client.webhooks.delete({ params: { id } }))

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ApiError, type CallOptions, type Client, ConnectionError, walk } from '../../client/client.ts'
+import { ApiError, type CallOptions, type Client, ConnectionError, paginate } from '../../client/client.ts'
 import { CliError, UsageError } from '../command/errors.ts'
 import { printable } from '../command/output.ts'
 
@@ -124,15 +124,15 @@ export function listCandidates(kind: NamedKind, client: Client, signal?: AbortSi
 
 const candidates: Record<NamedKind, (client: Client, options?: CallOptions) => AsyncGenerator<Candidate>> = {
   async *project({ projects }, options) {
-    for await (const { id, name } of walk((call) => projects.list(call, options), {}))
+    for await (const { id, name } of paginate((call) => projects.list(call, options), {}))
       yield { id, key: null, names: [name] }
   },
   async *template({ templates }, options) {
-    for await (const { id, key, name } of walk((call) => templates.list(call, options), {}))
+    for await (const { id, key, name } of paginate((call) => templates.list(call, options), {}))
       yield { id, key, names: [name] }
   },
   async *webhook({ webhooks }, options) {
-    for await (const { id, url, description } of walk((call) => webhooks.list(call, options), {})) {
+    for await (const { id, url, description } of paginate((call) => webhooks.list(call, options), {})) {
       yield { id, key: null, names: [url, description] }
     }
   },

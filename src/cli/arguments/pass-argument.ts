@@ -1,5 +1,5 @@
 import { Args, Flags } from '@oclif/core'
-import { type Client, walk } from '../../client/client.ts'
+import { type Client, paginate } from '../../client/client.ts'
 import type { Pass } from '../../core/contract/passes.ts'
 import { Uuid } from '../../core/ids.ts'
 import type { Variables } from '../../core/rules/template/variables.ts'
@@ -53,7 +53,7 @@ async function findByPrefix(client: Client, text: string): Promise<Pass | undefi
   const moment = (filler: string) => new Date(Number.parseInt(digits.slice(0, 12).padEnd(12, filler), 16)).toISOString()
   const found: Pass[] = []
   const query = { createdFrom: moment('0'), createdTo: moment('f') }
-  for await (const pass of walk((call) => client.passes.list(call), query)) {
+  for await (const pass of paginate((call) => client.passes.list(call), query)) {
     if (pass.id.replaceAll('-', '').startsWith(digits)) found.push(pass)
     if (found.length > 1)
       throw new UsageError(`The ids of several passes begin with ${text}`, { hint: 'give more of it.' })

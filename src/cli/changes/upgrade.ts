@@ -1,4 +1,4 @@
-import { type Client, type ClientOptions, walk } from '../../client/client.ts'
+import { type Client, type ClientOptions, paginate } from '../../client/client.ts'
 import type { PassStatus } from '../../core/contract/common.ts'
 import type { Pass, passes as routes } from '../../core/contract/passes.ts'
 import type { RouteCall } from '../../core/route.ts'
@@ -75,7 +75,7 @@ async function versionOf(client: Client, { templateId, projectId, to }: UpgradeS
 async function* upgradeRows(client: Client, plan: UpgradePlan): AsyncGenerator<CheckedRow<Upgrade>> {
   let seen = 0
   let line = 1
-  for await (const pass of walk(client.passes.list, plan.query)) {
+  for await (const pass of paginate(client.passes.list, plan.query)) {
     seen += 1
     const version = plan.version ?? newerVersion(pass)
     if (version === undefined) continue

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Client, walk } from '../../client/client.ts'
+import { type Client, paginate } from '../../client/client.ts'
 import { ApiError } from '../../client/errors.ts'
 import type { Definition, Warning } from '../../core/contract/definition.ts'
 import type { TemplateVersion } from '../../core/contract/template-versions.ts'
@@ -109,7 +109,8 @@ async function saveTemplate(
 async function projectIdOf(client: Client, { path, project }: TemplateFile): Promise<string | null | undefined> {
   if (project === undefined || project === null) return project
   const found: string[] = []
-  for await (const { id, name } of walk((call) => client.projects.list(call), {})) if (name === project) found.push(id)
+  for await (const { id, name } of paginate((call) => client.projects.list(call), {}))
+    if (name === project) found.push(id)
   if (found.length === 1) return found[0]!
   throw new CliError(`${path} belongs to the project ${project}, of which the server has ${found.length || 'none'}`, {
     code: 'NOT_FOUND',

@@ -5,11 +5,11 @@ import { Count, pageOf, UtcTimestamp } from './common.ts'
 import { booleanParam, pageQuery } from './list.ts'
 import { MessageCreate, MessageOptions, Platform } from './notifications.ts'
 
-/** Spec 3.3. */
+/** SCHEDULED before sendAt, PENDING while its notifications are made, DISPATCHED when all are. */
 export const BroadcastStatus = z.enum(['SCHEDULED', 'PENDING', 'DISPATCHED'])
 export type BroadcastStatus = z.output<typeof BroadcastStatus>
 
-/** Spec 2.6. */
+/** A message to the passes of a project that are issued at one moment. */
 export const Broadcast = z.strictObject({
   id: Uuid,
   projectId: Uuid,

@@ -70,7 +70,7 @@ export const Count = z.int().min(0)
 /** A whole number from 1. */
 export const PositiveInt = z.int().min(1)
 
-/** The page envelope of every list endpoint (spec 4.1). */
+/** The page envelope of every list endpoint. */
 export function pageOf<T extends z.ZodType>(item: T) {
   return z.strictObject({
     items: z.array(item),
@@ -99,7 +99,7 @@ export type PassStatus = z.output<typeof PassStatus>
 export const ErrorCode = z.enum(Object.keys(errorTable) as [KnownErrorCode, ...KnownErrorCode[]])
 export type ErrorCode = z.output<typeof ErrorCode>
 
-/** The body of every error answer (spec 7). */
+/** The body of every error answer. */
 export const ErrorBody = z.strictObject({
   errorCode: ErrorCode,
   message: z.string(),
@@ -108,6 +108,6 @@ export const ErrorBody = z.strictObject({
 })
 export type ErrorBody = z.output<typeof ErrorBody>
 
-/** The same of the endpoint that records scans (spec 7). */
+/** The same of the endpoint that records scans, which has no code. */
 export const ErrorBodyWithoutCode = ErrorBody.omit({ errorCode: true })
 export type ErrorBodyWithoutCode = z.output<typeof ErrorBodyWithoutCode>

@@ -11,7 +11,7 @@ const DeliveryEventType = z.enum(eventTypes)
 export const DeliveryStatus = z.enum(['PENDING', 'SUCCESS', 'FAILED'])
 export type DeliveryStatus = z.output<typeof DeliveryStatus>
 
-/** One event on its way to one endpoint (spec 3.5). */
+/** One event on its way to one endpoint. */
 export const Delivery = z.strictObject({
   /** Also the id of the envelope that is sent. */
   id: Uuid,
@@ -30,7 +30,7 @@ export const Delivery = z.strictObject({
 })
 export type Delivery = z.output<typeof Delivery>
 
-/** What was sent, byte for byte when written without spaces (spec 6). */
+/** What was sent, byte for byte when written without spaces. */
 export const Envelope = z.strictObject({
   id: Uuid,
   type: DeliveryEventType,

@@ -7,7 +7,7 @@ import { anyOf } from './list.ts'
 
 const FollowedEventType = z.enum(subscribableEvents)
 
-/** An event as it is told to who follows them: the envelope of a delivery (spec 6), under the id of the event itself. */
+/** An event as it is told to who follows them: the envelope of a delivery, under the id of the event itself. */
 const FollowedEvent = z.strictObject({ ...Envelope.shape, type: FollowedEventType })
 
 /** Routes of the stream of events. */

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { sortDirections } from '../rules/lists/sorts.ts'
 import { Timestamp } from './common.ts'
 
-/** The shared grammar of list endpoints (spec 4.1): parameters arrive as one text, or as several when repeated. */
+/** The shared grammar of list endpoints: parameters arrive as one text, or as several when repeated. */
 
 const MAX_OFFSET = Number.MAX_SAFE_INTEGER
 
@@ -137,7 +137,7 @@ function windowOf([from, to, since, until]: WindowNames, query: Record<string, u
   return { ...(start && { from: start }), ...(end && { to: end }) }
 }
 
-/** Refuses a parameter that only qualifies another one and stands alone (spec 4.1). */
+/** Refuses a parameter that only qualifies another one and stands alone. */
 export function checkQualifier(
   name: string,
   qualified: string,

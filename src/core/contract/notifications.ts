@@ -12,7 +12,10 @@ export type Platform = z.output<typeof Platform>
 export const DeliveryState = z.enum(['PENDING', 'SENT', 'FAILED', 'SKIPPED'])
 export type DeliveryState = z.output<typeof DeliveryState>
 
-/** Spec 3.2. */
+/**
+ * SCHEDULED before sendAt, PENDING while it is on its way, then what came of the platforms together: PARTIAL where one took
+ * it and the other failed, SKIPPED where the pass was on none that it was meant for.
+ */
 export const NotificationStatus = z.enum(['SCHEDULED', 'PENDING', 'SENT', 'PARTIAL', 'FAILED', 'SKIPPED'])
 export type NotificationStatus = z.output<typeof NotificationStatus>
 
@@ -28,7 +31,7 @@ export const MessageOptions = z.strictObject({
 })
 export type MessageOptions = z.output<typeof MessageOptions>
 
-/** Spec 2.5. */
+/** A message to one pass, and what became of it on each platform. */
 export const Notification = z.strictObject({
   id: Uuid,
   passId: Uuid,
@@ -44,7 +47,7 @@ export const Notification = z.strictObject({
 })
 export type Notification = z.output<typeof Notification>
 
-/** What is sent, to whom and when: the body of both creations (spec 4.7, 4.10). */
+/** What is sent, to whom and when: the body of both creations, of notifications and of broadcasts. */
 export const MessageCreate = z.strictObject({
   body: text(1, 1000),
   platforms: z.array(Platform).min(1).optional().meta({ description: 'All that are configured by default.' }),

@@ -28,7 +28,7 @@ const VariableFilter = z
   .regex(/^[^:]+:/, 'Must be key:value')
   .transform((text) => ({ name: text.slice(0, text.indexOf(':')), value: text.slice(text.indexOf(':') + 1) }))
 
-/** Spec 4.14. */
+/** The filters and sorts of GET /v1/passes. */
 export const PassListQuery = listQuery(passSorts, {
   status: anyOf(PassStatus).optional(),
   externalPassId: anyOf(text(1, 255)).optional(),
@@ -64,7 +64,7 @@ const Variables = z
 
 const HostedLink = z.url().nullable()
 
-/** Spec 2.1. */
+/** A pass as the API shows it; times are UTC. */
 export const Pass = z.strictObject({
   id: Uuid,
   externalPassId: z.string(),
@@ -98,7 +98,7 @@ export type PassCreate = z.output<typeof PassCreate>
 /** An item of a batch is parsed by itself as a PassCreate, so that a broken one fails alone. */
 const BatchItem = z.unknown().meta({ itemSchema: 'PassCreate' }) as z.ZodType<unknown, z.input<typeof PassCreate>>
 
-/** One result of a batch (spec 2.10). */
+/** One result of a batch. */
 export const BatchResult = z.strictObject({
   externalPassId: z.string(),
   success: z.boolean(),

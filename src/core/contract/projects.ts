@@ -7,7 +7,7 @@ import { listQuery } from './list.ts'
 /** The colours that a project may be shown in. */
 export const ProjectColor = z.enum(['gray', 'red', 'orange', 'yellow', 'green', 'blue', 'indigo', 'purple', 'pink'])
 
-/** Spec 2.3. */
+/** A project: passes and templates that belong together, such as those of one event. */
 export const Project = z.strictObject({
   id: Uuid,
   name: z.string(),
@@ -18,7 +18,7 @@ export const Project = z.strictObject({
 })
 export type Project = z.output<typeof Project>
 
-/** Spec 2.4. */
+/** What is counted of the passes of a project. */
 const ProjectStats = z.strictObject({
   projectId: Uuid,
   templateCount: Count,

@@ -8,7 +8,7 @@ export const Timezone = z.string().refine(isTimeZone, 'Must be an IANA timezone 
 
 const integer = (max: number) => z.int().min(1).max(max)
 
-/** The greatest value of each whole number in a policy (spec 2.2); the least is 1. */
+/** The greatest value of each whole number in a policy; the least is 1. */
 export const policyBounds = {
   maxUses: 100_000,
   count: 100_000,
@@ -16,7 +16,7 @@ export const policyBounds = {
   validForHours: 87_840,
 } as const
 
-/** The shape of spec 2.2 over its leaves, so that the policy and its template cannot drift apart. */
+/** The shape of a redemption policy over its leaves, so that the policy and its template cannot drift apart. */
 function policyOf<N extends z.ZodType, D extends z.ZodType, Z extends z.ZodType, B extends z.ZodType>(leaf: {
   integer: (max: number) => N
   dateTime: D
@@ -51,7 +51,7 @@ function policyOf<N extends z.ZodType, D extends z.ZodType, Z extends z.ZodType,
   })
 }
 
-/** A redemption policy as it is enforced at scan time (spec 2.2). A window without start or end is open on that side. */
+/** A redemption policy as it is enforced at scan time. A window without start or end is open on that side. */
 export const RedemptionPolicy = policyOf({
   integer,
   dateTime: Timestamp,

@@ -3,11 +3,11 @@ import { Uuid } from '../ids.ts'
 import { Count, text, UtcTimestamp } from './common.ts'
 import { RedemptionPolicy } from './redemption.ts'
 
-/** What became of an attempt (spec 2.7), as the one who scans is told. */
+/** What became of an attempt, as the one who scans is told. */
 export const ScanResult = z.enum(['accepted', 'duplicate', 'unknown', 'ambiguous', 'denied', 'reversal'])
 export type ScanResult = z.output<typeof ScanResult>
 
-/** Why, as the one who scans is told (spec 2.7). */
+/** Why, as the one who scans is told. */
 export const ScanReasonCode = z.enum([
   'valid',
   'stale_identifier',
@@ -25,11 +25,11 @@ export const ScanReasonCode = z.enum([
 ])
 export type ScanReasonCode = z.output<typeof ScanReasonCode>
 
-/** What the ledger shows of a result (spec 2.8): whatever was not accepted is denied, but for reversals. */
+/** What the ledger shows of a result: whatever was not accepted is denied, but for reversals. */
 export const LedgerResult = z.enum(['accepted', 'denied', 'reversal'])
 export type LedgerResult = z.output<typeof LedgerResult>
 
-/** Why, as the ledger shows it (spec 2.8). */
+/** Why, as the ledger shows it. */
 export const LedgerReason = z.enum([
   'valid',
   'already_used',
@@ -73,7 +73,7 @@ const ScanMetadata = ScanContext.extend({
   }),
 })
 
-/** An item of the ledger (spec 2.8), the same bytes in lists, alone and in pass.scanned. */
+/** An item of the ledger, the same bytes in lists, alone and in pass.scanned. */
 export const ScanItem = z.strictObject({
   id: Uuid,
   result: LedgerResult,
@@ -91,7 +91,7 @@ export const ScanItem = z.strictObject({
 })
 export type ScanItem = z.output<typeof ScanItem>
 
-/** The record of a scan as its recording answers it (spec 2.7). */
+/** The record of a scan as its recording answers it. */
 export const ScanRecord = z.strictObject({
   id: Uuid,
   passId: Uuid.nullable(),
@@ -124,7 +124,7 @@ export const DoorView = z
   })
 export type DoorView = z.output<typeof DoorView>
 
-/** What an operator sees of a pass (spec 2.7), as it stands when the answer is made. */
+/** What an operator sees of a pass, as it stands when the answer is made. */
 export const PassSummary = z.strictObject({
   id: Uuid,
   externalPassId: z.string(),
@@ -146,7 +146,7 @@ export const PassSummary = z.strictObject({
 })
 export type PassSummary = z.output<typeof PassSummary>
 
-/** The answer to a scan or a reversal (spec 4.12). */
+/** The answer to a scan or a reversal. */
 export const ScanResponse = z.strictObject({
   result: ScanResult,
   reasonCode: ScanReasonCode.nullable().meta({ description: 'Null on a reversal.' }),

@@ -18,7 +18,7 @@ const filters = {
   scanContextKey: anyOf(ContextKey).optional(),
 }
 
-/** Spec 4.13. `result=denied` is what the ledger shows: every attempt that was not accepted. */
+/** The filters of GET /v1/scans. `result=denied` is what the ledger shows: every attempt that was not accepted. */
 const ScanListQuery = pageQuery({
   passId: anyOf(Uuid).optional(),
   result: anyOf(ScanResult).optional(),
@@ -54,7 +54,7 @@ const figures = {
   lastScanAt: UtcTimestamp.nullable(),
 }
 
-/** Figures of the ledger (spec 4.13). */
+/** Figures of the ledger. */
 export const ScanStats = z.strictObject(figures)
 export type ScanStats = z.output<typeof ScanStats>
 
@@ -64,7 +64,7 @@ export const ScanStatsByProject = z.strictObject({
 })
 export type ScanStatsByProject = z.output<typeof ScanStatsByProject>
 
-/** Spec 4.12. */
+/** What is scanned, where and when: the body of POST /v1/scans. */
 export const ScanCreate = z
   .strictObject({
     qrPayload: text(1, 2048).optional(),

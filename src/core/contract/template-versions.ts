@@ -7,7 +7,7 @@ import { PlatformRejection } from './wallets.ts'
 
 const Stage = z.enum(['draft', 'published'])
 
-/** Spec 2.9. */
+/** A version of a template: the draft, which may change, or one that is published and never does. */
 export const TemplateVersion = z.strictObject({
   id: Uuid,
   templateId: Uuid,
@@ -19,7 +19,7 @@ export const TemplateVersion = z.strictObject({
 })
 export type TemplateVersion = z.output<typeof TemplateVersion>
 
-/** The record of spec 2.9 with the content of the version, what to look at before holders do, and why a platform refuses it. */
+/** A version with its content, what to look at before holders do, and why a platform refuses it. */
 export const TemplateVersionDetail = TemplateVersion.extend({
   definition: Definition,
   warnings: z.array(Warning),

@@ -26,7 +26,7 @@ export const Template = z.strictObject({
 })
 export type Template = z.output<typeof Template>
 
-/** Spec 2.10: a JSON Schema (draft 2020-12) of the variables that the published version takes. */
+/** A JSON Schema (draft 2020-12) of the variables that the published version takes. */
 const VariablesSchema = z.strictObject({
   schema: z.looseObject({
     type: z.literal('object'),

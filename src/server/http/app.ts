@@ -253,7 +253,7 @@ function toApiError(thrown: unknown): ApiError {
   return new ApiError('INTERNAL_ERROR', { cause: error })
 }
 
-/** The answer to a problem in the shape of spec 7. */
+/** The answer to an error: `error` with code, message, correlation id and details. */
 function problemResponse(
   problem: ApiError,
   correlationId: string,

@@ -40,7 +40,7 @@ function scopeOf({ workspaceId, route, params }: RequestedList): string[] {
   return [workspaceId, route.path, JSON.stringify(params ?? {})]
 }
 
-/** The page envelope (spec 4.1). */
+/** The page envelope, which every list answers with. */
 export function toPage<T>({ rows, ...page }: ListPage<T>): Page<T> {
   return { items: rows, ...page }
 }

@@ -104,7 +104,7 @@ export function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
-/** Deeper nesting has no use, and overflows the stack of whoever walks it. */
+/** Deeper nesting has no use, and overflows the stack of whoever goes through it. */
 const MAX_DEPTH = 64
 /** Ten times what the largest honest batch holds. Of as many bytes, small values cost a hundred times what long texts do. */
 const MAX_VALUES = 200_000

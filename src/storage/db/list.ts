@@ -10,7 +10,7 @@ import {
 } from '../../core/rules/lists/cursor.ts'
 import { beginningColumn } from './dialect.ts'
 
-/** What every list endpoint takes (spec 4.1); whatever else stands in the query are its filters. */
+/** What every list endpoint takes; whatever else stands in the query are its filters. */
 export interface ListRequest {
   limit: number
   cursor?: string | undefined
@@ -30,7 +30,7 @@ export interface Sort {
   key: string
   /**
    * What the key is, where it is neither a number nor the id itself. Text that may change, and is too long for a cursor,
-   * sorts by its beginning: so a walk goes on exactly although its last row was renamed or deleted.
+   * sorts by its beginning: so the next page begins exactly there although the last row was renamed or deleted.
    */
   type?: 'text' | 'beginning'
   /** The key comes from other tables, or is said to: its cursors go on at an offset. */
@@ -60,8 +60,8 @@ export interface ListPage<Row> {
  * One page of a filtered query that selects nothing yet. Keyset pagination: a page costs the same wherever it stands. The
  * page is found first, so that nothing is joined to rows that it leaves out and no join can mislead the planner.
  * @param select adds the columns to a query of the page's rows, and joins that neither drop nor multiply them
- * @param count knows the total without a look at what it counts; asked for with the first page of a walk
- * @throws Problem VALIDATION_ERROR for a cursor that is malformed or of another walk
+ * @param count knows the total without a look at what it counts; asked for with the first page
+ * @throws Problem VALIDATION_ERROR for a cursor that is malformed or of another list
  */
 export async function listPage<Row extends { id: string }>(
   db: Knex,
@@ -75,10 +75,10 @@ export async function listPage<Row extends { id: string }>(
   if (cursorText !== undefined && givenOffset) {
     throw validationError([{ path: ['offset'], message: 'Give either a cursor or an offset' }])
   }
-  const walk = fingerprint([spec.name, sortBy, sortDir, Object.entries(filters).sort(byName).map(canonicalise)])
+  const listKey = fingerprint([spec.name, sortBy, sortDir, Object.entries(filters).sort(byName).map(canonicalise)])
   const sort = sortOf(db, spec.sorts[sortBy]!)
   const keyType = keyTypeOf(sort, spec)
-  const cursor = cursorText === undefined ? undefined : readCursor(cursorText, walk, keyType)
+  const cursor = cursorText === undefined ? undefined : readCursor(cursorText, listKey, keyType)
   const offset = cursor?.offset ?? givenOffset ?? 0
 
   const page = filtered
@@ -106,7 +106,7 @@ export async function listPage<Row extends { id: string }>(
     hasMore && last
       ? encodeCursor(
           { total, offset: offset + shown.length, id: last.id, key: keyType === 'none' ? null : last.sort_key },
-          walk,
+          listKey,
         )
       : null
   return { rows: shown, total, limit, offset, nextCursor, hasMore }
@@ -143,8 +143,8 @@ function continueAfter(
   else query.whereRaw(`(${sort.key}, ${id}) ${comparison} (?, ?)`, [key, lastId])
 }
 
-function readCursor(text: string, walk: Buffer, type: KeyType): Cursor {
-  const cursor = decodeCursor(text, walk, type)
+function readCursor(text: string, listKey: Buffer, type: KeyType): Cursor {
+  const cursor = decodeCursor(text, listKey, type)
   if (cursor) return cursor
   throw validationError([
     { path: ['cursor'], message: 'Is not a cursor of this list, sort and filters; start without one' },
@@ -161,7 +161,7 @@ async function wholeKey(db: Knex, { name }: ListSpec, { key, type }: Sort, curso
   return row?.whole.startsWith(cursor.key) ? row.whole : cursor.key
 }
 
-/** Values of one filter are alternatives: neither their order nor a repetition makes another walk. */
+/** Values of one filter are alternatives: neither their order nor a repetition makes another list. */
 function canonicalise([name, value]: [string, unknown]): [string, unknown] {
   return [name, Array.isArray(value) ? [...new Set(value.map((one) => JSON.stringify(one)))].sort() : value]
 }

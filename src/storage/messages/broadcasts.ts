@@ -104,8 +104,8 @@ export class Broadcasts {
   /** One page of a project's broadcasts, newest first. */
   async list(workspaceId: string, projectId: string, request: PageRequest): Promise<ListPage<StoredBroadcast>> {
     const filtered = this.rows(workspaceId).where('broadcasts.project_id', projectId)
-    const walk = { ...request, ...NEWEST_FIRST, projectId }
-    const page = await listPage<Row>(this.db, filtered, SPEC, walk, (query) => query.select('broadcasts.*'))
+    const sorted = { ...request, ...NEWEST_FIRST, projectId }
+    const page = await listPage<Row>(this.db, filtered, SPEC, sorted, (query) => query.select('broadcasts.*'))
     return { ...page, rows: page.rows.map((row) => toBroadcast(row)!) }
   }
 

@@ -96,9 +96,9 @@ export class Notifications {
   /** One page of a pass's notifications, newest first. */
   async list(workspaceId: string, passId: string, request: PageRequest): Promise<ListPage<StoredNotification>> {
     const filtered = this.ofPasses(workspaceId, [passId])
-    const walk = { ...request, ...NEWEST_FIRST, passId }
+    const sorted = { ...request, ...NEWEST_FIRST, passId }
     const select = (query: Knex.QueryBuilder) => selectNotification(this.db, query)
-    const page = await listPage<NotificationRow>(this.db, filtered, SPEC, walk, select)
+    const page = await listPage<NotificationRow>(this.db, filtered, SPEC, sorted, select)
     return { ...page, rows: page.rows.map(toNotification) }
   }
 

@@ -110,8 +110,8 @@ export class AuditLog {
     if (actions) where('action', actions)
     if (since) query.where('audit_entries.id', '>=', idBound(since.getTime()))
     if (until) query.where('audit_entries.id', '<', idBound(until.getTime() + 1))
-    const walk = { ...request, sortBy: 'createdAt', sortDir: 'desc' as const }
-    const page = await listPage<Row>(this.db, query, SPEC, walk, (rows) => rows.select('audit_entries.*'))
+    const sorted = { ...request, sortBy: 'createdAt', sortDir: 'desc' as const }
+    const page = await listPage<Row>(this.db, query, SPEC, sorted, (rows) => rows.select('audit_entries.*'))
     return { ...page, rows: page.rows.map(toEntry) }
   }
 

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { forUpdate } from '../db/dialect.ts'
 
-/** `version` counts every stored change, status included (spec 2.1). */
+/** `version` counts every stored change, status included. */
 export function withVersionBump(db: Knex, change: object, at: Date) {
   return { ...change, version: db.raw('version + 1'), updated_at: at.getTime() }
 }

@@ -15,7 +15,7 @@ export interface NumericFilter {
   value: number
 }
 
-/** Filters of spec 4.14. Several values of one filter are alternatives; different filters must all hold. */
+/** The filters of the list of passes. Several values of one filter are alternatives; different filters must all hold. */
 export interface PassListRequest extends ListRequest {
   status?: PassStatus[] | undefined
   externalPassId?: string[] | undefined

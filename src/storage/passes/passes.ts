@@ -151,7 +151,7 @@ export class Passes {
     return rows.map(toPass)
   }
 
-  /** One page of the passes that the filters of spec 4.14 leave. */
+  /** One page of the passes that the filters leave. */
   list(workspaceId: string, request: PassListRequest, at: Date): Promise<ListPage<StoredPass>> {
     return listPasses(this.db, workspaceId, request, at)
   }

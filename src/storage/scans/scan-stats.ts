@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { COUNTED_AS_NONE, countsOf } from '../operations/counts.ts'
 
-/** What figures of the ledger are narrowed by (spec 4.13). */
+/** What figures of the ledger are narrowed by. */
 export interface ScanStatsRequest {
   projectId?: string[] | undefined
   templateId?: string[] | undefined

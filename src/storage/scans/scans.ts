@@ -67,7 +67,7 @@ function byExternalRef({ externalRef: a }: StoredScan, { externalRef: b }: Store
   return a < b ? -1 : Number(a > b)
 }
 
-/** Filters of spec 4.13. Several values of one filter are alternatives; different filters must all hold. */
+/** The filters of the ledger. Several values of one filter are alternatives; different filters must all hold. */
 export interface ScanListRequest extends Omit<ListRequest, 'sortBy' | 'sortDir'> {
   passId?: string[] | undefined
   projectId?: string[] | undefined
@@ -101,10 +101,10 @@ async function listScans(db: Knex, workspaceId: string, request: ScanListRequest
   }
   if (scanned?.from) query.where('scans.scanned_at', '>=', scanned.from.getTime())
   if (scanned?.to) query.where('scans.scanned_at', '<=', scanned.to.getTime())
-  const walk: ListRequest = { ...request, sortBy: 'scannedAt', sortDir: 'desc' }
+  const sorted: ListRequest = { ...request, sortBy: 'scannedAt', sortDir: 'desc' }
   const isCounted = !passId && !scanned?.from && !scanned?.to
   const count = isCounted ? () => countListed(db, workspaceId, request) : undefined
-  const page = await listPage<ScanRow>(db, query, SPEC, walk, (rows) => rows.select('scans.*'), count)
+  const page = await listPage<ScanRow>(db, query, SPEC, sorted, (rows) => rows.select('scans.*'), count)
   return { ...page, rows: page.rows.map(toScan) }
 }
 
@@ -132,7 +132,7 @@ function whereAny(query: Knex.QueryBuilder, column: string, values: string[] | u
   else query.whereIn(column, values)
 }
 
-/** What the ledger calls denied is found by that name; the finer names of spec 2.7 by the reason that goes with each. */
+/** What the ledger calls denied is found by that name; the finer names that scanners are told by the reason that goes with each. */
 function conditionOf(result: ScanResult): Record<string, string> {
   const reason = Object.entries(rejections).find(([, rejection]) => rejection === result)?.[0]
   return reason ? { 'scans.reason': reason } : { 'scans.result': result }

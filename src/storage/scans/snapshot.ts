@@ -7,7 +7,7 @@ import { toDate } from '../db/dialect.ts'
 export interface SnapshotRequest {
   /** Null for every pass of the workspace. */
   projectId: string | null
-  /** Passes that were made later are left out, so that a walk ends. */
+  /** Passes that were made later are left out, so that its pages end. */
   madeUntil: Date
   /** The last pass of the page before. */
   after?: string

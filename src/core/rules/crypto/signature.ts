@@ -2,7 +2,7 @@ import { createHmac, type Hmac, type KeyObject, timingSafeEqual } from 'node:cry
 import { parseJson } from '../../json.ts'
 
 /**
- * The signature of webhook deliveries (spec 6): `t=<unix seconds>,v1=<hex>`, where v1 is the HMAC-SHA256 of
+ * The signature of webhook deliveries: `t=<unix seconds>,v1=<hex>`, where v1 is the HMAC-SHA256 of
  * `<t>.<raw body>`, keyed with the whole secret, `whsec_` included. While a secret is being rotated there is a v1 for
  * each secret that lives, and a receiver accepts any of them.
  */

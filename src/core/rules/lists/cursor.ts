@@ -2,9 +2,9 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { formatUuid, parseUuid } from '../../ids.ts'
 
 /**
- * The position of a walk through a list: behind the last row of a page, by the key of that row and not by the row, which
+ * Where the next page of a list begins: after the last row of a page, by the key of that row and not by the row, which
  * may be gone by then. It belongs to the list, sort and filters that it was made under, and carries the total of the first
- * page so that a walk counts once. 39 bytes and the key, as base64url:
+ * page, so that rows are counted once. 39 bytes and the key, as base64url:
  *
  *     0..8   fingerprint of list, sort and filters    16..22  rows before the next page
  *     9..15  total                                    23..38  id
@@ -22,7 +22,7 @@ export interface Cursor {
 /** What the keys of a sort are. */
 export type KeyType = 'text' | 'integer' | 'none'
 
-const WALK_BYTES = 9
+const FINGERPRINT_BYTES = 9
 const HEAD_BYTES = 39
 const NUMBER_BYTES = 8
 
@@ -38,15 +38,15 @@ export function beginningOf(text: string): string {
   return [...text].slice(0, MAX_KEY_CHARACTERS).join('')
 }
 
-/** Whatever identifies the walk: list, sort, direction, filters. Arrays must come in a settled order. */
-export function fingerprint(walk: unknown): Buffer {
-  return createHash('sha256').update(JSON.stringify(walk)).digest().subarray(0, WALK_BYTES)
+/** Tells one list from another: its name, sort, direction and filters. Arrays must come in a settled order. */
+export function fingerprint(list: unknown): Buffer {
+  return createHash('sha256').update(JSON.stringify(list)).digest().subarray(0, FINGERPRINT_BYTES)
 }
 
 /** A text that is too long is cut; see isCut. */
-export function encodeCursor({ total, offset, id, key }: Cursor, walk: Buffer): string {
+export function encodeCursor({ total, offset, id, key }: Cursor, listKey: Buffer): string {
   const head = Buffer.alloc(HEAD_BYTES)
-  walk.copy(head)
+  listKey.copy(head)
   writeCount(head, total, 9)
   writeCount(head, offset, 16)
   parseUuid(id).copy(head, 23)
@@ -54,9 +54,9 @@ export function encodeCursor({ total, offset, id, key }: Cursor, walk: Buffer): 
 }
 
 /** Undefined for what is no cursor, or one of another list, sort or filter. */
-export function decodeCursor(text: string, walk: Buffer, type: KeyType): Cursor | undefined {
+export function decodeCursor(text: string, listKey: Buffer, type: KeyType): Cursor | undefined {
   const bytes = Buffer.from(text, 'base64url')
-  if (bytes.length < HEAD_BYTES || !bytes.subarray(0, WALK_BYTES).equals(walk)) return undefined
+  if (bytes.length < HEAD_BYTES || !bytes.subarray(0, FINGERPRINT_BYTES).equals(listKey)) return undefined
   const total = readCount(bytes, 9)
   const offset = readCount(bytes, 16)
   const key = readKey(bytes.subarray(HEAD_BYTES), type)

@@ -47,7 +47,7 @@ export function systemVariableError(names: readonly string[]): ApiError | undefi
   return variable === undefined ? undefined : new ApiError('SYSTEM_VARIABLE_READONLY', { details: { variable } })
 }
 
-/** Supplied keys replace, omitted ones keep theirs, null removes (spec 4.2). */
+/** Supplied keys replace, omitted ones keep theirs, null removes. */
 export function mergeVariables(stored: Variables, supplied: Variables): Variables {
   const merged = new Map(Object.entries(stored))
   for (const [name, value] of Object.entries(supplied)) {
@@ -58,7 +58,7 @@ export function mergeVariables(stored: Variables, supplied: Variables): Variable
 }
 
 /**
- * What pass.updated reports (spec 6): the fields that the request wrote, whether or not their values are new. Empty when
+ * What pass.updated reports: the fields that the request wrote, whether or not their values are new. Empty when
  * it writes nothing.
  */
 export function changedFields(written: {

@@ -13,7 +13,7 @@ export function statusAsOf(pass: { status: PassStatus; expiresAt: Date | null },
   return wasIssued ? 'ISSUED' : effectiveStatus(pass, at)
 }
 
-/** While installable, a pass has hosted links (spec 2.1). */
+/** While installable, a pass has hosted links. */
 export function isInstallable(status: PassStatus): boolean {
   return status === 'QUEUED' || status === 'ISSUING' || status === 'ISSUED'
 }

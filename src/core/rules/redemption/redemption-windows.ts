@@ -78,7 +78,7 @@ export interface Placement {
   at: Date
   /**
    * The moment whose activation and period count: the operational time, or with a validity date the start of what it
-   * selects, since the time of day does not affect a date-selected decision (spec 2.7).
+   * selects, since the time of day does not affect a date-selected decision.
    */
   asOf: Date
   /** The window that a validity date selects. */
@@ -86,7 +86,7 @@ export interface Placement {
 }
 
 /**
- * Where an attempt may stand in time (spec 2.7): at the real time, or with a validity date at the real time of day on
+ * Where an attempt may stand in time: at the real time, or with a validity date at the real time of day on
  * that date, clamped into a window that starts on it. One place for each such window, the first by start first.
  */
 export function placesInTime(

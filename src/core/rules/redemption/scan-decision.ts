@@ -241,7 +241,7 @@ const ledgerReasons: Record<ScanReasonCode, LedgerReason> = {
   multiple_matches: 'multiple_matches',
 }
 
-/** The reason of an attempt as the ledger shows it (spec 2.8). */
+/** The reason of an attempt as the ledger shows it. */
 export function ledgerReason(code: ScanReasonCode): LedgerReason {
   return ledgerReasons[code]
 }
@@ -284,7 +284,7 @@ const reasonCodes: Record<LedgerReason, ScanReasonCode> = {
   unverifiable: 'stale_identifier',
 }
 
-/** Rejections that have a result of their own (spec 2.7). */
+/** Rejections that have a result of their own. */
 export const rejections: Partial<Record<LedgerReason, ScanResult>> = {
   already_used: 'duplicate',
   no_match: 'unknown',

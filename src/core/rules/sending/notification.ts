@@ -11,7 +11,7 @@ export interface NotificationProgress {
   google: DeliveryState
 }
 
-/** The overall status (spec 2.5), as it is at a moment: from sendAt on a notification is no longer scheduled. */
+/** The overall status, as it is at a moment: from sendAt on a notification is no longer scheduled. */
 export function notificationStatus(progress: NotificationProgress, at: Date): NotificationStatus {
   const { sendAt, startedAt, apple, google } = progress
   if (startedAt === null && sendAt !== null && sendAt > at) return 'SCHEDULED'
@@ -25,7 +25,7 @@ export function deliveryStatus(apple: DeliveryState, google: DeliveryState): Exc
   return apple === 'SKIPPED' ? google : 'PARTIAL'
 }
 
-/** Google shows at most so many notifications of a pass within a day (spec 8). */
+/** Google shows at most so many notifications of a pass within a day. */
 const MAX_A_DAY = 3
 const DAY_MS = 86_400_000
 

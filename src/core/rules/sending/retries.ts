@@ -125,7 +125,7 @@ function ended(status: 'SUCCESS' | 'FAILED') {
 }
 
 /**
- * What is sent to an endpoint (spec 6), put together from parts that never change: every attempt sends the same bytes.
+ * What is sent to an endpoint, put together from parts that never change: every attempt sends the same bytes.
  * @param data the event's data as JSON, taken over as it stands
  */
 export function envelopeText({ id, type, timestamp, correlationId }: Omit<Envelope, 'data'>, data: string): string {

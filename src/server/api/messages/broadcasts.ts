@@ -129,7 +129,7 @@ function missing(broadcastId: string): never {
   throw new ApiError('PASS_NOTIFICATION_BROADCAST_NOT_FOUND', { details: { broadcastId } })
 }
 
-/** The shape of spec 2.6, as it is at the moment of the request. */
+/** A broadcast as the API shows it, as it is at the moment of the request. */
 function toBroadcast(broadcast: StoredBroadcast, now: Date): Broadcast {
   return {
     id: broadcast.id,
@@ -145,7 +145,7 @@ function toBroadcast(broadcast: StoredBroadcast, now: Date): Broadcast {
   }
 }
 
-/** Spec 3.3: from sendAt on a broadcast is no longer scheduled. */
+/** From sendAt on a broadcast is no longer scheduled. */
 function statusOf({ sendAt, startedAt, dispatchedAt }: StoredBroadcast, now: Date): BroadcastStatus {
   if (dispatchedAt !== null) return 'DISPATCHED'
   return startedAt === null && sendAt !== null && sendAt > now ? 'SCHEDULED' : 'PENDING'

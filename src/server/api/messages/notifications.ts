@@ -124,7 +124,7 @@ function missing(notificationId: string): never {
   throw new ApiError('PASS_NOTIFICATION_NOT_FOUND', { details: { notificationId } })
 }
 
-/** The shape of spec 2.5, as it is at the moment of the request. */
+/** A notification as the API shows it, as it is at the moment of the request. */
 function toNotification(notification: StoredNotification, now: Date): Notification {
   const { apple, google, broadcastId } = notification
   return {

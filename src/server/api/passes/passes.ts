@@ -145,7 +145,7 @@ function missing(passId: string): never {
 
 const NO_LINKS = { apple: null, google: null, smart: null }
 
-/** The shape of spec 2.1, as it is at the moment of the request. */
+/** A pass as the API shows it, as it is at the moment of the request. */
 function toPass(pass: StoredPass, { links, now }: Pick<RequestContext, 'links' | 'now'>): Pass {
   const status = effectiveStatus(pass, now)
   return {

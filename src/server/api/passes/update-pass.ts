@@ -44,8 +44,8 @@ export interface Updated {
 }
 
 /**
- * Changes a pass by every rule of spec 4.2, in the given transaction, and returns it as it then stands, and whether the
- * change makes phones ring that do not by themselves.
+ * Changes a pass in the given transaction: supplied fields replace, variables are merged, and the template's rules hold for
+ * the result. Returns the pass as it then stands, and whether the change makes phones ring that do not by themselves.
  * @throws Problem PASS_NOT_FOUND, PRECONDITION_FAILED, PASS_ALREADY_VOIDED, TEMPLATE_NOT_FOUND,
  * TEMPLATE_VERSION_NOT_NEWER, SYSTEM_VARIABLE_READONLY, VALIDATION_ERROR, CONFLICT
  */

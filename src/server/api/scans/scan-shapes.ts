@@ -10,7 +10,7 @@ import { NO_USES, type UseCounts } from '../../../storage/scans/accepted-scans.t
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { RequestContext } from '../../context.ts'
 
-/** The shape of spec 2.8, for lists, single reads and pass.scanned alike: the same scan always comes out as the same bytes. */
+/** An item of the ledger, for lists, single reads and pass.scanned alike: the same scan always comes out as the same bytes. */
 export function toScanItem(scan: StoredScan): ScanItem {
   return {
     id: scan.id,
@@ -36,7 +36,7 @@ export function toScanItem(scan: StoredScan): ScanItem {
   }
 }
 
-/** The shape of spec 2.7. */
+/** A scan as its recording answers it. */
 export function toScanRecord(scan: StoredScan): ScanRecord {
   const recordedAt = scan.recordedAt.toISOString()
   return {
@@ -58,7 +58,7 @@ export function toScanRecord(scan: StoredScan): ScanRecord {
   }
 }
 
-/** What an operator sees of passes (spec 2.7), as they stand now, in the order of the ids. */
+/** What an operator sees of passes, as they stand now, in the order of the ids. */
 export async function summarizePasses(
   passIds: string[],
   scanContextKey: string | null,

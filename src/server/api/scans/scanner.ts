@@ -36,12 +36,12 @@ function isStale(snapshot: Snapshot, at: Date): boolean {
 
 const Encoded = z.tuple([Uuid, Uuid.nullable(), Uuid])
 
-/** Where the walk of a snapshot goes on: behind a pass. Opaque to callers. */
+/** Where the next page of a snapshot begins: after a pass. Opaque to callers. */
 function encodeSnapshotCursor({ id, projectId }: Snapshot, passId: string): string {
   return Buffer.from(JSON.stringify([id, projectId, passId])).toString('base64url')
 }
 
-/** The snapshot and the pass to go on behind, or undefined for what is no cursor of a snapshot. */
+/** The snapshot and the pass to go on after, or undefined for what is no cursor of a snapshot. */
 function decodeSnapshotCursor(text: string): (Snapshot & { passId: string }) | undefined {
   try {
     const [id, projectId, passId] = Encoded.parse(JSON.parse(Buffer.from(text, 'base64url').toString()))
@@ -104,14 +104,14 @@ async function requireProject(projectId: string | null, { store, workspaceId }: 
 
 /** A project that is named beside the cursor must be that of the snapshot. */
 function readCursor(cursor: string, projectId: string | undefined): Walk {
-  const walk = decodeSnapshotCursor(cursor)
-  if (!walk) throw validationError([{ path: ['cursor'], message: 'Is not a cursor of a snapshot' }])
-  if (projectId !== undefined && projectId !== walk.projectId) {
+  const position = decodeSnapshotCursor(cursor)
+  if (!position) throw validationError([{ path: ['cursor'], message: 'Is not a cursor of a snapshot' }])
+  if (projectId !== undefined && projectId !== position.projectId) {
     throw validationError([
       { path: ['cursor'], message: 'Belongs to the snapshot of another project; start without a cursor' },
     ])
   }
-  return walk
+  return position
 }
 
 /** Variables may be large: those of so many passes are in memory at once. */

@@ -12,7 +12,7 @@ const CACHE_MS = 1_000
 const MAX_CACHED = 10_000
 const LAST_USED_MS = 60_000
 
-/** Finds the token of a request (spec 5), without a database read for one that is malformed. */
+/** Finds the token of a request, without a database read for one that is malformed. */
 export function createAuthenticate(store: Store, log: Logger): Authenticate {
   const cache = new Map<string, { token: TokenWithWorkspace; readAt: number }>()
   const reading = new Map<string, Promise<TokenWithWorkspace | undefined>>()

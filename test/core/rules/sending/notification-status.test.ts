@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { DeliveryState, type NotificationStatus } from '../../../../src/core/contract/notifications.ts'
 import { deliveryStatus, notificationStatus } from '../../../../src/core/rules/sending/notification.ts'
 
-/** Spec 2.5, state by state: apple down, google across, in the order PENDING, SENT, FAILED, SKIPPED. */
+/** The overall status of a notification, state by state: apple down, google across, in the order PENDING, SENT, FAILED, SKIPPED. */
 const table: Record<DeliveryState, NotificationStatus[]> = {
   PENDING: ['PENDING', 'PENDING', 'PENDING', 'PENDING'],
   SENT: ['PENDING', 'SENT', 'PARTIAL', 'SENT'],

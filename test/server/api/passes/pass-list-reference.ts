@@ -2,7 +2,7 @@ import { beginningOf } from '../../../../src/core/rules/lists/cursor.ts'
 import { dateOfPolicy } from '../scans/scan-reference.ts'
 import { type ListedPass, now } from './pass-list-data.ts'
 
-/** GET /v1/passes by reading every pass: spec 4.1 and 4.14 once more, slowly and in other words. */
+/** GET /v1/passes by reading every pass: its filters, sorts and pages once more, slowly and in other words. */
 
 export type Query = Record<string, string[]>
 

@@ -21,7 +21,7 @@ export class ReferencePass {
     this.expiresAt = expiresAt?.getTime() ?? null
   }
 
-  /** The code of spec 2.7 for a scan at an operational time; `date` is the validity date, `now` the clock. */
+  /** The reason code for a scan at an operational time; `date` is the validity date, `now` the clock. */
   evaluate(at: number, context: string | undefined, date: string | undefined, now: number): string {
     const { windows, maxUses, perPeriod, minIntervalMinutes, activation } = this.policy
     if (this.isVoid) return 'revoked'
