@@ -13,7 +13,7 @@ type Flag = Command.Flag.Cached
 type Commands = Pick<Config, 'commands' | 'topics' | 'findCommand'>
 
 /**
- * What the last of the words behind the program's name may go on as; none where that is anything, or a file.
+ * What the last of the words after the program's name may go on as; none where that is anything, or a file.
  * `words` as the shell parted them: `--status=ISS` may come as three.
  */
 export async function complete(config: Commands, words: readonly string[]): Promise<Offer[]> {

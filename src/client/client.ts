@@ -38,7 +38,7 @@ export interface FollowOptions extends Pick<CallOptions, 'signal'> {
 }
 
 /**
- * Each event of a stream, for ever: where the connection ends, it is made again behind the last event that came, so that
+ * Each event of a stream, forever: where the connection ends, it is made again after the last event that came, so that
  * each comes once. It ends when the signal does, or the loop is left.
  * @throws ApiError when the server refuses for good, such as for a token that has ended; ConnectionError where no server
  * answers at the beginning

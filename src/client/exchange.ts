@@ -161,11 +161,11 @@ interface StreamedMessage {
 }
 
 export interface StreamConnection {
-  /** Connects behind the event of that id; undefined at the first time. */
+  /** Connects after the event of that id; undefined at the first time. */
   open(lastId: string | undefined): Promise<AsyncIterable<Buffer>>
   /** Seconds until the next try, or undefined where another one is of no use. */
   waitSeconds(error: unknown, attempt: number): number | undefined
-  /** Tries in all before the first connection stands; behind it there is no end. */
+  /** Tries in all before the first connection stands; after it there is no end. */
   attempts: number
   signal: AbortSignal | undefined
   /** Told each time that a connection stands. */
@@ -175,7 +175,7 @@ export interface StreamConnection {
 /** Between a connection that ended and the next one. */
 const RECONNECT_MS = 500
 
-/** Reads a stream for ever: where the connection ends, it goes on behind the last event that came. */
+/** Reads a stream forever: where the connection ends, it goes on after the last event that came. */
 export async function* readStream(connection: StreamConnection, lastId?: string): AsyncGenerator<string> {
   const { signal, attempts, waitSeconds, onOpen } = connection
   let last = lastId

@@ -161,7 +161,7 @@ function apiRequest(method: string, path: string, { data, field, header }: ApiFl
   }
 }
 
-/** The same request for the page behind a cursor. */
+/** The same request for the page after a cursor. */
 function atCursor(request: RawRequest, cursor: string): RawRequest {
   const url = new URL(request.path, 'http://server')
   url.searchParams.set('cursor', cursor)
@@ -183,7 +183,7 @@ function jsonOf({ headers, body }: RawResponse): unknown {
   return JSON.parse(Buffer.from(body).toString())
 }
 
-/** Status and headers as a server sends them, with a line break behind. */
+/** Status and headers as a server sends them, with a line break after it. */
 function headLines({ status, headers }: RawResponse): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${[value].flat().join(', ')}`)
   return [`HTTP ${status}`, ...lines, '', ''].join('\n')
@@ -218,7 +218,7 @@ function splitNamed(text: string): [name: string, value: unknown] {
   try {
     return [name, JSON.parse(value)]
   } catch {
-    throw new UsageError(`-f ${text}: what stands behind := is not JSON`, { hint: `for text: -f ${name}=${value}` })
+    throw new UsageError(`-f ${text}: what stands after := is not JSON`, { hint: `for text: -f ${name}=${value}` })
   }
 }
 

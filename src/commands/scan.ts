@@ -22,8 +22,8 @@ export default class Scan extends ClientCommand {
   static override summary = 'Scan passes at the door, with a hardware scanner or by hand.'
   static override description =
     'The console takes whatever a scanner types and shows who may come in. Without the server it goes on from the last ' +
-    'list and hands in its verdicts when the server is back. Keys: F2 search by name, F3 undo the last scan, F4 scan ' +
-    'context or date, F8 lock, Ctrl-C ends it. With --stdin: one payload a line in, one verdict a line out, as JSON.'
+    'list and reports its decisions when the server is back. Keys: F2 search by name, F3 undo the last scan, F4 scan ' +
+    'context or date, F8 lock, Ctrl-C ends it. With --stdin: one payload a line in, one decision a line out, as JSON.'
   static override examples = [
     '<%= config.bin %> scan --project 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --context day-1 --gate North',
     "<%= config.bin %> scan --sound 'paplay /sounds/$PASSES_VERDICT.wav'",
@@ -42,11 +42,11 @@ export default class Scan extends ClientCommand {
     lane: Flags.string({ summary: 'Lane, as the ledger keeps it.' }),
     location: Flags.string({ summary: 'Location, as the ledger keeps it.' }),
     sound: Flags.string({
-      summary: 'Command to run for each verdict instead of the bell; PASSES_VERDICT is yes, no or ask.',
+      summary: 'Command to run for each decision instead of the bell; PASSES_VERDICT is yes, no or ask.',
       exclusive: ['mute', 'stdin'],
     }),
     mute: Flags.boolean({ summary: 'No bell: it rings once for yes and three times for no.', exclusive: ['stdin'] }),
-    stdin: Flags.boolean({ summary: 'Read payloads from stdin, one a line, and write a verdict a line.' }),
+    stdin: Flags.boolean({ summary: 'Read payloads from stdin, one a line, and write a decision a line.' }),
   }
 
   async run() {
@@ -156,10 +156,10 @@ export default class Scan extends ClientCommand {
 function leftover({ unjudged, pending }: { unjudged: readonly string[]; pending: number }): string {
   const read =
     unjudged.length > 0
-      ? ` ${count(unjudged.length)} scans were read and not judged: scan them again. ${unjudged.map(printable).join(', ')}.`
+      ? ` ${count(unjudged.length)} scans were read and not evaluated: scan them again. ${unjudged.map(printable).join(', ')}.`
       : ''
   const waits =
-    pending > 0 ? ` ${count(pending)} verdicts wait for the server: the next console here hands them in.` : ''
+    pending > 0 ? ` ${count(pending)} decisions wait for the server: the next console here reports them.` : ''
   return read + waits
 }
 

@@ -17,7 +17,7 @@ export function newId(at: Date): string {
   counter = (counter + 1) & 0x3ffffff
   const bytes = takeRandom(16)
   bytes.writeUIntBE(at.getTime(), 0, 6)
-  // 12 + 14 bits of counter behind the time, each with its mark of version or variant.
+  // 12 + 14 bits of counter after the time, each with its mark of version or variant.
   bytes.writeUInt16BE(0x7000 | (counter >> 14), 6)
   bytes.writeUInt16BE(0x8000 | (counter & 0x3fff), 8)
   return formatUuid(bytes)

@@ -33,7 +33,10 @@ export const tags: Record<keyof Contract, { name: string; description: string }>
     name: 'Scans',
     description: 'Verdicts at the door, and the append-only ledger of every attempt, accepted or not.',
   },
-  scanner: { name: 'Offline scanning', description: 'A door list to take along, and a way to hand its verdicts in.' },
+  scanner: {
+    name: 'Offline scanning',
+    description: 'A snapshot to take along, and a way to report what was decided by it.',
+  },
   workspace: { name: 'Workspace', description: 'Limits of the workspace that a token belongs to, and its usage.' },
   tokens: { name: 'Access tokens', description: 'Made by the operator with `passes token create`; shown once.' },
 }

@@ -92,7 +92,7 @@ export interface RouteInput<R extends Route> {
 /** What is sent to a client that follows a stream: the events of one moment; none where only time has passed. */
 export type StreamedEvents = readonly {
   id: string
-  /** JSON on one line; undefined where the id alone is told, to go on behind. */
+  /** JSON on one line; undefined where the id alone is told, to go on after. */
   data?: string
 }[]
 

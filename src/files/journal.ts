@@ -35,7 +35,7 @@ export function createJournal<Entry>(path: string): JournalFile<Entry> {
   return journalOver(openPrivateSync(path, 'ax'))
 }
 
-/** Goes on behind the line that ends at `end`; what follows it, such as a torn line, is cut off. */
+/** Goes on after the line that ends at `end`; what follows it, such as a torn line, is cut off. */
 export function continueJournal<Entry>(path: string, end: number): JournalFile<Entry> {
   truncateSync(path, end)
   return journalOver(openPrivateSync(path, 'a'))

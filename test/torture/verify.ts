@@ -1,4 +1,4 @@
-import { type Client, walk } from '../../src/client/client.ts'
+import { type Client, paginate } from '../../src/client/client.ts'
 import type { Pass } from '../../src/core/contract/passes.ts'
 import type { ScanItem } from '../../src/core/contract/scan-shapes.ts'
 import { openDatabase } from '../../src/storage/db/database.ts'
@@ -13,7 +13,7 @@ export async function verify(arena: Arena, target: Target, client: Client, recei
   const { journal } = target
   for (const answer of journal.unexpected) arena.check(false, `unexpected: ${answer}`)
   const passes = new Map<string, Pass>()
-  for await (const pass of walk((call) => client.passes.list(call), { templateId: [target.templateId] })) {
+  for await (const pass of paginate((call) => client.passes.list(call), { templateId: [target.templateId] })) {
     arena.check(!passes.has(pass.externalPassId), `${pass.externalPassId} is there twice`)
     passes.set(pass.externalPassId, pass)
   }
@@ -23,7 +23,7 @@ export async function verify(arena: Arena, target: Target, client: Client, recei
   for (const record of journal.passes.values()) checkPass(arena, record, passes.get(record.externalPassId))
   checkBatches(arena, journal, passes)
   const ledger: ScanItem[] = []
-  for await (const item of walk((call) => client.scans.list(call), {})) ledger.push(item)
+  for await (const item of paginate((call) => client.scans.list(call), {})) ledger.push(item)
   checkScans(arena, journal, ledger)
   await checkMessages(arena, target, client)
   await checkCounts(arena, target)

@@ -67,7 +67,7 @@ interface ListFlags {
 
 type List<T, Q> = (call: { query: Q & { limit?: number; cursor?: string } }) => Promise<Page<T>>
 
-/** One page, or with --all every page behind it: no more than one is held at a time. */
+/** One page, or with --all every page after it: no more than one is held at a time. */
 export async function* listPages<T, Q extends object>(
   list: List<T, Q>,
   query: Q,

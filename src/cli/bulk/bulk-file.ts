@@ -106,7 +106,7 @@ export async function runFile<Item, Name extends string>(
       await options.review()
       if (!stop.aborted) await requireUnchanged(file, seen)
     }
-    if (start.rows > 0) note(`Going on behind the first ${start.rows} rows, which an earlier run did`)
+    if (start.rows > 0) note(`Going on after the first ${start.rows} rows, which an earlier run did`)
 
     const write = async (path: string | undefined, keep: number, header: string[]) => {
       if (path === undefined) return undefined

@@ -44,7 +44,7 @@ export async function openCsv(
   const dialect = { ...detected, delimiter, bom: detected.bom || input.isUtf16 || separator?.bom === true, rawCells }
   const before = { line: separator ? 1 : 0, bytes: separator?.bytes ?? 0, scale: input.isUtf16 ? 2 : 1 }
   const meaning = (cells: string[]) => (rawCells ? cells : cells.map(unescapeCell))
-  // What was read before a failure, whether or not anybody took it: the place of the failure is behind it.
+  // What was read before a failure, whether or not anybody took it: the place of the failure is after it.
   const last: LastRead = { line: before.line }
   const parser = parse({
     bom: true,
@@ -118,8 +118,8 @@ function problemOf(cells: string[], raw: string, columns: number): string | unde
   }
   if (cells.length === columns) return undefined
   const surplus = cells.slice(columns)
-  const behind = surplus.length > 0 ? `; behind the last column stands ${surplus.join(', ')}` : ''
-  return `Has ${cells.length} cells where the header has ${columns}${behind}`
+  const extra = surplus.length > 0 ? `; after the last column stands ${surplus.join(', ')}` : ''
+  return `Has ${cells.length} cells where the header has ${columns}${extra}`
 }
 
 async function readable<T>(read: () => Promise<T>, last: LastRead): Promise<T> {

@@ -19,7 +19,7 @@ export interface JournalHead {
   failures: string | null
 }
 
-/** How far a run has come: everything before this point is done, nothing behind it counts. */
+/** How far a run has come: everything before this point is done, nothing after it counts. */
 export interface JournalEntry {
   /** Rows of the input, from its first. */
   rows: number
@@ -81,11 +81,11 @@ export interface JournalOptions {
 }
 
 /**
- * Opens the journal of a run, or begins one, and keeps other runs away from it. What stands behind a line that is no entry,
- * such as a last one that a crash tore, is cut off. A journal of other work is replaced where that work is complete or never came
- * to a first row.
- * @throws FileInUseError where another run is at work; CliError where, without `restart`, it holds unfinished work of another kind or
- * of another version of this program, or the file is no journal
+ * Opens the journal of a run, or begins one, and keeps other runs away from it. What stands after a line that is no entry,
+ * such as a last one that a crash tore, is cut off. A journal of other work is replaced where that work is complete or
+ * never came to a first row.
+ * @throws FileInUseError where another run is at work; CliError where, without `restart`, it holds unfinished work of
+ *   another kind or of another version of this program, or the file is no journal
  */
 export async function openJournal(path: string, head: JournalHead, options: JournalOptions): Promise<Journal> {
   const lock = await lockFile(path, options.note)

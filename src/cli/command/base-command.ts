@@ -54,7 +54,7 @@ export abstract class BaseCommand extends Command {
     this.parsed = true
     const failure = this.describe(error)
     process.exitCode = failure.exitCode
-    // On one line, since it may come behind the lines of a stream.
+    // On one line, since it may come after the lines of a stream.
     if (this.jsonEnabled()) process.stdout.write(`${JSON.stringify(failureJson(failure))}\n`)
     else this.note(formatFailure(failure, { color: canColor(process.stderr) && !this.argv.includes('--no-color') }))
   }

@@ -150,7 +150,7 @@ function grownWidths(
   return grown
 }
 
-/** A text with spaces behind it up to that many columns. */
+/** A text with spaces after it up to that many columns. */
 export function pad(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - textWidth(text)))
 }

@@ -22,7 +22,7 @@ export const devicePlatforms = ['apple', 'google'] as const satisfies DevicePlat
 
 const defaultNames: Record<DevicePlatform, string> = { apple: 'iphone', google: 'android' }
 
-/** The phone that plays what is in the file. */
+/** The virtual phone of a file. */
 export function phoneOf(file: DeviceFile): Phone {
   return file.read().platform === 'apple'
     ? createApplePhone(file as DeviceFile<AppleDevice>)

@@ -7,7 +7,7 @@ import { PassJson, styleOf, toField } from './apple-pass-json.ts'
 import { type Device, type GooglePass, messagesOf, type PassChange } from './store.ts'
 
 /** What a phone shows of a pass, read off what its platform sent: in the terms of the neutral card that it came from. */
-interface Face {
+interface ShownPass {
   /** Serial number or object id. */
   id: string
   card: CardJson
@@ -20,10 +20,10 @@ const notShown = { images: {}, locations: [], relevantDate: null, apple: {}, goo
 
 /** All passes of a phone, drawn; of those that `only` names where it is given. */
 export async function drawDevice(device: Device, options: PictureOptions, only?: ReadonlySet<string>): Promise<string> {
-  const faces = facesOf(device).filter(({ id }) => only === undefined || only.has(id))
-  if (faces.length === 0) return `${device.name} holds no pass.`
+  const passes = shownPasses(device).filter(({ id }) => only === undefined || only.has(id))
+  if (passes.length === 0) return `${device.name} holds no pass.`
   const ofPhone = { ...options, platform: device.platform }
-  return (await Promise.all(faces.map((face) => drawFace(face, ofPhone)))).join('\n\n')
+  return (await Promise.all(passes.map((pass) => drawPass(pass, ofPhone)))).join('\n\n')
 }
 
 /** What scripts get of a phone: its passes, and not the secrets with which it registers. */
@@ -45,23 +45,23 @@ export function bannerLines(device: Device, { pass, banners }: PassChange): stri
   return [titleOf(device, pass), ...texts].map((text) => `▌ ${printable(text)}`).join('\n')
 }
 
-async function drawFace({ card, stamp }: Face, options: PictureOptions): Promise<string> {
+async function drawPass({ card, stamp }: ShownPass, options: PictureOptions): Promise<string> {
   const picture = await drawCard(card, options)
   return stamp === null ? picture : `*** ${printable(stamp)} ***\n${picture}`
 }
 
 function titleOf(device: Device, id: string): string {
-  return facesOf(device).find((face) => face.id === id)?.card.organizationName ?? ''
+  return shownPasses(device).find((pass) => pass.id === id)?.card.organizationName ?? ''
 }
 
-function facesOf(device: Device): Face[] {
+function shownPasses(device: Device): ShownPass[] {
   return device.platform === 'apple'
     ? device.passes.map(({ content }) => ({
         id: content.serialNumber,
         card: appleCard(content),
         stamp: stampOf(content, new Date()),
       }))
-    : device.passes.map(googleFace)
+    : device.passes.map(shownOnGoogle)
 }
 
 /** The card that an iPhone would show of a preview; undefined where no iPhone takes what Apple would be given. */
@@ -116,7 +116,7 @@ function stampOf({ voided, expirationDate }: PassJson, at: Date): string | null 
 }
 
 /** A pass as Google Wallet shows it: on the front stand the rows that the class names. */
-function googleFace({ objectId, kind, object, class: ofClass }: GooglePass): Face {
+function shownOnGoogle({ objectId, kind, object, class: ofClass }: GooglePass): ShownPass {
   const { name, title, subtitle, background, rows, details, links, barcode, state } = readGoogleView(ofClass, object)
   const [first = [], ...others] = rows
   return {

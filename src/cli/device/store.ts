@@ -193,7 +193,7 @@ function keyOf({ id, header, body }: Message): string {
   return id ?? JSON.stringify([header, body])
 }
 
-/** What commands ask of a virtual phone, whichever platform it plays. */
+/** What commands ask of a virtual phone, whichever platform it is of. */
 
 /** What became of one pass. */
 export interface PassChange {

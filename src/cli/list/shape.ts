@@ -72,7 +72,7 @@ export function tableFormat<T>(
 export function sorter<T>(shape: ListShape<T>, text: string): (items: T[]) => T[] {
   const [name = '', direction = 'asc', ...rest] = text.split(':')
   if (rest.length > 0 || !['asc', 'desc'].includes(direction)) {
-    throw new UsageError(`--sort ${text} must be a column, or a column with :asc or :desc behind it`)
+    throw new UsageError(`--sort ${text} must be a column, or a column with :asc or :desc after it`)
   }
   const [column] = chooseColumns(shape, [name])
   const sign = direction === 'desc' ? -1 : 1
@@ -106,7 +106,7 @@ function textOf<T>({ kind, none = '' }: ListColumn<T>, value: ReturnType<typeof 
   return typeof value === 'boolean' ? (value ? 'yes' : 'no') : value
 }
 
-/** Of ids that begin with their time in milliseconds: that, with a counter behind it where several share the moment. */
+/** Of ids that begin with their time in milliseconds: that, with a counter after it where several share the moment. */
 const LENGTHS = [13, 23]
 
 /** How much of each id tells it from the others of the page. */

@@ -43,7 +43,7 @@ export async function exportScans(options: ScanExportOptions): Promise<ExportRes
   setFlagsFromString('--optimize-for-size')
   const query = scanQuery(flags, await passIdsOf(options.client, flags))
   await using file = flags.output === undefined ? undefined : await openFile(flags.output, query, options)
-  if (file?.start) note(`Going on behind the first ${file.start.rows} scans, which an earlier run wrote`)
+  if (file?.start) note(`Going on after the first ${file.start.rows} scans, which an earlier run wrote`)
   const cursor = file?.start?.cursor ?? flags.cursor
   // Awaited here: the file must not be closed before.
   return await exportPages({
@@ -123,7 +123,7 @@ async function openLocked(
   if (!found) await removeJournal(path)
   const start = found?.point
   const file = start ? await open(path, 'r+') : await openPrivate(path, 'w')
-  // What stands behind the noted point will come again.
+  // What stands after the noted point will come again.
   if (start) await file.truncate(start.bytes)
   let journal: JournalFile<ExportHead | ExportPoint> | undefined =
     found && continueJournal(journalPath(path), found.end)

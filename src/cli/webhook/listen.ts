@@ -15,7 +15,7 @@ export type ListenEvent =
 export interface ListenOptions {
   /** All types where none is given. */
   events: (typeof subscribableEvents)[number][] | undefined
-  /** The event to begin behind; what happens from now on where it is undefined. */
+  /** The event to begin after; what happens from now on where it is undefined. */
   since: string | undefined
   /** Where events go on to; undefined only shows them. */
   forwardTo: string | undefined

@@ -22,7 +22,7 @@ export default class WebhookListen extends ClientCommand {
     '<%= config.bin %> webhook listen --forward-to http://localhost:8080/hooks/passes',
     '<%= config.bin %> webhook listen --events pass.scanned,pass.voided --seconds 60 --json',
     {
-      description: 'Once more what came behind an event that was shown before',
+      description: 'Once more what came after an event that was shown before',
       command: '<%= config.bin %> webhook listen --since 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10',
     },
     {
@@ -33,7 +33,7 @@ export default class WebhookListen extends ClientCommand {
   static override flags = {
     'forward-to': Flags.string({ summary: 'Address of your application.' }),
     event: eventFlag('Event to receive. Repeatable, or with commas; all when left out.'),
-    since: Flags.string({ summary: 'Begin behind the event of this id, or with the oldest that is kept: oldest.' }),
+    since: Flags.string({ summary: 'Begin after the event of this id, or with the oldest that is kept: oldest.' }),
     seconds: Flags.integer({ summary: 'End after that many seconds.', min: 1 }),
     'print-secret': Flags.boolean({
       summary: 'Print the secret of the profile and end; asks no server.',

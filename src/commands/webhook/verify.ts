@@ -43,12 +43,12 @@ export default class WebhookVerify extends BaseCommand {
     }
     const body = flags.payload === '-' ? await readStdinBytes() : await readNamed(flags.payload)
     const at = flags.at === undefined ? new Date() : new Date(flags.at * 1000)
-    const verdict = verify(body, flags.signature, secret, { at, toleranceSeconds: flags.tolerance })
-    if (!verdict.ok) {
-      throw new CliError(verdict.message, { code: verdict.reason.toUpperCase(), hint: verdict.hint })
+    const checked = verify(body, flags.signature, secret, { at, toleranceSeconds: flags.tolerance })
+    if (!checked.ok) {
+      throw new CliError(checked.message, { code: checked.reason.toUpperCase(), hint: checked.hint })
     }
-    const age = (at.getTime() - verdict.signedAt.getTime()) / 1000
-    const signedAt = verdict.signedAt.toISOString()
+    const age = (at.getTime() - checked.signedAt.getTime()) / 1000
+    const signedAt = checked.signedAt.toISOString()
     this.log(`The signature is good. Signed ${signedAt}, ${duration(Math.abs(age))} ${age < 0 ? 'ahead' : 'ago'}.`)
     return { valid: true, signedAt }
   }

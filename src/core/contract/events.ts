@@ -20,7 +20,7 @@ export const events = {
     description:
       'Server-sent events over a connection that the client opens: `id:` is the id of the event, `data:` its envelope. Each ' +
       'event of the workspace comes once, in one order for all who follow, whether a webhook wants it or not. The first ' +
-      'thing sent is an id without data: where to begin again. `Last-Event-ID` goes on behind an event; the id of zeros ' +
+      'thing sent is an id without data: where to begin again. `Last-Event-ID` goes on after an event; the id of zeros ' +
       'begins with the oldest that is kept. An event past retention is 409 with the `oldest` in details. Comments come ' +
       'every 15 seconds. The stream ends when its token does, when nobody reads it, and when the server stops: come again ' +
       'with the last id. A workspace has 10 streams at each server.',

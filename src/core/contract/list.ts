@@ -78,7 +78,7 @@ export const booleanParam = z
 /** A bare number, or a bound such as gte:3 or lte:7. */
 export const numericFilter = z
   .string()
-  .regex(new RegExp(`^(?:gte:|lte:)?${DIGITS}$`), 'Must be a whole number, alone or behind gte: or lte:')
+  .regex(new RegExp(`^(?:gte:|lte:)?${DIGITS}$`), 'Must be a whole number, alone or after gte: or lte:')
   .transform((text) => {
     const comparison = text.startsWith('gte:') ? '>=' : text.startsWith('lte:') ? '<=' : '='
     return { comparison, value: Number(text.replace(/^.te:/, '')) } as const

@@ -218,7 +218,7 @@ export const passes = {
     description:
       'Repeating a parameter ORs its values; different parameters must all hold. A parameter takes at most 20 values; ' +
       'search, variable, and label with labelMatch=contains at most 5. projectId takes the word null. revision and ' +
-      'templateVersion take a number, alone or behind gte: or lte:.',
+      'templateVersion take a number, alone or after gte: or lte:.',
     query: PassListQuery,
     responses: { 200: pageOf(Pass) },
   }),

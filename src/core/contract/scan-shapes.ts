@@ -69,7 +69,7 @@ const ScanMetadata = ScanContext.extend({
   deviceTime: UtcTimestamp.optional().meta({
     description:
       'Only on an offline report whose device said a time before the pass was made, or over a day ahead of the server: ' +
-      'that time. The scan was judged, and stands, at the nearer bound.',
+      'that time. The scan was evaluated, and stands, at the nearer bound.',
   }),
 })
 
@@ -152,7 +152,7 @@ export const ScanResponse = z.strictObject({
   reasonCode: ScanReasonCode.nullable().meta({ description: 'Null on a reversal.' }),
   scan: ScanRecord,
   pass: PassSummary.nullable().meta({ description: 'Null where no pass, or more than one, was found.' }),
-  message: z.string().meta({ description: 'What to tell the steward.' }),
+  message: z.string().meta({ description: 'What to tell the operator.' }),
   priorScanCount: Count.meta({ description: 'Accepted scans of the pass before this attempt.' }),
   isFirstScan: z.boolean().meta({ description: 'Accepted, and no accepted scan before it.' }),
   idempotentReplay: z.boolean().meta({ description: 'The externalRef was there already: nothing was recorded.' }),

@@ -38,7 +38,7 @@ export const OfflineScan = z
     passId: Uuid.optional(),
     scannedAt: Timestamp.meta({
       description:
-        'When the scan was made, whatever date it was judged as of. A time before the pass was made, or more than 24 ' +
+        'When the scan was made, whatever date it was evaluated as of. A time before the pass was made, or more than 24 ' +
         'hours ahead of the server, counts as the nearer bound; metadata.deviceTime then keeps it.',
     }),
     validityDate: CalendarDate.optional(),

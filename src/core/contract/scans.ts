@@ -133,7 +133,7 @@ export const scans = {
     summary: 'Scan a pass',
     description:
       'Every attempt is recorded and answers 200, accepted or not. With externalRef it may be sent again: a replay ' +
-      'returns the first verdict. Errors of this endpoint carry no errorCode.',
+      'returns the first decision. Errors of this endpoint carry no errorCode.',
     errorsWithoutCode: true,
     body: ScanCreate,
     responses: { 200: ScanResponse },

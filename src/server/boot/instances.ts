@@ -9,7 +9,7 @@ export interface Instances {
   stop(): Promise<void>
 }
 
-/** A fleet at work tells and hears so often, one at rest (or a server alone, which only looks) each second. */
+/** A fleet at work writes and reads so often, one at rest (or a server alone, which only looks) each second. */
 const BUSY_MS = 150
 const REST_MS = 1_000
 /** A server that says nothing for so long is gone. */
@@ -17,7 +17,7 @@ const GONE_SECONDS = 5
 /** Its row is removed by whoever notices, long after. */
 const REMOVED_SECONDS = 60
 
-interface Heard {
+interface KnownInstance {
   heartbeat: number
   changedAt: number
   usage: Record<string, number>
@@ -30,7 +30,7 @@ interface Heard {
  */
 export function startInstances({ store, log }: Pick<Services, 'store' | 'log'>, buckets: Buckets): Instances {
   const id = randomUUID()
-  const heard = new Map<string, Heard>()
+  const known = new Map<string, KnownInstance>()
   const stopped = new AbortController()
   let heartbeat = 0
   let isAnnounced = false
@@ -48,29 +48,29 @@ export function startInstances({ store, log }: Pick<Services, 'store' | 'log'>, 
     const now = monotonicSeconds()
     for (const instance of instances) merge(instance, now)
     isFirst = false
-    others = [...heard.values()].filter(({ changedAt }) => now - changedAt < GONE_SECONDS).length
+    others = [...known.values()].filter(({ changedAt }) => now - changedAt < GONE_SECONDS).length
     buckets.share(1 + others, now)
     await forget(instances, now)
     return { isBusy: others > 0 && [usage, ...instances.map((instance) => instance.usage)].some(isSpending) }
   }
 
   function merge({ id: from, heartbeat: latest, usage }: Instance, now: number): void {
-    const before = heard.get(from)
+    const before = known.get(from)
     if (before?.heartbeat === latest) return
-    heard.set(from, { heartbeat: latest, changedAt: now, usage })
+    known.set(from, { heartbeat: latest, changedAt: now, usage })
     // What servers let through before this one came is past.
     if (isFirst) return
     for (const [key, count] of Object.entries(usage)) {
-      const known = before?.usage[key] ?? 0
-      const added = count < known ? count : count - known
+      const counted = before?.usage[key] ?? 0
+      const added = count < counted ? count : count - counted
       if (added > 0) buckets.merge(from, key, added, now)
     }
   }
 
   async function forget(instances: Instance[], now: number): Promise<void> {
     const present = new Set(instances.map((instance) => instance.id))
-    for (const instance of heard.keys()) if (!present.has(instance)) heard.delete(instance)
-    const dead = [...heard].filter(([, { changedAt }]) => now - changedAt > REMOVED_SECONDS).map(([gone]) => gone)
+    for (const instance of known.keys()) if (!present.has(instance)) known.delete(instance)
+    const dead = [...known].filter(([, { changedAt }]) => now - changedAt > REMOVED_SECONDS).map(([gone]) => gone)
     if (dead.length > 0) await store.transaction((tx) => tx.instances.delete(dead))
   }
 

@@ -34,8 +34,8 @@ export interface ProvidersOptions {
 }
 
 /**
- * Of processes that share a sandbox folder one plays each platform, and another takes over when it ends. One that only
- * works never plays: the emulator for Google could not call it back.
+ * Of processes that share a sandbox folder one emulates each platform, and another takes over when it ends. One that only
+ * works never does: the emulator for Google could not call it back.
  */
 export async function startProviders(options: ProvidersOptions): Promise<Providers> {
   const { identities, config } = options
@@ -136,7 +136,7 @@ async function startGoogle(options: ProvidersOptions, faults: Faults) {
   }
 }
 
-/** Asked while nobody plays a platform: nobody listens there, as when the real one is down. */
+/** Asked while nobody emulates a platform: nobody listens there, as when the real one is down. */
 const NOWHERE = 'http://127.0.0.1:9'
 
 function share<Addresses extends object>(

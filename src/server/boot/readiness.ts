@@ -13,7 +13,7 @@ export interface ReadinessOptions {
   isStopping: () => boolean
 }
 
-/** A proxy that asks must hear in time that the database says nothing. */
+/** A proxy that asks must be told in time that the database says nothing. */
 const PATIENCE_MS = 2_000
 
 /** What `/readyz` answers: the first check that fails, or none. */

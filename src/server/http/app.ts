@@ -135,7 +135,7 @@ function limitPublic(
 
   async function enterPublic(event: H3Event, next: () => unknown): Promise<unknown> {
     const { pathname } = event.url
-    // A balancer that hears nothing takes the server for dead.
+    // A balancer that gets no answer takes the server for dead.
     if (pathname === '/healthz' || pathname === '/readyz') {
       limits.health(event)
       return next()

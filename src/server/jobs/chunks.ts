@@ -3,7 +3,7 @@ import type { Repositories } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
 
 /**
- * Does the long work of a job a chunk at a time, each in a transaction of its own, so that whoever takes over goes on behind
+ * Does the long work of a job a chunk at a time, each in a transaction of its own, so that whoever takes over goes on after
  * it and other work gets its turn in between. A server that stops gives the job back between two chunks.
  * @param size the rows of a chunk
  * @param chunk does the next one, of so many rows; true when it was the last

@@ -178,8 +178,8 @@ async function appear(draft: string, target: string, rejection: string): Promise
 }
 
 /**
- * A backup as a file: a SQLite database and behind it one line with its length and SHA-256, so that the checksum cannot get
- * lost. SQLite knows how many pages a database has and does not look behind them: a backup still opens as it is.
+ * A backup as a file: a SQLite database and after it one line with its length and SHA-256, so that the checksum cannot get
+ * lost. SQLite knows how many pages a database has and does not read further: a backup still opens as it is.
  */
 const MARK = '\npasses-backup-1 '
 const LINE = /\npasses-backup-1 bytes=(\d+) sha256=([0-9a-f]{64})\n$/
@@ -189,7 +189,7 @@ const LONGEST_LINE = 128
 const MAGIC = Buffer.from('SQLite format 3\0')
 const HEADER_BYTES = 100
 
-/** Puts the line behind a database that nobody writes to any more, and all of it on the disk. */
+/** Puts the line after a database that nobody writes to any more, and all of it on the disk. */
 async function seal(path: string): Promise<void> {
   const { size } = await stat(path)
   const hash = createHash('sha256')
@@ -204,7 +204,7 @@ async function seal(path: string): Promise<void> {
 }
 
 export type Unsealed =
-  /** Why it cannot be restored, in words that fit behind its name. */
+  /** Why it cannot be restored, in words that fit after its name. */
   { fault: string } | 'sealed' | 'without checksum'
 
 /**

@@ -26,7 +26,7 @@ export function logPlatformCall(log: Logger, { correlationId, workspaceId, kind 
   log.debug({ correlationId, ...call, workspaceId, kind }, 'platform told')
 }
 
-/** Phones that hear of a pass no more, each with Apple's reason. Tokens and device ids are theirs, and not told. */
+/** Phones that are told of a pass no more, each with Apple's reason. Tokens and device ids are theirs, and not told. */
 export function logDropped(
   log: Logger,
   dropped: DroppedRegistration[],

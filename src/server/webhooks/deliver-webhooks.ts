@@ -214,7 +214,7 @@ async function sendDue(
   }
 
   /** What a transaction of this process just made need not be read. */
-  function hear(event: StoreEvent): void {
+  function onEvent(event: StoreEvent): void {
     const made = event.what === 'deliveries' ? event.made : undefined
     if (!made || queue.length + made.length > PAGE) hasNews = true
     else {
@@ -275,7 +275,7 @@ async function sendDue(
     return hasNews || queue.length > 0
   }
 
-  const unsubscribe = wakeUps.subscribe(webhook.id, hear)
+  const unsubscribe = wakeUps.subscribe(webhook.id, onEvent)
   see(webhook)
   try {
     while (mayGoOn()) {

@@ -191,7 +191,7 @@ export function parseList(value: string | string[]): string[] {
   return typeof value === 'string' ? JSON.parse(value) : value
 }
 
-/** Deletes what the query selects and returns the ids. knex knows `returning` behind a delete for PostgreSQL only. */
+/** Deletes what the query selects and returns the ids. knex knows `returning` after a delete for PostgreSQL only. */
 export async function deleteReturningIds(db: Knex, query: Knex.QueryBuilder): Promise<string[]> {
   const { sql, bindings } = query.delete().toSQL()
   const result = await db.raw(`${sql} returning id`, bindings as Knex.RawBinding[])
@@ -208,7 +208,7 @@ export interface Place {
 /** The place before every event. */
 export const PLACE_BEFORE_ALL: Place = { position: 0, id: '00000000-0000-0000-0000-000000000000' }
 
-/** The condition that an event stands behind a place. */
+/** The condition that an event stands after a place. */
 export function afterPlace(db: Knex): string {
   return isPostgres(db)
     ? '(position, id) > (cast(cast(? as text) as xid8), cast(? as uuid))'

@@ -57,7 +57,7 @@ export class FairGate {
 
   /**
    * Whoever enters must leave.
-   * @param patienceMs how long it waits before it is refused; for ever by default
+   * @param patienceMs how long it waits before it is refused; forever by default
    * @throws Problem SERVICE_UNAVAILABLE after too long a wait
    */
   enter(party: string, patienceMs?: number): Promise<void> {

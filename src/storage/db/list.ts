@@ -26,7 +26,7 @@ export type PageRequest = Omit<ListRequest, 'sortBy' | 'sortDir'>
 export const NEWEST_FIRST = { sortBy: 'createdAt', sortDir: 'desc' } as const
 
 export interface Sort {
-  /** The key in SQL: never null, indexed behind the workspace and before the id. */
+  /** The key in SQL: never null, indexed after the workspace and before the id. */
   key: string
   /**
    * What the key is, where it is neither a number nor the id itself. Text that may change, and is too long for a cursor,

@@ -27,7 +27,7 @@ export function copyInto(file: string, target: string): Promise<void> {
   })
 }
 
-/** What is wrong with a file that should hold a database of ours, in words that fit behind its name. */
+/** What is wrong with a file that should hold a database of ours, in words that fit after its name. */
 export async function findFault(file: string): Promise<string | undefined> {
   try {
     return await withFile(file, async (db) => {
@@ -84,7 +84,7 @@ export async function holdsData(file: string): Promise<boolean> {
   }
 }
 
-/** Phones remember how far in the order of changes they are: what is announced from now on must be behind all of it. */
+/** Phones remember how far in the order of changes they are: what is announced from now on must be after all of it. */
 export async function skipWalletTags(file: string): Promise<void> {
   const database = openDatabase(`sqlite:${file}`)
   try {

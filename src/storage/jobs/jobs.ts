@@ -76,7 +76,7 @@ export class Jobs {
     this.onDue = onDue
   }
 
-  /** Queues jobs; workers of this process hear of it when the transaction commits. */
+  /** Queues jobs; workers of this process are woken when the transaction commits. */
   async insert(jobs: NewJob[], at: Date): Promise<void> {
     for (const lane of new Set(jobs.map(queueOf))) this.onDue(lane)
     const rows = jobs.map((job) => ({
@@ -138,7 +138,7 @@ export class Jobs {
     this.onDue(lane)
   }
 
-  /** A job for each notification that a broadcast made for passes behind one id up to another; it takes the same id. */
+  /** A job for each notification that a broadcast made for passes after one id up to another; it takes the same id. */
   async insertFanOut(broadcastId: string, chunk: FanOutChunk, correlationId: string | null, at: Date): Promise<void> {
     const { queue: lane } = kinds['send-broadcast']
     this.onDue(lane)
@@ -209,7 +209,7 @@ export class Jobs {
     return jobs.filter(({ id }) => !renewed.has(id))
   }
 
-  /** Renews jobs of one claim behind the transactions that have them locked: those of a long job follow each other closely. */
+  /** Renews jobs of one claim after the transactions that have them locked: those of a long job follow each other closely. */
   async renewLocked(jobs: Job[], until: Date): Promise<void> {
     await this.held(jobs).update({ run_at: until.getTime() })
   }

@@ -5,7 +5,7 @@ import { isRegularQueue, type Queue } from './job-kinds.ts'
 
 /** Where a look around the workspaces begins, and which of them it passes over. */
 export interface TurnOptions {
-  /** The workspace that had the last turn: the look begins behind it and goes round once. */
+  /** The workspace that had the last turn: the look begins after it and goes round once. */
   after?: string | undefined
   /** Workspaces that have enough for now. */
   except?: string[]

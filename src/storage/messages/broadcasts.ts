@@ -8,7 +8,7 @@ import { countsOf } from '../operations/counts.ts'
 import type { Emit } from '../operations/store-events.ts'
 import { whereIssuedAt } from '../passes/pass-change.ts'
 
-/** Passes behind the first id (null: from the start) up to the last (null: to the end). */
+/** Passes after the first id (null: from the start) up to the last (null: to the end). */
 export interface FanOutChunk {
   after: string | null
   upTo: string | null

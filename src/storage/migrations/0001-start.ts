@@ -111,7 +111,7 @@ export async function up(db: Knex): Promise<void> {
     table.text('variables').notNullable()
     table.text('redemption')
     table.bigInteger('expires_at')
-    // A column rather than an expression: SQLite cannot go on behind a row by an index of expressions.
+    // A column rather than an expression: SQLite cannot go on after a row by an index of expressions.
     table.specificType('expiry_key', `bigint generated always as (coalesce(expires_at, ${NEVER})) stored`)
     table.text('scan_code').notNullable()
     table.text('apple_token').notNullable()

@@ -10,7 +10,7 @@ export async function up(db: Knex): Promise<void> {
   await db.schema.createTable('scans', (table) => {
     table.uuid('id').primary()
     table.uuid('workspace_id').notNullable().references('workspaces.id')
-    // As the ledger shows them (spec 2.8) and, in reason_code, as the steward was told (2.7).
+    // As the ledger shows them and, in reason_code, as the one who scans was told.
     table.text('result').notNullable()
     table.text('reason')
     table.text('reason_code')

@@ -41,7 +41,7 @@ export async function up(db: Knex): Promise<void> {
     // Attempts of the published table; manual ones do not count.
     table.integer('scheduled_attempts').notNullable()
     table.boolean('is_redelivery').notNullable()
-    // Where the table goes on behind a redelivery.
+    // Where the table goes on after a redelivery.
     table.bigInteger('resume_at')
     table.integer('attempt_count').notNullable()
     table.integer('last_response_code')

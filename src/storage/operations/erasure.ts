@@ -179,13 +179,13 @@ function sum(numbers: number[]): number {
 /** What a statement of retention deleted. */
 export interface Deleted {
   rows: number
-  /** The id of the last one, behind which the next statement goes on; undefined where rows are not found by their ids. */
+  /** The id of the last one, after which the next statement goes on; undefined where rows are not found by their ids. */
   last?: string | undefined
 }
 
 /**
  * What is deleted by its age, a few rows in each transaction, oldest first. Ids ascend with the time, so that old rows
- * are a range of the primary key. A statement goes on behind the last row of the one before: from the beginning it would step
+ * are a range of the primary key. A statement goes on after the last row of the one before: from the beginning it would step
  * over all that stayed, and on PostgreSQL over all that was deleted since the last vacuum, again and again. Rows that another
  * server holds are passed over.
  */

@@ -251,7 +251,7 @@ interface LoggedRow extends Place {
 }
 
 /**
- * The events of a workspace in an order that a reader can follow: whatever commits later stands behind what was read
+ * The events of a workspace in an order that a reader can follow: whatever commits later stands after what was read
  * before, on however many servers it is written (decisions/0032).
  */
 export class EventLog {
@@ -266,7 +266,7 @@ export class EventLog {
     return this.of(workspaceId).where({ id }).first('position', 'id')
   }
 
-  /** The place behind which everything is new. */
+  /** The place after which everything is new. */
   async findEnd(workspaceId: string): Promise<Place> {
     const last: Place | undefined = await this.of(workspaceId)
       .whereRaw(isSettled(this.db, 'position'))
@@ -286,7 +286,7 @@ export class EventLog {
     return first?.id
   }
 
-  /** Events behind a place, in the order in which they are followed (decisions/0032). */
+  /** Events after a place, in the order in which they are followed (decisions/0032). */
   async listAfter(workspaceId: string, place: Place, limit: number): Promise<LoggedEvent[]> {
     const rows: LoggedRow[] = await this.of(workspaceId)
       .whereRaw(afterPlace(this.db), [place.position, place.id])

@@ -69,7 +69,7 @@ test('rows with too few or too many cells say so, and the next row is read', asy
   const { rows } = await read('id,label\n1\n2,Ada,extra\n3,Grace\n')
   expect(rows.map((row) => row.problem)).toEqual([
     'Has 1 cells where the header has 2',
-    'Has 3 cells where the header has 2; behind the last column stands extra',
+    'Has 3 cells where the header has 2; after the last column stands extra',
     undefined,
   ])
 })

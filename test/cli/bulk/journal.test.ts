@@ -62,7 +62,7 @@ test('a journal gives back the last point that was written', async () => {
   expect(await start()).toEqual(entry(200))
 })
 
-test('a last line that a crash tore is cut off, wherever it was torn, and writing goes on behind the line before', async () => {
+test('a last line that a crash tore is cut off, wherever it was torn, and writing goes on after the line before', async () => {
   await write(entry(100), entry(200))
   const whole = readFileSync(path, 'utf8')
   const lastLine = whole.lastIndexOf('\n', whole.length - 2) + 1

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { walk } from '../../../src/client/client.ts'
+import { paginate } from '../../../src/client/client.ts'
 import type { Pass } from '../../../src/core/contract/passes.ts'
 import { migratedDatabase } from '../../support/databases.ts'
 import { times } from '../../support/long.ts'
@@ -41,7 +41,7 @@ async function createPasses({ server, templateId }: Setup, count: number): Promi
 
 async function allPasses({ server }: Setup): Promise<Map<string, Pass>> {
   const passes = new Map<string, Pass>()
-  for await (const pass of walk(server.client.passes.list, {})) passes.set(pass.externalPassId, pass)
+  for await (const pass of paginate(server.client.passes.list, {})) passes.set(pass.externalPassId, pass)
   return passes
 }
 

@@ -106,7 +106,7 @@ test('failing rows are set aside with their error, mended, and fed back', async 
     ['T-3', 'seat: Is required (Seat)'],
     ['T-7', expect.stringMatching(/^DUPLICATE_PASS: /)],
     ['T-100', 'day: Must be of the format date, such as 2027-05-31'],
-    ['T-249', 'Has 5 cells where the header has 4; behind the last column stands surplus'],
+    ['T-249', 'Has 5 cells where the header has 4; after the last column stands surplus'],
   ])
   expect(read(join(folder, 'links.csv'))).toHaveLength(246)
 

@@ -1,6 +1,6 @@
 import { execa } from 'execa'
 import { describe, expect, test } from 'vitest'
-import { type Client, walk } from '../../../src/client/client.ts'
+import { type Client, paginate } from '../../../src/client/client.ts'
 import { environment, onlyAnswers, readRows, type Setup, sharedSetUp, writeRows } from '../support/bulk-setup.ts'
 import { startHeldProxy } from '../support/held-proxy.ts'
 import { inspect } from '../support/passes.ts'
@@ -28,7 +28,7 @@ async function createPasses({ server, templateId }: Setup, count: number): Promi
 
 async function versions({ server }: Setup): Promise<Record<string, number>> {
   const counts: Record<string, number> = {}
-  for await (const { templateVersion, revision, status } of walk(server.client.passes.list, {})) {
+  for await (const { templateVersion, revision, status } of paginate(server.client.passes.list, {})) {
     const key = `${status === 'VOID' ? 'void ' : ''}v${templateVersion} r${revision}`
     counts[key] = (counts[key] ?? 0) + 1
   }

@@ -204,7 +204,7 @@ test('scan --stdin answers each line in its order, with the server and without i
     ['duplicate', 'offline'],
     ['accepted', 'offline'],
   ])
-  expect(offline.stderr).toContain('2 verdicts wait')
+  expect(offline.stderr).toContain('2 decisions wait')
   const again = await startAgain(server)
   const back = await scan('PASS-1\nPASS-2\n')
   expect(read(back.stdout).map(({ result, verified }) => [result, verified])).toEqual([

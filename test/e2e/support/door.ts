@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { type Client, walk } from '../../../src/client/client.ts'
+import { type Client, paginate } from '../../../src/client/client.ts'
 import type { ScanItem } from '../../../src/core/contract/scan-shapes.ts'
 import { eventually } from '../../support/eventually.ts'
 
@@ -34,7 +34,7 @@ export async function issueWithCodes(client: Client, codes: readonly string[]): 
 /** The whole ledger, oldest first. */
 export async function ledger(client: Client, query: { scanContextKey?: string[] } = {}): Promise<ScanItem[]> {
   const items: ScanItem[] = []
-  for await (const item of walk((call) => client.scans.list(call), query)) items.push(item)
+  for await (const item of paginate((call) => client.scans.list(call), query)) items.push(item)
   return items.reverse()
 }
 

@@ -91,7 +91,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await other.ok(list, { query: { limit: 2 } })).toMatchObject({ total: 4 })
   })
 
-  test('a cursor whose row is gone goes on behind the place where it stood', async () => {
+  test('a cursor whose row is gone goes on after the place where it stood', async () => {
     const other = await api.workspace()
     for (const name of ['a', 'b', 'c']) await makeProject(other, name)
     const query = { limit: 1, sortBy: 'name', sortDir: 'asc' } as const

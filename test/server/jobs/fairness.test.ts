@@ -50,7 +50,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-test('slots that are held for ever leave one for each who comes, until there are as many who hold as slots', () => {
+test('slots that are held forever leave one for each who comes, until there are as many who hold as slots', () => {
   const shares = createShares(8)
   const takeAll = (name: string) => {
     let taken = 0

@@ -69,7 +69,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(subjects(foreign)).toEqual([])
   })
 
-  test('a follower goes on behind the event that it names, and behind where it began', async () => {
+  test('a follower goes on after the event that it names, and behind where it began', async () => {
     const workspace = await api.workspace()
     const first = await follow(workspace)
     const told = [await happen(workspace), await happen(workspace), await happen(workspace)]

@@ -10,7 +10,7 @@ interface List {
   leads: string
 }
 
-/** Sorts that go on behind the last row of a page, and those that go on at an offset. */
+/** Sorts that go on after the last row of a page, and those that go on at an offset. */
 const rowSorts = ['createdAt', 'updatedAt', 'label', 'externalPassId', 'status', 'expiresAt']
 const offsetSorts = ['templateVersion', 'revision']
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { insertProject } from '../../../bench/support/project.ts'
-import { walk } from '../../../src/client/client.ts'
+import { paginate } from '../../../src/client/client.ts'
 import { openDatabase } from '../../../src/storage/db/database.ts'
 import type { ServerProcess } from '../../e2e/support/server.ts'
 import type { Arena, Scene } from '../arena.ts'
@@ -64,7 +64,7 @@ async function checkEach(
   broadcastId: string,
 ): Promise<void> {
   let seen = 0
-  for await (const { id, status } of walk((call) => client.passes.list(call), { projectId: [projectId] })) {
+  for await (const { id, status } of paginate((call) => client.passes.list(call), { projectId: [projectId] })) {
     if (seen === SAMPLE) return
     seen += 1
     const { items } = await client.notifications.list({ params: { id } })

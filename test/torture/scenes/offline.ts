@@ -1,4 +1,4 @@
-import { walk } from '../../../src/client/client.ts'
+import { paginate } from '../../../src/client/client.ts'
 import type { ScanItem } from '../../../src/core/contract/scan-shapes.ts'
 import type { ServerProcess } from '../../e2e/support/server.ts'
 import type { Arena, Scene } from '../arena.ts'
@@ -59,7 +59,7 @@ async function upload(arena: Arena, servers: ServerProcess[], scans: Scans): Pro
 
 async function ledgerOf(client: ServerProcess['client'], passId: string[]): Promise<ScanItem[]> {
   const items: ScanItem[] = []
-  for await (const item of walk((call) => client.scans.list(call), { passId })) items.push(item)
+  for await (const item of paginate((call) => client.scans.list(call), { passId })) items.push(item)
   return items
 }
 

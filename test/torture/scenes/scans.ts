@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Client, ConnectionError, walk } from '../../../src/client/client.ts'
+import { type Client, ConnectionError, paginate } from '../../../src/client/client.ts'
 import type { ScanItem, ScanResponse } from '../../../src/core/contract/scan-shapes.ts'
 import { publishTemplate } from '../../e2e/support/passes.ts'
 import type { Arena, Scene } from '../arena.ts'
@@ -118,7 +118,7 @@ async function killAmongScans(arena: Arena): Promise<void> {
 
 async function compareScans(arena: Arena, client: Client, asked: AskedScan[]): Promise<void> {
   const ledger = new Map<string, ScanItem>()
-  for await (const item of walk((call) => client.scans.list(call), {})) ledger.set(item.id, item)
+  for await (const item of paginate((call) => client.scans.list(call), {})) ledger.set(item.id, item)
   arena.check(ledger.size === asked.length, `${asked.length} scans were asked for, the ledger holds ${ledger.size}`)
   const letIn = new Map<string, Set<number>>()
   for (const { externalRef, passId, answers } of asked) {

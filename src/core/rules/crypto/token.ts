@@ -11,7 +11,7 @@ const RANDOM_LENGTH = 32
 const CHECKSUM_LENGTH = 6
 const SHAPE = /^psk_[0-9A-Za-z]{38}$/
 
-/** A new access token: 32 random letters and digits (190 bits) with a checksum behind them. */
+/** A new access token: 32 random letters and digits (190 bits) with a checksum after them. */
 export function newToken(): string {
   const random = Array.from({ length: RANDOM_LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join('')
   return `${PREFIX}${random}${checksum(PREFIX + random)}`

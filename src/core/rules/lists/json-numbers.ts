@@ -60,7 +60,7 @@ function* numbersIn(json: string): Generator<{ text: string; path: () => (string
 }
 
 /**
- * The place behind the quote that ends the string which begins at a quote; one after an odd number of backslashes belongs
+ * The place after the quote that ends the string which begins at a quote; one after an odd number of backslashes belongs
  * to it. The end of the text where it does not end.
  */
 export function endOfString(json: string, start: number): number {

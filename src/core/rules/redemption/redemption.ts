@@ -57,7 +57,7 @@ export interface ExplainedCheck {
   facts: Record<string, unknown>
 }
 
-/** Every check with the facts it used, also those behind the one that decides. */
+/** Every check with the facts it used, also those after the one that decides. */
 export function explainRedemption(attempt: PlacedAttempt, history: RedemptionHistory): ExplainedCheck[] {
   return redemptionChecks.map((check) => {
     const finding = checks[check](attempt, history)

@@ -32,7 +32,7 @@ export interface DeliveryProgress {
   scheduledAttempts: number
   /** The attempt that is due was asked for by hand. */
   isRedelivery: boolean
-  /** Where the table goes on behind a redelivery; null where it has ended. */
+  /** Where the table goes on after a redelivery; null where it has ended. */
   resumeAt: Date | null
   attemptCount: number
   lastResponseCode: number | null

@@ -63,7 +63,7 @@ async function* follow(
 }
 
 /**
- * Where to go on behind an event.
+ * Where to go on after an event.
  * @throws Problem CONFLICT for one whose followers may have been deleted, VALIDATION_ERROR for one that never was
  */
 async function placeOf(id: string, { store, workspaceId, retention, now }: RequestContext): Promise<Place> {
@@ -75,7 +75,7 @@ async function placeOf(id: string, { store, workspaceId, retention, now }: Reque
   const oldest = (await store.eventLog.findFirstId(workspaceId, keptSince)) ?? null
   if (id < (oldest ?? idBound(keptSince.getTime()))) {
     throw new ApiError('CONFLICT', {
-      message: `Events are kept for ${days} days, and those behind this one may be gone; ${PLACE_BEFORE_ALL.id} begins with the oldest that is kept.`,
+      message: `Events are kept for ${days} days, and those after this one may be gone; ${PLACE_BEFORE_ALL.id} begins with the oldest that is kept.`,
       details: { oldest },
     })
   }

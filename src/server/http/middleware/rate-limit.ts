@@ -128,22 +128,22 @@ export interface Buckets {
   take(key: string, now: number, cost?: number): number | undefined
   /** What this process let through, by key: counted up while the key is in use, and told for a while after. */
   usage(now: number): Record<string, number>
-  /** Requests of a key that another process let through since it was last heard. */
+  /** Requests of a key that another process let through since its usage was last read. */
   merge(from: string, key: string, count: number, now: number): void
-  /** Everything was told and heard: from now on so many processes, this one included, share what is left. */
+  /** All usage was written and read: from now on so many processes, this one included, share what is left. */
   share(processes: number, now: number): void
 }
 
 interface Bucket {
-  /** What is left in the whole fleet as far as is known; below zero where others spent what was spent here too. */
+  /** What is left in the whole fleet as far as is known; below zero where others used what was used here too. */
   level: number
   filledAt: number
-  /** What this process may take of it before it has heard the others again. */
+  /** What this process may take of it before it has read the others' usage again. */
   allowance: number
   usage: number
   spentAt: number
   knownSince: number
-  /** When each other process was last heard to let requests of the key through. */
+  /** When each other process was last seen to let requests of the key through. */
   others: Map<string, number>
 }
 
@@ -151,12 +151,12 @@ interface Bucket {
 const ACTIVE_SECONDS = 1
 /** So long a count is told after it last rose, so that nobody misses it. */
 const TOLD_SECONDS = 5
-/** Keys that are told at once; of more, those that spent least are limited here alone. */
+/** Keys that are told at once; of more, those that used least are limited here alone. */
 const MAX_TOLD = 1_000
 
 /**
  * Token buckets that several processes draw on. Each keeps a copy, takes no more than its share of what is left until it
- * has heard again what the others took, and gives back afterwards what was taken twice.
+ * has read again what the others took, and gives back afterwards what was taken twice.
  */
 export function createBuckets({ perSecond, burst }: Rate): Buckets {
   const capacity = Math.max(1, burst)
@@ -207,7 +207,7 @@ export function createBuckets({ perSecond, burst }: Rate): Buckets {
     usage(now) {
       const told: [string, number][] = []
       for (const [key, bucket] of buckets) {
-        // Whoever hears of the key again takes its count for a new one.
+        // Whoever reads of the key again takes its count for a new one.
         if (now - bucket.spentAt > TOLD_SECONDS) bucket.usage = 0
         if (bucket.usage > 0) told.push([key, bucket.usage])
       }

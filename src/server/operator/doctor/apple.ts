@@ -21,7 +21,7 @@ const RENEW = "renew it in Apple's developer portal, and give the new file: --ap
 const DOWNLOAD = 'curl -O https://www.apple.com/certificateauthority/AppleWWDRCAG4.cer, and give it: --apple-wwdr'
 const GIVE = 'give the files of one pass type: --apple-certificate, --apple-key and --apple-wwdr'
 
-/** No phone can have it; whoever answers that it is no good has heard the question. */
+/** No phone can have it; whoever answers that it is no good has been reached. */
 const MADE_UP_TOKEN = 'made-up-by-doctor'
 
 /** The chain that passes are signed with, and whether Apple takes pushes by it. */

@@ -197,7 +197,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ])
   })
 
-  test.each(['-0', '[{"a":-0.0}]'])('a number that JSON cannot keep is no change for ever: %s', async (text) => {
+  test.each(['-0', '[{"a":-0.0}]'])('a number that JSON cannot keep is no change forever: %s', async (text) => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
     const send = () =>
