@@ -9,11 +9,15 @@ import { Agent } from './undici.ts'
 
 export { ApiError, ConnectionError, ForeignServerError, TimeoutError } from './errors.ts'
 
+/** How a client reaches its server. */
 export interface ClientOptions {
   /** Base address of the server, such as http://127.0.0.1:3000. */
   url: string
   token: string
-  /** Tries in all for a request that is safe to repeat; 5 by default. */
+  /**
+   * Tries in all for a request that is safe to repeat; 5 by default. Before try n + 1 it waits 0.2 s × 2^(n - 1), 5 s at most,
+   * of which a random half to whole, or as long as Retry-After says.
+   */
   attempts?: number
   /**
    * Seconds without a sign of life before a try ends with a TimeoutError; 30 by default. They run for connecting, for
@@ -24,6 +28,7 @@ export interface ClientOptions {
   onRetry?: (reason: { error: Error; waitSeconds: number; attempt: number }) => void
 }
 
+/** How one call is made. */
 export interface CallOptions {
   signal?: AbortSignal
   /** Told how the server answered, where the body alone does not say it: a create answers 201, or 200 for what was there. */
@@ -32,6 +37,7 @@ export interface CallOptions {
   idempotent?: true
 }
 
+/** How a stream of events is followed. */
 export interface FollowOptions extends Pick<CallOptions, 'signal'> {
   /** Told each time that a connection stands: at the beginning, and whenever one was lost. */
   onOpen?: () => void
@@ -68,6 +74,7 @@ export type Client = {
   close(): Promise<void>
 }
 
+/** A request as it is, beside the typed methods. */
 export interface RawRequest {
   method: string
   /** With its query, from the slash on. */
@@ -76,6 +83,7 @@ export interface RawRequest {
   body?: Uint8Array
 }
 
+/** The answer to a raw request, whatever its status. */
 export interface RawResponse {
   status: number
   headers: Record<string, string | string[] | undefined>

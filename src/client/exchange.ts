@@ -10,6 +10,7 @@ import { errors, request } from './undici.ts'
 
 /** One request on its way to the server and back. */
 
+/** What one try of a request needs. */
 export interface ExchangeOptions {
   url: string
   token: string
@@ -18,6 +19,7 @@ export interface ExchangeOptions {
   dispatcher: Dispatcher
 }
 
+/** A request with its body in bytes. */
 export interface SentRequest {
   method: string
   path: string
@@ -27,6 +29,7 @@ export interface SentRequest {
   body: Buffer | undefined
 }
 
+/** An answer that was read to its end. */
 export interface Answer {
   status: number
   headers: Dispatcher.ResponseData['headers']
@@ -115,6 +118,7 @@ export async function* piecesOf({ body }: Dispatcher.ResponseData, sent: SentReq
   }
 }
 
+/** What the error of an answer is told by. */
 export interface Rejection {
   method: string
   path: string
@@ -160,6 +164,7 @@ interface StreamedMessage {
   data: string
 }
 
+/** How a stream is connected, and connected again. */
 export interface StreamConnection {
   /** Connects after the event of that id; undefined at the first time. */
   open(lastId: string | undefined): Promise<AsyncIterable<Buffer>>

@@ -19,6 +19,7 @@ interface Envelope<T extends EventType> {
 /** One event, the body of a delivery. Told apart by `type`; leave types that you do not know alone. */
 export type WebhookEvent = { [T in EventType]: Envelope<T> }[EventType]
 
+/** How the signature of a delivery is verified. */
 export interface VerifyOptions {
   /** How far the signature's time may lie from now, on either side: 300 where nothing else is said. */
   toleranceSeconds?: number

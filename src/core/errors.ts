@@ -83,6 +83,7 @@ export interface Issue {
   message: string
 }
 
+/** What an error says beside its code. */
 export interface ProblemOptions {
   /** What went wrong and what to do; the table's meaning of the code where it is left out. */
   message?: string

@@ -18,6 +18,7 @@ import type { ServerKeys } from './boot/server-key.ts'
 export const linkKinds = ['smart', 'apple', 'google'] as const
 type LinkKind = (typeof linkKinds)[number]
 
+/** What a hosted link says. */
 export interface Link {
   kind: LinkKind
   workspaceId: string
@@ -108,6 +109,7 @@ export interface Links {
   publicUrl: string
 }
 
+/** What hosted links are signed and built with. */
 export interface LinksOptions {
   keys: ServerKeys
   /** Without a slash at the end. */

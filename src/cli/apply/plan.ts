@@ -45,6 +45,7 @@ export function isDifference({ action }: Pick<Step, 'action'>): boolean {
   return action !== 'unchanged' && action !== 'notInFiles'
 }
 
+/** How a folder of files is carried out on the server. */
 export interface PlanOptions {
   /** What no file is about is deleted, of the kinds that there are files of. */
   prune: boolean
@@ -208,6 +209,7 @@ function requireOne<T extends { id: string }>(
   })
 }
 
+/** How the templates of a folder are carried out. */
 export interface TemplatePlanOptions {
   publish: boolean
   /** Known once the projects before it were carried out. */

@@ -111,6 +111,7 @@ export async function resolveNames(
   }
 }
 
+/** What a name may stand for. */
 export interface Candidate {
   id: string
   key: string | null

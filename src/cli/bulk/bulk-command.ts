@@ -29,6 +29,7 @@ export const bulkFlags = {
   'raw-cells': rawCellsFlag,
 }
 
+/** The flags of a command over a CSV file, as they were given. */
 export interface BulkFlags extends ConnectionFlags {
   failures?: string | undefined
   restart: boolean

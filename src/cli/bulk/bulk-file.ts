@@ -23,6 +23,7 @@ import {
 } from './row-action.ts'
 import { runRows } from './run.ts'
 
+/** What a run over a CSV file reads, writes and says. */
 export interface BulkOptions {
   /** A path, or - for stdin. */
   file: string
@@ -49,6 +50,7 @@ export interface BulkOptions {
 const SHOWN_ERRORS = 10
 const SHOWN_OF_EACH = 5
 
+/** What a run came to. */
 export interface BulkResult<Name extends string> {
   summary: BulkSummary<Name>
   /** Everything that may become of a row. */

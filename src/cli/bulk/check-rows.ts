@@ -36,6 +36,7 @@ export async function* checkRows<Item extends { externalPassId: string }>(
   }
 }
 
+/** A column by its name and its place, from 0. */
 export interface HeaderColumn {
   name: string
   index: number

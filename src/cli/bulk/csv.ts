@@ -4,6 +4,7 @@ import { stringify } from 'csv-stringify/sync'
 import { CliError } from '../command/errors.ts'
 import { escapeCell, unescapeCell } from './spreadsheet-cells.ts'
 
+/** A row of a CSV file, and where it stands. */
 export interface CsvRow {
   cells: string[]
   /** Where the row ends, counted from 1. */
@@ -14,6 +15,7 @@ export interface CsvRow {
   problem: string | undefined
 }
 
+/** A CSV file that is read row by row. */
 export interface CsvFile {
   dialect: Dialect
   header: string[]

@@ -37,6 +37,7 @@ export interface JournalEntry {
   complete: boolean
 }
 
+/** The journal of a run, open and locked. */
 export interface Journal {
   /** Where to go on. */
   readonly start: JournalEntry
@@ -74,6 +75,7 @@ export function fingerprint(path: string): Promise<JournalHead['file']> {
   })
 }
 
+/** How a journal is opened. */
 export interface JournalOptions {
   /** Forget what stands there. */
   restart: boolean

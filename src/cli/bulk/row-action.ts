@@ -21,6 +21,7 @@ export interface RowAction<Item, Name extends string = string> {
   resultColumns: readonly string[]
 }
 
+/** What rows are sent with. */
 export interface SendContext {
   /** Waits out a server that restarts. */
   client: Client
@@ -28,6 +29,7 @@ export interface SendContext {
   note: (message: string) => void
 }
 
+/** How the rows of one file are checked and sent, made once its header is known. */
 export interface RowPlan<Item, Name extends string = string> {
   columns: Columns
   /** Everything that may become of a row, in the order of the summary. */
@@ -36,6 +38,7 @@ export interface RowPlan<Item, Name extends string = string> {
   check(rows: CsvFile['rows']): AsyncIterable<CheckedRow<Item>>
 }
 
+/** One thing that may become of a row. */
 export interface Outcome<Name extends string = string> {
   name: Name
   /** The name for people. */
@@ -121,6 +124,7 @@ export interface PlacedRow {
   outcome: string
 }
 
+/** A row that was not done, and why. */
 export interface FailedRow extends PlacedRow {
   error: string
 }

@@ -11,6 +11,7 @@ import {
   type RowResult,
 } from './row-action.ts'
 
+/** What a run over rows reads, sends and writes. */
 export interface BulkRun<Item> {
   rows: AsyncIterable<CheckedRow<Item>>
   columns: Columns

@@ -19,6 +19,7 @@ import { CliError } from '../command/errors.ts'
 import { readIssuedTemplate } from '../issue/rows.ts'
 import { changeEach } from './change-passes.ts'
 
+/** What `passes update` does with each row. */
 export interface UpdateOptions {
   /** The file of the rows, or - for stdin. */
   file: string
@@ -200,6 +201,7 @@ async function declaredBy(client: Client, id: string, note: (message: string) =>
   }
 }
 
+/** Which columns of an update have a meaning of their own. */
 export interface UpdateColumnOptions {
   externalIdColumn: string
   /** Undefined where nobody named one: a column `label` is then the label where there is one. */
@@ -208,6 +210,7 @@ export interface UpdateColumnOptions {
   changesAll: boolean
 }
 
+/** The columns of an update by their places. */
 export interface UpdateColumns extends Columns {
   /** -1 where labels stay. */
   label: number
@@ -234,6 +237,7 @@ export function planUpdateColumns(header: string[], options: UpdateColumnOptions
   return { header, externalId, label, variables, errorColumn, notes, warnings: namelessWarning(header) }
 }
 
+/** What `passes void` does with each row. */
 export interface VoidOptions {
   externalIdColumn: string
   /** Undefined where nobody named one: a column `reason` is then taken where there is one. */

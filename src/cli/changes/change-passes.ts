@@ -7,6 +7,7 @@ import { errorLine, failure, type RowResult } from '../bulk/row-action.ts'
 import { RowImageError } from '../bulk/row-images.ts'
 import { findPasses } from './find-passes.ts'
 
+/** How the passes of many rows are changed, each by a request of its own. */
 export interface EachPass<Item, Name extends string> {
   /** Requests in flight at once, over all batches. */
   concurrency: number
@@ -52,6 +53,7 @@ interface ChangeOptions {
   signal: AbortSignal
 }
 
+/** How many changes are in flight, and what each is. */
 export interface ConcurrentChanges<Item, Name extends string> {
   /** Requests in flight at once, over all batches. */
   concurrency: number

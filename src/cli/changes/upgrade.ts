@@ -12,6 +12,7 @@ import { count, details, duration, printable } from '../command/output.ts'
 import { startProgress } from '../command/progress.ts'
 import { changeConcurrently } from './change-passes.ts'
 
+/** Which passes go to which version. */
 export interface UpgradeScope {
   templateId: string | undefined
   /** An id, or none for passes without a project. */
@@ -90,6 +91,7 @@ function newerVersion({ templateVersion, latestTemplateVersion }: Pass): number 
   return latestTemplateVersion > templateVersion ? latestTemplateVersion : undefined
 }
 
+/** How an upgrade of many passes runs. */
 export interface UpgradeOptions {
   plan: UpgradePlan
   dryRun: boolean
@@ -172,6 +174,7 @@ function countReasons() {
   }
 }
 
+/** What an upgrade came to. */
 export interface UpgradeSummary {
   dryRun: boolean
   /** False where the run was stopped before the end. */

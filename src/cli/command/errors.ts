@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 
+/** What an error says beside its message. */
 export interface CliErrorOptions {
   /** A short name for scripts, shown in the JSON form. */
   code?: string

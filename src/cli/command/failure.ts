@@ -20,6 +20,7 @@ export interface Failure {
   hint?: string | undefined
 }
 
+/** What the words of a failure depend on. */
 export interface FailureContext {
   /** That of a client command. */
   connection?: Connection | undefined

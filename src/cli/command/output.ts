@@ -9,6 +9,7 @@ export interface Column<T> {
   whole?: true
 }
 
+/** How wide a table may be. */
 export interface TableOptions {
   /** Columns of the terminal; where there is none, nothing is cut. */
   width?: number | undefined

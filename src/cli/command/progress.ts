@@ -2,6 +2,7 @@ import type { SingleBar } from 'cli-progress'
 import { canAnimate } from '../settings/settings.ts'
 import { count, duration } from './output.ts'
 
+/** How far some work has come. */
 export interface ProgressState {
   /** What was worked through of `total`, in the same unit. */
   done: number
@@ -10,6 +11,7 @@ export interface ProgressState {
   failed: number
 }
 
+/** What a progress bar counts. */
 export interface ProgressOptions {
   /** Undefined where the end is not known. */
   total: number | undefined
@@ -19,6 +21,7 @@ export interface ProgressOptions {
   unit?: string
 }
 
+/** Shows how far some work has come. */
 export interface Progress {
   update(state: ProgressState): void
   /** A line that stands beside the bar without tearing it. */

@@ -2,6 +2,7 @@ import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { CliError, InterruptedError, UsageError } from './errors.ts'
 
+/** Whether anybody may be asked. */
 export interface PromptOptions {
   /** From --no-input: never ask. */
   noInput: boolean
@@ -65,6 +66,7 @@ async function ask(question: string, { hidden }: { hidden: boolean }): Promise<s
   }
 }
 
+/** One thing that may be chosen. */
 export interface Choice<T> {
   name: string
   value: T

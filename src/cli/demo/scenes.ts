@@ -19,6 +19,7 @@ import { type Received, startReceiver } from '../webhook/listen.ts'
 
 const script = process.argv[1]!
 
+/** The server that the demo runs. */
 export interface DemoServer {
   url: string
   token: string

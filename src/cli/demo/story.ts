@@ -33,6 +33,7 @@ export interface Step {
   seconds: number
 }
 
+/** What the demo runs in, and whom it tells what happens. */
 export interface StoryOptions {
   /** An empty folder for the server's database, its keys and the links. */
   folder: string

@@ -79,6 +79,7 @@ export class SignatureError extends Error {
   override readonly name = 'SignatureError'
 }
 
+/** Who signed a package, and when. */
 export interface SignatureFacts {
   /** The certificate that signed. */
   certificate: X509Certificate

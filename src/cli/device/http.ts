@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { parseJson } from '../../core/json.ts'
 import { CliError } from '../command/errors.ts'
 
+/** A request of a virtual phone. */
 export interface Call {
   method?: 'GET' | 'POST' | 'DELETE'
   headers?: Record<string, string>
@@ -10,6 +11,7 @@ export interface Call {
   signal?: AbortSignal
 }
 
+/** An answer to a virtual phone. */
 export interface Answer {
   status: number
   header(name: string): string | undefined

@@ -69,6 +69,7 @@ export type WatchEvent =
   | ({ event: 'change' } & PassChange)
   | { event: 'problem'; message: string }
 
+/** How a phone is kept awake. */
 export interface WatchOptions {
   /** Ends the watch. */
   signal: AbortSignal

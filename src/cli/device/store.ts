@@ -204,6 +204,7 @@ export interface PassChange {
   at: string
 }
 
+/** What a look for news brought. */
 export interface CheckResult {
   changes: PassChange[]
   /** What kept the phone from showing what the server has; a real one would only log it. */
@@ -217,6 +218,7 @@ export interface PushSource {
   locate(): Promise<string>
 }
 
+/** A virtual phone of either platform. */
 export interface Phone {
   /** Opens a hosted link and installs its pass; resolves to its serial number or object id. */
   install(link: string): Promise<string>

@@ -123,6 +123,7 @@ function quote(value: unknown): string {
   return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text
 }
 
+/** A pass that a row made or found. */
 export interface CreatedPass {
   outcome: 'created' | 'updated' | Exclude<Standing, 'otherTemplate'>
   pass: Pass

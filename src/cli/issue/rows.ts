@@ -17,11 +17,13 @@ import {
 import type { Columns } from '../bulk/row-action.ts'
 import { CliError } from '../command/errors.ts'
 
+/** The names of the columns that are no variables. */
 export interface ColumnOptions {
   externalIdColumn: string
   labelColumn: string
 }
 
+/** The columns of `passes issue` by their places. */
 export interface IssueColumns extends Columns {
   label: number
   variables: HeaderColumn[]

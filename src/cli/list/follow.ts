@@ -3,6 +3,7 @@ import { ApiError, ConnectionError } from '../../client/errors.ts'
 import type { Page } from '../../core/contract/common.ts'
 import { leaveEcho, onInterrupt } from '../command/program.ts'
 
+/** The list that `--follow` watches. */
 export interface FollowOptions<T> {
   /** A page of the list, newest first. */
   list: (call: { query: { limit: number; cursor?: string } }) => Promise<Page<T>>

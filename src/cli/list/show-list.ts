@@ -13,6 +13,7 @@ export interface ListStyle {
   all?: boolean
 }
 
+/** A list and how it is shown. */
 export interface ShownList<T> {
   /** One page, or every one. */
   pages: AsyncIterable<Page<T>>

@@ -16,6 +16,7 @@ export const messageFlags = {
   header: Flags.string({ summary: 'What Google shows above the text; the organization by default.' }),
 }
 
+/** The flags of a message, as they were given. */
 export interface MessageFlags {
   message: string
   platform?: string[] | undefined

@@ -18,6 +18,7 @@ import { type Progress, startProgress } from '../command/progress.ts'
 import { passIdsOf, type scanFilterFlags, scanQuery } from './filters.ts'
 import { type scanFormats, scansFormat, withHolders } from './formats.ts'
 
+/** What is exported, where to, and by whom. */
 export interface ScanExportOptions {
   flags: Interfaces.InferredFlags<typeof scanFilterFlags> & {
     output?: string | undefined
@@ -172,6 +173,7 @@ async function sizeOf(path: string): Promise<number> {
   }
 }
 
+/** Pages, and what they are written to. */
 export interface ExportOptions<T> {
   /** Lists what is exported; what it has to say meanwhile stands beside the progress. */
   pages: (note: (message: string) => void) => AsyncIterable<Page<T>>
@@ -185,6 +187,7 @@ export interface ExportOptions<T> {
   note: (message: string) => void
 }
 
+/** How far an export has come. */
 export interface ExportedPoint {
   /** Rows written, those of earlier runs included. */
   rows: number

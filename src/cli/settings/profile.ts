@@ -4,6 +4,7 @@ import { underLock } from '../../files/file-lock.ts'
 import { replacePrivateSync } from '../../files/private-file.ts'
 import { CliError, UsageError } from '../command/errors.ts'
 
+/** A server and the token for it, under a name. */
 export interface Profile {
   /** The server that the token belongs to, as an origin such as https://passes.example. */
   url: string
@@ -11,6 +12,7 @@ export interface Profile {
   token?: string | undefined
 }
 
+/** The file of profiles as it stands on the disk. */
 export interface ProfilesFile {
   /** The profile that is used where none is named; `default` where nothing is said. */
   current?: string | undefined

@@ -15,6 +15,7 @@ export interface Setting {
   source: string
 }
 
+/** The flags that say which server, with which token. */
 export interface ConnectionFlags {
   url?: string | undefined
   token?: string | undefined
@@ -22,6 +23,7 @@ export interface ConnectionFlags {
   timeout?: string | undefined
 }
 
+/** The server, token and time limit of a command, each with where it came from. */
 export interface Connection {
   url: Setting
   /** Undefined where there is none; `noToken` then says why. */
@@ -35,6 +37,7 @@ export interface Connection {
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
+/** Where settings are looked for beside the flags. */
 export interface ResolveOptions {
   environment?: Environment
   /** Set by what makes or manages profiles. */

@@ -12,6 +12,7 @@ export type ListenEvent =
   | ({ event: 'delivery'; payload: Envelope } & Forwarded)
   | { event: 'problem'; message: string }
 
+/** Which events are followed, and what is done with each. */
 export interface ListenOptions {
   /** All types where none is given. */
   events: (typeof subscribableEvents)[number][] | undefined
@@ -82,6 +83,7 @@ export interface Received {
   headers: IncomingMessage['headers']
 }
 
+/** Takes deliveries of a server that sends them to this machine. */
 export interface Receiver {
   url: string
   close(): Promise<void>

@@ -13,6 +13,7 @@ const degrees = (max: number) => z.union([z.number().min(-max).max(max), text(1,
 
 const position = { latitude: degrees(90), longitude: degrees(180) }
 
+/** The event that a pass is for: what both wallets make tickets and reminders of. */
 export const EventFacts = z.strictObject({
   name: said,
   venue: z.strictObject({ name: said, address: said, ...position }).optional(),
@@ -34,6 +35,7 @@ const Stop = z.strictObject({
 })
 export type Stop = z.output<typeof Stop>
 
+/** The journey that a pass is for: from where to where, and when. */
 export const TripFacts = z.strictObject({
   mode: z.enum(['air', 'train', 'bus', 'boat']),
   carrier: z.strictObject({ code: said, name: said }).optional(),
@@ -55,4 +57,5 @@ export type TripFacts = z.output<typeof TripFacts>
 
 /** Keys, anywhere in an event or a trip, whose texts are more than a text. */
 export const momentKeys = ['doorsAt', 'startsAt', 'endsAt', 'boardsAt', 'departsAt', 'arrivesAt'] as const
+/** The keys of a place on earth, and how far from 0 each may be, in degrees. */
 export const degreeKeys = { latitude: 90, longitude: 180 } as const

@@ -82,6 +82,7 @@ export function pageOf<T extends z.ZodType>(item: T) {
   })
 }
 
+/** One page of a list: its items, and how many there are in all. */
 export interface Page<T> {
   items: T[]
   total: number

@@ -4,6 +4,7 @@ import type { Instance } from '../../storage/jobs/fleet.ts'
 import type { Services } from '../context.ts'
 import { type Buckets, monotonicSeconds } from '../http/middleware/rate-limit.ts'
 
+/** The exchange of usage with the other servers on the database. */
 export interface Instances {
   /** Tells the others that this server is gone. */
   stop(): Promise<void>

@@ -23,6 +23,7 @@ export interface Providers {
   close(): Promise<void>
 }
 
+/** What the connections to Apple and Google are opened with. */
 export interface ProvidersOptions {
   config: Config
   identities: Identities

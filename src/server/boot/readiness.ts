@@ -5,6 +5,7 @@ import { pendingMigrations } from '../../storage/db/migrate.ts'
 /** Whether the server can do its work, and what keeps it from it. */
 export type Readiness = () => Promise<Record<string, boolean>>
 
+/** What /readyz looks at. */
 export interface ReadinessOptions {
   database: Database
   /** Whether jobs are worked off here; absent for a server that only answers. */

@@ -31,6 +31,7 @@ import { loadServerKeys } from './server-key.ts'
 import { createServices } from './services.ts'
 import { certificatesOf, createWallets, type Identities, loadIdentities, watchCertificates } from './wallets.ts'
 
+/** A server that answers, works, or both. */
 export interface RunningServer {
   /** The listening address; empty for a server that only works. */
   url: string
@@ -54,6 +55,7 @@ export interface RunningServer {
   abandon(): Promise<void>
 }
 
+/** What a server is started with. */
 export interface ServeOptions {
   config: Config
   log: Logger

@@ -7,6 +7,7 @@ import { openDatabase } from '../../storage/db/database.ts'
 import { createStore, type Store } from '../../storage/store.ts'
 import { type Config, serverKeyFile } from './config.ts'
 
+/** The keys that secrets are sealed and links are signed with. */
 export interface ServerKeys {
   current: Buffer
   /** Keys of before a rotation: what they protect is still accepted. */

@@ -31,6 +31,7 @@ export interface ServicesOptions
   decoder?: Decoder
 }
 
+/** All services of a process, and how they end. */
 export interface RunningServices extends Services {
   /** Ends what runs beside this thread: the process that decodes images, and the watch over the thread. */
   close(): void

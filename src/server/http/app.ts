@@ -26,6 +26,7 @@ import { type AddressLimit, type Limit, type Limits, refuseSlowly } from './midd
 import { mountContract } from './mount.ts'
 import { createSecurityLog, type SecurityLog, securityEventOf } from './security-log.ts'
 
+/** What the app is put together from. */
 export interface AppOptions {
   services: Services
   /** What the emulators and callbacks need; none of it in tests of the interface alone. */

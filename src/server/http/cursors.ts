@@ -16,6 +16,7 @@ export interface Cursors {
   seal(cursor: string, list: RequestedList): string
 }
 
+/** The list that a cursor belongs to. */
 export interface RequestedList {
   workspaceId: string
   route: Route

@@ -10,6 +10,7 @@ export const MAX_STREAMS = 10
 /** Often enough for the proxies on the way, which close what is silent for half a minute or more. */
 const HEARTBEAT_MS = 15_000
 
+/** How a stream of events is sent, and how it ends. */
 export interface EventStreamOptions extends Pick<Services, 'stopping' | 'log'> {
   /** Throws a Problem when the client may not go on. */
   requireAllowed: () => Promise<unknown>

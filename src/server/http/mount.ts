@@ -26,6 +26,7 @@ export type Handlers<Operations extends Record<string, Route>> = {
 
 export type AllHandlers = { [Resource in keyof typeof contract]: Handlers<(typeof contract)[Resource]> }
 
+/** What the routes of the contract are mounted with. */
 export interface MountOptions {
   services: Services
   handlers: AllHandlers

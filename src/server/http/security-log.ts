@@ -11,6 +11,7 @@ export type SecurityEvent =
   | 'limited'
   | 'connection refused'
 
+/** Notes what may be an attack; of many alike, some. */
 export interface SecurityLog {
   note(event: SecurityEvent, facts: { address: string; [fact: string]: unknown }): void
 }

@@ -22,6 +22,7 @@ export interface Thread {
 
 export type Leave = () => void
 
+/** How the load of the thread is measured. */
 export interface ThreadOptions {
   /** The part of the time since the last call that the thread was at work, from 0 to 1. */
   measure?: () => number

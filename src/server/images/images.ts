@@ -120,6 +120,7 @@ export class QueueFull extends Error {
   }
 }
 
+/** How much a queue holds, and how much of it runs. */
 export interface FairQueueOptions {
   /** Pieces that one owner has waiting or running, and all owners together. */
   maxOfOwner: number
@@ -166,6 +167,7 @@ export interface Decoder {
   close(): void
 }
 
+/** How the process that decodes is run. */
 export interface DecoderOptions {
   log: Logger
   /** Past this the process is killed, whatever it does; the image is refused. */

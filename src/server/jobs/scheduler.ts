@@ -16,6 +16,7 @@ const schedules = {
 
 export type ScheduleName = keyof typeof schedules
 
+/** The schedules of a process; they run where it holds the lease. */
 export interface Scheduler {
   /** Runs a schedule now, that of each second by default, where the lease is this process's; node-cron does it in time. */
   tick(name?: ScheduleName): Promise<void>

@@ -26,6 +26,7 @@ export type GiveUp = (tx: Repositories, job: SetAsideJob, message: string, at: D
 
 export type SetAsideJob = Pick<Job, 'workspaceId' | 'subject' | 'correlationId'>
 
+/** How much of a queue is in flight. */
 export interface QueueOptions {
   /** Jobs taken at once, all of one workspace. */
   batchSize: number
@@ -35,6 +36,10 @@ export interface QueueOptions {
   isLocal?: boolean
 }
 
+/**
+ * What a worker runs, and how. A lease is 10 s by default (it is renewed after a third), a look for work without a wake-up
+ * comes each second.
+ */
 export interface WorkerOptions {
   handlers: Record<JobKind, JobHandler>
   giveUp?: Partial<Record<JobKind, GiveUp>>
@@ -43,6 +48,7 @@ export interface WorkerOptions {
   pollSeconds?: number
 }
 
+/** The loops that run the jobs of a process. */
 export interface Worker {
   /** Looks for work now: jobs of the queue were committed in this process. */
   wake(queue: Queue): void

@@ -11,6 +11,7 @@ import { type Certificate, secondsLeft } from '../boot/wallets.ts'
 import type { Services } from '../context.ts'
 import type { Metrics } from './metrics.ts'
 
+/** What is measured, and where it is served. */
 export interface StartMetricsOptions {
   config: Pick<Config, 'metrics' | 'role'>
   certificates: Certificate[]
@@ -39,6 +40,7 @@ export async function startMetrics(
   }
 }
 
+/** The listener that serves metrics. */
 export interface MetricsListener {
   /** The address of the metrics, path included. */
   url: string
@@ -100,6 +102,7 @@ async function startMetricsListener({ host, port, registry, log }: MetricsListen
 /** Scrapers that come within so long share one look at the database. */
 const CACHE_MS = 5_000
 
+/** What the gauges read. */
 export interface GaugesOptions {
   store: Store
   certificates: Certificate[]

@@ -20,17 +20,20 @@ import { operator } from '../api/audit.ts'
 import { type KeyState, keyStateOf } from '../boot/server-key.ts'
 import { OperatorError } from './operator.ts'
 
+/** A backup that was written. */
 export interface Backup {
   file: string
   bytes: number
 }
 
+/** How a backup is written; progress is told in bytes. */
 export interface BackupOptions {
   /** Replaces a file of that name. */
   force: boolean
   onProgress: (bytes: number, total: number) => void
 }
 
+/** What a restore did. */
 export interface Restored {
   database: string
   /** Where the database of before is kept; null where there was none. */
@@ -43,6 +46,7 @@ export interface Restored {
   verified: boolean
 }
 
+/** What a restore may do. */
 export interface RestoreOptions {
   /** Replaces a database that holds data. */
   force: boolean

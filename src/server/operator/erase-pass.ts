@@ -16,6 +16,7 @@ import { voidPasses } from '../api/passes/void-pass.ts'
 import { queueWalletUpdates } from '../wallet-sync/wallet-updates.ts'
 import { auditOperator, OperatorError } from './operator.ts'
 
+/** What the erasure of one pass came to. */
 export interface Erased {
   id: string
   /** Rows that held something. */

@@ -5,6 +5,7 @@ import type { EndingToken, StoredToken } from '../../storage/workspaces/tokens.t
 import { operator } from '../api/audit.ts'
 import { auditOperator, OperatorError } from './operator.ts'
 
+/** What a new token may do, and for how long. */
 export interface TokenOptions {
   name: string
   role: Role
@@ -14,6 +15,7 @@ export interface TokenOptions {
   expiresAt?: Date | null | undefined
 }
 
+/** A new token with its text. */
 export interface MadeToken {
   /** The token itself, which is shown once: only its digest is stored. */
   text: string

@@ -60,6 +60,7 @@ interface Sent {
   ofClass?: StoredClass
 }
 
+/** A message that Google is to show on a pass. */
 export interface PassMessage {
   /** Distinct for the pass: one that is there already is not shown again. */
   id: string
@@ -71,6 +72,7 @@ export interface PassMessage {
   isBulk: boolean
 }
 
+/** What objects at Google are kept in step with. */
 export interface GoogleSyncOptions {
   api: GoogleApi
   wallet: GoogleWallet
@@ -315,6 +317,7 @@ function messagesOf(object: GoogleResource): GoogleStoredMessage[] {
 /** What Google said when it refused places of an issuer's passes, and when. */
 const Rejection = z.object({ message: z.string(), at: z.string() })
 
+/** Issuers from whom Google takes no places. */
 export interface KnownLocationRejections extends LocationRejections {
   find(issuerId: string): Promise<z.output<typeof Rejection> | undefined>
   /** Google takes places of the issuer after all. */

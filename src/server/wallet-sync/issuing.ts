@@ -38,6 +38,7 @@ export interface Issuing {
   renderForApple(pass: StoredPass): Promise<ApplePass>
 }
 
+/** When and why passes are issued. */
 export interface Cause {
   at: Date
   /** The correlation id of whatever asked for the pass, by pass id. */

@@ -21,6 +21,7 @@ export interface Packages {
   build(pass: StoredPass, at: Date): Promise<Buffer>
 }
 
+/** How many packages are signed and kept. */
 export interface PackagesOptions {
   /** What signatures that are kept take, in bytes, of all workspaces. */
   maxBytes?: number

@@ -15,6 +15,7 @@ export function toJobError(error: unknown): unknown {
   return new RescheduleError(message, { retryAfterSeconds, countsAsAttempt, cause: error })
 }
 
+/** One call of a platform about a pass, and how it ended. */
 export interface PlatformCall {
   provider: 'apns' | 'google'
   passId: string

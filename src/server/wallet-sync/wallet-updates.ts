@@ -1,5 +1,6 @@
 import type { Repositories } from '../../storage/store.ts'
 
+/** When and why phones are told of a change; bulk ones go in the queues of bulk work. */
 export interface UpdateCause {
   at: Date
   /** One for all passes, or that of each. */

@@ -26,6 +26,7 @@ export interface AttemptBuffer {
   close(): Promise<CompletedAttempt[]>
 }
 
+/** Told what became of the attempts that were handed over to be written. */
 export interface LedgerListener {
   /** With the endpoint as it is now; undefined where the job is no longer ours, and nothing was written. */
   onWritten(webhook: StoredWebhook | undefined, attempts: CompletedAttempt[]): void

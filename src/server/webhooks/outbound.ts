@@ -13,6 +13,7 @@ export interface Outbound {
   close(): Promise<void>
 }
 
+/** Where requests may go, and how long one may take: 15 s by default. */
 export interface OutboundOptions {
   /** For development: plain http and hosts of the own network too. */
   allowInsecure: boolean

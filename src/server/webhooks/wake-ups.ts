@@ -12,6 +12,7 @@ export interface WakeUps {
   subscribe(subject: string, wake: (event: StoreEvent) => void): () => void
 }
 
+/** One follower of the events of a workspace. */
 export interface WakeUp {
   /**
    * Resolves when there may be something new, after some time or when another follower looks, or when the signal ends it; at once

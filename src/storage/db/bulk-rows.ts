@@ -79,6 +79,7 @@ function withHex(db: Knex, row: object, binary: string[]): object {
   return { ...row, ...Object.fromEntries(texts) }
 }
 
+/** A statement that changes many rows, each to values of its own. */
 export interface RowsUpdate {
   /** Of the statement. */
   name: string

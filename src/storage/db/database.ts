@@ -39,6 +39,7 @@ export interface Database extends Connections {
   close(): Promise<void>
 }
 
+/** Limits of a database. */
 export interface DatabaseOptions {
   /** Connections to PostgreSQL; 10 by default. */
   poolSize?: number

@@ -1,5 +1,6 @@
 import { ApiError } from '../../core/errors.ts'
 
+/** How many may be inside, and how they share it. */
 export interface FairGateOptions {
   /** How many may be inside at once. */
   places: number

@@ -25,6 +25,7 @@ export type PageRequest = Omit<ListRequest, 'sortBy' | 'sortDir'>
 /** The order of lists that can be sorted in no other way. */
 export const NEWEST_FIRST = { sortBy: 'createdAt', sortDir: 'desc' } as const
 
+/** A key that a list may be sorted by. */
 export interface Sort {
   /** The key in SQL: never null, indexed after the workspace and before the id. */
   key: string
@@ -39,6 +40,7 @@ export interface Sort {
   join?: (query: Knex.QueryBuilder) => Knex.QueryBuilder
 }
 
+/** A list: its table, and what it may be sorted by. */
 export interface ListSpec {
   /** The table, whose name also tells the cursors of this list from those of others. */
   name: string
@@ -47,6 +49,7 @@ export interface ListSpec {
   sorts: Record<string, Sort>
 }
 
+/** One page of a list, with the cursor of the next; null where there is none. */
 export interface ListPage<Row> {
   rows: Row[]
   total: number

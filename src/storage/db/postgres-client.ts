@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import type { Knex } from 'knex'
 
+/** Limits of time of a connection, in milliseconds; none where left out. */
 export interface PostgresLimits {
   /** What a statement inside a transaction may take, its waiting for locks included. */
   transactionLimitMs?: number

@@ -25,6 +25,7 @@ interface TransactionParts {
   _rejecter(error: unknown): void
 }
 
+/** Limits of a connection to SQLite, and where it notes damage. */
 export interface SqliteClientOptions {
   /** What a read may take; no limit where it is left out. */
   statementLimitMs?: number

@@ -17,6 +17,7 @@ export interface BacklogCounts {
   oldestRunAt: Date | null
 }
 
+/** A job that gave up or is quarantined, with its last error. */
 export interface FailedJob {
   id: string
   state: 'failed' | 'quarantined'
@@ -29,6 +30,7 @@ export interface FailedJob {
   failedAt: Date
 }
 
+/** Which of them; those that all that is given holds for. */
 export interface FailedJobFilter {
   /** Those of one workspace; of all where it is left out, as operators see. */
   workspaceId?: string | undefined

@@ -30,6 +30,7 @@ export interface Job {
   claimToken: string
 }
 
+/** A job to queue: due at runAt, at once by default. */
 export interface NewJob {
   workspaceId: string
   kind: JobKind
@@ -46,6 +47,7 @@ export interface RescuedJob extends Pick<Job, 'id' | 'workspaceId' | 'kind' | 's
   isQuarantined: boolean
 }
 
+/** How many jobs a claim takes, and for how long. */
 export interface ClaimOptions {
   limit: number
   leaseSeconds: number

@@ -14,6 +14,7 @@ export interface FanOutChunk {
   upTo: string | null
 }
 
+/** A broadcast and how far it has come. */
 export interface StoredBroadcast {
   id: string
   projectId: string
@@ -32,6 +33,7 @@ export interface StoredBroadcast {
   updatedAt: Date
 }
 
+/** A broadcast to store. */
 export interface NewBroadcast
   extends Pick<StoredBroadcast, 'id' | 'projectId' | 'body' | 'options' | 'platforms' | 'sendAt'> {
   idempotencyKey: string | null
@@ -230,6 +232,7 @@ function toBroadcast(row: Row | undefined): StoredBroadcast | undefined {
   )
 }
 
+/** Whom a broadcast would reach at this moment. */
 export interface Forecast {
   /** Passes that are issued. */
   passCount: number

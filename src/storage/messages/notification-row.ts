@@ -19,6 +19,7 @@ export interface StoredNotification {
   updatedAt: Date
 }
 
+/** A row of `notifications`. */
 export interface NotificationRow {
   id: string
   pass_id: string

@@ -11,6 +11,7 @@ import {
   toNotification,
 } from './notification-row.ts'
 
+/** A notification to store. */
 export interface NewNotification {
   id: string
   passId: string
@@ -182,6 +183,7 @@ export class Notifications {
   }
 }
 
+/** A notification that counts toward the cap of Google: 3 of a pass in any 24 hours. */
 export interface Place {
   id: string
   passId: string

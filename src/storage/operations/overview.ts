@@ -48,6 +48,7 @@ export interface Overview {
 /** More rejections than this are as bad: whoever scrapes must not wait for a million of them to be counted. */
 const MAX_COUNTED = 10_000
 
+/** A published version, or a class of it, that Google refuses, with what it said. */
 export interface RejectedVersion {
   workspaceName: string
   /** Of the template. */

@@ -25,6 +25,7 @@ export type StoreEvent =
 
 export type Emit = (event: StoreEvent) => void
 
+/** Told what the store has committed. */
 export interface StoreListener {
   /** Called after a commit that made jobs of a queue due, so that a worker here wakes at once. */
   onDue?(queue: Queue): void

@@ -15,6 +15,7 @@ export interface StoredClass extends ClassClaim {
   sentVersion: number | null
 }
 
+/** A class to claim, of the version that needs it. */
 export interface NewClass extends ClassClaim {
   templateVersionId: string
 }

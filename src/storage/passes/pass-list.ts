@@ -10,6 +10,7 @@ import { issuingPasses, lapsedPasses, type PassRow, type StoredPass, selectPass,
 
 export type LabelMatch = 'exact' | 'prefix' | 'contains'
 
+/** A comparison with a whole number. */
 export interface NumericFilter {
   comparison: '=' | '>=' | '<='
   value: number

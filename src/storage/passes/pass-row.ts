@@ -71,11 +71,13 @@ export type NewPass = Pick<
   createdAt?: Date
 }
 
+/** Why a pass failed to be issued. */
 export interface PassError {
   code: ErrorCode
   message: string
 }
 
+/** A row of `passes` with the names of its template and project. */
 export interface PassRow {
   id: string
   workspace_id: string

@@ -42,6 +42,7 @@ export interface PassChange extends PassContent {
   newHolder?: Pick<StoredPass, 'serialNumber' | 'appleToken'>
 }
 
+/** The pass of a hosted link, and whether its workspace has closed its links. */
 export interface LinkedPass {
   pass: StoredPass
   areLinksClosed: boolean

@@ -5,6 +5,7 @@ import { insertRows, selectForEach } from '../db/bulk-rows.ts'
 import { bytesOfHex, textsOfJson, toDate } from '../db/dialect.ts'
 import { toHex } from '../passes/identifiers.ts'
 
+/** An accepted scan to store. */
 export interface NewAcceptedScan {
   scanId: string
   passId: string
@@ -37,6 +38,7 @@ export interface AskedHistory {
   digest?: Uint8Array | undefined
 }
 
+/** The uses of a pass, and whether the code that was scanned is one of before. */
 export interface FoundHistory {
   history: RedemptionHistory
   isStaleCode: boolean

@@ -48,6 +48,7 @@ export interface StoredScan {
   tokenId: string | null
 }
 
+/** A row of `scans`. */
 export interface ScanRow {
   id: string
   workspace_id: string

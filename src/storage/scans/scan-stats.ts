@@ -11,6 +11,7 @@ export interface ScanStatsRequest {
   scanned?: { from?: Date; to?: Date } | undefined
 }
 
+/** Figures of the ledger. */
 export interface ScanFigures {
   totalPasses: number
   redeemed: number

@@ -4,6 +4,7 @@ import type { RedemptionPolicy } from '../../core/contract/redemption.ts'
 import { idBound } from '../../core/ids.ts'
 import { toDate } from '../db/dialect.ts'
 
+/** One page of a snapshot. */
 export interface SnapshotRequest {
   /** Null for every pass of the workspace. */
   projectId: string | null

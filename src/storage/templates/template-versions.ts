@@ -23,6 +23,7 @@ export interface StoredVersionSummary extends Omit<TemplateVersion, 'createdAt' 
   updatedAt: Date
 }
 
+/** A version with its definition. */
 export interface StoredVersion extends StoredVersionSummary {
   definition: Definition
 }

@@ -32,6 +32,7 @@ export type TemplateFields = Pick<Template, 'name' | 'description' | 'passType' 
 /** Another template of the workspace has the key; the transaction is over. */
 export class KeyTaken extends Error {}
 
+/** A page of templates and its filters. */
 export interface TemplateListRequest extends ListRequest {
   /** Ids, or the word null for templates without a project. */
   projectId?: string[] | undefined

@@ -36,6 +36,7 @@ export interface EventRow {
   type: Delivery['eventType']
 }
 
+/** A page of deliveries and its filters. */
 export interface DeliveryFilters extends ListRequest {
   webhookId?: string[] | undefined
   eventType?: Delivery['eventType'][] | undefined

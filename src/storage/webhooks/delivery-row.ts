@@ -29,6 +29,7 @@ export interface ProgressRow {
   last_error: string | null
 }
 
+/** A row of `webhook_deliveries`. */
 export interface DeliveryRow extends ProgressRow {
   id: string
   workspace_id: string

@@ -17,6 +17,7 @@ import type { Emit } from '../operations/store-events.ts'
 import type { Deliveries, EventRow, Target } from './deliveries.ts'
 import { type DueDelivery, payloadOf, type SeenEndpoint, type StoredDelivery } from './delivery-row.ts'
 
+/** An event to write in the transaction that causes it. */
 export interface NewEvent<T extends EventType = EventType> {
   type: T
   /** The pass of a lifecycle event, the scan of a scan event, the webhook of a test. */

@@ -19,6 +19,7 @@ export interface StoredWebhook extends Omit<Webhook, 'createdAt' | 'updatedAt'> 
   updatedAt: Date
 }
 
+/** An endpoint as its sender reads it. */
 export interface WebhookToSend extends StoredWebhook {
   /** Something still waits for an older generation of it. */
   hasStale: boolean
@@ -26,6 +27,7 @@ export interface WebhookToSend extends StoredWebhook {
 
 export type WebhookFields = Pick<Webhook, 'url' | 'events' | 'description'>
 
+/** A secret of before a rotation, which signs until then; sealed. */
 export interface RetiredSecret {
   secret: string
   until: Date

@@ -23,6 +23,7 @@ export interface StoredProject extends Omit<Project, 'createdAt' | 'updatedAt'> 
 
 export type ProjectFields = Pick<Project, 'name' | 'description' | 'color'>
 
+/** What is counted of a project. */
 export interface ProjectCounts {
   templateCount: number
   livePassCount: number

@@ -40,6 +40,7 @@ export interface EndingToken {
   expiresAt: Date
 }
 
+/** A token to store: its digest alone. */
 export interface NewToken {
   name: string
   role: Role

@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import { newId } from '../../core/ids.ts'
 import { toDate } from '../db/dialect.ts'
 
+/** A workspace, and what keeps it from being used. */
 export interface StoredWorkspace {
   id: string
   name: string

@@ -112,6 +112,7 @@ export function dateTimeOf(text: string | null | undefined): string | undefined 
   return `${parts[1]}${parts[2] ?? ':00'}${parts[3]}`
 }
 
+/** Whether a record says nothing: it has no key. */
 export function isEmpty(record: object): boolean {
   return Object.keys(record).length === 0
 }

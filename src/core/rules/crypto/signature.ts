@@ -19,6 +19,7 @@ export type SignatureCheck =
   /** `message` says in a sentence what is wrong; `hint`, where there is one, what to look at. */
   | { ok: false; reason: RejectionReason; message: string; hint?: string }
 
+/** The moment to verify by, and how far the signature may lie from it: 300 s by default. */
 export interface VerifyOptions {
   at: Date
   toleranceSeconds?: number

@@ -18,6 +18,7 @@ export interface About {
 
 type AboutContent = Pick<Definition, 'event' | 'trip'>
 
+/** The event or trip of a definition with what the variables of a pass put into it. */
 export function aboutOf({ event, trip }: AboutContent, scope: Scope): About {
   return {
     ...(event && { event: (filled('event', event, scope) ?? {}) as About['event'] }),

@@ -50,6 +50,7 @@ export function debitOf(attempt: PlacedAttempt, history: RedemptionHistory): Red
   return { window, exhausts: isExhaustedBy(window, attempt, history) }
 }
 
+/** One check of a scan, and how it ended. */
 export interface ExplainedCheck {
   check: RedemptionCheckName
   outcome: 'passed' | 'failed' | 'not_applicable'

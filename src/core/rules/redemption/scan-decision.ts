@@ -24,6 +24,7 @@ export interface ScanFacts {
   found: FoundPass | null
 }
 
+/** The one pass that a code names, with what its decision needs. */
 export interface FoundPass {
   plan: RedemptionPlan
   history: RedemptionHistory
@@ -33,6 +34,7 @@ export interface FoundPass {
   isStaleCode?: boolean | undefined
 }
 
+/** What became of an attempt, and why. */
 export interface ScanDecision {
   result: ScanResult
   reasonCode: ScanReasonCode
@@ -81,6 +83,7 @@ const plainMessages = {
   revoked: 'This pass was voided.',
 } satisfies Partial<Record<ScanReasonCode, string>>
 
+/** What the message of a scan may name. */
 export interface MessageFacts {
   attempt: PlacedAttempt
   history: RedemptionHistory

@@ -24,6 +24,7 @@ const JITTER = 0.1
 /** Without one success for so long, an endpoint is disabled. */
 const MAX_FAILING_SECONDS = 5 * 24 * HOUR
 
+/** How far a delivery has come. */
 export interface DeliveryProgress {
   status: DeliveryStatus
   /** When the next attempt is due; null when there will be none. */
@@ -45,6 +46,7 @@ export interface Outcome {
   error: string | null
 }
 
+/** How one attempt ended. */
 export interface AttemptFacts {
   outcome: Outcome
   /** When it ended. */

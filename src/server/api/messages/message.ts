@@ -24,6 +24,7 @@ export function parseMessage(given: MessageCreate, wallets: Wallets, now: Date):
   }
 }
 
+/** A row, and whether this request made it. */
 export interface Created<T> {
   row: T
   isNew: boolean

@@ -29,6 +29,7 @@ import { compileVersion, newAppleToken } from './create-passes.ts'
 import { followClass } from './google-class.ts'
 import { openImages, usesOf } from './pass-images.ts'
 
+/** How a pass is changed, beside what the body says. */
 export interface UpdateOptions {
   ifMatch: number[] | '*' | undefined
   dryRun: boolean

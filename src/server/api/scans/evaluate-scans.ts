@@ -31,6 +31,7 @@ export interface Attempt {
   matches: string[]
 }
 
+/** The decision on a scan with the pass that it is about. */
 export interface EvaluatedScan extends ScanDecision {
   message: string
   /** The one pass that was found, held until the transaction ends. */

@@ -125,6 +125,7 @@ export interface PendingScan {
   toScan(body: ScannedBody, decision: EvaluatedScan, context: RequestContext): StoredScan
 }
 
+/** A scan as it stands in the ledger, and its decision. */
 export interface RecordedScan {
   scan: StoredScan
   decision: EvaluatedScan

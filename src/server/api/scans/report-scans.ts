@@ -8,6 +8,7 @@ import { recordTogether } from './record-scan.ts'
 import { toScanItem } from './scan-shapes.ts'
 import { toStoredScan } from './write-scan.ts'
 
+/** What became of a scan that was decided offline. */
 export interface ReportedScan {
   externalRef: string
   scan: ScanItem

@@ -46,12 +46,14 @@ export interface BodyRoom {
   enter(workspaceId: string): BodyPlace
 }
 
+/** The room of one body, taken as its bytes come. */
 export interface BodyPlace {
   /** @throws Problem TOO_MANY_REQUESTS where the workspace has no room left, SERVICE_UNAVAILABLE where the process has none */
   reserve(bytes: number): void
   leave(): void
 }
 
+/** Bytes of bodies in memory, of the process and of one workspace. */
 export interface BodyRoomOptions {
   processBytes: number
   workspaceBytes: number

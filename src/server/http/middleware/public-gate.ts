@@ -12,6 +12,7 @@ export interface PublicGate {
   enter(address: string): Promise<() => void>
 }
 
+/** How many requests without a token are let in. */
 export interface PublicGateOptions {
   /** Answers that are made or sent at once. */
   atOnce: number

@@ -8,6 +8,7 @@ import { createPublicGate, type PublicGate } from './public-gate.ts'
  */
 export type Limit = (key: string, cost?: number) => void
 
+/** All rate limits of a server. */
 export interface Limits {
   /** Requests with a token, by its id. */
   token: Limit

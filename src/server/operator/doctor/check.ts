@@ -15,6 +15,7 @@ export const skipped = (message: string): Finding => ({ status: 'SKIPPED', messa
 /** The finding of a check that found something wrong, and what mends it. */
 export const failed = (message: string, fix: string): Finding => ({ status: 'FAILED', message, fix })
 
+/** A check by its name: what it looks at, and what mends it. */
 export interface Examination {
   name: string
   /** What is thrown is a failure in its own words. */

@@ -15,6 +15,7 @@ export interface OtherTime {
   at: Date
 }
 
+/** What the checks of the database look at. */
 export interface DatabaseOptions {
   config: Pick<Config, 'databaseUrl'>
   database: Database | undefined

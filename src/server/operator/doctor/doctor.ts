@@ -7,6 +7,7 @@ import { checkDatabase, openExisting } from './database.ts'
 import { checkGoogle, type GoogleOptions } from './google.ts'
 import { checkWork } from './work.ts'
 
+/** What the doctor looks at, and what it may write. */
 export interface DoctorOptions {
   config: Config
   clock?: () => Date

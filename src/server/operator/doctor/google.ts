@@ -18,6 +18,7 @@ import { trialLogo } from '../../pages/assets.ts'
 import { createLocationRejections, type KnownLocationRejections } from '../../wallet-sync/google-sync.ts'
 import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
 
+/** What the checks of Google need, and whether they may write there. */
 export interface GoogleOptions extends Pick<GoogleApiOptions, 'endpoints'> {
   /** Where it is kept what Google refuses the issuer; undefined where the database cannot be asked. */
   store: Store | undefined
