@@ -13,8 +13,9 @@ import { mountAppleService } from '../inbound/apple-service.ts'
 import { mountGoogleCallbacks } from '../inbound/google-callbacks.ts'
 import { countRejection } from '../metrics/metrics.ts'
 import { pageResponse } from '../pages/html.ts'
+import { calendarPath } from '../pages/link-page.ts'
 import { linkProblemPage } from '../pages/link-problem-page.ts'
-import { openLink } from '../pages/links.ts'
+import { openCalendar, openLink } from '../pages/links.ts'
 import { mountPublic } from '../pages/public.ts'
 import { pageLanguage } from '../pages/words.ts'
 import { addressKey, clientAddress } from './client-address.ts'
@@ -94,6 +95,10 @@ export function createApp(options: AppOptions): H3 {
   app.get(linkPath, async (event) => {
     limitAddress(event)
     return openLink(event, publicServices)
+  })
+  app.get(linkPath + calendarPath, async (event) => {
+    limitAddress(event)
+    return openCalendar(event, publicServices)
   })
   mountPublic(app, { services: publicServices, readiness, limitFiles })
   // Phones come in bursts: only what is refused counts against an address.

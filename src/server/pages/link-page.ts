@@ -1,3 +1,4 @@
+import { appointmentOf } from '../../core/rules/display/calendar.ts'
 import type { Card } from '../../core/rules/display/card.ts'
 import type { GoogleView } from '../../core/rules/display/google-view.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
@@ -64,7 +65,7 @@ export function linkPage(facts: LinkPageFacts): Page {
   const picture = draw(card, apple, google)
   const main = `<div class="intro">${ribbonHtml(platforms, sandboxed, words)}<h1 dir="auto">${escapeHtml(pass.label)}</h1>
 <p class="muted" dir="auto">${escapeHtml(pass.templateName)}</p>
-${expiryHtml(card, { language: tag, words, timeZone: card.timeZone ?? pass.redemption?.perPeriod?.timezone })}${isInApp ? inAppHint(own, words) : ''}</div>
+${calendarHtml(card, own, language)}${expiryHtml(card, { language: tag, words, timeZone: card.timeZone ?? pass.redemption?.perPeriod?.timezone })}${isInApp ? inAppHint(own, words) : ''}</div>
 <div class="picture">${picture.html}</div>
 <div class="actions">${buttons.join('\n')}</div>
 <div class="more">${device === 'undetermined' ? phoneHtml(own, words) : ''}${cardBackHtml(card, words.more, apple ? surplusOf(apple) : [])}</div>`
@@ -77,6 +78,30 @@ ${expiryHtml(card, { language: tag, words, timeZone: card.timeZone ?? pass.redem
     script: isInApp ? fromLink(copyScript.path) : sendsOn ? fromLink(tabletScript.path) : undefined,
     icon: issuer.iconId ? imageBase + issuer.iconId : fromLink(pageIcon.path),
   })
+}
+
+/** Below a hosted link: the event or the trip of its pass, for a calendar. */
+export const calendarPath = '/calendar.ics'
+
+/** When it is, in the zone of the pass, and the file for a calendar. */
+function calendarHtml(card: Card, address: string, { words, tag }: PageLanguage): string {
+  const appointment = appointmentOf(card)
+  if (!appointment) return ''
+  const timeZone = card.timeZone ?? card.trip?.from?.timeZone ?? 'UTC'
+  const format = new Intl.DateTimeFormat(tag === 'en' ? 'en-GB' : tag, {
+    weekday: 'short',
+    day: 'numeric',
+    month: 'long',
+    year: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    timeZoneName: 'short',
+    timeZone,
+  })
+  const { start } = appointment
+  return `<p class="calendar"><time datetime="${start.toISOString()}">${escapeHtml(format.format(start))}</time> ·
+<a href="${escapeHtml(address + calendarPath)}">${escapeHtml(words.addToCalendar)}</a></p>
+`
 }
 
 /** What programs are given that show a link in a chat: no word and no code of the holder, and nothing to open. */
@@ -147,6 +172,8 @@ const LINK_STYLE = `
 /* Texts of any direction start where the page does. */
 .intro > :not(.ribbon, .hint) { width: fit-content; max-width: 100% }
 .ribbon { margin: 0 0 .75rem; padding: .375rem .75rem; border-radius: .5rem; background: #ffd60a; color: #1c1c1e; font-size: .875rem }
+.calendar { margin: .25rem 0; font-size: .9375rem }
+.calendar a { color: inherit }
 .actions { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(8.5rem, 100%), 1fr)); gap: .75rem; margin-top: 1.25rem }
 .actions .button { padding-inline: .5rem }
 .badge { display: grid; place-items: center; border-radius: .5rem }

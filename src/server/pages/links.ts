@@ -1,5 +1,6 @@
 import type { H3Event, HTTPResponse } from 'h3'
 import { ApiError } from '../../core/errors.ts'
+import { appointmentOf, calendarFile } from '../../core/rules/display/calendar.ts'
 import { effectiveStatus, isInstallable } from '../../core/rules/pass/pass-status.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import { isPassing, isRefused } from '../../wallets/google/api/api-error.ts'
@@ -7,7 +8,9 @@ import type { Platform, WalletPass } from '../../wallets/wallet.ts'
 import type { Services } from '../context.ts'
 import { acceptsGzip, compress } from '../http/compress.ts'
 import { correlationIdOf } from '../http/middleware/observe.ts'
+import type { Link } from '../links.ts'
 import { type Issuing, renderOr } from '../wallet-sync/issuing.ts'
+import { answerFile, publicFile } from './assets.ts'
 import { viewsOf } from './card/preview.ts'
 import { type Page, pageResponse } from './html.ts'
 import { type IssuerFacts, issuerFacts } from './issuer-facts.ts'
@@ -23,6 +26,47 @@ import { pageLanguage } from './words.ts'
  */
 export async function openLink(event: H3Event, services: Services): Promise<Response | HTTPResponse> {
   const now = services.clock()
+  const { kind, pass, isLookedAt } = await followLink(event, services, now)
+  if (isLookedAt) return showShared(event, pass, services)
+  if (kind === 'smart') return openSmart(event, pass, services, now)
+  return kind === 'apple' ? openApple(event, pass, services, now) : openGoogle(pass, services, now)
+}
+
+/**
+ * The calendar entry of the event or the trip of a pass, behind each of its hosted links.
+ * @throws Problem as openLink; NOT_FOUND where the pass has no time
+ */
+export async function openCalendar(event: H3Event, services: Services): Promise<Response | HTTPResponse> {
+  const now = services.clock()
+  const { pass, isLookedAt } = await followLink(event, services, now)
+  if (isLookedAt) return showShared(event, pass, services)
+  const { card } = await render(pass, services.issuing)
+  const appointment = appointmentOf(card)
+  if (!appointment) throw new ApiError('NOT_FOUND', { message: 'This pass has no time for a calendar.' })
+  const uid = `${pass.id}@${new URL(services.links.publicUrl).hostname}`
+  const content = calendarFile(appointment, { uid, sequence: pass.revision, changedAt: pass.updatedAt })
+  const headers = {
+    'content-disposition': `attachment; filename="${pass.id}.ics"`,
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+  }
+  const file = publicFile({
+    contentType: 'text/calendar; charset=utf-8',
+    cacheControl: 'private, no-cache',
+    content,
+    headers,
+  })
+  return answerFile(file, event.req.headers)
+}
+
+interface FollowedLink {
+  kind: Link['kind']
+  /** Can be added to a wallet now, unless a program only looks. */
+  pass: StoredPass
+  isLookedAt: boolean
+}
+
+async function followLink(event: H3Event, services: Services, now: Date): Promise<FollowedLink> {
   const check = services.links.verify(event.context.params?.token ?? '', now)
   if (!check.ok) throw new ApiError('LINK_INVALID', { details: { reason: check.reason } })
   const { kind, workspaceId, passId, generation } = check.link
@@ -35,9 +79,7 @@ export async function openLink(event: H3Event, services: Services): Promise<Resp
   const current = isLookedAt ? pass : await issueIfQueued(pass, services, event, now)
   const status = effectiveStatus(current, now)
   if (!isInstallable(status)) throw new LinkEnded(status, await findIssuer(pass, services))
-  if (isLookedAt) return showShared(event, pass, services)
-  if (kind === 'smart') return openSmart(event, current, services, now)
-  return kind === 'apple' ? openApple(event, current, services, now) : openGoogle(current, services, now)
+  return { kind, pass: current, isLookedAt }
 }
 
 /** What is the same for every holder; read once a version. */

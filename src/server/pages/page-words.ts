@@ -33,6 +33,7 @@ export interface PageWords {
   sandbox: Record<Platform | 'all', string>
   /** {time} */
   validUntil: string
+  addToCalendar: string
   /** What opens the back of the pass. */
   more: string
   inApp: { title: string; text: string; address: string; copy: string; copied: string }

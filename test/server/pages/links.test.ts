@@ -93,6 +93,45 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(policy).not.toMatch(/script-src[^;]*unsafe/)
   })
 
+  test('a pass with an event brings its entry for a calendar, behind its link and as long as that', async () => {
+    const workspace = await api.workspace()
+    const pass = await issuedPass(workspace, {
+      passType: 'eventTicket',
+      variables: { starts: '2027-05-20T19:00:00+01:00' },
+      definition: {
+        variables: [{ name: 'starts', label: 'Starts' }],
+        timeZone: 'Europe/Lisbon',
+        design: { organizationName: 'Harbour', description: 'Ticket' },
+        event: { name: 'Night music', startsAt: '{{starts}}' },
+      },
+    })
+    const page = await open(pass, 'smart')
+    const [, address] = /<a href="([^"]+calendar.ics)">Add to calendar</.exec(page.text)!
+    expect(page.text).toMatch(/>[^<]*20 May 2027[^<]*19:00 WEST<\/time>/)
+    const path = new URL(address!).pathname
+    const get = (headers = {}) => api.send('GET', path, { headers })
+    const first = await get()
+    expect(Object.fromEntries(first.headers)).toMatchObject({
+      'content-type': 'text/calendar; charset=utf-8',
+      'cache-control': 'private, no-cache',
+      'content-disposition': `attachment; filename="${pass.id}.ics"`,
+    })
+    expect(first.text).toContain('\r\nDTSTART:20270520T180000Z\r\nSUMMARY:Night music\r\n')
+    const etag = first.headers.get('etag')!
+    expect((await get({ 'if-none-match': etag })).status).toBe(304)
+    const body = { variables: { starts: '2027-05-20T20:00:00+01:00' } }
+    await workspace.ok(contract.passes.update, { params: { id: pass.id }, body })
+    const moved = await get({ 'if-none-match': etag })
+    const uidOf = (text: string) => /UID:.+/.exec(text)?.[0]
+    expect(moved.text).toContain('DTSTART:20270520T190000Z')
+    expect(uidOf(moved.text)).toBe(uidOf(first.text))
+    expect((await get({ 'user-agent': 'WhatsApp/2.23' })).text).not.toContain('Night music')
+    const other = await issuedPass(workspace)
+    expect((await api.send('GET', `${new URL(other.hostedLinks.smart!).pathname}/calendar.ics`)).status).toBe(404)
+    await workspace.ok(contract.passes.revokeLinks, { params: { id: pass.id } })
+    expect((await get({ 'if-none-match': etag })).status).toBe(410)
+  })
+
   test('whatever label and names hold stays text on the page', async () => {
     const workspace = await api.workspace()
     const hostile = `"><script>alert(1)</script><img src=x onerror='alert(2)'>&amp;{{tier}}`

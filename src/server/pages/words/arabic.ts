@@ -14,6 +14,7 @@ export const arabic: PageWords = {
     google: 'SANDBOX – ليست بطاقة حقيقية في Google Wallet',
   },
   validUntil: 'صالحة حتى {time}',
+  addToCalendar: 'أضف إلى التقويم',
   more: 'المزيد عن هذه البطاقة',
   inApp: {
     title: 'افتح الصفحة في متصفحك:',

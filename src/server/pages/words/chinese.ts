@@ -14,6 +14,7 @@ export const chinese: PageWords = {
     google: 'SANDBOX – 在 Google 钱包中并非真实凭证',
   },
   validUntil: '有效期至 {time}',
+  addToCalendar: '添加到日历',
   more: '有关此凭证的更多信息',
   inApp: {
     title: '请在浏览器中打开：',

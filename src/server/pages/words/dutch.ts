@@ -14,6 +14,7 @@ export const dutch: PageWords = {
     google: 'SANDBOX – geen echte pas in Google Wallet',
   },
   validUntil: 'Geldig tot {time}',
+  addToCalendar: 'Toevoegen aan agenda',
   more: 'Meer over deze pas',
   inApp: {
     title: 'Open in je browser:',

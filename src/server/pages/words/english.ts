@@ -14,6 +14,7 @@ export const englishWords: PageWords = {
     google: 'SANDBOX - not a real pass in Google Wallet',
   },
   validUntil: 'Valid until {time}',
+  addToCalendar: 'Add to calendar',
   more: 'More about this pass',
   inApp: {
     title: 'Open in your browser:',

@@ -14,6 +14,7 @@ export const french: PageWords = {
     google: 'SANDBOX – pas un vrai pass dans Google Wallet',
   },
   validUntil: 'Valable jusqu’au {time}',
+  addToCalendar: 'Ajouter au calendrier',
   more: 'Plus sur ce pass',
   inApp: {
     title: 'Ouvrez dans votre navigateur :',

@@ -14,6 +14,7 @@ export const german: PageWords = {
     google: 'SANDBOX – kein echter Pass in Google Wallet',
   },
   validUntil: 'Gültig bis {time}',
+  addToCalendar: 'Zum Kalender hinzufügen',
   more: 'Mehr zu diesem Pass',
   inApp: {
     title: 'Im Browser öffnen:',

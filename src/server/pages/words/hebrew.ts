@@ -14,6 +14,7 @@ export const hebrew: PageWords = {
     google: 'SANDBOX – זה לא כרטיס אמיתי ב-Google Wallet',
   },
   validUntil: 'בתוקף עד {time}',
+  addToCalendar: 'הוספה ליומן',
   more: 'עוד על הכרטיס הזה',
   inApp: {
     title: 'פתחו בדפדפן:',

@@ -14,6 +14,7 @@ export const italian: PageWords = {
     google: 'SANDBOX – non è un pass vero in Google Wallet',
   },
   validUntil: 'Valido fino al {time}',
+  addToCalendar: 'Aggiungi al calendario',
   more: 'Altro su questo pass',
   inApp: {
     title: 'Apri nel browser:',

@@ -14,6 +14,7 @@ export const japanese: PageWords = {
     google: 'SANDBOX – Google ウォレットでは本物のパスではありません',
   },
   validUntil: '有効期限：{time}',
+  addToCalendar: 'カレンダーに追加',
   more: 'このパスの詳細',
   inApp: {
     title: 'ブラウザで開いてください：',

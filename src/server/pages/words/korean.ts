@@ -14,6 +14,7 @@ export const korean: PageWords = {
     google: 'SANDBOX – Google 월렛에서는 실제 패스가 아닙니다',
   },
   validUntil: '유효 기한: {time}',
+  addToCalendar: '캘린더에 추가',
   more: '이 패스에 대한 추가 정보',
   inApp: {
     title: '브라우저에서 여세요:',

@@ -14,6 +14,7 @@ export const polish: PageWords = {
     google: 'SANDBOX – to nie jest prawdziwa karta w Google Wallet',
   },
   validUntil: 'Ważna do: {time}',
+  addToCalendar: 'Dodaj do kalendarza',
   more: 'Więcej o tej karcie',
   inApp: {
     title: 'Otwórz w przeglądarce:',

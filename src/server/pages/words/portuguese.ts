@@ -14,6 +14,7 @@ export const portuguese: PageWords = {
     google: 'SANDBOX – não é um passe real na Google Wallet',
   },
   validUntil: 'Válido até {time}',
+  addToCalendar: 'Adicionar ao calendário',
   more: 'Mais sobre este passe',
   inApp: {
     title: 'Abra no navegador:',

@@ -14,6 +14,7 @@ export const spanish: PageWords = {
     google: 'SANDBOX – no es un pase real en Google Wallet',
   },
   validUntil: 'Válido hasta {time}',
+  addToCalendar: 'Añadir al calendario',
   more: 'Más sobre este pase',
   inApp: {
     title: 'Abre esta página en tu navegador:',

@@ -14,6 +14,7 @@ export const turkish: PageWords = {
     google: 'SANDBOX – Google Wallet’ta gerçek bir kart değil',
   },
   validUntil: 'Son geçerlilik: {time}',
+  addToCalendar: 'Takvime ekle',
   more: 'Bu kart hakkında daha fazlası',
   inApp: {
     title: 'Tarayıcınızda açın:',

@@ -14,6 +14,7 @@ export const ukrainian: PageWords = {
     google: 'SANDBOX – це не справжня картка в Google Wallet',
   },
   validUntil: 'Дійсна до: {time}',
+  addToCalendar: 'Додати до календаря',
   more: 'Більше про цю картку',
   inApp: {
     title: 'Відкрийте у браузері:',

@@ -1,0 +1,100 @@
+import type { Card } from './card.ts'
+
+/** What a calendar needs to know of a pass beside its card. */
+export interface CalendarFacts {
+  /** Names the entry for good: another file of the same pass replaces it. */
+  uid: string
+  /** Raised by each change of the pass. */
+  sequence: number
+  changedAt: Date
+}
+
+/** An appointment as calendars take it. */
+export interface Appointment {
+  title: string
+  place: string | undefined
+  position: { latitude: number; longitude: number } | undefined
+  start: Date
+  /** After its start, where it is known. */
+  end: Date | undefined
+}
+
+/** The event or the trip of a pass; undefined where it has no time. Doors and boarding are no part of it. */
+export function appointmentOf({ event, trip, description, organizationName }: Card): Appointment | undefined {
+  const [from, until] = event
+    ? [event.startsAt ?? event.doorsAt, event.endsAt]
+    : [trip?.departsAt ?? trip?.boardsAt, trip?.arrivesAt]
+  if (from === undefined) return undefined
+  const [start, end] = [new Date(from), new Date(until ?? from)]
+  const stops = [trip?.from, trip?.to].map((stop) => stop?.name ?? stop?.code).filter(Boolean)
+  const code = [trip?.carrier?.code ?? trip?.carrier?.name, trip?.number].filter(Boolean).join(' ')
+  const named = event ? event.name : [code, stops.join(' – ')].filter(Boolean).join(' ')
+  const where = event ? [event.venue?.name, event.venue?.address] : [trip?.from?.name, trip?.from?.terminal]
+  const { latitude, longitude } = event?.venue ?? trip?.from ?? {}
+  return {
+    title: named || description.trim() || organizationName,
+    place:
+      where
+        .filter(Boolean)
+        .join(', ')
+        .replaceAll(/,?\s*\n\s*/g, ', ') || undefined,
+    position: latitude !== undefined && longitude !== undefined ? { latitude, longitude } : undefined,
+    start,
+    end: end > start ? end : undefined,
+  }
+}
+
+/** The file of a calendar (RFC 5545). Moments are in UTC, which each calendar shows in the zone of whoever looks. */
+export function calendarFile(appointment: Appointment, { uid, sequence, changedAt }: CalendarFacts): string {
+  const { title, place, position, start, end } = appointment
+  const lines = [
+    'BEGIN:VCALENDAR',
+    'VERSION:2.0',
+    'PRODID:-//passes//passes//EN',
+    'CALSCALE:GREGORIAN',
+    'BEGIN:VEVENT',
+    `UID:${escapeText(uid)}`,
+    `DTSTAMP:${utc(changedAt)}`,
+    `LAST-MODIFIED:${utc(changedAt)}`,
+    `SEQUENCE:${sequence}`,
+    `DTSTART:${utc(start)}`,
+    ...(end ? [`DTEND:${utc(end)}`] : []),
+    `SUMMARY:${escapeText(title)}`,
+    ...(place ? [`LOCATION:${escapeText(place)}`] : []),
+    ...(position ? [`GEO:${position.latitude.toFixed(6)};${position.longitude.toFixed(6)}`] : []),
+    'END:VEVENT',
+    'END:VCALENDAR',
+  ]
+  return lines.map((line) => `${fold(line)}\r\n`).join('')
+}
+
+function utc(at: Date): string {
+  return `${at.toISOString().slice(0, 19).replaceAll(/[-:]/g, '')}Z`
+}
+
+function escapeText(text: string): string {
+  const escaped = text.replaceAll(/[\\;,]/g, (sign) => `\\${sign}`).replaceAll(/\r\n?|\n/g, '\\n')
+  // Whatever else controls would end the line, or the file.
+  return escaped.replaceAll(/[\p{Cc}\u2028\u2029]/gu, ' ')
+}
+
+const MAX_BYTES = 75
+
+/** A line has at most 75 bytes, and none of them ends within a character. */
+function fold(line: string): string {
+  const parts: string[] = []
+  let part = ''
+  let bytes = 0
+  for (const character of line) {
+    const size = Buffer.byteLength(character)
+    if (bytes + size > MAX_BYTES) {
+      parts.push(part)
+      // The space that begins a line counts, too.
+      part = ''
+      bytes = 1
+    }
+    part += character
+    bytes += size
+  }
+  return [...parts, part].join('\r\n ')
+}
