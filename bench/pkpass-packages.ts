@@ -44,12 +44,25 @@ export async function createBenchWallet(at: Date) {
     identity,
     webServiceUrl: 'https://passes.example.com/apple',
     async loadImageFiles(id, sizes) {
+      if (id.startsWith(PHOTO)) return photo
       const [name, role] = id.split('/') as [string, ImageRole]
       const picture = await noise(...packages.find((each) => each.name === name)!.pictures[role]!)
       return (await makeFiles(picture, sizes)).files
     },
   })
-  return { wallet, chain, passOf }
+  // As an upload keeps them: decoded once, and never again.
+  const photo = (await makeFiles(await noise(120, 120), thumbnailSizes)).files
+  return { wallet, chain, passOf, passOfHolder }
+}
+
+const PHOTO = 'photo/'
+const thumbnailSizes = ([1, 2, 3] as const).map((scale) => ({ width: 90, height: 90, scale }))
+
+/** A pass of the package with a photo that no other has: none of its files was in a package before. */
+function passOfHolder(name: string, holder: number): WalletPass {
+  const pass = passOf(name)
+  const images = { ...pass.card.images, thumbnail: `${PHOTO}${holder}` }
+  return { ...pass, card: { ...pass.card, images, ownImages: ['thumbnail'] } }
 }
 
 function passOf(name: string): WalletPass {
