@@ -5,6 +5,7 @@ import { createPackages, type PackagesOptions } from '../../../src/server/wallet
 import { createAppleWallet, type UnsignedPackage } from '../../../src/wallets/apple/wallet.ts'
 import { sandboxIdentities, type TestWorkspace, useApi } from '../../support/api.ts'
 import { oneDialect } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
 import { createTestIdentity, unpack, verifySignature, webServiceUrl } from '../../wallets/apple/fixtures.ts'
 import { definition, issuedPass, publishVersion } from '../fixtures.ts'
 
@@ -131,11 +132,13 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const held = new Promise<void>((resolve) => {
       release = resolve
     })
-    const { build } = freshPackages({ maxSigning: 2, maxSigningOfWorkspace: 1 }, held)
+    const { build, signed } = freshPackages({ maxSigning: 2, maxSigningOfWorkspace: 1 }, held)
     const first = build(one, passes[0]!.id)
+    await eventually(() => expect(signed).toHaveLength(1))
     const refused = { code: 'SERVICE_UNAVAILABLE', headers: { 'retry-after': '1' } }
     await expect(build(one, passes[1]!.id)).rejects.toMatchObject(refused)
     const second = build(other, others[0]!.id)
+    await eventually(() => expect(signed).toHaveLength(2))
     await expect(build(other, others[1]!.id)).rejects.toMatchObject(refused)
     release()
     expect((await Promise.all([first, second])).map((file) => file.subarray(0, 2).toString())).toEqual(['PK', 'PK'])
