@@ -1,22 +1,30 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { type Client, createClient } from '../../../src/client/client.ts'
+import { servicesOf } from '../../support/compose.ts'
 import { eventually } from '../../support/eventually.ts'
-import { times } from '../../support/long.ts'
+import { isLong, times } from '../../support/long.ts'
 import { startReceiver } from '../../support/receiver.ts'
-import { startFleet } from '../support/fleet.ts'
+import { hostFleet, startFleet } from '../support/fleet.ts'
 import { inviteGuests, startLoad } from '../support/fleet-load.ts'
 import { inspect } from '../support/passes.ts'
 
 const GUESTS = times(60, 200)
 /** In each an API and a worker are killed. */
 const ROUNDS = times(1, 2)
+const roles = ['api', 'worker'] as const
 const events = ['pass.issued' as const, 'pass.updated' as const, 'pass.scanned' as const]
 
 test('of two servers, two workers and one database any process may be killed: nothing is lost, nothing is done twice', async () => {
   const receiver = await startReceiver()
-  const fleet = await startFleet({ args: ['--allow-insecure-webhooks'] })
-  const clients = fleet.apis.map(({ url }) => connect(url, fleet.token))
+  const args = ['--allow-insecure-webhooks']
+  // Whom it meets is chosen anew each time, and before they start: those that nobody kills are hosted.
+  const names = roles.map((role) => servicesOf(role).map(([name]) => name))
+  const killed = isLong ? names.flat() : names.map((each) => oneOf(each))
+  const fleet = await startFleet({ args, names: killed })
+  const hosted = await hostFleet({ args, names: names.flat().filter((name) => !killed.includes(name)), beside: fleet })
+  const clients = [...fleet.apis, ...hosted.apis].map(({ url }) => connect(url, fleet.token))
+  expect(clients).toHaveLength(2)
   const [client] = clients as [Client]
   const webhook = await client.webhooks.create({ body: { url: receiver.url, events } })
   const guests = await inviteGuests(client, GUESTS)
@@ -25,10 +33,10 @@ test('of two servers, two workers and one database any process may be killed: no
     for (const members of [fleet.apis, fleet.workers]) {
       const before = load.acknowledged.created.size
       await eventually(() => expect(load.acknowledged.created.size).toBeGreaterThan(before + 10))
-      const victim = members[Math.floor(Math.random() * members.length)]!
+      const victim = oneOf(members)
       await sleep(Math.random() * 300)
       await victim.server().kill()
-      await victim.start()
+      await (isLong ? victim.start() : victim.host())
     }
   }
   const { created, updated, scanned, refused } = await load.stop()
@@ -83,4 +91,8 @@ function connect(url: string, token: string): Client {
   const client = createClient({ url, token, attempts: 1 })
   onTestFinished(() => client.close())
   return client
+}
+
+function oneOf<T>(all: T[]): T {
+  return all[Math.floor(Math.random() * all.length)]!
 }

@@ -23,7 +23,7 @@ test('each server is restarted in turn under load, and no request fails', async 
     await eventually(() => expect(balancer.ready()).toHaveLength(apis.length))
     await goesOn(balancer, api.url)
     expect(await api.server().stop()).toBe(0)
-    await api.start()
+    await api.host()
   }
   await eventually(() => expect(balancer.ready()).toHaveLength(apis.length))
   for (const api of apis) await goesOn(balancer, api.url)

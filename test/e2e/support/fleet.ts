@@ -19,15 +19,19 @@ export interface Member<S extends TestServer> {
   name: string
   /** Stays the same; empty for one that only works. */
   url: string
-  /** As it runs now. */
+  /** As it runs now, if it was not hosted since. */
   server(): S
   start(): Promise<void>
+  /** Starts it in this process, for what is not killed any more: that costs a fraction. */
+  host(): Promise<void>
 }
 
 export interface Fleet<S extends TestServer> {
   database: string
   /** An owner's, on every server. */
   token: string
+  /** Where all have their sandbox. */
+  sandbox: string
   apis: Member<S>[]
   workers: Member<S>[]
 }
@@ -35,6 +39,10 @@ export interface Fleet<S extends TestServer> {
 export interface FleetOptions {
   /** All of them by default. */
   roles?: ('api' | 'worker')[]
+  /** As compose.yaml calls them; all of those roles by default. */
+  names?: string[]
+  /** Those that they join. */
+  beside?: Pick<Fleet<TestServer>, 'database' | 'token' | 'sandbox'>
   env?: Record<string, string>
   args?: string[]
   cleanUp?: CleanUp
@@ -55,41 +63,55 @@ export function hostFleet(options: FleetOptions = {}): Promise<Fleet<HostedServe
 
 async function startMembers<S extends TestServer>(
   startOne: (options: ServerOptions) => Promise<S>,
-  { roles = ['api', 'worker'], env = {}, args = [], cleanUp = onTestFinished }: FleetOptions,
+  { roles = ['api', 'worker'], names, beside, env = {}, args = [], cleanUp = onTestFinished }: FleetOptions,
 ): Promise<Fleet<S>> {
-  const database = await migratedDatabase('postgres', cleanUp)
-  const made = await run(['token', 'create', '--name', 'fleet', '--role', 'owner', '--database', database, '--json'])
-  const { token } = JSON.parse(String(made.stdout)) as { token: string }
+  const { database, token, sandbox } = beside ?? (await makeShared(cleanUp))
   const publicUrl = 'http://passes.example'
-  const sandbox = sandboxFolder(cleanUp)
   const here = { PASSES_PUBLIC_URL: publicUrl, PASSES_SANDBOX_DIR: sandbox, PASSES_LOG_LEVEL: 'error' }
 
   async function member(role: 'api' | 'worker', [name, service]: [string, ComposeService]): Promise<Member<S>> {
     const port = role === 'api' ? String(await freePort()) : '0'
-    const startIt = () =>
-      startOne({
-        database,
-        token,
-        port,
-        cleanUp,
-        args: flagsOf(service, args),
-        env: { ...settingsOf(service), ...here, ...env },
-      })
-    let current = await startIt()
+    const options = {
+      database,
+      token,
+      port,
+      cleanUp,
+      args: flagsOf(service, args),
+      env: { ...settingsOf(service), ...here, ...env },
+    }
+    let current = await startOne(options)
     return {
       name,
       url: current.url,
       server: () => current,
       async start() {
-        current = await startIt()
+        current = await startOne(options)
+      },
+      async host() {
+        await hostServer(options)
       },
     }
   }
 
+  const isWanted = ([name]: [string, ComposeService]) => names?.includes(name) ?? true
   const all = (role: 'api' | 'worker') =>
-    Promise.all(roles.includes(role) ? servicesOf(role).map((service) => member(role, service)) : [])
+    Promise.all(
+      roles.includes(role)
+        ? servicesOf(role)
+            .filter(isWanted)
+            .map((service) => member(role, service))
+        : [],
+    )
   const [apis, workers] = await Promise.all([all('api'), all('worker')])
-  return { database, token, apis, workers }
+  return { database, token, sandbox, apis, workers }
+}
+
+/** What all servers of a fleet have in common. */
+async function makeShared(cleanUp: CleanUp): Promise<Required<FleetOptions>['beside']> {
+  const database = await migratedDatabase('postgres', cleanUp)
+  const made = await run(['token', 'create', '--name', 'fleet', '--role', 'owner', '--database', database, '--json'])
+  const { token } = JSON.parse(String(made.stdout)) as { token: string }
+  return { database, token, sandbox: sandboxFolder(cleanUp) }
 }
 
 /** The flags behind `serve`, on loopback, with those of the test in the place of the same ones. */

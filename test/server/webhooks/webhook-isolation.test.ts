@@ -78,7 +78,8 @@ describe.each(dialects)('on %s', (dialect) => {
     work()
     await eventually(() => expect(receiver.received).toHaveLength(1))
     const later = await startReceiver()
-    for (const one of [receiver, later]) one.reply((response) => void setTimeout(() => response.writeHead(500).end(), 5))
+    for (const one of [receiver, later])
+      one.reply((response) => void setTimeout(() => response.writeHead(500).end(), 5))
     const params = { id: webhook.id }
     await eventually(async () => {
       const { items } = await workspace.ok(contract.deliveries.list, {})
