@@ -40,7 +40,10 @@ describe.each(dialects)('on %s', (dialect) => {
       scan_context_key: '',
       scanned_at,
     }))
-    await api.database.writer.transaction((tx) => insertRows(tx, 'accepted_scans', rows))
+    // The first alone: each is counted by whether one of the pass was there before, and looks through all that come with it.
+    for (const part of [rows.slice(0, 1), rows.slice(1)]) {
+      await api.database.writer.transaction((tx) => insertRows(tx, 'accepted_scans', part))
+    }
   }
 
   test('an entry holds what a device judges by, and of identifiers only hashes', async () => {
