@@ -3,12 +3,12 @@ import { dirname, join, normalize } from 'node:path'
 import ts from 'typescript'
 import { expect, test } from 'vitest'
 
-/** The rooms of docs/architecture.md and who may enter which, held over every import in src. */
+/** The modules of docs/architecture.md and who may enter which, held over every import in src. */
 
 const src = join(import.meta.dirname, '../src')
 
-/** Rooms whose files each room may import. */
-const rooms: Record<string, string[]> = {
+/** Modules whose files each module may import. */
+const modules: Record<string, string[]> = {
   core: ['core'],
   files: ['files', 'core'],
   storage: ['storage', 'files', 'core'],
@@ -19,7 +19,7 @@ const rooms: Record<string, string[]> = {
   commands: ['cli', 'client', 'files', 'core'],
 }
 
-/** Packages that are used in some rooms only. */
+/** Packages that are used in some modules only. */
 const packages: Record<string, RegExp> = {
   h3: /^server\//,
   listhen: /^server\//,
@@ -60,14 +60,14 @@ const sources = new Map(
 )
 const imports = files.flatMap(importsOf)
 
-test('the rooms are those that are known here', () => {
-  expect([...new Set(files.map(roomOf))].sort()).toEqual(Object.keys(rooms).sort())
+test('the modules are those that are known here', () => {
+  expect([...new Set(files.map(moduleOf))].sort()).toEqual(Object.keys(modules).sort())
 })
 
-test('imports between rooms keep their direction', () => {
+test('imports between modules keep their direction', () => {
   const wrong = imports
     .filter(({ isLocal }) => isLocal)
-    .filter(({ file, target }) => !rooms[roomOf(file)]?.includes(roomOf(target)))
+    .filter(({ file, target }) => !modules[moduleOf(file)]?.includes(moduleOf(target)))
     .filter((found) => !isOperatorsOwn(found))
   expect(wrong.map(show)).toEqual([])
 })
@@ -75,7 +75,7 @@ test('imports between rooms keep their direction', () => {
 test('core imports no package but zod, luxon for the calendars of time zones, and of Node only node:crypto', () => {
   const allowed = ['zod', 'luxon', 'node:crypto']
   const wrong = imports.filter(
-    ({ file, target, isLocal }) => roomOf(file) === 'core' && !isLocal && !allowed.includes(target),
+    ({ file, target, isLocal }) => moduleOf(file) === 'core' && !isLocal && !allowed.includes(target),
   )
   expect(wrong.map(show)).toEqual([])
 })
@@ -103,7 +103,7 @@ test('images are decoded in the process that is there for it, which nothing else
   expect(importersOf('server/images/make-files.ts')).toEqual(['server/images/child.ts'])
 })
 
-test.each(Object.keys(packages))('%s is used in its own rooms only', (name) => {
+test.each(Object.keys(packages))('%s is used in its own modules only', (name) => {
   const wrong = imports.filter(
     ({ file, target, isLocal }) =>
       !isLocal && (target === name || target.startsWith(`${name}/`)) && !packages[name]!.test(file),
@@ -113,7 +113,7 @@ test.each(Object.keys(packages))('%s is used in its own rooms only', (name) => {
 
 test('the environment is read in server/boot/config.ts and cli only', () => {
   const reads = files.filter((file) => /\bprocess\.env\b|\bprocess\[/.test(read(file)))
-  expect(reads.filter((file) => file !== 'server/boot/config.ts' && roomOf(file) !== 'cli')).toEqual([])
+  expect(reads.filter((file) => file !== 'server/boot/config.ts' && moduleOf(file) !== 'cli')).toEqual([])
 })
 
 test('no literal is spread only to keep its parts on one line', () => {
@@ -136,11 +136,11 @@ test('each exported function, class and constant says what it is, a command in i
       )
       .filter((statement) => ts.getJSDocCommentsAndTags(statement).length === 0)
       .map((statement) => statement.getText().split('\n')[0]!)
-      .filter((line) => !(roomOf(file) === 'commands' && /^export default class .* extends \w+/.test(line)))
+      .filter((line) => !(moduleOf(file) === 'commands' && /^export default class .* extends \w+/.test(line)))
       .map((line) => `${file}: ${line}`),
   )
   expect(undocumented).toEqual([])
-  const commands = files.filter((file) => roomOf(file) === 'commands')
+  const commands = files.filter((file) => moduleOf(file) === 'commands')
   expect(commands.filter((file) => !/static (override )?(readonly )?summary\b/.test(read(file)))).toEqual([])
 })
 
@@ -177,8 +177,13 @@ test('each file that the documents name is there, and each answer of the archite
     [...textOf(document).matchAll(/`([a-z0-9/-]+\.tsx?)`/g)].map(([, file]) => file!).filter((file) => !isThere(file)),
   )
   expect(missing).toEqual([])
-  const answers = [...textOf(join(root, 'docs/architecture.md')).matchAll(/^\| .+ \| `(.+)` \(`(.+)`\) \|$/gm)]
-  expect(answers).toHaveLength(10)
+  const architecture = textOf(join(root, 'docs/architecture.md'))
+  const folders = [...architecture.matchAll(/`((?:[a-z-]+\/)+)`/g)].map(([, folder]) => folder!)
+  expect(folders.filter((folder) => !isThere(folder))).toEqual([])
+  const names = [...architecture.matchAll(/`([a-z]+[A-Z]\w*)`/g)].map(([, name]) => name!)
+  expect(names.filter((name) => !files.some((file) => read(file).includes(name)))).toEqual([])
+  const answers = [...architecture.matchAll(/^\| .+ \| `(.+)` \(`(.+)`\) \|$/gm)]
+  expect(answers).toHaveLength(20)
   for (const [, file, text] of answers) expect(read(file!), file).toContain(text)
 })
 
@@ -203,7 +208,7 @@ const writers = [
 test('files are made private in files/, and by nothing else', () => {
   const makers =
     /\b(writeFile|appendFile|copyFile|mkdir)(Sync)?,? .*from 'node:fs|\bcreateWriteStream\(|\bopen(Sync)?\([^)]*'(w|a)x?\+?'|\b0o[67]\d\d\b/
-  const found = files.filter((file) => roomOf(file) !== 'files' && makers.test(read(file)))
+  const found = files.filter((file) => moduleOf(file) !== 'files' && makers.test(read(file)))
   expect(found.filter((file) => !writers.includes(file))).toEqual([])
 })
 
@@ -260,7 +265,7 @@ function isExported(node: ts.HasModifiers): boolean {
   return ts.getModifiers(node)?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword) ?? false
 }
 
-function roomOf(path: string): string {
+function moduleOf(path: string): string {
   return path.split('/')[0]!
 }
 
