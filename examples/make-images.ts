@@ -5,6 +5,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import sharp from 'sharp'
+import { boardingPassImages } from './generator/boarding-pass-images.ts'
 import { conferenceImages } from './generator/conference-images.ts'
 import { couponImages } from './generator/coupon-images.ts'
 import { loyaltyImages } from './generator/loyalty-images.ts'
@@ -15,6 +16,7 @@ for (const [example, images] of Object.entries({
   conference: conferenceImages(),
   loyalty: loyaltyImages(),
   coupon: couponImages(),
+  'boarding-pass': boardingPassImages(),
 })) {
   const imageFolder = join(folder, example, 'images')
   await mkdir(imageFolder, { recursive: true })

@@ -76,3 +76,53 @@ function isoDate(year: number, monthIndex: number, dayIndex: number): string {
   const two = (value: number) => String(value).padStart(2, '0')
   return `${year}-${two(monthIndex + 1)}-${two(dayIndex + 1)}`
 }
+
+const flights = [
+  ['664', 'LIS', 'AMS', 'Lisboa', 'Amsterdam', '06:20:00+01:00', '07:00:00+01:00', '11:05:00+02:00'],
+  ['127', 'AMS', 'WAW', 'Amsterdam', 'Warszawa', '13:25:00+02:00', '14:00:00+02:00', '15:55:00+02:00'],
+] as const
+
+export const passengerColumns = [
+  'externalPassId',
+  'label',
+  'flight',
+  'from',
+  'to',
+  'fromCity',
+  'toCity',
+  'boards',
+  'departs',
+  'arrives',
+  'gate',
+  'seat',
+  'group',
+  'reservation',
+] as const
+
+/** Passengers of two flights, in the order of the columns; gates are told later. */
+export function passengers(count: number): string[][] {
+  const random = seededRandom(664)
+  return Array.from({ length: count }, (_, index) => {
+    const [flight, from, to, fromCity, toCity, ...times] = flights[index % flights.length]!
+    const place = Math.floor(index / flights.length)
+    const row = 1 + Math.floor(place / 6)
+    const seat = `${row}${'ABCDEF'[place % 6]}`
+    const reservation = Array.from({ length: 6 }, () => random.pick([...'ABCDEFGHJKMNPQRSTVWXYZ23456789'])).join('')
+    const moments = times.map((time) => `2027-05-19T${time}`)
+    const group = row <= 3 ? '1' : '2'
+    return [
+      `GN${flight}-${seat}`,
+      person(random).name,
+      flight,
+      from,
+      to,
+      fromCity,
+      toCity,
+      ...moments,
+      '',
+      seat,
+      group,
+      reservation,
+    ]
+  })
+}
