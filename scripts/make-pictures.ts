@@ -25,16 +25,23 @@ interface Picture {
 
 const pictures: Record<string, Picture> = {
   phones: { example: 'conference', rows: 'attendees.csv', externalPassId: 'PG27-00001', of: 'phones' },
+  pages: {
+    example: 'conference',
+    rows: 'attendees.csv',
+    externalPassId: 'PG27-00001',
+    of: { languages: ['de', 'ar', 'ja'] },
+  },
   loyalty: { example: 'loyalty', rows: 'members.csv', externalPassId: 'GF-00410007', of: 'phones' },
 }
 
 const GAP = 24
 const SCALE = 1.5
-const PHONE = { width: 360, height: 740 }
+const PHONE = { width: 375, height: 780 }
 const iphone =
   'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1'
 
 const root = join(import.meta.dirname, '..')
+const templates = new Map<string, string>()
 const asked = process.argv.slice(2)
 const folder = mkdtempSync(join(tmpdir(), 'passes-pictures-'))
 const browser = await launchBrowser()
@@ -59,15 +66,23 @@ try {
 
 async function issue(client: Client, { example, rows, externalPassId }: Picture) {
   const examples = join(root, 'examples', example)
-  const { templateId } = await pushTemplate(client, await readTemplateFile(join(examples, 'template.json')), {
-    publish: true,
-  })
+  const templateId = await templateOf(client, example)
   const records: Record<string, string>[] = parse(readFileSync(join(examples, rows)), { columns: true, bom: true })
   const row = records.find((record) => record.externalPassId === externalPassId)
   if (!row) throw new Error(`${rows} of ${example} has no row ${externalPassId}`)
   const { externalPassId: _, label = '', ...cells } = row
   const variables = Object.fromEntries(Object.entries(cells).filter(([, value]) => value !== ''))
   return client.passes.create({ body: { templateId, externalPassId, label, variables } })
+}
+
+/** Ids of templates by their examples: several pictures may show one pass. */
+async function templateOf(client: Client, example: string): Promise<string> {
+  const known = templates.get(example)
+  if (known !== undefined) return known
+  const file = await readTemplateFile(join(root, 'examples', example, 'template.json'))
+  const { templateId } = await pushTemplate(client, file, { publish: true })
+  templates.set(example, templateId)
+  return templateId
 }
 
 async function drawPhones(browser: Browser, url: string): Promise<Buffer> {
@@ -94,6 +109,8 @@ async function drawPages(browser: Browser, link: string, languages: string[]): P
     const page: Page = await browser.newPage({ viewport: PHONE, deviceScaleFactor: SCALE, userAgent: iphone, locale })
     try {
       await page.goto(`${link}?choose`, { waitUntil: 'networkidle' })
+      // It says of every server here that it is none for real phones.
+      await page.evaluate(`document.querySelector('.ribbon')?.remove()`)
       shots.push(await page.screenshot())
     } finally {
       await page.close()
