@@ -6,8 +6,9 @@ import type { Platform, WalletPass } from '../../wallets/wallet.ts'
 import type { Links } from '../links.ts'
 import { copyScript, fromLink, pageIcon, tabletScript } from './assets.ts'
 import type { Badges } from './badges.ts'
-import { barcodeSvg, cardBackHtml, cardHtml, cardStyle, expiryHtml, surplusOf } from './card/card.ts'
+import { barcodeSvg, cardBackHtml, cardHtml, cardStyle, surplusOf } from './card/card.ts'
 import { googleCardHtml, googleCardStyle } from './card/google-card.ts'
+import { expiryHtml, timeHtml } from './card/times.ts'
 import { buildPage, escapeHtml, type Page } from './html.ts'
 import type { IssuerFacts } from './issuer-facts.ts'
 import type { PageWords } from './page-words.ts'
@@ -88,19 +89,8 @@ function calendarHtml(card: Card, address: string, { words, tag }: PageLanguage)
   const appointment = appointmentOf(card)
   if (!appointment) return ''
   const timeZone = card.timeZone ?? card.trip?.from?.timeZone ?? 'UTC'
-  const format = new Intl.DateTimeFormat(tag === 'en' ? 'en-GB' : tag, {
-    weekday: 'short',
-    day: 'numeric',
-    month: 'long',
-    year: 'numeric',
-    hour: '2-digit',
-    minute: '2-digit',
-    timeZoneName: 'short',
-    timeZone,
-  })
-  const { start } = appointment
-  return `<p class="calendar"><time datetime="${start.toISOString()}">${escapeHtml(format.format(start))}</time> ·
-<a href="${escapeHtml(address + calendarPath)}">${escapeHtml(words.addToCalendar)}</a></p>
+  const time = timeHtml(appointment.start, { language: tag, timeZone, weekday: 'short' })
+  return `<p class="calendar">${time} · <a href="${escapeHtml(address + calendarPath)}">${escapeHtml(words.addToCalendar)}</a></p>
 `
 }
 
@@ -192,9 +182,11 @@ const LINK_STYLE = `
     background: var(--page); box-shadow: 0 -.75rem .75rem -.25rem var(--page) }
 }
 @media (max-width: 55.99rem) and (max-height: 47.99rem) {
-  .intro { margin-bottom: .75rem }
+  .intro { margin-bottom: .5rem }
+  .ribbon { margin-bottom: .5rem; padding-block: .125rem }
   .actions { box-shadow: none }
-  .card .barcode, .google-card .barcode { order: -1; margin-block: 0 }
+  .card { gap: .625rem; padding-top: .625rem }
+  .card .barcode, .google-card .barcode { order: -1; margin-block: 0; padding-top: .75rem }
   .card header, .google-card > header { order: -2 }
 }
 @media (min-width: 56rem) {
@@ -215,7 +207,7 @@ const LINK_STYLE = `
 @media print {
   :root { color-scheme: light; --page: #ffffff; --raised: #ffffff; --text: #000000; --muted: #000000; --line: #000000 }
   main { display: block; width: 100%; padding: 0 }
-  .actions, .hint, .phone, .strip, .google-hero, .logo, .google-logo, .thumbnail { display: none }
+  .actions, .hint, .calendar a, .phone, .strip, .google-hero, .logo, .google-logo, .thumbnail { display: none }
   .ribbon { border: 1px solid; background: none; color: inherit }
   .sheet { max-width: 18cm; margin: 1rem auto; filter: none }
   .card, .google-card { --background: #ffffff; --foreground: #000000; --label: #000000; border: 1px solid; border-radius: 0; box-shadow: none;

@@ -19,7 +19,6 @@ import {
 import type { Card, CardField } from '../../../core/rules/display/card.ts'
 import { cardColors } from '../../../core/rules/display/colors.ts'
 import { escapeHtml } from '../html.ts'
-import { fillHtml, type PageWords } from '../page-words.ts'
 
 export interface CardOptions {
   /** The address of an image; undefined for one that is not to be drawn. */
@@ -65,31 +64,6 @@ export function detailsHtml(summary: string, fields: readonly CardField[], links
   ]
   if (items.length === 0) return ''
   return `<details class="back"><summary>${escapeHtml(summary)}</summary><dl>${items.join('')}</dl></details>`
-}
-
-export interface ExpiryOptions {
-  /** A language tag. */
-  language: string
-  words: Pick<PageWords, 'validUntil'>
-  /** UTC by default. */
-  timeZone?: string | undefined
-}
-
-/** Until when a card is valid, with the zone of that time; empty where it has no end. */
-export function expiryHtml({ expiresAt }: Card, { language, words, timeZone = 'UTC' }: ExpiryOptions): string {
-  if (expiresAt === null) return ''
-  // English as most of the world writes it: the day before the month.
-  const format = new Intl.DateTimeFormat(language === 'en' ? 'en-GB' : language, {
-    day: 'numeric',
-    month: 'long',
-    year: 'numeric',
-    hour: '2-digit',
-    minute: '2-digit',
-    timeZoneName: 'short',
-    timeZone,
-  })
-  const time = `<time datetime="${expiresAt.toISOString()}">${escapeHtml(format.format(expiresAt))}</time>`
-  return `<p class="expiry">${fillHtml(words.validUntil, { time })}</p>`
 }
 
 /** The logo and the text beside it. The name of the organization stands in lists and notifications alone. */
