@@ -1,11 +1,11 @@
 import { appendFileSync, chmodSync, cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { execa, type ResultPromise } from 'execa'
+import { execa } from 'execa'
 import { expect, onTestFinished } from 'vitest'
 import { temporaryFolder } from '../../support/databases.ts'
 import { freePort } from '../../support/ports.ts'
 import { type Guide, root } from './guide.ts'
-import { program, run } from './program.ts'
+import { hostProgram, program, run } from './program.ts'
 
 export interface GuideRun {
   /** Where the reader stands: as the top folder of the project. */
@@ -35,9 +35,13 @@ const services: [start: RegExp, ready: RegExp][] = [
 export async function runGuide({ path, steps }: Guide, options: GuideOptions = {}): Promise<GuideRun> {
   const shell = await setUp(options)
   options.prepare?.(shell.cwd)
+  // A server that runs in this process goes on finding what it named by where the reader stands.
+  const before = process.cwd()
+  process.chdir(shell.cwd)
+  onTestFinished(() => process.chdir(before))
   const words = new Map(Object.entries(options.words ?? {}))
   const outputs: [command: string, stdout: string][] = []
-  const running = new Map<RegExp, ResultPromise>()
+  const running = new Map<RegExp, Service>()
   /** Undefined behind a block that was left out. */
   let printed: string | undefined = ''
   for (const step of steps) {
@@ -70,7 +74,7 @@ export async function runGuide({ path, steps }: Guide, options: GuideOptions = {
       if (service) {
         await stop(running.get(service[0]), where)
         const started = await start(line, service[1], shell)
-        running.set(service[0], started.child)
+        running.set(service[0], started)
         text = started.text
       } else {
         const { exitCode, stdout, stderr } = await runLine(line, shell)
@@ -125,15 +129,19 @@ async function runLine(
     /^((?:\w+=\w+ )*)passes ([^'\\`$|<>;&()]+?)(?: (<|>>?) ([\w./-]+))?$/.exec(line) ?? []
   if (call === undefined || /^demo\b/.test(call)) return execa(line, shell)
   const file = join(shell.cwd, name ?? '')
-  const nothing = Object.fromEntries(Object.keys(process.env).map((name) => [name, undefined]))
   const own = Object.fromEntries([...assignments!.matchAll(/(\w+)=(\w+) /g)].map(([, name, value]) => [name!, value!]))
   const args = [...call.matchAll(/(?:"[^"]*"|[^\s"])+/g)].map(([word]) => word.replaceAll('"', ''))
   const input = sign === '<' ? { input: readFileSync(file) } : {}
-  const ended = await run(args, undefined, { cwd: shell.cwd, env: { ...nothing, ...shell.env, ...own }, ...input })
+  const ended = await run(args, undefined, { cwd: shell.cwd, env: { ...nothing(), ...shell.env, ...own }, ...input })
   if (sign === undefined || sign === '<') return ended
   const write = sign === '>' ? writeFileSync : appendFileSync
   write(file, ended.stdout && `${ended.stdout}\n`)
   return { ...ended, stdout: '' }
+}
+
+/** Takes every variable of the tests away. */
+function nothing(): Record<string, undefined> {
+  return Object.fromEntries(Object.keys(process.env).map((name) => [name, undefined]))
 }
 
 /** Programs that guides use and a bare machine may lack; in CI they have to be there. */
@@ -183,8 +191,25 @@ function expectPrinted(line: string, printed: string, where: string): void {
   expect(printed, where).toMatch(new RegExp(pattern))
 }
 
-/** Starts a command that stays, and waits until it says that it is ready. */
-async function start(line: string, ready: RegExp, shell: Shell) {
+/** A command that stays. */
+interface Service {
+  /** What it printed until it was ready. */
+  text: string
+  /** As Ctrl-C does; resolves to the exit code. */
+  stop(): Promise<number | undefined>
+}
+
+/** Starts a command that stays, and waits until it says that it is ready; a server that needs no shell in this process. */
+async function start(line: string, ready: RegExp, shell: Shell): Promise<Service> {
+  const [, flags] = /^passes serve((?: [^'"\\`$|<>;&() ]+)*)$/.exec(line) ?? []
+  if (flags !== undefined) {
+    const args = ['serve', ...flags.split(' ').filter(Boolean)]
+    const server = await hostProgram(args, ready, { cwd: shell.cwd, env: { ...nothing(), ...shell.env } })
+    let ended: Promise<number> | undefined
+    const stop = () => (ended ??= server.stop())
+    onTestFinished(async () => void (await stop()))
+    return { text: server.text, stop }
+  }
   const [, assignments = '', call = ''] = /^((?:\w+=\S+ )*)(.*)$/s.exec(line) ?? []
   const child = execa(`${assignments}exec ${call}`, { ...shell, buffer: false, all: true, forceKillAfterDelay: false })
   onTestFinished(async () => {
@@ -194,15 +219,16 @@ async function start(line: string, ready: RegExp, shell: Shell) {
   let text = ''
   for await (const chunk of child.all) {
     text += chunk
-    if (ready.test(text)) return { child: child as ResultPromise, text }
+    if (!ready.test(text)) continue
+    const stop = async () => {
+      child.kill('SIGINT')
+      return (await child).exitCode
+    }
+    return { text, stop }
   }
   throw new Error(`${line} did not start: ${text}`)
 }
 
-/** As Ctrl-C does. */
-async function stop(child: ResultPromise | undefined, where: string): Promise<void> {
-  if (!child) return
-  child.kill('SIGINT')
-  const { exitCode } = await child
-  expect(exitCode, `${where}: the server that ran before`).toBe(0)
+async function stop(service: Service | undefined, where: string): Promise<void> {
+  if (service) expect(await service.stop(), `${where}: the server that ran before`).toBe(0)
 }

@@ -33,6 +33,24 @@ export function run(args: string[], server?: Pick<TestServer, 'url' | 'token'>, 
   return result
 }
 
+/** A command that goes on in this process until it is stopped. */
+export interface Hosted {
+  /** What it printed until it was ready. */
+  text: string
+  /** As Ctrl-C does; resolves to the exit code. */
+  stop(): Promise<number>
+}
+
+/**
+ * Starts a command that stays, such as serve, in this process, and waits until it prints that it is ready. What it reads of
+ * its environment behind that is that of the tests.
+ */
+export function hostProgram(args: string[], ready: RegExp, options: RunOptions): Promise<Hosted> {
+  const result = latest.then(() => startHere(args, ready, options))
+  latest = result.catch(() => undefined)
+  return result
+}
+
 /** As a process of its own, told apart from run() by what can be done to it. */
 export function spawnProgram(args: string[], server?: Pick<TestServer, 'url' | 'token'>, options: object = {}) {
   return execa('node', [program, ...args], { env: environmentFor(server), reject: false, ...options })
@@ -58,16 +76,60 @@ export function withEnvironment<T>(env: RunOptions['env'], work: () => Promise<T
 /** What process.exit() throws: nothing behind it may run, as nothing does in a process that ends. */
 class Exit extends Error {}
 
-async function runHere(args: string[], { cwd, env, input }: RunOptions): Promise<Run> {
+async function startHere(args: string[], ready: RegExp, options: RunOptions): Promise<Hosted> {
+  const listeners = () =>
+    (['SIGINT', 'SIGTERM'] as const).flatMap((on) => process.listeners(on).map((run) => ({ on, run })))
+  const before = new Set(listeners().map(({ run }) => run))
+  let text = ''
+  let isOver = false
+  let onReady: () => void = () => undefined
+  const becomesReady = new Promise<void>((resolve) => {
+    onReady = resolve
+  })
+  const running = runHere(args, options, {
+    onOutput(chunk) {
+      text += chunk
+      if (ready.test(text)) onReady()
+    },
+    isReady: becomesReady,
+  }).finally(() => {
+    isOver = true
+    onReady()
+  })
+  await becomesReady
+  if (isOver) throw new Error(`${args.join(' ')} did not start: ${(await running).stderr || text}`)
+  return {
+    text,
+    async stop() {
+      // This process must go on to end by the signals that it gets.
+      const own = listeners().filter(({ run }) => !before.has(run))
+      for (const { on, run } of own) process.off(on, run)
+      for (const { on, run } of own) if (on === 'SIGINT') run('SIGINT')
+      return (await running).exitCode
+    },
+  }
+}
+
+/** A command that goes on once it is ready, when what belongs to the process is put back. */
+interface Staying {
+  onOutput(text: string): void
+  isReady: Promise<void>
+}
+
+async function runHere(args: string[], { cwd, env, input }: RunOptions, staying?: Staying): Promise<Run> {
   let exitCode: number | undefined
   const hasEnded = () => exitCode !== undefined
-  const stdout = collector(hasEnded)
-  const stderr = collector(hasEnded)
+  const stdout = collector(hasEnded, staying?.onOutput)
+  const stderr = collector(hasEnded, staying?.onOutput)
   const exit = (code?: number) => {
     exitCode ??= Number(code ?? process.exitCode ?? 0)
     throw new Exit()
   }
   const putBack: PutBack[] = []
+  const back = () => {
+    for (const one of putBack.splice(0).reverse()) one()
+  }
+  void staying?.isReady.then(back)
   try {
     putBack.push(setEnvironment(env))
     putBack.push(setWorkingFolder(cwd))
@@ -87,18 +149,19 @@ async function runHere(args: string[], { cwd, env, input }: RunOptions): Promise
   } catch (error) {
     if (!(error instanceof Exit)) throw error
   } finally {
-    for (const back of putBack.reverse()) back()
+    back()
   }
   return { exitCode: exitCode!, stdout: stdout.text(), stderr: stderr.text() }
 }
 
 /** A stream that is no terminal, and what was written to it. */
-function collector(hasEnded: () => boolean) {
+function collector(hasEnded: () => boolean, onOutput?: (text: string) => void) {
   const chunks: Buffer[] = []
   const stream = new Writable({
     decodeStrings: true,
     write(chunk: Buffer, _encoding, done) {
       if (!hasEnded()) chunks.push(chunk)
+      onOutput?.(chunk.toString())
       done()
     },
   })
