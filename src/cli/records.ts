@@ -61,6 +61,8 @@ export function showPass(pass: Pass): string {
     ['Apple link', pass.hostedLinks.apple],
     ['Google link', pass.hostedLinks.google],
     ['Smart link', pass.hostedLinks.smart],
+    ['Group', pass.groupKey],
+    ['Group link', pass.hostedLinks.group],
     ...Object.entries(pass.variables).map(([name, value]) => [`  ${name}`, textOf(value)] as const),
   ])
 }

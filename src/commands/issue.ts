@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core'
 import { requiredFlag } from '../cli/arguments/id-argument.ts'
 import { existingFlag } from '../cli/arguments/pass-argument.ts'
-import { BulkCommand, bulkArgs, bulkFlags } from '../cli/bulk/bulk-command.ts'
+import { BulkCommand, bulkArgs, bulkFlags, groupColumnFlag } from '../cli/bulk/bulk-command.ts'
 import { UsageError } from '../cli/command/errors.ts'
 import { count } from '../cli/command/output.ts'
 import type { IssueOutcome } from '../cli/issue/outcomes.ts'
@@ -51,6 +51,7 @@ export default class Issue extends BulkCommand {
     template: requiredFlag('template'),
     ...bulkFlags,
     'label-column': Flags.string({ summary: "Column of the holder's name.", default: 'label' }),
+    'group-column': groupColumnFlag,
     out: Flags.string({
       summary: 'Write the input with the pass id and its links to this file; - writes to stdout, without a journal.',
     }),
@@ -68,6 +69,7 @@ export default class Issue extends BulkCommand {
       templateId: flags.template,
       externalIdColumn: flags['external-id-column'],
       labelColumn: flags['label-column'],
+      groupColumn: flags['group-column'],
       existing: flags.existing,
       concurrency: flags.concurrency,
     }

@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import { BulkCommand, bulkArgs, bulkFlags } from '../cli/bulk/bulk-command.ts'
+import { BulkCommand, bulkArgs, bulkFlags, groupColumnFlag } from '../cli/bulk/bulk-command.ts'
 import { templateVersionFlag } from '../cli/template/template-version.ts'
 
 export default class Update extends BulkCommand {
@@ -30,6 +30,7 @@ export default class Update extends BulkCommand {
   static override flags = {
     ...bulkFlags,
     'label-column': Flags.string({ summary: "Column of the holder's name (label, where there is one)." }),
+    'group-column': groupColumnFlag,
     'unset-marker': Flags.string({ summary: 'A cell with just this removes the variable.', default: '\\N' }),
     'template-version': templateVersionFlag({ summary: 'Upgrade every pass to this published version.' }),
     'dry-run': Flags.boolean({ summary: 'Ask the server about every row and change nothing.', default: false }),
@@ -47,6 +48,7 @@ export default class Update extends BulkCommand {
       file: args.file,
       externalIdColumn: flags['external-id-column'],
       labelColumn: flags['label-column'],
+      groupColumn: flags['group-column'],
       unsetMarker: flags['unset-marker'],
       templateVersion: flags['template-version'],
       dryRun: flags['dry-run'],

@@ -16,7 +16,10 @@ export interface EventData {
     | 'redemption'
     | 'expiresAt'
     | 'createdAt'
-  >
+  > & {
+    /** Of a pass that is in a group. */
+    groupKey?: string
+  }
   'pass.failed': Identifiers & { error: { code: ErrorCode; message: string } }
   'pass.updated': Identifiers & { changedFields: ChangedField[] }
   'pass.voided': Pick<Pass, 'id' | 'externalPassId'> & { reason: string | null }
@@ -34,6 +37,7 @@ export type ChangedField =
   | 'expiresAt'
   | 'templateVersionId'
   | 'scanCode'
+  | 'groupKey'
   | 'manual_requeue'
 
 export type EventType = keyof EventData

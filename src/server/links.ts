@@ -15,13 +15,14 @@ import type { ServerKeys } from './boot/server-key.ts'
  *     17..32 pass id             37..41  expiry, seconds since 1970
  */
 
-export const linkKinds = ['smart', 'apple', 'google'] as const
+export const linkKinds = ['smart', 'apple', 'google', 'group'] as const
 type LinkKind = (typeof linkKinds)[number]
 
 /** What a hosted link says. */
 export interface Link {
   kind: LinkKind
   workspaceId: string
+  /** Of a link of the kind `group`, the id of the group. */
   passId: string
   /** The pass's link generation, 0 to 2^32 - 1; revoking raises it, and links of an older one are dead. */
   generation: number
@@ -101,9 +102,9 @@ function tagOf(facts: Uint8Array, key: LinkKey): Buffer {
 /** Hosted add-to-wallet links: made on read without a write, checked without a read. */
 export interface Links {
   /** Fresh links of an installable pass; a platform that is not configured has none. */
-  build(pass: StoredPass, at: Date): { apple: string | null; google: string | null; smart: string | null }
+  build(pass: StoredPass, at: Date): Record<LinkKind, string | null>
   /** The link of one kind for a pass. */
-  urlFor(kind: LinkKind, pass: StoredPass, at: Date): string
+  urlFor(kind: Platform | 'smart', pass: StoredPass, at: Date): string
   verify(token: string, at: Date): LinkCheck
   /** What links, and the images that pages show, are reached below; without a slash at the end. */
   publicUrl: string
@@ -130,6 +131,16 @@ export function createLinks({ keys, publicUrl, platforms, ttlDays }: LinksOption
     const bytes = toBytes({ workspaceId, passId, generation, expiresAt: linkExpiry(pass.expiresAt, at, ttlDays) })
     return (kind: LinkKind) => `${publicUrl}/l/${sign(kind, bytes, signingKey)}`
   }
+  const groupUrl = (pass: StoredPass, group: NonNullable<StoredPass['group']>, at: Date) => {
+    const { workspaceId, expiresAt } = pass
+    const facts = {
+      workspaceId,
+      passId: group.id,
+      generation: group.generation,
+      expiresAt: linkExpiry(expiresAt, at, ttlDays),
+    }
+    return `${publicUrl}/l/${sign('group', toBytes(facts), signingKey)}`
+  }
   return {
     publicUrl,
     urlFor: (kind, pass, at) => linksOf(pass, at)(kind),
@@ -140,6 +151,7 @@ export function createLinks({ keys, publicUrl, platforms, ttlDays }: LinksOption
         apple: platforms.includes('apple') ? urlOf('apple') : null,
         google: platforms.includes('google') ? urlOf('google') : null,
         smart: urlOf('smart'),
+        group: pass.group && groupUrl(pass, pass.group, at),
       }
     },
   }

@@ -16,6 +16,7 @@ import type { StoreEvent, StoreListener } from './operations/store-events.ts'
 import { FormerPasses } from './passes/former-passes.ts'
 import { GoogleClasses } from './passes/google-classes.ts'
 import { GoogleObjects } from './passes/google-objects.ts'
+import { Groups } from './passes/groups.ts'
 import { Identifiers } from './passes/identifiers.ts'
 import { Passes } from './passes/passes.ts'
 import { Registrations } from './passes/registrations.ts'
@@ -55,6 +56,7 @@ export interface Repositories {
   scans: Scans
   acceptedScans: AcceptedScans
   formerPasses: FormerPasses
+  groups: Groups
   snapshots: Snapshots
   jobs: Jobs
   backlog: Backlog
@@ -168,6 +170,7 @@ function repositories(db: Knex, { onDue, onEvent }: Required<StoreListener>): Re
     scans: new Scans(db, onEvent),
     acceptedScans: new AcceptedScans(db),
     formerPasses: new FormerPasses(db),
+    groups: new Groups(db),
     snapshots: new Snapshots(db),
     auditLog: new AuditLog(db),
     erasure: new Erasure(db),

@@ -20,6 +20,8 @@ export interface WalletPass {
   /** Apple's authenticationToken: random for each holder of a pass and never changed. */
   authenticationToken: string
   card: Card
+  /** Shared by passes that belong together; wallets show them in one stack. */
+  groupId?: string
   /** What the last notification said; Apple has no other place for it than the pass itself. */
   message?: string | undefined
   /** Of the google.classKey of the pass, where its version has one: passes with the same share a class. */

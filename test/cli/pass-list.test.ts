@@ -16,6 +16,7 @@ const given: [flags: string[], query: Record<string, unknown>][] = [
   [['--search', 'ada'], { search: ['ada'] }],
   [['--project', id, '--project', 'none'], { projectId: [id, 'null'] }],
   [['--template', id], { templateId: [id] }],
+  [['--group', 'order-1'], { groupKey: ['order-1'] }],
   [['--variable', 'seat:12:A'], { variable: ['seat:12:A'] }],
   [['--valid-on', '2027-05-31'], { validOn: ['2027-05-31'] }],
   [['--redeemed'], { redeemed: true }],
@@ -58,9 +59,10 @@ function pass(change: Partial<Pass> = {}): Pass {
     createdAt: '2027-05-31T10:00:00.000Z',
     updatedAt: '2027-05-31T10:00:00.000Z',
     revision: 1,
+    groupKey: null,
     templateVersion: null,
     latestTemplateVersion: null,
-    hostedLinks: { apple: null, google: null, smart: null },
+    hostedLinks: { apple: null, google: null, smart: null, group: null },
     ...change,
   }
 }

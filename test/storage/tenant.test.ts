@@ -154,6 +154,12 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'googleClasses.deleteUnused': (tx, intruder, { googleClass }) => tx.googleClasses.deleteUnused(intruder, googleClass),
   'googleClasses.listKinds': (tx, intruder, { googleClass }) => tx.googleClasses.listKinds(intruder, googleClass),
   'googleObjects.listFormer': (tx, intruder, { pass }) => tx.googleObjects.listFormer(intruder, pass),
+  'groups.findLinkState': async (tx, intruder, { group }) =>
+    (await tx.groups.findLinkState(intruder, group))?.generation,
+  'groups.listGenerations': (tx, intruder, { group }) => tx.groups.listGenerations(intruder, [group]),
+  'groups.listInstallable': (tx, intruder, { group }) =>
+    tx.groups.listInstallable(intruder, group, { limit: 9 }, start),
+  'groups.raiseLinkGeneration': (tx, intruder, { group }) => tx.groups.raiseLinkGeneration(intruder, group),
   'googleObjects.listTransferred': (tx, intruder, { failed }) => tx.googleObjects.listTransferred(intruder, failed),
   'googleObjects.transfer': (tx, intruder, { pass, version }) =>
     tx.googleObjects.transfer(intruder, pass, { kind: 'generic', templateVersionId: version }),
@@ -282,6 +288,7 @@ interface Ids {
   /** Serial number of a pass that went to another holder: of the one that failed. */
   former: string
   googleClass: string
+  group: string
   failed: string
   notification: string
   broadcast: string
@@ -326,7 +333,9 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
   )
   const version = await insertTemplate(store, workspaceId, project.id)
   const [notification, broadcast] = [newId(start), newId(start)]
-  const passes = [newPass(version, { externalPassId: 'theirs', identifierDigest: digest }), newPass(version)]
+  const groupId = newId(start)
+  const group = { id: groupId, key: 'theirs' }
+  const passes = [newPass(version, { externalPassId: 'theirs', identifierDigest: digest, group }), newPass(version)]
   const [pass, failed] = (await insertPasses(store, workspaceId, passes)) as [string, string]
   const { token, delivery, googleClass } = await store.transaction(async (tx) => {
     await tx.limits.set(workspaceId, { webhooks: 7 })
@@ -338,6 +347,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     await tx.registrations.insert(workspaceId, { passId: failed, deviceId: 'device', pushToken: 'token' }, start)
     await tx.formerPasses.insert((await tx.passes.find(workspaceId, failed))!, start)
     await tx.googleObjects.insertTransferred(workspaceId, failed, sentObject(failed, 'offer'))
+    await tx.groups.raiseLinkGeneration(workspaceId, groupId)
     const [ofClass] = await tx.googleClasses.claim(workspaceId, [{ ...claim, templateVersionId: version.id }], start)
     const rejection = {
       platform: 'google' as const,
@@ -395,6 +405,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     googleClass,
     failed,
     former: failed,
+    group: groupId,
     scan: scan.id,
     notification,
     broadcast,
@@ -426,6 +437,7 @@ async function dump({ reader }: Database): Promise<string[][]> {
     'apple_registrations',
     'former_passes',
     'former_registrations',
+    'group_links',
     'google_objects',
     'google_former_objects',
     'google_classes',

@@ -13,6 +13,11 @@ import { rawCellsFlag } from './spreadsheet-cells.ts'
 /** Tries for a request before the run gives up: about 40 s, which outlasts a restart of the server. */
 const ATTEMPTS = 12
 
+/** Of issue and update. */
+export const groupColumnFlag = Flags.string({
+  summary: 'Column of what passes have in common that belong together (groupKey, where there is one).',
+})
+
 /** The argument of commands that read a CSV file: its path, or `-` for stdin. */
 export const bulkArgs = {
   file: Args.string({

@@ -95,6 +95,9 @@ export function missingColumn(header: readonly string[], column: string, what: s
   return header.includes(column) ? [] : [`There is no column ${column} for ${what}; ${flag} names another one`]
 }
 
+/** The column that groups passes where nobody names another. */
+export const GROUP_COLUMN = 'groupKey'
+
 /** The warning about a header in which a column has no name; empty where all have one. */
 export function namelessWarning(header: readonly string[]): string[] {
   return header.includes('') ? ['A column without a name is ignored'] : []

@@ -5,6 +5,7 @@ import { imageVariables } from '../../core/rules/template/image-choice.ts'
 import {
   badHeader,
   checkRows,
+  GROUP_COLUMN,
   type HeaderColumn,
   headerProblems,
   matchHeader,
@@ -25,6 +26,7 @@ export interface UpdateOptions {
   file: string
   externalIdColumn: string
   labelColumn: string | undefined
+  groupColumn?: string | undefined
   /** A cell with just this removes the variable. */
   unsetMarker: string
   templateVersion: PassUpdate['templateVersion']
@@ -59,6 +61,7 @@ export function updateAction({ dryRun, concurrency, ...options }: UpdateOptions)
       '--external-id-column': externalIdColumn,
       '--label-column': options.labelColumn ?? 'label',
       '--unset-marker': options.unsetMarker,
+      ...(options.groupColumn && { '--group-column': options.groupColumn }),
       ...(templateVersion !== undefined && { '--template-version': String(templateVersion) }),
       ...(options.notify && { '--notify': 'true' }),
     },
@@ -144,8 +147,10 @@ export function compileUpdateRow(
     const externalPassId = PassCreate.shape.externalPassId.safeParse(cells[columns.externalId])
     const given = columns.variables.filter(({ index }) => cells[index] !== '')
     const label = cells[columns.label] || undefined
+    const group = cells[columns.group] || undefined
     const body = PassUpdate.safeParse({
       ...(label !== undefined && { label }),
+      ...(group !== undefined && { groupKey: group === unsetMarker ? null : group }),
       ...(given.length > 0 && {
         variables: Object.fromEntries(
           given.map(({ name, index }) => [name, cells[index] === unsetMarker ? null : cells[index]]),
@@ -206,6 +211,8 @@ export interface UpdateColumnOptions {
   externalIdColumn: string
   /** Undefined where nobody named one: a column `label` is then the label where there is one. */
   labelColumn: string | undefined
+  /** Undefined where nobody named one: a column groupKey is then the group where there is one. */
+  groupColumn?: string | undefined
   /** Whether a flag changes every pass, so that a file of ids alone has something to do. */
   changesAll: boolean
 }
@@ -214,27 +221,32 @@ export interface UpdateColumnOptions {
 export interface UpdateColumns extends Columns {
   /** -1 where labels stay. */
   label: number
+  /** -1 where groups stay. */
+  group: number
   variables: HeaderColumn[]
 }
 
 /** @throws CliError that lists everything that keeps the file from being used. */
 export function planUpdateColumns(header: string[], options: UpdateColumnOptions): UpdateColumns {
-  const { externalIdColumn, labelColumn = 'label', changesAll } = options
+  const { externalIdColumn, labelColumn = 'label', groupColumn = GROUP_COLUMN, changesAll } = options
   const errorColumn = 'error'
-  const { names, notes, ...matched } = matchHeader(header, [externalIdColumn, labelColumn])
-  const variables = variableColumns(names, [externalIdColumn, labelColumn, errorColumn])
+  const own = [externalIdColumn, labelColumn, groupColumn]
+  const { names, notes, ...matched } = matchHeader(header, own)
+  const variables = variableColumns(names, [...own, errorColumn])
   const label = names.indexOf(labelColumn)
-  const hasSomething = label >= 0 || variables.length > 0 || changesAll
+  const group = names.indexOf(groupColumn)
+  const hasSomething = label >= 0 || group >= 0 || variables.length > 0 || changesAll
   const problems = [
     ...matched.problems,
     ...missingColumn(names, externalIdColumn, 'the external id', '--external-id-column'),
     ...(options.labelColumn ? missingColumn(names, labelColumn, 'the label', '--label-column') : []),
+    ...(options.groupColumn ? missingColumn(names, groupColumn, 'the group', '--group-column') : []),
     ...(hasSomething ? [] : ['There is no column to take changes from, and no --template-version']),
     ...headerProblems(header, variables),
   ]
   if (problems.length > 0) throw badHeader('The header of the file does not fit', problems, header)
   const externalId = names.indexOf(externalIdColumn)
-  return { header, externalId, label, variables, errorColumn, notes, warnings: namelessWarning(header) }
+  return { header, externalId, label, group, variables, errorColumn, notes, warnings: namelessWarning(header) }
 }
 
 /** What `passes void` does with each row. */

@@ -28,6 +28,7 @@ interface IssueOptions {
   templateId: string
   externalIdColumn: string
   labelColumn: string
+  groupColumn?: string | undefined
   existing: Existing | undefined
   /** Batches in flight at once. */
   concurrency: number
@@ -51,6 +52,7 @@ export function issueAction({ concurrency, ...options }: IssueOptions): RowActio
       '--template': templateId,
       '--external-id-column': options.externalIdColumn,
       '--label-column': options.labelColumn,
+      ...(options.groupColumn && { '--group-column': options.groupColumn }),
       ...(existing && { '--existing': existing }),
     },
     batchesInFlight: concurrency,
@@ -84,7 +86,7 @@ export function issueAction({ concurrency, ...options }: IssueOptions): RowActio
 async function planIssue(
   client: Client,
   header: string[],
-  options: Pick<IssueOptions, 'file' | 'templateId' | 'externalIdColumn' | 'labelColumn'>,
+  options: Pick<IssueOptions, 'file' | 'templateId' | 'externalIdColumn' | 'labelColumn' | 'groupColumn'>,
 ) {
   const { templateId, externalIdColumn } = options
   const template = await readIssuedTemplate(client, templateId)

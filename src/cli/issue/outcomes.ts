@@ -64,7 +64,7 @@ export function voidPass(passId: string): string {
 }
 
 /** What a row, or a call, asks a pass to be. */
-export interface WantedPass extends Pick<PassCreate, 'templateId' | 'label' | 'variables'> {
+export interface WantedPass extends Pick<PassCreate, 'templateId' | 'label' | 'variables' | 'groupKey'> {
   /** The variables that are compared: a file says nothing of a variable that it has no column for. */
   names: readonly string[]
 }
@@ -73,8 +73,8 @@ export interface WantedPass extends Pick<PassCreate, 'templateId' | 'label' | 'v
 type Standing = 'present' | 'differs' | 'void' | 'otherTemplate'
 
 interface Difference {
-  /** A variable, or null for the label. */
-  variable: string | null
+  /** What differs beside the variables, or a variable. */
+  what: 'label' | 'groupKey' | { variable: string }
   there: unknown
   /** Undefined where nothing is asked for. */
   wanted: unknown
@@ -89,26 +89,38 @@ function standingOf(pass: Pass, wanted: WantedPass): Standing {
 /** In words, with what the pass has: `label is "Ada"; seat is not set`. */
 function describeDifferences(pass: Pass, wanted: WantedPass, labelColumn: string): string {
   return differencesOf(pass, wanted)
-    .map(({ variable, there }) => `${variable ?? labelColumn} is ${there === undefined ? 'not set' : quote(there)}`)
+    .map(({ what, there }) => `${nameOf(what, labelColumn)} is ${there == null ? 'not set' : quote(there)}`)
     .join('; ')
 }
 
 /** The change that makes the pass what is asked for: what is compared and not given is removed. */
 export function changeTo(pass: Pass, wanted: WantedPass): PassUpdate {
   const differences = differencesOf(pass, wanted)
-  const variables = differences.filter((difference) => difference.variable !== null)
+  const variables = differences.flatMap(({ what, wanted: value }) =>
+    typeof what === 'object' ? [[what.variable, value ?? null]] : [],
+  )
+  const differs = (name: 'label' | 'groupKey') => differences.some(({ what }) => what === name)
   return {
-    ...(variables.length < differences.length && { label: wanted.label }),
-    ...(variables.length > 0 && {
-      variables: Object.fromEntries(variables.map(({ variable, wanted: value }) => [variable, value ?? null])),
-    }),
+    ...(differs('label') && { label: wanted.label }),
+    ...(differs('groupKey') && { groupKey: wanted.groupKey }),
+    ...(variables.length > 0 && { variables: Object.fromEntries(variables) }),
   }
 }
 
-function differencesOf(pass: Pass, { label, variables, names }: WantedPass): Difference[] {
+function nameOf(what: Difference['what'], labelColumn: string): string {
+  if (typeof what === 'object') return what.variable
+  return what === 'label' ? labelColumn : 'its group'
+}
+
+function differencesOf(pass: Pass, { label, groupKey = pass.groupKey, variables, names }: WantedPass): Difference[] {
   return [
-    { variable: null, there: pass.label, wanted: label },
-    ...names.map((name) => ({ variable: name, there: own(pass.variables, name), wanted: own(variables, name) })),
+    { what: 'label' as const, there: pass.label, wanted: label },
+    { what: 'groupKey' as const, there: pass.groupKey, wanted: groupKey },
+    ...names.map((name) => ({
+      what: { variable: name },
+      there: own(pass.variables, name),
+      wanted: own(variables, name),
+    })),
   ].filter(({ there, wanted }) => there !== wanted)
 }
 

@@ -6,6 +6,7 @@ import { compilePass } from '../../core/rules/pass/pass-rules.ts'
 import { variablesSchema } from '../../core/rules/template/variables.ts'
 import {
   badHeader,
+  GROUP_COLUMN,
   type HeaderColumn,
   headerProblems,
   matchHeader,
@@ -21,11 +22,15 @@ import { CliError } from '../command/errors.ts'
 export interface ColumnOptions {
   externalIdColumn: string
   labelColumn: string
+  /** Undefined where nobody named one: a column groupKey is then taken, unless it is a variable of the template. */
+  groupColumn?: string | undefined
 }
 
 /** The columns of `passes issue` by their places. */
 export interface IssueColumns extends Columns {
   label: number
+  /** -1 where the file says nothing of groups. */
+  group: number
   variables: HeaderColumn[]
 }
 
@@ -36,16 +41,19 @@ export interface IssueColumns extends Columns {
 export function planColumns(
   header: string[],
   declared: readonly VariableDefinition[],
-  { externalIdColumn, labelColumn }: ColumnOptions,
+  { externalIdColumn, labelColumn, groupColumn }: ColumnOptions,
 ): IssueColumns {
   const known = new Set(declared.map((variable) => variable.name))
   const errorColumn = known.has('error') ? 'issue_error' : 'error'
-  const { names, notes, ...matched } = matchHeader(header, [externalIdColumn, labelColumn, ...known])
-  const variables = variableColumns(names, [externalIdColumn, labelColumn, errorColumn])
+  const ofGroup = groupColumn ?? (known.has(GROUP_COLUMN) ? '' : GROUP_COLUMN)
+  const own = [externalIdColumn, labelColumn, ...(ofGroup === '' ? [] : [ofGroup])]
+  const { names, notes, ...matched } = matchHeader(header, [...own, ...known])
+  const variables = variableColumns(names, [...own, errorColumn])
   const problems = [
     ...matched.problems,
     ...missingColumn(names, externalIdColumn, 'the external id', '--external-id-column'),
     ...missingColumn(names, labelColumn, 'the label', '--label-column'),
+    ...(groupColumn ? missingColumn(names, groupColumn, 'the group', '--group-column') : []),
     ...declared
       .filter((variable) => variable.required && !variables.some(({ name }) => name === variable.name))
       .map(({ name, label }) => `There is no column ${name} (${label}), which the template requires`),
@@ -61,6 +69,7 @@ export function planColumns(
     header,
     externalId: names.indexOf(externalIdColumn),
     label: names.indexOf(labelColumn),
+    group: ofGroup === '' ? -1 : names.indexOf(ofGroup),
     variables,
     errorColumn,
     notes,
@@ -120,6 +129,7 @@ export function compileRow(columns: IssueColumns, template: IssuedTemplate): Row
       label: cells[columns.label]!,
       templateId: template.id,
       variables: Object.fromEntries(given.map(({ name, index }) => [name, cells[index]!])),
+      ...(cells[columns.group] && { groupKey: cells[columns.group] }),
     }
     const parsed = PassCreate.safeParse(item)
     const checked = check({ ...item, ...NOT_YET_KNOWN, templateName: template.name })
@@ -141,5 +151,6 @@ function describe({ path: [part, ...rest], message }: Issue, columns: IssueColum
 }
 
 function nameOf(columns: IssueColumns, property: string): string {
-  return columns.header[property === 'label' ? columns.label : columns.externalId]!
+  const places: Record<string, number> = { label: columns.label, groupKey: columns.group }
+  return columns.header[places[property] ?? columns.externalId]!
 }

@@ -31,14 +31,24 @@ export default class PassCreate extends ClientCommand {
     template: requiredFlag('template'),
     'external-id': Flags.string({ summary: 'Your own key of the pass, unique in the workspace.', required: true }),
     label: Flags.string({ summary: 'Name of the holder.', required: true }),
+    group: Flags.string({
+      summary: 'What it has in common with passes that it belongs together with, such as an order.',
+    }),
     var: variableFlag,
     existing: existingFlag,
   }
 
   async run() {
     const { flags } = await this.parse(PassCreate)
+    const group = flags.group !== undefined && { groupKey: flags.group }
     const variables = Object.fromEntries(flags.var.map(splitVariable))
-    const body = { templateId: flags.template, externalPassId: flags['external-id'], label: flags.label, variables }
+    const body = {
+      templateId: flags.template,
+      externalPassId: flags['external-id'],
+      label: flags.label,
+      variables,
+      ...group,
+    }
     const { createOne } = await import('../../cli/issue/outcomes.ts')
     const { outcome, pass } = await createOne(this.connect(flags), body, flags.existing)
     this.log(`${says[outcome]}\n\n${showPass(pass)}`)

@@ -37,6 +37,8 @@ export default class PassUpdate extends ClientCommand {
     label: Flags.string({ summary: 'New name of the holder.' }),
     var: variableFlag,
     unset: unsetFlag,
+    group: Flags.string({ summary: 'Key of the group that it belongs to.', exclusive: ['no-group'] }),
+    'no-group': Flags.boolean({ summary: 'Take it out of its group.' }),
     'template-version': templateVersionFlag({ summary: 'Upgrade to this published version.' }),
     ...ifMatchFlag,
     notify: Flags.boolean({
@@ -64,6 +66,8 @@ export default class PassUpdate extends ClientCommand {
 }
 
 interface Changes {
+  group: string | undefined
+  'no-group': boolean
   label?: string | undefined
   var: string[]
   unset: string[]
@@ -75,6 +79,7 @@ function bodyOf(changes: Changes): Body {
   const variables = variablesOf(changes)
   const body = {
     ...(label !== undefined && { label }),
+    ...(changes['no-group'] ? { groupKey: null } : changes.group !== undefined && { groupKey: changes.group }),
     ...(variables && { variables }),
     ...(templateVersion !== undefined && { templateVersion }),
   }

@@ -234,6 +234,8 @@ export const Definition = z.strictObject({
   door: Door.optional(),
   event: EventFacts.optional(),
   trip: TripFacts.optional(),
+  /** What passes have in common that belong together, such as the tickets of an order; may hold placeholders. */
+  group: z.strictObject({ key: text(1, 255) }).optional(),
   /** Codes of warnings that are meant to be so. */
   accept: z.array(WarningCode).max(50).optional(),
 })

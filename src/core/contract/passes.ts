@@ -35,6 +35,7 @@ export const PassListQuery = listQuery(passSorts, {
   search: anyOf(text(1, 255), MAX_SUBSTRINGS).optional(),
   projectId: anyOf(z.union([Uuid, z.literal('null')])).optional(),
   templateId: anyOf(Uuid).optional(),
+  groupKey: anyOf(text(1, 255)).optional(),
   variable: anyOf(VariableFilter, MAX_VARIABLE_FILTERS).optional(),
   validOn: anyOf(CalendarDate).optional(),
   redeemed: anyOf(booleanParam).optional(),
@@ -82,9 +83,22 @@ export const Pass = z.strictObject({
   revision: PositiveInt,
   templateVersion: PositiveInt.nullable(),
   latestTemplateVersion: PositiveInt.nullable(),
-  hostedLinks: z.strictObject({ apple: HostedLink, google: HostedLink, smart: HostedLink }),
+  groupKey: z.string().nullable().meta({
+    description: 'What passes of a project have in common that belong together, such as the tickets of an order.',
+  }),
+  hostedLinks: z.strictObject({
+    apple: HostedLink,
+    google: HostedLink,
+    smart: HostedLink,
+    group: HostedLink.meta({
+      description:
+        'A page with all passes of the group; null without a groupKey. Revoked with the links of any of its passes.',
+    }),
+  }),
 })
 export type Pass = z.output<typeof Pass>
+
+const GroupKey = text(1, 255).nullable()
 
 /** What a pass is made of. */
 export const PassCreate = z.strictObject({
@@ -92,6 +106,9 @@ export const PassCreate = z.strictObject({
   label: text(1, 255),
   templateId: Uuid,
   variables: Variables.default({}),
+  groupKey: GroupKey.optional().meta({
+    description: 'Goes before what the template makes the group of; null is no group.',
+  }),
 })
 export type PassCreate = z.output<typeof PassCreate>
 
@@ -132,6 +149,11 @@ export const PassUpdate = z.strictObject({
   label: text(1, 255).optional(),
   variables: Variables.optional(),
   templateVersion: z.union([PositiveInt, z.literal('latest')]).optional(),
+  groupKey: GroupKey.optional().meta({
+    description:
+      'Null takes the pass out of its group. Left out, the group follows the variables that the template makes it of, ' +
+      'unless a request said another.',
+  }),
   notify: z
     .boolean()
     .optional()

@@ -52,7 +52,7 @@ export function mountAppleService(app: H3, services: Services, limitRefused: Lim
       const shown = await tx.passes.lockShown(workspaceId, passId)
       if (shown?.serialNumber !== serialNumber) {
         const isFirst = await tx.formerPasses.register(workspaceId, serialNumber, deviceId, pushToken)
-        await tx.jobs.insertOnce([{ workspaceId, kind: 'update-wallet', subject: passId, correlationId }], at)
+        await tx.jobs.insertOnce([{ workspaceId, kind: 'update-former-wallet', subject: passId, correlationId }], at)
         return isFirst
       }
       const isInserted = await tx.registrations.insert(workspaceId, { passId, deviceId, pushToken }, at)

@@ -2,6 +2,7 @@ import type { JobKind, RegularQueue } from '../../storage/jobs/job-kinds.ts'
 import { fanOutBroadcasts } from '../messages/fan-out-broadcast.ts'
 import { failGoogleMessage, messageGoogle } from '../messages/message-google.ts'
 import { failNotification, sendNotifications } from '../messages/send-notification.ts'
+import { expireFormerObjects, updateFormerWallets } from '../wallet-sync/former-holders.ts'
 import { failPass, issuePasses } from '../wallet-sync/issue-pass.ts'
 import { updateGoogleObjects, updateWallets, upsertGoogleClasses } from '../wallet-sync/update-wallets.ts'
 import { deliverWebhooks, fanOutEvents } from '../webhooks/deliver-webhooks.ts'
@@ -16,6 +17,8 @@ export const jobHandlers: Record<JobKind, JobHandler> = {
   'update-wallet': updateWallets,
   'update-google': updateGoogleObjects,
   'upsert-google-class': upsertGoogleClasses,
+  'update-former-wallet': updateFormerWallets,
+  'expire-google': expireFormerObjects,
   'fan-out-broadcast': fanOutBroadcasts,
   'send-broadcast': sendNotifications,
   'message-google-broadcast': messageGoogle,

@@ -3,19 +3,19 @@ import { ApiError } from '../../core/errors.ts'
 import { appointmentOf, calendarFile } from '../../core/rules/display/calendar.ts'
 import { effectiveStatus, isInstallable } from '../../core/rules/pass/pass-status.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
-import { isPassing, isRefused } from '../../wallets/google/api/api-error.ts'
-import type { Platform, WalletPass } from '../../wallets/wallet.ts'
+import type { Platform } from '../../wallets/wallet.ts'
 import type { Services } from '../context.ts'
 import { acceptsGzip, compress } from '../http/compress.ts'
-import { correlationIdOf } from '../http/middleware/observe.ts'
 import type { Link } from '../links.ts'
-import { type Issuing, renderOr } from '../wallet-sync/issuing.ts'
+import { renderOr } from '../wallet-sync/issuing.ts'
 import { answerFile, publicFile } from './assets.ts'
 import { viewsOf } from './card/preview.ts'
+import { openGroup } from './group-links.ts'
 import { type Page, pageResponse } from './html.ts'
 import { type IssuerFacts, issuerFacts } from './issuer-facts.ts'
 import { linkPage, sharedPage } from './link-page.ts'
 import { LinkEnded } from './link-problem-page.ts'
+import { ensureAtGoogle, issueQueued, notConfigured, render, toFailedLink } from './linked-passes.ts'
 import { devicePlatform, isCrawler, isInAppBrowser } from './visitors.ts'
 import { pageLanguage } from './words.ts'
 
@@ -26,7 +26,9 @@ import { pageLanguage } from './words.ts'
  */
 export async function openLink(event: H3Event, services: Services): Promise<Response | HTTPResponse> {
   const now = services.clock()
-  const { kind, pass, isLookedAt } = await followLink(event, services, now)
+  const link = verifiedLink(event, services, now)
+  if (link.kind === 'group') return openGroup(event, services, link, now)
+  const { kind, pass, isLookedAt } = await followLink(link, event, services, now)
   if (isLookedAt) return showShared(event, pass, services)
   if (kind === 'smart') return openSmart(event, pass, services, now)
   return kind === 'apple' ? openApple(event, pass, services, now) : openGoogle(pass, services, now)
@@ -38,7 +40,7 @@ export async function openLink(event: H3Event, services: Services): Promise<Resp
  */
 export async function openCalendar(event: H3Event, services: Services): Promise<Response | HTTPResponse> {
   const now = services.clock()
-  const { pass, isLookedAt } = await followLink(event, services, now)
+  const { pass, isLookedAt } = await followLink(verifiedLink(event, services, now), event, services, now)
   if (isLookedAt) return showShared(event, pass, services)
   const { card } = await render(pass, services.issuing)
   const appointment = appointmentOf(card)
@@ -66,17 +68,26 @@ interface FollowedLink {
   isLookedAt: boolean
 }
 
-async function followLink(event: H3Event, services: Services, now: Date): Promise<FollowedLink> {
-  const check = services.links.verify(event.context.params?.token ?? '', now)
+/** @throws Problem LINK_INVALID */
+function verifiedLink(event: H3Event, { links }: Services, now: Date): Link {
+  const check = links.verify(event.context.params?.token ?? '', now)
   if (!check.ok) throw new ApiError('LINK_INVALID', { details: { reason: check.reason } })
-  const { kind, workspaceId, passId, generation } = check.link
+  return check.link
+}
+
+async function followLink(
+  { kind, workspaceId, passId, generation }: Link,
+  event: H3Event,
+  services: Services,
+  now: Date,
+): Promise<FollowedLink> {
   const linked = await services.store.passes.findLinked(workspaceId, passId)
   if (!linked) throw new ApiError('LINK_INVALID', { details: { reason: 'unknown' } })
   const { pass, areLinksClosed } = linked
   if (areLinksClosed) throw new ApiError('LINK_REVOKED', { details: { reason: 'suspended' } })
   if (pass.linkGeneration !== generation) throw new ApiError('LINK_REVOKED', { details: { reason: 'revoked' } })
   const isLookedAt = isCrawler(event.req.headers.get('user-agent'))
-  const current = isLookedAt ? pass : await issueIfQueued(pass, services, event, now)
+  const [current = pass] = isLookedAt ? [pass] : await issueQueued([pass], services, event, now)
   const status = effectiveStatus(current, now)
   if (!isInstallable(status)) throw new LinkEnded(status, await findIssuer(pass, services))
   return { kind, pass: current, isLookedAt }
@@ -110,31 +121,15 @@ async function openApple({ req }: H3Event, pass: StoredPass, services: Services,
   return response
 }
 
-async function openGoogle(pass: StoredPass, { wallets, issuing, google }: Services, at: Date): Promise<Response> {
-  if (!wallets.google || !google) throw notConfigured()
-  // What cannot be rendered is no fault of Google.
-  await render(pass, issuing)
-  const place = await google.ensure(pass, at).catch((cause: unknown) => {
-    throw whyNotAtGoogle(cause)
-  })
-  const location = await wallets.google.saveUrl(place, at)
+async function openGoogle(pass: StoredPass, services: Services, at: Date): Promise<Response> {
+  const { wallets } = services
+  if (!wallets.google) throw notConfigured()
+  const place = await ensureAtGoogle(pass, services, at)
+  const location = await wallets.google.saveUrl([place], at)
   return new Response(null, {
     status: 302,
     headers: { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' },
   })
-}
-
-/** What Google said stands on the pass for its issuer; the visitor only needs to know whether it may go by itself. */
-function whyNotAtGoogle(cause: unknown): ApiError {
-  if (isPassing(cause)) {
-    const message = 'Google Wallet does not answer; try again in a moment.'
-    return new ApiError('PROVIDER_UNAVAILABLE', { message, headers: { 'retry-after': '5' }, cause })
-  }
-  const permanent = isRefused(cause)
-  const message = permanent
-    ? 'Google Wallet refuses this pass until its issuer changes it.'
-    : 'Google Wallet refuses this server; its operator has to act.'
-  return new ApiError('GOOGLE_API_FAILED', { message, details: { permanent }, cause })
 }
 
 /**
@@ -189,31 +184,4 @@ async function compressedPage(page: Page, asked: Headers): Promise<Response> {
   if (!acceptsGzip(asked)) return pageResponse(page, { headers: { vary: VARY } })
   const headers = { vary: VARY, 'content-encoding': 'gzip' }
   return pageResponse({ ...page, html: await compress(page.html) }, { headers })
-}
-
-/** Whoever opens a link does not wait for the queue; the job that waits there finds its work done. */
-async function issueIfQueued(pass: StoredPass, services: Services, event: H3Event, at: Date): Promise<StoredPass> {
-  if (pass.status !== 'QUEUED' && pass.status !== 'ISSUING') return pass
-  const { issuing, store } = services
-  const correlationId = correlationIdOf(event)
-  const outcomes = await issuing.prepare(pass.workspaceId, [pass.id], at)
-  await store.transaction((tx) =>
-    issuing.write(tx, pass.workspaceId, outcomes, { at, correlationIdOf: () => correlationId }),
-  )
-  return (await store.passes.find(pass.workspaceId, pass.id)) ?? pass
-}
-
-function render(pass: StoredPass, issuing: Issuing): Promise<WalletPass> {
-  return renderOr(() => issuing.render(pass), toFailedLink)
-}
-
-function toFailedLink({ message }: ApiError): ApiError {
-  return new ApiError('LINK_REVOKED', { message, details: { reason: 'failed' } })
-}
-
-function notConfigured(): ApiError {
-  return new ApiError('LINK_INVALID', {
-    message: 'This server no longer issues passes for this platform.',
-    details: { reason: 'platform' },
-  })
 }

@@ -1,8 +1,12 @@
 import type { Card } from '../../core/rules/display/card.ts'
+import type { Job } from '../../storage/jobs/jobs.ts'
 import { asFormer } from '../../storage/passes/former-passes.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import { asKind, kindOf } from '../../wallets/google/resource.ts'
 import type { Repositories, Services } from '../context.ts'
+import { nackFailed } from '../jobs/worker.ts'
+import { logDropped, toJobError } from './platform-calls.ts'
+import { groupByOutcome } from './update-wallets.ts'
 
 /**
  * What wallets of the former holder have is over; they are told. In the transaction of the transfer, which holds the pass.
@@ -16,12 +20,58 @@ export async function endFormer(
   const { workspaceId, id: subject, templateVersionId } = pass
   const isAtApple = await tx.formerPasses.insert(pass, now)
   const isAtGoogle = await tx.googleObjects.transfer(workspaceId, subject, { kind: kindOf(card), templateVersionId })
-  if (isAtApple) await tx.jobs.insertOnce([{ workspaceId, kind: 'update-wallet', subject, correlationId }], now)
-  if (isAtGoogle) await tx.jobs.insertOnce([{ workspaceId, kind: 'update-google', subject, correlationId }], now)
+  if (isAtApple) await tx.jobs.insertOnce([{ workspaceId, kind: 'update-former-wallet', subject, correlationId }], now)
+  if (isAtGoogle) await tx.jobs.insertOnce([{ workspaceId, kind: 'expire-google', subject, correlationId }], now)
 }
 
-/** Expires the objects of former holders of a pass at Google, and takes off them what they say of anybody. */
-export async function retireObjects(workspaceId: string, passId: string, services: Services): Promise<void> {
+/** Tells the phones of Apple of former holders that their passes are over; they fetch them by themselves. */
+export async function updateFormerWallets(jobs: Job[], services: Services): Promise<void> {
+  for (const workspaceId of new Set(jobs.map((job) => job.workspaceId))) {
+    await updateInWorkspace(
+      workspaceId,
+      jobs.filter((job) => job.workspaceId === workspaceId),
+      services,
+    )
+  }
+}
+
+async function updateInWorkspace(workspaceId: string, jobs: Job[], { store, push, clock, log }: Services) {
+  const passIds = [...new Set(jobs.map((job) => job.subject))]
+  await store.transaction((tx) => tx.formerPasses.bumpUpdateTag(workspaceId, passIds))
+  const outdated = push ? await store.formerPasses.listOutdated(workspaceId, passIds) : []
+  const tokens = [...new Set(outdated.map(({ pushToken }) => pushToken))]
+  const results = push && tokens.length > 0 ? await push.send(tokens) : []
+  const dropped = await store.transaction(async (tx) => {
+    const ours = await tx.jobs.lockHeld(jobs)
+    const held = new Set(ours.map((job) => job.subject))
+    const ofOurs = outdated.filter(({ passId }) => held.has(passId))
+    const { sent, failed, gone } = groupByOutcome(ofOurs, results)
+    const dropped = await tx.registrations.deleteByTokens(gone)
+    await tx.formerPasses.setPushed(workspaceId, sent)
+    const errors = new Map([...failed].flatMap(([error, some]) => some.map(({ passId }) => [passId, error] as const)))
+    await tx.jobs.complete(ours.filter((job) => !errors.has(job.subject)))
+    for (const job of ours) {
+      const error = errors.get(job.subject)
+      if (error !== undefined) await nackFailed(tx, job, new Error(error), clock())
+    }
+    return dropped
+  })
+  logDropped(log, dropped, results)
+}
+
+/** Expires the objects of former holders at Google, and takes off them what they say of anybody. */
+export async function expireFormerObjects(jobs: Job[], services: Services): Promise<void> {
+  for (const job of jobs) {
+    try {
+      await retireObjects(job.workspaceId, job.subject, services)
+    } catch (error) {
+      throw toJobError(error)
+    }
+    await services.store.statement((tx) => tx.jobs.complete([job]))
+  }
+}
+
+async function retireObjects(workspaceId: string, passId: string, services: Services): Promise<void> {
   const { store, wallets, google, issuing, clock } = services
   const objects = await store.googleObjects.listTransferred(workspaceId, passId)
   const pass = objects.length > 0 ? await store.passes.find(workspaceId, passId) : undefined

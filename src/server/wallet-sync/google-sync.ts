@@ -179,7 +179,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
   async function recordTransferred(tx: Repositories, pass: StoredPass, place: GooglePlace): Promise<void> {
     const { workspaceId, id, templateVersionId } = pass
     await tx.googleObjects.insertTransferred(workspaceId, id, { ...place, templateVersionId })
-    await tx.jobs.insertOnce([{ workspaceId, kind: 'update-google', subject: id, correlationId: null }], clock())
+    await tx.jobs.insertOnce([{ workspaceId, kind: 'expire-google', subject: id, correlationId: null }], clock())
   }
 
   /** As recordSent: a class that changed meanwhile is sent again. */

@@ -203,7 +203,7 @@ function toApplePass(
 ): ApplePass {
   const { serialNumber: id, expiresAt, status, appleToken: authenticationToken } = pass
   const card = renderCard({ definition, passType, scope, expiresAt, voided: status === 'VOID' })
-  return { id, authenticationToken, card }
+  return { id, authenticationToken, card, ...(pass.group && { groupId: pass.group.id }) }
 }
 
 /** The pass as its pinned version renders it. */
@@ -278,5 +278,6 @@ function issuedData(pass: StoredPass) {
     redemption: pass.redemption,
     expiresAt: pass.expiresAt?.toISOString() ?? null,
     createdAt: pass.createdAt.toISOString(),
+    ...(pass.group && { groupKey: pass.group.key }),
   }
 }

@@ -1,6 +1,7 @@
 import { HTTPResponse } from 'h3'
 import { ApiError } from '../../core/errors.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
+import { zip, zipEntry } from '../../wallets/apple/package.ts'
 import type { AppleWallet, UnsignedPackage } from '../../wallets/apple/wallet.ts'
 import { createFairQueue, QueueFull } from '../images/images.ts'
 import { namesTag } from '../pages/assets.ts'
@@ -19,6 +20,11 @@ export interface Packages {
    * are opened at once, of all or of the workspace, with Retry-After
    */
   build(pass: StoredPass, at: Date): Promise<Buffer>
+  /**
+   * Packages of up to ten passes in one file, without those that cannot be shown.
+   * @throws Problem as build; PASS_ISSUING_FAILED where none of them can be shown
+   */
+  bundle(passes: readonly StoredPass[], at: Date): Promise<Buffer>
 }
 
 /** How many packages are signed and kept. */
@@ -40,6 +46,11 @@ const MAX_SIGNING_OF_WORKSPACE = 512
 /** Of the four threads of the pool one is left to the database. */
 const SIGNING_AT_ONCE = 3
 
+/** Each holds ten packages whole. */
+const BUNDLES_AT_ONCE = 2
+const MAX_BUNDLES = 64
+const MAX_BUNDLES_OF_WORKSPACE = 16
+
 /** Builds packages, and keeps their signatures by content (decisions/0037): see Packages. */
 export function createPackages(
   apple: Pick<AppleWallet, 'preparePackage' | 'signPackage'>,
@@ -48,6 +59,7 @@ export function createPackages(
 ): Packages {
   const { maxBytes = MAX_BYTES, maxSigning = MAX_SIGNING, maxSigningOfWorkspace = MAX_SIGNING_OF_WORKSPACE } = options
   const queue = createFairQueue({ max: maxSigning, maxOfOwner: maxSigningOfWorkspace, places: SIGNING_AT_ONCE })
+  const bundles = createFairQueue({ max: MAX_BUNDLES, maxOfOwner: MAX_BUNDLES_OF_WORKSPACE, places: BUNDLES_AT_ONCE })
   const kept = createFairCache(maxBytes)
   const signing = new Map<string, Promise<Buffer>>()
 
@@ -73,6 +85,11 @@ export function createPackages(
     } finally {
       signing.delete(unsigned.digest)
     }
+  }
+
+  async function build(pass: StoredPass, at: Date): Promise<Buffer> {
+    const unsigned = await prepare(pass, at)
+    return unsigned.complete(await signatureOf(unsigned, pass.workspaceId, at))
   }
 
   return {
@@ -102,11 +119,31 @@ export function createPackages(
       })
     },
 
-    async build(pass, at) {
-      const unsigned = await prepare(pass, at)
-      return unsigned.complete(await signatureOf(unsigned, pass.workspaceId, at))
+    build,
+
+    async bundle(passes, at) {
+      const owner = passes[0]?.workspaceId ?? ''
+      const waiting = bundles.run(owner, async () => {
+        const built = await Promise.all(passes.map((pass) => build(pass, at).catch(asUnshown)))
+        const shown = built.flatMap((file, n) => (file instanceof ApiError ? [] : [zipEntry(fileName(n), file)]))
+        if (shown.length > 0) return zip(shown)
+        throw built[0] instanceof ApiError ? built[0] : new Error('A bundle of no passes was asked for')
+      })
+      return waiting.catch((error: unknown) => {
+        throw error instanceof QueueFull ? busy(error) : error
+      })
     },
   }
+}
+
+function fileName(n: number): string {
+  return `pass-${String(n + 1).padStart(2, '0')}.pkpass`
+}
+
+/** Its values are at fault: the other passes of the bundle are shown. */
+function asUnshown(error: unknown): ApiError {
+  if (error instanceof ApiError && error.code === 'PASS_ISSUING_FAILED') return error
+  throw error
 }
 
 function isUnmodified({ modifiedAt }: StoredPass, since: string | null): boolean {

@@ -4,7 +4,6 @@ import type { PushResult } from '../../wallets/apple/push.ts'
 import { isRefused } from '../../wallets/google/api/api-error.ts'
 import type { Services } from '../context.ts'
 import { isHeldBack, nackFailed } from '../jobs/worker.ts'
-import { retireObjects } from './former-holders.ts'
 import { type GoogleSync, rejectionOf } from './google-sync.ts'
 import { logDropped, logPlatformCall, toJobError } from './platform-calls.ts'
 
@@ -29,12 +28,8 @@ async function updateInWorkspace(workspaceId: string, jobs: Job[], services: Ser
   const { store, push, clock, log } = services
   const passIds = [...new Set(jobs.map((job) => job.subject))]
   // Announced before the push, so that a phone that asks at once is told.
-  await store.transaction(async (tx) => {
-    await tx.registrations.bumpUpdateTag(workspaceId, passIds)
-    await tx.formerPasses.bumpUpdateTag(workspaceId, passIds)
-  })
-  const former = push ? await store.formerPasses.listOutdated(workspaceId, passIds) : []
-  const outdated = push ? [...(await store.registrations.listOutdated(workspaceId, passIds)), ...former] : []
+  await store.transaction((tx) => tx.registrations.bumpUpdateTag(workspaceId, passIds))
+  const outdated = push ? await store.registrations.listOutdated(workspaceId, passIds) : []
   // One push says "look" for every pass that the phone holds.
   const tokens = [...new Set(outdated.map(({ pushToken }) => pushToken))]
   const results = push && tokens.length > 0 ? await push.send(tokens) : []
@@ -54,7 +49,6 @@ async function updateInWorkspace(workspaceId: string, jobs: Job[], services: Ser
       sent.map(({ passId, deviceId, walletVersion }) => ({ passId, deviceId, version: walletVersion })),
       at,
     )
-    if (former.length > 0) await tx.formerPasses.setPushed(workspaceId, sent)
     const errors = new Map<string, string>()
     for (const [error, registrations] of failed) {
       await tx.registrations.setErrors(workspaceId, registrations, error)
@@ -80,7 +74,7 @@ function logPushes(jobs: Job[], { sent, failed }: ReturnType<typeof groupByOutco
 }
 
 /** Registrations by what became of the push to their device; failed ones by the error, since most share one. */
-function groupByOutcome(registrations: OutdatedRegistration[], results: PushResult[]) {
+export function groupByOutcome(registrations: OutdatedRegistration[], results: PushResult[]) {
   const outcomes = new Map(results.map((result) => [result.pushToken, result]))
   const sent: OutdatedRegistration[] = []
   const failed = new Map<string, OutdatedRegistration[]>()
@@ -123,10 +117,8 @@ async function updateObject(job: Job, services: Services): Promise<void> {
   }
 }
 
-async function sendIfOutdated(job: Job, services: Services, google: GoogleSync): Promise<void> {
-  const { store, log } = services
+async function sendIfOutdated(job: Job, { store, log }: Services, google: GoogleSync): Promise<void> {
   const { workspaceId, subject } = job
-  await retireObjects(workspaceId, subject, services)
   const [object] = await store.googleObjects.list(workspaceId, [subject])
   const pass = object && (await store.passes.find(workspaceId, subject))
   if (!pass || object.sentVersion >= pass.walletVersion) return

@@ -31,6 +31,7 @@ import * as counts from '../migrations/0030-counts.ts'
 import * as queueVacuum from '../migrations/0034-queue-vacuum.ts'
 import * as fewerIndexes from '../migrations/0039-fewer-indexes.ts'
 import * as formerHolders from '../migrations/0041-former-holders.ts'
+import * as groups from '../migrations/0042-groups.ts'
 import * as passImages from '../migrations/0047-pass-images.ts'
 import type { Database } from './database.ts'
 import { isPostgres, settleRestored } from './dialect.ts'
@@ -73,6 +74,7 @@ const migrations: Record<string, Migration> = {
   '0034-queue-vacuum': queueVacuum,
   '0039-fewer-indexes': fewerIndexes,
   '0041-former-holders': formerHolders,
+  '0042-groups': groups,
   '0047-pass-images': passImages,
 }
 

@@ -37,6 +37,8 @@ export const kinds = {
   'update-wallet': { queue: 'wallets', bulkQueue: 'bulk-wallets' },
   'update-google': { queue: 'google', bulkQueue: 'bulk-google' },
   'upsert-google-class': { queue: 'google' },
+  'update-former-wallet': { queue: 'wallets' },
+  'expire-google': { queue: 'google' },
   'fan-out-broadcast': { queue: 'fan-out' },
   'send-broadcast': { queue: 'bulk' },
   'message-google-broadcast': { queue: 'bulk-google' },

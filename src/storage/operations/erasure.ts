@@ -113,6 +113,8 @@ export class Erasure {
       external_folded: foldCase(externalId),
       erased_at: at.getTime(),
       link_generation: this.db.raw('link_generation + 1'),
+      group_id: null,
+      group_key: null,
     }
     await this.one(workspaceId, passId).update(withWalletVersionBump(this.db, change, at))
   }

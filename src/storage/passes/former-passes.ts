@@ -36,6 +36,7 @@ export function asFormer(
     ...pass,
     ...gone,
     googleClassId: null,
+    group: null,
     status: 'VOID',
     serialNumber,
     appleToken,

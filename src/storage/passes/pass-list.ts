@@ -6,6 +6,7 @@ import { foldCase, indexedText } from '../../core/rules/lists/search.ts'
 import { beginningColumn, boundColumn, containsTerm, isPostgres, joinPasses } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
 import { COUNTED_AS_NONE, countsOf } from '../operations/counts.ts'
+import { groupSortKey } from './groups.ts'
 import { issuingPasses, lapsedPasses, type PassRow, type StoredPass, selectPass, toPass, UNISSUED } from './pass-row.ts'
 
 export type LabelMatch = 'exact' | 'prefix' | 'contains'
@@ -24,6 +25,7 @@ export interface PassListRequest extends ListRequest {
   /** Ids, or the word null for passes without a project. */
   projectId?: string[] | undefined
   templateId?: string[] | undefined
+  groupKey?: string[] | undefined
   variable?: { name: string; value: string }[] | undefined
   /** Dates as YYYY-MM-DD. */
   validOn?: string[] | undefined
@@ -62,7 +64,7 @@ export async function listPasses(
   if (request.created?.from) query.where(id, '>=', idBound(request.created.from.getTime()))
   if (request.created?.to) query.where(id, '<', idBound(request.created.to.getTime() + 1))
   const count = isCounted(request) ? () => countPasses(db, workspaceId, request, facts) : undefined
-  const page = await listPage<PassRow>(db, query, specFor(id), request, (rows) => selectPass(db, rows), count)
+  const page = await listPage<PassRow>(db, query, specFor(db, id), request, (rows) => selectPass(db, rows), count)
   return { ...page, rows: page.rows.map(toPass) }
 }
 
@@ -111,7 +113,7 @@ async function countPasses(db: Knex, workspaceId: string, request: PassListReque
 }
 
 /** Ids ascend with the time of creation: their order is the order of createdAt, with its tiebreak. */
-function specFor(id: string): ListSpec {
+function specFor(db: Knex, id: string): ListSpec {
   return {
     name: 'passes',
     id,
@@ -129,6 +131,7 @@ function specFor(id: string): ListSpec {
       },
       templateVersion: { key: 'passes.template_version', isComputed: true },
       revision: { key: 'passes.revision', isComputed: true },
+      groupKey: { key: groupSortKey(db), type: 'text' },
     },
   }
 }
@@ -215,6 +218,8 @@ function conditions(db: Knex, facts: Facts) {
     },
     projectId: (where, value: string) => whereProject(db, where, 'passes', [value], facts),
     templateId: (where, value: string) => where.where('passes.template_id', value),
+    groupKey: (where, key: string) =>
+      where.whereRaw(`${groupSortKey(db)} = ?`, [beginningOf(key)]).where('passes.group_key', key),
     validOn: (where, date: string) => {
       const started = db('pass_windows')
         .where('start_date', date)

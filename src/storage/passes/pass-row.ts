@@ -3,6 +3,7 @@ import type { PassStatus } from '../../core/contract/common.ts'
 import type { RedemptionPolicy } from '../../core/contract/redemption.ts'
 import type { ErrorCode } from '../../core/errors.ts'
 import { foldCase } from '../../core/rules/lists/search.ts'
+import type { PassGroup } from '../../core/rules/pass/groups.ts'
 import { expiryDate } from '../../core/rules/redemption/redemption-windows.ts'
 import type { Variables } from '../../core/rules/template/variables.ts'
 import { boundColumn, toDate } from '../db/dialect.ts'
@@ -39,6 +40,8 @@ export interface StoredPass {
   linkGeneration: number
   /** The class at Google that the pass shares with those of its key; null where its version has no google.classKey. */
   googleClassId: string | null
+  /** The passes that it belongs together with, and the generation of their links. */
+  group: (PassGroup & { generation: number }) | null
   /** The notification in the back field, and the how manyeth it is; null before the first. */
   message: { notificationId: string; number: number } | null
   /** Last-Modified of what phones show, in whole seconds. */
@@ -65,6 +68,7 @@ export type NewPass = Pick<
 > & {
   /** None where it is not given. */
   googleClassId?: string | null
+  group?: PassGroup | null
   /** SHA-256 of what a scanner reads off the pass. */
   identifierDigest: Uint8Array
   /** Where it is another moment than that of the others. */
@@ -102,6 +106,9 @@ export interface PassRow {
   apple_token: string
   link_generation: number
   google_class_id: string | null
+  group_id: string | null
+  group_key: string | null
+  group_generation: number | null
   message_id: string | null
   message_count: number
   modified_at: number
@@ -114,11 +121,13 @@ export function selectPass(db: Knex, query: Knex.QueryBuilder): Knex.QueryBuilde
   return query
     .leftJoin('templates', 'templates.id', 'passes.template_id')
     .leftJoin('projects', 'projects.id', 'passes.project_id')
+    .leftJoin('group_links', 'group_links.group_id', 'passes.group_id')
     .select(...COLUMNS, {
       status: db.raw(`case when passes.status in ('QUEUED', 'ISSUING') then ${unissuedStatus} else passes.status end`),
       template_name: 'templates.name',
       project_id: 'projects.id',
       project_name: 'projects.name',
+      group_generation: 'group_links.generation',
       latest_template_version: db.raw('case when templates.deleted_at is null then templates.published_version end'),
     })
 }
@@ -142,6 +151,8 @@ const COLUMNS = [
   'apple_token',
   'link_generation',
   'google_class_id',
+  'group_id',
+  'group_key',
   'modified_at',
   'created_at',
   'updated_at',
@@ -197,6 +208,8 @@ export function toPass(row: PassRow): StoredPass {
     appleToken: row.apple_token,
     linkGeneration: row.link_generation,
     googleClassId: row.google_class_id,
+    group:
+      row.group_id === null ? null : { id: row.group_id, key: row.group_key!, generation: row.group_generation ?? 0 },
     message: row.message_id === null ? null : { notificationId: row.message_id, number: row.message_count },
     modifiedAt: new Date(row.modified_at),
     createdAt: new Date(row.created_at),
@@ -232,6 +245,7 @@ export function asStored(
   workspaceId: string,
   pass: NewPass & Pick<StoredPass, 'templateName' | 'projectName'>,
   at: Date,
+  groupGeneration = 0,
 ): StoredPass {
   return {
     id: pass.id,
@@ -257,6 +271,7 @@ export function asStored(
     appleToken: pass.appleToken,
     linkGeneration: 0,
     googleClassId: pass.googleClassId ?? null,
+    group: pass.group ? { ...pass.group, generation: groupGeneration } : null,
     message: null,
     modifiedAt: new Date(at.getTime() - (at.getTime() % 1000)),
     createdAt: at,
@@ -269,7 +284,7 @@ export type PassContent = Pick<
   StoredPass,
   'label' | 'variables' | 'redemption' | 'expiresAt' | 'templateVersionId' | 'templateVersion'
 > &
-  Pick<NewPass, 'googleClassId'>
+  Pick<NewPass, 'googleClassId' | 'group'>
 
 /** The columns of what an update may change. */
 export function toContentColumns(content: PassContent) {
@@ -279,6 +294,8 @@ export function toContentColumns(content: PassContent) {
     template_version_id: content.templateVersionId,
     template_version: content.templateVersion,
     google_class_id: content.googleClassId ?? null,
+    group_id: content.group?.id ?? null,
+    group_key: content.group?.key ?? null,
     variables: JSON.stringify(content.variables),
     redemption: content.redemption && JSON.stringify(content.redemption),
     has_windows: (content.redemption?.windows?.length ?? 0) > 0,

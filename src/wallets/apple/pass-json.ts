@@ -8,7 +8,7 @@ import type { WalletPass } from '../wallet.ts'
 import { type JsonObject, mergeOver, toTypes } from './overrides/overrides.ts'
 
 /** What pass.json is made of; the rest of a `WalletPass` is Google's. */
-export type ApplePass = Pick<WalletPass, 'id' | 'authenticationToken' | 'card' | 'message'>
+export type ApplePass = Pick<WalletPass, 'id' | 'authenticationToken' | 'card' | 'message' | 'groupId'>
 
 /** The part of the signing identity that pass.json names. */
 export interface PassIdentifiers {
@@ -38,7 +38,7 @@ const barcodeFormats: Record<BarcodeFormat, string> = {
  */
 export function buildPassJson(pass: ApplePass, identity: PassIdentifiers, webServiceUrl: string): JsonObject {
   const { card } = pass
-  const base = { ...appearance(card), [card.passType]: styleFields(card) }
+  const base = { ...appearance(card), ...groupingOf(pass), [card.passType]: styleFields(card) }
   const shown = applyOverrides(base, card.apple, card.passType)
   return {
     ...withMessage(withoutEmptyFields(shown, card.passType), pass),
@@ -51,6 +51,12 @@ export function buildPassJson(pass: ApplePass, identity: PassIdentifiers, webSer
     voided: card.voided || undefined,
     expirationDate: card.expiresAt ? w3cDate(card.expiresAt) : undefined,
   }
+}
+
+/** Phones take it on event tickets and boarding passes alone. */
+function groupingOf({ card, groupId }: ApplePass): JsonObject {
+  const isTaken = card.passType === 'eventTicket' || card.passType === 'boardingPass'
+  return groupId !== undefined && isTaken ? { groupingIdentifier: groupId } : {}
 }
 
 /** The base with a definition's own keys for Apple over it, which come with their placeholders filled. */

@@ -38,6 +38,7 @@ export function buildObject(issuer: GoogleIssuer, pass: WalletPass, at: Date): G
       linksModuleData: links.length > 0 ? { uris: links.slice(0, MAX_GOOGLE_MODULES) } : undefined,
       merchantLocations: merchantLocations(card),
       validTimeInterval: card.expiresAt ? { end: { date: card.expiresAt.toISOString() } } : undefined,
+      groupingInfo: pass.groupId === undefined ? undefined : { groupingId: pass.groupId },
       ...kindFields[kindOf(card)](pass, issuer),
     }),
   }
@@ -187,6 +188,7 @@ const always: ManagedKeys = {
   linksModuleData: {},
   merchantLocations: {},
   validTimeInterval: { start: {}, end: {} },
+  groupingInfo: {},
 }
 
 const ofKind: Record<GoogleKind, ManagedKeys> = {

@@ -16,10 +16,12 @@ export interface GoogleWallet extends Wallet {
   classOf(content: ClassContent): GoogleResource
   objectOf(pass: WalletPass, at: Date): GoogleResource
   /**
-   * A link that saves a pass, whose class and object are at Google already.
+   * A link that saves passes, whose classes and objects are at Google already: as many as `countFitting` says.
    * @throws Problem GOOGLE_JWT_FAILED
    */
-  saveUrl(place: GooglePlace, at: Date): Promise<string>
+  saveUrl(places: readonly GooglePlace[], at: Date): Promise<string>
+  /** How many of the first places, five at most, a save link holds within the 1,800 characters that travel anywhere. */
+  countFitting(places: readonly GooglePlace[]): number
 }
 
 export interface GoogleWalletOptions {
@@ -63,34 +65,51 @@ export function createGoogleWallet({ identity, publicUrl }: GoogleWalletOptions)
       })
     },
 
-    async saveUrl({ kind, objectSuffix, classSuffix }, at) {
-      const object = { id: idOf(issuer, objectSuffix), classId: idOf(issuer, classSuffix) }
-      return saveUrl(await buildSaveJwt(identity, kind, object, at))
+    countFitting: (places) => countFitting(identity, places),
+
+    async saveUrl(places, at) {
+      return saveUrl(await buildSaveJwt(identity, claimsOf(identity, places, at)))
     },
   }
 }
 
 const signAsync = promisify(sign)
 
+type SaveClaims = ReturnType<typeof claimsOf>
+
+function claimsOf(issuer: Pick<GoogleSigner, 'issuerId' | 'clientEmail'>, places: readonly GooglePlace[], at: Date) {
+  const payload: Record<string, { id: string; classId: string }[]> = {}
+  for (const { kind, objectSuffix, classSuffix } of places) {
+    const object = { id: idOf(issuer, objectSuffix), classId: idOf(issuer, classSuffix) }
+    payload[`${kind}Objects`] = [...(payload[`${kind}Objects`] ?? []), object]
+  }
+  const iat = Math.floor(at.getTime() / 1000)
+  return { iss: issuer.clientEmail, aud: 'google', typ: 'savetowallet', iat, origins: [], payload }
+}
+
+const MAX_LINK_CHARACTERS = 1_800
+const MAX_LINK_OBJECTS = 5
+
+/** As long as keys of service accounts sign. */
+const SIGNATURE_CHARACTERS = 342
+const KEY_ID_CHARACTERS = 40
+
+/** How many of the first places a link holds within its length. */
+function countFitting(issuer: Pick<GoogleSigner, 'issuerId' | 'clientEmail'>, places: readonly GooglePlace[]): number {
+  const header = encode({ alg: 'RS256', typ: 'JWT', kid: '0'.repeat(KEY_ID_CHARACTERS) })
+  const lengthOf = (count: number) =>
+    saveUrl(`${header}.${encode(claimsOf(issuer, places.slice(0, count), new Date()))}.`).length + SIGNATURE_CHARACTERS
+  let count = 1
+  while (count < Math.min(places.length, MAX_LINK_OBJECTS) && lengthOf(count + 1) <= MAX_LINK_CHARACTERS) count += 1
+  return count
+}
+
 /**
  * The signed text of a save link (RS256). It only names an object that the API has already made: short enough to travel
  * anywhere (1,800 characters).
  * @throws Problem GOOGLE_JWT_FAILED
  */
-export async function buildSaveJwt(
-  identity: GoogleSigner,
-  kind: GoogleKind,
-  object: { id: string; classId: string },
-  at: Date,
-): Promise<string> {
-  const claims = {
-    iss: identity.clientEmail,
-    aud: 'google',
-    typ: 'savetowallet',
-    iat: Math.floor(at.getTime() / 1000),
-    origins: [],
-    payload: { [`${kind}Objects`]: [object] },
-  }
+async function buildSaveJwt(identity: GoogleSigner, claims: SaveClaims): Promise<string> {
   try {
     if ('signJwt' in identity) return await identity.signJwt(claims)
     const header = { alg: 'RS256', typ: 'JWT', kid: identity.privateKeyId }

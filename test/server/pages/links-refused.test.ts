@@ -85,7 +85,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     await api.database.writer('passes').where({ id: pass.id }).update({ status })
     for (const path of pathsOf(pass)) await expectRefused(path, 410, 'LINK_REVOKED')
     const read = await workspace.ok(contract.passes.get, { params: { id: pass.id } })
-    expect(read.hostedLinks).toEqual({ apple: null, google: null, smart: null })
+    expect(read.hostedLinks).toEqual({ apple: null, google: null, smart: null, group: null })
   })
 
   test('a link of a pass that expired is 410 LINK_REVOKED before any sweep', async () => {

@@ -112,7 +112,7 @@ test('with workload identity classes are made and save links signed, without a k
   expect(identity.clientEmail).toBe(email)
   const api = createGoogleApi({ identity, endpoints: endpoints(), onCall })
   await api.insertClass('generic', { id: `${issuerId}.a` })
-  const url = await createGoogleWallet({ identity, publicUrl }).saveUrl(placeOf(pass()), at)
+  const url = await createGoogleWallet({ identity, publicUrl }).saveUrl([placeOf(pass())], at)
   const [header, claims, signature] = url.split('/').at(-1)!.split('.') as [string, string, string]
   const input = Buffer.from(`${header}.${claims}`)
   expect(verify('sha256', input, publicKey, Buffer.from(signature, 'base64url'))).toBe(true)
@@ -134,7 +134,7 @@ test('who may not sign is told so, and a refused workload is a matter of permiss
   const identity = await createKeylessIdentity({ issuerId, configuration: configuration() })
   await identity.tokens.get()
   tokens += 1
-  const saving = createGoogleWallet({ identity, publicUrl }).saveUrl(placeOf(pass()), at)
+  const saving = createGoogleWallet({ identity, publicUrl }).saveUrl([placeOf(pass())], at)
   await expect(saving).rejects.toMatchObject({ code: 'GOOGLE_JWT_FAILED', cause: { kind: 'permission' } })
   const source = { ...configuration().credential_source, headers: {} }
   const stranger = { ...configuration(), credential_source: source }

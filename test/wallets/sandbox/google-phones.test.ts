@@ -48,7 +48,7 @@ test.each([
   ['another audience', saveJwt(full, { aud: 'apple' })],
   ['another type', saveJwt(full, { typ: 'JWT' })],
   ['nothing to save', saveJwt({ genericClasses: [genericClass()] })],
-  ['two objects', saveJwt({ ...full, genericObjects: [genericObject(), genericObject()] })],
+  ['two classes of a kind', saveJwt({ ...full, genericClasses: [genericClass(), genericClass()] })],
   ['a class of another kind', saveJwt({ ...full, loyaltyClasses: [genericClass()] })],
   ['an object that Google would refuse', saveJwt({ ...full, genericObjects: [genericObject({ header: undefined })] })],
   ['nonsense', 'nonsense'],

@@ -13,4 +13,5 @@ export const passSorts = [
   'templateName',
   'templateVersion',
   'revision',
+  'groupKey',
 ] as const

@@ -7,6 +7,7 @@ import type { Scope } from '../template/placeholder.ts'
 import { bytesIn, compileSizes, toValueIssues } from '../template/rendered-size.ts'
 import { buildScope, type PassFacts, type Resolved, resolvePolicies } from '../template/resolve.ts'
 import { compileVariables, MAX_VARIABLES_BYTES, type Variables, variablesTooLarge } from '../template/variables.ts'
+import { compileGroup } from './groups.ts'
 
 /** What a pass enforces, or everything that keeps its values from being taken, with the paths of a request. */
 export type CheckPass = (facts: PassFacts) => Resolved | { issues: Issue[] }
@@ -22,7 +23,7 @@ export function compilePass(definition: Definition, platformChecks: readonly Che
   const checkVariables = compileVariables(definition)
   const findOversizes = compileSizes(definition)
   const checkBarcode = compileBarcode(definition)
-  const checks = checkBarcode ? [checkBarcode, ...platformChecks] : platformChecks
+  const checks = [checkBarcode, compileGroup(definition), ...platformChecks].filter((check) => check !== undefined)
   return (facts) => {
     if (variablesTooLarge(facts.variables)) {
       const message = `Must have at most ${MAX_VARIABLES_BYTES / 1024} KiB as JSON`
@@ -66,12 +67,14 @@ export function changedFields(written: {
   variables: boolean
   version: boolean
   scanCode?: boolean
+  groupKey?: boolean
 }): ChangedField[] {
   return [
     ...(written.label ? (['label'] as const) : []),
     ...(written.version ? (['templateVersionId'] as const) : []),
     ...(written.variables || written.version ? (['variables', 'redemption', 'expiresAt'] as const) : []),
     ...(written.scanCode ? (['scanCode'] as const) : []),
+    ...(written.groupKey ? (['groupKey'] as const) : []),
   ]
 }
 

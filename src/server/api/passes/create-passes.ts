@@ -4,6 +4,7 @@ import { newId } from '../../../core/ids.ts'
 import { takeRandom } from '../../../core/random.ts'
 import { identifierDigest, newScanCode } from '../../../core/rules/crypto/scan-code.ts'
 import { barcodeMessage } from '../../../core/rules/display/card.ts'
+import { groupKeyOf, groupOf } from '../../../core/rules/pass/groups.ts'
 import { type CheckPass, compilePass, systemVariableError } from '../../../core/rules/pass/pass-rules.ts'
 import { claimClass } from '../../../core/rules/template/class-key.ts'
 import { imagesOfPass } from '../../../core/rules/template/image-choice.ts'
@@ -16,7 +17,7 @@ import type { Wallets } from '../../boot/wallets.ts'
 import type { RequestContext } from '../../context.ts'
 import { auditEach } from '../audit.ts'
 import { bytesOf, openRoom } from '../limits.ts'
-import { type ClaimingPass, joinClasses } from './google-class.ts'
+import { type ClaimingPass, joinClasses, type NamedPass } from './google-class.ts'
 import { openImages, usesOf } from './pass-images.ts'
 
 export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPassId: string; problem: ApiError }
@@ -113,9 +114,14 @@ async function insertIn(tx: Repositories, requests: Planned[]): Promise<Inserted
   const ids = await tx.passes.insert(workspaceId, rows, now)
   const uses = requests.flatMap(({ passes }) => passes.filter(({ id }) => ids.has(id)).flatMap(usesOf))
   if (uses.length > 0) await tx.images.insertUses(workspaceId, uses)
+  const groupIds = [...new Set(rows.flatMap(({ group }) => group?.id ?? []))]
+  const generations = await tx.groups.listGenerations(workspaceId, groupIds)
   const written = sorted.map(({ accepted, ...rest }) => {
     const fresh = accepted.filter(({ id }) => ids.has(id))
-    const stored = fresh.map((pass) => [pass.externalPassId, asStored(workspaceId, pass, rest.context.now)] as const)
+    const generationOf = ({ group }: NamedPass) => generations.get(group?.id ?? '')
+    const stored = fresh.map(
+      (pass) => [pass.externalPassId, asStored(workspaceId, pass, rest.context.now, generationOf(pass))] as const,
+    )
     return { ...rest, inserted: new Map(stored) }
   })
   const jobs = written.flatMap(({ inserted, isBulk, context: { correlationId } }) =>
@@ -189,7 +195,7 @@ async function planPasses(
   const taken = new Set<string>()
   for (const request of requests) {
     if (taken.has(request.externalPassId)) continue
-    const plan = planPass(request, rules.get(request.templateId), context.now)
+    const plan = planPass(request, rules.get(request.templateId), context)
     plans.set(request, plan)
     if (!(plan instanceof ApiError)) taken.add(request.externalPassId)
   }
@@ -199,7 +205,7 @@ async function planPasses(
 function planPass(
   request: PassCreate,
   rules: { version: PublishedVersion; checkPass: CheckPass } | undefined,
-  now: Date,
+  { workspaceId, now }: RequestContext,
 ): ClaimingPass | ApiError {
   if (!rules) {
     return new ApiError('TEMPLATE_NOT_FOUND', {
@@ -215,8 +221,9 @@ function planPass(
   const resolved = checkPass(facts)
   if ('issues' in resolved) return validationError(resolved.issues)
   const scope = buildScope(definition.variables, facts, resolved.expiresAt)
+  const { groupKey = groupKeyOf(definition, scope), ...given } = request
   return {
-    ...request,
+    ...given,
     ...resolved,
     ...pickNames(version),
     id: facts.id,
@@ -228,6 +235,7 @@ function planPass(
     identifierDigest: identifierDigest(barcodeMessage(definition, scope)),
     images: imagesOfPass(definition, request.variables),
     claim: claimClass(definition, version.passType, scope),
+    group: groupKey === null ? null : groupOf(workspaceId, version.projectId, groupKey),
   }
 }
 

@@ -9,7 +9,7 @@ import type { PublishedVersion } from '../../../storage/templates/template-versi
 import type { PassImage } from './pass-images.ts'
 
 /** A pass that is to be made, and the names that it is shown with. */
-type NamedPass = NewPass & Pick<StoredPass, 'templateName' | 'projectName'>
+export type NamedPass = NewPass & Pick<StoredPass, 'templateName' | 'projectName'>
 
 /** A pass that is to be made, with the class that it asks for. */
 export type ClaimingPass = Omit<NamedPass, 'googleClassId'> & {

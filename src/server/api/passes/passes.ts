@@ -97,6 +97,7 @@ export const passes: Handlers<typeof contract> = {
     return store.transaction(async (tx) => {
       const pass = (await tx.passes.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
       await tx.passes.raiseLinkGeneration(workspaceId, pass.id, now)
+      if (pass.group) await tx.groups.raiseLinkGeneration(workspaceId, pass.group.id)
       await audit(tx, context, 'pass.revoke-links', pass.id)
       // The smart link and one for each platform, while there are any.
       const revokedCount = isInstallable(effectiveStatus(pass, now)) ? 1 + wallets.all.length : 0
@@ -143,7 +144,7 @@ function missing(passId: string): never {
   throw new ApiError('PASS_NOT_FOUND', { details: { passId } })
 }
 
-const NO_LINKS = { apple: null, google: null, smart: null }
+const NO_LINKS = { apple: null, google: null, smart: null, group: null }
 
 /** A pass as the API shows it, as it is at the moment of the request. */
 function toPass(pass: StoredPass, { links, now }: Pick<RequestContext, 'links' | 'now'>): Pass {
@@ -165,6 +166,7 @@ function toPass(pass: StoredPass, { links, now }: Pick<RequestContext, 'links' |
     revision: pass.revision,
     templateVersion: pass.templateVersion,
     latestTemplateVersion: pass.latestTemplateVersion,
+    groupKey: pass.group?.key ?? null,
     hostedLinks: isInstallable(status) ? links.build(pass, now) : NO_LINKS,
   }
 }

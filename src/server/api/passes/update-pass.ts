@@ -5,6 +5,7 @@ import { ApiError, validationError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import { identifierDigest, newScanCode } from '../../../core/rules/crypto/scan-code.ts'
 import { barcodeMessage, renderCard, showsScanCode } from '../../../core/rules/display/card.ts'
+import { groupKeyOf, groupOf, type PassGroup } from '../../../core/rules/pass/groups.ts'
 import {
   changedFields,
   mergeVariables,
@@ -14,6 +15,7 @@ import {
 import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
 import { announcementOf, exceedsCap } from '../../../core/rules/sending/notification.ts'
 import { imagesOfPass } from '../../../core/rules/template/image-choice.ts'
+import type { Scope } from '../../../core/rules/template/placeholder.ts'
 import { buildScope } from '../../../core/rules/template/resolve.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { PassChange } from '../../../storage/passes/passes.ts'
@@ -69,16 +71,27 @@ export async function updatePass(
     variables: Object.keys(body.variables ?? {}).length > 0,
     version: version.id !== pass.templateVersionId,
     scanCode: options.renewal !== undefined,
+    groupKey: body.groupKey !== undefined,
   })
   if (fields.length === 0) return { pass, rings: false }
   if (options.renewal === 'code') requireShownCode(pass, version)
   const scanCode = options.renewal ? newScanCode() : pass.scanCode
-  const change = planChange({ ...pass, scanCode }, body, { version, wallets: context.wallets, now })
+  const before = await versionBefore(tx, pass, version)
+  // Another holder is no part of what the former one ordered.
+  const wanted = options.renewal === 'holder' ? { ...body, groupKey: null } : body
+  const change = planChange({ ...pass, scanCode }, wanted, { version, before, wallets: context.wallets, now })
   if (options.renewal === 'holder') requireOtherCode(pass, version, change.identifierDigest)
   const newHolder = options.renewal === 'holder' ? { serialNumber: newId(now), appleToken: newAppleToken() } : undefined
   const isNew = isChange(pass, change)
+  if (change.group?.id !== pass.group?.id && !fields.includes('groupKey')) fields.push('groupKey')
   const isRetried = pass.status === 'FAILED'
-  const updated: StoredPass = { ...pass, ...change, ...((isNew || isRetried) && withVersionBump(pass, isNew, now)) }
+  const group = change.group ? { generation: await generationOf(tx, pass, change.group), ...change.group } : null
+  const updated: StoredPass = {
+    ...pass,
+    ...change,
+    group,
+    ...((isNew || isRetried) && withVersionBump(pass, isNew, now)),
+  }
   const images = imagesOfPass(version.definition, change.variables)
   const unknown = (await openImages(tx, workspaceId, images))(images)
   if (unknown) throw unknown
@@ -170,6 +183,11 @@ function actionOf({ renewal }: UpdateOptions): AuditAction {
   return renewal === 'code' ? 'pass.rotate-code' : 'pass.transfer'
 }
 
+async function generationOf(tx: Repositories, pass: StoredPass, { id }: PassGroup): Promise<number> {
+  if (id === pass.group?.id) return pass.group.generation
+  return (await tx.groups.listGenerations(pass.workspaceId, [id])).get(id) ?? 0
+}
+
 /** The version that the pass will render: its own, or a newer published one of its template. */
 async function targetVersion(
   tx: Repositories,
@@ -191,6 +209,22 @@ async function targetVersion(
   return version
 }
 
+/** The version that the pass renders until now. */
+async function versionBefore(
+  tx: Repositories,
+  { workspaceId, templateVersionId }: StoredPass,
+  version: PublishedVersion,
+): Promise<PublishedVersion> {
+  if (templateVersionId === version.id) return version
+  return (await tx.templateVersions.listByIds(workspaceId, [templateVersionId]))[0] ?? version
+}
+
+interface Versions {
+  /** That the pass will render, and that it renders until now. */
+  version: PublishedVersion
+  before: PublishedVersion
+}
+
 function noVersion(wanted: PassUpdate['templateVersion']): ApiError {
   return new ApiError('TEMPLATE_NOT_FOUND', {
     message: 'The template has no such published version, or was deleted.',
@@ -202,7 +236,7 @@ function noVersion(wanted: PassUpdate['templateVersion']): ApiError {
 function planChange(
   pass: StoredPass,
   body: PassUpdate,
-  { version, wallets, now }: { version: PublishedVersion; wallets: Wallets; now: Date },
+  { version, before, wallets, now }: Versions & { wallets: Wallets; now: Date },
 ): Omit<PassChange, 'googleClassId'> {
   const variables = mergeVariables(pass.variables, body.variables ?? {})
   // Only what the request gives can try to write one.
@@ -219,19 +253,35 @@ function planChange(
     scanCode: pass.scanCode,
     templateVersionId: version.id,
     templateVersion: version.version,
+    group: groupAfter(pass, body.groupKey, { version, before, scope }),
     status: statusAfterUpdate(pass.status, resolved.expiresAt, now),
     identifierDigest: identifierDigest(barcodeMessage(version.definition, scope)),
   }
 }
 
+/** The group that the request names, else that which the template makes of the values, unless the pass is in another by request. */
+function groupAfter(
+  pass: StoredPass,
+  asked: string | null | undefined,
+  { version, before, scope }: Versions & { scope: Scope },
+): PassGroup | null {
+  const { workspaceId, projectId, group } = pass
+  const scopeBefore = buildScope(before.definition.variables, pass, pass.expiresAt)
+  const isOfTemplate = (group?.key ?? null) === groupKeyOf(before.definition, scopeBefore)
+  const key = asked === undefined && isOfTemplate ? groupKeyOf(version.definition, scope) : asked
+  if (key === undefined || key === group?.key) return group
+  return key === null ? null : groupOf(workspaceId, projectId, key)
+}
+
 /** Identical values leave the row as it is; numbers such as -0 are compared as what JSON stores of them. */
 function isChange(
   pass: StoredPass,
-  { label, variables, templateVersionId, scanCode }: Omit<PassChange, 'googleClassId'>,
+  { label, variables, templateVersionId, scanCode, group }: Omit<PassChange, 'googleClassId'>,
 ): boolean {
   return (
     label !== pass.label ||
     scanCode !== pass.scanCode ||
+    group?.id !== pass.group?.id ||
     templateVersionId !== pass.templateVersionId ||
     !isDeepStrictEqual(JSON.parse(JSON.stringify(variables)), pass.variables)
   )
@@ -262,10 +312,7 @@ async function findRing(
   if (!wallets.google || effectiveStatus(after, now) !== 'ISSUED') return undefined
   const [object] = await tx.googleObjects.list(workspaceId, [after.id])
   if (!object?.installedAt) return undefined
-  const [earlier = version] =
-    before.templateVersionId === version.id
-      ? []
-      : await tx.templateVersions.listByIds(workspaceId, [before.templateVersionId])
+  const earlier = await versionBefore(tx, before, version)
   const text = announcementOf(cardOf(before, earlier), cardOf(after, version))
   if (text === undefined) return undefined
   const places = await tx.notifications.listPlaces(workspaceId, [after.id], now)

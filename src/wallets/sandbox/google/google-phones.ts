@@ -57,6 +57,20 @@ export function createPhones({ account, store, rest, callbacks }: PhonesOptions)
     return store.put({ ...stored, devices })
   }
 
+  function saveOne({ kind, object, ofClass }: Content, device: string): LocalReply {
+    // What exists stays as it is: a link never changes a class or an object.
+    const made = [
+      ofClass && !store.find(kind, 'Class', ofClass.id) && rest.insert(kind, 'Class', ofClass),
+      isWhole(object) && !store.find(kind, 'Object', object.id) && rest.insert(kind, 'Object', object),
+    ]
+    const refused = made.find((reply) => reply && reply.status !== 200)
+    if (refused) return refused
+    const stored = store.find(kind, 'Object', object.id)
+    if (!stored) return wrong(404, `The object ${object.id} does not exist.`)
+    if (stored.devices.includes(device)) return { status: 200, json: viewOf(stored) }
+    return { status: 200, json: viewOf(setDevices(stored, [...stored.devices, device], 'save')) }
+  }
+
   return {
     /** `POST /save {jwt, device}` */
     save(body: unknown): LocalReply {
@@ -64,20 +78,11 @@ export function createPhones({ account, store, rest, callbacks }: PhonesOptions)
       if (!request) return wrong(400, 'The body must be {"jwt": "…", "device": "…"}.')
       const claims = Claims.safeParse(verifyJwt(request.jwt, account.publicKey)).data
       if (claims?.iss !== account.clientEmail) return wrong(400, 'The JWT is not one that saves a pass.')
-      const content = contentOf(claims.payload)
-      if (!content) return wrong(400, 'The JWT must hold one object, and at most one class of its kind.')
-      const { kind, object, ofClass } = content
-      // What exists stays as it is: a link never changes a class or an object.
-      const made = [
-        ofClass && !store.find(kind, 'Class', ofClass.id) && rest.insert(kind, 'Class', ofClass),
-        isWhole(object) && !store.find(kind, 'Object', object.id) && rest.insert(kind, 'Object', object),
-      ]
-      const refused = made.find((reply) => reply && reply.status !== 200)
-      if (refused) return refused
-      const stored = store.find(kind, 'Object', object.id)
-      if (!stored) return wrong(404, `The object ${object.id} does not exist.`)
-      if (stored.devices.includes(request.device)) return { status: 200, json: viewOf(stored) }
-      return { status: 200, json: viewOf(setDevices(stored, [...stored.devices, request.device], 'save')) }
+      const contents = contentsOf(claims.payload)
+      if (contents.length === 0) return wrong(400, 'The JWT must hold objects, and of each kind at most one class.')
+      const replies = contents.map((content) => saveOne(content, request.device))
+      // A phone shows the pass that was saved first, on top of the others.
+      return replies.find(({ status }) => status !== 200) ?? replies[0]!
     },
 
     /** `POST /remove {kind, objectId, device}` */
@@ -99,14 +104,22 @@ export function createPhones({ account, store, rest, callbacks }: PhonesOptions)
   }
 }
 
-/** The one object that a link saves, and its class where the link holds one. */
-function contentOf(payload: z.output<typeof Claims>['payload']) {
-  const kind = googleKinds.find((known) => payload[`${known}Objects`] !== undefined)
-  if (!kind) return undefined
-  const { [`${kind}Objects`]: objects = [], [`${kind}Classes`]: classes = [], ...others } = payload
-  const [object] = objects
-  if (!object || objects.length > 1 || classes.length > 1 || Object.keys(others).length > 0) return undefined
-  return { kind, object, ofClass: classes[0] }
+interface Content {
+  kind: SandboxKind
+  object: z.output<typeof Named>
+  ofClass: z.output<typeof Named> | undefined
+}
+
+/** The objects that a link saves, each with the class of its kind where the link holds one; none where it holds anything else. */
+function contentsOf(payload: z.output<typeof Claims>['payload']): Content[] {
+  const known = googleKinds.flatMap((kind) => [`${kind}Objects`, `${kind}Classes`])
+  if (Object.keys(payload).some((key) => !known.includes(key))) return []
+  if (googleKinds.some((kind) => payload[`${kind}Classes`] && !payload[`${kind}Objects`])) return []
+  return googleKinds.flatMap((kind) => {
+    const { [`${kind}Objects`]: objects = [], [`${kind}Classes`]: classes = [] } = payload
+    if (classes.length > 1) return []
+    return objects.map((object) => ({ kind, object, ofClass: classes[0] }))
+  })
 }
 
 /** A reference names an object and its class and holds nothing else. */

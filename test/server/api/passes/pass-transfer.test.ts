@@ -76,7 +76,7 @@ describe.each(dialects)('on %s', (dialect) => {
       },
     ])
     expect((await transfer(workspace, id, { label: 'Somebody else' }, '"1"')).status).toBe(412)
-    for (const link of Object.values(links)) {
+    for (const link of [links.apple, links.google, links.smart]) {
       expect((await api.send('GET', new URL(link!).pathname, { headers: { accept: 'application/json' } })).status).toBe(
         410,
       )

@@ -43,7 +43,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   test('a failed pass is queued again by a change, and issued with it', async () => {
     const workspace = await api.workspace()
     const { id, hostedLinks } = await failedPass(workspace)
-    expect(hostedLinks).toEqual({ apple: null, google: null, smart: null })
+    expect(hostedLinks).toEqual({ apple: null, google: null, smart: null, group: null })
     const dry = await changed(workspace, id, { variables: { seat: 'A1' } }, true)
     expect(dry).toMatchObject({ status: 'QUEUED', revision: 2 })
     expect(await read(workspace, id)).toMatchObject({ status: 'FAILED', revision: 1 })
@@ -120,7 +120,10 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace, { definition: expiring, variables: { until: '2036-01-01' } })
     const expired = await changed(workspace, id, { variables: { until: '2020-01-01' } })
-    expect(expired).toMatchObject({ status: 'EXPIRED', hostedLinks: { apple: null, google: null, smart: null } })
+    expect(expired).toMatchObject({
+      status: 'EXPIRED',
+      hostedLinks: { apple: null, google: null, smart: null, group: null },
+    })
     expect(await read(workspace, id)).toEqual(expired)
   })
 

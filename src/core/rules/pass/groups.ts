@@ -1,0 +1,41 @@
+import { createHash } from 'node:crypto'
+import type { Definition } from '../../contract/definition.ts'
+import type { Issue } from '../../errors.ts'
+import { formatUuid } from '../../ids.ts'
+import { fill, type Scope } from '../template/placeholder.ts'
+
+/** Passes that belong together, such as the tickets of an order, by what their issuer calls them. */
+export interface PassGroup {
+  /** Of workspace, project and key: who makes the first pass of a group needs to ask nobody. */
+  id: string
+  key: string
+}
+
+const MAX_GROUP_KEY_CHARACTERS = 255
+
+/** The group that a key names in a project, or among passes without one. */
+export function groupOf(workspaceId: string, projectId: string | null, key: string): PassGroup {
+  const digest = createHash('sha256')
+    .update(JSON.stringify([workspaceId, projectId, key]))
+    .digest()
+  // As a UUID of version 8, which says no more than that its bits are its maker's.
+  digest[6] = (digest[6]! & 0x0f) | 0x80
+  digest[8] = (digest[8]! & 0x3f) | 0x80
+  return { id: formatUuid(digest.subarray(0, 16)), key }
+}
+
+/** The key that the definition makes of the values of a pass; null where it comes out empty, or the definition has none. */
+export function groupKeyOf({ group }: Pick<Definition, 'group'>, scope: Scope): string | null {
+  return (group && fill(group.key, scope).trim()) || null
+}
+
+/** Compiles the check of the key that values come to; undefined where the definition has none. */
+export function compileGroup(
+  definition: Pick<Definition, 'group' | 'variables'>,
+): ((scope: Scope) => Issue[]) | undefined {
+  if (!definition.group) return undefined
+  const path: Issue['path'] = ['group', 'key']
+  const message = `Must come out with at most ${MAX_GROUP_KEY_CHARACTERS} characters`
+  return (scope) =>
+    [...(groupKeyOf(definition, scope) ?? '')].length > MAX_GROUP_KEY_CHARACTERS ? [{ path, message }] : []
+}

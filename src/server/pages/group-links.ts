@@ -1,0 +1,158 @@
+import { type H3Event, HTTPResponse } from 'h3'
+import { ApiError } from '../../core/errors.ts'
+import { Uuid } from '../../core/ids.ts'
+import type { Card } from '../../core/rules/display/card.ts'
+import type { StoredPass } from '../../storage/passes/pass-row.ts'
+import { type GooglePlace, placeOf } from '../../wallets/google/resource.ts'
+import type { GoogleWallet } from '../../wallets/google/wallet.ts'
+import type { Services } from '../context.ts'
+import type { Link } from '../links.ts'
+import { renderOr } from '../wallet-sync/issuing.ts'
+import { type GroupPageFacts, groupPage, type ShownPass } from './group-page.ts'
+import { pageResponse } from './html.ts'
+import { issuerFacts } from './issuer-facts.ts'
+import { sharedPage } from './link-page.ts'
+import { ensureAtGoogle, issueQueued, notConfigured, toFailedLink } from './linked-passes.ts'
+import { devicePlatform, isCrawler, isInAppBrowser } from './visitors.ts'
+import { pageLanguage } from './words.ts'
+
+/** What a page shows at once; two bundles. */
+const PASSES_A_PAGE = 20
+
+/** What iPhones take at once. */
+const PASSES_A_BUNDLE = 10
+
+/** At most, where their names are short. */
+const PASSES_A_SAVE = 5
+
+/**
+ * Opens the link of a group: the page of its passes that may be added, `?from=` one of them on; with `?bundle=` as many as an
+ * iPhone takes in one file, from that pass on, and with `?save=` as many as a save link of Google holds. Both are named by a
+ * pass and not by a number, so that nobody is left out when another pass leaves the group meanwhile.
+ * @throws Problem LINK_INVALID, LINK_REVOKED
+ */
+export async function openGroup(
+  event: H3Event,
+  services: Services,
+  { workspaceId, passId: groupId, generation }: Link,
+  at: Date,
+): Promise<Response | HTTPResponse> {
+  const { store } = services
+  const state = await store.groups.findLinkState(workspaceId, groupId)
+  if (!state) throw new ApiError('LINK_INVALID', { details: { reason: 'unknown' } })
+  if (state.areLinksClosed) throw new ApiError('LINK_REVOKED', { details: { reason: 'suspended' } })
+  if (state.generation !== generation) throw new ApiError('LINK_REVOKED', { details: { reason: 'revoked' } })
+
+  const query = event.url.searchParams
+  const list = async (from: string | undefined, limit: number) => {
+    const passes = await store.groups.listInstallable(workspaceId, groupId, { from, limit }, at)
+    if (passes.length > 0) return passes
+    throw new ApiError('LINK_REVOKED', { details: { reason: 'void' } })
+  }
+  if (query.has('bundle')) return openBundle(await list(idIn(query, 'bundle'), PASSES_A_BUNDLE), services, event, at)
+  if (query.has('save')) {
+    return openSave(await list(idIn(query, 'save'), PASSES_A_SAVE), services, event, at)
+  }
+  const passes = await list(query.has('from') ? idIn(query, 'from') : undefined, PASSES_A_PAGE + 1)
+  return showGroup(passes, services, event, at)
+}
+
+/** @throws Problem LINK_INVALID for what is not a UUID */
+function idIn(query: URLSearchParams, name: string): string {
+  const { data: id } = Uuid.safeParse(query.get(name))
+  if (id === undefined) throw new ApiError('LINK_INVALID', { details: { reason: 'malformed' } })
+  return id
+}
+
+async function showGroup(passes: StoredPass[], services: Services, event: H3Event, at: Date): Promise<Response> {
+  const { definitions, issuing, wallets, links, badges } = services
+  const [first, ...others] = passes.slice(0, PASSES_A_PAGE) as [StoredPass, ...StoredPass[]]
+  const definition = await definitions.find(first.workspaceId, first.templateVersionId)
+  const issuer = issuerFacts(definition!, first)
+  const platforms = wallets.all.map(({ platform }) => platform)
+  const userAgent = event.req.headers.get('user-agent')
+  const vary = 'User-Agent, Sec-CH-UA-Platform'
+  const language = pageLanguage(event.req.headers)
+  if (isCrawler(userAgent)) {
+    return pageResponse(sharedPage({ issuer, platforms, publicUrl: links.publicUrl, language }), { headers: { vary } })
+  }
+  const shown: ShownPass[] = []
+  for (const pass of [first, ...others]) {
+    // Without its message, which would be a read of each: the page shows the front.
+    const { card } = await renderOr(() => issuing.renderForApple({ ...pass, message: null }), toFailedLink)
+    shown.push({ pass, card, address: `${links.urlFor('smart', pass, at)}?choose` })
+  }
+  const page = groupPage({
+    shown,
+    next: passes[PASSES_A_PAGE]?.id,
+    isFirst: !event.url.searchParams.has('from'),
+    issuer,
+    platforms,
+    badges,
+    publicUrl: links.publicUrl,
+    language,
+    device: devicePlatform({ userAgent, platformHint: event.req.headers.get('sec-ch-ua-platform') }),
+    isInApp: isInAppBrowser(userAgent),
+    firsts: firstsOf(shown, wallets.google),
+    sandboxed: wallets.sandboxed,
+    own: `${links.publicUrl}/l/${event.context.params?.token}`,
+  })
+  return pageResponse(page, { headers: { vary } })
+}
+
+async function openBundle(passes: StoredPass[], services: Services, event: H3Event, at: Date): Promise<HTTPResponse> {
+  const { packages } = services
+  if (!packages) throw notConfigured()
+  const current = await issued(passes, services, event, at)
+  const file = await renderOr(() => packages.bundle(current, at), toFailedLink)
+  const headers = {
+    'content-type': 'application/vnd.apple.pkpasses',
+    'content-disposition': 'attachment; filename="passes.pkpasses"',
+    'content-length': String(file.length),
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+  }
+  const body =
+    event.req.method === 'HEAD' ? null : new Uint8Array(file.buffer as ArrayBuffer, file.byteOffset, file.length)
+  return new HTTPResponse(body, { headers })
+}
+
+async function openSave(passes: StoredPass[], services: Services, event: H3Event, at: Date): Promise<Response> {
+  const { google } = services.wallets
+  if (!google) throw notConfigured()
+  const current = await issued(passes, services, event, at)
+  const count = google.countFitting(await Promise.all(current.map((pass) => placeIn(pass, services))))
+  const places = await Promise.all(current.slice(0, count).map((pass) => ensureAtGoogle(pass, services, at)))
+  const location = await google.saveUrl(places, at)
+  const headers = { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }
+  return new Response(null, { status: 302, headers })
+}
+
+/** Where each button begins that adds several passes: the places in the list, by platform. */
+function firstsOf(shown: ShownPass[], google: GoogleWallet | undefined): GroupPageFacts['firsts'] {
+  const apple = shown.flatMap((_, n) => (n % PASSES_A_BUNDLE === 0 ? [n] : []))
+  const places = google ? shown.map(({ pass, card }) => likelyPlace(pass, card)) : []
+  const ofGoogle: number[] = []
+  for (let n = 0; n < places.length; n += google!.countFitting(places.slice(n, n + PASSES_A_SAVE))) ofGoogle.push(n)
+  return { apple, google: ofGoogle }
+}
+
+async function placeIn(pass: StoredPass, { issuing }: Services): Promise<GooglePlace> {
+  const { card } = await renderOr(() => issuing.renderForApple({ ...pass, message: null }), toFailedLink)
+  return likelyPlace(pass, card)
+}
+
+/** As long as the place of a pass at Google: an object that is there may be called otherwise, and never longer. */
+function likelyPlace(
+  { serialNumber: id, templateId, templateVersion, googleClassId }: StoredPass,
+  card: Card,
+): GooglePlace {
+  return placeOf({ id, templateId, templateVersion, card, ...(googleClassId && { classDigest: '0'.repeat(32) }) })
+}
+
+async function issued(passes: StoredPass[], services: Services, event: H3Event, at: Date): Promise<StoredPass[]> {
+  const current = (await issueQueued(passes, services, event, at)).filter(({ status }) => status === 'ISSUED')
+  if (current.length > 0) return current
+  throw new ApiError('LINK_REVOKED', { details: { reason: 'failed' } })
+}

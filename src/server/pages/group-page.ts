@@ -1,0 +1,129 @@
+import type { Card } from '../../core/rules/display/card.ts'
+import type { StoredPass } from '../../storage/passes/pass-row.ts'
+import type { Platform } from '../../wallets/wallet.ts'
+import { fromLink, pageIcon } from './assets.ts'
+import type { Badges } from './badges.ts'
+import { barcodeSvg } from './card/card.ts'
+import { buildPage, escapeHtml, type Page } from './html.ts'
+import type { IssuerFacts } from './issuer-facts.ts'
+import type { PageWords } from './page-words.ts'
+import { shareTags, shareTitle } from './share-tags.ts'
+import type { DevicePlatform } from './visitors.ts'
+import type { PageLanguage } from './words.ts'
+
+/** A pass of the group, as the page lists it. */
+export interface ShownPass {
+  pass: StoredPass
+  card: Card
+  /** Of its own page. */
+  address: string
+}
+
+export interface GroupPageFacts {
+  shown: ShownPass[]
+  /** The pass that the next page begins with. */
+  next: string | undefined
+  isFirst: boolean
+  issuer: IssuerFacts
+  platforms: Platform[]
+  badges: Badges
+  sandboxed: readonly Platform[]
+  publicUrl: string
+  language: PageLanguage
+  device: DevicePlatform
+  isInApp: boolean
+  /** The places in the list that the buttons which add several passes begin at. */
+  firsts: Record<Platform, number[]>
+  /** The address of the group, without a query. */
+  own: string
+}
+
+/**
+ * The page of a group: each pass with what tells it from the others, and ways to add several at once. Beside what the issuer
+ * wrote it has no words but those of every hosted page; the rest are numbers and signs.
+ */
+export function groupPage(facts: GroupPageFacts): Page {
+  const { shown, next, isFirst, issuer, platforms, publicUrl, language, device, isInApp, own, sandboxed } = facts
+  const { words, tag } = language
+  const inOrder = platforms.toSorted((a, b) => Number(b === device) - Number(a === device))
+  const title = shareTitle(issuer)
+  const pages = [
+    isFirst ? '' : `<a rel="first" href="${escapeHtml(own)}">⇤ 1</a>`,
+    next === undefined ? '' : `<a rel="next" href="${escapeHtml(`${own}?from=${next}`)}">… →</a>`,
+  ].join(' ')
+  const main = `<div class="intro">${sandboxed.length > 0 ? `<p class="note"><strong>${escapeHtml(words.sandbox.all)}</strong></p>` : ''}
+<h1 dir="auto">${escapeHtml(title)}</h1>
+${isInApp ? `<p class="note"><strong>${escapeHtml(words.inApp.title)}</strong> ${escapeHtml(words.inApp.text)}</p>` : ''}</div>
+<ul class="passes">${shown.map(passHtml).join('\n')}</ul>
+${pages.trim() === '' ? '' : `<p class="pages">${pages}</p>`}
+<div class="actions">${inOrder.map((platform) => buttonsHtml(platform, facts)).join('\n')}</div>
+${device === 'undetermined' ? phoneHtml(own, words) : ''}`
+  return buildPage({
+    title,
+    main,
+    language: tag,
+    head: shareTags({ issuer, platforms, publicUrl, language }),
+    styles: [GROUP_STYLE],
+    icon: fromLink(issuer.iconId ? `/images/${issuer.iconId}` : pageIcon.path),
+  })
+}
+
+function passHtml({ pass, card, address }: ShownPass): string {
+  const fields = [...card.fields.primary, ...card.fields.secondary, ...card.fields.auxiliary]
+  const line = fields
+    .filter(({ value }) => value.trim() !== '' && value !== pass.label)
+    .slice(0, 2)
+    .map(({ label, value }) => (label ? `${label} ${value}` : value))
+    .join(' · ')
+  return `<li><a href="${escapeHtml(address)}"><strong dir="auto">${escapeHtml(pass.label)}</strong>
+<span class="muted" dir="auto">${escapeHtml(pass.templateName)}</span>
+${line ? `<span dir="auto">${escapeHtml(line)}</span>` : ''}
+<span class="state">${pass.status === 'ISSUED' ? '✓' : '…'}</span></a></li>`
+}
+
+/** One button for as many as a wallet takes at once. */
+function buttonsHtml(platform: Platform, { shown, firsts, own, badges, language }: GroupPageFacts): string {
+  const { words, tag } = language
+  const badge = badges.find(platform, tag)
+  return firsts[platform]
+    .map((first, n, all) => {
+      const address = `${own}?${platform === 'apple' ? 'bundle' : 'save'}=${shown[first]!.pass.id}`
+      const range = all.length === 1 ? '' : rangeOf(first + 1, all[n + 1] ?? shown.length)
+      const text = escapeHtml(words.addTo[platform])
+      const content = badge ? `<img src="${escapeHtml(fromLink(badge.path))}" alt="${text}">` : text
+      return `<a class="${badge ? 'badge' : 'button'}" data-platform="${platform}" href="${escapeHtml(address)}">${content} <span dir="ltr">${range}</span></a>`
+    })
+    .join('\n')
+}
+
+function rangeOf(first: number, last: number): string {
+  return first === last ? String(first) : `${first}–${last}`
+}
+
+function phoneHtml(own: string, { phone }: PageWords): string {
+  const svg = barcodeSvg('qr', own)
+  if (svg === undefined) return ''
+  return `<figure class="phone"><div class="symbol" role="img" aria-label="${escapeHtml(phone.code)}">${svg}</div>
+<figcaption><strong>${escapeHtml(phone.title)}</strong>
+${escapeHtml(phone.text)}</figcaption></figure>`
+}
+
+const GROUP_STYLE = `
+.passes { list-style: none; counter-reset: pass; margin: 1rem 0; padding: 0; display: grid; gap: .5rem }
+.passes a { counter-increment: pass; display: grid; grid-template-columns: 1.75rem 1fr auto; gap: 0 .5rem; padding: .75rem 1rem;
+  border: 1px solid var(--line); border-radius: .875rem; background: var(--raised); color: inherit; text-decoration: none }
+.passes a::before { content: counter(pass); color: var(--muted) }
+.passes a > * { grid-column: 2; overflow-wrap: anywhere; min-width: 0 }
+.passes .state { grid-column: 3; grid-row: 1; color: var(--muted); font-size: .875rem; white-space: nowrap }
+.actions { display: grid; gap: .75rem }
+.badge { display: flex; align-items: center; justify-content: center; gap: .75rem }
+.badge img { height: 3.25rem; max-width: 80% }
+.pages { display: flex; gap: 1.5rem }
+.pages a { display: inline-block; padding: .75rem 0 }
+.note { padding: .5rem .75rem; border: 1px solid var(--line); border-radius: .5rem }
+.phone { display: none }
+@media (min-width: 56rem) {
+  .phone { display: flex; align-items: center; gap: 1.25rem; margin: 1.5rem 0 0 }
+  .phone .symbol { flex: none; width: 8.5rem; padding: .75rem; border-radius: .5rem; background: #ffffff; forced-color-adjust: none }
+}
+`

@@ -1,0 +1,121 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { contract } from '../../../src/core/contract/contract.ts'
+import type { Pass } from '../../../src/core/contract/passes.ts'
+import { sandboxIdentities, type TestWorkspace, useApi } from '../../support/api.ts'
+import { oneDialect } from '../../support/databases.ts'
+import { unpack, verifySignature } from '../../wallets/apple/fixtures.ts'
+import { definition, passBody, publishedTemplate } from '../fixtures.ts'
+
+describe.each(oneDialect)('on %s', (dialect) => {
+  const api = useApi(dialect)
+
+  async function makeGroup(
+    workspace: TestWorkspace,
+    count: number,
+    passType: 'eventTicket' | 'generic' = 'eventTicket',
+  ) {
+    const { id } = await publishedTemplate(workspace, { passType, definition: definition() })
+    const passes = Array.from({ length: count }, (_, n) => ({
+      ...passBody(id, { label: `Guest <${n + 1}>`, variables: { seat: `A-${n + 1}` } }),
+      groupKey: 'order-1',
+    }))
+    const { results } = await workspace.ok(contract.passes.createBatch, { body: { passes } })
+    const made = results.map(({ pass }) => pass!)
+    return { made, path: new URL(made[0]!.hostedLinks.group!).pathname }
+  }
+
+  const open = (target: string, userAgent?: string) =>
+    api.send('GET', target, { ...(userAgent && { headers: { 'user-agent': userAgent } }) })
+  const hrefs = (html: string) =>
+    [...html.matchAll(/href="([^"]*)"/g)].map(([, href]) => href!.replaceAll('&#38;', '&'))
+  const targets = (html: string, name: string) =>
+    hrefs(html).flatMap((href) => {
+      const { pathname, search, searchParams } = new URL(href, 'https://passes.example')
+      return searchParams.has(name) ? [pathname + search] : []
+    })
+
+  /** The pass.json of each package in a bundle that unzip and openssl take. */
+  async function serialNumbers(bundle: Buffer): Promise<string[]> {
+    const folder = await unpack(bundle)
+    const { applePems } = sandboxIdentities()
+    return Promise.all(
+      readdirSync(folder).map(async (name) => {
+        const inner = await unpack(readFileSync(join(folder, name)))
+        expect((await verifySignature(inner, applePems.rootPem)).exitCode).toBe(0)
+        const json = JSON.parse(readFileSync(join(inner, 'pass.json'), 'utf8'))
+        expect(json.groupingIdentifier).toMatch(/^[0-9a-f-]{36}$/)
+        return json.serialNumber as string
+      }),
+    )
+  }
+
+  test('a group of 11 is two bundles, of packages that unzip and openssl take, and one that left is in none', async () => {
+    const workspace = await api.workspace()
+    const { made, path } = await makeGroup(workspace, 11)
+    const page = await open(path)
+    expect([page.status, page.headers.get('cache-control')]).toEqual([200, 'no-store'])
+    expect(page.text).toContain('Guest &#60;11&#62;')
+    expect(page.text).toContain('Seat A-11')
+    const bundles = targets(page.text, 'bundle')
+    expect(bundles).toHaveLength(2)
+    // They wait to be issued, and are now.
+    const [first, second] = [await open(bundles[0]!), await open(bundles[1]!)]
+    expect(first.headers.get('content-type')).toBe('application/vnd.apple.pkpasses')
+    const ids = made.map(({ id }) => id)
+    expect((await serialNumbers(first.bytes)).toSorted()).toEqual(ids.slice(0, 10))
+    expect(await serialNumbers(second.bytes)).toEqual(ids.slice(10))
+
+    // Between the page and the tap one pass leaves and another is void: the next ones are there all the same.
+    const { update, void: makeVoid, revokeLinks } = contract.passes
+    await workspace.ok(update, { params: { id: ids[0]! }, body: { groupKey: null } })
+    await workspace.ok(makeVoid, { params: { id: ids[10]! } })
+    expect((await serialNumbers((await open(bundles[0]!)).bytes)).toSorted()).toEqual(ids.slice(1, 10))
+    expect((await open(bundles[1]!)).status).toBe(410)
+    await workspace.ok(revokeLinks, { params: { id: ids[4]! } })
+    for (const target of [path, bundles[0]!]) expect((await open(target)).status).toBe(410)
+  })
+
+  test('save links hold as many as fit, each pass stands in one, and Google stacks them', async () => {
+    const workspace = await api.workspace()
+    const { made, path } = await makeGroup(workspace, 6)
+    const saves = targets((await open(path)).text, 'save')
+    const objects: string[] = []
+    for (const target of saves) {
+      const answer = await open(target)
+      const location = answer.headers.get('location')!
+      expect([answer.status, location.length <= 1_800]).toEqual([302, true])
+      const claims = JSON.parse(Buffer.from(location.split('.')[3]!, 'base64url').toString())
+      objects.push(...claims.payload.eventTicketObjects.map(({ id }: { id: string }) => id.split('.')[1]))
+    }
+    expect(saves.length).toBeLessThanOrEqual(2)
+    expect(objects).toEqual(made.map(({ id }) => `${id}-eventTicket`))
+    const { google } = sandboxIdentities()
+    const shown = () =>
+      Promise.all(
+        made.map(({ id }) => api.services.google!.api.getObject('eventTicket', `${google.issuerId}.${id}-eventTicket`)),
+      )
+    const [groupingInfo, ...others] = (await shown()).map((object) => JSON.stringify(object.groupingInfo))
+    expect(groupingInfo).toContain('groupingId')
+    expect(new Set(others)).toEqual(new Set([groupingInfo]))
+    await workspace.ok(contract.passes.update, { params: { id: made[5]!.id }, body: { groupKey: null } })
+    await api.runJobs()
+    expect((await shown())[5]).not.toHaveProperty('groupingInfo.groupingId')
+  })
+
+  test('a large group is shown a page at a time, each pass once, and a chat is shown no name', async () => {
+    const workspace = await api.workspace()
+    const { made, path } = await makeGroup(workspace, 45, 'generic')
+    const found: string[] = []
+    for (let target: string | undefined = path; target; [target] = targets((await open(target)).text, 'from')) {
+      found.push(...[...(await open(target)).text.matchAll(/Guest &#60;(\d+)/g)].map(([, n]) => n!))
+    }
+    expect(found).toEqual(made.map((_, n) => String(n + 1)))
+    const shared = await open(path, 'WhatsApp/2.23.20.0 A')
+    expect([shared.status, shared.text.includes('Guest')]).toEqual([200, false])
+    for (const query of ['bundle=x', 'save=', 'from=../x']) expect((await open(`${path}?${query}`)).status).toBe(404)
+    const elsewhere = (await makeGroup(await api.workspace(), 1)).made[0] as Pass
+    expect((await open(`${path}?bundle=${elsewhere.id}`)).status).toBe(410)
+  })
+})
