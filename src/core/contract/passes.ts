@@ -91,8 +91,7 @@ export const Pass = z.strictObject({
     google: HostedLink,
     smart: HostedLink,
     group: HostedLink.meta({
-      description:
-        'A page with all passes of the group; null without a groupKey. Revoked with the links of any of its passes.',
+      description: 'A page with all passes of the group, revoked with the links of any of them.',
     }),
   }),
 })
@@ -151,8 +150,7 @@ export const PassUpdate = z.strictObject({
   templateVersion: z.union([PositiveInt, z.literal('latest')]).optional(),
   groupKey: GroupKey.optional().meta({
     description:
-      'Null takes the pass out of its group. Left out, the group follows the variables that the template makes it of, ' +
-      'unless a request said another.',
+      'Null takes the pass out of its group. Left out, a group that the template made follows the variables.',
   }),
   notify: z
     .boolean()

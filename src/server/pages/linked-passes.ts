@@ -55,14 +55,17 @@ function whyNotAtGoogle(cause: unknown): ApiError {
   return new ApiError('GOOGLE_API_FAILED', { message, details: { permanent }, cause })
 }
 
+/** What wallets are given of the pass that somebody opens. */
 export function render(pass: StoredPass, issuing: Issuing): Promise<WalletPass> {
   return renderOr(() => issuing.render(pass), toFailedLink)
 }
 
+/** A pass that cannot be shown, as whoever opens its link is told. */
 export function toFailedLink({ message }: ApiError): ApiError {
   return new ApiError('LINK_REVOKED', { message, details: { reason: 'failed' } })
 }
 
+/** A link for a platform that the server had once. */
 export function notConfigured(): ApiError {
   return new ApiError('LINK_INVALID', {
     message: 'This server no longer issues passes for this platform.',
