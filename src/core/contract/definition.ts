@@ -108,8 +108,25 @@ const ImageChoice = z.union([ImageSource, choiceOf(ImageSource)], {
 })
 export type ImageChoice = z.output<typeof ImageChoice>
 
+/** A colour that is the same for all passes, or that of the tier of the pass. */
+const ColorChoice = z.union([Color, choiceOf(Color)], {
+  error: 'Must be a colour such as #1a2b3c, or { by, map, else } of those',
+})
+export type ColorChoice = z.output<typeof ColorChoice>
+
 /** Where an image may stand on a card. */
-export const imageRoles = ['icon', 'logo', 'strip', 'thumbnail', 'hero'] as const
+export const imageRoles = [
+  'icon',
+  'logo',
+  'strip',
+  'thumbnail',
+  'hero',
+  'background',
+  'artwork',
+  'primaryLogo',
+  'secondaryLogo',
+  'footer',
+] as const
 export type ImageRole = (typeof imageRoles)[number]
 
 /** The symbologies of the code that is scanned. */
@@ -121,7 +138,11 @@ const Design = z.strictObject({
   description: text(1, 1000),
   logoText: text(0, 255).optional(),
   colors: z
-    .strictObject({ background: Color.optional(), foreground: Color.optional(), label: Color.optional() })
+    .strictObject({
+      background: ColorChoice.optional(),
+      foreground: ColorChoice.optional(),
+      label: ColorChoice.optional(),
+    })
     .default({}),
   images: z
     .strictObject({
@@ -130,6 +151,11 @@ const Design = z.strictObject({
       strip: ImageChoice.optional(),
       thumbnail: ImageChoice.optional(),
       hero: ImageChoice.optional(),
+      background: ImageChoice.optional(),
+      artwork: ImageChoice.optional(),
+      primaryLogo: ImageChoice.optional(),
+      secondaryLogo: ImageChoice.optional(),
+      footer: ImageChoice.optional(),
     })
     .default({}),
   fields: z
@@ -183,6 +209,8 @@ const AppleOverrides = z
     transitType: z
       .enum(['PKTransitTypeAir', 'PKTransitTypeBoat', 'PKTransitTypeBus', 'PKTransitTypeGeneric', 'PKTransitTypeTrain'])
       .optional(),
+    /** A poster ticket of iOS 26, and an event ticket as before on older phones. */
+    poster: z.boolean().optional(),
   })
   .superRefine((overrides, context) => {
     for (const key of appleReserved) {

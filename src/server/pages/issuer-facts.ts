@@ -1,4 +1,5 @@
 import type { Definition } from '../../core/contract/definition.ts'
+import { sharedColor } from '../../core/rules/display/colors.ts'
 import { resolveImages } from '../../core/rules/template/image-choice.ts'
 import { fill, placeholdersIn, type SystemVariable } from '../../core/rules/template/placeholder.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
@@ -46,7 +47,7 @@ export function issuerFacts(
     template: templateName,
     pictureId: hero ?? strip,
     iconId: icon,
-    background: design.colors.background,
+    background: sharedColor(design.colors.background),
     contacts: contacts.filter(({ url }) => isContact(url)).slice(0, MAX_CONTACTS),
   }
 }

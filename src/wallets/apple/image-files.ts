@@ -180,12 +180,16 @@ interface RoleSizes {
   fit: Points
   /** Files of all scales are made, of a smaller picture by enlarging it: without them a phone shows none in places. */
   isEnlarged?: true
+  /** Few passes have one: its files are made when the first asks, and not of each upload. */
+  isRare?: true
   /** What each style shows, by Apple's guide; a style that is not named shows none. */
   shown: Partial<Record<PassType, Points>>
 }
 
 const ICON = { width: 38, height: 38 }
 const LOGO = { width: 160, height: 50 }
+/** What lies behind a whole ticket. */
+const POSTER = { width: 358, height: 448 }
 const THUMBNAIL = { width: 90, height: 90 }
 const onEveryStyle = (size: Points) => ({
   boardingPass: size,
@@ -208,6 +212,15 @@ export const imageSizes = {
     },
   },
   thumbnail: { fit: THUMBNAIL, shown: { generic: THUMBNAIL, eventTicket: THUMBNAIL } },
+  background: { fit: POSTER, isRare: true, shown: { eventTicket: POSTER } },
+  artwork: { fit: POSTER, isRare: true, shown: { eventTicket: POSTER } },
+  primaryLogo: {
+    fit: { width: 126, height: 30 },
+    isRare: true,
+    shown: { eventTicket: { width: 126, height: 30 }, boardingPass: { width: 126, height: 30 } },
+  },
+  secondaryLogo: { fit: { width: 135, height: 12 }, isRare: true, shown: { eventTicket: { width: 135, height: 12 } } },
+  footer: { fit: { width: 286, height: 15 }, isRare: true, shown: { boardingPass: { width: 286, height: 15 } } },
 } satisfies Partial<Record<ImageRole, RoleSizes>>
 
 export type AppleImageRole = keyof typeof imageSizes
@@ -220,5 +233,7 @@ function sizesOf(role: AppleImageRole): ImageSize[] {
   return scales.map((scale) => ({ ...fit, scale, ...(isEnlarged && { isEnlarged }) }))
 }
 
-/** Every size that a package may ask for, whatever the image turns out to be used as. */
-export const appleImageSizes: readonly ImageSize[] = appleImageRoles.flatMap(sizesOf)
+/** The sizes that most packages ask for, whatever the image turns out to be used as. */
+export const appleImageSizes: readonly ImageSize[] = appleImageRoles
+  .filter((role) => !('isRare' in imageSizes[role]))
+  .flatMap(sizesOf)

@@ -6,6 +6,7 @@ import { createImageSets, toImageSets } from './image-files.ts'
 import { checkOverrides, compileOverrides } from './overrides/override-check.ts'
 import type { JsonObject } from './overrides/overrides.ts'
 import { isRefusedByPhones, PassJson } from './overrides/pass-json-schema.ts'
+import { checkPoster } from './overrides/poster.ts'
 import { createSigner, packageFile, zip, zipEntry } from './package.ts'
 import { type ApplePass, buildPassJson } from './pass-json.ts'
 
@@ -66,7 +67,7 @@ export function createAppleWallet({ identity, webServiceUrl, loadImageFiles }: A
     async checkVersion({ definition, passType }, sample, at) {
       assertSound(identity, at)
       await imagesOf(sample)
-      return checkOverrides(definition, passType)
+      return [...checkOverrides(definition, passType), ...checkPoster(definition, passType)]
     },
 
     compileValues: ({ definition, passType }) => compileOverrides(definition, passType),

@@ -22,6 +22,7 @@ import {
 } from '../template/placeholder.ts'
 import { requireFits } from '../template/rendered-size.ts'
 import { type About, aboutOf, appleKeys } from './about.ts'
+import { colorsOf } from './colors.ts'
 import { type Flight, flightOf } from './flight.ts'
 import { formatValue, type ValueLocale, type ValueType } from './format-value.ts'
 
@@ -104,11 +105,7 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
     organizationName: filled(design.organizationName),
     description: filled(design.description),
     logoText: optional(design.logoText),
-    colors: {
-      background: design.colors.background ?? null,
-      foreground: design.colors.foreground ?? null,
-      label: design.colors.label ?? null,
-    },
+    colors: colorsOf(design.colors, scope),
     images: resolveImages(definition, scope),
     ...(ownRoles.length > 0 && { ownImages: ownRoles }),
     fields,
@@ -132,9 +129,14 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
     holder: scope.get('pass.label')?.toWellFormed(),
     flight: flightOf(definition, passType, scope),
     ...about,
-    apple: appleKeys(about, fillDeep(definition.apple ?? {}, scope)),
+    apple: appleKeys(about, posterKeys(fillDeep(definition.apple ?? {}, scope))),
     google: fillDeep(definition.google ?? {}, scope),
   }
+}
+
+/** A phone that knows no posters shows the older style. */
+function posterKeys({ poster, ...overrides }: Record<string, unknown>): Record<string, unknown> {
+  return poster === true ? { preferredStyleSchemes: ['posterEventTicket', 'eventTicket'], ...overrides } : overrides
 }
 
 function shownValue(field: FieldDefinition, scope: Scope, locale: ValueLocale): Pick<CardField, 'value' | 'typed'> {

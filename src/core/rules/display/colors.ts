@@ -1,4 +1,49 @@
-import type { Card } from './card.ts'
+import type { ColorChoice, Definition } from '../../contract/definition.ts'
+import { choose } from '../template/image-choice.ts'
+import type { Scope } from '../template/placeholder.ts'
+
+/** The colours of a card, as `#rrggbb`. */
+type ShownColors = Record<'background' | 'foreground' | 'label', string | null>
+
+type DesignColors = Definition['design']['colors']
+
+/** The colours of a design for one pass; of a choice that comes to none nothing. */
+export function colorsOf({ background, foreground, label }: DesignColors, scope: Scope): ShownColors {
+  const pick = (color: ColorChoice | undefined) => (typeof color === 'object' ? choose(color, scope) : color) ?? null
+  return { background: pick(background), foreground: pick(foreground), label: pick(label) }
+}
+
+/** What is the same for all passes: of a choice what stands for any other state. */
+export function sharedColor(color: ColorChoice | undefined): string | undefined {
+  return typeof color === 'object' ? color.else : color
+}
+
+/** More are looked at by nobody. */
+const MAX_VARIANTS = 1000
+
+/** The colours of a design in each state that its choices know, with the keys of the state. */
+export function colorVariants(colors: DesignColors): { keys: string[]; colors: ShownColors }[] {
+  const choices = Object.values(colors).filter((color) => typeof color === 'object')
+  const keysBy = new Map<string, Set<string | undefined>>()
+  for (const { by, map } of choices) {
+    keysBy.set(by, new Set([...(keysBy.get(by) ?? []), ...Object.keys(map), undefined]))
+  }
+  let states: Map<string, string | undefined>[] = [new Map()]
+  for (const [by, keys] of keysBy) {
+    states = states.flatMap((state) => [...keys].map((key) => new Map([...state, [by, key]]))).slice(0, MAX_VARIANTS)
+  }
+  return states.map((state) => {
+    const pick = (color: ColorChoice | undefined) => {
+      if (typeof color !== 'object') return color ?? null
+      const key = state.get(color.by)
+      return (key !== undefined && Object.hasOwn(color.map, key) ? color.map[key] : color.else) ?? null
+    }
+    return {
+      keys: [...state.values()].filter((key) => key !== undefined),
+      colors: { background: pick(colors.background), foreground: pick(colors.foreground), label: pick(colors.label) },
+    }
+  })
+}
 
 /** Colours as `#rrggbb`. */
 export interface CardColors {
@@ -17,7 +62,7 @@ const BLACK = '#000000'
  * The colours that phones draw a card in: those that it gives, however they read together. Texts without a colour are
  * written in one that stands out.
  */
-export function cardColors({ background, foreground, label }: Card['colors']): CardColors {
+export function cardColors({ background, foreground, label }: ShownColors): CardColors {
   const behind = background ?? WHITE
   const text = foreground ?? farthest(behind)
   return { background: behind, foreground: text, label: label ?? readable(mix(text, behind, 0.3), behind) }

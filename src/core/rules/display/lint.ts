@@ -18,7 +18,7 @@ import {
   saysSomething,
 } from './apple-front.ts'
 import type { Card } from './card.ts'
-import { cardColors, contrast, MIN_CONTRAST } from './colors.ts'
+import { cardColors, colorVariants, contrast, MIN_CONTRAST } from './colors.ts'
 import { missingOfFlight } from './flight.ts'
 import { type GoogleView, MAX_GOOGLE_MODULES } from './google-view.ts'
 
@@ -63,23 +63,36 @@ function* findWarnings(facts: LintFacts): Generator<Warning> {
 
 function* lintColors({ definition, apple }: LintFacts): Generator<Warning> {
   if (!apple) return
-  const { background, ...texts } = cardColors(apple.colors)
   const front = layOutFront(apple).flatMap(({ fields }) => fields)
   const isWritten = {
     foreground: apple.logoText !== null || front.some(({ value }) => value.trim() !== ''),
     label: front.some(({ label }) => label.trim() !== ''),
   }
-  for (const role of ['foreground', 'label'] as const) {
-    const ratio = contrast(texts[role], background)
-    if (!isWritten[role] || ratio >= MIN_CONTRAST) continue
-    const isOverride = definition.apple?.[`${role}Color`] !== undefined
-    yield warn(
-      'contrast-low',
-      isOverride ? ['apple', `${role}Color`] : ['design', 'colors', role],
-      `${COLORED[role]} in ${texts[role]} on ${background} have a contrast of ${ratio.toFixed(2)}, and ${MIN_CONTRAST} is the ` +
-        `least that can be read well: choose a ${role} or a background that differs more`,
-    )
+  const isOverride = (role: ColorRole) => definition.apple?.[`${role}Color`] !== undefined
+  const variants = colorVariants(definition.design.colors)
+  for (const { keys, colors } of variants) {
+    const shown = variants.length === 1 ? apple.colors : withOverrides(colors, apple.colors, isOverride)
+    const { background, ...texts } = cardColors(shown)
+    const state = keys.length > 0 ? ` where the state is ${keys.join(', ')}` : ''
+    for (const role of ['foreground', 'label'] as const) {
+      const ratio = contrast(texts[role], background)
+      if (!isWritten[role] || ratio >= MIN_CONTRAST) continue
+      yield warn(
+        'contrast-low',
+        isOverride(role) ? ['apple', `${role}Color`] : ['design', 'colors', role],
+        `${COLORED[role]} in ${texts[role]} on ${background} have a contrast of ${ratio.toFixed(2)}${state}, and ` +
+          `${MIN_CONTRAST} is the least that can be read well: choose a ${role} or a background that differs more`,
+      )
+    }
   }
+}
+
+type ColorRole = keyof Card['colors']
+
+/** What an override says goes before the design, in each state. */
+function withOverrides(colors: Card['colors'], shown: Card['colors'], isOverride: (role: ColorRole) => boolean) {
+  const pick = (role: ColorRole) => (isOverride(role) ? shown : colors)[role]
+  return { background: pick('background'), foreground: pick('foreground'), label: pick('label') }
 }
 
 const COLORED = { foreground: 'Values', label: 'Labels' }

@@ -6,14 +6,14 @@ import { formatPatterns } from './variables.ts'
 const IMAGE_ID = new RegExp(formatPatterns.image.pattern)
 
 /** One of several values, by what a text with placeholders comes to. */
-interface Choice<Value> {
+export interface Choice<Value> {
   by: string
   map: Record<string, Value>
   else?: Value | undefined
 }
 
 /** The value that a choice comes to for a pass; undefined where it has none. */
-function choose<Value>({ by, map, else: otherwise }: Choice<Value>, scope: Scope): Value | undefined {
+export function choose<Value>({ by, map, else: otherwise }: Choice<Value>, scope: Scope): Value | undefined {
   const key = fill(by, scope).trim()
   return Object.hasOwn(map, key) ? map[key] : otherwise
 }

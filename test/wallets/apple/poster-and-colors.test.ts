@@ -1,0 +1,81 @@
+import { expect, test } from 'vitest'
+import { Definition, type DefinitionInput } from '../../../src/core/contract/definition.ts'
+import { renderCard } from '../../../src/core/rules/display/card.ts'
+import { lintDefinition } from '../../../src/core/rules/display/lint.ts'
+import { checkPoster } from '../../../src/wallets/apple/overrides/poster.ts'
+import { buildPassJson } from '../../../src/wallets/apple/pass-json.ts'
+import { passTypeIdentifier, teamIdentifier, webServiceUrl } from './fixtures.ts'
+
+const id = '00000000-0000-8000-8000-000000000001'
+const event = { name: 'Night music', venue: { name: 'Hall' } }
+
+function define(parts: Omit<Partial<DefinitionInput>, 'design'> & { design?: object }): Definition {
+  const design = { organizationName: 'Harbour', description: 'Ticket', ...parts.design }
+  return Definition.parse({ variables: [{ name: 'tier', label: 'Tier' }], ...parts, design })
+}
+
+function passOf(definition: Definition, tier = '') {
+  const scope = new Map([['tier', tier]])
+  const card = renderCard({ passType: 'eventTicket', definition, scope, expiresAt: null, voided: false })
+  const names = { passTypeIdentifier, teamIdentifier }
+  return { card, json: buildPassJson({ id, authenticationToken: 'token-of-at-least-16', card }, names, webServiceUrl) }
+}
+
+test('a poster ticket asks for its style, and for the older one where that is not known', () => {
+  const poster = define({ apple: { poster: true }, event, design: { images: { artwork: id } } })
+  expect([...checkPoster(poster, 'eventTicket')]).toEqual([])
+  const { json } = passOf(poster)
+  expect(json).toMatchObject({ preferredStyleSchemes: ['posterEventTicket', 'eventTicket'] })
+  expect(json).not.toHaveProperty('poster')
+  const own = define({ apple: { poster: true, preferredStyleSchemes: ['eventTicket'] }, event })
+  expect(passOf(own).json).toMatchObject({ preferredStyleSchemes: ['eventTicket'] })
+  expect(passOf(define({ event })).json).not.toHaveProperty('preferredStyleSchemes')
+})
+
+test('what a poster ticket lacks is refused at publish, each with its place', () => {
+  const pathsOf = (definition: Definition, passType: 'eventTicket' | 'coupon' = 'eventTicket') =>
+    [...checkPoster(definition, passType)].map(({ path }) => path.join('.'))
+  expect(pathsOf(define({ apple: { poster: true, nfc: { message: 'm' } } }), 'coupon')).toEqual([
+    'apple.poster',
+    'event.name',
+    'event.venue.name',
+    'design.images.artwork',
+    'apple.nfc.requiresAuthentication',
+  ])
+  const semantics = { eventName: 'Night music', venueName: 'Hall' }
+  expect(pathsOf(define({ apple: { poster: true, semantics }, design: { images: { background: id } } }))).toEqual([])
+  expect(pathsOf(define({}))).toEqual([])
+})
+
+const tiers = { by: '{{tier}}', map: { gold: '#f5d76e', night: '#101010' }, else: '#ffffff' }
+
+test('colours are those of the tier of a pass, and overrides go out as Apple writes colours', () => {
+  const definition = define({ design: { colors: { background: tiers } }, apple: { labelColor: '#abc' } })
+  const colorOf = (tier: string) => passOf(definition, tier).json.backgroundColor
+  expect(['gold', 'night', 'tin', ''].map(colorOf)).toEqual([
+    'rgb(245, 215, 110)',
+    'rgb(16, 16, 16)',
+    'rgb(255, 255, 255)',
+    'rgb(255, 255, 255)',
+  ])
+  expect(passOf(definition).json.labelColor).toBe('rgb(170, 187, 204)')
+  expect(
+    passOf(define({ design: { colors: { background: { ...tiers, else: undefined } } } }), '__proto__').card.colors
+      .background,
+  ).toBeNull()
+})
+
+test('contrast is looked at in each state of the colours', () => {
+  const fields = { primary: [{ key: 'name', label: 'Name', value: 'Ada' }] }
+  const definition = define({
+    design: { fields, colors: { background: tiers, foreground: '#000000', label: '#000000' } },
+  })
+  const { card } = passOf(definition, 'gold')
+  const facts = { passType: 'eventTicket' as const, apple: card, google: null, images: {}, wantedPixels: {} }
+  const low = lintDefinition({ definition, ...facts }).filter(({ code }) => code === 'contrast-low')
+  expect(low.map(({ path }) => path.join('.'))).toEqual([
+    'definition.design.colors.foreground',
+    'definition.design.colors.label',
+  ])
+  expect(low[0]!.message).toContain('where the state is night')
+})
