@@ -31,6 +31,12 @@ const pictures: Record<string, Picture> = {
     externalPassId: 'PG27-00001',
     of: { languages: ['de', 'ar', 'ja'] },
   },
+  'boarding-pass': {
+    example: 'boarding-pass',
+    rows: 'passengers.csv',
+    externalPassId: 'GN664-1D',
+    of: 'phones',
+  },
   loyalty: { example: 'loyalty', rows: 'members.csv', externalPassId: 'GF-00410007', of: 'phones' },
 }
 
