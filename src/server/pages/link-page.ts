@@ -182,7 +182,8 @@ const LINK_STYLE = `
     background: var(--page); box-shadow: 0 -.75rem .75rem -.25rem var(--page) }
 }
 @media (max-width: 55.99rem) and (max-height: 47.99rem) {
-  .intro { margin-bottom: .5rem }
+  .intro { margin-bottom: .5rem; line-height: 1.35 }
+  .intro > p:not(.ribbon) { margin: 0 }
   .ribbon { margin-bottom: .5rem; padding-block: .125rem }
   .actions { box-shadow: none }
   .card { gap: .625rem; padding-top: .625rem }

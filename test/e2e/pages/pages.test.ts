@@ -252,12 +252,6 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     await context.grantPermissions(['clipboard-read', 'clipboard-write'])
     await page.setViewportSize({ width: 360, height: 640 })
     await page.goto(links.conference!)
-    // Of a pass whose event stands there, too.
-    if ((await page.locator('.calendar').count()) === 0) {
-      await page.evaluate(
-        `document.querySelector('.expiry').insertAdjacentHTML('beforebegin', '<p class="calendar">Event</p>')`,
-      )
-    }
     await picture(page, 'in-app')
     const { code, buttons } = (await page.evaluate(PLACES)) as Places
     expect(code.bottom).toBeLessThanOrEqual(buttons.top)
