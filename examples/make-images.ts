@@ -8,21 +8,22 @@ import sharp from 'sharp'
 import { boardingPassImages } from './generator/boarding-pass-images.ts'
 import { conferenceImages } from './generator/conference-images.ts'
 import { couponImages } from './generator/coupon-images.ts'
-import { loyaltyImages } from './generator/loyalty-images.ts'
+import { loyaltyImages, loyaltyPhotos } from './generator/loyalty-images.ts'
 
 const folder = process.argv[2] ?? import.meta.dirname
 
-for (const [example, images] of Object.entries({
-  conference: conferenceImages(),
-  loyalty: loyaltyImages(),
-  coupon: couponImages(),
-  'boarding-pass': boardingPassImages(),
-})) {
-  const imageFolder = join(folder, example, 'images')
+for (const [images, place] of [
+  [conferenceImages(), 'conference/images'],
+  [loyaltyImages(), 'loyalty/images'],
+  [loyaltyPhotos(), 'loyalty/photos'],
+  [couponImages(), 'coupon/images'],
+  [boardingPassImages(), 'boarding-pass/images'],
+] as const) {
+  const imageFolder = join(folder, place)
   await mkdir(imageFolder, { recursive: true })
-  for (const [role, drawing] of Object.entries(images)) {
+  for (const [name, drawing] of Object.entries(images)) {
     await sharp(Buffer.from(drawing))
       .png({ palette: true, quality: 100, effort: 10 })
-      .toFile(join(imageFolder, `${role}.png`))
+      .toFile(join(imageFolder, `${name}.png`))
   }
 }

@@ -9,6 +9,8 @@ export const memberColumns = [
   'memberSince',
   'favourite',
   'nextReward',
+  'stamps',
+  'photo',
 ] as const
 
 /** Members of the coffee house's loyalty programme, in the order of the columns. */
@@ -20,9 +22,15 @@ export function members(count: number): string[][] {
     const favourite = random.chance(0.7) ? random.pick(drinks) : ''
     const since = isoDate(2015 + random.below(11), random.below(12), random.below(28))
     const number = String(410_000 + index * 7).padStart(8, '0')
-    return [`GF-${number}`, person(random).name, String(points), tier, since, favourite, nextReward]
+    // The first members have brought a photo.
+    const photo = index < PHOTOS ? `photos/${index + 1}.png` : ''
+    const stamps = String(Math.floor(points / 10) % 5)
+    return [`GF-${number}`, person(random).name, String(points), tier, since, favourite, nextReward, stamps, photo]
   })
 }
+
+/** How many make-images draws. */
+const PHOTOS = 3
 
 function standing(points: number): [tier: string, nextReward: string] {
   if (points >= 5000) return ['Gold', 'A bag of single origin on us']

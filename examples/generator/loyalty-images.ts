@@ -16,13 +16,11 @@ export function loyaltyImages() {
       wordmark('GRÃO', { x: 128, y: 32, height: 38, color: cream, weight: 6, gap: 12 }),
       wordmark('FOLHA', { x: 129, y: 92, height: 38, color: caramel, weight: 6, gap: 12 }),
     ),
-    strip: svg(
-      1125,
-      432,
-      `<defs>${linearGradient('leaf', '#17312b', '#3c6a58', 12)}</defs><rect width="1125" height="432" fill="url(#leaf)"/>`,
-      scatter(),
-      cup(868, 222, 1),
-    ),
+    strip: strip(0),
+    'strip-1': strip(1),
+    'strip-2': strip(2),
+    'strip-3': strip(3),
+    'strip-4': strip(4),
     hero: svg(
       1032,
       336,
@@ -38,6 +36,37 @@ export function loyaltyImages() {
       leaf(758, 256, 112, 1.4),
     ),
   }
+}
+
+/** Members as their photos show them. */
+export function loyaltyPhotos() {
+  return { 1: portrait('#e2ab6e', '#5c3621'), 2: portrait('#7fb69a', '#17312b'), 3: portrait('#f7ecdc', '#8a5a36') }
+}
+
+function portrait(behind: string, person: string): string {
+  return svg(
+    270,
+    270,
+    `<rect width="270" height="270" fill="${behind}"/><circle cx="135" cy="108" r="52" fill="${person}"/>`,
+    `<path d="M30 270C30 205 76 176 135 176C194 176 240 205 240 270z" fill="${person}"/>`,
+  )
+}
+
+/** The card of five cups, of which so many are paid for: the fifth is free. */
+function strip(stamps: number): string {
+  const places = Array.from({ length: 5 }, (_, index) => {
+    const [x, y] = [66 + index * 78, 386]
+    const mark = index < stamps ? `<circle cx="${x}" cy="${y}" r="27" fill="${caramel}"/>${bean(x, y, 24, 0.8)}` : ''
+    return `<circle cx="${x}" cy="${y}" r="29" fill="none" stroke="${cream}" stroke-width="4"/>${mark}`
+  })
+  return svg(
+    1125,
+    432,
+    `<defs>${linearGradient('leaf', '#17312b', '#3c6a58', 12)}</defs><rect width="1125" height="432" fill="url(#leaf)"/>`,
+    scatter(),
+    cup(868, 222, 1),
+    ...places,
+  )
 }
 
 /** A bean and a leaf side by side. */

@@ -41,8 +41,9 @@ test.each(examples)('the $example images are small PNG files of the sizes that w
     ...(example !== 'boarding-pass' && { strip }),
     hero: [1032, 336],
   }
-  expect(Object.keys(design.images).sort()).toEqual(Object.keys(sizes).sort())
-  for (const [role, path] of Object.entries(design.images)) {
+  const images = imagePaths(design.images)
+  expect([...new Set(images.map(({ role }) => role))].sort()).toEqual(Object.keys(sizes).sort())
+  for (const { role, path } of images) {
     const file = join(folder(example), path)
     const { data, info } = await sharp(file).removeAlpha().raw().toBuffer({ resolveWithObject: true })
     expect([info.width, info.height], role).toEqual(sizes[role])
@@ -135,7 +136,7 @@ test('make-images.ts draws every image that the templates name, as committed', a
   try {
     await run('make-images.ts', target)
     for (const { example } of examples) {
-      for (const path of Object.values((await readTemplate(example)).definition.design.images)) {
+      for (const { path } of imagePaths((await readTemplate(example)).definition.design.images)) {
         const pixels = (base: string) => sharp(join(base, path)).ensureAlpha().raw().toBuffer()
         const [drawn, committed] = [await pixels(join(target, example)), await pixels(folder(example))]
         // Edges may be smoothed a little differently on another processor.
@@ -147,23 +148,33 @@ test('make-images.ts draws every image that the templates name, as committed', a
   }
 })
 
+type ImageInput = string | { by: string; map: Record<string, string>; else: string }
+
+/** The files that a design names, with the role that each is for. */
+function imagePaths(images: Record<string, ImageInput>): { role: string; path: string }[] {
+  return Object.entries(images).flatMap(([role, choice]) => {
+    const paths = typeof choice === 'string' ? [choice] : [...Object.values(choice.map), choice.else]
+    return paths.filter((path) => !path.startsWith('{{')).map((path) => ({ role, path }))
+  })
+}
+
 interface TemplateFile {
   name: string
   description: string
   passType: string
-  definition: { design: { images: Record<string, string>; colors: { background: string } } }
+  definition: { design: { images: Record<string, ImageInput>; colors: { background: string } } }
 }
 
 async function readTemplate(example: string): Promise<TemplateFile> {
   return JSON.parse(await readFile(join(folder(example), 'template.json'), 'utf8'))
 }
 
+const NIL_ID = '00000000-0000-0000-0000-000000000000'
+
 /** The definition as the server would get it: each path of an image replaced by an id. */
 async function readDefinition(example: string): Promise<Definition> {
   const { definition } = await readTemplate(example)
-  const images = Object.fromEntries(
-    Object.keys(definition.design.images).map((role) => [role, '00000000-0000-0000-0000-000000000000']),
-  )
+  const images = Object.fromEntries(Object.keys(definition.design.images).map((role) => [role, NIL_ID]))
   return Definition.parse({ ...definition, design: { ...definition.design, images } })
 }
 
@@ -177,7 +188,9 @@ function checkOf(definition: Definition) {
   return (header: string[], row: string[]): unknown[] => {
     if (row.length !== header.length) return ['column count']
     const { externalPassId, label, ...cells } = Object.fromEntries(header.map((name, index) => [name, row[index]!]))
-    const variables = Object.fromEntries(Object.entries(cells).filter(([, value]) => value !== ''))
+    // A photo is a file beside the list, which becomes an image when it is uploaded.
+    const given = Object.entries(cells).map(([name, value]) => [name, value.startsWith('photos/') ? NIL_ID : value])
+    const variables = Object.fromEntries(given.filter(([, value]) => value !== ''))
     const undeclared = Object.keys(cells).filter((name) => definition.variables.every((known) => known.name !== name))
     const lengths = [externalPassId, label].filter((value) => !value || codePointLength(value) > 255)
     const issues = [...undeclared, ...lengths, ...checkVariables(variables)]
