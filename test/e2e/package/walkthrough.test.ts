@@ -25,7 +25,7 @@ test('the walk-through of the examples works as it is written', { timeout: 180_0
   expect(rows('late-links.csv')).toHaveLength(18)
   expect(output('members.csv')).toMatch(/Created +200\n/)
   expect(output('pass update')).toMatch(/Revision +2\n/)
-  expect(output('update tiers.csv --failures')).toMatch(/Updated +200\nFailed +0\n/)
+  expect(output('update examples/loyalty/tiers.csv --failures')).toMatch(/Updated +200\nFailed +0\n/)
   expect(rows('tiers-failed.csv')).toEqual([])
   expect(output('tier:Basil')).toContain('GF-')
   const closed = rows('closed.csv')
