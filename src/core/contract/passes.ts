@@ -105,9 +105,7 @@ export const PassCreate = z.strictObject({
   label: text(1, 255),
   templateId: Uuid,
   variables: Variables.default({}),
-  groupKey: GroupKey.optional().meta({
-    description: 'Goes before what the template makes the group of; null is no group.',
-  }),
+  groupKey: GroupKey.optional().meta({ description: 'Goes before what the template says; null is no group.' }),
 })
 export type PassCreate = z.output<typeof PassCreate>
 
