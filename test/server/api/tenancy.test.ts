@@ -16,6 +16,7 @@ const bodies: Record<string, object> = {
   'templates.createVersion': { definition: definition() },
   'passes.update': { label: 'Mine now' },
   'templateVersions.update': { definition: definition() },
+  'passes.transfer': { label: 'Grace' },
   'notifications.create': { body: 'Doors open at 7' },
   'broadcasts.create': { body: 'Doors open at 7' },
   'webhooks.update': { url: 'https://mine.example' },
