@@ -44,10 +44,12 @@ describe.each(dialects)('on %s', (dialect) => {
       expiresAt: null,
       createdAt: at,
       updatedAt: at,
+      groupKey: null,
       hostedLinks: {
         apple: expect.stringMatching(/^https:\/\/passes\.example\/l\/[\w-]{80}$/),
         google: expect.stringMatching(/^https:\/\/passes\.example\/l\/[\w-]{80}$/),
         smart: expect.stringMatching(/^https:\/\/passes\.example\/l\/[\w-]{80}$/),
+        group: null,
       },
     })
   })
