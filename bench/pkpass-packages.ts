@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import sharp from 'sharp'
-import { Definition, type ImageRole } from '../src/core/contract/definition.ts'
+import type { ImageRole } from '../src/core/contract/definition.ts'
 import { renderCard } from '../src/core/rules/display/card.ts'
 import { makeFiles } from '../src/server/images/make-files.ts'
 import { parseAppleIdentity } from '../src/wallets/apple/identity.ts'
 import { createAppleWallet } from '../src/wallets/apple/wallet.ts'
 import { createSandboxApple } from '../src/wallets/sandbox/apple/certificates.ts'
 import type { WalletPass } from '../src/wallets/wallet.ts'
+import { parseDefinition } from '../test/support/definitions.ts'
 
 type Pictures = Partial<Record<ImageRole, [width: number, height: number]>>
 
@@ -84,7 +85,7 @@ function passOf(name: string): WalletPass {
 
 const field = (key: string, value: string) => ({ key, label: key, value })
 
-const definition = Definition.parse({
+const definition = parseDefinition({
   design: {
     organizationName: 'Example',
     description: 'A pass to measure with',

@@ -5,11 +5,11 @@ import { createRequire } from 'node:module'
 import ts from 'typescript'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { Definition } from '../src/core/contract/definition.ts'
 import { openApiDocument } from '../src/core/openapi.ts'
 import { findLossyNumbers } from '../src/core/rules/lists/json-numbers.ts'
 import { fill, literalPart } from '../src/core/rules/template/placeholder.ts'
 import { compileVariables, formatPatterns, variablesSchema } from '../src/core/rules/template/variables.ts'
+import { parseDefinition } from './support/definitions.ts'
 import { isLong } from './support/long.ts'
 
 interface Decision {
@@ -140,7 +140,7 @@ test('every regular expression takes time in proportion to what it reads', () =>
   expect([...skipped].filter((literal) => !seen.has(literal))).toEqual([])
 })
 
-const everything = Definition.parse({
+const everything = parseDefinition({
   variables: ['until', 'start', 'uses', 'minutes', 'hours', 'zone'].map((name) => ({ name, label: name })),
   design: { organizationName: 'O', description: 'D' },
   expiresAt: '{{until}}',

@@ -38,6 +38,7 @@ export function openApiDocument() {
         ErrorWithoutCode: toSchema(ErrorBodyWithoutCode, 'output'),
         PassCreate: toSchema(PassCreate, 'input'),
         Definition: toSchema(Definition, 'input'),
+        StoredDefinition: toSchema(Definition, 'output'),
       },
     },
   }
@@ -233,7 +234,12 @@ function toSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unk
   const { $schema: _, ...json } = z.toJSONSchema(schema, {
     io,
     unrepresentable: 'any',
-    override: ({ jsonSchema }) => {
+    override: ({ zodSchema, jsonSchema, path }) => {
+      // The largest of all stands once.
+      if (zodSchema === Definition && path.length > 0) {
+        for (const key of Object.keys(jsonSchema)) delete jsonSchema[key]
+        jsonSchema.$ref = `#/components/schemas/${io === 'input' ? 'Definition' : 'StoredDefinition'}`
+      }
       // A batch item is parsed by itself; what it must look like is a single create.
       if (jsonSchema.itemSchema) {
         Object.assign(jsonSchema, { $ref: `#/components/schemas/${jsonSchema.itemSchema}` })

@@ -22,12 +22,16 @@ export interface WalletPass {
   card: Card
   /** Shared by passes that belong together; wallets show them in one stack. */
   groupId?: string
+  /** The card in the other languages of its definition. */
+  translations?: Card[]
   /** What the last notification said; Apple has no other place for it than the pass itself. */
   message?: string | undefined
   /** Of the google.classKey of the pass, where its version has one: passes with the same share a class. */
   classDigest?: string
   /** The card without any value of its holder alone: for what a platform shows to everyone alike, as Google's classes. */
   templateCard: Card
+  /** The same in the other languages. */
+  templateTranslations?: Card[]
 }
 
 /** A size that a picture is shown in, at most: points, and how many pixels a point has each way. */

@@ -9,10 +9,11 @@ import { expect, test } from 'vitest'
 import { attendees } from '../../examples/generator/attendees.ts'
 import { brokenRows } from '../../examples/generator/broken-attendees.ts'
 import { codePointLength } from '../../src/core/contract/common.ts'
-import { Definition, PassType } from '../../src/core/contract/definition.ts'
+import { type Definition, PassType } from '../../src/core/contract/definition.ts'
 import { checkDefinition } from '../../src/core/rules/template/definition.ts'
 import { resolvePolicies } from '../../src/core/rules/template/resolve.ts'
 import { compileVariables } from '../../src/core/rules/template/variables.ts'
+import { parseDefinition } from '../support/definitions.ts'
 
 const root = join(import.meta.dirname, '../..')
 const folder = (example: string) => join(root, 'examples', example)
@@ -175,7 +176,7 @@ const NIL_ID = '00000000-0000-0000-0000-000000000000'
 async function readDefinition(example: string): Promise<Definition> {
   const { definition } = await readTemplate(example)
   const images = Object.fromEntries(Object.keys(definition.design.images).map((role) => [role, NIL_ID]))
-  return Definition.parse({ ...definition, design: { ...definition.design, images } })
+  return parseDefinition({ ...definition, design: { ...definition.design, images } })
 }
 
 async function readRows(example: string, file: string): Promise<string[][]> {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Definition, type DefinitionInput, type PassType } from '../../src/core/contract/definition.ts'
+import type { Definition, DefinitionInput, PassType } from '../../src/core/contract/definition.ts'
 import { renderCard } from '../../src/core/rules/display/card.ts'
 import { doorViewOf } from '../../src/core/rules/display/door-view.ts'
 import { missingOfFlight } from '../../src/core/rules/display/flight.ts'
@@ -12,6 +12,7 @@ import { checkFields } from '../../src/wallets/google/check-fields.ts'
 import { typeOf } from '../../src/wallets/google/fields.ts'
 import { kindOf } from '../../src/wallets/google/resource.ts'
 import { createGoogleWallet } from '../../src/wallets/google/wallet.ts'
+import { parseDefinition } from '../support/definitions.ts'
 import { at, identity, logo, pass, publicUrl } from './google/samples.ts'
 
 type Facts = Partial<DefinitionInput> & { values?: Record<string, string> }
@@ -21,7 +22,7 @@ const names =
   'title venue address lat lon doors starts ends section seat flight from departs gate group given platform'.split(' ')
 
 function define({ values: _, ...parts }: Facts): Definition {
-  return Definition.parse({
+  return parseDefinition({
     variables: names.map((name) => ({ name, label: name })),
     design: { organizationName: 'Harbour', description: 'Ticket', images: { logo } },
     ...parts,

@@ -3,6 +3,7 @@ import { type Definition, type VariableDefinition, VariableFormat } from '../../
 import { PassCreate } from '../../core/contract/passes.ts'
 import type { Issue } from '../../core/errors.ts'
 import { compilePass } from '../../core/rules/pass/pass-rules.ts'
+import { inLanguage } from '../../core/rules/template/languages.ts'
 import { variablesSchema } from '../../core/rules/template/variables.ts'
 import {
   badHeader,
@@ -106,7 +107,7 @@ export async function readIssuedTemplate(client: Client, id: string): Promise<Is
     throw new CliError(message, { code: 'TEMPLATE_NOT_FOUND', hint: 'publish one: passes template publish.' })
   }
   const { definition } = await client.templateVersions.get({ params: { id: version.id } })
-  return { id, name, definition: asEvaluated(definition) }
+  return { id, name, definition: asEvaluated(inLanguage(definition)) }
 }
 
 /** The definition with each variable required that a pass cannot do without; a format of a newer server is left to it. */

@@ -2,13 +2,20 @@ import { readdir, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { Args } from '@oclif/core'
 import { z } from 'zod'
-import { Definition, type ImageRole, imageRoles, PassType } from '../../core/contract/definition.ts'
+import {
+  Definition,
+  type ImageRole,
+  imageRoles,
+  PassType,
+  type WrittenDefinition,
+} from '../../core/contract/definition.ts'
 import { projects } from '../../core/contract/projects.ts'
 import { TemplateKey, templates } from '../../core/contract/templates.ts'
 import { below, type Issue, listIssues, parseAs } from '../../core/errors.ts'
 import { contentId, Uuid } from '../../core/ids.ts'
 import { checkDefinition } from '../../core/rules/template/definition.ts'
 import { inspectImage } from '../../core/rules/template/image.ts'
+import { inLanguage } from '../../core/rules/template/languages.ts'
 import { placeholdersIn, stringsDeep } from '../../core/rules/template/placeholder.ts'
 import { UsageError, withName } from '../command/errors.ts'
 import { type ImageFile, readImage } from './image-file.ts'
@@ -27,9 +34,9 @@ export interface TemplateFile {
   passType: PassType
   images: NamedImage[]
   /** The definition as far as it can be known before the upload: image paths stand as the nil id. */
-  definition: Definition
+  definition: WrittenDefinition
   /** The definition with each image replaced by the id that its upload gave, by what the file names it. */
-  withImages: (ids: ReadonlyMap<string, string>) => Definition
+  withImages: (ids: ReadonlyMap<string, string>) => WrittenDefinition
 }
 
 interface NamedImage extends ImageFile {
@@ -182,7 +189,7 @@ export function draftOf(file: Pick<TemplateFile, 'passType' | 'images' | 'withIm
   )
   return {
     passType: file.passType,
-    definition: file.withImages(new Map(images.map(({ name, id }) => [name, id]))),
+    definition: inLanguage(file.withImages(new Map(images.map(({ name, id }) => [name, id])))),
     images: new Map(
       images.flatMap(({ id, bytes, contentType, facts }) =>
         'fault' in facts ? [] : [[id, { bytes, contentType, width: facts.width, height: facts.height }] as const],

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Client, paginate } from '../../client/client.ts'
 import { ApiError } from '../../client/errors.ts'
-import type { Definition, Warning } from '../../core/contract/definition.ts'
+import type { Warning, WrittenDefinition } from '../../core/contract/definition.ts'
 import type { TemplateVersion } from '../../core/contract/template-versions.ts'
 import type { Template } from '../../core/contract/templates.ts'
 import { CliError } from '../command/errors.ts'
@@ -124,7 +124,7 @@ async function saveDraft(
   client: Client,
   templateId: string,
   stored: StoredTemplate | undefined,
-  definition: Definition,
+  definition: WrittenDefinition,
 ) {
   return stored?.newest?.stage === 'draft'
     ? client.templateVersions.update({ params: { id: stored.newest.id }, body: { definition } })
@@ -176,7 +176,7 @@ export function changesTo(
   stored: StoredTemplate | undefined,
   version: StoredVersion | undefined,
   file: TemplateFile,
-  definition: Definition,
+  definition: WrittenDefinition,
 ): Change[] {
   const { key, name, description, project, passType } = file
   const wanted = {
@@ -196,7 +196,7 @@ export async function withStoredImages(
   client: Client,
   file: TemplateFile,
   version: StoredVersion | undefined,
-): Promise<Definition> {
+): Promise<WrittenDefinition> {
   const ids = await Promise.all(
     file.images.map(async ({ name, place, bytes }) => {
       const id = textAt(version?.definition.design.images, place)

@@ -14,6 +14,7 @@ export const warningTable = {
   'google-modules-over': 'There are more fields or links than the ten of each that Google Wallet shows.',
   'flight-data-missing':
     'A boarding pass by air does not say all that Google requires of a flight; it goes out as a transit ticket.',
+  'translation-missing': 'A text has no translation into one of the languages; there the text of the default stands.',
   'google-front-empty': 'The front of the pass in Google Wallet shows none of its fields.',
 } as const satisfies Record<string, string>
 
@@ -58,6 +59,38 @@ export type VariableDefinition = z.output<typeof VariableDefinition>
 
 const Color = z.string().regex(/^#[0-9A-Fa-f]{6}$/, 'Must be a colour such as #1a2b3c')
 
+/** A language as BCP 47 writes it, such as pt, pt-BR or zh-Hans. */
+const Language = z
+  .string()
+  .max(35)
+  .regex(
+    /^[a-z]{2,3}(?:-[A-Z][a-z]{3})?(?:-(?:[A-Z]{2}|[0-9]{3}))?$/,
+    'Must be a language such as pt, pt-BR or zh-Hans',
+  )
+
+const Languages = z.strictObject({
+  /** Whose texts stand where another language has none. */
+  default: Language,
+  others: z.array(Language).max(19).default([]),
+})
+
+/** A text by language. */
+export type Translations = Record<string, string> & z.$brand<'translations'>
+
+/** A text that is the same in each language, or one for each. */
+function translatable(one: z.ZodString) {
+  return z.union([one, z.record(Language, one).brand<'translations'>()])
+}
+
+/** A value of the definition with each text in one language. */
+type InOneLanguage<T> = T extends Translations
+  ? never
+  : T extends readonly (infer Item)[]
+    ? InOneLanguage<Item>[]
+    : T extends object
+      ? { [Key in keyof T]: InOneLanguage<T[Key]> }
+      : T
+
 /** As what a field shows its value. */
 export const ValueKind = z.enum(['text', 'number', 'percent', 'currency', 'date', 'time', 'dateTime', 'relative'])
 export type ValueKind = z.output<typeof ValueKind>
@@ -66,8 +99,8 @@ const FieldKey = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'Must be 1 to 64 lett
 
 const FieldDefinition = z.strictObject({
   key: FieldKey,
-  label: text(0, 255).default(''),
-  value: text(0, 10_000),
+  label: translatable(text(0, 255)).default(''),
+  value: translatable(text(0, 10_000)),
   /** What the value is, so that wallets write it as their holder does; a text where it is left out. 15 as percent is 15 %. */
   as: ValueKind.optional(),
   /** ISO 4217, or the placeholder of a variable; what an amount is in. */
@@ -76,11 +109,11 @@ const FieldDefinition = z.strictObject({
   style: z.enum(['short', 'medium', 'long']).optional(),
   /** By the direction of the language; primary and back fields take none. */
   align: z.enum(['start', 'center', 'end']).optional(),
-  changeMessage: text(1, 255)
-    .refine((message) => message.includes('%@'), 'Must hold %@, where the new value goes')
-    .optional(),
+  changeMessage: translatable(
+    text(1, 255).refine((message) => message.includes('%@'), 'Must hold %@, where the new value goes'),
+  ).optional(),
 })
-export type FieldDefinition = z.output<typeof FieldDefinition>
+export type FieldDefinition = InOneLanguage<z.output<typeof FieldDefinition>>
 
 /** The groups of fields, as they follow each other on a card. */
 export const fieldGroups = ['header', 'primary', 'secondary', 'auxiliary', 'back'] as const
@@ -134,9 +167,9 @@ export const BarcodeFormat = z.enum(['qr', 'pdf417', 'aztec', 'code128'])
 export type BarcodeFormat = z.output<typeof BarcodeFormat>
 
 const Design = z.strictObject({
-  organizationName: text(1, 255),
-  description: text(1, 1000),
-  logoText: text(0, 255).optional(),
+  organizationName: translatable(text(1, 255)),
+  description: translatable(text(1, 1000)),
+  logoText: translatable(text(0, 255)).optional(),
   colors: z
     .strictObject({
       background: ColorChoice.optional(),
@@ -171,7 +204,7 @@ const Design = z.strictObject({
     .strictObject({
       format: BarcodeFormat.default('qr'),
       message: text(1, 2048).optional(),
-      altText: text(0, 255).optional(),
+      altText: translatable(text(0, 255)).optional(),
     })
     .nullable()
     .default({ format: 'qr' }),
@@ -180,14 +213,14 @@ const Design = z.strictObject({
       z.strictObject({
         latitude: z.number().min(-90).max(90),
         longitude: z.number().min(-180).max(180),
-        relevantText: text(1, 255).optional(),
+        relevantText: translatable(text(1, 255)).optional(),
       }),
     )
     .max(10)
     .default([]),
   relevantDate: text(1, 255).optional(),
   links: z
-    .array(z.strictObject({ label: text(1, 255), url: text(1, 2048) }))
+    .array(z.strictObject({ label: translatable(text(1, 255)), url: text(1, 2048) }))
     .max(20)
     .default([]),
 })
@@ -245,12 +278,14 @@ const Door = z.strictObject({
   /** Names of variables, which are shown with their labels. */
   show: z.array(VariableName).max(10).default([]),
   /** What to do, such as handing something out; may hold placeholders. */
-  notice: text(1, 500).optional(),
+  notice: translatable(text(1, 500)).optional(),
 })
 
 /** What a template version says: its variables, its design, and how its passes may be used. */
 export const Definition = z.strictObject({
   variables: z.array(VariableDefinition).max(200).default([]),
+  /** Without them texts are in one language, which counts as English. */
+  languages: Languages.optional(),
   design: Design,
   /** Where a day begins, for a relevantDate that is a date alone; UTC where it is not given. */
   timeZone: Timezone.optional(),
@@ -267,5 +302,8 @@ export const Definition = z.strictObject({
   /** Codes of warnings that are meant to be so. */
   accept: z.array(WarningCode).max(50).optional(),
 })
-export type Definition = z.output<typeof Definition>
+/** As it is written, and kept: texts may be there in several languages. */
+export type WrittenDefinition = z.output<typeof Definition>
+/** As it reads in one language: see core/rules/template/languages.ts. */
+export type Definition = InOneLanguage<WrittenDefinition>
 export type DefinitionInput = z.input<typeof Definition>

@@ -26,7 +26,7 @@ import {
 } from '../../wallets/google/resource.ts'
 import type { GoogleWallet } from '../../wallets/google/wallet.ts'
 import type { WalletPass } from '../../wallets/wallet.ts'
-import { type Issuing, recordFailure, renderTemplateCard } from './issuing.ts'
+import { type Issuing, recordFailure, renderTemplateCards } from './issuing.ts'
 import { queueWalletUpdates } from './wallet-updates.ts'
 
 /** Keeps classes and objects at Google in step with templates and passes. */
@@ -228,13 +228,15 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     },
     async upsertClass(workspaceId, version, ofClass) {
       const { templateId, id, version: templateVersion } = version
-      const card = renderTemplateCard(version, ofClass?.values)
+      const { templateCard: card, templateTranslations = [] } = renderTemplateCards(version, ofClass?.values)
       const content = { templateId, templateVersion, ...(ofClass && { classDigest: ofClass.keyDigest }) }
       const inUse = ofClass ? await store.googleClasses.listKinds(workspaceId, ofClass.id) : []
       try {
         for (const kind of inUse.length > 0 ? inUse : [kindOf(card)]) {
           const templateCard = cardAsKind(card, kind)
-          await api.bulk.upsertClass(kind, wallet.classOf({ ...content, templateCard }))
+          const translations = templateTranslations.map((other) => cardAsKind(other, kind))
+          const ofKind = wallet.classOf({ ...content, templateCard, templateTranslations: translations })
+          await api.bulk.upsertClass(kind, ofKind)
         }
         await store.transaction(async (tx) => {
           if (ofClass) await recordClassSent(tx, workspaceId, ofClass)

@@ -1,9 +1,10 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Definition } from '../../core/contract/definition.ts'
 import { ApiError } from '../../core/errors.ts'
-import { type Card, renderCard } from '../../core/rules/display/card.ts'
+import { renderCard } from '../../core/rules/display/card.ts'
 import { distinctText } from '../../core/rules/sending/notification.ts'
 import { type ClassClaim, claimClass } from '../../core/rules/template/class-key.ts'
+import { otherLanguages } from '../../core/rules/template/languages.ts'
 import { buildScope } from '../../core/rules/template/resolve.ts'
 import type { StoredRejection } from '../../storage/operations/rejections.ts'
 import type { StoredClass } from '../../storage/passes/google-classes.ts'
@@ -56,14 +57,14 @@ export function createIssuing(store: Store, wallets: Wallets, definitions = crea
       const versions = await versionsOf(workspaceId, passes)
       const classes = await classesOf(workspaceId, passes)
       const refused = await listRejected(workspaceId, [...versions.keys(), ...classes.keys()])
-      const templateCardOf = rememberTemplateCards()
+      const templateCardsOf = rememberTemplateCards()
       const outcomes: Outcome[] = []
       let began = performance.now()
       for (const pass of passes) {
         const error = refused.get(pass.templateVersionId) ?? refused.get(pass.googleClassId ?? '')
         const version = versions.get(pass.templateVersionId)!
         const ofClass = classes.get(pass.googleClassId ?? '')
-        const walletPassOf = () => toWalletPass(pass, version, ofClass, templateCardOf)
+        const walletPassOf = () => toWalletPass(pass, version, ofClass, templateCardsOf)
         if (error) outcomes.push({ pass, error: { code: error.code, message: error.message } })
         else outcomes.push(await check(pass, walletPassOf, wallets, at))
         if (performance.now() - began < SLICE_MS) continue
@@ -202,8 +203,16 @@ function toApplePass(
   scope = scopeOf(pass, definition),
 ): ApplePass {
   const { serialNumber: id, expiresAt, status, appleToken: authenticationToken } = pass
-  const card = renderCard({ definition, passType, scope, expiresAt, voided: status === 'VOID' })
-  return { id, authenticationToken, card, ...(pass.group && { groupId: pass.group.id }) }
+  const cardOf = (shown: Definition) =>
+    renderCard({ definition: shown, passType, scope, expiresAt, voided: status === 'VOID' })
+  const translations = otherLanguages(definition).map(cardOf)
+  return {
+    id,
+    authenticationToken,
+    card: cardOf(definition),
+    ...(translations.length > 0 && { translations }),
+    ...(pass.group && { groupId: pass.group.id }),
+  }
 }
 
 /** The pass as its pinned version renders it. */
@@ -211,7 +220,7 @@ function toWalletPass(
   pass: StoredPass,
   version: VersionContent,
   ofClass: StoredClass | undefined,
-  templateCardOf: TemplateCardOf = renderTemplateCard,
+  templateCardsOf: TemplateCardsOf = renderTemplateCards,
 ): WalletPass {
   const { definition } = version
   const scope = scopeOf(pass, definition)
@@ -222,26 +231,24 @@ function toWalletPass(
     templateId: pass.templateId,
     templateVersion: version.version,
     ...(claim && { classDigest: claim.keyDigest }),
-    templateCard: templateCardOf(
-      { ...version, templateName: pass.templateName, projectName: pass.projectName },
-      claim?.values,
-    ),
+    ...templateCardsOf({ ...version, templateName: pass.templateName, projectName: pass.projectName }, claim?.values),
   }
 }
 
-type TemplateCardOf = typeof renderTemplateCard
+type TemplateCards = Pick<WalletPass, 'templateCard' | 'templateTranslations'>
+type TemplateCardsOf = typeof renderTemplateCards
 
 /** Renders the card of a version once for passes beside each other that share it. */
-function rememberTemplateCards(): TemplateCardOf {
-  let last: { card: Card; of: Parameters<TemplateCardOf> } | undefined
+function rememberTemplateCards(): TemplateCardsOf {
+  let last: { cards: TemplateCards; of: Parameters<TemplateCardsOf> } | undefined
   return (version, values) => {
     const isSame =
       last?.of[0].definition === version.definition &&
       last.of[0].templateName === version.templateName &&
       last.of[0].projectName === version.projectName &&
       last.of[1] === values
-    if (!last || !isSame) last = { card: renderTemplateCard(version, values), of: [version, values] }
-    return last.card
+    if (!last || !isSame) last = { cards: renderTemplateCards(version, values), of: [version, values] }
+    return last.cards
   }
 }
 
@@ -250,16 +257,19 @@ function scopeOf(pass: StoredPass, { variables }: Pick<Definition, 'variables'>)
 }
 
 /** The card of a version without any value of one holder: defaults, and what all its passes, or those of a class, share. */
-export function renderTemplateCard(
+export function renderTemplateCards(
   version: Pick<PublishedVersion, 'definition' | 'passType' | 'templateName' | 'projectName'>,
   values: ClassClaim['values'] = {},
-): Card {
+): TemplateCards {
   const { definition, passType, templateName, projectName } = version
   const scope = new Map([['template.name', templateName]])
   if (projectName !== null) scope.set('project.name', projectName)
   for (const { name, default: fallback } of definition.variables) if (fallback !== undefined) scope.set(name, fallback)
   for (const [name, value] of Object.entries(values)) scope.set(name, value)
-  return renderCard({ definition, passType, scope, expiresAt: null, voided: false })
+  const cardOf = (shown: Definition) =>
+    renderCard({ definition: shown, passType, scope, expiresAt: null, voided: false })
+  const templateTranslations = otherLanguages(definition).map(cardOf)
+  return { templateCard: cardOf(definition), ...(templateTranslations.length > 0 && { templateTranslations }) }
 }
 
 function isUnissued(pass: StoredPass): boolean {

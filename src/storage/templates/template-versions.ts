@@ -1,7 +1,8 @@
 import type { Knex } from 'knex'
-import type { Definition, PassType } from '../../core/contract/definition.ts'
+import type { Definition, PassType, WrittenDefinition } from '../../core/contract/definition.ts'
 import type { TemplateVersion } from '../../core/contract/template-versions.ts'
 import { newId } from '../../core/ids.ts'
+import { inLanguage } from '../../core/rules/template/languages.ts'
 import { forUpdate, toDate } from '../db/dialect.ts'
 
 interface Row {
@@ -25,7 +26,7 @@ export interface StoredVersionSummary extends Omit<TemplateVersion, 'createdAt' 
 
 /** A version with its definition. */
 export interface StoredVersion extends StoredVersionSummary {
-  definition: Definition
+  definition: WrittenDefinition
 }
 
 /** A published version with what rendering needs of its template; published versions never change. */
@@ -37,6 +38,7 @@ export interface PublishedVersion {
   passType: PassType
   projectId: string | null
   projectName: string | null
+  /** In its default language. */
   definition: Definition
 }
 
@@ -57,7 +59,7 @@ export class TemplateVersions {
     workspaceId: string,
     templateId: string,
     version: number,
-    definition: Definition,
+    definition: WrittenDefinition,
     at: Date,
   ): Promise<StoredVersion> {
     const row: Row = {
@@ -109,7 +111,7 @@ export class TemplateVersions {
   }
 
   /** Changes a draft. The caller holds it. */
-  async setDefinition(workspaceId: string, id: string, definition: Definition, at: Date): Promise<void> {
+  async setDefinition(workspaceId: string, id: string, definition: WrittenDefinition, at: Date): Promise<void> {
     await this.db('template_versions')
       .where({ workspace_id: workspaceId, id })
       .update({ definition: JSON.stringify(definition), updated_at: at.getTime() })
@@ -147,7 +149,7 @@ export class TemplateVersions {
       .where({ workspace_id: workspaceId, template_id: templateId, stage: 'published' })
       .where('version', '<', version)
       .select('definition')
-    return rows.map((row) => JSON.parse(row.definition))
+    return rows.map((row) => inLanguage(JSON.parse(row.definition)))
   }
 
   /** A published version by its number, whether or not its template was deleted since. */
@@ -205,6 +207,6 @@ function toPublished(
     passType: row.pass_type,
     projectId: row.project_id,
     projectName: row.project_name,
-    definition: JSON.parse(row.definition),
+    definition: inLanguage(JSON.parse(row.definition)),
   }
 }

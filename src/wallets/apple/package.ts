@@ -261,7 +261,7 @@ function pack(entry: ZipEntry): Packed {
 }
 
 function isText({ name, bytes }: ZipEntry): boolean {
-  return bytes.length >= DEFLATED_FROM && name.endsWith('.json')
+  return bytes.length >= DEFLATED_FROM && /\.(?:json|strings)$/.test(name)
 }
 
 /** The 26 bytes that a local header and its entry in the directory share. */

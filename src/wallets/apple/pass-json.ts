@@ -8,7 +8,7 @@ import type { WalletPass } from '../wallet.ts'
 import { type JsonObject, mergeOver, toTypes } from './overrides/overrides.ts'
 
 /** What pass.json is made of; the rest of a `WalletPass` is Google's. */
-export type ApplePass = Pick<WalletPass, 'id' | 'authenticationToken' | 'card' | 'message' | 'groupId'>
+export type ApplePass = Pick<WalletPass, 'id' | 'authenticationToken' | 'card' | 'translations' | 'message' | 'groupId'>
 
 /** The part of the signing identity that pass.json names. */
 export interface PassIdentifiers {

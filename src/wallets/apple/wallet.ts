@@ -7,8 +7,9 @@ import { checkOverrides, compileOverrides } from './overrides/override-check.ts'
 import type { JsonObject } from './overrides/overrides.ts'
 import { isRefusedByPhones, PassJson } from './overrides/pass-json-schema.ts'
 import { checkPoster } from './overrides/poster.ts'
-import { createSigner, packageFile, zip, zipEntry } from './package.ts'
+import { createSigner, type PackageFile, packageFile, zip, zipEntry } from './package.ts'
 import { type ApplePass, buildPassJson } from './pass-json.ts'
+import { stringsFile, stringsOf } from './strings.ts'
 
 export interface AppleWallet extends Wallet {
   readonly platform: 'apple'
@@ -49,6 +50,24 @@ export function createAppleWallet({ identity, webServiceUrl, loadImageFiles }: A
   const imageSets = createImageSets(loadImageFiles)
   const imagesOf = ({ card }: ApplePass) => Promise.all(toImageSets(card).map(imageSets))
   const passJson = (pass: ApplePass) => buildPassJson(pass, identity, webServiceUrl)
+  /** pass.json, and the texts of each language where there are several. */
+  function filesOf(pass: ApplePass): PackageFile[] {
+    const json = passJson(pass)
+    const file = packageFile('pass.json', Buffer.from(JSON.stringify(json)))
+    const { card, translations = [] } = pass
+    if (card.language === undefined) return [file]
+    const others = translations.map(
+      (other) => [other.language!, stringsOf(json, passJson({ ...pass, card: other }))] as const,
+    )
+    // A phone that speaks the default language finds it among the others.
+    const originals = new Map(others.flatMap(([, strings]) => [...strings.keys()].map((text) => [text, text] as const)))
+    const languages = [[card.language, originals] as const, ...others]
+    return [
+      file,
+      ...languages.map(([language, strings]) => packageFile(`${language}.lproj/pass.strings`, stringsFile(strings))),
+    ]
+  }
+
   const signerName = hash('sha256', identity.certificate.der).slice(0, 8)
 
   return {
@@ -75,16 +94,17 @@ export function createAppleWallet({ identity, webServiceUrl, loadImageFiles }: A
     async preparePackage(pass, at) {
       assertSound(identity, at)
       const sets = await imagesOf(pass)
+      const files = filesOf(pass)
       const digests = Object.assign({}, ...sets.map(({ digests }) => digests))
       const parts = sets.map(({ part }) => part)
-      const json = packageFile('pass.json', Buffer.from(JSON.stringify(passJson(pass))))
-      const manifest = Buffer.from(JSON.stringify({ ...digests, [json.name]: json.sha1Hex }))
+      const ownDigests = Object.fromEntries(files.map(({ name, sha1Hex }) => [name, sha1Hex]))
+      const manifest = Buffer.from(JSON.stringify({ ...digests, ...ownDigests }))
       const manifestSha256 = hash('sha256', manifest, 'buffer')
       return {
         digest: `${manifestSha256.toString('base64url')}-${signerName}`,
         manifestSha256,
         complete: (signature) =>
-          zip([json, zipEntry('manifest.json', manifest), zipEntry('signature', signature)], parts),
+          zip([...files, zipEntry('manifest.json', manifest), zipEntry('signature', signature)], parts),
       }
     },
 

@@ -16,15 +16,29 @@ import {
 } from './fields.ts'
 import { applyOverrides } from './overrides.ts'
 import { classSuffixOf, type GoogleIssuer, type GoogleResource, idOf, kindOf } from './resource.ts'
+import { withTranslations } from './translate.ts'
 
 /** What a class is built of. */
-export type ClassContent = Pick<WalletPass, 'templateId' | 'templateVersion' | 'templateCard' | 'classDigest'>
+export type ClassContent = Pick<
+  WalletPass,
+  'templateId' | 'templateVersion' | 'templateCard' | 'templateTranslations' | 'classDigest'
+>
 
 /** What all passes of a class have in common. Everyone who holds one sees it, so no value of a holder may stand in it. */
 export function buildClass(issuer: GoogleIssuer, content: ClassContent) {
-  const card = content.templateCard
+  const { templateCard: card, templateTranslations = [] } = content
+  const type = typeOf(kindOf(card), 'Class')
+  const built = (shown: Card) => ({ language: shown.language!, resource: ownClass(issuer, content, shown) })
+  const ofClass =
+    card.language === undefined
+      ? ownClass(issuer, content, card)
+      : withTranslations(built(card), templateTranslations.map(built), type)
+  return applyOverrides(ofClass, card.google.class, type)
+}
+
+function ownClass(issuer: GoogleIssuer, content: ClassContent, card: Card): GoogleResource {
   const kind = kindOf(card)
-  const resource: GoogleResource = {
+  return {
     id: idOf(issuer, classSuffixOf(content, kind)),
     ...compact({
       callbackOptions: callbackOptions(issuer),
@@ -33,7 +47,6 @@ export function buildClass(issuer: GoogleIssuer, content: ClassContent) {
       ...kindFields[kind](card, issuer),
     }),
   }
-  return applyOverrides(resource, card.google.class, typeOf(kind, 'Class'))
 }
 
 const kindFields: Record<GoogleKind, (card: Card, issuer: GoogleIssuer) => Record<string, unknown>> = {

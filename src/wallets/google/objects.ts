@@ -20,13 +20,28 @@ import {
 import { nativeValue } from './native-values.ts'
 import { applyOverrides } from './overrides.ts'
 import { type GoogleIssuer, type GoogleResource, idOf, kindOf, placeOf } from './resource.ts'
+import { withTranslations } from './translate.ts'
 
 /** What one pass shows: its fields, its barcode, and whether it is still valid at the given time. */
 export function buildObject(issuer: GoogleIssuer, pass: WalletPass, at: Date): GoogleResource {
+  const { card, translations = [] } = pass
+  const type = typeOf(kindOf(card), 'Object')
+  const built = (shown: Card) => ({
+    language: shown.language!,
+    resource: ownObject(issuer, { ...pass, card: shown }, at),
+  })
+  const object =
+    card.language === undefined
+      ? ownObject(issuer, pass, at)
+      : withTranslations(built(card), translations.map(built), type)
+  return applyOverrides(object, card.google.object, type)
+}
+
+function ownObject(issuer: GoogleIssuer, pass: WalletPass, at: Date): GoogleResource {
   const { card } = pass
   const { objectSuffix, classSuffix } = placeOf(pass)
   const links = linksOf(card)
-  const resource: GoogleResource = {
+  return {
     id: idOf(issuer, objectSuffix),
     classId: idOf(issuer, classSuffix),
     state: stateOf(card, at),
@@ -42,7 +57,6 @@ export function buildObject(issuer: GoogleIssuer, pass: WalletPass, at: Date): G
       ...kindFields[kindOf(card)](pass, issuer),
     }),
   }
-  return applyOverrides(resource, card.google.object, typeOf(kindOf(card), 'Object'))
 }
 
 /** Google has no place for a thumbnail: the holder's own stands among the details. */

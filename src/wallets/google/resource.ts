@@ -62,7 +62,15 @@ export function idOf({ issuerId }: Pick<GoogleIssuer, 'issuerId'>, suffix: strin
 
 /** The pass as one of a kind that is not for its card to say: an object that is there keeps its kind. */
 export function asKind(pass: WalletPass, kind: GoogleKind): WalletPass {
-  return { ...pass, card: cardAsKind(pass.card, kind), templateCard: cardAsKind(pass.templateCard, kind) }
+  const asOf = (card: Card) => cardAsKind(card, kind)
+  const { translations, templateTranslations } = pass
+  return {
+    ...pass,
+    card: asOf(pass.card),
+    templateCard: asOf(pass.templateCard),
+    ...(translations && { translations: translations.map(asOf) }),
+    ...(templateTranslations && { templateTranslations: templateTranslations.map(asOf) }),
+  }
 }
 
 /** The card as another kind of Google's passes. */

@@ -3,8 +3,9 @@ import { checkRows } from '../../../src/cli/bulk/check-rows.ts'
 import type { CsvRow } from '../../../src/cli/bulk/csv.ts'
 import type { CheckedRow } from '../../../src/cli/bulk/row-action.ts'
 import { asEvaluated, type ColumnOptions, compileRow, planColumns } from '../../../src/cli/issue/rows.ts'
-import { Definition, type DefinitionInput, type VariableDefinition } from '../../../src/core/contract/definition.ts'
+import type { DefinitionInput, VariableDefinition } from '../../../src/core/contract/definition.ts'
 import type { PassCreate } from '../../../src/core/contract/passes.ts'
+import { parseDefinition } from '../../support/definitions.ts'
 
 type VariableInput = NonNullable<DefinitionInput['variables']>[number]
 
@@ -14,7 +15,7 @@ const defaults: ColumnOptions = { externalIdColumn: 'externalPassId', labelColum
 const design = { organizationName: 'O', description: 'D' }
 
 /** As a run takes it from a server. */
-const define = (parts: Partial<DefinitionInput>) => asEvaluated(Definition.parse({ design, ...parts }))
+const define = (parts: Partial<DefinitionInput>) => asEvaluated(parseDefinition({ design, ...parts }))
 const declare = (...variables: VariableInput[]) => define({ variables }).variables
 
 const seat = { name: 'seat', label: 'Seat', required: true }

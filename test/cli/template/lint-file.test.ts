@@ -1,13 +1,14 @@
 import { expect, test } from 'vitest'
 import { draftOf } from '../../../src/cli/template/template-file.ts'
-import { Definition, type DefinitionInput } from '../../../src/core/contract/definition.ts'
+import type { DefinitionInput } from '../../../src/core/contract/definition.ts'
 import { warningsOf } from '../../../src/server/pages/template-dev/content.ts'
+import { parseDefinition } from '../../support/definitions.ts'
 
 const icon = '00000000-0000-0000-0000-000000000000'
 const field = (value: string) => ({ key: 'seat', label: 'Seat', value })
 
 function codesOf(design: Partial<DefinitionInput['design']>, rest: Partial<DefinitionInput> = {}) {
-  const definition = Definition.parse({
+  const definition = parseDefinition({
     variables: [{ name: 'seat', label: 'Seat', maxLength: 4 }],
     design: { organizationName: 'Fair', description: 'Ticket', images: { icon }, ...design },
     ...rest,

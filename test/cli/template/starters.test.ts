@@ -1,19 +1,19 @@
 import { expect, test } from 'vitest'
 import { keyOf, starterKinds, starterTemplate } from '../../../src/cli/template/starters.ts'
-import { Definition } from '../../../src/core/contract/definition.ts'
 import { checkDefinition } from '../../../src/core/rules/template/definition.ts'
 import { samplePass, viewsOf } from '../../../src/server/pages/card/preview.ts'
 import { definitionWarnings } from '../../../src/server/pages/card/template-warnings.ts'
 import { previewWallets } from '../../../src/server/pages/template-dev/content.ts'
+import { parseDefinition } from '../../support/definitions.ts'
 
 test.each(starterKinds)('the template to begin with for %s can be published as it is', (kind) => {
   const { definition } = starterTemplate(kind, { key: 'k', name: 'Name', organization: 'Fair' })
-  expect(checkDefinition(Definition.parse(definition))).toEqual([])
+  expect(checkDefinition(parseDefinition(definition))).toEqual([])
 })
 
 test.each(starterKinds)('that for %s lacks nothing but images, and a flight is one at Google', (kind) => {
   const { definition: input, passType } = starterTemplate(kind, { key: 'k', name: 'Name', organization: 'Fair' })
-  const definition = Definition.parse(input)
+  const definition = parseDefinition(input)
   const wallets = previewWallets
   const warnings = definitionWarnings({ definition, passType, images: {}, wallets, at: new Date(0) })
   expect(warnings.filter(({ code }) => code !== 'image-missing')).toEqual([])

@@ -4,13 +4,14 @@ import { join } from 'node:path'
 import { execa } from 'execa'
 import sharp from 'sharp'
 import { onTestFinished } from 'vitest'
-import { Definition, type DefinitionInput, type PassType } from '../../../src/core/contract/definition.ts'
+import type { DefinitionInput, PassType } from '../../../src/core/contract/definition.ts'
 import { renderCard } from '../../../src/core/rules/display/card.ts'
 import { type AppleIdentity, parseAppleIdentity } from '../../../src/wallets/apple/identity.ts'
 import type { ApplePass } from '../../../src/wallets/apple/pass-json.ts'
 import type { AppleWallet } from '../../../src/wallets/apple/wallet.ts'
 import { createSandboxApple, type SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
 import type { WalletPass } from '../../../src/wallets/wallet.ts'
+import { parseDefinition } from '../../support/definitions.ts'
 
 export const at = new Date('2026-07-01T12:34:56.789Z')
 export const passTypeIdentifier = 'pass.com.example.tickets'
@@ -66,7 +67,7 @@ export function testPass({
   voided = false,
 }: TestPass): WalletPass {
   const scope = new Map(Object.entries({ 'pass.scanCode': 'SCANCODE234567', ...variables }))
-  const parsed = Definition.parse({
+  const parsed = parseDefinition({
     ...definition,
     design: { organizationName: 'Example', description: 'A pass', ...definition?.design },
   })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Definition, type DefinitionInput } from '../../../src/core/contract/definition.ts'
+import type { DefinitionInput } from '../../../src/core/contract/definition.ts'
 import { renderCard } from '../../../src/core/rules/display/card.ts'
 import { readGoogleView } from '../../../src/core/rules/display/google-view.ts'
 import { lintDefinition } from '../../../src/core/rules/display/lint.ts'
@@ -7,6 +7,7 @@ import { claimClass } from '../../../src/core/rules/template/class-key.ts'
 import { kindOf } from '../../../src/wallets/google/resource.ts'
 import { createGoogleWallet } from '../../../src/wallets/google/wallet.ts'
 import { checkResource } from '../../../src/wallets/sandbox/google/google-store.ts'
+import { parseDefinition } from '../../support/definitions.ts'
 import { at, identity, pass, publicUrl } from './samples.ts'
 
 const wallet = createGoogleWallet({ identity, publicUrl })
@@ -36,7 +37,7 @@ const fields = {
 type Rest = Partial<DefinitionInput> & { scope?: object }
 
 function rendered(tags: Semantics, { scope = {}, ...rest }: Rest = {}) {
-  const definition = Definition.parse({
+  const definition = parseDefinition({
     variables: [{ name: 'seat', label: 'Seat' }],
     design: { organizationName: 'Swift Air', description: 'Boarding pass', fields, images: { logo: pass().id } },
     apple: { transitType: 'PKTransitTypeAir', semantics: tags },

@@ -1,13 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto'
-import {
-  Definition,
-  type DefinitionInput,
-  type GoogleKind,
-  type PassType,
-} from '../../../src/core/contract/definition.ts'
+import type { DefinitionInput, GoogleKind, PassType } from '../../../src/core/contract/definition.ts'
 import { type Card, renderCard } from '../../../src/core/rules/display/card.ts'
 import type { GoogleIdentity } from '../../../src/wallets/google/identity.ts'
 import type { WalletPass } from '../../../src/wallets/wallet.ts'
+import { parseDefinition } from '../../support/definitions.ts'
 
 export const at = new Date('2026-03-01T12:00:00Z')
 export const publicUrl = 'https://passes.example.com'
@@ -53,7 +49,7 @@ export interface CardOptions extends Partial<Pick<Card, 'expiresAt' | 'voided'>>
 
 function card(options: CardOptions = {}): Card {
   const { passType = 'generic', google, apple, expiresAt = null, voided = false } = options
-  const definition = Definition.parse({ design: { ...design, ...options.design }, google, apple })
+  const definition = parseDefinition({ design: { ...design, ...options.design }, google, apple })
   return renderCard({ passType, definition, scope: new Map(), expiresAt, voided })
 }
 

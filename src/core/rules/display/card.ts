@@ -12,6 +12,7 @@ import type {
 } from '../../contract/definition.ts'
 import { fieldGroups } from '../../contract/definition.ts'
 import { ownImageRoles, resolveImages } from '../template/image-choice.ts'
+import { languageOf, UNSAID_LANGUAGE } from '../template/languages.ts'
 import {
   fill,
   fillDeep,
@@ -29,6 +30,8 @@ import { formatValue, type ValueLocale, type ValueType } from './format-value.ts
 /** What a pass shows, free of any platform: every placeholder filled, every text well-formed. */
 export interface Card extends About {
   passType: PassType
+  /** BCP 47; a definition that names no languages does not say. */
+  language?: string
   organizationName: string
   description: string
   logoText: string | null
@@ -85,7 +88,8 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
   const { design } = definition
   const filled = (template: string) => fill(template, scope)
   const optional = (template: string | undefined) => (template === undefined ? null : filled(template))
-  const locale = localeOf(definition)
+  const language = languageOf(definition)
+  const locale = localeOf({ ...definition, ...(language !== undefined && { language }) })
   const ownRoles = ownImageRoles(definition)
   const about = aboutOf(definition, scope)
   const fields = Object.fromEntries(
@@ -102,6 +106,7 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
   ) as Record<FieldGroup, CardField[]>
   return {
     passType,
+    ...(language !== undefined && { language }),
     organizationName: filled(design.organizationName),
     description: filled(design.description),
     logoText: optional(design.logoText),
@@ -148,8 +153,8 @@ function shownValue(field: FieldDefinition, scope: Scope, locale: ValueLocale): 
 }
 
 /** For whom the values of a card are written. */
-export function localeOf({ timeZone }: Pick<Card, 'timeZone'>): ValueLocale {
-  return { language: 'en', timeZone }
+export function localeOf({ language = UNSAID_LANGUAGE, timeZone }: Pick<Card, 'language' | 'timeZone'>): ValueLocale {
+  return { language, timeZone }
 }
 
 /** What a scanner reads off the pass: the definition's message, or the scan code where it gives none or has no barcode. */

@@ -9,6 +9,7 @@ import type {
 } from '../../contract/definition.ts'
 import { MAX_ISSUES } from '../../errors.ts'
 import { exampleScope } from '../template/definition.ts'
+import { missingTranslations, writtenOf } from '../template/languages.ts'
 import {
   type FrontField,
   type FrontRow,
@@ -59,6 +60,13 @@ function* findWarnings(facts: LintFacts): Generator<Warning> {
   yield* lintFields(facts)
   yield* lintImages(facts)
   yield* lintGoogle(facts)
+  for (const { path, language } of missingTranslations(writtenOf(facts.definition))) {
+    yield warn(
+      'translation-missing',
+      path,
+      `Has no text in ${language}: holders there read that of the default language`,
+    )
+  }
 }
 
 function* lintColors({ definition, apple }: LintFacts): Generator<Warning> {

@@ -1,4 +1,4 @@
-import { type Definition, fieldGroups, type VariableFormat } from '../../contract/definition.ts'
+import { type Definition, fieldGroups, type VariableFormat, type WrittenDefinition } from '../../contract/definition.ts'
 import { type Issue, listIssues } from '../../errors.ts'
 import { estimateWidth } from '../display/apple-front.ts'
 import { checkDoor } from '../display/door-view.ts'
@@ -7,6 +7,7 @@ import { checkClassTexts } from './class-key.ts'
 import { checkFacts, factSamples } from './fact-rules.ts'
 import { checkFieldTypes, typedSamples } from './field-types.ts'
 import { checkImages } from './image-choice.ts'
+import { checkLanguages, inLanguage, languageOf, otherLanguages, writtenOf } from './languages.ts'
 import {
   literalPart,
   placeholdersDeep,
@@ -22,11 +23,27 @@ import { policyTexts } from './variable-uses.ts'
 import { checkDeclarations } from './variables.ts'
 
 /** Everything that keeps a definition from being published, each with its path (paths start below `definition`). */
-export function checkDefinition(definition: Definition): Issue[] {
-  return listIssues(findIssues(definition))
+export function checkDefinition(definition: Definition | WrittenDefinition): Issue[] {
+  return listIssues(findIssues(writtenOf(definition)))
 }
 
-function* findIssues(definition: Definition): Generator<Issue> {
+function* findIssues(written: WrittenDefinition): Generator<Issue> {
+  const inItsLanguage = inLanguage(written)
+  yield* checkLanguages(written)
+  yield* findIssuesIn(inItsLanguage)
+  const found = new Set<string>()
+  for (const definition of otherLanguages(inItsLanguage)) {
+    for (const issue of findIssuesIn(definition)) {
+      const text = textAt(written, issue.path)
+      // What is said in every language was found in the first.
+      if (typeof text !== 'object' || found.has(JSON.stringify(issue))) continue
+      found.add(JSON.stringify(issue))
+      yield { ...issue, path: [...issue.path, languageOf(definition)!] }
+    }
+  }
+}
+
+function* findIssuesIn(definition: Definition): Generator<Issue> {
   yield* checkDeclarations(definition)
   yield* checkFieldKeys(definition)
   yield* checkFieldTypes(definition)
@@ -115,13 +132,17 @@ const LONG_TEXT = 'The longest value '.repeat(12)
  * says nothing about it, and each pass is checked with its own value.
  */
 export function standsForAnything(definition: Definition, path: Issue['path']): boolean {
-  const text = path.reduce((value: unknown, key) => (value as Record<string, unknown> | undefined)?.[key], definition)
+  const text = textAt(definition, path)
   if (typeof text !== 'string') return false
   const names = new Set(placeholdersIn(text))
   return definition.variables.some(
     ({ name, format = 'text', example, default: fallback }) =>
       names.has(name) && format === 'text' && (example ?? fallback) === undefined,
   )
+}
+
+function textAt(definition: object, path: Issue['path']): unknown {
+  return path.reduce((value: unknown, key) => (value as Record<string, unknown> | undefined)?.[key], definition)
 }
 
 function checkFieldKeys({ design }: Definition): Issue[] {

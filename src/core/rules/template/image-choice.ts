@@ -1,4 +1,4 @@
-import type { Definition, ImageChoice, ImageRole } from '../../contract/definition.ts'
+import type { Definition, ImageChoice, ImageRole, WrittenDefinition } from '../../contract/definition.ts'
 import type { Issue } from '../../errors.ts'
 import { fill, lonePlaceholder, type Scope, stringsDeep } from './placeholder.ts'
 import { formatPatterns } from './variables.ts'
@@ -63,7 +63,8 @@ interface NamedImage {
 }
 
 /** Each image that a definition names itself: those of its design, and of its variables' defaults and examples. */
-export function* namedImages({ design, variables }: Pick<Definition, 'design' | 'variables'>): Generator<NamedImage> {
+export function* namedImages(definition: Definition | WrittenDefinition): Generator<NamedImage> {
+  const { design, variables } = definition
   for (const [role, choice] of Object.entries(design.images) as [ImageRole, ImageChoice | undefined][]) {
     for (const { text, path } of sourcesOf(choice)) {
       if (lonePlaceholder(text) === undefined) yield { path: ['design', 'images', role, ...path], id: text, role }

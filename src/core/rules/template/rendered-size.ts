@@ -1,5 +1,6 @@
 import type { Definition, VariableDefinition } from '../../contract/definition.ts'
 import { ApiError, type Issue, issueDetails, MAX_ISSUES } from '../../errors.ts'
+import { writtenOf } from './languages.ts'
 import { literalPart, placeholdersIn, type Scope, type SystemVariable, stringsDeep } from './placeholder.ts'
 
 /** The bytes (UTF-8) that a text with placeholders may come out at. One without is bounded by the contract. */
@@ -47,7 +48,8 @@ interface Size {
  * made to be measured.
  */
 export function compileSizes(rendered: Partial<Definition>): FindOversizes {
-  const { variables: _, ...content } = rendered
+  // In all its languages, which are one package.
+  const { variables: _, ...content } = writtenOf(rendered as Definition)
   const card: Size = {
     path: [],
     max: MAX_CARD_BYTES,

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Definition, PassType } from '../../../core/contract/definition.ts'
+import type { Definition, PassType, WrittenDefinition } from '../../../core/contract/definition.ts'
 import type {
   templateVersions as contract,
   TemplateVersion,
@@ -9,6 +9,7 @@ import { ApiError, below, type Issue, listIssues, validationError } from '../../
 import { hasClassKeys } from '../../../core/rules/template/class-key.ts'
 import { checkDefinition, standsForAnything } from '../../../core/rules/template/definition.ts'
 import { namedImages } from '../../../core/rules/template/image-choice.ts'
+import { inLanguage } from '../../../core/rules/template/languages.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { StoredVersion, StoredVersionSummary } from '../../../storage/templates/template-versions.ts'
 import type { RequestContext } from '../../context.ts'
@@ -83,7 +84,7 @@ export const templateVersions: Handlers<typeof contract> = {
       await tx.templateVersions.setPublished(workspaceId, draft.id, now)
       await tx.templates.setPublished(workspaceId, draft.templateId, draft, now)
       // Of a version with keys each class is made with the first of its passes.
-      if (context.google && !hasClassKeys(draft.definition, template.passType)) {
+      if (context.google && !hasClassKeys(inLanguage(draft.definition), template.passType)) {
         await tx.jobs.insert([{ workspaceId, kind: 'upsert-google-class', subject: draft.id, correlationId }], now)
       }
       await audit(tx, context, 'template-version.publish', draft.id)
@@ -97,7 +98,7 @@ export const templateVersions: Handlers<typeof contract> = {
     const { store, workspaceId, wallets, now } = context
     const version = (await store.templateVersions.find(workspaceId, params.id)) ?? missing(params.id)
     const template = (await store.templates.find(workspaceId, version.templateId)) ?? missing(params.id)
-    const sample = await renderOr(() => samplePass(version.definition, template.passType))
+    const sample = await renderOr(() => samplePass(inLanguage(version.definition), template.passType))
     const warnings = await findTemplateWarnings(version, context)
     if (query.format === 'html') {
       const subtitle = `Version ${version.version}, ${version.stage}, with sample values`
@@ -129,7 +130,11 @@ function showVersion(version: StoredVersionSummary): TemplateVersion {
 }
 
 /** @throws Problem VALIDATION_ERROR with everything that is wrong with the definition, for itself and each platform */
-async function checkPublishable(definition: Definition, passType: PassType, context: RequestContext): Promise<void> {
+async function checkPublishable(
+  definition: WrittenDefinition,
+  passType: PassType,
+  context: RequestContext,
+): Promise<void> {
   const images = [...namedImages(definition)]
   const ids = [...new Set(images.map(({ id }) => id))]
   const known = await context.store.images.listKnown(context.workspaceId, ids)
@@ -137,7 +142,7 @@ async function checkPublishable(definition: Definition, passType: PassType, cont
     .filter(({ id }) => !known.has(id))
     .map(({ path }) => ({ path, message: 'There is no such image; upload it first' }))
   const issues = [...checkDefinition(definition), ...unknown]
-  if (issues.length === 0) issues.push(...(await findPlatformIssues(definition, passType, context)))
+  if (issues.length === 0) issues.push(...(await findPlatformIssues(inLanguage(definition), passType, context)))
   if (issues.length > 0) throw validationError(listIssues(below('definition', issues)))
 }
 

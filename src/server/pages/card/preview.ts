@@ -7,6 +7,7 @@ import type { ValueLocale } from '../../../core/rules/display/format-value.ts'
 import { readGoogleView } from '../../../core/rules/display/google-view.ts'
 import { claimClass } from '../../../core/rules/template/class-key.ts'
 import { sampleScope } from '../../../core/rules/template/definition.ts'
+import { otherLanguages } from '../../../core/rules/template/languages.ts'
 import { resolveExpiry } from '../../../core/rules/template/resolve.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { AppleWallet } from '../../../wallets/apple/wallet.ts'
@@ -83,7 +84,9 @@ export function samplePass(definition: Definition, passType: PassType, scope = s
   const nil = '00000000-0000-0000-0000-000000000000'
   const expiry = resolveExpiry(definition.expiresAt, scope)
   const expiresAt = 'value' in expiry ? expiry.value : null
-  const card = renderCard({ definition, passType, scope, expiresAt, voided: false })
+  const cardOf = (shown: Definition) => renderCard({ definition: shown, passType, scope, expiresAt, voided: false })
+  const card = cardOf(definition)
+  const translations = otherLanguages(definition).map(cardOf)
   const claim = claimClass(definition, passType, scope)
   return {
     id: nil,
@@ -93,6 +96,7 @@ export function samplePass(definition: Definition, passType: PassType, scope = s
     authenticationToken: nil,
     card,
     templateCard: card,
+    ...(translations.length > 0 && { translations, templateTranslations: translations }),
   }
 }
 

@@ -1,8 +1,9 @@
-import type { Definition, ImageRole, PassType, Warning } from '../../../core/contract/definition.ts'
+import type { Definition, ImageRole, PassType, Warning, WrittenDefinition } from '../../../core/contract/definition.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { lintDefinition, type PixelSize } from '../../../core/rules/display/lint.ts'
 import { longScope } from '../../../core/rules/template/definition.ts'
 import { namedImages } from '../../../core/rules/template/image-choice.ts'
+import { inLanguage } from '../../../core/rules/template/languages.ts'
 import type { StoredVersion } from '../../../storage/templates/template-versions.ts'
 import { imageSizes } from '../../../wallets/apple/image-files.ts'
 import { needsLogo } from '../../../wallets/google/check-fields.ts'
@@ -24,7 +25,7 @@ export async function findTemplateWarnings(
 }
 
 export interface WarningFacts {
-  definition: Definition
+  definition: Definition | WrittenDefinition
   passType: PassType
   /** The images by role, as far as they are known. */
   images: Partial<Record<ImageRole, PixelSize>>
@@ -33,7 +34,8 @@ export interface WarningFacts {
 }
 
 /** The same of a definition alone. */
-export function definitionWarnings({ definition, passType, images, wallets, at }: WarningFacts): Warning[] {
+export function definitionWarnings({ definition: written, passType, images, wallets, at }: WarningFacts): Warning[] {
+  const definition = inLanguage(written)
   const pass = renderOrNone(() => samplePass(definition, passType, longScope(definition)))
   if (!pass) return []
   const { card } = pass
@@ -66,7 +68,7 @@ function renderOrNone<T>(render: () => T): T | undefined {
 }
 
 async function sizesOf(
-  definition: Definition,
+  definition: Definition | WrittenDefinition,
   { store, workspaceId }: Pick<LintContext, 'store' | 'workspaceId'>,
 ): Promise<Partial<Record<ImageRole, PixelSize>>> {
   const ids = [...new Set([...namedImages(definition)].map(({ id }) => id))]
@@ -76,7 +78,7 @@ async function sizesOf(
 
 /** The size of the image of each role, the smallest where it has several. */
 export function sizesByRole(
-  definition: Definition,
+  definition: Definition | WrittenDefinition,
   known: ReadonlyMap<string, PixelSize>,
 ): Partial<Record<ImageRole, PixelSize>> {
   const sizes: Partial<Record<ImageRole, PixelSize>> = {}

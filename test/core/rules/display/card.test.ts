@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { Definition, type DefinitionInput } from '../../../../src/core/contract/definition.ts'
+import type { Definition, DefinitionInput } from '../../../../src/core/contract/definition.ts'
 import { barcodeMessage, renderCard } from '../../../../src/core/rules/display/card.ts'
 import { buildScope, type PassFacts } from '../../../../src/core/rules/template/resolve.ts'
+import { parseDefinition } from '../../../support/definitions.ts'
 
 const everywhere = '{{a}} {{b}} {{pass.label}} {{pass.externalPassId}} {{pass.id}} {{pass.scanCode}} {{project.name}}'
 
@@ -28,7 +29,7 @@ const input: DefinitionInput = {
   apple: { userInfo: { deep: [everywhere] } },
   google: { class: { text: everywhere }, object: { text: [everywhere] } },
 }
-const definition = Definition.parse(input)
+const definition = parseDefinition(input)
 
 function render(facts: PassFacts, content: Definition = definition) {
   const scope = buildScope(content.variables, facts, null)
@@ -99,7 +100,7 @@ test('undeclared variables render nowhere', () => {
 })
 
 test('the scan code is the barcode message where the definition gives none', () => {
-  const plain = Definition.parse({ design: { organizationName: 'O', description: 'D' } })
+  const plain = parseDefinition({ design: { organizationName: 'O', description: 'D' } })
   expect(barcodeMessage(plain, buildScope([], factsOf('x')))).toBe('code-x')
   expect(render(factsOf('x'), plain).barcode).toEqual({ format: 'qr', message: 'code-x', altText: null })
 })

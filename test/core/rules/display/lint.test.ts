@@ -12,6 +12,7 @@ import { renderCard } from '../../../../src/core/rules/display/card.ts'
 import { readGoogleView } from '../../../../src/core/rules/display/google-view.ts'
 import { type LintFacts, lintDefinition } from '../../../../src/core/rules/display/lint.ts'
 import { longScope } from '../../../../src/core/rules/template/definition.ts'
+import { parseDefinition } from '../../../support/definitions.ts'
 
 const id = '018f2f5e-7c1a-7000-8000-0123456789ab'
 const wantedPixels = { icon: { width: 114, height: 114 }, logo: { width: 480, height: 150 } }
@@ -24,7 +25,7 @@ function factsOf(
   passType: PassType = 'generic',
   rest: Partial<DefinitionInput> = {},
 ): LintFacts {
-  const definition = Definition.parse({
+  const definition = parseDefinition({
     design: {
       organizationName: 'Harbour Cinema',
       description: 'Ticket',

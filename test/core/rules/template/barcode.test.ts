@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { Definition, type DefinitionInput } from '../../../../src/core/contract/definition.ts'
+import type { DefinitionInput } from '../../../../src/core/contract/definition.ts'
 import { compilePass } from '../../../../src/core/rules/pass/pass-rules.ts'
 import { findUndrawable } from '../../../../src/core/rules/template/barcode.ts'
 import { checkDefinition } from '../../../../src/core/rules/template/definition.ts'
+import { parseDefinition } from '../../../support/definitions.ts'
 
 describe('a message is drawn up to what its format holds, and not beyond', () => {
   test.each([
@@ -35,7 +36,7 @@ describe('a message is drawn up to what its format holds, and not beyond', () =>
 const design = { organizationName: 'Hall', description: 'Ticket' }
 
 function checkValues(barcode: object, variables: Record<string, string>, label = 'Ada') {
-  const definition = Definition.parse({
+  const definition = parseDefinition({
     variables: [
       { name: 'code', label: 'Code' },
       { name: 'more', label: 'More' },
@@ -72,7 +73,7 @@ test('values that make a barcode that cannot be drawn are refused, with the vari
 test('what cannot be drawn whatever the values is refused at publish', () => {
   const problems = (barcode: object, example = 'x') =>
     checkDefinition(
-      Definition.parse({
+      parseDefinition({
         variables: [{ name: 'code', label: 'Code', example }],
         design: { ...design, barcode },
       } as DefinitionInput),

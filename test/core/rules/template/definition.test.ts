@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { Definition, type DefinitionInput } from '../../../../src/core/contract/definition.ts'
+import type { DefinitionInput } from '../../../../src/core/contract/definition.ts'
 import { checkDefinition, sampleScope } from '../../../../src/core/rules/template/definition.ts'
 import { systemVariables } from '../../../../src/core/rules/template/placeholder.ts'
+import { parseDefinition } from '../../../support/definitions.ts'
 
 const design = { organizationName: 'O', description: 'D' }
 
 function problemsOf(parts: Partial<DefinitionInput>): string[] {
-  return checkDefinition(Definition.parse({ design, ...parts })).map(
+  return checkDefinition(parseDefinition({ design, ...parts })).map(
     ({ path, message }) => `${path.join('.')}: ${message}`,
   )
 }
@@ -85,7 +86,7 @@ describe('a definition is refused with path and placeholder for', () => {
 })
 
 test('a definition is tried with its examples, else its defaults, else text that fits the format', () => {
-  const definition = Definition.parse({
+  const definition = parseDefinition({
     design,
     variables: [
       { name: 'a', label: 'A', example: 'example', default: 'default' },

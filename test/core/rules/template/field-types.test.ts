@@ -1,14 +1,15 @@
 import { expect, test } from 'vitest'
-import { Definition, type DefinitionInput } from '../../../../src/core/contract/definition.ts'
+import type { Definition, DefinitionInput } from '../../../../src/core/contract/definition.ts'
 import { renderCard } from '../../../../src/core/rules/display/card.ts'
 import { compilePass } from '../../../../src/core/rules/pass/pass-rules.ts'
 import { checkDefinition, sampleScope } from '../../../../src/core/rules/template/definition.ts'
 import { variablesSchema } from '../../../../src/core/rules/template/variables.ts'
+import { parseDefinition } from '../../../support/definitions.ts'
 
 type FieldInput = NonNullable<NonNullable<DefinitionInput['design']['fields']>['header']>[number]
 
 function definitionOf(field: Partial<FieldInput>, parts: Partial<DefinitionInput> = {}, group = 'header'): Definition {
-  return Definition.parse({
+  return parseDefinition({
     variables: [
       { name: 'points', label: 'Points' },
       { name: 'money', label: 'Money' },

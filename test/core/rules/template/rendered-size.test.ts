@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Definition, type DefinitionInput } from '../../../../src/core/contract/definition.ts'
+import type { DefinitionInput } from '../../../../src/core/contract/definition.ts'
 import { renderCard } from '../../../../src/core/rules/display/card.ts'
 import { checkDefinition } from '../../../../src/core/rules/template/definition.ts'
 import { fill } from '../../../../src/core/rules/template/placeholder.ts'
@@ -11,12 +11,13 @@ import {
   MAX_TEXT_BYTES,
   toValueIssues,
 } from '../../../../src/core/rules/template/rendered-size.ts'
+import { parseDefinition } from '../../../support/definitions.ts'
 
 const design = { organizationName: 'O', description: 'D' }
 const back = (value: string) => ({ ...design, fields: { back: [{ key: 'a', value }] } })
 
 function problemsOf(parts: Partial<DefinitionInput>): string[] {
-  return checkDefinition(Definition.parse({ design, ...parts })).map(
+  return checkDefinition(parseDefinition({ design, ...parts })).map(
     ({ path, message }) => `${path.join('.')}: ${message}`,
   )
 }
@@ -55,7 +56,7 @@ describe('at publish', () => {
 })
 
 test('of values that are too large the one that makes most of it is named, with the field', () => {
-  const find = compileSizes(Definition.parse({ design: back('{{a}}{{b}}{{pass.label}}') }))
+  const find = compileSizes(parseDefinition({ design: back('{{a}}{{b}}{{pass.label}}') }))
   const issuesOf = (scope: Record<string, string>) => toValueIssues(find(bytesIn(new Map(Object.entries(scope)))))
   expect(issuesOf({ a: 'x'.repeat(8000), b: 'ü'.repeat(96), 'pass.label': '' })).toEqual([])
   expect(issuesOf({ a: 'x'.repeat(8000), b: 'ü'.repeat(96), 'pass.label': 'L' })).toEqual([
@@ -88,7 +89,7 @@ test('a size is that of the text as it is made, to the byte', () => {
 })
 
 test('what is too large is refused before any of it is made', () => {
-  const bomb = Definition.parse({
+  const bomb = parseDefinition({
     design,
     apple: { userInfo: { x: '{{a}}'.repeat(96_000), y: Array(9_000).fill('{{a}}') } },
   })

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { Definition } from '../../../../src/core/contract/definition.ts'
 import type { RedemptionTemplate } from '../../../../src/core/contract/redemption.ts'
 import {
   type PassFacts,
@@ -7,6 +6,7 @@ import {
   resolvePolicies,
   resolveRedemption,
 } from '../../../../src/core/rules/template/resolve.ts'
+import { parseDefinition } from '../../../support/definitions.ts'
 
 const scope = new Map([
   ['date', '2027-05-31'],
@@ -129,7 +129,7 @@ describe('a redemption policy', () => {
 })
 
 test('an expiry may stand in the policy, and both are told together', () => {
-  const definition = Definition.parse({
+  const definition = parseDefinition({
     variables: [{ name: 'until', label: 'Until' }],
     design: { organizationName: 'O', description: 'D' },
     expiresAt: '{{until}}',

@@ -1,11 +1,12 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { Definition, type DefinitionInput } from '../../../../src/core/contract/definition.ts'
+import type { Definition, DefinitionInput } from '../../../../src/core/contract/definition.ts'
 import { compilePass } from '../../../../src/core/rules/pass/pass-rules.ts'
 import { checkDefinition } from '../../../../src/core/rules/template/definition.ts'
 import { usesOf } from '../../../../src/core/rules/template/variable-uses.ts'
 import { type Variables, variablesSchema } from '../../../../src/core/rules/template/variables.ts'
+import { parseDefinition } from '../../../support/definitions.ts'
 import { times } from '../../../support/long.ts'
 
 const NAMES = ['a', 'b', 'c'] as const
@@ -89,7 +90,7 @@ const definitions = fc
     expiresAt: fc.oneof(placeholder, composed, fc.constantFrom(' {{a}} ', null, '2030-01-01')),
     redemption: fc.option(policies, { nil: undefined }),
   })
-  .map((parts) => Definition.parse({ design: { organizationName: 'O', description: 'D' }, ...parts }))
+  .map((parts) => parseDefinition({ design: { organizationName: 'O', description: 'D' }, ...parts }))
   // A default that no pass could be made with keeps the definition from being published, as a text of which nobody can
   // tell what its placeholders must be.
   .filter((definition) => checkDefinition(definition).length === 0)
@@ -137,7 +138,7 @@ test('each whole number of a policy is taken up to its bound exactly', () => {
 })
 
 test('a default that expiry or policy cannot take is refused at publish', () => {
-  const definition = Definition.parse({
+  const definition = parseDefinition({
     variables: [
       { name: 'uses', label: 'Uses', default: '1.0' },
       { name: 'until', label: 'Until', example: 'soon' },
@@ -229,5 +230,5 @@ test.each<[string, Partial<DefinitionInput>, string]>([
 
 function define(parts: Partial<DefinitionInput>): Definition {
   const variables = NAMES.map((name) => ({ name, label: name }))
-  return Definition.parse({ variables, design: { organizationName: 'O', description: 'D' }, ...parts })
+  return parseDefinition({ variables, design: { organizationName: 'O', description: 'D' }, ...parts })
 }

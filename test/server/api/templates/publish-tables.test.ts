@@ -8,6 +8,7 @@ import {
   PassType,
 } from '../../../../src/core/contract/definition.ts'
 import { checkDefinition } from '../../../../src/core/rules/template/definition.ts'
+import { inLanguage } from '../../../../src/core/rules/template/languages.ts'
 import { findPlatformIssues } from '../../../../src/server/api/templates/template-versions.ts'
 import { samplePass } from '../../../../src/server/pages/card/preview.ts'
 import { PassJson } from '../../../../src/wallets/apple/overrides/pass-json-schema.ts'
@@ -16,6 +17,7 @@ import { type RecordType, typeOf } from '../../../../src/wallets/google/fields.t
 import { createGoogleWallet } from '../../../../src/wallets/google/wallet.ts'
 import { checkResource } from '../../../../src/wallets/sandbox/google/google-store.ts'
 import type { Wallet } from '../../../../src/wallets/wallet.ts'
+import { parseDefinition } from '../../../support/definitions.ts'
 import { at, createTestIdentity, webServiceUrl } from '../../../wallets/apple/fixtures.ts'
 import * as apple from '../../../wallets/apple/overrides/override-samples.ts'
 import * as google from '../../../wallets/google/field-samples.ts'
@@ -46,7 +48,7 @@ async function publish(
   if (!data) return error.issues.map(({ path }) => path.join('.'))
   const issues = checkDefinition(data)
   if (issues.length === 0) {
-    issues.push(...(await findPlatformIssues(data, passType, { wallets: { all }, now: at })))
+    issues.push(...(await findPlatformIssues(inLanguage(data), passType, { wallets: { all }, now: at })))
   }
   return issues.map(({ path }) => path.join('.'))
 }
@@ -56,12 +58,12 @@ const define = (overrides: Pick<DefinitionInput, 'apple' | 'google'>): Definitio
   ...overrides,
 })
 const jsonOf = (definition: DefinitionInput, passType: PassType) =>
-  JSON.parse(JSON.stringify(appleWallet.passJson(samplePass(Definition.parse(definition), passType))))
+  JSON.parse(JSON.stringify(appleWallet.passJson(samplePass(parseDefinition(definition), passType))))
 
 /** What the emulator of Google says to the class and the object of a definition. */
 function answersOf(definition: DefinitionInput, passType: PassType): boolean[] {
   const kind = definition.google!.kind!
-  const pass = samplePass(Definition.parse(definition), passType)
+  const pass = samplePass(parseDefinition(definition), passType)
   const resources = [
     ['Class', googleWallet.classOf(pass)],
     ['Object', googleWallet.objectOf(pass, at)],

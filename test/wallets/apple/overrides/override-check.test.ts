@@ -1,9 +1,10 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { Definition, type DefinitionInput, type PassType } from '../../../../src/core/contract/definition.ts'
+import type { Definition, DefinitionInput, PassType } from '../../../../src/core/contract/definition.ts'
 import { checkOverrides, compileOverrides } from '../../../../src/wallets/apple/overrides/override-check.ts'
 import { buildPassJson } from '../../../../src/wallets/apple/pass-json.ts'
+import { parseDefinition } from '../../../support/definitions.ts'
 import { passTypeIdentifier, teamIdentifier, testPass, webServiceUrl } from '../fixtures.ts'
 import { NFC_KEY } from './override-samples.ts'
 
@@ -19,7 +20,7 @@ const design = {
 const variable = (name: string, more = {}) => ({ name, label: name, ...more })
 
 function define(apple: object, variables: object[] = []): Definition {
-  return Definition.parse({ variables, design, apple } as DefinitionInput)
+  return parseDefinition({ variables, design, apple } as DefinitionInput)
 }
 
 const publish = (apple: object, passType: PassType = 'generic') =>

@@ -1,0 +1,187 @@
+import { type Definition, fieldGroups, type Translations, type WrittenDefinition } from '../../contract/definition.ts'
+import type { Issue } from '../../errors.ts'
+import { placeholdersIn } from './placeholder.ts'
+
+/** What texts without `languages` are taken to be written in. */
+export const UNSAID_LANGUAGE = 'en'
+
+/** A text as a definition holds it: the same in each language, or one for each. */
+export type WrittenText = string | Translations
+
+type Path = (string | number)[]
+
+/** Of what was written a definition in one language was made, and which that is. */
+const origins = new WeakMap<object, { written: WrittenDefinition; language: string }>()
+
+/** By what was written, in each language that was asked for. */
+const known = new WeakMap<WrittenDefinition, Map<string, Definition>>()
+
+/** All languages of a definition, its default first; none where it names none. */
+export function languagesOf({ languages }: Pick<WrittenDefinition, 'languages'>): string[] {
+  return languages ? [...new Set([languages.default, ...languages.others])] : []
+}
+
+/**
+ * A definition as it reads in a language, by default its own default; a text that lacks it stands in the default. One whose
+ * texts are in one language is returned as it is. Made once for each object and language.
+ */
+export function inLanguage(definition: Definition | WrittenDefinition, language?: string): Definition {
+  const written = writtenOf(definition)
+  if (!written.languages && !hasTranslations(written)) return written as Definition
+  const wanted = language ?? written.languages?.default ?? UNSAID_LANGUAGE
+  const byLanguage = known.get(written) ?? new Map<string, Definition>()
+  known.set(written, byLanguage)
+  const made = byLanguage.get(wanted) ?? mapTexts(written, (text) => textIn(text, wanted, written))
+  byLanguage.set(wanted, made)
+  origins.set(made, { written, language: wanted })
+  return made
+}
+
+/** What a definition in one language was made of: itself, where it names no languages. */
+export function writtenOf(definition: Definition | WrittenDefinition): WrittenDefinition {
+  return origins.get(definition)?.written ?? (definition as WrittenDefinition)
+}
+
+/** The language of a definition; undefined where it names none. */
+export function languageOf(definition: Definition): string | undefined {
+  return origins.get(definition)?.language
+}
+
+/** The definition in its other languages. */
+export function otherLanguages(definition: Definition): Definition[] {
+  const written = writtenOf(definition)
+  const language = languageOf(definition)
+  return languagesOf(written)
+    .filter((other) => other !== language)
+    .map((other) => inLanguage(written, other))
+}
+
+function textIn(text: WrittenText, language: string, { languages }: WrittenDefinition): string {
+  if (typeof text === 'string') return text
+  // Publishing asks for languages and the default; a draft may lack them.
+  return text[language] ?? text[languages?.default ?? ''] ?? Object.values(text)[0] ?? ''
+}
+
+function hasTranslations(written: WrittenDefinition): boolean {
+  return listTexts(written).some(({ text }) => typeof text !== 'string')
+}
+
+/** The definition with each of its translatable texts replaced. */
+export function mapTexts(written: WrittenDefinition, change: (text: WrittenText, path: Path) => string): Definition {
+  const { design, door } = written
+  const optional = (text: WrittenText | undefined, key: string, path: Path) =>
+    text === undefined ? {} : { [key]: change(text, [...path, key]) }
+  const inDesign = (...path: Path): Path => ['design', ...path]
+  const fields = Object.fromEntries(
+    fieldGroups.map((group) => [
+      group,
+      design.fields[group].map((field, index) => {
+        const path = inDesign('fields', group, index)
+        return {
+          ...field,
+          label: change(field.label, [...path, 'label']),
+          value: change(field.value, [...path, 'value']),
+          ...optional(field.changeMessage, 'changeMessage', path),
+        }
+      }),
+    ]),
+  )
+  return {
+    ...written,
+    design: {
+      ...design,
+      organizationName: change(design.organizationName, inDesign('organizationName')),
+      description: change(design.description, inDesign('description')),
+      ...optional(design.logoText, 'logoText', inDesign()),
+      fields,
+      barcode: design.barcode && {
+        ...design.barcode,
+        ...optional(design.barcode.altText, 'altText', inDesign('barcode')),
+      },
+      locations: design.locations.map((location, index) => ({
+        ...location,
+        ...optional(location.relevantText, 'relevantText', inDesign('locations', index)),
+      })),
+      links: design.links.map((link, index) => ({
+        ...link,
+        label: change(link.label, inDesign('links', index, 'label')),
+      })),
+    },
+    ...(door && { door: { ...door, ...optional(door.notice, 'notice', ['door']) } }),
+  } as Definition
+}
+
+/** Each translatable text with its place. */
+export function listTexts(written: WrittenDefinition): { text: WrittenText; path: Path }[] {
+  const texts: { text: WrittenText; path: Path }[] = []
+  mapTexts(written, (text, path) => {
+    texts.push({ text, path })
+    return ''
+  })
+  return texts
+}
+
+/** What is wrong with the languages of a definition; that a translation is missing is a warning. */
+export function* checkLanguages(written: WrittenDefinition): Generator<Issue> {
+  const languages = languagesOf(written)
+  const others = written.languages?.others ?? []
+  for (const [index, language] of others.entries()) {
+    if (language === written.languages!.default || others.indexOf(language) < index)
+      yield { path: ['languages', 'others', index], message: `The language ${language} stands twice` }
+  }
+  for (const { text, path } of listTexts(written)) {
+    if (typeof text === 'string') continue
+    const unknown = Object.keys(text).filter((language) => !languages.includes(language))
+    for (const language of unknown) {
+      const message =
+        languages.length === 0
+          ? `Give languages, such as { "default": "${language}" }, where a text is there in several`
+          : `The languages of the definition are ${languages.join(', ')}: add ${language} to them, or leave it out`
+      yield { path: [...path, language], message }
+    }
+    if (written.languages && text[written.languages.default] === undefined)
+      yield {
+        path,
+        message: `Lacks ${written.languages.default}, the default, which stands where a language has no text`,
+      }
+  }
+  yield* checkKeysOfTexts(written)
+}
+
+/**
+ * An iPhone finds a translation by the text of the default language alone. One text cannot stand for two, as "Gate" of an
+ * airport and of a stadium.
+ */
+function* checkKeysOfTexts(written: WrittenDefinition): Generator<Issue> {
+  if (!written.languages) return
+  const seen = new Map<string, { path: Path; text: string }>()
+  for (const { text, path } of listTexts(written)) {
+    const original = textIn(text, written.languages.default, written)
+    if (path[0] === 'door' || original.trim() === '' || placeholdersIn(original).length > 0) continue
+    for (const language of written.languages.others) {
+      const translated = textIn(text, language, written)
+      const key = JSON.stringify([language, original])
+      const other = seen.get(key)
+      if (!other) seen.set(key, { path, text: translated })
+      else if (other.text !== translated) {
+        yield {
+          path,
+          message:
+            `${JSON.stringify(original)} is ${JSON.stringify(translated)} in ${language} here and ` +
+            `${JSON.stringify(other.text)} at ${other.path.join('.')}, and iPhones know one translation of a text: write one ` +
+            'of the two otherwise in the default language, or translate both alike',
+        }
+        break
+      }
+    }
+  }
+}
+
+/** Each translation that a text lacks, of those that have any. */
+export function* missingTranslations(written: WrittenDefinition): Generator<{ path: Path; language: string }> {
+  const languages = languagesOf(written)
+  for (const { text, path } of listTexts(written)) {
+    if (typeof text === 'string') continue
+    for (const language of languages) if (text[language] === undefined) yield { path, language }
+  }
+}

@@ -1,0 +1,76 @@
+import { isJsonObject } from '../../core/json.ts'
+import { isRecordType, type RecordType } from './fields.ts'
+
+/** A resource as it is in one language. */
+export interface Translated {
+  language: string
+  resource: Record<string, unknown>
+}
+
+/**
+ * The resource of the default language with what it says in others: Google takes them beside each text that has a form for it,
+ * such as localizedBody beside body.
+ */
+export function withTranslations<T extends Record<string, unknown>>(
+  { language, resource }: { language: string; resource: T },
+  others: Translated[],
+  type: RecordType,
+): T {
+  return translate(resource, { language, others, type }) as T
+}
+
+interface Languages {
+  language: string
+  others: Translated[]
+  type: RecordType | undefined
+}
+
+function translate(value: Record<string, unknown>, languages: Languages): Record<string, unknown> {
+  const { language, others, type } = languages
+  if (isJsonObject(value.defaultValue)) {
+    const texts = others.map((other) => [other.language, textOf(other.resource)] as const)
+    return localizedIn(language, String(value.defaultValue.value), texts)
+  }
+  const translated = new Map(Object.entries(value))
+  for (const [key, inner] of Object.entries(value)) {
+    const localizedKey = `localized${key[0]!.toUpperCase()}${key.slice(1)}`
+    if (isJsonObject(inner) || Array.isArray(inner)) translated.set(key, translateInner(inner, key, languages))
+    else if (typeof inner === 'string' && type?.fields.has(localizedKey)) {
+      const texts = others.map((other) => [other.language, other.resource[key]] as const)
+      if (texts.some(([, text]) => text !== undefined && text !== inner)) {
+        translated.set(localizedKey, localizedIn(language, inner, texts))
+      }
+    }
+  }
+  return Object.fromEntries(translated)
+}
+
+function translateInner(inner: unknown, key: string, { language, others, type }: Languages): unknown {
+  const fieldType = type?.fields.get(key)?.type
+  const innerType = fieldType !== undefined && isRecordType(fieldType) ? fieldType : undefined
+  const within = (find: (value: unknown) => unknown): Translated[] =>
+    others.map((other) => {
+      const found = find(other.resource[key])
+      return { language: other.language, resource: isJsonObject(found) ? found : {} }
+    })
+  if (isJsonObject(inner)) return translate(inner, { language, others: within((value) => value), type: innerType })
+  return (inner as unknown[]).map((item, index) => {
+    if (!isJsonObject(item)) return item
+    const counterpart = (list: unknown) => {
+      if (!Array.isArray(list)) return undefined
+      return item.id === undefined ? list[index] : list.find((other) => isJsonObject(other) && other.id === item.id)
+    }
+    return translate(item, { language, others: within(counterpart), type: innerType })
+  })
+}
+
+function textOf({ defaultValue }: Record<string, unknown>): unknown {
+  return isJsonObject(defaultValue) ? defaultValue.value : undefined
+}
+
+function localizedIn(language: string, value: string, texts: (readonly [string, unknown])[]) {
+  const translatedValues = texts.flatMap(([other, text]) =>
+    typeof text === 'string' && text.trim() !== '' && text !== value ? [{ language: other, value: text }] : [],
+  )
+  return { defaultValue: { language, value }, ...(translatedValues.length > 0 && { translatedValues }) }
+}

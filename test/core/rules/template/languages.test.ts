@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest'
+import { Definition, type DefinitionInput } from '../../../../src/core/contract/definition.ts'
+import { checkDefinition } from '../../../../src/core/rules/template/definition.ts'
+import {
+  inLanguage,
+  languageOf,
+  missingTranslations,
+  otherLanguages,
+} from '../../../../src/core/rules/template/languages.ts'
+
+const design = { organizationName: 'Harbour', description: 'Ticket' }
+const languages = { default: 'pt', others: ['en', 'ar'] }
+
+function define(parts: Partial<DefinitionInput>) {
+  return Definition.parse({ design, ...parts })
+}
+
+function issuesOf(parts: Partial<DefinitionInput>): string[] {
+  return checkDefinition(define(parts)).map(({ path, message }) => `${path.join('.')}: ${message}`)
+}
+
+const fields = (...back: { label?: unknown; value: unknown }[]) =>
+  ({ back: back.map((field, n) => ({ key: `f${n}`, ...field })) }) as NonNullable<DefinitionInput['design']['fields']>
+
+test('a definition reads in each of its languages, and in its default where a text has none; without languages it stays itself', () => {
+  const written = define({
+    languages,
+    variables: [{ name: 'gate', label: 'Gate' }],
+    design: {
+      ...design,
+      organizationName: { pt: 'Porto', en: 'Harbour', ar: 'ميناء' },
+      fields: fields({ label: { pt: 'Porta', en: 'Gate' }, value: '{{gate}}' }),
+      barcode: { altText: { pt: 'Bilhete', ar: 'تذكرة' } },
+      links: [{ label: { pt: 'Mapa', en: 'Map' }, url: 'https://example.com' }],
+    },
+    door: { notice: { pt: 'Pulseira', en: 'Wristband' } },
+  })
+  const plain = inLanguage(written)
+  expect([languageOf(plain), ...otherLanguages(plain).map(languageOf)]).toEqual(['pt', 'en', 'ar'])
+  const read = ['pt', 'en', 'ar'].map((language) => {
+    const { design, door } = inLanguage(plain, language)
+    const { label, value } = design.fields.back[0]!
+    return [design.organizationName, label, value, design.barcode?.altText, design.links[0]!.label, door!.notice]
+  })
+  expect(read).toEqual([
+    ['Porto', 'Porta', '{{gate}}', 'Bilhete', 'Mapa', 'Pulseira'],
+    ['Harbour', 'Gate', '{{gate}}', 'Bilhete', 'Map', 'Wristband'],
+    ['ميناء', 'Porta', '{{gate}}', 'تذكرة', 'Mapa', 'Pulseira'],
+  ])
+  expect(inLanguage(written, 'en')).toBe(inLanguage(plain, 'en'))
+  expect([...missingTranslations(written)].map(({ path, language }) => `${path.join('.')} ${language}`)).toEqual([
+    'design.fields.back.0.label ar',
+    'design.barcode.altText en',
+    'design.links.0.label ar',
+    'door.notice ar',
+  ])
+  const one = define({})
+  expect(inLanguage(one)).toBe(one)
+  expect([languageOf(inLanguage(one)), otherLanguages(inLanguage(one))]).toEqual([undefined, []])
+})
+
+test('languages that no phone could tell apart, or that stand nowhere, are refused with their place', () => {
+  expect(issuesOf({ languages: { default: 'pt', others: ['en', 'en', 'pt'] } })).toEqual([
+    'languages.others.1: The language en stands twice',
+    'languages.others.2: The language pt stands twice',
+  ])
+  const label = (text: unknown) => ({ design: { ...design, fields: fields({ label: text, value: 'x' }) } })
+  expect(issuesOf(label({ pt: 'Porta' }))).toEqual([
+    'design.fields.back.0.label.pt: Give languages, such as { "default": "pt" }, where a text is there in several',
+  ])
+  expect(issuesOf({ languages, ...label({ en: 'Gate', de: 'Tor' }) })).toEqual([
+    'design.fields.back.0.label.de: The languages of the definition are pt, en, ar: add de to them, or leave it out',
+    'design.fields.back.0.label: Lacks pt, the default, which stands where a language has no text',
+  ])
+  expect(() => define({ languages: { default: 'Portuguese' } })).toThrow(
+    /Must be a language such as pt, pt-BR or zh-Hans/,
+  )
+  // What only one language says wrongly is told with the language.
+  expect(issuesOf({ languages, ...label({ pt: 'Porta', en: 'Gate {{number}}' }) })).toEqual([
+    expect.stringMatching(/^design\.fields\.back\.0\.label\.en: Unknown placeholder \{\{number\}\}/),
+  ])
+})
+
+test('one text of the default with two translations is refused with both places, since iPhones find it by that text', () => {
+  const twice = fields(
+    { label: { pt: 'Porta', en: 'Gate' }, value: 'x' },
+    { label: { pt: 'Porta', en: 'Door' }, value: 'y' },
+    { label: 'Porta', value: { pt: 'x', en: 'x' } },
+  )
+  expect(issuesOf({ languages, design: { ...design, fields: twice } })).toEqual([
+    expect.stringMatching(
+      /^design\.fields\.back\.1\.label: "Porta" is "Door" in en here and "Gate" at design\.fields\.back\.0\.label/,
+    ),
+    expect.stringMatching(
+      /^design\.fields\.back\.2\.label: "Porta" is "Porta" in en here and "Gate" at design\.fields\.back\.0\.label/,
+    ),
+  ])
+})

@@ -1,0 +1,7 @@
+import { Definition } from '../../src/core/contract/definition.ts'
+import { inLanguage } from '../../src/core/rules/template/languages.ts'
+
+/** A definition as a server takes it, in its default language. */
+export function parseDefinition(input: unknown) {
+  return inLanguage(Definition.parse(input))
+}

@@ -1,0 +1,101 @@
+import { unzipSync } from 'fflate'
+import { beforeAll, expect, test } from 'vitest'
+import type { DefinitionInput } from '../../src/core/contract/definition.ts'
+import { samplePass } from '../../src/server/pages/card/preview.ts'
+import { readStrings } from '../../src/wallets/apple/strings.ts'
+import { type AppleWallet, createAppleWallet } from '../../src/wallets/apple/wallet.ts'
+import { checkFields } from '../../src/wallets/google/check-fields.ts'
+import { typeOf } from '../../src/wallets/google/fields.ts'
+import { createGoogleWallet } from '../../src/wallets/google/wallet.ts'
+import { parseDefinition } from '../support/definitions.ts'
+import { createTestIdentity, webServiceUrl } from './apple/fixtures.ts'
+import { at, identity, publicUrl } from './google/samples.ts'
+
+const google = createGoogleWallet({ identity, publicUrl })
+let apple: AppleWallet
+
+beforeAll(async () => {
+  const { identity: signer } = await createTestIdentity()
+  apple = createAppleWallet({ identity: signer, webServiceUrl, loadImageFiles: async () => [] })
+})
+
+const input: DefinitionInput = {
+  languages: { default: 'pt-BR', others: ['en', 'ar'] },
+  variables: [{ name: 'points', label: 'Points', example: '1250' }],
+  design: {
+    organizationName: { 'pt-BR': 'Porto', en: 'Harbour "Club"\nLisbon', ar: 'ميناء' },
+    description: { 'pt-BR': 'Cartão', en: 'Card' },
+    fields: {
+      primary: [
+        { key: 'points', label: { 'pt-BR': 'Pontos', en: 'Points', ar: 'نقاط' }, value: '{{points}}', as: 'number' },
+      ],
+      back: [
+        {
+          key: 'terms',
+          label: { 'pt-BR': 'Condições', en: 'Terms' },
+          value: { 'pt-BR': 'Sem troco', en: 'No change given' },
+          changeMessage: { 'pt-BR': 'Novas: %@', en: 'New: %@' },
+        },
+      ],
+    },
+    links: [{ label: { 'pt-BR': 'Mapa', en: 'Map' }, url: 'https://example.com/' }],
+  },
+  google: { kind: 'loyalty' },
+}
+
+test('a package holds the texts of each language, by those of the default one, and every file stands in its manifest', async () => {
+  const pass = samplePass(parseDefinition(input), 'storeCard')
+  const unsigned = await apple.preparePackage(pass, new Date())
+  const files = unzipSync(unsigned.complete(await apple.signPackage(unsigned, new Date())))
+  const text = (name: string) => Buffer.from(files[name]!).toString()
+  const names = Object.keys(files).filter((name) => name.endsWith('.strings'))
+  expect(names).toEqual(['pt-BR.lproj/pass.strings', 'en.lproj/pass.strings', 'ar.lproj/pass.strings'])
+  expect(Object.keys(JSON.parse(text('manifest.json')))).toEqual(expect.arrayContaining(names))
+  const json = JSON.parse(text('pass.json'))
+  expect([json.organizationName, json.storeCard.primaryFields[0]]).toEqual([
+    'Porto',
+    { key: 'points', label: 'Pontos', value: 1250, numberStyle: 'PKNumberStyleDecimal' },
+  ])
+  expect(Object.fromEntries(readStrings(files['en.lproj/pass.strings']!))).toEqual({
+    Porto: 'Harbour "Club"\nLisbon',
+    Cartão: 'Card',
+    Pontos: 'Points',
+    Condições: 'Terms',
+    'Sem troco': 'No change given',
+    'Novas: %@': 'New: %@',
+    Mapa: 'Map',
+  })
+  const arabic = readStrings(files['ar.lproj/pass.strings']!)
+  expect([arabic.get('Porto'), arabic.get('Pontos'), arabic.get('Sem troco')]).toEqual(['ميناء', 'نقاط', undefined])
+  expect(readStrings(files['pt-BR.lproj/pass.strings']!).get('Pontos')).toBe('Pontos')
+})
+
+test('Google is given each text beside its translations, in forms that it knows', () => {
+  const pass = samplePass(parseDefinition(input), 'storeCard')
+  const [object, ofClass] = [google.objectOf(pass, at), google.classOf(pass)]
+  const options = { needsLogos: false }
+  expect([...checkFields(typeOf('loyalty', 'Object'), object, options)]).toEqual([])
+  expect([...checkFields(typeOf('loyalty', 'Class'), ofClass, options)]).toEqual([])
+  const localized = (value: string, ...translated: [string, string][]) => ({
+    defaultValue: { language: 'pt-BR', value },
+    ...(translated.length > 0 && {
+      translatedValues: translated.map(([language, text]) => ({ language, value: text })),
+    }),
+  })
+  expect(object).toMatchObject({
+    textModulesData: [
+      {
+        id: 'terms',
+        header: 'Condições',
+        localizedHeader: localized('Condições', ['en', 'Terms']),
+        localizedBody: localized('Sem troco', ['en', 'No change given']),
+      },
+    ],
+    linksModuleData: { uris: [{ description: 'Mapa', localizedDescription: localized('Mapa', ['en', 'Map']) }] },
+  })
+  expect(ofClass).toMatchObject({
+    issuerName: 'Porto',
+    localizedIssuerName: localized('Porto', ['en', 'Harbour "Club"\nLisbon'], ['ar', 'ميناء']),
+    localizedProgramName: localized('Cartão', ['en', 'Card']),
+  })
+})
