@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
-import { Definition, type DefinitionInput } from '../../../src/core/contract/definition.ts'
+import type { Definition, DefinitionInput } from '../../../src/core/contract/definition.ts'
 import { renderCard } from '../../../src/core/rules/display/card.ts'
 import { lintDefinition } from '../../../src/core/rules/display/lint.ts'
 import { checkPoster } from '../../../src/wallets/apple/overrides/poster.ts'
 import { buildPassJson } from '../../../src/wallets/apple/pass-json.ts'
+import { parseDefinition } from '../../support/definitions.ts'
 import { passTypeIdentifier, teamIdentifier, webServiceUrl } from './fixtures.ts'
 
 const id = '00000000-0000-8000-8000-000000000001'
@@ -11,7 +12,7 @@ const event = { name: 'Night music', venue: { name: 'Hall' } }
 
 function define(parts: Omit<Partial<DefinitionInput>, 'design'> & { design?: object }): Definition {
   const design = { organizationName: 'Harbour', description: 'Ticket', ...parts.design }
-  return Definition.parse({ variables: [{ name: 'tier', label: 'Tier' }], ...parts, design })
+  return parseDefinition({ variables: [{ name: 'tier', label: 'Tier' }], ...parts, design })
 }
 
 function passOf(definition: Definition, tier = '') {

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest'
-import { Definition, type DefinitionInput } from '../../../../src/core/contract/definition.ts'
+import type { DefinitionInput } from '../../../../src/core/contract/definition.ts'
 import { appointmentOf, calendarFile } from '../../../../src/core/rules/display/calendar.ts'
 import { renderCard } from '../../../../src/core/rules/display/card.ts'
+import { parseDefinition } from '../../../support/definitions.ts'
 
 const facts = { uid: 'id@passes.example', sequence: 3, changedAt: new Date('2027-01-02T03:04:05.678Z') }
 
 function fileOf(parts: Partial<DefinitionInput>, values: Record<string, string> = {}): string | undefined {
-  const definition = Definition.parse({ design: { organizationName: 'Harbour', description: 'Ticket' }, ...parts })
+  const definition = parseDefinition({ design: { organizationName: 'Harbour', description: 'Ticket' }, ...parts })
   const scope = new Map(Object.entries(values))
   const card = renderCard({ passType: 'eventTicket', definition, scope, expiresAt: null, voided: false })
   const appointment = appointmentOf(card)
