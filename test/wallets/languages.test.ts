@@ -99,3 +99,26 @@ test('Google is given each text beside its translations, in forms that it knows'
     localizedProgramName: localized('Cartão', ['en', 'Card']),
   })
 })
+
+test('the event is called and found in each language', () => {
+  const event = {
+    name: { 'pt-BR': 'Noite', en: 'Night' },
+    venue: { name: { 'pt-BR': 'Cais {{points}}', en: 'Quay {{points}}' }, address: 'Rua 1' },
+    startsAt: '2027-05-31T19:30:00Z',
+  }
+  const { google: _, ...parts } = input
+  const pass = samplePass(parseDefinition({ ...parts, event }), 'eventTicket')
+  expect(google.classOf(pass)).toMatchObject({
+    eventName: {
+      defaultValue: { language: 'pt-BR', value: 'Noite' },
+      translatedValues: [{ language: 'en', value: 'Night' }],
+    },
+    venue: {
+      name: {
+        defaultValue: { language: 'pt-BR', value: 'Cais 1250' },
+        translatedValues: [{ language: 'en', value: 'Quay 1250' }],
+      },
+      address: { defaultValue: { language: 'pt-BR', value: 'Rua 1' } },
+    },
+  })
+})

@@ -1,9 +1,11 @@
 import { z } from 'zod'
 import { text } from './common.ts'
+import { type InOneLanguage, translatable } from './languages.ts'
 
 /** What a pass is about, said once for all platforms. Every text may hold placeholders; what comes out empty is left out. */
 
 const said = text(1, 1000).optional()
+const called = translatable(text(1, 1000)).optional()
 
 /** ISO 8601 with Z or an offset, such as 2027-05-31T19:30:00+01:00. */
 const moment = text(1, 255).optional()
@@ -15,25 +17,25 @@ const position = { latitude: degrees(90), longitude: degrees(180) }
 
 /** The event that a pass is for: what both wallets make tickets and reminders of. */
 export const EventFacts = z.strictObject({
-  name: said,
-  venue: z.strictObject({ name: said, address: said, ...position }).optional(),
+  name: called,
+  venue: z.strictObject({ name: called, address: called, ...position }).optional(),
   doorsAt: moment,
   startsAt: moment,
   endsAt: moment,
   seat: z.strictObject({ section: said, row: said, seat: said, gate: said }).optional(),
 })
-export type EventFacts = z.output<typeof EventFacts>
+export type EventFacts = InOneLanguage<z.output<typeof EventFacts>>
 
 const Stop = z.strictObject({
   /** Of an airport IATA's, else as the carrier names the station. */
   code: said,
-  name: said,
+  name: called,
   terminal: said,
   /** IANA; what clocks there show. */
   timeZone: said,
   ...position,
 })
-export type Stop = z.output<typeof Stop>
+export type Stop = InOneLanguage<z.output<typeof Stop>>
 
 /** The journey that a pass is for: from where to where, and when. */
 export const TripFacts = z.strictObject({
@@ -53,7 +55,7 @@ export const TripFacts = z.strictObject({
   confirmation: said,
   passenger: z.union([text(1, 1000), z.strictObject({ given: said, family: said })]).optional(),
 })
-export type TripFacts = z.output<typeof TripFacts>
+export type TripFacts = InOneLanguage<z.output<typeof TripFacts>>
 
 /** Keys, anywhere in an event or a trip, whose texts are more than a text. */
 export const momentKeys = ['doorsAt', 'startsAt', 'endsAt', 'boardsAt', 'departsAt', 'arrivesAt'] as const

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { EventFacts, TripFacts } from './about.ts'
 import { text } from './common.ts'
+import { type InOneLanguage, Languages, translatable } from './languages.ts'
 import { RedemptionTemplate, Timezone } from './redemption.ts'
 
 /** What a definition may do that wallets take and holders regret. Codes are stable; definitions accept them by name. */
@@ -58,38 +59,6 @@ export const VariableDefinition = z.strictObject({
 export type VariableDefinition = z.output<typeof VariableDefinition>
 
 const Color = z.string().regex(/^#[0-9A-Fa-f]{6}$/, 'Must be a colour such as #1a2b3c')
-
-/** A language as BCP 47 writes it, such as pt, pt-BR or zh-Hans. */
-const Language = z
-  .string()
-  .max(35)
-  .regex(
-    /^[a-z]{2,3}(?:-[A-Z][a-z]{3})?(?:-(?:[A-Z]{2}|[0-9]{3}))?$/,
-    'Must be a language such as pt, pt-BR or zh-Hans',
-  )
-
-const Languages = z.strictObject({
-  /** Whose texts stand where another language has none. */
-  default: Language,
-  others: z.array(Language).max(19).default([]),
-})
-
-/** A text by language. */
-export type Translations = Record<string, string> & z.$brand<'translations'>
-
-/** A text that is the same in each language, or one for each. */
-function translatable(one: z.ZodString) {
-  return z.union([one, z.record(Language, one).brand<'translations'>()])
-}
-
-/** A value of the definition with each text in one language. */
-type InOneLanguage<T> = T extends Translations
-  ? never
-  : T extends readonly (infer Item)[]
-    ? InOneLanguage<Item>[]
-    : T extends object
-      ? { [Key in keyof T]: InOneLanguage<T[Key]> }
-      : T
 
 /** As what a field shows its value. */
 export const ValueKind = z.enum(['text', 'number', 'percent', 'currency', 'date', 'time', 'dateTime', 'relative'])

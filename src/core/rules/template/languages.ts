@@ -1,4 +1,5 @@
-import { type Definition, fieldGroups, type Translations, type WrittenDefinition } from '../../contract/definition.ts'
+import { type Definition, fieldGroups, type WrittenDefinition } from '../../contract/definition.ts'
+import type { Translations } from '../../contract/languages.ts'
 import type { Issue } from '../../errors.ts'
 import { placeholdersIn } from './placeholder.ts'
 
@@ -68,7 +69,7 @@ function hasTranslations(written: WrittenDefinition): boolean {
 
 /** The definition with each of its translatable texts replaced. */
 export function mapTexts(written: WrittenDefinition, change: (text: WrittenText, path: Path) => string): Definition {
-  const { design, door } = written
+  const { design, door, event, trip } = written
   const optional = (text: WrittenText | undefined, key: string, path: Path) =>
     text === undefined ? {} : { [key]: change(text, [...path, key]) }
   const inDesign = (...path: Path): Path => ['design', ...path]
@@ -107,6 +108,26 @@ export function mapTexts(written: WrittenDefinition, change: (text: WrittenText,
         label: change(link.label, inDesign('links', index, 'label')),
       })),
     },
+    ...(event && {
+      event: {
+        ...event,
+        ...optional(event.name, 'name', ['event']),
+        ...(event.venue && {
+          venue: {
+            ...event.venue,
+            ...optional(event.venue.name, 'name', ['event', 'venue']),
+            ...optional(event.venue.address, 'address', ['event', 'venue']),
+          },
+        }),
+      },
+    }),
+    ...(trip && {
+      trip: {
+        ...trip,
+        ...(trip.from && { from: { ...trip.from, ...optional(trip.from.name, 'name', ['trip', 'from']) } }),
+        ...(trip.to && { to: { ...trip.to, ...optional(trip.to.name, 'name', ['trip', 'to']) } }),
+      },
+    }),
     ...(door && { door: { ...door, ...optional(door.notice, 'notice', ['door']) } }),
   } as Definition
 }
@@ -157,7 +178,7 @@ function* checkKeysOfTexts(written: WrittenDefinition): Generator<Issue> {
   const seen = new Map<string, { path: Path; text: string }>()
   for (const { text, path } of listTexts(written)) {
     const original = textIn(text, written.languages.default, written)
-    if (path[0] === 'door' || original.trim() === '' || placeholdersIn(original).length > 0) continue
+    if (path[0] !== 'design' || original.trim() === '' || placeholdersIn(original).length > 0) continue
     for (const language of written.languages.others) {
       const translated = textIn(text, language, written)
       const key = JSON.stringify([language, original])

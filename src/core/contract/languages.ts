@@ -1,0 +1,34 @@
+import { z } from 'zod'
+
+/** A language as BCP 47 writes it, such as pt, pt-BR or zh-Hans. */
+const Language = z
+  .string()
+  .max(35)
+  .regex(
+    /^[a-z]{2,3}(?:-[A-Z][a-z]{3})?(?:-(?:[A-Z]{2}|[0-9]{3}))?$/,
+    'Must be a language such as pt, pt-BR or zh-Hans',
+  )
+
+/** In which languages a definition says its texts. */
+export const Languages = z.strictObject({
+  /** Whose texts stand where another language has none. */
+  default: Language,
+  others: z.array(Language).max(19).default([]),
+})
+
+/** A text by language. */
+export type Translations = Record<string, string> & z.$brand<'translations'>
+
+/** A text that is the same in each language, or one for each. */
+export function translatable(one: z.ZodString) {
+  return z.union([one, z.record(Language, one).brand<'translations'>()])
+}
+
+/** A value of the definition with each text in one language. */
+export type InOneLanguage<T> = T extends Translations
+  ? never
+  : T extends readonly (infer Item)[]
+    ? InOneLanguage<Item>[]
+    : T extends object
+      ? { [Key in keyof T]: InOneLanguage<T[Key]> }
+      : T
