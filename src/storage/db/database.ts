@@ -125,8 +125,10 @@ function openPostgres(connectionString: string, options: DatabaseOptions): Datab
   const entry = connect(postgresClient({ responseLimitMs: STATEMENT_LIMIT_MS }), 1)
   // Inside a transaction statements also wait for the locks of others.
   const limited = postgresClient({ transactionLimitMs: BUSY_TIMEOUT_MS + STATEMENT_LIMIT_MS })
-  const sharedRequests = shareOut(requests, limited, poolSize)
-  const sharedBackground = shareOut(background, postgresClient(), poolSize)
+  // Requests and jobs have connections of their own; what a workspace may hold beside others counts both.
+  const gate = fairGate(poolSize, { roomOf: (party) => (isBulk(party) ? 'jobs' : 'requests'), ...workspacesAtGate })
+  const sharedRequests = shareOut(requests, limited, gate)
+  const sharedBackground = shareOut(background, postgresClient(), gate)
   const both = (db: Knex) => ({ reader: db, writer: db })
   return {
     dialect: 'postgres',
@@ -134,7 +136,7 @@ function openPostgres(connectionString: string, options: DatabaseOptions): Datab
     entry,
     findDamage: () => undefined,
     forRequests: (party) => both(sharedRequests(party, BUSY_TIMEOUT_MS)),
-    forJobs: (party) => both(sharedBackground(party, FOREVER)),
+    forJobs: (party) => both(sharedBackground(bulkOf(party), FOREVER)),
     close: async () => {
       await Promise.all([background, requests, entry].map((db) => db.destroy()))
     },
@@ -171,9 +173,9 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
   const reader = connect(SQLITE_READERS, ['PRAGMA query_only = ON'])
   const entry = connect(1, ['PRAGMA query_only = ON'])
   const checkpoints = keepCheckpointing(connect(1, []))
-  const sharedReaders = shareOut(reader, sqliteClient({ statementLimitMs, damage }), SQLITE_READERS)
+  const sharedReaders = shareOut(reader, sqliteClient({ statementLimitMs, damage }), fairGate(SQLITE_READERS))
   // One writer for all, at which the requests of each workspace, its jobs, and upkeep take turns.
-  const turns = shareOut(writer, sqliteClient({ damage }), 1, { weightOf: weightAtWriter, ownerOf: ownerAtWriter })
+  const turns = shareOut(writer, sqliteClient({ damage }), fairGate(1, workspacesAtGate))
   return {
     dialect: 'sqlite',
     reader,
@@ -216,13 +218,16 @@ function keepCheckpointing(db: Knex) {
 /** Parties that are remembered: making the connections of one anew costs a fraction of a millisecond. */
 const MAX_PARTIES = 1_000
 
-/** Parties at the writer of SQLite for which nobody stands at a door: their time there counts for more. */
+/** Parties for which nobody stands at a door: their time counts for more. */
 const UPKEEP = 'upkeep'
 const bulkOf = (party: string) => `bulk of ${party}`
 const isBulk = (party: string) => party.startsWith(bulkOf(''))
-const weightAtWriter = (party: string) => (party === UPKEEP || isBulk(party) ? 1 : 2)
+
 /** A workspace has one turn, whether its requests want it or its jobs. */
-const ownerAtWriter = (party: string) => (isBulk(party) ? party.slice(bulkOf('').length) : party)
+const workspacesAtGate = {
+  weightOf: (party: string) => (party === UPKEEP || isBulk(party) ? 1 : 2),
+  ownerOf: (party: string) => (isBulk(party) ? party.slice(bulkOf('').length) : party),
+} satisfies Partial<FairGateOptions>
 
 /** What nobody waits for does not give up. */
 const FOREVER = undefined
@@ -236,20 +241,19 @@ type ConnectionsOf = (party: string, patienceMs: number | undefined) => Knex
  */
 const BESIDE_NEIGHBOURS = Math.max(1, Math.floor(availableParallelism() / 2))
 
-/** Gives parties their share of the connections of a pool: half of it each, as many as want. */
-function shareOut(
-  db: Knex,
-  client: typeof Knex.Client,
-  places: number,
-  turns: Pick<FairGateOptions, 'weightOf' | 'ownerOf'> = {},
-): ConnectionsOf {
-  const gate = new FairGate({
+/** Before the connections of a pool: a party has half of them at most. */
+function fairGate(places: number, options: Partial<FairGateOptions> = {}): FairGate {
+  return new FairGate({
     places,
     shareOf: () => Math.ceil(places / 2),
     shareBesideNeighbours: BESIDE_NEIGHBOURS,
     isNeighbour: (owner) => owner !== UPKEEP && !isQueue(owner),
-    ...turns,
+    ...options,
   })
+}
+
+/** Gives parties their share of the connections of a pool. */
+function shareOut(db: Knex, client: typeof Knex.Client, gate: FairGate): ConnectionsOf {
   const made = new Map<string, Knex>()
   const poolOf = (party: string, patienceMs: number | undefined) => ({
     acquire: () => ({

@@ -2,11 +2,16 @@ import { ApiError } from '../../core/errors.ts'
 
 /** How many may be inside, and how they share it. */
 export interface FairGateOptions {
-  /** How many may be inside at once. */
+  /** How many may be inside of each room at once. */
   places: number
+  /** Where a party wants to be. All in one room by default. */
+  roomOf?(party: string): string
   /** How many of one party may, as it stands at the moment. */
   shareOf(party: string): number
-  /** How many may, if that is fewer, while a neighbour who used less was here within BESIDE_MS. As many by default. */
+  /**
+   * How many of one owner may, in all rooms together and if that is fewer, while a neighbour who used less was here within
+   * BESIDE_MS. As many by default.
+   */
   shareBesideNeighbours?: number
   /** Whether an owner is a neighbour of others. Each is by default. */
   isNeighbour?(owner: string): boolean
@@ -36,8 +41,9 @@ interface Waiting {
 export class FairGate {
   private readonly options: Required<FairGateOptions>
   /** The neighbours that came in last: the last one, and the last other one. */
-  private lastCame: { owner: string; party: string; at: number }[] = []
-  private inside = 0
+  private lastCame: { owner: string; at: number }[] = []
+  /** By room. */
+  private readonly inside = new Map<string, number>()
   /** By party, when each that is inside came in. */
   private readonly insideOf = new Map<string, number[]>()
   private readonly owners = new UsedTime()
@@ -50,6 +56,7 @@ export class FairGate {
     this.options = {
       weightOf: () => 1,
       ownerOf: (party) => party,
+      roomOf: () => '',
       shareBesideNeighbours: Number.POSITIVE_INFINITY,
       isNeighbour: () => true,
       ...options,
@@ -90,13 +97,14 @@ export class FairGate {
     const inside = this.insideOf.get(party)!
     const cameIn = inside.shift()!
     if (inside.length === 0) this.insideOf.delete(party)
-    this.inside -= 1
+    const room = this.options.roomOf(party)
+    this.inside.set(room, this.inside.get(room)! - 1)
     const counted = (performance.now() - cameIn) / this.options.weightOf(party)
     const owner = this.options.ownerOf(party)
     this.owners.add(owner, counted)
     this.parties.get(owner)!.add(party, counted)
     this.letIn()
-    if (this.inside === 0 && this.owners.size > MAX_REMEMBERED) this.forgetUse()
+    if (this.insideOf.size === 0 && this.owners.size > MAX_REMEMBERED) this.forgetUse()
   }
 
   /** Lets in whoever may enter by now: a place became free, or shares are larger than they were. */
@@ -113,10 +121,11 @@ export class FairGate {
   }
 
   private take(party: string): void {
-    this.inside += 1
+    const room = this.options.roomOf(party)
+    this.inside.set(room, (this.inside.get(room) ?? 0) + 1)
     const owner = this.options.ownerOf(party)
     this.owners.begin(owner)
-    if (this.options.isNeighbour(owner)) this.noteNeighbour(owner, party)
+    if (this.options.isNeighbour(owner)) this.noteNeighbour(owner)
     const parties = this.parties.get(owner) ?? new UsedTime()
     this.parties.set(owner, parties)
     parties.begin(party)
@@ -135,33 +144,36 @@ export class FairGate {
   }
 
   private mayEnter(party: string): boolean {
-    return this.inside < this.options.places && this.countInside(party) < this.shareOf(party)
+    const { places, roomOf, shareOf, shareBesideNeighbours } = this.options
+    if ((this.inside.get(roomOf(party)) ?? 0) >= places || this.countInside(party) >= shareOf(party)) return false
+    const owner = this.options.ownerOf(party)
+    return this.staysOf(owner).length < shareBesideNeighbours || !this.isBesideNeighbour(owner)
   }
 
-  private noteNeighbour(owner: string, party: string): void {
-    const now = { owner, party, at: performance.now() }
+  /** Since when each of an owner's parties that is inside has been. */
+  private staysOf(owner: string): number[] {
+    const stays: number[] = []
+    for (const [party, cameIn] of this.insideOf) if (this.options.ownerOf(party) === owner) stays.push(...cameIn)
+    return stays
+  }
+
+  private noteNeighbour(owner: string): void {
+    const now = { owner, at: performance.now() }
     const [last] = this.lastCame
     if (last === undefined || last.owner === owner) this.lastCame[0] = now
     else this.lastCame = [now, last]
   }
 
-  private shareOf(party: string): number {
-    const { shareOf, shareBesideNeighbours } = this.options
-    return this.isBesideNeighbour(party) ? Math.min(shareOf(party), shareBesideNeighbours) : shareOf(party)
-  }
-
-  private isBesideNeighbour(party: string): boolean {
-    const owner = this.options.ownerOf(party)
+  private isBesideNeighbour(owner: string): boolean {
     const other = this.lastCame.find((one) => one.owner !== owner)
     if (!other || performance.now() - other.at > BESIDE_MS) return false
-    return this.usedWith(other.owner, other.party) < this.usedWith(owner, party)
+    return this.usedWith(other.owner) < this.usedWith(owner)
   }
 
-  /** What an owner used, and what one of its parties that is inside has not been counted for yet. */
-  private usedWith(owner: string, party: string): number {
+  /** What an owner used, and what its parties that are inside have not been counted for yet. */
+  private usedWith(owner: string): number {
     const now = performance.now()
-    const stays = this.insideOf.get(party) ?? []
-    return stays.reduce((sum, cameIn) => sum + now - cameIn, this.owners.of(owner))
+    return this.staysOf(owner).reduce((sum, cameIn) => sum + now - cameIn, this.owners.counted(owner))
   }
 
   private findNext(): string | undefined {
@@ -202,6 +214,11 @@ class UsedTime {
 
   of(name: string): number {
     return Math.max(this.used.get(name) ?? 0, this.ofLast)
+  }
+
+  /** As it stood when the one came in or left last. */
+  counted(name: string): number {
+    return this.used.get(name) ?? this.ofLast
   }
 
   begin(name: string): void {

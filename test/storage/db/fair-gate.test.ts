@@ -162,6 +162,31 @@ test('who used more keeps to a smaller share while a neighbour is there, who has
   }
 })
 
+test('rooms fill by themselves, and beside a neighbour an owner has its smaller share in all of them together', async () => {
+  vi.useFakeTimers()
+  try {
+    const ownerOf = (party: string) => party.split(' ').at(-1)!
+    const roomOf = (party: string) => (party.startsWith('jobs') ? 'jobs' : 'requests')
+    const gate = new FairGate({ places: 2, shareOf: () => 2, shareBesideNeighbours: 1, ownerOf, roomOf })
+    const { order, enter, stay } = watched(gate)
+    for (const party of ['much', 'much', 'much', 'jobs of much']) enter(party)
+    await vi.advanceTimersByTimeAsync(0)
+    expect(order).toEqual(['much', 'much', 'jobs of much'])
+    await stay('much', 10)
+    await stay('much', 10)
+    for (const party of ['little', 'jobs of much', 'much']) enter(party)
+    await stay('jobs of much', 10)
+    expect(order.slice(3)).toEqual(['much', 'little'])
+    await stay('much', 1)
+    // One after the other, in whichever room.
+    expect(order.slice(5)).toEqual(['jobs of much'])
+    await stay('jobs of much', 1)
+    expect(order.slice(6)).toEqual(['much'])
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
 function watched(gate: FairGate) {
   const order: string[] = []
   return {
