@@ -48,6 +48,9 @@ const dictionaries: ReadonlyMap<string, PageWords> = new Map([
 /** Languages of before, as old phones name them. */
 const formerTags: ReadonlyMap<string, string> = new Map([['iw', 'he']])
 
+/** A quality value (RFC 9110, 12.4.2); a language with any other is not asked for. */
+const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/
+
 /** More than any browser sends. */
 const MAX_LANGUAGES = 30
 
@@ -57,8 +60,8 @@ export function pageLanguage(headers: Headers): PageLanguage {
     .split(',', MAX_LANGUAGES)
     .map((item) => {
       const [locale = '', ...parameters] = item.split(';').map((part) => part.trim())
-      const weight = parameters.find((parameter) => parameter.startsWith('q='))
-      return { locale, weight: weight === undefined ? 1 : Number(weight.slice(2)) }
+      const weight = parameters.find((parameter) => /^q=/i.test(parameter))?.slice(2) ?? '1'
+      return { locale, weight: WEIGHT.test(weight) ? Number(weight) : 0 }
     })
     .filter(({ locale, weight }) => weight > 0 && /^[a-z]{2,3}(?:-[a-z0-9]{1,8}){0,3}$/i.test(locale))
     .toSorted((one, other) => other.weight - one.weight)
@@ -66,7 +69,7 @@ export function pageLanguage(headers: Headers): PageLanguage {
     const language = locale.split('-')[0]!.toLowerCase()
     const tag = formerTags.get(language) ?? language
     const words = dictionaries.get(tag)
-    if (words) return { tag, locale, words }
+    if (words) return { tag, locale: tag + locale.slice(language.length), words }
   }
   return english
 }
