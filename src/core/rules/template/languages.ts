@@ -18,7 +18,7 @@ const origins = new WeakMap<object, { written: WrittenDefinition; language: stri
 const known = new WeakMap<WrittenDefinition, Map<string, Definition>>()
 
 /** All languages of a definition, its default first; none where it names none. */
-export function languagesOf({ languages }: Pick<WrittenDefinition, 'languages'>): string[] {
+function languagesOf({ languages }: Pick<WrittenDefinition, 'languages'>): string[] {
   return languages ? [...new Set([languages.default, ...languages.others])] : []
 }
 
@@ -68,7 +68,7 @@ function hasTranslations(written: WrittenDefinition): boolean {
 }
 
 /** The definition with each of its translatable texts replaced. */
-export function mapTexts(written: WrittenDefinition, change: (text: WrittenText, path: Path) => string): Definition {
+function mapTexts(written: WrittenDefinition, change: (text: WrittenText, path: Path) => string): Definition {
   const { design, door, event, trip } = written
   const optional = (text: WrittenText | undefined, key: string, path: Path) =>
     text === undefined ? {} : { [key]: change(text, [...path, key]) }
@@ -133,7 +133,7 @@ export function mapTexts(written: WrittenDefinition, change: (text: WrittenText,
 }
 
 /** Each translatable text with its place. */
-export function listTexts(written: WrittenDefinition): { text: WrittenText; path: Path }[] {
+function listTexts(written: WrittenDefinition): { text: WrittenText; path: Path }[] {
   const texts: { text: WrittenText; path: Path }[] = []
   mapTexts(written, (text, path) => {
     texts.push({ text, path })
