@@ -137,7 +137,9 @@ const LOCALE = { language: 'en' }
 /** Google counts in millionths. */
 function amountOf({ micros }: z.output<typeof Money>): string {
   const digits = micros.replace('-', '').padStart(7, '0')
-  const amount = `${BigInt(digits.slice(0, -6))}.${digits.slice(-6)}`.replace(/\.?0+$/, '')
+  const millionths = digits.slice(-6)
+  const fraction = millionths.slice(0, [...millionths].findLastIndex((digit) => digit !== '0') + 1)
+  const amount = `${BigInt(digits.slice(0, -6))}${fraction && `.${fraction}`}`
   return micros.startsWith('-') ? `-${amount}` : amount
 }
 
