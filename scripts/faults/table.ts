@@ -91,8 +91,9 @@ export const faults: Fault[] = [
     name: 'manifest-digest',
     breaks: 'The manifest of a package has the digest of pass.json for every file, and no phone takes it.',
     file: 'src/wallets/apple/wallet.ts',
-    text: '{ ...digests, [json.name]: json.sha1Hex }',
-    replacement: 'Object.fromEntries([...Object.keys(digests), json.name].map((name) => [name, json.sha1Hex]))',
+    text: '{ ...digests, ...ownDigests }',
+    replacement:
+      'Object.fromEntries(Object.keys({ ...digests, ...ownDigests }).map((name) => [name, files[0]!.sha1Hex]))',
     tests: ['test/wallets/apple/wallet.test.ts'],
   },
   {
@@ -175,8 +176,8 @@ export const faults: Fault[] = [
     name: 'erased-and-sent',
     breaks: 'What a sender holds in memory of an erased holder is still sent.',
     file: 'src/server/webhooks/deliver-webhooks.ts',
-    text: 'if (current?.erasures !== endpoint?.erasures) for',
-    replacement: 'if (!current) for',
+    text: 'next!.endpoint.erasures < endpoint!.erasures',
+    replacement: 'false',
     tests: ['test/server/webhooks/webhook-turns.test.ts'],
   },
   {

@@ -58,18 +58,20 @@ function quote(text: string): string {
   return `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n').replaceAll('\r', '\\r')}"`
 }
 
-const ENTRY = /"((?:[^"\\]|\\[\s\S])*)"\s*=\s*"((?:[^"\\]|\\[\s\S])*)"\s*;/g
+const ENTRY = /^"((?:[^"\\]|\\.)*)" = "((?:[^"\\]|\\.)*)";$/
 
-/** Reads what stringsFile wrote, and what others write in this form. */
+/** Reads what stringsFile wrote: an entry a line. */
 export function readStrings(bytes: Uint8Array): Strings {
-  const text = new TextDecoder().decode(bytes)
-  return new Map(
-    [...text.matchAll(ENTRY)].map(([, original, translation]) => [unquote(original!), unquote(translation!)]),
-  )
+  const strings: Strings = new Map()
+  for (const line of new TextDecoder().decode(bytes).split('\n')) {
+    const [, text, translation] = ENTRY.exec(line) ?? []
+    if (text !== undefined && translation !== undefined) strings.set(unquote(text), unquote(translation))
+  }
+  return strings
 }
 
 const escapes: Record<string, string> = { n: '\n', r: '\r', t: '\t' }
 
 function unquote(text: string): string {
-  return text.replaceAll(/\\([\s\S])/g, (_, char: string) => escapes[char] ?? char)
+  return text.replaceAll(/\\(.)/g, (_, char: string) => escapes[char] ?? char)
 }

@@ -1,5 +1,5 @@
 import type { Card, CardField } from '../../core/rules/display/card.ts'
-import { isOfKind } from '../../core/rules/display/format-value.ts'
+import { isOfKind, withoutTrailingZeros } from '../../core/rules/display/format-value.ts'
 import { kindOf } from './resource.ts'
 
 /** A field that objects of a kind have a place of their own for. */
@@ -67,7 +67,7 @@ function moneyOf({ typed }: CardField): { micros: string; currencyCode: string }
   const { as, text = '', currency = '' } = typed ?? {}
   if (as !== 'currency' || !isOfKind(as, text) || !/^[A-Z]{3}$/.test(currency)) return undefined
   const [whole = '', fraction = ''] = text.split('.')
-  const significant = fraction.replace(/0+$/, '')
+  const significant = withoutTrailingZeros(fraction)
   if (significant.length > MICRO_DIGITS) return undefined
   const micros = BigInt(whole + significant.padEnd(MICRO_DIGITS, '0'))
   return BigInt.asIntN(64, micros) === micros ? { micros: String(micros), currencyCode: currency } : undefined

@@ -33,15 +33,19 @@ export function appointmentOf({ event, trip, description, organizationName }: Ca
   const { latitude, longitude } = event?.venue ?? trip?.from ?? {}
   return {
     title: named || description.trim() || organizationName,
-    place:
-      where
-        .filter(Boolean)
-        .join(', ')
-        .replaceAll(/,?\s*\n\s*/g, ', ') || undefined,
+    place: oneLine(where.filter(Boolean).join('\n')) || undefined,
     position: latitude !== undefined && longitude !== undefined ? { latitude, longitude } : undefined,
     start,
     end: end > start ? end : undefined,
   }
+}
+
+function oneLine(text: string): string {
+  const lines = text.split('\n').map((line) => line.trim())
+  return lines
+    .map((line) => (line.endsWith(',') ? line.slice(0, -1) : line))
+    .filter(Boolean)
+    .join(', ')
 }
 
 /** The file of a calendar (RFC 5545). Moments are in UTC, which each calendar shows in the zone of whoever looks. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { BarcodeFormat } from '../../contract/definition.ts'
 import type { Card, CardField } from './card.ts'
-import { formatValue } from './format-value.ts'
+import { formatValue, withoutTrailingZeros } from './format-value.ts'
 
 /** Google shows so many texts of an object below its front, and so many links. */
 export const MAX_GOOGLE_MODULES = 10
@@ -137,8 +137,7 @@ const LOCALE = { language: 'en' }
 /** Google counts in millionths. */
 function amountOf({ micros }: z.output<typeof Money>): string {
   const digits = micros.replace('-', '').padStart(7, '0')
-  const millionths = digits.slice(-6)
-  const fraction = millionths.slice(0, [...millionths].findLastIndex((digit) => digit !== '0') + 1)
+  const fraction = withoutTrailingZeros(digits.slice(-6))
   const amount = `${BigInt(digits.slice(0, -6))}${fraction && `.${fraction}`}`
   return micros.startsWith('-') ? `-${amount}` : amount
 }
