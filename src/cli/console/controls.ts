@@ -1,7 +1,8 @@
+import type { DoorGroup } from '../../core/contract/scan-shapes.ts'
 import { ScanCreate } from '../../core/contract/scans.ts'
 import type { Door, Overrides } from './door.ts'
 import type { Panel } from './lines.ts'
-import type { Candidate, Outcome } from './outcome.ts'
+import { badgeOf, type Candidate, type Outcome } from './outcome.ts'
 
 export interface Controls {
   readonly panel: Panel
@@ -20,7 +21,7 @@ export interface ControlsOptions {
 }
 
 /** What a lock keeps from hands that only mean to scan. */
-const lockable = new Set<Key>(['search', 'undo', 'override'])
+const lockable = new Set<Key>(['search', 'undo', 'override', 'group'])
 
 /**
  * What keys and lines do. Whatever panel is open, what a scanner types is a scan: only what a person types slowly is a
@@ -39,6 +40,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
     if (isTyped && panel?.kind === 'search') void search(text.trim())
     else if (isTyped && panel?.kind === 'override') override(panel.field, text.trim())
     else if (isTyped && panel?.kind === 'choose' && /^\d{1,2}$/.test(text)) choose(panel.candidates[Number(text) - 1])
+    else if (isTyped && panel?.kind === 'group' && /^\d{1,2}$/.test(text)) void letIn(panel.open, Number(text))
     else {
       if (panel) show(null)
       void door.scan(text)
@@ -81,6 +83,30 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
     else door.notify('There is no accepted scan to undo.')
   }
 
+  /** What may be let in together is seen first, and pressed again. */
+  function group(): void {
+    if (panel?.kind === 'group') {
+      void letIn(panel.open, panel.open.length)
+      return
+    }
+    const { decision } = door.state
+    if (!decision?.group) door.notify('The last scan is of no group.')
+    else if (decision.group.open.length === 0) door.notify('Nobody is left of the group.')
+    else show({ kind: 'group', label: decision.label ?? '', open: decision.group.open })
+  }
+
+  /** Each is a scan of its own, as if it had been held up: no rule is skipped. */
+  async function letIn(open: DoorGroup['open'], many: number): Promise<void> {
+    if (many < 1 || many > open.length) return door.notify(`There are ${open.length}: type a number from 1 on.`)
+    show(null)
+    const outcomes = await Promise.all(open.slice(0, many).map(({ passId }) => door.admit(passId)))
+    const refused = outcomes.flatMap((outcome, n) => {
+      return outcome.result === 'accepted' ? [] : [`${open[n]!.label} (${badgeOf(outcome).word})`]
+    })
+    const accepted = `${many - refused.length} of ${many} let in`
+    door.notify(refused.length === 0 ? `${accepted}.` : `${accepted}, not ${refused.join(', ')}.`)
+  }
+
   function move(by: number): void {
     if (panel?.kind !== 'choose') return
     const { length } = panel.candidates
@@ -94,6 +120,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
       if (panel?.kind !== 'override') show({ kind: 'override', field: 'scanContextKey' })
       else show(panel.field === 'scanContextKey' ? { kind: 'override', field: 'validityDate' } : null)
     },
+    group,
     up: () => move(-1),
     down: () => move(1),
     escape: () => {
@@ -252,6 +279,7 @@ type Key =
   | 'search'
   | 'undo'
   | 'override'
+  | 'group'
   | 'lock'
   | 'up'
   | 'down'
@@ -271,6 +299,8 @@ const sequences: Readonly<Record<string, Key>> = {
   OS: 'override',
   '[14~': 'override',
   '[[D': 'override',
+  '[15~': 'group',
+  '[[E': 'group',
   '[19~': 'lock',
   '[A': 'up',
   OA: 'up',

@@ -1,8 +1,9 @@
 import type { Client } from '../../client/client.ts'
-import type { ScanResponse } from '../../core/contract/scan-shapes.ts'
+import type { DoorGroup, ScanResponse } from '../../core/contract/scan-shapes.ts'
 import type { SnapshotItem } from '../../core/contract/scanner.ts'
 import { ScanCreate } from '../../core/contract/scans.ts'
 import { identifierDigest } from '../../core/rules/crypto/scan-code.ts'
+import { type GroupMember, groupAtDoor, MAX_GROUP_AT_DOOR } from '../../core/rules/pass/groups.ts'
 import { statusAsOf } from '../../core/rules/pass/pass-status.ts'
 import { type AcceptedScan, historyOf, planRedemption } from '../../core/rules/redemption/redemption-plan.ts'
 import {
@@ -135,6 +136,7 @@ export function evaluateOffline(
     label: pass?.label ?? null,
     templateName: pass?.templateName ?? null,
     door: pass?.door ?? null,
+    group: pass && groupOf(pass, attempt, { list, store, isAccepted: result === 'accepted' }),
     readAt,
     scannedAt,
     priorScanCount: accepted.length,
@@ -158,6 +160,26 @@ export function evaluateOffline(
     acceptedPassId: result === 'accepted' ? pass!.passId : null,
   }
   return { outcome, record }
+}
+
+/** How far the group of a pass has been let in, with the scan that is being evaluated. */
+function groupOf(
+  { passId, groupId }: SnapshotItem,
+  { at, scanContextKey }: Attempt,
+  { list, store, isAccepted }: { list: DoorSnapshot; store: DoorStore; isAccepted: boolean },
+): DoorGroup | null {
+  if (groupId === undefined) return null
+  const members = list.membersOf(groupId).slice(0, MAX_GROUP_AT_DOOR + 1)
+  const seen = members.map((item): GroupMember => {
+    const expiresAt = item.expiresAt === null ? null : new Date(item.expiresAt)
+    const accepted = store.acceptedScans(item.passId, item.acceptedScans, list.generatedAt)
+    return {
+      ...item,
+      status: statusAsOf({ status: item.status, expiresAt }, at),
+      isUsed: (isAccepted && item.passId === passId) || accepted.some((scan) => scan.scanContextKey === scanContextKey),
+    }
+  })
+  return groupAtDoor(seen, passId)
 }
 
 /** A pass of the stored list, as one of several to choose from. */

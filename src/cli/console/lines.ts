@@ -1,4 +1,5 @@
 import { DateTime } from 'luxon'
+import type { DoorGroup } from '../../core/contract/scan-shapes.ts'
 import { cut, pad, printable, textWidth, wrapText } from '../command/output.ts'
 import type { Overrides } from './door.ts'
 import { type Badge, badgeOf, type Candidate, type Outcome, type Tone } from './outcome.ts'
@@ -77,6 +78,8 @@ export type Panel =
   | { kind: 'choose'; title: string; candidates: Candidate[]; selected: number; of: string | null }
   | { kind: 'undo'; scan: Outcome }
   | { kind: 'override'; field: keyof Overrides }
+  /** Passes of the group of somebody, who may be let in together. */
+  | { kind: 'group'; label: string; open: DoorGroup['open'] }
   /** What was read and is not evaluated yet: whoever ends the console now has to scan it again. */
   | { kind: 'quit'; unjudged: readonly string[] }
 
@@ -135,6 +138,19 @@ export function panelLines(
         filled(cut(` Undo the scan of ${name}?`, width), width, { bold: true }),
         filled(` Let in at ${clockTime(panel.scan.readAt)}.`, width),
         filled(' F3 undoes it, Esc keeps it.', width),
+      ]
+    }
+    case 'group': {
+      const { open } = panel
+      const hint = `F5 lets in ${open.length === 1 ? 'this one' : `all ${open.length}, or type how many and Enter`}`
+      return [
+        ...question(`Not let in yet, of the group of ${printable(panel.label)}`, typed, hint, width),
+        ...open.slice(0, Math.max(0, height - 3)).map(({ label, externalPassId }, n) => {
+          return filled(
+            ` ${String(n + 1).padStart(2)} ${joined([label, externalPassId].map(printable), width - 5)}`,
+            width,
+          )
+        }),
       ]
     }
     case 'quit':
@@ -239,7 +255,7 @@ function textsOf(
   const word = room.hasSign ? [...badge.word].join(' ') : `${badge.sign} ${badge.word}`
   const who = decision.label ?? decision.payload ?? decision.externalPassId ?? ''
   const facts = joined([decision.templateName, decision.label === null ? null : decision.externalPassId], room.width)
-  const door = doorLines(decision, room)
+  const door = [...doorLines(decision, room), ...groupLine(decision)]
   const top: TextLine[] = [
     { text: word, isStrong: true },
     { text: printable(who), isStrong: true },
@@ -272,6 +288,14 @@ function doorLines({ door, result }: Outcome, { width, height }: { width: number
     ...notice.flatMap((text) => wrapAtMost(printable(text), width, most)).map((text) => ({ text, isStrong: true })),
     ...wrapAtMost(printable(fields), width, most).map((text) => ({ text })),
   ]
+}
+
+/** How many of a group are in; one alone is no group to an operator. */
+function groupLine({ group }: Outcome): TextLine[] {
+  if (group === null || (group.size < 2 && group.open.length === 0)) return []
+  const { used, size, hasMore, open } = group
+  const more = open.length > 0 ? ' · F5 lets more in' : ''
+  return [{ text: `${used} of ${hasMore ? 'the first ' : ''}${size} of the group let in${more}` }]
 }
 
 function wrapAtMost(text: string, width: number, most: number): string[] {

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError } from '../../client/errors.ts'
 import type {
+  DoorGroup,
   DoorView,
   LedgerReason,
   PassSummary,
@@ -59,6 +60,8 @@ export interface Outcome {
   templateName: string | null
   /** What the template wants the operator to see; null where it says nothing. */
   door: DoorView | null
+  /** How far the group of the pass has been let in; null where it is in none. */
+  group: DoorGroup | null
   /** When it was held up. */
   readAt: string
   /** When it stands in the ledger for: another day, with a date override. */
@@ -89,6 +92,7 @@ export function outcomeOfResponse(
     label: answer.pass?.label ?? null,
     templateName: answer.pass?.templateName ?? null,
     door: answer.pass?.door ?? null,
+    group: answer.pass?.group ?? null,
     readAt: attempt.at.toISOString(),
     scannedAt: answer.scan.scannedAt,
     priorScanCount: answer.priorScanCount,
@@ -113,6 +117,7 @@ export function failedOutcome(attempt: Attempt, message: string): Outcome {
     label: null,
     templateName: null,
     door: null,
+    group: null,
     readAt: attempt.at.toISOString(),
     scannedAt: attempt.at.toISOString(),
     priorScanCount: null,

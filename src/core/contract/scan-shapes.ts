@@ -124,6 +124,22 @@ export const DoorView = z
   })
 export type DoorView = z.output<typeof DoorView>
 
+/** How far the group of a pass has been let in. */
+export const DoorGroup = z
+  .strictObject({
+    size: Count.meta({ description: 'Passes of the group; a void one counts only where it was let in.' }),
+    used: Count.meta({ description: 'Those of them that were let in, in the scan context of the attempt.' }),
+    open: z
+      .array(z.strictObject({ passId: Uuid, externalPassId: z.string(), label: z.string() }))
+      .max(20)
+      .meta({ description: 'Others that were not let in yet, neither void nor expired, in the order of their ids.' }),
+    hasMore: z.literal(true).optional().meta({
+      description: 'The group has over 100 passes: the figures are those of its first 100 by id.',
+    }),
+  })
+  .meta({ description: 'Only where the pass is in a group.' })
+export type DoorGroup = z.output<typeof DoorGroup>
+
 /** What an operator sees of a pass, as it stands when the answer is made. */
 export const PassSummary = z.strictObject({
   id: Uuid,
@@ -143,6 +159,7 @@ export const PassSummary = z.strictObject({
   photoUrl: z.string().nullable(),
   variables: z.record(z.string(), z.unknown()),
   door: DoorView.optional(),
+  group: DoorGroup.optional(),
 })
 export type PassSummary = z.output<typeof PassSummary>
 

@@ -27,6 +27,7 @@ export const SnapshotItem = z.strictObject({
     }),
   ),
   door: DoorView.optional(),
+  groupId: Uuid.optional().meta({ description: 'Only where the pass is in a group: alike for all passes of it.' }),
 })
 export type SnapshotItem = z.output<typeof SnapshotItem>
 

@@ -1,5 +1,9 @@
 import type { Knex } from 'knex'
-import { isPostgres } from '../db/dialect.ts'
+import type { PassStatus } from '../../core/contract/common.ts'
+import { MAX_GROUP_AT_DOOR } from '../../core/rules/pass/groups.ts'
+import { selectForEach } from '../db/bulk-rows.ts'
+import { isPostgres, toDate } from '../db/dialect.ts'
+import { NO_CONTEXT } from '../scans/accepted-scans.ts'
 import { type PassRow, type StoredPass, selectPass, toPass, UNISSUED } from './pass-row.ts'
 
 /** What a link to a group is held against. */
@@ -7,6 +11,33 @@ export interface GroupLinkState {
   generation: number
   /** No link of the workspace opens. */
   areLinksClosed: boolean
+}
+
+/** A group whose passes a door asks for, and the scan context that it lets them in under. */
+export interface GroupAtDoor {
+  groupId: string
+  scanContextKey: string | null
+}
+
+/** A pass of a group, and whether it was let in under the context. */
+export interface GroupMemberRow {
+  passId: string
+  externalPassId: string
+  label: string
+  /** The stored one: an ISSUED pass past expiresAt reads as EXPIRED. */
+  status: PassStatus
+  expiresAt: Date | null
+  isUsed: boolean
+}
+
+interface MemberColumns {
+  n: number
+  id: string
+  external_pass_id: string
+  label: string
+  status: PassStatus
+  expires_at: number | null
+  is_used: boolean | 0 | 1
 }
 
 /** Groups of passes; they are there as long as a pass is in them. */
@@ -68,6 +99,45 @@ export class Groups {
     const rows: PassRow[] = await selectPass(this.db, members)
     return rows.map(toPass)
   }
+
+  /** For each group its first passes by id, one more than a door looks at; by one statement. */
+  async listAtDoor(workspaceId: string, asked: GroupAtDoor[]): Promise<GroupMemberRow[][]> {
+    const items = asked.map(({ groupId, scanContextKey }) => ({
+      group_id: groupId,
+      context: scanContextKey ?? NO_CONTEXT,
+    }))
+    const rows = await selectForEach<MemberColumns>(
+      this.db,
+      workspaceId,
+      { name: 'groups-at-door', given: { group_id: 'uuid', context: 'text' }, items },
+      atDoorSql(this.db),
+    )
+    const members: GroupMemberRow[][] = asked.map(() => [])
+    for (const { n, id, external_pass_id, label, status, expires_at, is_used } of rows) {
+      members[n]!.push({
+        passId: id,
+        externalPassId: external_pass_id,
+        label,
+        status,
+        expiresAt: toDate(expires_at),
+        isUsed: Boolean(is_used),
+      })
+    }
+    return members
+  }
+}
+
+function atDoorSql(db: Knex): string {
+  const first = `select id from passes
+    where group_id = given.group_id and workspace_id = given.workspace_id order by id limit ${MAX_GROUP_AT_DOOR + 1}`
+  // PostgreSQL would read all passes for an `in`, and SQLite knows no lateral join.
+  const members = isPostgres(db)
+    ? `cross join lateral (${first}) as member join passes on passes.id = member.id`
+    : `join passes on passes.id in (${first})`
+  return `select n, passes.id, external_pass_id, label, status, expires_at,
+      exists (select 1 from accepted_scans where accepted_scans.workspace_id = given.workspace_id
+        and pass_id = passes.id and scan_context_key = given.context) as is_used
+    from given ${members} order by n, passes.id`
 }
 
 /** What a list sorts by: the beginning of the key, and behind all keys what has none. */

@@ -234,7 +234,7 @@ const HISTORY = {
 } as const
 
 /** How a scan is stored that has no context. */
-const NO_CONTEXT = ''
+export const NO_CONTEXT = ''
 
 const OF_PASS = 'from accepted_scans where workspace_id = given.workspace_id and pass_id = given.pass_id'
 const OF_CONTEXT = `${OF_PASS} and scan_context_key = given.context`

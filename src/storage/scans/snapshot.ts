@@ -22,6 +22,7 @@ export interface SnapshotEntry {
   label: string
   templateName: string
   templateVersionId: string
+  groupId: string | null
   /** The stored one: an ISSUED pass past expiresAt reads as EXPIRED. */
   status: PassStatus
   expiresAt: Date | null
@@ -38,6 +39,7 @@ interface PassColumns {
   label: string
   template_name: string
   template_version_id: string
+  group_id: string | null
   status: PassStatus
   expires_at: number | null
   redemption: string | null
@@ -75,7 +77,8 @@ export class Snapshots {
   }
 
   private passes(workspaceId: string, { projectId, madeUntil, after, limit }: SnapshotRequest): Promise<PassColumns[]> {
-    const columns = ['id', 'external_pass_id', 'label', 'template_version_id', 'status', 'expires_at', 'redemption']
+    const about = ['id', 'external_pass_id', 'label', 'template_version_id', 'group_id']
+    const columns = [...about, 'status', 'expires_at', 'redemption']
     const query = this.db('passes')
       .join('templates', 'templates.id', 'passes.template_id')
       .where('passes.workspace_id', workspaceId)
@@ -138,6 +141,7 @@ function toEntry(
     label: pass.label,
     templateName: pass.template_name,
     templateVersionId: pass.template_version_id,
+    groupId: pass.group_id,
     status: pass.status,
     expiresAt: toDate(pass.expires_at),
     redemption: pass.redemption === null ? null : JSON.parse(pass.redemption),

@@ -55,6 +55,7 @@ async function compare(workspace: TestWorkspace, projectId: string, asked: Parti
     scannedAt: scan.scannedAt,
     priorScanCount,
     candidates: online.candidates.map((candidate) => ({ passId: candidate.id })),
+    group: online.pass?.group ?? null,
   })
   expect(record).toMatchObject({ scannedAt: attempt.at.toISOString(), ...(validityDate && { validityDate }) })
   return reasonCode!
@@ -77,6 +78,25 @@ test('a code is looked up and refused offline as online: unknown, several, stale
     expect(await by({ payload: 'before', passId: moved.id })).toBe('stale_identifier')
     expect(await by({ payload: voided.code })).toBe('revoked')
   }
+})
+
+test('how far a group was let in is the same offline as online, in each context', async () => {
+  const workspace = await api.workspace()
+  const { id: projectId } = await makeProject(workspace)
+  const members: string[] = []
+  for (let n = 0; n < 3; n += 1) members.push((await scannablePass(workspace, { projectId })).id)
+  const expired = await scannablePass(workspace, { projectId, until: api.now.toISOString() })
+  for (const id of [...members, expired.id]) {
+    await workspace.ok(contract.passes.update, { params: { id }, body: { groupKey: 'order' } })
+  }
+  const by = (passId: string, scanContextKey: string | null) =>
+    compare(workspace, projectId, { passId, scanContextKey })
+  expect(await by(members[0]!, null)).toBe('valid')
+  expect(await by(members[0]!, null)).toBe('already_scanned')
+  expect(await by(members[1]!, 'vip')).toBe('valid')
+  await workspace.ok(contract.passes.void, { params: { id: members[0]! }, body: {} })
+  expect(await by(members[2]!, 'vip')).toBe('valid')
+  expect(await by(members[2]!, null)).toBe('valid')
 })
 
 const day = (n: number) => `2026-03-0${n}`

@@ -26,6 +26,7 @@ const accepted: Outcome = {
   label: 'Ada Lovelace',
   templateName: 'Day ticket',
   door: null,
+  group: { size: 5, used: 3, open: [{ passId: 'x', externalPassId: 'T-3', label: 'Eve' }] },
   readAt: now.toISOString(),
   scannedAt: now.toISOString(),
   priorScanCount: 0,

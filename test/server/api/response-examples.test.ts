@@ -121,7 +121,7 @@ async function record(workspace: TestWorkspace, receiver: Receiver): Promise<Rec
   await ask(templates.list, {})
   await ask(templates.variablesSchema, ofTemplate)
 
-  const holder = { ...examples.passes!.create!, templateId: template.id }
+  const holder = { ...examples.passes!.create!, templateId: template.id, groupKey: 'order-1815' }
   const pass = await ask(passes.create, { body: holder })
   const ofPass = { params: { id: pass.id } }
   await api.runJobs()

@@ -18,6 +18,8 @@ export interface DoorSnapshot {
   get(passId: string): SnapshotItem | undefined
   /** Passes that a payload belongs to: those whose active identifier it is, else those where it was one before. */
   find(payload: string): { items: SnapshotItem[]; isStale: boolean }
+  /** The passes of a group, in the order of their ids. */
+  membersOf(groupId: string): SnapshotItem[]
   /** Passes whose name or external id holds a text, at most so many. */
   search(text: string, limit: number): SnapshotItem[]
 }
@@ -92,6 +94,7 @@ function snapshotOf({ id, generatedAt }: Head, items: SnapshotItem[]): DoorSnaps
   const byId = new Map(items.map((item) => [item.passId, item]))
   const active = indexBy(items, (item) => item.identifiers)
   const stale = indexBy(items, (item) => item.staleIdentifiers)
+  const groups = indexBy(items, ({ groupId }) => (groupId === undefined ? [] : [groupId]))
   return {
     id,
     generatedAt,
@@ -102,6 +105,7 @@ function snapshotOf({ id, generatedAt }: Head, items: SnapshotItem[]): DoorSnaps
       const found = active.get(digest)
       return found ? { items: found, isStale: false } : { items: stale.get(digest) ?? [], isStale: true }
     },
+    membersOf: (groupId) => groups.get(groupId) ?? [],
     search(text, limit) {
       const wanted = text.toLowerCase()
       const fits = ({ label, externalPassId }: SnapshotItem) =>

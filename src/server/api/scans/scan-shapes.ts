@@ -1,13 +1,19 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Definition } from '../../../core/contract/definition.ts'
-import type { PassSummary, ScanItem, ScanRecord } from '../../../core/contract/scan-shapes.ts'
+import type { DoorGroup, PassSummary, ScanItem, ScanRecord } from '../../../core/contract/scan-shapes.ts'
 import { doorViewOf } from '../../../core/rules/display/door-view.ts'
+import { groupAtDoor } from '../../../core/rules/pass/groups.ts'
+import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
 import { imageVariables } from '../../../core/rules/template/image-choice.ts'
 import { fill, lonePlaceholder, type Scope } from '../../../core/rules/template/placeholder.ts'
 import { bytesIn, compileSizes } from '../../../core/rules/template/rendered-size.ts'
 import { buildScope } from '../../../core/rules/template/resolve.ts'
+import { grouped } from '../../../storage/db/grouped.ts'
+import type { GroupAtDoor } from '../../../storage/passes/groups.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import { NO_USES, type UseCounts } from '../../../storage/scans/accepted-scans.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
+import type { Store } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
 
 /** An item of the ledger, for lists, single reads and pass.scanned alike: the same scan always comes out as the same bytes. */
@@ -77,12 +83,15 @@ export async function toPassSummary(
   pass: StoredPass,
   uses: UseCounts,
   scanContextKey: string | null,
-  { definitions, links }: RequestContext,
+  context: RequestContext,
 ): Promise<PassSummary> {
+  const { definitions, links } = context
   const definition = await definitions.find(pass.workspaceId, pass.templateVersionId)
   const scope = definition && buildScope(definition.variables, pass, pass.expiresAt)
   const photoUrl = definition?.photo && photoOf(definition, scope!, links)
   const door = definition && doorViewOf(definition, scope!)
+  const group =
+    pass.group && (await lookAtGroup(context.store, { pass, groupId: pass.group.id, scanContextKey, context }))
   return {
     id: pass.id,
     externalPassId: pass.externalPassId,
@@ -101,8 +110,30 @@ export async function toPassSummary(
     photoUrl: photoUrl || null,
     variables: pass.variables,
     ...(door && { door }),
+    ...(group && { group }),
   }
 }
+
+interface AskedGroup extends GroupAtDoor {
+  pass: StoredPass
+  context: RequestContext
+}
+
+/** The groups of passes that are answered at the same moment, by one statement. */
+const lookAtGroup = grouped(async (store: Store, take: () => AskedGroup[]): Promise<DoorGroup[]> => {
+  // Scans that were recorded together go on in the same turn.
+  await nextTurn()
+  const asked = take()
+  const keyOf = ({ groupId, scanContextKey }: GroupAtDoor) => JSON.stringify([groupId, scanContextKey])
+  const groups = new Map(asked.map((one) => [keyOf(one), one]))
+  const found = await store.groups.listAtDoor(asked[0]!.context.workspaceId, [...groups.values()])
+  const members = new Map([...groups.keys()].map((key, n) => [key, found[n]!]))
+  return asked.map((one) => {
+    const { now } = one.context
+    const seen = members.get(keyOf(one))!.map((member) => ({ ...member, status: effectiveStatus(member, now) }))
+    return groupAtDoor(seen, one.pass.id)
+  })
+})
 
 /** Nothing where it would come out too large: a pass may be older than that bound, and is scanned all the same. */
 function photoOf(definition: Definition, scope: Scope, { publicUrl }: RequestContext['links']): string {

@@ -141,13 +141,14 @@ async function doorViews(
 }
 
 function toItem(
-  { expiresAt, acceptedScans, templateVersionId: _, ...entry }: SnapshotEntry,
+  { expiresAt, acceptedScans, templateVersionId: _, groupId, ...entry }: SnapshotEntry,
   door: DoorView | undefined,
   now: Date,
 ) {
   return {
     ...entry,
     ...(door && { door }),
+    ...(groupId !== null && { groupId }),
     status: effectiveStatus({ status: entry.status, expiresAt }, now),
     expiresAt: expiresAt?.toISOString() ?? null,
     acceptedScans: acceptedScans.map(({ scannedAt, scanContextKey, validityDate }) => ({

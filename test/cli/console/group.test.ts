@@ -1,0 +1,87 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { createControls } from '../../../src/cli/console/controls.ts'
+import { createDoor, type Door } from '../../../src/cli/console/door.ts'
+import { fetchSnapshot } from '../../../src/cli/console/offline/snapshot.ts'
+import { openStore } from '../../../src/cli/console/offline/store.ts'
+import type { Outcome } from '../../../src/cli/console/outcome.ts'
+import { createClient } from '../../../src/client/client.ts'
+import { passBody, publishedTemplate } from '../../server/fixtures.ts'
+import { useApi } from '../../support/api.ts'
+import { temporaryFolder } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
+import { serveApp } from '../../support/served-app.ts'
+
+// biome-ignore lint/correctness/useHookAtTopLevel: no hook of React
+const api = useApi('sqlite')
+
+test.each(['online', 'offline'])(
+  '%s, F5 shows who is left of a group and lets in as many as were typed, or all, each by a scan of its own',
+  async (state) => {
+    const workspace = await api.workspace()
+    const { client } = await serveApp(api, workspace.token)
+    const { id: templateId } = await publishedTemplate(workspace)
+    const passes = ['Ada', 'Bea', 'Cleo', 'Dora', 'Eve'].map((label) => ({
+      ...passBody(templateId),
+      label,
+      groupKey: 'order',
+    }))
+    const { results } = await client.passes.createBatch({ body: { passes } })
+    await api.runJobs()
+    const folder = temporaryFolder()
+    const signal = new AbortController().signal
+    if (state === 'offline') await fetchSnapshot(client, { folder, projectId: undefined, signal })
+    // Turned away by the rules as anybody: the list of the door does not know yet.
+    const ofDora = results.find(({ pass }) => pass?.label === 'Dora')!.pass!
+    const nobody = createClient({ url: 'http://127.0.0.1:9', token: workspace.token, attempts: 1 })
+    const store = openStore(folder)
+    const outcomes: Outcome[] = []
+    const door: Door = createDoor({
+      client: state === 'online' ? client : nobody,
+      store,
+      folder,
+      station: { projectId: undefined, deviceId: 'gate', context: {} },
+      isReached: state === 'online',
+      overrides: { scanContextKey: null, validityDate: null },
+      clock: () => api.now,
+      sameScanMs: 3_000,
+      onOutcome: (outcome) => outcomes.push(outcome),
+      onChange: () => undefined,
+    })
+    onTestFinished(async () => {
+      await door.stop()
+      store.close()
+      await nobody.close()
+    })
+    const nothing = () => undefined
+    const controls = createControls({ door, clearInput: nothing, onInterrupt: nothing, onChange: nothing })
+    const press = () => controls.handle({ kind: 'key', key: 'group' })
+    const label = () => outcomes.map((outcome) => outcome.label)
+
+    press()
+    expect([controls.panel, door.state.notice]).toEqual([null, 'The last scan is of no group.'])
+    await door.admit(results[0]!.pass!.id)
+    press()
+    expect(controls.panel).toMatchObject({ kind: 'group', label: 'Ada' })
+    controls.handle({ kind: 'line', text: '5', isTyped: true })
+    expect([door.state.notice, label()]).toEqual(['There are 4: type a number from 1 on.', ['Ada']])
+    controls.handle({ kind: 'line', text: '2', isTyped: true })
+    await eventually(() => expect(door.state.notice).toBe('2 of 2 let in.'))
+    expect(outcomes.map(({ group }) => group!.used)).toEqual([1, 2, 3])
+
+    if (state === 'online') await client.passes.void({ params: { id: ofDora.id }, body: {} })
+    press()
+    press()
+    const told = state === 'online' ? '1 of 2 let in, not Dora (VOIDED).' : '2 of 2 let in.'
+    await eventually(() => expect([outcomes.length, door.state.notice]).toEqual([5, told]))
+    expect(label()).toEqual(['Ada', 'Bea', 'Cleo', 'Dora', 'Eve'])
+    expect(new Set(outcomes.map(({ externalRef }) => externalRef)).size).toBe(5)
+    press()
+    expect(door.state.notice).toBe('Nobody is left of the group.')
+    if (state === 'offline') return expect(store.pending()).toHaveLength(5)
+
+    door.undo(door.lastAccepted()!)
+    await eventually(() =>
+      expect(outcomes.at(-1)).toMatchObject({ result: 'reversal', label: 'Eve', group: { used: 3 } }),
+    )
+  },
+)
