@@ -73,8 +73,9 @@ describe.each(dialects)('on %s', (dialect) => {
       await reads.acceptedScans.listCounts(workspaceId, [passId(7), passId(8)], 'context 7')
       await reads.acceptedScans.isCounted(workspaceId, passId(7))
       await reads.scans.find(workspaceId, passId(7))
+      await reads.groups.listAtDoor(workspaceId, [{ groupId: passId(7), scanContextKey: 'context 7' }])
     })
-    expect(plans).toHaveLength(10)
+    expect(plans).toHaveLength(11)
     for (const plan of plans) expectFew(plan, 200)
   })
 
