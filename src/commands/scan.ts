@@ -23,7 +23,8 @@ export default class Scan extends ClientCommand {
   static override description =
     'The console takes whatever a scanner types and shows who may come in. Without the server it goes on from the last ' +
     'list and reports its decisions when the server is back. Keys: F2 search by name, F3 undo the last scan, F4 scan ' +
-    'context or date, F8 lock, Ctrl-C ends it. With --stdin: one payload a line in, one decision a line out, as JSON.'
+    'context or date, F5 others of the group, F8 lock, Ctrl-C ends it. With --stdin: one payload a line in, one ' +
+    'decision a line out, as JSON.'
   static override examples = [
     '<%= config.bin %> scan --project 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --context day-1 --gate North',
     "<%= config.bin %> scan --sound 'paplay /sounds/$PASSES_VERDICT.wav'",

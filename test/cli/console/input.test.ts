@@ -50,6 +50,8 @@ test.each([
   ['F2 of the Linux console', '\u001B[[B', 'search'],
   ['F3', '\u001BOR', 'undo'],
   ['F4', '\u001BOS', 'override'],
+  ['F5', '\u001B[15~', 'group'],
+  ['F5 of the Linux console', '\u001B[[E', 'group'],
   ['F8', '\u001B[19~', 'lock'],
   ['up', '\u001B[A', 'up'],
   ['down in application mode', '\u001BOB', 'down'],
@@ -60,7 +62,7 @@ test.each([
   expect(read([...`AB${sequence}C\r`])).toEqual([key(name), scan('ABC')])
 })
 
-test.each(['\u001B[15~', '\u001B[1;2Q', '\u001B[200~', '\u001B[?62;c', '\u001BOP', '\u001B[H'])(
+test.each(['\u001B[17~', '\u001B[1;2Q', '\u001B[200~', '\u001B[?62;c', '\u001BOP', '\u001B[H'])(
   'a sequence that means nothing here (%j) vanishes whole',
   (sequence) => {
     expect(read([`${sequence}ABC\r`])).toEqual([scan('ABC')])
