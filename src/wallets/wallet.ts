@@ -34,6 +34,23 @@ export interface WalletPass {
   templateTranslations?: Card[]
 }
 
+/** The pass with its texts in one of its languages alone; as it is where it has no such. */
+export function passIn(pass: WalletPass, language: string | undefined): WalletPass {
+  const { translations, templateTranslations, ...inDefault } = pass
+  const card = cardIn(pass, language)
+  if (card === pass.card) return pass
+  const ofTemplate = { card: pass.templateCard, ...(templateTranslations && { translations: templateTranslations }) }
+  return { ...inDefault, card, templateCard: cardIn(ofTemplate, language) }
+}
+
+/** The card of a pass in a language, by default its own. */
+export function cardIn(
+  { card, translations = [] }: Pick<WalletPass, 'card' | 'translations'>,
+  language?: string,
+): Card {
+  return translations.find((other) => other.language === language) ?? card
+}
+
 /** A size that a picture is shown in, at most: points, and how many pixels a point has each way. */
 export interface ImageSize {
   width: number

@@ -89,9 +89,10 @@ ${body}
 `
 }
 
-const RIGHT_TO_LEFT = /^(?:ar|he|fa|ur)\b/
+const RIGHT_TO_LEFT = /^(?:ar|he|iw|fa|ur|ps|sd|ug|yi|dv|ckb)\b/i
 
-function directionOfLanguage(tag: string): 'ltr' | 'rtl' {
+/** Which side a language is read from. */
+export function directionOfLanguage(tag: string): 'ltr' | 'rtl' {
   return RIGHT_TO_LEFT.test(tag) ? 'rtl' : 'ltr'
 }
 

@@ -16,6 +16,8 @@ export interface IssuerFacts {
   /** `#rrggbb`. */
   background: string | undefined
   contacts: Contact[]
+  /** Of the texts of the definition, where it names them. */
+  languages: Definition['languages']
 }
 
 export interface Contact {
@@ -29,7 +31,7 @@ const MAX_CONTACTS = 5
 
 /** Of a definition, whatever is the same for every holder; what holds a placeholder of one pass stays out. */
 export function issuerFacts(
-  { design }: Pick<Definition, 'design'>,
+  { design, languages }: Pick<Definition, 'design' | 'languages'>,
   { templateName, projectName }: Pick<StoredPass, 'templateName' | 'projectName'>,
 ): IssuerFacts {
   const known: Partial<Record<SystemVariable, string>> = { 'template.name': templateName }
@@ -49,6 +51,7 @@ export function issuerFacts(
     iconId: icon,
     background: sharedColor(design.colors.background),
     contacts: contacts.filter(({ url }) => isContact(url)).slice(0, MAX_CONTACTS),
+    languages,
   }
 }
 

@@ -12,7 +12,7 @@ import { expiryHtml, timeHtml } from './card/times.ts'
 import { buildPage, escapeHtml, type Page } from './html.ts'
 import type { IssuerFacts } from './issuer-facts.ts'
 import type { PageWords } from './page-words.ts'
-import { type SharedLink, shareDescription, shareTags, shareTitle } from './share-tags.ts'
+import { type SharedLink, shareDescription, sharedLanguage, shareTags, shareTitle } from './share-tags.ts'
 import type { DevicePlatform } from './visitors.ts'
 import type { PageLanguage } from './words.ts'
 
@@ -57,17 +57,18 @@ export function linkPage(facts: LinkPageFacts): Page {
     language,
     at,
   } = facts
-  const { words, tag } = language
+  const { words, tag, ofTexts = tag } = language
   const inOrder = platforms.toSorted((a, b) => Number(b === device) - Number(a === device))
   const buttons = inOrder.map((platform) =>
     buttonHtml(platform, links.urlFor(platform, pass, at), { badges, language }),
   )
   const own = links.urlFor('smart', pass, at)
   const picture = draw(card, apple, google)
+  const lang = ofTexts === tag ? '' : ` lang="${escapeHtml(ofTexts)}"`
   const main = `<div class="intro">${ribbonHtml(platforms, sandboxed, words)}<h1 dir="auto">${escapeHtml(pass.label)}</h1>
 <p class="muted" dir="auto">${escapeHtml(pass.templateName)}</p>
 ${calendarHtml(card, own, language)}${expiryHtml(card, { language: tag, words, timeZone: card.timeZone ?? pass.redemption?.perPeriod?.timezone })}${isInApp ? inAppHint(own, words) : ''}</div>
-<div class="picture">${picture.html}</div>
+<div class="picture"${lang}>${picture.html}</div>
 <div class="actions">${buttons.join('\n')}</div>
 <div class="more">${device === 'undetermined' ? phoneHtml(own, words) : ''}${cardBackHtml(card, words.more, apple ? surplusOf(apple) : [])}</div>`
   return buildPage({
@@ -100,7 +101,7 @@ export function sharedPage(link: SharedLink): Page {
   return buildPage({
     title,
     main: `<h1 dir="auto">${escapeHtml(title)}</h1><p>${escapeHtml(shareDescription(link))}</p>`,
-    language: link.language.tag,
+    language: sharedLanguage(link).tag,
     head: shareTags(link),
     icon: fromLink(pageIcon.path),
   })

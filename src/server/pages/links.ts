@@ -3,7 +3,7 @@ import { ApiError } from '../../core/errors.ts'
 import { appointmentOf, calendarFile } from '../../core/rules/display/calendar.ts'
 import { effectiveStatus, isInstallable } from '../../core/rules/pass/pass-status.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
-import type { Platform } from '../../wallets/wallet.ts'
+import { type Platform, passIn } from '../../wallets/wallet.ts'
 import type { Services } from '../context.ts'
 import { acceptsGzip, compress } from '../http/compress.ts'
 import type { Link } from '../links.ts'
@@ -42,7 +42,9 @@ export async function openCalendar(event: H3Event, services: Services): Promise<
   const now = services.clock()
   const { pass, isLookedAt } = await followLink(verifiedLink(event, services, now), event, services, now)
   if (isLookedAt) return showShared(event, pass, services)
-  const { card } = await render(pass, services.issuing)
+  const { languages } = await findIssuer(pass, services)
+  const { ofTexts } = pageLanguage(event.req.headers, languages)
+  const { card } = passIn(await render(pass, services.issuing), ofTexts)
   const appointment = appointmentOf(card)
   if (!appointment) throw new ApiError('NOT_FOUND', { message: 'This pass has no time for a calendar.' })
   const uid = `${pass.id}@${new URL(services.links.publicUrl).hostname}`
@@ -102,11 +104,12 @@ async function findIssuer(pass: StoredPass, { definitions }: Services): Promise<
 async function showShared({ req }: H3Event, pass: StoredPass, services: Services): Promise<Response> {
   const { links, wallets } = services
   const platforms = wallets.all.map(({ platform }) => platform)
+  const issuer = await findIssuer(pass, services)
   const page = sharedPage({
-    issuer: await findIssuer(pass, services),
+    issuer,
     platforms,
     publicUrl: links.publicUrl,
-    language: pageLanguage(req.headers),
+    language: pageLanguage(req.headers, issuer.languages),
   })
   return compressedPage(page, req.headers)
 }
@@ -148,11 +151,11 @@ async function openSmart(event: H3Event, pass: StoredPass, services: Services, a
     const location = links.urlFor(device, pass, at)
     return new Response(null, { status: 302, headers: { location, 'cache-control': 'no-store', vary: VARY } })
   }
-  const rendered = await render(pass, issuing)
+  const issuer = await findIssuer(pass, services)
+  const language = pageLanguage(event.req.headers, issuer.languages)
+  const rendered = passIn(await render(pass, issuing), language.ofTexts)
   const platforms = wallets.all.map(({ platform }) => platform)
   const views = viewsOf(rendered, wallets, at)
-  const issuer = await findIssuer(pass, services)
-  const language = pageLanguage(event.req.headers)
   const sendsOn = isSentOn && !staysFor('apple')
   const facts = {
     pass,

@@ -2,7 +2,7 @@ import type { Platform } from '../../wallets/wallet.ts'
 import { fromLink, touchIcon } from './assets.ts'
 import { escapeHtml } from './html.ts'
 import type { IssuerFacts } from './issuer-facts.ts'
-import type { PageLanguage } from './words.ts'
+import { type PageLanguage, pageLanguage } from './words.ts'
 
 export interface SharedLink {
   issuer: IssuerFacts
@@ -40,8 +40,18 @@ export function shareTitle({ organization, template }: IssuerFacts): string {
 }
 
 /** What a preview of the link says below its title. */
-export function shareDescription({ platforms, language: { words } }: SharedLink): string {
+export function shareDescription(link: SharedLink): string {
+  const { platforms } = link
+  const { words } = sharedLanguage(link)
   return words.share[platforms.length > 1 ? 'both' : platforms[0]!]
+}
+
+/** Of a preview, which is kept for all who read the chat: the default of the definition where it names languages. */
+export function sharedLanguage({
+  issuer: { languages },
+  language,
+}: Pick<SharedLink, 'issuer' | 'language'>): PageLanguage {
+  return languages ? pageLanguage(new Headers(), languages) : language
 }
 
 /** Where a picture is found in the size that chats show. */

@@ -1,3 +1,4 @@
+import type { Definition } from '../../core/contract/definition.ts'
 import type { PageWords } from './page-words.ts'
 import { arabic } from './words/arabic.ts'
 import { chinese } from './words/chinese.ts'
@@ -22,6 +23,8 @@ export interface PageLanguage {
   /** As the visitor asked for it, with a region where he named one. */
   locale: string
   words: PageWords
+  /** What the issuer's texts are shown in, of the languages that their definition names; undefined where it names none. */
+  ofTexts?: string
 }
 
 /** What pages speak to whoever asks for no language of ours. */
@@ -54,9 +57,22 @@ const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/
 /** More than any browser sends. */
 const MAX_LANGUAGES = 30
 
-/** The language that a visitor wants most of those that pages speak: by his `Accept-Language`, else English. */
-export function pageLanguage(headers: Headers): PageLanguage {
-  const wanted = (headers.get('accept-language') ?? '')
+/**
+ * The language that a visitor wants most of those that pages speak: by his `Accept-Language`, else English. Of a definition
+ * that names languages, the one that he wants most of them, and our own words in that; who wants none of them reads the
+ * issuer's texts in the default and our words in his language.
+ */
+export function pageLanguage(headers: Headers, languages?: Definition['languages']): PageLanguage {
+  const wanted = wantedLocales(headers)
+  if (!languages) return ourLanguage(wanted)
+  const found = nearest(wanted, [languages.default, ...languages.others])
+  const ours = found ? [found.locale, found.language, ...wanted] : [...wanted, languages.default]
+  return { ...ourLanguage(ours), ofTexts: found?.language ?? languages.default }
+}
+
+/** As `Accept-Language` names them, the most wanted first. */
+function wantedLocales(headers: Headers): string[] {
+  return (headers.get('accept-language') ?? '')
     .split(',', MAX_LANGUAGES)
     .map((item) => {
       const [locale = '', ...parameters] = item.split(';').map((part) => part.trim())
@@ -65,11 +81,41 @@ export function pageLanguage(headers: Headers): PageLanguage {
     })
     .filter(({ locale, weight }) => weight > 0 && /^[a-z]{2,3}(?:-[a-z0-9]{1,8}){0,3}$/i.test(locale))
     .toSorted((one, other) => other.weight - one.weight)
-  for (const { locale } of wanted) {
-    const language = locale.split('-')[0]!.toLowerCase()
-    const tag = formerTags.get(language) ?? language
+    .map(({ locale }) => locale)
+}
+
+function ourLanguage(locales: readonly string[]): PageLanguage {
+  for (const locale of locales) {
+    const tag = bareTag(locale)
     const words = dictionaries.get(tag)
-    if (words) return { tag, locale: tag + locale.slice(language.length), words }
+    if (words) return { tag, locale: tag + locale.slice(locale.split('-')[0]!.length), words }
   }
   return english
+}
+
+/** The first locale that is among some languages, if need be without its region, and then rather in its own script. */
+function nearest(locales: readonly string[], languages: readonly string[]) {
+  for (const locale of locales) {
+    const language =
+      languages.find((other) => other.toLowerCase() === locale.toLowerCase()) ??
+      languages.find((other) => bareTag(other) === bareTag(locale) && scriptOf(other) === scriptOf(locale)) ??
+      languages.find((other) => bareTag(other) === bareTag(locale))
+    if (language !== undefined) return { locale, language }
+  }
+  return undefined
+}
+
+/** What a locale is likely written in, as `Hant` for zh-TW; undefined for what is none. */
+function scriptOf(locale: string): string | undefined {
+  try {
+    return new Intl.Locale(locale).maximize().script
+  } catch {
+    return undefined
+  }
+}
+
+/** Of a locale, without region and script. */
+function bareTag(locale: string): string {
+  const language = locale.split('-')[0]!.toLowerCase()
+  return formerTags.get(language) ?? language
 }

@@ -132,6 +132,70 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect((await get({ 'if-none-match': etag })).status).toBe(410)
   })
 
+  test('the visitor reads the pass in his language, a chat in the default one', async () => {
+    const workspace = await api.workspace()
+    const pass = await issuedPass(workspace, {
+      passType: 'eventTicket',
+      variables: { price: '1234.5' },
+      definition: {
+        languages: { default: 'pt', others: ['en', 'ar'] },
+        variables: [{ name: 'price', label: 'Price' }],
+        design: {
+          organizationName: { pt: 'Porto', en: 'Harbour', ar: 'Club 42 ميناء' },
+          description: { pt: 'Bilhete', en: 'Ticket' },
+          fields: {
+            primary: [
+              { key: 'price', label: { pt: 'Preço', en: 'Price', ar: 'السعر' }, value: '{{price}}', as: 'number' },
+            ],
+            back: [{ key: 'rules', label: { pt: 'Regras', ar: 'القواعد' }, value: { pt: 'Sem troco', ar: 'بلا فكة' } }],
+          },
+        },
+        event: { name: { pt: 'Noite', en: 'Night' }, startsAt: '2027-05-20T19:00:00Z' },
+      },
+    })
+    const readBy = async (language: string, headers = {}) =>
+      (await open(pass, 'smart', { 'user-agent': desktop, 'accept-language': language, ...headers })).text
+    const cases: [string, { has: string[]; lacks: string[] }][] = [
+      [
+        'ar-EG',
+        {
+          has: ['<html lang="ar" dir="rtl">', 'eventTicket" dir="rtl"', 'السعر', 'القواعد', 'بلا فكة'],
+          lacks: ['Preço', 'Sem troco'],
+        },
+      ],
+      [
+        'en',
+        { has: ['<html lang="en" dir="ltr">', 'Price', '1,234.5', 'Regras', '– Harbour</title>'], lacks: ['Preço'] },
+      ],
+      [
+        'it',
+        {
+          has: ['<html lang="it" dir="ltr">', '<div class="picture" lang="pt">', 'Preço', '1.234,5'],
+          lacks: ['Price'],
+        },
+      ],
+      ['', { has: ['<html lang="pt" dir="ltr">', 'Preço'], lacks: ['lang="en"'] }],
+    ]
+    for (const [language, { has, lacks }] of cases) {
+      const page = await readBy(language)
+      for (const text of has) expect(page, language).toContain(text)
+      for (const text of lacks) expect(page, language).not.toContain(text)
+      expect(page, language).toContain('<meta property="og:site_name" content="Porto">')
+    }
+    const shared = await readBy('en', { 'user-agent': 'WhatsApp/2.23' })
+    expect([shared.includes('<html lang="pt"'), shared.includes('Harbour')]).toEqual([true, false])
+    const calendar = (language: string) =>
+      api.send('GET', `${new URL(pass.hostedLinks.smart!).pathname}/calendar.ics`, {
+        headers: { 'accept-language': language },
+      })
+    const [english, portuguese] = [await calendar('en'), await calendar('fi')]
+    expect([english.text.includes('SUMMARY:Night\r'), portuguese.text.includes('SUMMARY:Noite\r')]).toEqual([
+      true,
+      true,
+    ])
+    expect(english.headers.get('etag')).not.toBe(portuguese.headers.get('etag'))
+  })
+
   test('whatever label and names hold stays text on the page', async () => {
     const workspace = await api.workspace()
     const hostile = `"><script>alert(1)</script><img src=x onerror='alert(2)'>&amp;{{tier}}`

@@ -49,3 +49,24 @@ test.each([
 ])('the visitor who asks for %j reads %s', (header, tag, locale) => {
   expect(languageOf(header)).toMatchObject({ tag, locale })
 })
+
+const languages = { default: 'pt-BR', others: ['en', 'zh-Hans', 'zh-Hant', 'sv'] }
+
+test.each([
+  ['en-GB,de;q=0.5', 'en', 'en-GB', 'en'],
+  ['de,en;q=0.5', 'en', 'en', 'en'],
+  ['pt', 'pt', 'pt', 'pt-BR'],
+  ['pt-PT, pt-BR;q=0.9', 'pt', 'pt-PT', 'pt-BR'],
+  ['zh-TW', 'zh', 'zh-TW', 'zh-Hant'],
+  ['zh-x1', 'zh', 'zh-x1', 'zh-Hans'],
+  ['sv-SE, de;q=0.3', 'de', 'de', 'sv'],
+  ['it, de', 'it', 'it', 'pt-BR'],
+  ['fi', 'pt', 'pt-BR', 'pt-BR'],
+  ['', 'pt', 'pt-BR', 'pt-BR'],
+])(
+  'of a definition in several languages the visitor who asks for %j reads %s and the texts in %s',
+  (header, tag, locale, ofTexts) => {
+    const asked = new Headers({ 'accept-language': header })
+    expect(pageLanguage(asked, languages)).toMatchObject({ tag, locale, ofTexts })
+  },
+)

@@ -18,7 +18,7 @@ import {
 } from '../../../core/rules/display/apple-front.ts'
 import type { Card, CardField } from '../../../core/rules/display/card.ts'
 import { cardColors } from '../../../core/rules/display/colors.ts'
-import { escapeHtml } from '../html.ts'
+import { directionOfLanguage, escapeHtml } from '../html.ts'
 
 export interface CardOptions {
   /** The address of an image; undefined for one that is not to be drawn. */
@@ -30,7 +30,7 @@ export interface CardOptions {
 /** The front of a card as appleCard gives it, drawn as an iPhone does. Goes with the sheet of cardStyle. */
 export function cardHtml(card: Card, options: CardOptions): string {
   const [header, primary, ...rows] = layOutFront(card) as [FrontRow, FrontRow, ...FrontRow[]]
-  return `<div class="sheet"><article class="card ${card.passType}" dir="${directionOf(nameOf(card))}" aria-label="${escapeHtml(card.description)}">
+  return `<div class="sheet"><article class="card ${card.passType}" dir="${card.language ? directionOfLanguage(card.language) : directionOf(nameOf(card))}" aria-label="${escapeHtml(card.description)}">
 <header>${brandHtml(card, options)}${rowHtml(header)}</header>
 <div class="banner">${pictureHtml(card, 'strip', options)}
 <div class="front">${primaryHtml(card, primary)}${pictureHtml(card, 'thumbnail', options)}</div></div>

@@ -2,9 +2,11 @@ import { type H3Event, HTTPResponse } from 'h3'
 import { ApiError } from '../../../core/errors.ts'
 import { Uuid } from '../../../core/ids.ts'
 import type { Card } from '../../../core/rules/display/card.ts'
+import { inLanguage } from '../../../core/rules/template/languages.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import { type GooglePlace, placeOf } from '../../../wallets/google/resource.ts'
 import type { GoogleWallet } from '../../../wallets/google/wallet.ts'
+import { cardIn } from '../../../wallets/wallet.ts'
 import type { Services } from '../../context.ts'
 import type { Link } from '../../links.ts'
 import { renderOr } from '../../wallet-sync/issuing.ts'
@@ -12,6 +14,7 @@ import { pageResponse } from '../html.ts'
 import { issuerFacts } from '../issuer-facts.ts'
 import { sharedPage } from '../link-page.ts'
 import { ensureAtGoogle, issueQueued, notConfigured, toFailedLink } from '../linked-passes.ts'
+import { shareTitle } from '../share-tags.ts'
 import { devicePlatform, isCrawler, isInAppBrowser } from '../visitors.ts'
 import { pageLanguage } from '../words.ts'
 import { type GroupPageFacts, groupPage, type ShownPass } from './group-page.ts'
@@ -68,21 +71,23 @@ async function showGroup(passes: StoredPass[], services: Services, event: H3Even
   const { definitions, issuing, wallets, links, badges } = services
   const [first, ...others] = passes.slice(0, PASSES_A_PAGE) as [StoredPass, ...StoredPass[]]
   const definition = await definitions.find(first.workspaceId, first.templateVersionId)
+  const language = pageLanguage(event.req.headers, definition!.languages)
   const issuer = issuerFacts(definition!, first)
   const platforms = wallets.all.map(({ platform }) => platform)
   const userAgent = event.req.headers.get('user-agent')
   const vary = 'User-Agent, Sec-CH-UA-Platform'
-  const language = pageLanguage(event.req.headers)
   if (isCrawler(userAgent)) {
     return pageResponse(sharedPage({ issuer, platforms, publicUrl: links.publicUrl, language }), { headers: { vary } })
   }
   const shown: ShownPass[] = []
   for (const pass of [first, ...others]) {
     // Without its message, which would be a read of each: the page shows the front.
-    const { card } = await renderOr(() => issuing.renderForApple({ ...pass, message: null }), toFailedLink)
+    const rendered = await renderOr(() => issuing.renderForApple({ ...pass, message: null }), toFailedLink)
+    const card = cardIn(rendered, language.ofTexts)
     shown.push({ pass, card, address: `${links.urlFor('smart', pass, at)}?choose` })
   }
   const page = groupPage({
+    title: shareTitle(issuerFacts(inLanguage(definition!, language.ofTexts), first)),
     shown,
     next: passes[PASSES_A_PAGE]?.id,
     isFirst: !event.url.searchParams.has('from'),

@@ -7,7 +7,7 @@ import { barcodeSvg } from '../card/card.ts'
 import { buildPage, escapeHtml, type Page } from '../html.ts'
 import type { IssuerFacts } from '../issuer-facts.ts'
 import type { PageWords } from '../page-words.ts'
-import { shareTags, shareTitle } from '../share-tags.ts'
+import { shareTags } from '../share-tags.ts'
 import type { DevicePlatform } from '../visitors.ts'
 import type { PageLanguage } from '../words.ts'
 
@@ -20,6 +20,8 @@ export interface ShownPass {
 }
 
 export interface GroupPageFacts {
+  /** Of the issuer and the template, in the language of the page. */
+  title: string
   shown: ShownPass[]
   /** The pass that the next page begins with. */
   next: string | undefined
@@ -43,10 +45,9 @@ export interface GroupPageFacts {
  * wrote it has no words but those of every hosted page; the rest are numbers and signs.
  */
 export function groupPage(facts: GroupPageFacts): Page {
-  const { shown, next, isFirst, issuer, platforms, publicUrl, language, device, isInApp, own, sandboxed } = facts
+  const { title, shown, next, isFirst, issuer, platforms, publicUrl, language, device, isInApp, own, sandboxed } = facts
   const { words, tag } = language
   const inOrder = platforms.toSorted((a, b) => Number(b === device) - Number(a === device))
-  const title = shareTitle(issuer)
   const pages = [
     isFirst ? '' : `<a rel="first" href="${escapeHtml(own)}">⇤ 1</a>`,
     next === undefined ? '' : `<a rel="next" href="${escapeHtml(`${own}?from=${next}`)}">… →</a>`,
