@@ -86,8 +86,8 @@ function isoDate(year: number, monthIndex: number, dayIndex: number): string {
 }
 
 const flights = [
-  ['664', 'LIS', 'AMS', 'Lisboa', 'Amsterdam', '06:20:00+01:00', '07:00:00+01:00', '11:05:00+02:00'],
-  ['127', 'AMS', 'WAW', 'Amsterdam', 'Warszawa', '13:25:00+02:00', '14:00:00+02:00', '15:55:00+02:00'],
+  ['664', 'LIS', 'AMS', 'Lisboa', 'Europe/Lisbon', 'Amsterdam', '06:20:00+01:00', '07:00:00+01:00', '11:05:00+02:00'],
+  ['127', 'AMS', 'WAW', 'Amsterdam', 'Europe/Amsterdam', 'Warszawa', '13:25:00+02:00', '14:00:00+02:00', '15:55:00+02:00'],
 ] as const
 
 export const passengerColumns = [
@@ -97,6 +97,7 @@ export const passengerColumns = [
   'from',
   'to',
   'fromCity',
+  'fromZone',
   'toCity',
   'boards',
   'departs',
@@ -111,7 +112,7 @@ export const passengerColumns = [
 export function passengers(count: number): string[][] {
   const random = seededRandom(664)
   return Array.from({ length: count }, (_, index) => {
-    const [flight, from, to, fromCity, toCity, ...times] = flights[index % flights.length]!
+    const [flight, from, to, fromCity, fromZone, toCity, ...times] = flights[index % flights.length]!
     const place = Math.floor(index / flights.length)
     const row = 1 + Math.floor(place / 6)
     const seat = `${row}${'ABCDEF'[place % 6]}`
@@ -125,6 +126,7 @@ export function passengers(count: number): string[][] {
       from,
       to,
       fromCity,
+      fromZone,
       toCity,
       ...moments,
       '',
