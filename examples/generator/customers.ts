@@ -87,7 +87,17 @@ function isoDate(year: number, monthIndex: number, dayIndex: number): string {
 
 const flights = [
   ['664', 'LIS', 'AMS', 'Lisboa', 'Europe/Lisbon', 'Amsterdam', '06:20:00+01:00', '07:00:00+01:00', '11:05:00+02:00'],
-  ['127', 'AMS', 'WAW', 'Amsterdam', 'Europe/Amsterdam', 'Warszawa', '13:25:00+02:00', '14:00:00+02:00', '15:55:00+02:00'],
+  [
+    '127',
+    'AMS',
+    'WAW',
+    'Amsterdam',
+    'Europe/Amsterdam',
+    'Warszawa',
+    '13:25:00+02:00',
+    '14:00:00+02:00',
+    '15:55:00+02:00',
+  ],
 ] as const
 
 export const passengerColumns = [
