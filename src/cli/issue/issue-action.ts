@@ -56,7 +56,7 @@ export function issueAction({ concurrency, ...options }: IssueOptions): RowActio
       ...(existing && { '--existing': existing }),
     },
     batchesInFlight: concurrency,
-    resultColumns: ['passId', 'appleLink', 'googleLink', 'smartLink'],
+    resultColumns: ['passId', 'appleLink', 'googleLink', 'smartLink', 'groupLink'],
     async plan(client, header) {
       const planned = await planIssue(client, header, options)
       columns = planned.columns

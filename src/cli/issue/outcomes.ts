@@ -49,8 +49,8 @@ export function resultOfExisting(
 }
 
 /** The links of a pass for the row that it belongs to. */
-export function cellsOf({ id, hostedLinks: { apple, google, smart } }: Pass): (string | null)[] {
-  return [id, apple, google, smart]
+export function cellsOf({ id, hostedLinks: { apple, google, smart, group } }: Pass): (string | null)[] {
+  return [id, apple, google, smart, group]
 }
 
 /** The error of a row whose external id belongs to a pass of another template. */

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { GoogleKind } from '../../core/contract/definition.ts'
 import { effectiveStatus } from '../../core/rules/pass/pass-status.ts'
 import type { StoredRejection } from '../../storage/operations/rejections.ts'
 import type { StoredClass } from '../../storage/passes/google-classes.ts'
@@ -7,25 +6,13 @@ import type { FormerObject, StoredGoogleObject } from '../../storage/passes/goog
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 import type { PublishedVersion } from '../../storage/templates/template-versions.ts'
-import type {
-  GoogleApi,
-  GoogleCalls,
-  GoogleMessage,
-  GoogleStoredMessage,
-  LocationRejections,
-} from '../../wallets/google/api/api.ts'
+import type { GoogleApi, GoogleCalls, LocationRejections } from '../../wallets/google/api/api.ts'
 import { GoogleApiError, isRefused } from '../../wallets/google/api/api-error.ts'
 import { nameOf } from '../../wallets/google/fields.ts'
-import {
-  asKind,
-  cardAsKind,
-  type GooglePlace,
-  type GoogleResource,
-  kindOf,
-  placeOf,
-} from '../../wallets/google/resource.ts'
+import { asKind, cardAsKind, type GooglePlace, kindOf, placeOf } from '../../wallets/google/resource.ts'
 import type { GoogleWallet } from '../../wallets/google/wallet.ts'
 import type { WalletPass } from '../../wallets/wallet.ts'
+import { sendMessage } from './google-messages.ts'
 import { type Issuing, recordFailure, renderTemplateCards } from './issuing.ts'
 import { queueWalletUpdates } from './wallet-updates.ts'
 
@@ -210,21 +197,31 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     })
   }
 
+  async function makeSure(pass: StoredPass, at: Date): Promise<GooglePlace> {
+    const [known] = await store.googleObjects.list(pass.workspaceId, [pass.id])
+    if (known?.sent && known.sentVersion >= pass.walletVersion) return known.sent
+    const { make, place, sent } = await prepare(pass, at, known)
+    try {
+      await make(api)
+    } catch (error) {
+      if (isRefused(error)) await recordRejection(pass, error, at)
+      throw error
+    }
+    await recordSent(pass, sent)
+    return place
+  }
+
+  const making = new Map<string, Promise<GooglePlace>>()
+
   return {
     api,
     render: async (pass) => (await locate(pass)).rendered,
-    async ensure(pass, at) {
-      const [known] = await store.googleObjects.list(pass.workspaceId, [pass.id])
-      if (known?.sent && known.sentVersion >= pass.walletVersion) return known.sent
-      const { make, place, sent } = await prepare(pass, at, known)
-      try {
-        await make(api)
-      } catch (error) {
-        if (isRefused(error)) await recordRejection(pass, error, at)
-        throw error
-      }
-      await recordSent(pass, sent)
-      return place
+    // Those who open a pass at the same moment share one making: each other would spend the calls that all workspaces have.
+    ensure(pass, at) {
+      const key = [pass.id, pass.serialNumber, pass.walletVersion].join()
+      const made = making.get(key) ?? makeSure(pass, at).finally(() => making.delete(key))
+      making.set(key, made)
+      return made
     },
     async upsertClass(workspaceId, version, ofClass) {
       const { templateId, id, version: templateVersion } = version
@@ -281,39 +278,6 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
 /** What Google said, for those who made the template. */
 export function rejectionOf(error: GoogleApiError, at: Date): StoredRejection {
   return { platform: 'google', code: 'GOOGLE_API_FAILED', message: error.message, at }
-}
-
-/** Messages that Google keeps on an object. */
-const MAX_MESSAGES = 10
-
-/**
- * Shows a message on an object, once however often it is asked: whoever cannot know whether an earlier try took effect
- * says so, and Google is asked first. Of a full object the oldest messages are dropped.
- * @throws GoogleApiError
- */
-async function sendMessage(
-  api: GoogleCalls,
-  object: { kind: GoogleKind; id: string },
-  message: GoogleMessage,
-  { mayBeThere }: { mayBeThere: boolean },
-): Promise<void> {
-  const { kind, id } = object
-  if (mayBeThere && messagesOf(await api.getObject(kind, id)).some((known) => known.id === message.id)) return
-  try {
-    await api.addMessage(kind, id, message)
-  } catch (error) {
-    if (!(error instanceof GoogleApiError && error.kind === 'invalid')) throw error
-    const messages = messagesOf(await api.getObject(kind, id))
-    if (messages.length < MAX_MESSAGES) throw error
-    // They have notified already: sent again as plain text, they cannot once more.
-    const kept = messages.slice(1 - MAX_MESSAGES).map((known) => ({ ...known, messageType: 'TEXT' }))
-    await api.setMessages(kind, id, kept)
-    await api.addMessage(kind, id, message)
-  }
-}
-
-function messagesOf(object: GoogleResource): GoogleStoredMessage[] {
-  return Array.isArray(object.messages) ? object.messages : []
 }
 
 /** What Google said when it refused places of an issuer's passes, and when. */

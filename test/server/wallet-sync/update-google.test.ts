@@ -128,4 +128,23 @@ describe.each(dialects)('on %s', (dialect) => {
     const { google: shown } = await workspace.ok(contract.passes.wallets, { params: { id } })
     expect(shown?.state).toBe('current')
   })
+
+  test('those who open a pass at the same moment share one making of its object, and of its failure; later ones try anew', async () => {
+    const { store, issuing, google, wallets } = api.services
+    const workspace = await api.workspace()
+    const { id } = await issuedPass(workspace)
+    const pass = (await store.passes.find(workspace.id, id))!
+    let calls = 0
+    const upsertObject: GoogleCalls['upsertObject'] = async (...call) => {
+      calls += 1
+      if (calls === 1) throw new GoogleApiError({ kind: 'unavailable', message: 'Google answered 503', status: 503 })
+      await google!.api.upsertObject(...call)
+    }
+    const counted = { ...google!.api, upsertObject }
+    const sync = createGoogleSync({ api: counted, wallet: wallets.google!, store, issuing, clock: () => api.now })
+    const openAtOnce = () => Promise.allSettled(Array.from({ length: 20 }, () => sync.ensure(pass, api.now)))
+    expect(new Set((await openAtOnce()).map(({ status }) => status))).toEqual(new Set(['rejected']))
+    expect(new Set((await openAtOnce()).map(({ status }) => status))).toEqual(new Set(['fulfilled']))
+    expect(calls).toBe(2)
+  })
 })

@@ -41,7 +41,8 @@ export interface GroupPageFacts {
 }
 
 /**
- * The page of a group: each pass with what tells it from the others, and ways to add several at once. Beside what the issuer
+ * The page of a group: ways to add several at once, above what may be a long list, and each pass with what tells it from the
+ * others. Beside what the issuer
  * wrote it has no words but those of every hosted page; the rest are numbers and signs.
  */
 export function groupPage(facts: GroupPageFacts): Page {
@@ -55,9 +56,9 @@ export function groupPage(facts: GroupPageFacts): Page {
   const main = `<div class="intro">${sandboxed.length > 0 ? `<p class="note"><strong>${escapeHtml(words.sandbox.all)}</strong></p>` : ''}
 <h1 dir="auto">${escapeHtml(title)}</h1>
 ${isInApp ? `<p class="note"><strong>${escapeHtml(words.inApp.title)}</strong> ${escapeHtml(words.inApp.text)}</p>` : ''}</div>
+<div class="actions">${inOrder.map((platform) => buttonsHtml(platform, facts)).join('\n')}</div>
 <ul class="passes">${shown.map(passHtml).join('\n')}</ul>
 ${pages.trim() === '' ? '' : `<p class="pages">${pages}</p>`}
-<div class="actions">${inOrder.map((platform) => buttonsHtml(platform, facts)).join('\n')}</div>
 ${device === 'undetermined' ? phoneHtml(own, words) : ''}`
   return buildPage({
     title,
@@ -116,12 +117,12 @@ const GROUP_STYLE = `
 .passes a::before { content: counter(pass); color: var(--muted) }
 .passes a > * { grid-column: 2; overflow-wrap: anywhere; min-width: 0 }
 .passes .state { grid-column: 3; grid-row: 1; color: var(--muted); font-size: .875rem; white-space: nowrap }
-.actions { display: grid; gap: .75rem }
+.actions { display: grid; gap: .75rem; margin: 1rem 0 }
 .badge { display: flex; align-items: center; justify-content: center; gap: .75rem }
 .badge img { height: 3.25rem; max-width: 80% }
 .pages { display: flex; gap: 1.5rem }
 .pages a { display: inline-block; padding: .75rem 0 }
-.note { padding: .5rem .75rem; border: 1px solid var(--line); border-radius: .5rem }
+.note { margin: 0 0 .75rem; padding: .5rem .75rem; border: 1px solid var(--line); border-radius: .5rem }
 .phone { display: none }
 @media (min-width: 56rem) {
   .phone { display: flex; align-items: center; gap: 1.25rem; margin: 1.5rem 0 0 }
