@@ -18,7 +18,7 @@ const origins = new WeakMap<object, { written: WrittenDefinition; language: stri
 const known = new WeakMap<WrittenDefinition, Map<string, Definition>>()
 
 /** All languages of a definition, its default first; none where it names none. */
-function languagesOf({ languages }: Pick<WrittenDefinition, 'languages'>): string[] {
+export function languagesOf({ languages }: Pick<WrittenDefinition, 'languages'>): string[] {
   return languages ? [...new Set([languages.default, ...languages.others])] : []
 }
 
@@ -133,7 +133,7 @@ function mapTexts(written: WrittenDefinition, change: (text: WrittenText, path: 
 }
 
 /** Each translatable text with its place. */
-function listTexts(written: WrittenDefinition): { text: WrittenText; path: Path }[] {
+export function listTexts(written: WrittenDefinition): { text: WrittenText; path: Path }[] {
   const texts: { text: WrittenText; path: Path }[] = []
   mapTexts(written, (text, path) => {
     texts.push({ text, path })

@@ -1,0 +1,186 @@
+import { randomUUID } from 'node:crypto'
+import { realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { z } from 'zod'
+import { Definition, type WrittenDefinition } from '../../core/contract/definition.ts'
+import { type Issue, parseAs } from '../../core/errors.ts'
+import { checkDefinition } from '../../core/rules/template/definition.ts'
+import { languagesOf, listTexts, type WrittenText } from '../../core/rules/template/languages.ts'
+import { UsageError } from '../command/errors.ts'
+import { fileError, type JsonFile, readJsonFile } from './json-file.ts'
+import type { TemplateFile } from './template-file.ts'
+
+/** What a translator is given of a template file, and gives back. */
+const Strings = z.strictObject({
+  /** The default of the definition. */
+  sourceLanguage: z.string(),
+  targetLanguage: z.string(),
+  entries: z.array(
+    z.strictObject({
+      /** The place in the definition, such as design.fields.back.0.label. */
+      key: z.string(),
+      source: z.string(),
+      /** Empty while there is none. */
+      target: z.string(),
+    }),
+  ),
+})
+type Strings = z.output<typeof Strings>
+
+type Path = (string | number)[]
+
+/**
+ * The texts of a template with their translations into one of its other languages. Texts of placeholders, numbers and signs
+ * alone are left out.
+ * @throws UsageError where the definition has no such language
+ */
+export function stringsFor({ path, definition }: TemplateFile, language: string): Strings {
+  const sourceLanguage = requireTranslated(path, definition, language)
+  const entries = translatable(definition, sourceLanguage).map(({ key, source, text }) => ({
+    key,
+    source,
+    target: (typeof text === 'string' ? undefined : text[language]) ?? '',
+  }))
+  return { sourceLanguage, targetLanguage: language, entries }
+}
+
+/**
+ * Reads a file of strings and writes its translations into the template file, of which all else stays as it is written.
+ * Entries without a target are left alone. Nothing is written where one entry does not fit.
+ * @returns how many texts were changed, and how many still have no translation
+ * @throws CliError with every entry that does not fit, each with its line and column; UsageError as stringsFor
+ */
+export async function writeStrings(file: TemplateFile, path: string) {
+  const strings = await readJsonFile(path, Strings, 'a file of strings')
+  const { sourceLanguage, targetLanguage: language, entries } = strings.value
+  const ownLanguage = requireTranslated(file.path, file.definition, language)
+  if (sourceLanguage !== ownLanguage) {
+    const message = `The default language of ${file.path} is ${ownLanguage}`
+    throw await fileError(strings, `does not fit ${file.path}`, [{ path: ['sourceLanguage'], message }])
+  }
+  const known = new Map(translatable(file.definition, ownLanguage).map((entry) => [entry.key, entry]))
+  const issues = [...checkEntries(strings, known)]
+  if (issues.length > 0) throw await fileError(strings, `does not fit ${file.path}`, issues)
+
+  const changes = entries.flatMap(({ key, source, target }, index) => {
+    const { text, path: place } = known.get(key)!
+    const isSame = target === '' || target === (typeof text === 'string' ? text : text[language])
+    return isSame ? [] : [{ index, place, text: { ...inDefault(text, ownLanguage, source), [language]: target } }]
+  })
+  const refused = checkChanged(file.definition, changes)
+  if (refused.length > 0) throw await fileError(strings, `cannot go into ${file.path}`, refused)
+  if (changes.length > 0) await replaceFile(file.path, await changedText(file.text, changes, language))
+  const done = new Set(entries.flatMap(({ key, target }) => (target === '' ? [] : [key])))
+  const missing = [...known.values()].filter(
+    ({ key, text }) => !done.has(key) && (typeof text === 'string' || text[language] === undefined),
+  )
+  return { language, changed: changes.length, missing: missing.length }
+}
+
+/** @returns the default language */
+function requireTranslated(path: string, definition: WrittenDefinition, language: string): string {
+  const [original, ...others] = languagesOf(definition)
+  if (original === undefined) {
+    const hint = `add "languages": { "default": "…", "others": ["${language}"] } to its definition.`
+    throw new UsageError(`${path} names no languages`, { hint })
+  }
+  if (language === original) throw new UsageError(`${path} is written in ${language}: there is nothing to translate`)
+  if (!others.includes(language)) {
+    const hint = `add it to "others" in its languages, which are ${[original, ...others].join(', ')}.`
+    throw new UsageError(`${path} has no language ${language}`, { hint })
+  }
+  return original
+}
+
+interface Translatable {
+  key: string
+  path: Path
+  source: string
+  text: WrittenText
+}
+
+function translatable(definition: WrittenDefinition, language: string): Translatable[] {
+  return listTexts(definition).flatMap(({ text, path }) => {
+    const source = typeof text === 'string' ? text : (text[language] ?? '')
+    const hasWords = /\p{L}/u.test(source.replaceAll(/\{\{[^{}]*\}\}/g, ''))
+    return hasWords ? [{ key: path.join('.'), path, source, text }] : []
+  })
+}
+
+function* checkEntries({ value }: JsonFile<Strings>, known: ReadonlyMap<string, Translatable>): Generator<Issue> {
+  const seen = new Set<string>()
+  for (const [index, { key, source }] of value.entries.entries()) {
+    const entry = known.get(key)
+    if (!entry) yield { path: ['entries', index, 'key'], message: `There is no text at ${key}` }
+    else if (seen.has(key)) yield { path: ['entries', index, 'key'], message: `${key} stands twice` }
+    else if (entry.source !== source) {
+      const message = `The text at ${key} is ${JSON.stringify(entry.source)} by now: have it translated anew`
+      yield { path: ['entries', index, 'source'], message }
+    }
+    seen.add(key)
+  }
+}
+
+interface Change {
+  /** Of the entry. */
+  index: number
+  place: Path
+  text: Record<string, string>
+}
+
+function inDefault(text: WrittenText, language: string, source: string): Record<string, string> {
+  return typeof text === 'string' ? { [language]: source } : text
+}
+
+/** What publishing would refuse of the new texts; whatever else is wrong with a draft may stay so. */
+function checkChanged(definition: WrittenDefinition, changes: readonly Change[]): Issue[] {
+  const changed = structuredClone(definition)
+  for (const { place, text } of changes) {
+    const holder = place.slice(0, -1).reduce<unknown>((value, key) => (value as Record<string, unknown>)[key], changed)
+    ;(holder as Record<string, unknown>)[place.at(-1)!] = text
+  }
+  const parsed = parseAs(Definition, changed)
+  const issues = 'issues' in parsed ? parsed.issues : checkDefinition(parsed.value)
+  return issues.flatMap(({ path, message }) => {
+    const change = changes.find(({ place }) => place.every((key, n) => path[n] === key))
+    return change ? [{ path: ['entries', change.index, 'target'], message }] : []
+  })
+}
+
+/** The text of the template file with the new translations at their places, and nothing else of it touched. */
+async function changedText(text: string, changes: readonly Change[], language: string): Promise<string> {
+  const { isMap, isNode, isScalar, parseDocument } = await import('yaml')
+  // JSON is YAML, whose parser keeps the places.
+  const document = parseDocument(text, { logLevel: 'silent' })
+  const edits = changes.map((change) => {
+    const node = document.getIn(['definition', ...change.place], true)
+    if (!isNode(node) || !node.range) throw new TypeError(`Found no ${change.place.join('.')}`)
+    const target = JSON.stringify(change.text[language])
+    const last = isMap(node) ? node.items.at(-1) : undefined
+    if (!isMap(node) || !last) {
+      const pairs = Object.entries(change.text).map(([key, said]) => `${JSON.stringify(key)}: ${JSON.stringify(said)}`)
+      return { from: node.range[0], to: node.range[1], text: `{ ${pairs.join(', ')} }` }
+    }
+    const present = node.get(language, true)
+    if (isScalar(present)) return { from: present.range![0], to: present.range![1], text: target }
+    const [key, value] = [last.key, last.value]
+    if (!isNode(key) || !isNode(value)) throw new TypeError(`Found no text at ${change.place.join('.')}`)
+    const space = /\s*$/.exec(text.slice(0, key.range![0]))![0]
+    return { from: value.range![1], to: value.range![1], text: `,${space}${JSON.stringify(language)}: ${target}` }
+  })
+  return edits
+    .toSorted((one, other) => other.from - one.from)
+    .reduce((done, { from, to, text: said }) => done.slice(0, from) + said + done.slice(to), text)
+}
+
+/** Whoever reads the file finds it as it was or as it is to be, a kill between them or not. */
+async function replaceFile(path: string, text: string): Promise<void> {
+  const target = await realpath(path)
+  const draft = `${target}.${randomUUID()}.tmp`
+  try {
+    await writeFile(draft, text, { mode: (await stat(target)).mode })
+    await rename(draft, target)
+  } catch (error) {
+    await rm(draft, { force: true })
+    throw error
+  }
+}

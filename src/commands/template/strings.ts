@@ -1,0 +1,51 @@
+import { writeFile } from 'node:fs/promises'
+import { Args, Flags } from '@oclif/core'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { UsageError } from '../../cli/command/errors.ts'
+import { stringsFor, writeStrings } from '../../cli/template/strings-file.ts'
+import { readTemplateFile } from '../../cli/template/template-file.ts'
+
+export default class TemplateStrings extends BaseCommand {
+  static override summary = 'Give the texts of a template file to a translator, and take them back.'
+  static override description =
+    'With --language: each text of the definition with its place (key), what it says in the default language (source) and its ' +
+    'translation (target), empty while there is none; without --out to stdout. With --in: the targets go into the template ' +
+    'file, whose other text stays as it is written; a place that is not there, a source that has changed since, or a text ' +
+    'that could not be published is refused, and nothing is written.'
+  static override examples = [
+    '<%= config.bin %> template strings ticket.json --language de --out de.json',
+    {
+      description: 'When the translator is done',
+      command: '<%= config.bin %> template strings ticket.json --in de.json',
+    },
+  ]
+  static override args = { file: Args.string({ description: 'Template file.', required: true }) }
+  static override flags = {
+    language: Flags.string({ summary: 'One of the other languages of the definition, such as de.' }),
+    out: Flags.string({ summary: 'Write to this file.', dependsOn: ['language'] }),
+    in: Flags.string({ summary: 'Take the translations from this file.', exclusive: ['language', 'out'] }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(TemplateStrings)
+    const file = await readTemplateFile(args.file)
+    if (flags.in !== undefined) {
+      const { language, changed, missing } = await writeStrings(file, flags.in)
+      const rest = missing === 0 ? '' : `; ${missing} without a translation`
+      this.log(`${args.file}: ${changed} ${changed === 1 ? 'text' : 'texts'} changed in ${language}${rest}.`)
+      return { file: args.file, language, changed, missing }
+    }
+    if (flags.language === undefined) {
+      throw new UsageError('There is no language', { hint: 'give one with --language, or translations with --in.' })
+    }
+    const strings = stringsFor(file, flags.language)
+    const text = JSON.stringify(strings, undefined, 2)
+    if (flags.out === undefined) this.log(text)
+    else {
+      await writeFile(flags.out, `${text}\n`)
+      const missing = strings.entries.filter(({ target }) => target === '').length
+      this.log(`Wrote ${flags.out} (${strings.entries.length} texts, ${missing} without a translation).`)
+    }
+    return strings
+  }
+}
