@@ -200,9 +200,11 @@ test('the six walks of the architecture are as long as they say, and no longer t
 const writers = [
   'cli/console/offline/snapshot.ts',
   'cli/demo/story.ts',
+  'cli/template/strings-file.ts',
   'commands/template/init.ts',
   'commands/template/preview.ts',
   'commands/template/pull.ts',
+  'commands/template/strings.ts',
 ]
 
 test('files are made private in files/, and by nothing else', () => {
