@@ -104,6 +104,46 @@ test('filters and sorts reach the server', async () => {
   expect(await found('--project', 'none')).toEqual([])
 })
 
+test('the group of passes is a column of files and an option of create, update and list', async () => {
+  const setup = await setUp()
+  const { templateId, server, folder } = setup
+  const rows = (orders: string[]) =>
+    `externalPassId,label,seat,order\n${orders.map((order, n) => `G-${n},Ada,${n},${order}\n`).join('')}`
+  const file = (orders: string[]) => ({ cwd: folder, input: rows(orders) })
+  const column = ['-', '--group-column', 'order']
+  const issued = await run(
+    ['issue', ...column, '--template', templateId, '--out', '-'],
+    server,
+    file(['o-1', 'o-1', '']),
+  )
+  const links: Record<string, string>[] = parse(issued.stdout, { columns: true })
+  expect([links[0]!.groupLink, links[2]!.groupLink]).toEqual([expect.stringContaining(`${server.url}/l/`), ''])
+  expect(links[1]!.groupLink).toBe(links[0]!.groupLink)
+  const members = async (group: string) => {
+    const { value } = await json(
+      setup,
+      'pass',
+      'list',
+      '--group',
+      group,
+      '--sort-by',
+      'externalPassId',
+      '--sort-dir',
+      'asc',
+    )
+    return value.items.map((pass: Pass) => pass.externalPassId)
+  }
+  expect(await members('o-1')).toEqual(['G-0', 'G-1'])
+  const updated = await run(['update', ...column], server, file(['o-1', 'o-2', 'o-2']))
+  expect([updated.exitCode, await members('o-1'), await members('o-2')]).toEqual([0, ['G-0'], ['G-1', 'G-2']])
+
+  const make = ['pass', 'create', '--template', templateId, '--external-id', 'G-3', '--label', 'Eve', '--var', 'seat=3']
+  expect((await json(setup, ...make, '--group', 'o-2')).value).toMatchObject({ groupKey: 'o-2' })
+  expect((await json(setup, 'pass', 'update', 'G-3', '--external', '--group', 'o-1')).exitCode).toBe(0)
+  expect((await json(setup, 'pass', 'update', 'G-1', '--external', '--no-group')).exitCode).toBe(0)
+  expect([await members('o-1'), await members('o-2')]).toEqual([['G-0', 'G-3'], ['G-2']])
+})
+
 test.each([
   ['two formats', ['pass', 'list', '--csv', '--json'], 2],
   ['a status that is none', ['pass', 'list', '--status', 'LOST'], 2],

@@ -11,7 +11,7 @@ interface List {
 }
 
 /** Sorts that go on after the last row of a page, and those that go on at an offset. */
-const rowSorts = ['createdAt', 'updatedAt', 'label', 'externalPassId', 'status', 'expiresAt']
+const rowSorts = ['createdAt', 'updatedAt', 'label', 'externalPassId', 'status', 'expiresAt', 'groupKey']
 const offsetSorts = ['templateVersion', 'revision']
 
 const sorted = [...rowSorts, ...offsetSorts].flatMap((sortBy) =>
@@ -27,6 +27,7 @@ const filtered: List[] = [
   { name: 'several statuses', filters: { status: ['VOID', 'FAILED'] }, leads: 'status=?' },
   { name: 'externalPassId', filters: { externalPassId: ['ext-5'] }, leads: 'external_pass_id=?' },
   { name: 'externalPassIds', filters: { externalPassId: ['ext-5', 'ext-6'] }, leads: 'external_pass_id=?' },
+  { name: 'groupKey', filters: { groupKey: ['order 5'] }, leads: 'group_sort=?' },
   { name: 'search', filters: { search: [familyName(777)] }, leads: 'pass_search' },
   { name: 'no project', filters: { projectId: ['null'] }, leads: 'project_id=?' },
   { name: 'projectId', filters: { projectId: [templateId(1)] }, leads: 'project_id=?' },
