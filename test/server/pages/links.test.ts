@@ -139,6 +139,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
       variables: { price: '1234.5' },
       definition: {
         languages: { default: 'pt', others: ['en', 'ar'] },
+        group: { key: 'order {{price}}' },
         variables: [{ name: 'price', label: 'Price' }],
         design: {
           organizationName: { pt: 'Porto', en: 'Harbour', ar: 'Club 42 ميناء' },
@@ -182,6 +183,10 @@ describe.each(oneDialect)('on %s', (dialect) => {
       for (const text of lacks) expect(page, language).not.toContain(text)
       expect(page, language).toContain('<meta property="og:site_name" content="Porto">')
     }
+    const group = new URL(pass.hostedLinks.group!).pathname
+    const inArabic = await api.send('GET', group, { headers: { 'user-agent': desktop, 'accept-language': 'ar' } })
+    for (const text of ['<html lang="ar" dir="rtl">', 'Club 42 ميناء – ', 'السعر 1', 'site_name" content="Porto"'])
+      expect(inArabic.text).toContain(text)
     const shared = await readBy('en', { 'user-agent': 'WhatsApp/2.23' })
     expect([shared.includes('<html lang="pt"'), shared.includes('Harbour')]).toEqual([true, false])
     const calendar = (language: string) =>
