@@ -189,7 +189,8 @@ interface RoleSizes {
 const ICON = { width: 38, height: 38 }
 const LOGO = { width: 160, height: 50 }
 /** What lies behind a whole ticket. */
-const POSTER = { width: 358, height: 448 }
+const BACKGROUND = { width: 345, height: 505 }
+const ARTWORK = { width: 358, height: 448 }
 const THUMBNAIL = { width: 90, height: 90 }
 const onEveryStyle = (size: Points) => ({
   boardingPass: size,
@@ -212,8 +213,8 @@ export const imageSizes = {
     },
   },
   thumbnail: { fit: THUMBNAIL, shown: { generic: THUMBNAIL, eventTicket: THUMBNAIL } },
-  background: { fit: POSTER, isRare: true, shown: { eventTicket: POSTER } },
-  artwork: { fit: POSTER, isRare: true, shown: { eventTicket: POSTER } },
+  background: { fit: BACKGROUND, isRare: true, shown: { eventTicket: BACKGROUND } },
+  artwork: { fit: ARTWORK, isRare: true, shown: { eventTicket: ARTWORK } },
   primaryLogo: {
     fit: { width: 126, height: 30 },
     isRare: true,

@@ -8,6 +8,7 @@ import { parseDefinition } from '../../support/definitions.ts'
 import { passTypeIdentifier, teamIdentifier, webServiceUrl } from './fixtures.ts'
 
 const id = '00000000-0000-8000-8000-000000000001'
+const nfc = { message: 'm', requiresAuthentication: true }
 const event = { name: 'Night music', venue: { name: 'Hall' } }
 
 function define(parts: Omit<Partial<DefinitionInput>, 'design'> & { design?: object }): Definition {
@@ -23,7 +24,7 @@ function passOf(definition: Definition, tier = '') {
 }
 
 test('a poster ticket asks for its style, and for the older one where that is not known', () => {
-  const poster = define({ apple: { poster: true }, event, design: { images: { artwork: id } } })
+  const poster = define({ apple: { poster: true, nfc }, event, design: { images: { artwork: id } } })
   expect([...checkPoster(poster, 'eventTicket')]).toEqual([])
   const { json } = passOf(poster)
   expect(json).toMatchObject({ preferredStyleSchemes: ['posterEventTicket', 'eventTicket'] })
@@ -44,7 +45,12 @@ test('what a poster ticket lacks is refused at publish, each with its place', ()
     'apple.nfc.requiresAuthentication',
   ])
   const semantics = { eventName: 'Night music', venueName: 'Hall' }
-  expect(pathsOf(define({ apple: { poster: true, semantics }, design: { images: { background: id } } }))).toEqual([])
+  expect(pathsOf(define({ apple: { poster: true, nfc, semantics }, design: { images: { background: id } } }))).toEqual(
+    [],
+  )
+  expect(pathsOf(define({ apple: { poster: true }, event, design: { images: { artwork: id } } }))).toEqual([
+    'apple.nfc',
+  ])
   expect(pathsOf(define({}))).toEqual([])
 })
 

@@ -20,10 +20,9 @@ export function* checkPoster(definition: Definition, passType: PassType): Genera
     yield { path: ['design', 'images', 'artwork'], message: 'A poster ticket needs an artwork or a background' }
   }
   const nfc = apple.nfc as { requiresAuthentication?: unknown } | undefined
-  if (nfc && nfc.requiresAuthentication !== true) {
-    yield {
-      path: ['apple', 'nfc', 'requiresAuthentication'],
-      message: 'Must be true on a poster ticket that is read by NFC',
-    }
+  if (!nfc) {
+    yield { path: ['apple', 'nfc'], message: 'A poster ticket is read by NFC: give nfc, with requiresAuthentication' }
+  } else if (nfc.requiresAuthentication !== true) {
+    yield { path: ['apple', 'nfc', 'requiresAuthentication'], message: 'Must be true on a poster ticket' }
   }
 }
