@@ -156,6 +156,8 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'googleObjects.listFormer': (tx, intruder, { pass }) => tx.googleObjects.listFormer(intruder, pass),
   'groups.findLinkState': async (tx, intruder, { group }) =>
     (await tx.groups.findLinkState(intruder, group))?.generation,
+  'groups.listAtDoor': async (tx, intruder, { group }) =>
+    (await tx.groups.listAtDoor(intruder, [{ groupId: group, scanContextKey: null }])).flat(),
   'groups.listGenerations': (tx, intruder, { group }) => tx.groups.listGenerations(intruder, [group]),
   'groups.listInstallable': (tx, intruder, { group }) =>
     tx.groups.listInstallable(intruder, group, { limit: 9 }, start),

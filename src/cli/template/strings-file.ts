@@ -164,7 +164,8 @@ async function changedText(text: string, changes: readonly Change[], language: s
     if (isScalar(present)) return { from: present.range![0], to: present.range![1], text: target }
     const [key, value] = [last.key, last.value]
     if (!isNode(key) || !isNode(value)) throw new TypeError(`Found no text at ${change.place.join('.')}`)
-    const space = /\s*$/.exec(text.slice(0, key.range![0]))![0]
+    const before = text.slice(0, key.range![0])
+    const space = before.slice(before.trimEnd().length)
     return { from: value.range![1], to: value.range![1], text: `,${space}${JSON.stringify(language)}: ${target}` }
   })
   return edits
