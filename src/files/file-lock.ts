@@ -64,6 +64,24 @@ export async function lockFile(path: string, note: (message: string) => void): P
   }
 }
 
+/**
+ * Opens what is written to under the lock of a file; what cannot be opened leaves no lock behind.
+ * @throws FileInUseError as lockFile, and whatever `open` throws
+ */
+export async function openUnderLock<T>(
+  path: string,
+  note: (message: string) => void,
+  open: (lock: FileLock) => Promise<T>,
+): Promise<T> {
+  const lock = await lockFile(path, note)
+  try {
+    return await open(lock)
+  } catch (error) {
+    await lock.release()
+    throw error
+  }
+}
+
 /** For `underLock`: a change takes milliseconds, so tries again after 20 to 100 ms, 100 times. */
 const RETRIES = { retries: 100, minTimeout: 20, maxTimeout: 100 }
 

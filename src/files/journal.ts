@@ -5,7 +5,7 @@ import { openPrivateSync, replacePrivateSync } from './private-file.ts'
 /**
  * A journal: what a program must still know after a crash, one JSON value a line, only ever appended. Bulk runs, exports of
  * scans, the consoles of a door and the emulators keep theirs in this form; each says only what its entries are. Who writes
- * to one alone says who opens it: runs and exports lock it (`lockFile`), a console has one of its own (`createJournal`), an
+ * to one alone says who opens it: runs and exports lock it (`openUnderLock`), a console has one of its own (`createJournal`), an
  * emulator is the only one in its folder.
  */
 export interface JournalFile<Entry> {

@@ -2,7 +2,6 @@ import { unzipSync } from 'fflate'
 import { beforeAll, expect, test } from 'vitest'
 import type { DefinitionInput } from '../../src/core/contract/definition.ts'
 import { samplePass } from '../../src/server/pages/card/preview.ts'
-import { readStrings } from '../../src/wallets/apple/strings.ts'
 import { type AppleWallet, createAppleWallet } from '../../src/wallets/apple/wallet.ts'
 import { checkFields } from '../../src/wallets/google/check-fields.ts'
 import { typeOf } from '../../src/wallets/google/fields.ts'
@@ -122,3 +121,21 @@ test('the event is called and found in each language', () => {
     },
   })
 })
+
+const ENTRY = /^"((?:[^"\\]|\\.)*)" = "((?:[^"\\]|\\.)*)";$/
+
+/** As a phone reads a strings file: an entry a line. */
+function readStrings(bytes: Uint8Array): Map<string, string> {
+  const strings = new Map<string, string>()
+  for (const line of new TextDecoder().decode(bytes).split('\n')) {
+    const [, text, translation] = ENTRY.exec(line) ?? []
+    if (text !== undefined && translation !== undefined) strings.set(unquote(text), unquote(translation))
+  }
+  return strings
+}
+
+const escapes: Record<string, string> = { n: '\n', r: '\r', t: '\t' }
+
+function unquote(text: string): string {
+  return text.replaceAll(/\\(.)/g, (_, char: string) => escapes[char] ?? char)
+}

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { open, stat } from 'node:fs/promises'
 import { isJsonObject } from '../../core/json.ts'
-import { type FileLock, lockFile } from '../../files/file-lock.ts'
+import { type FileLock, openUnderLock } from '../../files/file-lock.ts'
 import { beginJournal, continueJournal, type JournalFile, readJournal } from '../../files/journal.ts'
 import { CliError, withName } from '../command/errors.ts'
 
@@ -90,13 +90,8 @@ export interface JournalOptions {
  *   another kind or of another version of this program, or the file is no journal
  */
 export async function openJournal(path: string, head: JournalHead, options: JournalOptions): Promise<Journal> {
-  const lock = await lockFile(path, options.note)
-  try {
-    return await openLocked(path, head, { restart: options.restart, lock })
-  } catch (error) {
-    await lock.release()
-    throw error
-  }
+  const { restart, note } = options
+  return openUnderLock(path, note, (lock) => openLocked(path, head, { restart, lock }))
 }
 
 async function openLocked(

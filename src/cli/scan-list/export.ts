@@ -5,7 +5,7 @@ import type { Interfaces } from '@oclif/core'
 import type { Client } from '../../client/client.ts'
 import type { Page } from '../../core/contract/common.ts'
 import { isJsonObject } from '../../core/json.ts'
-import { type FileLock, lockFile } from '../../files/file-lock.ts'
+import { type FileLock, openUnderLock } from '../../files/file-lock.ts'
 import { beginJournal, continueJournal, type JournalFile, readJournal } from '../../files/journal.ts'
 import { openPrivate } from '../../files/private-file.ts'
 import { listPages, type PageFormat } from '../arguments/list.ts'
@@ -104,13 +104,8 @@ export async function openExportFile(
   head: ExportHead,
   options: { restart: boolean; note: (message: string) => void },
 ): Promise<ExportFile> {
-  const lock = await lockFile(journalPath(path), options.note)
-  try {
-    return await openLocked(path, head, { restart: options.restart, lock })
-  } catch (error) {
-    await lock.release()
-    throw error
-  }
+  const { restart, note } = options
+  return openUnderLock(journalPath(path), note, (lock) => openLocked(path, head, { restart, lock }))
 }
 
 async function openLocked(

@@ -95,11 +95,15 @@ const ImageSource = z.union([Uuid, z.string().regex(/^\{\{[^{}]{1,128}\}\}$/)], 
   error: 'Must be the id of an uploaded image, a UUID, or the placeholder of a variable such as {{photo}}',
 })
 
+const MAX_STATES = 100
+
 /** One of several, by what a text with placeholders comes to. */
 const choiceOf = <Value extends z.ZodType>(value: Value) =>
   z.strictObject({
     by: text(1, 255),
-    map: z.record(text(1, 255), value),
+    map: z
+      .record(text(1, 255), value)
+      .refine((map) => Object.keys(map).length <= MAX_STATES, `Must have at most ${MAX_STATES} states`),
     /** For any other text; nothing where it is left out. */
     else: value.optional(),
   })

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { directionOfLanguage } from '../../core/rules/display/format-value.ts'
 
 /** A whole page with the headers that it must be sent with. */
 export interface Page {
@@ -87,13 +88,6 @@ ${body}
 </body>
 </html>
 `
-}
-
-const RIGHT_TO_LEFT = /^(?:ar|he|iw|fa|ur|ps|sd|ug|yi|dv|ckb)\b/i
-
-/** Which side a language is read from. */
-export function directionOfLanguage(tag: string): 'ltr' | 'rtl' {
-  return RIGHT_TO_LEFT.test(tag) ? 'rtl' : 'ltr'
 }
 
 /** What every page is sent with: its own policy, and that no one frames it, posts from it, guesses its type or remembers it. */

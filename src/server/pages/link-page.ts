@@ -6,12 +6,12 @@ import type { Platform, WalletPass } from '../../wallets/wallet.ts'
 import type { Links } from '../links.ts'
 import { copyScript, fromLink, pageIcon, tabletScript } from './assets.ts'
 import type { Badges } from './badges.ts'
-import { barcodeSvg, cardBackHtml, cardHtml, cardStyle, surplusOf } from './card/card.ts'
+import { cardBackHtml, cardHtml, cardStyle, surplusOf } from './card/card.ts'
 import { googleCardHtml, googleCardStyle } from './card/google-card.ts'
 import { expiryHtml, timeHtml } from './card/times.ts'
 import { buildPage, escapeHtml, type Page } from './html.ts'
 import type { IssuerFacts } from './issuer-facts.ts'
-import type { PageWords } from './page-words.ts'
+import { buttonHtml, inAppHint, PARTS_STYLE, phoneHtml, ribbonHtml } from './link-parts.ts'
 import { type SharedLink, shareDescription, sharedLanguage, shareTags, shareTitle } from './share-tags.ts'
 import type { DevicePlatform } from './visitors.ts'
 import type { PageLanguage } from './words.ts'
@@ -76,7 +76,7 @@ ${calendarHtml(card, own, language)}${expiryHtml(card, { language: tag, words, t
     main,
     language: tag,
     head: shareTags({ issuer, platforms, publicUrl: links.publicUrl, language }),
-    styles: [...picture.styles, LINK_STYLE],
+    styles: [...picture.styles, PARTS_STYLE, LINK_STYLE],
     script: isInApp ? fromLink(copyScript.path) : sendsOn ? fromLink(tabletScript.path) : undefined,
     icon: issuer.iconId ? imageBase + issuer.iconId : fromLink(pageIcon.path),
   })
@@ -118,42 +118,6 @@ function draw(card: Card, apple: Card | null, google: GoogleView | null): { html
 
 const imageBase = fromLink('/images/')
 
-/** The platform's own badge where the operator has it: both companies forbid drawings of others. */
-function buttonHtml(
-  platform: Platform,
-  address: string,
-  { badges, language: { words, locale } }: Pick<LinkPageFacts, 'badges' | 'language'>,
-): string {
-  const text = escapeHtml(words.addTo[platform])
-  const badge = badges.find(platform, locale)
-  const content = badge ? `<img src="${escapeHtml(fromLink(badge.path))}" alt="${text}">` : text
-  return `<a class="${badge ? 'badge' : 'button'}" data-platform="${platform}" href="${escapeHtml(address)}">${content}</a>`
-}
-
-function ribbonHtml(platforms: Platform[], sandboxed: readonly Platform[], words: PageWords): string {
-  const [first] = sandboxed
-  if (first === undefined) return ''
-  const text = words.sandbox[sandboxed.length < platforms.length ? first : 'all']
-  return `<p class="ribbon"><strong>${escapeHtml(text)}</strong></p>`
-}
-
-/** The address can be marked by hand; the script of the page shows the button that copies it. */
-function inAppHint(address: string, { inApp }: PageWords): string {
-  return `<div class="hint"><p><strong>${escapeHtml(inApp.title)}</strong> ${escapeHtml(inApp.text)}</p>
-<div class="link"><input class="address" dir="ltr" readonly aria-label="${escapeHtml(inApp.address)}" value="${escapeHtml(address)}">
-<button class="button copy" type="button" data-done="${escapeHtml(inApp.copied)}" hidden>${escapeHtml(inApp.copy)}</button></div>
-<p class="copied" role="status"></p></div>`
-}
-
-/** On a computer the pass is wanted on another device; the sheet hides this where the screen is a phone's. */
-function phoneHtml(address: string, { phone }: PageWords): string {
-  const svg = barcodeSvg('qr', address)
-  if (svg === undefined) return ''
-  return `<figure class="phone"><div class="symbol" role="img" aria-label="${escapeHtml(phone.code)}">${svg}</div>
-<figcaption><strong>${escapeHtml(phone.title)}</strong>
-${escapeHtml(phone.text)}</figcaption></figure>`
-}
-
 /**
  * The look of the page of a smart link: one column on a phone, the card beside everything else on a wider screen. On a phone
  * that shows little at once the code goes before the fields, so that it stands above the buttons; on paper it is what counts.
@@ -162,22 +126,12 @@ const LINK_STYLE = `
 .intro { margin-bottom: 1rem }
 /* Texts of any direction start where the page does. */
 .intro > :not(.ribbon, .hint) { width: fit-content; max-width: 100% }
-.ribbon { margin: 0 0 .75rem; padding: .375rem .75rem; border-radius: .5rem; background: #ffd60a; color: #1c1c1e; font-size: .875rem }
 .calendar { margin: .25rem 0; font-size: .9375rem }
 .calendar a { color: inherit }
 .actions { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(8.5rem, 100%), 1fr)); gap: .75rem; margin-top: 1.25rem }
 .actions .button { padding-inline: .5rem }
 .badge { display: grid; place-items: center; border-radius: .5rem }
 .badge img { display: block; width: auto; max-width: 100%; height: 3.25rem; object-fit: contain }
-.hint { margin-top: .5rem; padding: .625rem .75rem; border-radius: .875rem; border: 1px solid var(--line); background: var(--raised);
-  font-size: .9375rem }
-.hint p { margin: 0; white-space: normal }
-.hint .link { display: flex; flex-wrap: wrap; gap: .5rem; margin-top: .5rem }
-.address { flex: 1 1 8rem; min-width: 0; min-height: 2.75rem; padding: .25rem .625rem; border: 1px solid var(--line); border-radius: .625rem;
-  background: var(--page); color: inherit; font: inherit; text-overflow: ellipsis }
-.copy { min-height: 2.75rem; border-radius: .625rem; font: inherit; font-weight: 600; cursor: pointer }
-.copy[hidden] { display: none }
-.phone { display: none }
 @media (max-width: 55.99rem) and (min-height: 36rem) {
   .actions { position: sticky; bottom: 0; margin-inline: -1rem; padding: .75rem 1rem max(.75rem, env(safe-area-inset-bottom));
     background: var(--page); box-shadow: 0 -.75rem .75rem -.25rem var(--page) }
@@ -200,11 +154,6 @@ const LINK_STYLE = `
   .more { grid-area: more }
   h1 { font-size: 2rem }
   .badge { justify-items: start }
-  .phone { display: flex; align-items: center; gap: 1.25rem; margin: 1.5rem 0 0; padding: 1rem; border-radius: .875rem;
-    background: var(--raised) }
-  .phone .symbol { flex: none; width: 8.5rem; padding: .75rem; border-radius: .5rem; background: #ffffff; forced-color-adjust: none }
-  .phone figcaption { color: var(--muted); font-size: .9375rem }
-  .phone strong { color: var(--text) }
 }
 @media print {
   :root { color-scheme: light; --page: #ffffff; --raised: #ffffff; --text: #000000; --muted: #000000; --line: #000000 }

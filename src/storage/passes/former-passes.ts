@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { insertRows } from '../db/bulk-rows.ts'
 import type { StoredPass } from './pass-row.ts'
 import type { OutdatedRegistration } from './registrations.ts'
 
@@ -67,15 +68,15 @@ export class FormerPasses {
       ended_at: at.getTime(),
     }
     await this.db('former_passes').insert(row)
-    const columns = ['workspace_id', 'serial_number', 'device_id', 'push_token', 'is_pushed']
     const registrations = () => this.db('apple_registrations').where({ workspace_id: workspaceId, pass_id: id })
     const held: { device_id: string; push_token: string }[] = await registrations().select('device_id', 'push_token')
     if (held.length === 0) return false
-    const moved = this.db('apple_registrations as held')
-      .join('former_passes as former', 'former.pass_id', 'held.pass_id')
-      .where({ 'held.workspace_id': workspaceId, 'former.serial_number': serialNumber })
-      .select('held.workspace_id', 'former.serial_number', 'held.device_id', 'held.push_token', this.db.raw('false'))
-    await this.db(this.db.raw(`former_registrations (${columns.join(', ')})`)).insert(moved)
+    const key = { workspace_id: workspaceId, serial_number: serialNumber, is_pushed: false }
+    await insertRows(
+      this.db,
+      'former_registrations',
+      held.map((phone) => ({ ...key, ...phone })),
+    )
     await registrations().delete()
     return true
   }

@@ -5,7 +5,7 @@ import { forShare, forUpdate } from '../db/dialect.ts'
 
 /** An image without its bytes. */
 export interface StoredImage {
-  /** SHA-256 of the bytes, in hexadecimal. */
+  /** Made of the workspace and the bytes: see contentId. */
   id: string
   contentType: Image['contentType']
   /** In pixels. */

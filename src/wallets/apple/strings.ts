@@ -57,21 +57,3 @@ export function stringsFile(strings: Strings): Buffer {
 function quote(text: string): string {
   return `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n').replaceAll('\r', '\\r')}"`
 }
-
-const ENTRY = /^"((?:[^"\\]|\\.)*)" = "((?:[^"\\]|\\.)*)";$/
-
-/** Reads what stringsFile wrote: an entry a line. */
-export function readStrings(bytes: Uint8Array): Strings {
-  const strings: Strings = new Map()
-  for (const line of new TextDecoder().decode(bytes).split('\n')) {
-    const [, text, translation] = ENTRY.exec(line) ?? []
-    if (text !== undefined && translation !== undefined) strings.set(unquote(text), unquote(translation))
-  }
-  return strings
-}
-
-const escapes: Record<string, string> = { n: '\n', r: '\r', t: '\t' }
-
-function unquote(text: string): string {
-  return text.replaceAll(/\\(.)/g, (_, char: string) => escapes[char] ?? char)
-}

@@ -16,7 +16,7 @@ import {
 } from './fields.ts'
 import { applyOverrides } from './overrides.ts'
 import { classSuffixOf, type GoogleIssuer, type GoogleResource, idOf, kindOf } from './resource.ts'
-import { withTranslations } from './translate.ts'
+import { buildTranslated } from './translate.ts'
 
 /** What a class is built of. */
 export type ClassContent = Pick<
@@ -28,11 +28,8 @@ export type ClassContent = Pick<
 export function buildClass(issuer: GoogleIssuer, content: ClassContent) {
   const { templateCard: card, templateTranslations = [] } = content
   const type = typeOf(kindOf(card), 'Class')
-  const built = (shown: Card) => ({ language: shown.language!, resource: ownClass(issuer, content, shown) })
-  const ofClass =
-    card.language === undefined
-      ? ownClass(issuer, content, card)
-      : withTranslations(built(card), templateTranslations.map(built), type)
+  const build = (shown: Card) => ownClass(issuer, content, shown)
+  const ofClass = buildTranslated(card, templateTranslations, { type, build })
   return applyOverrides(ofClass, card.google.class, type)
 }
 

@@ -20,20 +20,14 @@ import {
 import { nativeValue } from './native-values.ts'
 import { applyOverrides } from './overrides.ts'
 import { type GoogleIssuer, type GoogleResource, idOf, kindOf, placeOf } from './resource.ts'
-import { withTranslations } from './translate.ts'
+import { buildTranslated } from './translate.ts'
 
 /** What one pass shows: its fields, its barcode, and whether it is still valid at the given time. */
 export function buildObject(issuer: GoogleIssuer, pass: WalletPass, at: Date): GoogleResource {
   const { card, translations = [] } = pass
   const type = typeOf(kindOf(card), 'Object')
-  const built = (shown: Card) => ({
-    language: shown.language!,
-    resource: ownObject(issuer, { ...pass, card: shown }, at),
-  })
-  const object =
-    card.language === undefined
-      ? ownObject(issuer, pass, at)
-      : withTranslations(built(card), translations.map(built), type)
+  const build = (shown: Card) => ownObject(issuer, { ...pass, card: shown }, at)
+  const object = buildTranslated(card, translations, { type, build })
   return applyOverrides(object, card.google.object, type)
 }
 

@@ -1,22 +1,28 @@
 import { isJsonObject } from '../../core/json.ts'
+import type { Card } from '../../core/rules/display/card.ts'
 import { isRecordType, type RecordType } from './fields.ts'
+import type { GoogleResource } from './resource.ts'
 
 /** A resource as it is in one language. */
-export interface Translated {
+interface Translated {
   language: string
   resource: Record<string, unknown>
 }
 
 /**
- * The resource of the default language with what it says in others: Google takes them beside each text that has a form for it,
- * such as localizedBody beside body.
+ * The resource of a card with what it says in other languages: Google takes them beside each text that has a form for it, such as
+ * localizedBody beside body. A card that names no language is built as it is.
  */
-export function withTranslations<T extends Record<string, unknown>>(
-  { language, resource }: { language: string; resource: T },
-  others: Translated[],
-  type: RecordType,
-): T {
-  return translate(resource, { language, others, type }) as T
+export function buildTranslated(
+  card: Card,
+  translations: readonly Card[],
+  { type, build }: { type: RecordType; build: (card: Card) => GoogleResource },
+): GoogleResource {
+  const { language } = card
+  const resource = build(card)
+  if (language === undefined) return resource
+  const others = translations.map((other) => ({ language: other.language!, resource: build(other) }))
+  return translate(resource, { language, others, type }) as GoogleResource
 }
 
 interface Languages {

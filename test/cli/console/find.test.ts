@@ -10,7 +10,7 @@ import { serveApp } from '../../support/served-app.ts'
 // biome-ignore lint/correctness/useHookAtTopLevel: no hook of React
 const api = useApi('sqlite')
 
-test('who is called exactly so is found first, online and offline, however many newer names hold the text', async () => {
+test('who is called exactly so is found first, online, with the scopes of a door alone, and offline, however many newer names hold the text', async () => {
   const workspace = await api.workspace()
   const { client } = await serveApp(api, workspace.token)
   const { id: templateId } = await publishedTemplate(workspace)
@@ -22,7 +22,14 @@ test('who is called exactly so is found first, online and offline, however many 
     projectId: undefined,
     signal: new AbortController().signal,
   })
-  for (const state of ['online', 'offline'] as const) {
+  const scopes = ['scans:read', 'scans:write'] as const
+  const { client: ofDoor } = await serveApp(api, await api.token(workspace.id, { scopes: [...scopes] }))
+  const ways = [
+    ['online', client],
+    ['online', ofDoor],
+    ['offline', client],
+  ] as const
+  for (const [state, client] of ways) {
     const found = async (text: string) => {
       const options = { client, connection: { state }, lists: { list } as ListKeeper, projectId: undefined }
       const candidates = await findPasses(text, options as Parameters<typeof findPasses>[1])

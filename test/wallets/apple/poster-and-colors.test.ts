@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Definition, DefinitionInput } from '../../../src/core/contract/definition.ts'
 import { renderCard } from '../../../src/core/rules/display/card.ts'
+import { colorVariants } from '../../../src/core/rules/display/colors.ts'
 import { lintDefinition } from '../../../src/core/rules/display/lint.ts'
 import { checkPoster } from '../../../src/wallets/apple/overrides/poster.ts'
 import { buildPassJson } from '../../../src/wallets/apple/pass-json.ts'
@@ -85,4 +86,19 @@ test('contrast is looked at in each state of the colours', () => {
     'definition.design.colors.label',
   ])
   expect(low[0]!.message).toContain('where the state is night')
+})
+
+test('a choice has at most a hundred states, and of all that several make together a thousand are looked at', () => {
+  const choice = (by: string, count: number) => ({
+    by: `{{tier}} ${by}`,
+    map: Object.fromEntries(Array.from({ length: count }, (_, n) => [`${by}${n}`, '#000000'])),
+  })
+  const colors = (count: number) => ({
+    background: choice('a', count),
+    foreground: choice('b', count),
+    label: choice('c', count),
+  })
+  expect(() => define({ design: { colors: colors(101) } })).toThrow(/Must have at most 100 states|Must be a colour/)
+  const { length } = colorVariants(define({ design: { colors: colors(100) } }).design.colors)
+  expect([length >= 1000, length <= 1100]).toEqual([true, true])
 })

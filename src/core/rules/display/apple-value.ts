@@ -1,7 +1,14 @@
 import { DateTime } from 'luxon'
 import type { FieldDefinition } from '../../contract/definition.ts'
 import type { CardField } from './card.ts'
-import { formatMoment, formatValue, isOfKind, type ValueLocale, type ValueType } from './format-value.ts'
+import {
+  directionOfLanguage,
+  formatMoment,
+  formatValue,
+  isOfKind,
+  type ValueLocale,
+  type ValueType,
+} from './format-value.ts'
 
 /** A value as pass.json holds it, with the styles that an iPhone writes it in. */
 export interface AppleValue {
@@ -77,20 +84,16 @@ type Alignment = NonNullable<FieldDefinition['align']>
 /** Where a value stands, which Apple says by left and right. */
 export function toAlignment(align: Alignment, { language }: ValueLocale): string {
   if (align === 'center') return 'PKTextAlignmentCenter'
-  return (align === 'start') === isRightToLeft(language) ? 'PKTextAlignmentRight' : 'PKTextAlignmentLeft'
+  return (align === 'start') === (directionOfLanguage(language) === 'rtl')
+    ? 'PKTextAlignmentRight'
+    : 'PKTextAlignmentLeft'
 }
 
 /** The same the other way round; undefined where the phone decides. */
 function readAlignment(textAlignment: unknown, { language }: ValueLocale): Alignment | undefined {
   if (textAlignment === 'PKTextAlignmentCenter') return 'center'
   if (textAlignment !== 'PKTextAlignmentLeft' && textAlignment !== 'PKTextAlignmentRight') return undefined
-  return (textAlignment === 'PKTextAlignmentLeft') === isRightToLeft(language) ? 'end' : 'start'
-}
-
-const rightToLeft = new Set(['ar', 'dv', 'fa', 'he', 'ps', 'sd', 'ug', 'ur', 'yi'])
-
-function isRightToLeft(language: string): boolean {
-  return rightToLeft.has(new Intl.Locale(language).language)
+  return (textAlignment === 'PKTextAlignmentLeft') === (directionOfLanguage(language) === 'rtl') ? 'end' : 'start'
 }
 
 const fullStyles = new Map<unknown, 'short' | 'medium' | 'long' | 'full'>([

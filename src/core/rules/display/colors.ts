@@ -18,7 +18,7 @@ export function sharedColor(color: ColorChoice | undefined): string | undefined 
   return typeof color === 'object' ? color.else : color
 }
 
-/** More are looked at by nobody. */
+/** More are looked at by nobody; what three choices of a hundred states make together would stop the server. */
 const MAX_VARIANTS = 1000
 
 /** The colours of a design in each state that its choices know, with the keys of the state. */
@@ -30,7 +30,8 @@ export function colorVariants(colors: DesignColors): { keys: string[]; colors: S
   }
   let states: Map<string, string | undefined>[] = [new Map()]
   for (const [by, keys] of keysBy) {
-    states = states.flatMap((state) => [...keys].map((key) => new Map([...state, [by, key]]))).slice(0, MAX_VARIANTS)
+    const some = states.slice(0, Math.ceil(MAX_VARIANTS / keys.size))
+    states = some.flatMap((state) => [...keys].map((key) => new Map([...state, [by, key]])))
   }
   return states.map((state) => {
     const pick = (color: ColorChoice | undefined) => {

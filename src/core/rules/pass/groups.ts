@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto'
 import type { Definition } from '../../contract/definition.ts'
 import type { DoorGroup } from '../../contract/scan-shapes.ts'
 import type { Issue } from '../../errors.ts'
-import { formatUuid } from '../../ids.ts'
+import { contentId } from '../../ids.ts'
 import { fill, type Scope } from '../template/placeholder.ts'
 import type { PassStatus } from './pass-status.ts'
 
@@ -17,13 +16,7 @@ const MAX_GROUP_KEY_CHARACTERS = 255
 
 /** The group that a key names in a project, or among passes without one. */
 export function groupOf(workspaceId: string, projectId: string | null, key: string): PassGroup {
-  const digest = createHash('sha256')
-    .update(JSON.stringify([workspaceId, projectId, key]))
-    .digest()
-  // As a UUID of version 8, which says no more than that its bits are its maker's.
-  digest[6] = (digest[6]! & 0x0f) | 0x80
-  digest[8] = (digest[8]! & 0x3f) | 0x80
-  return { id: formatUuid(digest.subarray(0, 16)), key }
+  return { id: contentId(JSON.stringify([workspaceId, projectId, key])), key }
 }
 
 /** The key that the definition makes of the values of a pass; null where it comes out empty, or the definition has none. */

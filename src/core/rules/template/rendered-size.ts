@@ -1,4 +1,4 @@
-import type { Definition, VariableDefinition } from '../../contract/definition.ts'
+import type { Definition, VariableDefinition, WrittenDefinition } from '../../contract/definition.ts'
 import { ApiError, type Issue, issueDetails, MAX_ISSUES } from '../../errors.ts'
 import { writtenOf } from './languages.ts'
 import { literalPart, placeholdersIn, type Scope, type SystemVariable, stringsDeep } from './placeholder.ts'
@@ -49,7 +49,16 @@ interface Size {
  */
 export function compileSizes(rendered: Partial<Definition>): FindOversizes {
   // In all its languages, which are one package.
-  const { variables: _, ...content } = writtenOf(rendered as Definition)
+  const written = writtenOf(rendered as Definition)
+  const find = compiled.get(written) ?? compile(written)
+  compiled.set(written, find)
+  return find
+}
+
+/** By definition: a pass is rendered in each of its languages, and passes of a version follow each other. */
+const compiled = new WeakMap<object, FindOversizes>()
+
+function compile({ variables: _, ...content }: Partial<WrittenDefinition>): FindOversizes {
   const card: Size = {
     path: [],
     max: MAX_CARD_BYTES,

@@ -18,7 +18,8 @@ import {
 } from '../../../core/rules/display/apple-front.ts'
 import type { Card, CardField } from '../../../core/rules/display/card.ts'
 import { cardColors } from '../../../core/rules/display/colors.ts'
-import { directionOfLanguage, escapeHtml } from '../html.ts'
+import { directionOfLanguage } from '../../../core/rules/display/format-value.ts'
+import { escapeHtml } from '../html.ts'
 
 export interface CardOptions {
   /** The address of an image; undefined for one that is not to be drawn. */

@@ -1,12 +1,11 @@
 import type { Card } from '../../../core/rules/display/card.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Platform } from '../../../wallets/wallet.ts'
-import { fromLink, pageIcon } from '../assets.ts'
+import { copyScript, fromLink, pageIcon } from '../assets.ts'
 import type { Badges } from '../badges.ts'
-import { barcodeSvg } from '../card/card.ts'
 import { buildPage, escapeHtml, type Page } from '../html.ts'
 import type { IssuerFacts } from '../issuer-facts.ts'
-import type { PageWords } from '../page-words.ts'
+import { buttonHtml, inAppHint, PARTS_STYLE, phoneHtml, ribbonHtml } from '../link-parts.ts'
 import { shareTags } from '../share-tags.ts'
 import type { DevicePlatform } from '../visitors.ts'
 import type { PageLanguage } from '../words.ts'
@@ -42,8 +41,7 @@ export interface GroupPageFacts {
 
 /**
  * The page of a group: ways to add several at once, above what may be a long list, and each pass with what tells it from the
- * others. Beside what the issuer
- * wrote it has no words but those of every hosted page; the rest are numbers and signs.
+ * others. Beside what the issuer wrote it has no words but those of every hosted page; the rest are numbers and signs.
  */
 export function groupPage(facts: GroupPageFacts): Page {
   const { title, shown, next, isFirst, issuer, platforms, publicUrl, language, device, isInApp, own, sandboxed } = facts
@@ -53,9 +51,9 @@ export function groupPage(facts: GroupPageFacts): Page {
     isFirst ? '' : `<a rel="first" href="${escapeHtml(own)}">⇤ 1</a>`,
     next === undefined ? '' : `<a rel="next" href="${escapeHtml(`${own}?from=${next}`)}">… →</a>`,
   ].join(' ')
-  const main = `<div class="intro">${sandboxed.length > 0 ? `<p class="note"><strong>${escapeHtml(words.sandbox.all)}</strong></p>` : ''}
+  const main = `<div class="intro">${ribbonHtml(platforms, sandboxed, words)}
 <h1 dir="auto">${escapeHtml(title)}</h1>
-${isInApp ? `<p class="note"><strong>${escapeHtml(words.inApp.title)}</strong> ${escapeHtml(words.inApp.text)}</p>` : ''}</div>
+${isInApp ? inAppHint(own, words) : ''}</div>
 <div class="actions">${inOrder.map((platform) => buttonsHtml(platform, facts)).join('\n')}</div>
 <ul class="passes">${shown.map(passHtml).join('\n')}</ul>
 ${pages.trim() === '' ? '' : `<p class="pages">${pages}</p>`}
@@ -65,7 +63,8 @@ ${device === 'undetermined' ? phoneHtml(own, words) : ''}`
     main,
     language: tag,
     head: shareTags({ issuer, platforms, publicUrl, language }),
-    styles: [GROUP_STYLE],
+    styles: [PARTS_STYLE, GROUP_STYLE],
+    script: isInApp ? fromLink(copyScript.path) : undefined,
     icon: fromLink(issuer.iconId ? `/images/${issuer.iconId}` : pageIcon.path),
   })
 }
@@ -85,29 +84,17 @@ ${line ? `<span dir="auto">${escapeHtml(line)}</span>` : ''}
 
 /** One button for as many as a wallet takes at once. */
 function buttonsHtml(platform: Platform, { shown, firsts, own, badges, language }: GroupPageFacts): string {
-  const { words, tag } = language
-  const badge = badges.find(platform, tag)
   return firsts[platform]
     .map((first, n, all) => {
       const address = `${own}?${platform === 'apple' ? 'bundle' : 'save'}=${shown[first]!.pass.id}`
       const range = all.length === 1 ? '' : rangeOf(first + 1, all[n + 1] ?? shown.length)
-      const text = escapeHtml(words.addTo[platform])
-      const content = badge ? `<img src="${escapeHtml(fromLink(badge.path))}" alt="${text}">` : text
-      return `<a class="${badge ? 'badge' : 'button'}" data-platform="${platform}" href="${escapeHtml(address)}">${content} <span dir="ltr">${range}</span></a>`
+      return buttonHtml(platform, address, { badges, language }, range && ` <span dir="ltr">${range}</span>`)
     })
     .join('\n')
 }
 
 function rangeOf(first: number, last: number): string {
   return first === last ? String(first) : `${first}–${last}`
-}
-
-function phoneHtml(own: string, { phone }: PageWords): string {
-  const svg = barcodeSvg('qr', own)
-  if (svg === undefined) return ''
-  return `<figure class="phone"><div class="symbol" role="img" aria-label="${escapeHtml(phone.code)}">${svg}</div>
-<figcaption><strong>${escapeHtml(phone.title)}</strong>
-${escapeHtml(phone.text)}</figcaption></figure>`
 }
 
 const GROUP_STYLE = `
@@ -122,10 +109,4 @@ const GROUP_STYLE = `
 .badge img { height: 3.25rem; max-width: 80% }
 .pages { display: flex; gap: 1.5rem }
 .pages a { display: inline-block; padding: .75rem 0 }
-.note { margin: 0 0 .75rem; padding: .5rem .75rem; border: 1px solid var(--line); border-radius: .5rem }
-.phone { display: none }
-@media (min-width: 56rem) {
-  .phone { display: flex; align-items: center; gap: 1.25rem; margin: 1.5rem 0 0 }
-  .phone .symbol { flex: none; width: 8.5rem; padding: .75rem; border-radius: .5rem; background: #ffffff; forced-color-adjust: none }
-}
 `

@@ -1,0 +1,69 @@
+import type { Platform } from '../../wallets/wallet.ts'
+import { fromLink } from './assets.ts'
+import type { Badges } from './badges.ts'
+import { barcodeSvg } from './card/card.ts'
+import { escapeHtml } from './html.ts'
+import type { PageWords } from './page-words.ts'
+import type { PageLanguage } from './words.ts'
+
+/**
+ * What adds to a wallet: the platform's own badge where the operator has it, since both companies forbid drawings of others.
+ * @param behind HTML that follows it
+ */
+export function buttonHtml(
+  platform: Platform,
+  address: string,
+  { badges, language: { words, locale } }: { badges: Badges; language: PageLanguage },
+  behind = '',
+): string {
+  const text = escapeHtml(words.addTo[platform])
+  const badge = badges.find(platform, locale)
+  const content = badge ? `<img src="${escapeHtml(fromLink(badge.path))}" alt="${text}">` : text
+  return `<a class="${badge ? 'badge' : 'button'}" data-platform="${platform}" href="${escapeHtml(address)}">${content}${behind}</a>`
+}
+
+/** Says of which platforms no real phone takes a pass. */
+export function ribbonHtml(platforms: Platform[], sandboxed: readonly Platform[], words: PageWords): string {
+  const [first] = sandboxed
+  if (first === undefined) return ''
+  const text = words.sandbox[sandboxed.length < platforms.length ? first : 'all']
+  return `<p class="ribbon"><strong>${escapeHtml(text)}</strong></p>`
+}
+
+/** The address can be marked by hand; the script of the page shows the button that copies it. */
+export function inAppHint(address: string, { inApp }: PageWords): string {
+  return `<div class="hint"><p><strong>${escapeHtml(inApp.title)}</strong> ${escapeHtml(inApp.text)}</p>
+<div class="link"><input class="address" dir="ltr" readonly aria-label="${escapeHtml(inApp.address)}" value="${escapeHtml(address)}">
+<button class="button copy" type="button" data-done="${escapeHtml(inApp.copied)}" hidden>${escapeHtml(inApp.copy)}</button></div>
+<p class="copied" role="status"></p></div>`
+}
+
+/** On a computer the pass is wanted on another device; the sheet hides this where the screen is a phone's. */
+export function phoneHtml(address: string, { phone }: PageWords): string {
+  const svg = barcodeSvg('qr', address)
+  if (svg === undefined) return ''
+  return `<figure class="phone"><div class="symbol" role="img" aria-label="${escapeHtml(phone.code)}">${svg}</div>
+<figcaption><strong>${escapeHtml(phone.title)}</strong>
+${escapeHtml(phone.text)}</figcaption></figure>`
+}
+
+/** The look of these parts. */
+export const PARTS_STYLE = `
+.ribbon { margin: 0 0 .75rem; padding: .375rem .75rem; border-radius: .5rem; background: #ffd60a; color: #1c1c1e; font-size: .875rem }
+.hint { margin-top: .5rem; padding: .625rem .75rem; border-radius: .875rem; border: 1px solid var(--line); background: var(--raised);
+  font-size: .9375rem }
+.hint p { margin: 0; white-space: normal }
+.hint .link { display: flex; flex-wrap: wrap; gap: .5rem; margin-top: .5rem }
+.address { flex: 1 1 8rem; min-width: 0; min-height: 2.75rem; padding: .25rem .625rem; border: 1px solid var(--line); border-radius: .625rem;
+  background: var(--page); color: inherit; font: inherit; text-overflow: ellipsis }
+.copy { min-height: 2.75rem; border-radius: .625rem; font: inherit; font-weight: 600; cursor: pointer }
+.copy[hidden] { display: none }
+.phone { display: none }
+@media (min-width: 56rem) {
+  .phone { display: flex; align-items: center; gap: 1.25rem; margin: 1.5rem 0 0; padding: 1rem; border-radius: .875rem;
+    background: var(--raised) }
+  .phone .symbol { flex: none; width: 8.5rem; padding: .75rem; border-radius: .5rem; background: #ffffff; forced-color-adjust: none }
+  .phone figcaption { color: var(--muted); font-size: .9375rem }
+  .phone strong { color: var(--text) }
+}
+`
