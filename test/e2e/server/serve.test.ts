@@ -88,14 +88,14 @@ test('a server that only works issues what one that only answers takes in', asyn
   await api.client.passes.createBatch({ body: { passes: batchOf(templateId, 'pass', 20) } })
   const { passes } = inspect(api.database)
   expect((await passes()).map((pass) => pass.status)).toEqual(Array(20).fill('QUEUED'))
-  const worker = await hostServer({
+  const worker = await startServer({
     database: api.database,
     token: api.token,
     args: ['--role', 'worker', '--public-url', api.url],
   })
   await eventually(async () => expect(unissued(await passes())).toEqual([]))
   expect(worker.url).toBe('')
-  await worker.stop()
+  expect(await worker.stop()).toBe(0)
 })
 
 test('SIGTERM: a request in flight is answered and kept, new ones are refused, one that never ends holds nothing up', async () => {

@@ -15,8 +15,8 @@ function configOf(folder: string): Config {
 
 test('servers that start together on an empty folder have the same credentials, and so has one that starts later', async () => {
   const config = configOf(temporaryFolder())
-  const apples = await Promise.all([1, 2].map(() => loadSandboxApple(config, at)))
-  const googles = await Promise.all([1, 2].map(() => loadSandboxGoogle(config)))
+  const apples = await Promise.all([1, 2, 3].map(() => loadSandboxApple(config, at)))
+  const googles = await Promise.all([1, 2, 3].map(() => loadSandboxGoogle(config)))
   apples.push(await loadSandboxApple(config, at))
   googles.push(await loadSandboxGoogle(config))
   expect(new Set(apples.map(({ identity }) => identity.certificatePem)).size).toBe(1)

@@ -78,8 +78,7 @@ describe.each(dialects)('on %s', (dialect) => {
     work()
     await eventually(() => expect(receiver.received).toHaveLength(1))
     const later = await startReceiver()
-    for (const one of [receiver, later])
-      one.reply((response) => void setTimeout(() => response.writeHead(500).end(), 5))
+    later.reply((response) => void setTimeout(() => response.writeHead(500).end(), 5))
     const params = { id: webhook.id }
     await eventually(async () => {
       const { items } = await workspace.ok(contract.deliveries.list, {})
@@ -87,9 +86,9 @@ describe.each(dialects)('on %s', (dialect) => {
     })
     await workspace.ok(contract.webhooks.update, { params, body: { url: later.url } })
     await queueTests(workspace, webhook.id, 10)
-    // For a moment the sender knows the endpoint where it was.
-    await eventually(() => expect(receiver.received.length + later.received.length).toBe(1 + 10))
-    expect([receiver, later].map((one) => one.mostInFlight())).toEqual([1, 1])
+    // What is read after a change brings it along: nothing more goes where the endpoint was.
+    await eventually(() => expect(later.received).toHaveLength(10))
+    expect(later.mostInFlight()).toBe(1)
   })
 
   test('an endpoint that is disabled gets no more than what is in flight', async () => {

@@ -16,7 +16,6 @@ import { type AppleWallet, createAppleWallet } from '../../../../src/wallets/app
 import { type RecordType, typeOf } from '../../../../src/wallets/google/fields.ts'
 import { createGoogleWallet } from '../../../../src/wallets/google/wallet.ts'
 import { checkResource } from '../../../../src/wallets/sandbox/google/google-store.ts'
-import type { Wallet } from '../../../../src/wallets/wallet.ts'
 import { parseDefinition } from '../../../support/definitions.ts'
 import { at, createTestIdentity, webServiceUrl } from '../../../wallets/apple/fixtures.ts'
 import * as apple from '../../../wallets/apple/overrides/override-samples.ts'
@@ -38,17 +37,14 @@ beforeAll(async () => {
   appleWallet = createAppleWallet({ identity: signer, webServiceUrl, loadImageFiles: async () => [] })
 })
 
-/** As publishing looks at a definition: paths as it answers them, none where it is published. Of a mistake its own wallet. */
-async function publish(
-  input: unknown,
-  passType: PassType,
-  all: Wallet[] = [appleWallet, googleWallet],
-): Promise<string[]> {
+/** As publishing looks at a definition: paths as it answers them, none where it is published. */
+async function publish(input: unknown, passType: PassType): Promise<string[]> {
   const { data, error } = Definition.safeParse(input)
   if (!data) return error.issues.map(({ path }) => path.join('.'))
   const issues = checkDefinition(data)
   if (issues.length === 0) {
-    issues.push(...(await findPlatformIssues(inLanguage(data), passType, { wallets: { all }, now: at })))
+    const wallets = { all: [appleWallet, googleWallet] }
+    issues.push(...(await findPlatformIssues(inLanguage(data), passType, { wallets, now: at })))
   }
   return issues.map(({ path }) => path.join('.'))
 }
@@ -108,7 +104,7 @@ test.each(inGoogle)('publishing and the emulator agree on each mistake of a %s %
     const overridden = google.replaced(google.withMistake(typeOf(kind, role), mistake), mistake.path, value)
     const own = { [role.toLowerCase()]: withoutReserved(overridden as object) }
     const definition = define({ google: { kind, ...needed, ...own } })
-    const isPublished = (await publish(definition, passType, [googleWallet])).length === 0
+    const isPublished = (await publish(definition, passType)).length === 0
     const isTaken = answersOf(definition, passType).every((ok) => ok)
     if (isTaken !== isPublished) disagreed.push(mistake)
     if (!isTaken) refused += 1
@@ -139,7 +135,7 @@ test.each(styles.map((passType, index) => [passType, index] as const))(
         apple: apple.withMistake(full, mistake),
         google: { kind: 'generic' },
       })
-      const issues = await publish(definition, passType, [appleWallet])
+      const issues = await publish(definition, passType)
       const place = ['apple', ...mistake.path].join('.')
       if (!issues.some((path) => path.startsWith(place))) missed.push({ ...mistake, issues })
     }
