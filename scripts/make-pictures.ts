@@ -24,11 +24,11 @@ interface Picture {
 }
 
 const pictures: Record<string, Picture> = {
-  phones: { example: 'conference', rows: 'attendees.csv', externalPassId: 'PG27-00001', of: 'phones' },
+  phones: { example: 'conference', rows: 'attendees.csv', externalPassId: 'PG27-00007', of: 'phones' },
   pages: {
     example: 'conference',
     rows: 'attendees.csv',
-    externalPassId: 'PG27-00001',
+    externalPassId: 'PG27-00011',
     of: { languages: ['de', 'ar', 'ja'] },
   },
   'boarding-pass': {
@@ -77,8 +77,16 @@ async function issue(client: Client, { example, rows, externalPassId }: Picture)
   const row = records.find((record) => record.externalPassId === externalPassId)
   if (!row) throw new Error(`${rows} of ${example} has no row ${externalPassId}`)
   const { externalPassId: _, label = '', ...cells } = row
-  const variables = Object.fromEntries(Object.entries(cells).filter(([, value]) => value !== ''))
+  const variables: Record<string, string> = {}
+  for (const [name, value] of Object.entries(cells)) {
+    const isPhoto = value.startsWith('photos/')
+    if (value !== '') variables[name] = isPhoto ? await upload(client, join(examples, value)) : value
+  }
   return client.passes.create({ body: { templateId, externalPassId, label, variables } })
+}
+
+async function upload(client: Client, file: string): Promise<string> {
+  return (await client.images.create({ body: readFileSync(file), contentType: 'image/png' })).id
 }
 
 /** Ids of templates by their examples: several pictures may show one pass. */

@@ -15,6 +15,7 @@ export const attendeeColumns = [
   'entriesPerDay',
   'profileUrl',
   'validUntil',
+  'booking',
 ] as const
 
 /** One row of the attendees' file; an empty text means that the template's default holds. */
@@ -47,8 +48,15 @@ export function attendees({ seed, first, count }: AttendeesOptions): Attendee[] 
       entriesPerDay: ticket.entriesPerDay,
       profileUrl: ticket.type === 'Speaker' ? `https://polyglot.example/speakers/${number}?lang=en&year=2027` : '',
       validUntil: ticket.validUntil,
+      booking: bookingOf(first + index),
     }
   })
+}
+
+/** Every other five have booked together. */
+function bookingOf(number: number): string {
+  const five = Math.ceil(number / 5)
+  return five % 2 === 0 ? `R-${2000 + five}` : ''
 }
 
 function identity({ name, handle }: Person, number: string, random: Random) {

@@ -26,7 +26,8 @@ export function conferenceImages() {
       1125,
       294,
       `<defs>${linearGradient('sky', '#20225a', '#4a2c7a')}</defs><rect width="1125" height="294" fill="url(#sky)"/>`,
-      voices(0, 0),
+      // Where texts are read from the right, the name stands over them.
+      `<g opacity=".4">${voices(0, 0)}</g>`,
     ),
     hero: svg(
       1032,

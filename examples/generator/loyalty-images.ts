@@ -1,4 +1,4 @@
-import { linearGradient, svg, wordmark } from './svg.ts'
+import { linearGradient, svg } from './svg.ts'
 
 const green = '#1d3b34'
 const cream = '#f7ecdc'
@@ -8,33 +8,13 @@ const caramel = '#e2ab6e'
 export function loyaltyImages() {
   return {
     icon: svg(114, 114, `<rect width="114" height="114" fill="${green}"/>`, mark(57, 57, 1.05)),
-    logo: svg(
-      480,
-      150,
-      `<rect width="480" height="150" fill="${green}"/>`,
-      mark(58, 78, 0.98),
-      wordmark('GRÃO', { x: 128, y: 32, height: 38, color: cream, weight: 6, gap: 12 }),
-      wordmark('FOLHA', { x: 129, y: 92, height: 38, color: caramel, weight: 6, gap: 12 }),
-    ),
+    // Of members without a photo, which else stands in its place.
+    logo: svg(150, 150, `<rect width="150" height="150" fill="${green}"/>`, mark(75, 75, 1.35)),
     strip: strip(0),
     'strip-1': strip(1),
     'strip-2': strip(2),
     'strip-3': strip(3),
     'strip-4': strip(4),
-    hero: svg(
-      1032,
-      336,
-      `<defs>${linearGradient('leaf', '#17312b', '#3c6a58', 12)}</defs><rect width="1032" height="336" fill="url(#leaf)"/>`,
-      leaf(92, 86, 60, 1.5),
-      bean(210, 128, 35, 1.5),
-      bean(118, 246, -48, 1.3),
-      leaf(266, 262, 118, 1.4),
-      cup(516, 168, 0.78),
-      bean(790, 92, 30, 1.5),
-      bean(880, 222, -50, 1.3),
-      leaf(934, 94, 66, 1.5),
-      leaf(758, 256, 112, 1.4),
-    ),
   }
 }
 
@@ -52,10 +32,10 @@ function portrait(behind: string, person: string): string {
   )
 }
 
-/** The card of five cups, of which so many are paid for: the fifth is free. */
+/** The card of five cups, of which so many are paid for: the fifth is free. Google Wallet cuts a little at top and bottom. */
 function strip(stamps: number): string {
   const places = Array.from({ length: 5 }, (_, index) => {
-    const [x, y] = [66 + index * 78, 386]
+    const [x, y] = [77 + index * 78, 82]
     const mark = index < stamps ? `<circle cx="${x}" cy="${y}" r="27" fill="${caramel}"/>${bean(x, y, 24, 0.8)}` : ''
     return `<circle cx="${x}" cy="${y}" r="29" fill="none" stroke="${cream}" stroke-width="4"/>${mark}`
   })

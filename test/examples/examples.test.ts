@@ -37,10 +37,10 @@ test.each(examples)('the $example images are small PNG files of the sizes that w
   const strip = example === 'conference' ? [1125, 294] : [1125, 432]
   const sizes: Record<string, number[]> = {
     icon: [114, 114],
-    logo: [480, 150],
+    logo: example === 'loyalty' ? [150, 150] : [480, 150],
     // An iPhone shows none on a boarding pass.
     ...(example !== 'boarding-pass' && { strip }),
-    hero: [1032, 336],
+    ...(example !== 'loyalty' && { hero: [1032, 336] }),
   }
   const images = imagePaths(design.images)
   expect([...new Set(images.map(({ role }) => role))].sort()).toEqual(Object.keys(sizes).sort())

@@ -101,8 +101,9 @@ const MAX_STATES = 100
 const choiceOf = <Value extends z.ZodType>(value: Value) =>
   z.strictObject({
     by: text(1, 255),
+    /** By that text; an empty one is a state, too. */
     map: z
-      .record(text(1, 255), value)
+      .record(text(0, 255), value)
       .refine((map) => Object.keys(map).length <= MAX_STATES, `Must have at most ${MAX_STATES} states`),
     /** For any other text; nothing where it is left out. */
     else: value.optional(),

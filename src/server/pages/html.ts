@@ -144,7 +144,7 @@ a { color: inherit }
 .muted, .expiry { color: var(--muted); font-size: .9375rem }
 .button { display: grid; place-items: center; min-height: 3.25rem; padding: .5rem 1rem; border-radius: .875rem;
   border: 1px solid transparent; background: var(--text); color: var(--page); font-weight: 600; line-height: 1.25;
-  text-align: center; text-decoration: none }
+  text-align: center; text-decoration: none; text-wrap: balance; word-break: auto-phrase }
 .button:hover { background: color-mix(in srgb, var(--text) 85%, var(--page)) }
 .back { margin-top: 1rem; padding: 0 1rem; border-radius: .875rem; background: var(--raised) }
 .back summary { padding: .8125rem 0; font-weight: 600; cursor: pointer }

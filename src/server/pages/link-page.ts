@@ -91,7 +91,7 @@ function calendarHtml(card: Card, address: string, { words, tag }: PageLanguage)
   if (!appointment) return ''
   const timeZone = card.timeZone ?? card.trip?.from?.timeZone ?? 'UTC'
   const time = timeHtml(appointment.start, { language: tag, timeZone, weekday: 'short' })
-  return `<p class="calendar">${time} · <a href="${escapeHtml(address + calendarPath)}">${escapeHtml(words.addToCalendar)}</a></p>
+  return `<p class="calendar">${time} <a href="${escapeHtml(address + calendarPath)}">${escapeHtml(words.addToCalendar)}</a></p>
 `
 }
 
@@ -126,7 +126,7 @@ const LINK_STYLE = `
 .intro { margin-bottom: 1rem }
 /* Texts of any direction start where the page does. */
 .intro > :not(.ribbon, .hint) { width: fit-content; max-width: 100% }
-.calendar { margin: .25rem 0; font-size: .9375rem }
+.calendar { display: flex; flex-wrap: wrap; column-gap: .75rem; margin: .25rem 0; font-size: .9375rem }
 .calendar a { color: inherit }
 .actions { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(8.5rem, 100%), 1fr)); gap: .75rem; margin-top: 1.25rem }
 .actions .button { padding-inline: .5rem }

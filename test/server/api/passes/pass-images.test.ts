@@ -73,11 +73,11 @@ describe.each(dialects)('on %s', (dialect) => {
     const [mine, none, some, full] = await Promise.all([1, 2, 3, 4].map(() => upload(workspace)))
     const content = withPhoto({
       thumbnail: '{{photo}}',
-      hero: { by: '{{stamps}}', map: { '0': none, '10': full }, else: some },
+      hero: { by: '{{stamps}}', map: { '': none, '10': full }, else: some },
     })
     const { id: templateId } = await publishedTemplate(workspace, { definition: content })
     const heroes = []
-    for (const stamps of ['0', '3', '10']) {
+    for (const stamps of ['', '3', '10']) {
       const { id } = await makePass(workspace, templateId, { variables: { photo: mine!, stamps } })
       const preview = await workspace.ok(contract.passes.preview, { params: { id } })
       const { class: ofClass, object } = (preview as unknown as Preview).google

@@ -95,7 +95,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(Array.isArray(made.warnings)).toBe(true)
   })
 
-  test.each(['conference', 'loyalty', 'coupon'])(
+  test.each(['conference', 'loyalty', 'coupon', 'boarding-pass'])(
     'the %s example is published without a warning, and Google takes its passes',
     async (example) => {
       const workspace = await api.workspace()
