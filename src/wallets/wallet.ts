@@ -24,8 +24,11 @@ export interface WalletPass {
   groupId?: string
   /** The card in the other languages of its definition. */
   translations?: Card[]
-  /** What the last notification said; Apple has no other place for it than the pass itself. */
-  message?: string | undefined
+  /**
+   * What the last notification said, in the language of each card where it said so by language; Apple has no other place for
+   * it than the pass itself.
+   */
+  message?: string | Record<string, string> | undefined
   /** Of the google.classKey of the pass, where its version has one: passes with the same share a class. */
   classDigest?: string
   /** The card without any value of its holder alone: for what a platform shows to everyone alike, as Google's classes. */

@@ -66,6 +66,8 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'templateVersions.listByIds': (tx, intruder, { version }) => tx.templateVersions.listByIds(intruder, [version]),
   'templateVersions.listPublishedBefore': (tx, intruder, { template }) =>
     tx.templateVersions.listPublishedBefore(intruder, template, 9),
+  'templateVersions.listLanguagesOfProject': (tx, intruder, { project }) =>
+    tx.templateVersions.listLanguagesOfProject(intruder, project),
   'templateVersions.findPublished': (tx, intruder, { template }) =>
     tx.templateVersions.findPublished(intruder, template, 1),
   'images.find': (tx, intruder) => tx.images.find(intruder, imageId),

@@ -7,6 +7,7 @@ import { checkFields } from '../../src/wallets/google/check-fields.ts'
 import { typeOf } from '../../src/wallets/google/fields.ts'
 import { createGoogleWallet } from '../../src/wallets/google/wallet.ts'
 import { parseDefinition } from '../support/definitions.ts'
+import { readStrings } from '../support/phone-languages.ts'
 import { createTestIdentity, webServiceUrl } from './apple/fixtures.ts'
 import { at, identity, publicUrl } from './google/samples.ts'
 
@@ -121,21 +122,3 @@ test('the event is called and found in each language', () => {
     },
   })
 })
-
-const ENTRY = /^"((?:[^"\\]|\\.)*)" = "((?:[^"\\]|\\.)*)";$/
-
-/** As a phone reads a strings file: an entry a line. */
-function readStrings(bytes: Uint8Array): Map<string, string> {
-  const strings = new Map<string, string>()
-  for (const line of new TextDecoder().decode(bytes).split('\n')) {
-    const [, text, translation] = ENTRY.exec(line) ?? []
-    if (text !== undefined && translation !== undefined) strings.set(unquote(text), unquote(translation))
-  }
-  return strings
-}
-
-const escapes: Record<string, string> = { n: '\n', r: '\r', t: '\t' }
-
-function unquote(text: string): string {
-  return text.replaceAll(/\\(.)/g, (_, char: string) => escapes[char] ?? char)
-}

@@ -19,7 +19,7 @@ export function openPackage(archive: Buffer, rootPem: string, at: Date): PassJso
   }
 }
 
-const FOLDER_OF_A_LANGUAGE = /^[A-Za-z-]+\.lproj\/[^/]+$/
+const FOLDER_OF_A_LANGUAGE = /^[A-Za-z0-9-]+\.lproj\/[^/]+$/
 
 function read(archive: Buffer, rootPem: string, at: Date): PassJson {
   const files = unzip(archive)

@@ -1,11 +1,23 @@
 import { randomUUID } from 'node:crypto'
 import { Flags } from '@oclif/core'
 import { type MessageCreate, Platform } from '../../core/contract/notifications.ts'
+import type { WrittenText } from '../../core/rules/template/languages.ts'
 import { parseMoment } from '../arguments/moment.ts'
+import { UsageError } from '../command/errors.ts'
+
+const byLanguage = { multiple: true, multipleNonGreedy: true } as const
 
 /** Flags of what is sent, to whom and when. */
 export const messageFlags = {
-  message: Flags.string({ char: 'm', summary: 'The text, up to 1000 characters.', required: true }),
+  message: Flags.string({
+    char: 'm',
+    summary: 'The text, up to 1000 characters.',
+    exactlyOne: ['message', 'message-in'],
+  }),
+  'message-in': Flags.string({
+    summary: 'The text in one language, as pt=text. Repeatable; the default language of the template among them.',
+    ...byLanguage,
+  }),
   platform: Flags.string({
     summary: 'Only this platform. Repeatable; all by default.',
     options: Platform.options,
@@ -13,24 +25,48 @@ export const messageFlags = {
     multipleNonGreedy: true,
   }),
   at: Flags.string({ summary: 'When: an ISO 8601 date-time, or a time from now such as "in 2h". At once by default.' }),
-  header: Flags.string({ summary: 'What Google shows above the text; the organization by default.' }),
+  header: Flags.string({
+    summary: 'What Google shows above the text; the organization by default.',
+    exclusive: ['header-in'],
+  }),
+  'header-in': Flags.string({ summary: 'The header in one language, as pt=text. Repeatable.', ...byLanguage }),
 }
 
 /** The flags of a message, as they were given. */
 export interface MessageFlags {
-  message: string
+  message?: string | undefined
+  'message-in'?: string[] | undefined
   platform?: string[] | undefined
   at?: string | undefined
   header?: string | undefined
+  'header-in'?: string[] | undefined
 }
 
-/** The body of a creation. It carries a key of its own, so that trying again after a lost answer sends nothing twice. */
+/**
+ * The body of a creation. It carries a key of its own, so that trying again after a lost answer sends nothing twice.
+ * @throws UsageError
+ */
 export function messageBody(flags: MessageFlags, now: Date): MessageCreate {
+  const header = flags.header ?? textsIn('--header-in', flags['header-in'])
   return {
-    body: flags.message,
+    body: flags.message ?? textsIn('--message-in', flags['message-in']) ?? '',
     idempotencyKey: randomUUID(),
-    options: flags.header === undefined ? {} : { google: { header: flags.header } },
+    options: header === undefined ? {} : { google: { header } },
     ...(flags.platform && { platforms: flags.platform as Platform[] }),
     ...(flags.at !== undefined && { sendAt: parseMoment(flags.at, now).toISOString() }),
   }
+}
+
+/** Texts by the language before the first equals sign; the server says which languages there are. */
+function textsIn(flag: string, given: string[] | undefined): WrittenText | undefined {
+  if (!given) return undefined
+  const texts = new Map<string, string>()
+  for (const one of given) {
+    const at = one.indexOf('=')
+    if (at < 1) throw new UsageError(`${flag} ${one} must be language=text, such as ${flag} pt="Portas às 19h"`)
+    const language = one.slice(0, at).trim()
+    if (texts.has(language)) throw new UsageError(`${flag} says ${language} twice`)
+    texts.set(language, one.slice(at + 1))
+  }
+  return Object.fromEntries(texts) as WrittenText
 }

@@ -27,7 +27,7 @@ export function showNotification(notification: Notification): string {
   return details([
     ['Notification', notification.id],
     ['Pass', notification.passId],
-    ['Message', notification.body],
+    ...messageRows(notification.body),
     ['Status', notification.status],
     ['Send at', localTimeOr(notification.sendAt, null)],
     ['Apple', [apple.status, apple.deviceCount > 0 && devices, apple.error].filter(Boolean).join(', ')],
@@ -35,12 +35,23 @@ export function showNotification(notification: Notification): string {
   ])
 }
 
+/** A text, or one for each language. */
+function messageRows(body: Notification['body']): [string, string][] {
+  if (typeof body === 'string') return [['Message', body]]
+  return Object.entries(body).map(([language, text]) => [`Message (${language})`, text])
+}
+
+/** What a message says in one line of a list. */
+export function messageLine(body: Notification['body']): string {
+  return typeof body === 'string' ? body : Object.values(body).join(' / ')
+}
+
 /** A broadcast and how far it has come, for people. */
 export function showBroadcast(broadcast: Broadcast, stats?: BroadcastStats): string {
   return details([
     ['Broadcast', broadcast.id],
     ['Project', broadcast.projectId],
-    ['Message', broadcast.body],
+    ...messageRows(broadcast.body),
     ['Platforms', broadcast.platforms.join(', ')],
     ['Status', broadcast.status],
     ['Send at', localTimeOr(broadcast.sendAt, null)],

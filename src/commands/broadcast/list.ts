@@ -1,7 +1,7 @@
 import { listFlags, listPages } from '../../cli/arguments/list.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import type { ListShape } from '../../cli/list/shape.ts'
-import { projectArg } from '../../cli/notify/show.ts'
+import { messageLine, projectArg } from '../../cli/notify/show.ts'
 import type { Broadcast } from '../../core/contract/broadcasts.ts'
 
 const shape: ListShape<Broadcast> = {
@@ -10,7 +10,7 @@ const shape: ListShape<Broadcast> = {
     { name: 'status', value: ({ status }) => status, whole: true },
     { name: 'passCount', value: ({ passCount }) => passCount, title: 'passes', whole: true },
     { name: 'sendAt', value: ({ sendAt, createdAt }) => sendAt ?? createdAt, kind: 'time' },
-    { name: 'body', value: ({ body }) => body, title: 'message' },
+    { name: 'body', value: ({ body }) => messageLine(body), title: 'message' },
     { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
   ],
   table: ['id', 'status', 'passCount', 'sendAt', 'body'],

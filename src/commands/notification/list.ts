@@ -2,6 +2,7 @@ import { listFlags, listPages } from '../../cli/arguments/list.ts'
 import { getPassId, passArgs, passFlags } from '../../cli/arguments/pass-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import type { ListShape } from '../../cli/list/shape.ts'
+import { messageLine } from '../../cli/notify/show.ts'
 import type { Notification } from '../../core/contract/notifications.ts'
 
 const shape: ListShape<Notification> = {
@@ -9,7 +10,7 @@ const shape: ListShape<Notification> = {
     { name: 'id', value: ({ id }) => id, whole: true },
     { name: 'status', value: ({ status }) => status, whole: true },
     { name: 'sendAt', value: ({ sendAt, createdAt }) => sendAt ?? createdAt, kind: 'time' },
-    { name: 'body', value: ({ body }) => body, title: 'message' },
+    { name: 'body', value: ({ body }) => messageLine(body), title: 'message' },
     { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
   ],
   table: ['id', 'status', 'sendAt', 'body'],

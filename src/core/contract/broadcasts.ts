@@ -3,7 +3,7 @@ import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
 import { Count, pageOf, UtcTimestamp } from './common.ts'
 import { booleanParam, pageQuery } from './list.ts'
-import { MessageCreate, MessageOptions, Platform } from './notifications.ts'
+import { MessageCreate, MessageOptions, Notification, Platform } from './notifications.ts'
 
 /** SCHEDULED before sendAt, PENDING while its notifications are made, DISPATCHED when all are. */
 export const BroadcastStatus = z.enum(['SCHEDULED', 'PENDING', 'DISPATCHED'])
@@ -13,7 +13,7 @@ export type BroadcastStatus = z.output<typeof BroadcastStatus>
 export const Broadcast = z.strictObject({
   id: Uuid,
   projectId: Uuid,
-  body: z.string(),
+  body: Notification.shape.body,
   platforms: z.array(Platform),
   options: MessageOptions,
   sendAt: UtcTimestamp.nullable(),
@@ -67,7 +67,8 @@ export const broadcasts = {
     description:
       'Whoever is issued at the moment of dispatch gets an ordinary notification. A pass whose google notifications of 24 ' +
       'hours are used up shows it on its own notification. With dryRun nothing is stored: the answer says whom it would ' +
-      'reach. With an idempotencyKey that is taken, the existing broadcast is answered with 200.',
+      'reach. A text by language may have those that any version of the passes names, and has the default of each. With an ' +
+      'idempotencyKey that is taken, the existing broadcast is answered with 200.',
     params: ById,
     query: z.strictObject({ dryRun: booleanParam.default(false) }),
     body: MessageCreate,

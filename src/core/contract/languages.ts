@@ -15,13 +15,25 @@ export const Languages = z.strictObject({
   default: Language,
   others: z.array(Language).max(19).default([]),
 })
+export type Languages = z.output<typeof Languages>
 
 /** A text by language. */
 export type Translations = Record<string, string> & z.$brand<'translations'>
 
 /** A text that is the same in each language, or one for each. */
 export function translatable(one: z.ZodString) {
-  return z.union([one, z.record(Language, one).brand<'translations'>()])
+  return z.union([one, z.record(Language, one).brand<'translations'>()], {
+    error: ({ input }) => {
+      const unknown = typeof input === 'object' && input !== null ? Object.keys(input).find(isNoLanguage) : undefined
+      return unknown === undefined
+        ? 'Must be a text, or one for each language such as { "pt": …, "en": … }'
+        : `${JSON.stringify(unknown)} is no language such as pt, pt-BR or zh-Hans`
+    },
+  })
+}
+
+function isNoLanguage(key: string): boolean {
+  return !Language.safeParse(key).success
 }
 
 /** A value of the definition with each text in one language. */

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
 import { Count, pageOf, Timestamp, text, UtcTimestamp } from './common.ts'
+import { translatable } from './languages.ts'
 import { pageQuery } from './list.ts'
 
 /** The platforms that a message goes to. */
@@ -23,7 +24,7 @@ export type NotificationStatus = z.output<typeof NotificationStatus>
 export const MessageOptions = z.strictObject({
   google: z
     .strictObject({
-      header: text(0, 255)
+      header: translatable(text(0, 255))
         .optional()
         .meta({ description: "Shown above the text; where it is empty or not given, the organization's name." }),
     })
@@ -36,7 +37,7 @@ export const Notification = z.strictObject({
   id: Uuid,
   passId: Uuid,
   broadcastId: Uuid.optional().meta({ description: 'Present when a broadcast made it.' }),
-  body: z.string(),
+  body: translatable(z.string()).meta({ description: 'As it was sent: a text, or one for each language.' }),
   options: MessageOptions,
   sendAt: UtcTimestamp.nullable(),
   status: NotificationStatus,
@@ -49,7 +50,9 @@ export type Notification = z.output<typeof Notification>
 
 /** What is sent, to whom and when: the body of both creations, of notifications and of broadcasts. */
 export const MessageCreate = z.strictObject({
-  body: text(1, 1000),
+  body: translatable(text(1, 1000)).meta({
+    description: 'A text, or one for each of the languages that the definition names; the default among them.',
+  }),
   platforms: z.array(Platform).min(1).optional().meta({ description: 'All that are configured by default.' }),
   sendAt: Timestamp.optional().meta({ description: 'A time that is not in the future sends at once.' }),
   idempotencyKey: text(8, 100).optional(),
@@ -69,7 +72,8 @@ export const notifications = {
     summary: 'Send a notification to a pass, now or later',
     description:
       'The pass must be issued. Of notifications that target google, 3 may be due in any 24 hours; Retry-After of the 429 ' +
-      'says by how many seconds the send would have to move. With an idempotencyKey that is taken, the existing ' +
+      'says by how many seconds the send would have to move. Of a text by language, holders read theirs, or the default. ' +
+      'With an idempotencyKey that is taken, the existing ' +
       'notification is answered with 200, whatever else the request holds.',
     params: ById,
     body: MessageCreate,

@@ -8,7 +8,7 @@ import type { Repositories, Store } from '../../storage/store.ts'
 import type { PublishedVersion } from '../../storage/templates/template-versions.ts'
 import type { GoogleApi, GoogleCalls, LocationRejections } from '../../wallets/google/api/api.ts'
 import { GoogleApiError, isRefused } from '../../wallets/google/api/api-error.ts'
-import { nameOf } from '../../wallets/google/fields.ts'
+import { buildMessage, type WrittenMessage } from '../../wallets/google/messages.ts'
 import { asKind, cardAsKind, type GooglePlace, kindOf, placeOf } from '../../wallets/google/resource.ts'
 import type { GoogleWallet } from '../../wallets/google/wallet.ts'
 import type { WalletPass } from '../../wallets/wallet.ts'
@@ -48,11 +48,7 @@ interface Sent {
 }
 
 /** A message that Google is to show on a pass. */
-export interface PassMessage {
-  /** Distinct for the pass: one that is there already is not shown again. */
-  id: string
-  header: string | undefined
-  body: string
+export interface PassMessage extends WrittenMessage {
   /** True where an earlier try may have taken effect. */
   mayBeThere: boolean
   /** True for one of many, which let others go first. */
@@ -126,7 +122,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
       }
     }
     return {
-      card: rendered.card,
+      rendered,
       place,
       sent,
       objectId: object.id,
@@ -260,10 +256,10 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
       }
       await recordSent(pass, sent)
     },
-    async message(pass, { id, header, body, mayBeThere, isBulk }) {
+    async message(pass, { mayBeThere, isBulk, ...written }) {
       const calls = isBulk ? api.bulk : api
-      const { card, place, objectId, make } = await prepare(pass, clock())
-      const message = { id, header: header || nameOf(card), body }
+      const { rendered, place, objectId, make } = await prepare(pass, clock())
+      const message = buildMessage(rendered, written)
       try {
         await sendMessage(calls, { kind: place.kind, id: objectId }, message, { mayBeThere })
       } catch (error) {

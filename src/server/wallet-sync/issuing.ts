@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Definition } from '../../core/contract/definition.ts'
 import { ApiError } from '../../core/errors.ts'
 import { renderCard } from '../../core/rules/display/card.ts'
+import { textsOf } from '../../core/rules/sending/message-texts.ts'
 import { distinctText } from '../../core/rules/sending/notification.ts'
 import { type ClassClaim, claimClass } from '../../core/rules/template/class-key.ts'
 import { otherLanguages } from '../../core/rules/template/languages.ts'
@@ -110,20 +111,23 @@ export function createIssuing(store: Store, wallets: Wallets, definitions = crea
       const versions = await versionsOf(pass.workspaceId, [pass])
       const classes = await classesOf(pass.workspaceId, [pass])
       const ofClass = classes.get(pass.googleClassId ?? '')
-      const rendered = toWalletPass(pass, versions.get(pass.templateVersionId)!, ofClass)
-      return { ...rendered, ...(await messageOf(pass)) }
+      const version = versions.get(pass.templateVersionId)!
+      return { ...toWalletPass(pass, version, ofClass), ...(await messageOf(pass, version)) }
     },
 
     async renderForApple(pass) {
       const version = await definitions.findVersion(pass.workspaceId, pass.templateVersionId)
-      return { ...toApplePass(pass, version!), ...(await messageOf(pass)) }
+      return { ...toApplePass(pass, version!), ...(await messageOf(pass, version!)) }
     },
   }
 
-  async function messageOf({ workspaceId, message }: StoredPass): Promise<Pick<WalletPass, 'message'>> {
+  async function messageOf(
+    { workspaceId, message }: StoredPass,
+    { definition }: Pick<VersionContent, 'definition'>,
+  ): Promise<Pick<WalletPass, 'message'>> {
     if (!message) return {}
     const body = await store.notifications.findBody(workspaceId, message.notificationId)
-    return { message: body && distinctText(body, message.number) }
+    return body ? { message: textsOf(body, definition, (text) => distinctText(text, message.number)) } : {}
   }
 
   /** A platform that refuses a version, or a class, matters to issuing where there is no other. */

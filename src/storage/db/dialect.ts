@@ -179,6 +179,11 @@ export function textsOfJson(db: Knex, column: string): string {
   return isPostgres(db) ? `select json_array_elements_text(${column}::json)` : `select value from json_each(${column})`
 }
 
+/** The JSON text of a key of the object in a column; null where it has no such key. */
+export function keyOfJson(db: Knex, column: string, key: string): string {
+  return isPostgres(db) ? `(${column}::json -> '${key}')::text` : `${column} -> '${key}'`
+}
+
 /** One column of a query as a JSON array, in its order, within a row of another; `parseList` reads it. */
 export function listOf(db: Knex, column: string, query: string): string {
   return isPostgres(db)

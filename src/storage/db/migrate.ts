@@ -32,6 +32,7 @@ import * as queueVacuum from '../migrations/0034-queue-vacuum.ts'
 import * as fewerIndexes from '../migrations/0039-fewer-indexes.ts'
 import * as formerHolders from '../migrations/0041-former-holders.ts'
 import * as groups from '../migrations/0042-groups.ts'
+import * as messageLanguages from '../migrations/0045-message-languages.ts'
 import * as passImages from '../migrations/0047-pass-images.ts'
 import type { Database } from './database.ts'
 import { isPostgres, settleRestored } from './dialect.ts'
@@ -75,6 +76,7 @@ const migrations: Record<string, Migration> = {
   '0039-fewer-indexes': fewerIndexes,
   '0041-former-holders': formerHolders,
   '0042-groups': groups,
+  '0045-message-languages': messageLanguages,
   '0047-pass-images': passImages,
 }
 

@@ -2,11 +2,13 @@ import type { Knex } from 'knex'
 import type { BroadcastStats } from '../../core/contract/broadcasts.ts'
 import type { DeliveryState, MessageOptions, Platform } from '../../core/contract/notifications.ts'
 import { CAP_WINDOW_MS, deliveryStatus } from '../../core/rules/sending/notification.ts'
+import type { WrittenText } from '../../core/rules/template/languages.ts'
 import { constant, deleteReturningIds, forUpdate, idsMadeAt, insertSelected, toDate } from '../db/dialect.ts'
 import { type ListPage, type ListSpec, listPage, NEWEST_FIRST, type PageRequest } from '../db/list.ts'
 import { countsOf } from '../operations/counts.ts'
 import type { Emit } from '../operations/store-events.ts'
 import { whereIssuedAt } from '../passes/pass-change.ts'
+import { bodyColumns, toBody } from './notification-row.ts'
 
 /** Passes after the first id (null: from the start) up to the last (null: to the end). */
 export interface FanOutChunk {
@@ -18,7 +20,7 @@ export interface FanOutChunk {
 export interface StoredBroadcast {
   id: string
   projectId: string
-  body: string
+  body: WrittenText
   options: MessageOptions
   platforms: Platform[]
   sendAt: Date | null
@@ -43,6 +45,7 @@ interface Row {
   id: string
   project_id: string
   body: string
+  body_by_language: string | null
   options: string
   platforms: string
   send_at: number | null
@@ -73,7 +76,7 @@ export class Broadcasts {
         id: broadcast.id,
         workspace_id: workspaceId,
         project_id: broadcast.projectId,
-        body: broadcast.body,
+        ...bodyColumns(broadcast.body),
         options: JSON.stringify(broadcast.options),
         platforms: JSON.stringify(broadcast.platforms),
         idempotency_key: broadcast.idempotencyKey,
@@ -218,7 +221,7 @@ function toBroadcast(row: Row | undefined): StoredBroadcast | undefined {
     row && {
       id: row.id,
       projectId: row.project_id,
-      body: row.body,
+      body: toBody(row),
       options: JSON.parse(row.options),
       platforms: JSON.parse(row.platforms),
       sendAt: toDate(row.send_at),

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type { DeliveryState, MessageOptions } from '../../core/contract/notifications.ts'
+import type { WrittenText } from '../../core/rules/template/languages.ts'
 import { toDate } from '../db/dialect.ts'
 
 /** A notification as it is stored. What it says at which moment is for `notificationStatus` to tell. */
@@ -7,7 +8,7 @@ export interface StoredNotification {
   id: string
   passId: string
   broadcastId: string | null
-  body: string
+  body: WrittenText
   options: MessageOptions
   sendAt: Date | null
   /** When it takes a place under the google cap; null where it takes none. */
@@ -25,6 +26,7 @@ export interface NotificationRow {
   pass_id: string
   broadcast_id: string | null
   body: string
+  body_by_language: string | null
   options: string
   send_at: number | null
   google_due_at: number | null
@@ -42,8 +44,21 @@ export interface NotificationRow {
 export function selectNotification(db: Knex, query: Knex.QueryBuilder): Knex.QueryBuilder {
   return query.leftJoin('broadcasts', 'broadcasts.id', 'notifications.broadcast_id').select('notifications.*', {
     body: db.raw('coalesce(notifications.body, broadcasts.body)'),
+    body_by_language: db.raw('coalesce(notifications.body_by_language, broadcasts.body_by_language)'),
     options: db.raw('coalesce(notifications.options, broadcasts.options)'),
   })
+}
+
+/** The columns that hold what a message says. */
+export function bodyColumns(body: WrittenText): Pick<NotificationRow, 'body' | 'body_by_language'> {
+  if (typeof body === 'string') return { body, body_by_language: null }
+  const [first = ''] = Object.values(body)
+  return { body: first, body_by_language: JSON.stringify(body) }
+}
+
+/** What a message says, of its columns. */
+export function toBody({ body, body_by_language }: Pick<NotificationRow, 'body' | 'body_by_language'>): WrittenText {
+  return body_by_language === null ? body : JSON.parse(body_by_language)
 }
 
 /** A row as it is used. */
@@ -52,7 +67,7 @@ export function toNotification(row: NotificationRow): StoredNotification {
     id: row.id,
     passId: row.pass_id,
     broadcastId: row.broadcast_id,
-    body: row.body,
+    body: toBody(row),
     options: JSON.parse(row.options),
     sendAt: toDate(row.send_at),
     googleDueAt: toDate(row.google_due_at),

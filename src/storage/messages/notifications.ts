@@ -1,10 +1,12 @@
 import type { Knex } from 'knex'
 import type { MessageOptions, Platform } from '../../core/contract/notifications.ts'
 import { CAP_WINDOW_MS } from '../../core/rules/sending/notification.ts'
+import type { WrittenText } from '../../core/rules/template/languages.ts'
 import { deleteReturningIds, forUpdate, NEVER } from '../db/dialect.ts'
 import { type ListPage, type ListSpec, listPage, NEWEST_FIRST, type PageRequest } from '../db/list.ts'
 import type { Emit } from '../operations/store-events.ts'
 import {
+  bodyColumns,
   type NotificationRow,
   type StoredNotification,
   selectNotification,
@@ -15,7 +17,7 @@ import {
 export interface NewNotification {
   id: string
   passId: string
-  body: string
+  body: WrittenText
   options: MessageOptions
   platforms: readonly Platform[]
   /** Null for one that is sent at once. */
@@ -62,7 +64,7 @@ export class Notifications {
         id: notification.id,
         workspace_id: workspaceId,
         pass_id: notification.passId,
-        body: notification.body,
+        ...bodyColumns(notification.body),
         options: JSON.stringify(notification.options),
         idempotency_key: notification.idempotencyKey,
         send_at: sendAt?.getTime() ?? null,
@@ -90,7 +92,7 @@ export class Notifications {
   }
 
   /** The text that the back field of a pass shows. */
-  async findBody(workspaceId: string, id: string): Promise<string | undefined> {
+  async findBody(workspaceId: string, id: string): Promise<WrittenText | undefined> {
     return (await this.first(workspaceId, { 'notifications.id': id }))?.body
   }
 

@@ -94,7 +94,7 @@ export class Erasure {
     await notifications
       .clone()
       .whereNotNull('body')
-      .update({ body: '', options: '{}', idempotency_key: null, updated_at: at.getTime() })
+      .update({ body: '', body_by_language: null, options: '{}', idempotency_key: null, updated_at: at.getTime() })
     await notifications.update({ apple_error: null, google_error: null })
     // A platform may quote what it refuses.
     await this.db('refusals').where({ workspace_id: workspaceId, subject: passId }).delete()

@@ -1,9 +1,11 @@
 import type { Knex } from 'knex'
 import type { Definition, PassType, WrittenDefinition } from '../../core/contract/definition.ts'
+import type { Languages } from '../../core/contract/languages.ts'
 import type { TemplateVersion } from '../../core/contract/template-versions.ts'
 import { newId } from '../../core/ids.ts'
 import { inLanguage } from '../../core/rules/template/languages.ts'
-import { forUpdate, toDate } from '../db/dialect.ts'
+import { forUpdate, keyOfJson, toDate } from '../db/dialect.ts'
+import { countsOf } from '../operations/counts.ts'
 
 interface Row {
   id: string
@@ -45,6 +47,9 @@ export interface PublishedVersion {
 const DETAIL = ['id', 'template_id', 'version', 'stage', 'definition', 'created_at', 'published_at', 'updated_at'].map(
   (column) => `template_versions.${column}`,
 )
+
+/** Templates of a project of which a broadcast asks the languages. */
+const MAX_TEMPLATES = 1_000
 
 /** Versions of templates: one draft at most, and those that are published and never change. */
 export class TemplateVersions {
@@ -150,6 +155,30 @@ export class TemplateVersions {
       .where('version', '<', version)
       .select('definition')
     return rows.map((row) => inLanguage(JSON.parse(row.definition)))
+  }
+
+  /**
+   * The languages of published versions of a project's templates, and of those that its passes are of; each once, and none of
+   * one that names none.
+   */
+  async listLanguagesOfProject(workspaceId: string, projectId: string): Promise<Languages[]> {
+    const templates = await countsOf(this.db, workspaceId, 'passes')
+      .where({ project_id: projectId })
+      .groupBy('template_id')
+      .having(this.db.raw('sum(n) > 0'))
+      .limit(MAX_TEMPLATES)
+      .pluck('template_id')
+    const rows: { languages: string | null }[] = await this.db('template_versions')
+      .where({ workspace_id: workspaceId, stage: 'published' })
+      .where((query) =>
+        query
+          .whereIn('template_id', templates)
+          .orWhereIn('template_id', (ofProject) =>
+            ofProject.from('templates').where({ workspace_id: workspaceId, project_id: projectId }).select('id'),
+          ),
+      )
+      .distinct(this.db.raw(`${keyOfJson(this.db, 'definition', 'languages')} as languages`))
+    return rows.flatMap((row) => (row.languages === null ? [] : [JSON.parse(row.languages)]))
   }
 
   /** A published version by its number, whether or not its template was deleted since. */

@@ -88,7 +88,8 @@ function withMessage(shown: JsonObject, { card, message }: ApplePass): JsonObjec
   const groups = Object.values(groupNames).map((name) => style[name])
   const taken = groups.flatMap((fields) => (Array.isArray(fields) ? fields.map((field) => String(field?.key)) : []))
   const unique = uniqueKeys(taken)
-  const field = { key: unique('message'), label: shown.organizationName, value: message, changeMessage: '%@' }
+  const value = typeof message === 'string' ? message : message[card.language ?? '']
+  const field = { key: unique('message'), label: shown.organizationName, value, changeMessage: '%@' }
   const backFields = Array.isArray(style.backFields) ? style.backFields : []
   return { ...shown, [card.passType]: { ...style, backFields: [field, ...backFields] } }
 }

@@ -1,7 +1,6 @@
 import { isJsonObject } from '../../core/json.ts'
 import type { Card } from '../../core/rules/display/card.ts'
 import { isRecordType, type RecordType } from './fields.ts'
-import type { GoogleResource } from './resource.ts'
 
 /** A resource as it is in one language. */
 interface Translated {
@@ -13,16 +12,19 @@ interface Translated {
  * The resource of a card with what it says in other languages: Google takes them beside each text that has a form for it, such as
  * localizedBody beside body. A card that names no language is built as it is.
  */
-export function buildTranslated(
+export function buildTranslated<Resource extends object>(
   card: Card,
   translations: readonly Card[],
-  { type, build }: { type: RecordType; build: (card: Card) => GoogleResource },
-): GoogleResource {
+  { type, build }: { type: RecordType; build: (card: Card) => Resource },
+): Resource {
   const { language } = card
   const resource = build(card)
   if (language === undefined) return resource
-  const others = translations.map((other) => ({ language: other.language!, resource: build(other) }))
-  return translate(resource, { language, others, type }) as GoogleResource
+  const others = translations.map((other) => ({
+    language: other.language!,
+    resource: build(other) as Record<string, unknown>,
+  }))
+  return translate(resource as Record<string, unknown>, { language, others, type }) as Resource
 }
 
 interface Languages {

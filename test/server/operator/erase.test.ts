@@ -23,7 +23,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const content = definition()
     const design = { ...content.design, barcode: { format: 'qr' as const, message: '{{seat}}' } }
     const { id } = await issuedPass(workspace, {
-      definition: { ...content, design },
+      definition: { ...content, languages: { default: 'en' }, design },
       externalPassId: SAID,
       label: SAID,
       variables: { seat: 'xq7zkvjw', own: { deep: [SAID] }, [PLANTED]: SAID },
@@ -37,7 +37,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const message = { body: SAID, options: { google: { header: SAID } }, idempotencyKey: `key of ${PLANTED}` }
     await workspace.ok(contract.notifications.create, { params, body: message })
     const sendAt = '2027-01-01T00:00:00Z'
-    await workspace.ok(contract.notifications.create, { params, body: { body: SAID, sendAt } })
+    await workspace.ok(contract.notifications.create, { params, body: { body: { en: SAID }, sendAt } })
     const context = { gate: SAID, lane: SAID, location: SAID, sessionId: SAID, note: SAID }
     const { scan } = await workspace.ok(contract.scans.create, { body: { qrPayload: PLANTED, context } })
     // Its message tells the place of the first use.

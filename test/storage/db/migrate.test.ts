@@ -4,6 +4,7 @@ import { execa } from 'execa'
 import type { Knex } from 'knex'
 import { describe, expect, test } from 'vitest'
 import { newId } from '../../../src/core/ids.ts'
+import type { WrittenText } from '../../../src/core/rules/template/languages.ts'
 import type { Database } from '../../../src/storage/db/database.ts'
 import { isPostgres, PLACE_BEFORE_ALL } from '../../../src/storage/db/dialect.ts'
 import { migrate, pendingMigrations } from '../../../src/storage/db/migrate.ts'
@@ -118,6 +119,42 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await store.templates.find(workspaceId, templateId)).toMatchObject({ key: null })
     await store.transaction((tx) => tx.templates.update(workspaceId, templateId, { key: 'k' }, start))
     expect(await store.templates.find(workspaceId, templateId)).toMatchObject({ key: 'k' })
+  })
+
+  test('messages of before say the same in every language after it, and new ones may say it in each', async () => {
+    const database = openTestDatabase(await emptyDatabase(dialect))
+    await migrate(database)
+    const { writer } = database
+    const store = createStore(database)
+    const workspaceId = await insertWorkspace(store)
+    const version = await insertTemplate(store, workspaceId)
+    const [passId] = await insertPasses(store, workspaceId, [newPass(version)])
+    const projectId = newId(start)
+    const message = { options: {}, platforms: ['apple' as const], sendAt: null, idempotencyKey: null }
+    const write = (id: string, body: WrittenText) =>
+      store.transaction(async (tx) => {
+        await tx.notifications.insert(workspaceId, { ...message, id, passId: passId!, body }, start)
+        await tx.broadcasts.insert(workspaceId, { ...message, id, projectId, body }, start)
+      })
+    const read = async (id: string) => [
+      (await store.notifications.find(workspaceId, passId!, id))?.body,
+      (await store.broadcasts.find(workspaceId, projectId, id))?.body,
+    ]
+    const [before, after] = [newId(start), newId(start)]
+    await write(before, 'Doors at 7')
+    for (const table of ['notifications', 'broadcasts']) {
+      await writer.raw(`alter table ${table} drop column body_by_language`)
+    }
+    await writer('migrations').where({ name: '0045-message-languages' }).delete()
+    expect(await migrate(database)).toEqual(['0045-message-languages'])
+    const body = { pt: 'Portas às 19h', en: 'Doors at 7' } as unknown as WrittenText
+    await write(after, body)
+    expect([await read(before), await read(after)]).toEqual([
+      ['Doors at 7', 'Doors at 7'],
+      [body, body],
+    ])
+    // What a program of before would send.
+    expect(await writer('notifications').where({ id: after }).pluck('body')).toEqual(['Portas às 19h'])
   })
 
   test('of jobs of one kind and subject that ran beside each other one goes on after it, and the others run later', async () => {

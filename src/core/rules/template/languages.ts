@@ -1,5 +1,5 @@
 import { type Definition, fieldGroups, type WrittenDefinition } from '../../contract/definition.ts'
-import type { Translations } from '../../contract/languages.ts'
+import type { Languages, Translations } from '../../contract/languages.ts'
 import type { Issue } from '../../errors.ts'
 import { placeholdersIn } from './placeholder.ts'
 
@@ -32,7 +32,7 @@ export function inLanguage(definition: Definition | WrittenDefinition, language?
   const wanted = language ?? written.languages?.default ?? UNSAID_LANGUAGE
   const byLanguage = known.get(written) ?? new Map<string, Definition>()
   known.set(written, byLanguage)
-  const made = byLanguage.get(wanted) ?? mapTexts(written, (text) => textIn(text, wanted, written))
+  const made = byLanguage.get(wanted) ?? mapTexts(written, (text) => textIn(text, wanted, written.languages))
   byLanguage.set(wanted, made)
   origins.set(made, { written, language: wanted })
   return made
@@ -57,10 +57,11 @@ export function otherLanguages(definition: Definition): Definition[] {
     .map((other) => inLanguage(written, other))
 }
 
-function textIn(text: WrittenText, language: string, { languages }: WrittenDefinition): string {
+/** A text in a language: else in the default, else, where it lacks that too, in English or the first that it has. */
+export function textIn(text: WrittenText, language: string, languages?: Pick<Languages, 'default'>): string {
   if (typeof text === 'string') return text
-  // Publishing asks for languages and the default; a draft may lack them.
-  return text[language] ?? text[languages?.default ?? ''] ?? Object.values(text)[0] ?? ''
+  // Publishing asks for languages and the default. A draft may lack them, and so may the text of a broadcast.
+  return text[language] ?? text[languages?.default ?? ''] ?? text[UNSAID_LANGUAGE] ?? Object.values(text)[0] ?? ''
 }
 
 function hasTranslations(written: WrittenDefinition): boolean {
@@ -177,10 +178,10 @@ function* checkKeysOfTexts(written: WrittenDefinition): Generator<Issue> {
   if (!written.languages) return
   const seen = new Map<string, { path: Path; text: string }>()
   for (const { text, path } of listTexts(written)) {
-    const original = textIn(text, written.languages.default, written)
+    const original = textIn(text, written.languages.default, written.languages)
     if (path[0] !== 'design' || original.trim() === '' || placeholdersIn(original).length > 0) continue
     for (const language of written.languages.others) {
-      const translated = textIn(text, language, written)
+      const translated = textIn(text, language, written.languages)
       const key = JSON.stringify([language, original])
       const other = seen.get(key)
       if (!other) seen.set(key, { path, text: translated })

@@ -14,7 +14,7 @@ import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
 import { requireUnderLimit } from '../limits.ts'
-import { type Created, createOnce, parseMessage } from './message.ts'
+import { type Created, createOnce, parseMessage, requireLanguages } from './message.ts'
 
 /** Handlers of /v1/projects/{id}/broadcasts. */
 export const broadcasts: Handlers<typeof contract> = {
@@ -77,6 +77,7 @@ async function insert(
   if (!(await tx.projects.findForUpdate(workspaceId, projectId))) throw noProject(projectId)
   const id = newId(now)
   const message = parseMessage(body, wallets, now)
+  await requireLanguages(body, () => tx.templateVersions.listLanguagesOfProject(workspaceId, projectId))
   if (message.sendAt && !(await findKnown(tx, body, workspaceId))) {
     await requireUnderLimit(tx, context, 'scheduledSends', () => tx.usage.countScheduled(workspaceId, now))
   }
@@ -94,6 +95,7 @@ async function findKnown({ broadcasts }: Pick<Repositories, 'broadcasts'>, body:
 async function forecast(projectId: string, body: MessageCreate, context: RequestContext): Promise<BroadcastForecast> {
   const { store, workspaceId, wallets, now } = context
   await requireProject(store, workspaceId, projectId)
+  await requireLanguages(body, () => store.templateVersions.listLanguagesOfProject(workspaceId, projectId))
   const { platforms, sendAt } = parseMessage(body, wallets, now)
   const { passCount, apple, google, overCap } = await store.broadcasts.forecast(workspaceId, projectId, sendAt ?? now)
   const isTargeted = { apple: platforms.includes('apple'), google: platforms.includes('google') }

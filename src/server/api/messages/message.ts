@@ -1,9 +1,13 @@
+import type { Languages } from '../../../core/contract/languages.ts'
 import type { MessageCreate, MessageOptions, Platform } from '../../../core/contract/notifications.ts'
+import { listIssues, validationError } from '../../../core/errors.ts'
+import { checkMessageLanguages, isByLanguage } from '../../../core/rules/sending/message-texts.ts'
+import type { WrittenText } from '../../../core/rules/template/languages.ts'
 import type { Wallets } from '../../boot/wallets.ts'
 
 /** What a creation asked for, with what it left out. */
 export interface Message {
-  body: string
+  body: WrittenText
   options: MessageOptions
   platforms: Platform[]
   /** Null for what is sent at once. */
@@ -22,6 +26,19 @@ export function parseMessage(given: MessageCreate, wallets: Wallets, now: Date):
     sendAt: sendAt !== null && sendAt > now ? sendAt : null,
     idempotencyKey: given.idempotencyKey ?? null,
   }
+}
+
+/**
+ * A message that says things by language has those of the passes that it may go to.
+ * @throws Problem VALIDATION_ERROR
+ */
+export async function requireLanguages(
+  message: Pick<MessageCreate, 'body' | 'options'>,
+  listDeclared: () => Promise<Languages[]>,
+): Promise<void> {
+  if (!isByLanguage(message)) return
+  const issues = listIssues(checkMessageLanguages(message, await listDeclared()))
+  if (issues.length > 0) throw validationError(issues)
 }
 
 /** A row, and whether this request made it. */

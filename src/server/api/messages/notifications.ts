@@ -10,7 +10,7 @@ import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
 import { requireUnderLimit } from '../limits.ts'
-import { type Created, createOnce, parseMessage } from './message.ts'
+import { type Created, createOnce, parseMessage, requireLanguages } from './message.ts'
 
 /** Handlers of /v1/passes/{id}/notifications. */
 export const notifications: Handlers<typeof contract> = {
@@ -74,6 +74,10 @@ async function insert(
   if (!pass) throw new ApiError('PASS_NOT_FOUND', { details: { passId } })
   const status = effectiveStatus(pass, now)
   if (status !== 'ISSUED') throw new ApiError('PASS_NOT_ISSUED', { details: { passId, status } })
+  await requireLanguages(body, async () => {
+    const [version] = await tx.templateVersions.listByIds(workspaceId, [pass.templateVersionId])
+    return version?.definition.languages ? [version.definition.languages] : []
+  })
   const message = parseMessage(body, wallets, now)
   if (message.platforms.includes('google')) {
     await requirePlace(tx, workspaceId, passId, message.sendAt ?? now)

@@ -4,7 +4,7 @@ import type { PassUpdate } from '../../../core/contract/passes.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import { identifierDigest, newScanCode } from '../../../core/rules/crypto/scan-code.ts'
-import { barcodeMessage, renderCard, showsScanCode } from '../../../core/rules/display/card.ts'
+import { barcodeMessage, showsScanCode } from '../../../core/rules/display/card.ts'
 import { groupKeyOf, groupOf, type PassGroup } from '../../../core/rules/pass/groups.ts'
 import {
   changedFields,
@@ -12,8 +12,6 @@ import {
   statusAfterUpdate,
   systemVariableError,
 } from '../../../core/rules/pass/pass-rules.ts'
-import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
-import { announcementOf, exceedsCap } from '../../../core/rules/sending/notification.ts'
 import { imagesOfPass } from '../../../core/rules/template/image-choice.ts'
 import type { Scope } from '../../../core/rules/template/placeholder.ts'
 import { buildScope } from '../../../core/rules/template/resolve.ts'
@@ -30,6 +28,7 @@ import { bytesOf, requireBytes } from '../limits.ts'
 import { compileVersion, newAppleToken } from './create-passes.ts'
 import { followClass } from './google-class.ts'
 import { openImages, usesOf } from './pass-images.ts'
+import { cardOf, findRing, queueRing } from './ring.ts'
 
 /** How a pass is changed, beside what the body says. */
 export interface UpdateOptions {
@@ -96,7 +95,8 @@ export async function updatePass(
   const unknown = (await openImages(tx, workspaceId, images))(images)
   if (unknown) throw unknown
   await requireBytes(tx, context, bytesOf(change.variables) - bytesOf(pass.variables))
-  const ring = body.notify && isNew ? await findRing(tx, { before: pass, after: updated, version }, context) : undefined
+  const shown = { before: { pass, version: before }, after: { pass: updated, version } }
+  const ring = body.notify && isNew ? await findRing(tx, shown, context) : undefined
   const rings = ring !== undefined
   if (options.dryRun) return { pass: updated, rings }
 
@@ -106,7 +106,7 @@ export async function updatePass(
     const googleClassId = await followClass(tx, pass, { version, facts, expiresAt }, context)
     await tx.passes.update(workspaceId, passId, { ...change, googleClassId, ...(newHolder && { newHolder }) }, now)
     if (newHolder) {
-      await endFormer(tx, pass, { ...context, card: cardOf(pass, version) })
+      await endFormer(tx, pass, { ...context, card: cardOf({ pass, version }) })
       await tx.images.deleteOfPass(
         workspaceId,
         passId,
@@ -290,54 +290,4 @@ function isChange(
 /** The counters after a stored change, as a dry run shows them. */
 function withVersionBump(pass: StoredPass, isNew: boolean, now: Date) {
   return { revision: pass.revision + (isNew ? 1 : 0), version: pass.version + 1, updatedAt: now }
-}
-
-/** A change of a pass, which the caller holds. */
-export interface Change {
-  before: StoredPass
-  after: StoredPass
-  /** The version that the pass renders now. */
-  version: PublishedVersion
-}
-
-/**
- * The text that makes Android phones ring for a change which iPhones announce by themselves; undefined where there is none:
- * nothing to announce, nobody who has the pass in Google Wallet, or no place under the cap of 24 hours.
- */
-async function findRing(
-  tx: Repositories,
-  { before, after, version }: Change,
-  { workspaceId, wallets, now }: RequestContext,
-): Promise<string | undefined> {
-  if (!wallets.google || effectiveStatus(after, now) !== 'ISSUED') return undefined
-  const [object] = await tx.googleObjects.list(workspaceId, [after.id])
-  if (!object?.installedAt) return undefined
-  const earlier = await versionBefore(tx, before, version)
-  const text = announcementOf(cardOf(before, earlier), cardOf(after, version))
-  if (text === undefined) return undefined
-  const places = await tx.notifications.listPlaces(workspaceId, [after.id], now)
-  return exceedsCap(
-    places.map(({ dueAt }) => dueAt),
-    now,
-  )
-    ? undefined
-    : text
-}
-
-/** Queues the text as a notification of the pass to Google alone: iPhones have announced the change themselves. */
-async function queueRing(
-  tx: Repositories,
-  passId: string,
-  body: string,
-  { workspaceId, now, correlationId }: RequestContext,
-): Promise<void> {
-  const id = newId(now)
-  const message = { body, options: {}, platforms: ['google' as const], sendAt: null, idempotencyKey: null }
-  await tx.notifications.insert(workspaceId, { id, passId, ...message }, now)
-  await tx.jobs.insert([{ workspaceId, kind: 'send-notification', subject: id, correlationId }], now)
-}
-
-function cardOf(pass: StoredPass, { definition, passType }: PublishedVersion) {
-  const scope = buildScope(definition.variables, pass, pass.expiresAt)
-  return renderCard({ definition, passType, scope, expiresAt: pass.expiresAt, voided: false })
 }

@@ -12,6 +12,9 @@ export interface GoogleMessage {
   id: string
   header: string
   body: string
+  /** What it says in other languages, as Google takes it. */
+  localizedHeader?: object
+  localizedBody?: object
 }
 
 /** A message as an object holds it: whatever else it has is kept. */

@@ -1,0 +1,56 @@
+import type { WrittenDefinition } from '../../contract/definition.ts'
+import type { Languages } from '../../contract/languages.ts'
+import type { MessageCreate } from '../../contract/notifications.ts'
+import type { Issue } from '../../errors.ts'
+import { languagesOf, textIn, UNSAID_LANGUAGE, type WrittenText } from '../template/languages.ts'
+
+/**
+ * What is wrong with the languages of a message (decisions/0045).
+ * @param declared those of each version whose passes it may go to; a version that names none asks for none
+ */
+export function* checkMessageLanguages(
+  { body, options }: Pick<MessageCreate, 'body' | 'options'>,
+  declared: readonly Languages[],
+): Generator<Issue> {
+  const known = new Set(declared.flatMap((languages) => languagesOf({ languages })))
+  const defaults = new Set(declared.map((languages) => languages.default))
+  const header = options.google?.header
+  for (const [text, path] of [
+    [body, ['body']],
+    [header, ['options', 'google', 'header']],
+  ] as const) {
+    if (typeof text !== 'object') continue
+    if (known.size === 0) {
+      const message =
+        'Must be one text: the definition names no languages. Publish a version with languages, or send a text'
+      yield { path: [...path], message }
+      continue
+    }
+    for (const language of Object.keys(text)) {
+      if (known.has(language)) continue
+      const message = `The languages of the definition are ${[...known].join(', ')}: leave ${language} out, or publish a version that names it`
+      yield { path: [...path, language], message }
+    }
+    for (const language of defaults) {
+      if (text[language] !== undefined) continue
+      yield { path: [...path], message: `Lacks ${language}, the default, which stands where a language has no text` }
+    }
+  }
+}
+
+/** Whether a message says anything by language. */
+export function isByLanguage({ body, options }: Pick<MessageCreate, 'body' | 'options'>): boolean {
+  return typeof body === 'object' || typeof options.google?.header === 'object'
+}
+
+/** What a message says to the holders of a pass: in each language of its definition, or one text where it says it in one. */
+export function textsOf(
+  text: WrittenText,
+  { languages }: Pick<WrittenDefinition, 'languages'>,
+  change = (one: string) => one,
+): string | Record<string, string> {
+  if (typeof text === 'string' || !languages) return change(textIn(text, UNSAID_LANGUAGE))
+  return Object.fromEntries(
+    languagesOf({ languages }).map((language) => [language, change(textIn(text, language, languages))]),
+  )
+}

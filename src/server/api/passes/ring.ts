@@ -1,0 +1,83 @@
+import type { Definition } from '../../../core/contract/definition.ts'
+import { newId } from '../../../core/ids.ts'
+import { type Card, renderCard } from '../../../core/rules/display/card.ts'
+import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
+import { announcementOf, exceedsCap } from '../../../core/rules/sending/notification.ts'
+import { inLanguage, otherLanguages, type WrittenText } from '../../../core/rules/template/languages.ts'
+import { buildScope } from '../../../core/rules/template/resolve.ts'
+import type { StoredPass } from '../../../storage/passes/pass-row.ts'
+import type { Repositories } from '../../../storage/store.ts'
+import type { PublishedVersion } from '../../../storage/templates/template-versions.ts'
+import type { RequestContext } from '../../context.ts'
+
+/** A pass and the version that it renders. */
+interface Shown {
+  pass: StoredPass
+  version: PublishedVersion
+}
+
+/** A change of a pass, which the caller holds. */
+export interface Change {
+  before: Shown
+  after: Shown
+}
+
+/**
+ * The text that makes Android phones ring for a change which iPhones announce by themselves; undefined where there is none:
+ * nothing to announce, nobody who has the pass in Google Wallet, or no place under the cap of 24 hours.
+ */
+export async function findRing(
+  tx: Repositories,
+  change: Change,
+  { workspaceId, wallets, now }: RequestContext,
+): Promise<WrittenText | undefined> {
+  const { pass } = change.after
+  if (!wallets.google || effectiveStatus(pass, now) !== 'ISSUED') return undefined
+  const [object] = await tx.googleObjects.list(workspaceId, [pass.id])
+  if (!object?.installedAt) return undefined
+  const text = announcementInLanguages(change)
+  if (text === undefined) return undefined
+  const places = await tx.notifications.listPlaces(workspaceId, [pass.id], now)
+  return exceedsCap(
+    places.map(({ dueAt }) => dueAt),
+    now,
+  )
+    ? undefined
+    : text
+}
+
+/** Queues the text as a notification of the pass to Google alone: iPhones have announced the change themselves. */
+export async function queueRing(
+  tx: Repositories,
+  passId: string,
+  body: WrittenText,
+  { workspaceId, now, correlationId }: RequestContext,
+): Promise<void> {
+  const id = newId(now)
+  const message = { body, options: {}, platforms: ['google' as const], sendAt: null, idempotencyKey: null }
+  await tx.notifications.insert(workspaceId, { id, passId, ...message }, now)
+  await tx.jobs.insert([{ workspaceId, kind: 'send-notification', subject: id, correlationId }], now)
+}
+
+/** The card of a pass as it is shown, by default in the default language of its version. */
+export function cardOf(
+  { pass, version: { definition, passType } }: Shown,
+  inItsLanguage: Definition = definition,
+): Card {
+  const scope = buildScope(definition.variables, pass, pass.expiresAt)
+  return renderCard({ definition: inItsLanguage, passType, scope, expiresAt: pass.expiresAt, voided: false })
+}
+
+/** In each language of the version that the pass has now; one text where they all say the same. */
+function announcementInLanguages({ before, after }: Change): WrittenText | undefined {
+  const text = announcementOf(cardOf(before), cardOf(after))
+  const { definition } = after.version
+  if (text === undefined || !definition.languages) return text
+  const others = otherLanguages(definition).flatMap((shown) => {
+    const card = cardOf(after, shown)
+    const other = announcementOf(cardOf(before, inLanguage(before.version.definition, card.language)), card)
+    return other === undefined || other === text ? [] : [[card.language!, other] as const]
+  })
+  if (others.length === 0) return text
+  return Object.fromEntries([[definition.languages.default, text], ...others]) as WrittenText
+}

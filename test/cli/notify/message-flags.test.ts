@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest'
+import { messageBody } from '../../../src/cli/notify/message-flags.ts'
+import { showBroadcast } from '../../../src/cli/notify/show.ts'
+
+const now = new Date('2027-01-01T00:00:00Z')
+
+test('a message is one text as it is typed, or one for each language', () => {
+  expect(messageBody({ message: 'pt=5' }, now)).toMatchObject({ body: 'pt=5', options: {} })
+  const flags = { 'message-in': ['pt=Portas = 19h', 'zh-Hans=七点开门'], 'header-in': ['pt=Hoje'] }
+  expect(messageBody(flags, now)).toMatchObject({
+    body: { pt: 'Portas = 19h', 'zh-Hans': '七点开门' },
+    options: { google: { header: { pt: 'Hoje' } } },
+  })
+  expect(messageBody({ 'message-in': ['__proto__=x', 'pt=y'] }, now).body).toEqual(
+    Object.fromEntries([
+      ['__proto__', 'x'],
+      ['pt', 'y'],
+    ]),
+  )
+})
+
+test.each([
+  [['Portas'], 'must be language=text'],
+  [['=Portas'], 'must be language=text'],
+  [['pt=a', 'pt=b'], 'says pt twice'],
+])('--message-in %j is refused before anything is sent', (given, said) => {
+  expect(() => messageBody({ 'message-in': given }, now)).toThrow(said)
+})
+
+test('people see the text of each language', () => {
+  const broadcast = {
+    id: 'b',
+    projectId: 'p',
+    body: { pt: 'Portas às 19h', en: 'Doors at 7' },
+    platforms: [],
+    options: {},
+    sendAt: null,
+    status: 'PENDING',
+    passCount: null,
+    createdAt: now.toISOString(),
+    updatedAt: now.toISOString(),
+  } as unknown as Parameters<typeof showBroadcast>[0]
+  expect(showBroadcast(broadcast)).toMatch(/Message \(pt\) +Portas às 19h\n.*Message \(en\) +Doors at 7/)
+})
