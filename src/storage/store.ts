@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type { Connections, Database } from './db/database.ts'
+import type { ProjectScope } from './db/project-scope.ts'
 import { Backlog } from './jobs/backlog.ts'
 import { Instances, Leases, Settings } from './jobs/fleet.ts'
 import { InstrumentedJobs } from './jobs/instrumented-jobs.ts'
@@ -81,28 +82,44 @@ export interface Store extends Repositories {
   statement<T>(work: (tx: Repositories) => Promise<T>): Promise<T>
   /**
    * The same for the requests of a party, which is a workspace, or PUBLIC: within its share of the connections, and with a
-   * time limit for each statement outside a transaction. Those that are large write behind those that are not.
+   * time limit for each statement outside a transaction.
    */
-  forRequests(party: string, isLarge?: boolean): Store
+  forRequests(party: string, options?: RequestStoreOptions): Store
   /** The same for jobs: those of a workspace, or what hands out those of a queue. No time limit, and no end to the wait. */
   forJobs(party: string): Store
+}
+
+/** What the requests of one kind are given of the store. */
+export interface RequestStoreOptions {
+  /** They write behind those that are not. */
+  isLarge?: boolean
+  /** They see and touch what belongs to these projects, and nothing else of their workspace. */
+  scope?: ProjectScope
 }
 
 /** Whoever comes without a token: people who open links, and phones. */
 export const PUBLIC = 'public'
 
+/** Stores of so many sets of projects are kept for each party; one that is made anew is the same. */
+const MAX_SCOPES = 1_000
+
 /** The store itself is that of operators and of upkeep; but tokens are found through a connection of their own. */
 export function createStore(database: Database, listener: StoreListener = {}): Store {
-  const stores = new WeakMap<Connections['writer'], Store>()
-  const on = (connections: Connections): Store => {
-    const known = stores.get(connections.writer)
+  const stores = new WeakMap<Connections['writer'], Map<string, Store>>()
+  const on = (connections: Connections, scope?: ProjectScope): Store => {
+    const ofParty = stores.get(connections.writer) ?? new Map<string, Store>()
+    stores.set(connections.writer, ofParty)
+    const name = scope?.join() ?? ''
+    const known = ofParty.get(name)
     if (known) return known
-    const store = { ...storeOn(connections, database, listener), ...parties }
-    stores.set(connections.writer, store)
+    if (ofParty.size >= MAX_SCOPES) ofParty.clear()
+    const store = { ...storeOn(connections, database, listener, scope), ...parties }
+    ofParty.set(name, store)
     return store
   }
   const parties = {
-    forRequests: (party: string, isLarge?: boolean) => on(database.forRequests(party, isLarge)),
+    forRequests: (party: string, { isLarge, scope }: RequestStoreOptions = {}) =>
+      on(database.forRequests(party, isLarge), scope),
     forJobs: (party: string) => on(database.forJobs(party)),
   }
   return { ...storeOn(database, database, listener), tokens: new Tokens(database.entry), ...parties }
@@ -112,8 +129,9 @@ function storeOn(
   { reader, writer }: Connections,
   { findDamage }: Pick<Database, 'findDamage'>,
   listener: StoreListener,
+  scope?: ProjectScope,
 ): Omit<Store, 'forRequests' | 'forJobs'> {
-  const reads = repositories(reader, { onDue: refuseWrite, onEvent: refuseWrite })
+  const reads = repositories(reader, { onDue: refuseWrite, onEvent: refuseWrite }, scope)
 
   /** Tells what was written once it is committed. */
   async function write<T>(run: (collect: Required<StoreListener>) => Promise<T>): Promise<T> {
@@ -127,11 +145,11 @@ function storeOn(
 
   return {
     ...reads,
-    transaction: (work) => write((collect) => writer.transaction((tx) => work(repositories(tx, collect)))),
+    transaction: (work) => write((collect) => writer.transaction((tx) => work(repositories(tx, collect, scope)))),
     statement: (work) =>
       write((collect) => {
         const damage = findDamage()
-        return damage ? Promise.reject(damage) : work(repositories(writer, collect))
+        return damage ? Promise.reject(damage) : work(repositories(writer, collect, scope))
       }),
   }
 }
@@ -140,24 +158,24 @@ function refuseWrite(): never {
   throw new Error('Jobs and events are written inside a transaction')
 }
 
-function repositories(db: Knex, { onDue, onEvent }: Required<StoreListener>): Repositories {
+function repositories(db: Knex, { onDue, onEvent }: Required<StoreListener>, scope?: ProjectScope): Repositories {
   const deliveries = new Deliveries(db, onEvent)
   const jobs = new InstrumentedJobs(db, onDue, onEvent)
   return {
     settings: new Settings(db),
     workspaces: new Workspaces(db),
     tokens: new Tokens(db),
-    projects: new Projects(db),
-    templates: new Templates(db),
-    templateVersions: new TemplateVersions(db),
+    projects: new Projects(db, scope),
+    templates: new Templates(db, scope),
+    templateVersions: new TemplateVersions(db, scope),
     images: new Images(db),
-    passes: new Passes(db),
+    passes: new Passes(db, scope),
     registrations: new Registrations(db),
     googleObjects: new GoogleObjects(db),
     googleClasses: new GoogleClasses(db),
     rejections: new Rejections(db),
-    notifications: new Notifications(db, onEvent),
-    broadcasts: new Broadcasts(db, onEvent),
+    notifications: new Notifications(db, onEvent, scope),
+    broadcasts: new Broadcasts(db, onEvent, scope),
     webhooks: new Webhooks(db),
     deliveries,
     jobs,
@@ -166,12 +184,12 @@ function repositories(db: Knex, { onDue, onEvent }: Required<StoreListener>): Re
     counts: new Counts(db),
     events: new Events(db, deliveries, jobs, onEvent),
     eventLog: new EventLog(db),
-    identifiers: new Identifiers(db),
-    scans: new Scans(db, onEvent),
+    identifiers: new Identifiers(db, scope),
+    scans: new Scans(db, onEvent, scope),
     acceptedScans: new AcceptedScans(db),
     formerPasses: new FormerPasses(db),
     groups: new Groups(db),
-    snapshots: new Snapshots(db),
+    snapshots: new Snapshots(db, scope),
     auditLog: new AuditLog(db),
     erasure: new Erasure(db),
     retention: new Retention(db),

@@ -36,7 +36,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'tokens.revoke': (tx, intruder, { token }) => tx.tokens.revoke(intruder, token, later(1)),
   'tokens.setLastUsed': (tx, intruder, { token }) => tx.tokens.setLastUsed(intruder, token, later(1)),
   'projects.find': (tx, intruder, { project }) => tx.projects.find(intruder, project),
-  'projects.findIdByName': (tx, intruder) => tx.projects.findIdByName(intruder, 'Tour'),
+  'projects.listIdsByName': (tx, intruder) => tx.projects.listIdsByName(intruder, 'Tour'),
   'projects.findForUpdate': (tx, intruder, { project }) => tx.projects.findForUpdate(intruder, project),
   'projects.list': (tx, intruder) => tx.projects.list(intruder, byName),
   'projects.update': (tx, intruder, { project }) => tx.projects.update(intruder, project, { name: 'x' }, later(1)),
@@ -365,7 +365,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     const image = { id: imageId, contentType: 'image/png', width: 1, height: 1, bytes: 1 } as const
     await tx.images.insert(workspaceId, { ...image, data: Buffer.from('x') }, start)
     await tx.images.insertUses(workspaceId, [{ passId: pass, imageId }])
-    const fields = { name: 't', role: 'owner', scopes: [], digest: 'd', expiresAt: null } as const
+    const fields = { name: 't', role: 'owner', scopes: [], digest: 'd', projectIds: null, expiresAt: null } as const
     const token = await tx.tokens.insert(workspaceId, { ...fields, scopes: [] }, start)
     const endpoint = { url: 'https://x.example', events: ['pass.voided' as const], description: '', secret: 's' }
     const webhook = await tx.webhooks.insert(workspaceId, newId(start), endpoint, start)

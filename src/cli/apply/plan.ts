@@ -124,6 +124,7 @@ async function planWebhooks(
 async function planLimits(client: Client, { path, value }: LimitsFile): Promise<Step> {
   const { $schema: _, ...wanted } = value
   const { name, limits } = await client.workspace.get()
+  if (!limits) throw new CliError(`${path}: the token is bound to projects and is not told the limits of its workspace`)
   const changes = changesIn(limits, wanted)
   const step = { kind: 'limits', name, file: path, changes } as const
   if (changes.length === 0) return { ...step, action: 'unchanged' }

@@ -9,10 +9,12 @@ export default class TokenCreate extends BaseCommand {
   static override summary = 'Make an access token.'
   static override description =
     'Works straight on the database. The token is shown once: only its digest is stored. Without --scope it gets all ' +
-    'scopes, and without --expires-in it ends in a year.'
+    'scopes, and without --expires-in it ends in a year. With --project it sees and touches what belongs to that project ' +
+    'alone, as for a door or a partner; it cannot have the webhooks scopes.'
   static override examples = [
     '<%= config.bin %> token create --name "box office" --scope passes:read --scope passes:write',
     '<%= config.bin %> token create --name ci --role owner --expires-in 30d --json',
+    '<%= config.bin %> token create --name "north gate" --project Summerfest --scope scans:read --scope scans:write',
   ]
   static override flags = {
     ...databaseFlags,
@@ -25,19 +27,26 @@ export default class TokenCreate extends BaseCommand {
       summary: 'What the token may do. Repeatable; all when left out.',
     }),
     workspace: Flags.string({ summary: 'Name or id of the workspace.', default: 'default' }),
+    project: Flags.string({
+      summary: 'A project, by name or id: the token sees that alone. Repeatable.',
+      multiple: true,
+      multipleNonGreedy: true,
+    }),
     'expires-in': lifetimeFlag,
   }
 
   async run() {
     const { flags } = await this.parse(TokenCreate)
     const { auditOperator, getOrCreateWorkspace, withNewStore } = await import('../../server/operator/operator.ts')
-    const { createToken } = await import('../../server/operator/tokens.ts')
+    const { createToken, findProjectsOfToken } = await import('../../server/operator/tokens.ts')
     const now = new Date()
     const expiresAt = parseLifetime(flags['expires-in'], now)
     return withNewStore(flags.database, async (store) => {
       const workspace = await getOrCreateWorkspace(store, flags.workspace, now)
-      const options = { name: flags.name, role: flags.role, scopes: flags.scope, expiresAt }
+      const { name, role, scope: scopes, project: named } = flags
       const { text, token } = await store.transaction(async (tx) => {
+        const projectIds = named && (await findProjectsOfToken(tx, workspace.id, { named, scopes }))
+        const options = { name, role, scopes, projectIds, expiresAt }
         const created = await createToken(tx, workspace.id, options, now)
         await auditOperator(tx, workspace.id, { action: 'token.create', targetId: created.token.id }, now)
         return created
@@ -49,6 +58,7 @@ export default class TokenCreate extends BaseCommand {
         role: token.role,
         scopes: token.scopes,
         workspaceId: workspace.id,
+        ...(token.projectIds && { projectIds: token.projectIds }),
         expiresAt: token.expiresAt?.toISOString() ?? null,
       }
       this.log(
@@ -56,6 +66,7 @@ export default class TokenCreate extends BaseCommand {
           ['Token', text],
           ['Id', made.id],
           ['Workspace', workspace.name],
+          ['Projects', made.projectIds?.join(' ') ?? null],
           ['Role', made.role],
           ['Scopes', made.scopes.join(' ')],
           ['Expires', localTimeOr(made.expiresAt, 'never')],

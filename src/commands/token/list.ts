@@ -9,6 +9,7 @@ interface TokenItem {
   id: string
   name: string
   role: string
+  projectIds: string[] | null
   lastUsedAt: Date | null
   expiresAt: Date | null
   revokedAt: Date | null
@@ -20,6 +21,7 @@ const shape: ListShape<TokenItem> = {
     { name: 'id', value: ({ id }) => id, whole: true },
     { name: 'name', value: ({ name }) => name },
     { name: 'role', value: ({ role }) => role },
+    { name: 'projectIds', value: ({ projectIds }) => projectIds?.join(' ') ?? null, title: 'projects', none: 'all' },
     { name: 'lastUsedAt', value: (token) => token.lastUsedAt, kind: 'time', title: 'last used', none: 'never' },
     { name: 'expiresAt', value: (token) => token.expiresAt, kind: 'time', title: 'expires', none: 'never' },
     { name: 'revokedAt', value: (token) => token.revokedAt, kind: 'time', title: 'revoked' },

@@ -18,9 +18,10 @@ export default class WorkspaceShow extends ClientCommand {
     const facts = details([
       ['Workspace', id],
       ['Name', name],
-      ['Ends', localTimeOr(expiresAt, 'never')],
+      ['Ends', expiresAt === undefined ? null : localTimeOr(expiresAt, 'never')],
     ])
-    this.log(`${facts}\n\n${showLimits(limits, usage, terminalWidth())}`)
+    // A token that is bound to projects is told no more.
+    this.log(limits && usage ? `${facts}\n\n${showLimits(limits, usage, terminalWidth())}` : facts)
     return workspace
   }
 }

@@ -133,8 +133,10 @@ export const scans = {
     summary: 'Scan a pass',
     description:
       'Every attempt is recorded and answers 200, accepted or not. With externalRef it may be sent again: a replay ' +
-      'returns the first decision. Errors of this endpoint carry no errorCode.',
+      'returns the first decision. A token that is bound to projects finds passes of these alone; it names the project ' +
+      'where it is bound to several. Errors of this endpoint carry no errorCode.',
     errorsWithoutCode: true,
+    errors: ['NOT_FOUND', 'CONFLICT'],
     body: ScanCreate,
     responses: { 200: ScanResponse },
   }),

@@ -18,9 +18,9 @@ const limited = {
 const Workspace = z.strictObject({
   id: Uuid,
   name: z.string(),
-  expiresAt: UtcTimestamp.nullable().describe('From then on every request is refused with TENANT_EXPIRED.'),
-  limits: z.strictObject(limited),
-  usage: z.strictObject(limited),
+  expiresAt: UtcTimestamp.nullable().optional().describe('From then on every request is refused with TENANT_EXPIRED.'),
+  limits: z.strictObject(limited).optional(),
+  usage: z.strictObject(limited).optional(),
 })
 
 /** Routes of the workspace that a token belongs to. */
@@ -47,6 +47,7 @@ const CurrentToken = z.strictObject({
   workspaceId: Uuid,
   workspaceName: z.string(),
   expiresAt: UtcTimestamp.nullable(),
+  projectIds: z.array(Uuid).optional().describe('Of a token that sees these projects alone.'),
 })
 
 /** Routes of access tokens. */

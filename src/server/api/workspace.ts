@@ -5,6 +5,8 @@ import type { Handlers } from '../http/mount.ts'
 export const workspace: Handlers<typeof workspaceContract> = {
   get: async (_, { store, workspaceId, token, now, inFlight }) => {
     const { name, expiresAt, limits } = token.workspace
+    // What the whole workspace has is none of its business.
+    if (token.projectIds) return { status: 200, body: { id: workspaceId, name } }
     const usage = { ...(await store.usage.read(workspaceId, now)), requestsInFlight: inFlight.count(workspaceId) }
     return { status: 200, body: { id: workspaceId, name, expiresAt: expiresAt?.toISOString() ?? null, limits, usage } }
   },
@@ -22,6 +24,7 @@ export const tokens: Handlers<typeof tokensContract> = {
       workspaceId: token.workspaceId,
       workspaceName: token.workspace.name,
       expiresAt: token.expiresAt?.toISOString() ?? null,
+      ...(token.projectIds && { projectIds: token.projectIds }),
     },
   }),
 }

@@ -93,7 +93,8 @@ async function serve(
     if (!route.rawBody) leaveThread = await services.thread.enterRequest(workspaceId, cost)
     const input = parseInput(event, route, bytes)
     const correlationId = correlationIdOf(event)
-    const store = services.store.forRequests(workspaceId, isLarge(bytes.length))
+    const scope = token.projectIds ?? undefined
+    const store = services.store.forRequests(workspaceId, { isLarge: isLarge(bytes.length), scope })
     const context = { ...services, store, workspaceId, token, correlationId, now, headers, inFlight, takeQueue }
     const list = { workspaceId, route, params: input.params }
     const reply = await handler(withPlainCursor(input, list, options.cursors) as RouteInput<Route>, context).catch(

@@ -11,6 +11,8 @@ export interface TokenOptions {
   role: Role
   /** All of them where left out. */
   scopes?: Scope[] | undefined
+  /** The only projects that it sees; the whole workspace where left out. */
+  projectIds?: string[] | null | undefined
   /** Null: never. In a year where left out. */
   expiresAt?: Date | null | undefined
 }
@@ -22,6 +24,11 @@ export interface MadeToken {
   token: StoredToken
 }
 
+const UUID = /^[0-9a-f-]{36}$/i
+
+/** Each statement of a request names them all. */
+const MAX_PROJECTS = 100
+
 const LIFETIME_MS = 365 * 86_400_000
 
 /** A token that nobody uses any more ends by itself, and doctor tells of one that is still used. */
@@ -29,16 +36,47 @@ function defaultExpiry(at: Date): Date {
   return new Date(at.getTime() + LIFETIME_MS)
 }
 
+/** Endpoints of webhooks hear of the whole workspace: none is for a token that sees some of its projects. */
+const isOfWebhooks = (scope: Scope) => scope.startsWith('webhooks:')
+
+function defaultScopes(projectIds: string[] | null): Scope[] {
+  return allScopes.filter((scope) => !(projectIds && isOfWebhooks(scope)))
+}
+
+/**
+ * The projects that a token is to be bound to, by their ids or names.
+ * @throws OperatorError for one that is not there, a name that several have, and scopes that reach beyond projects
+ */
+export async function findProjectsOfToken(
+  { projects }: Pick<Repositories, 'projects'>,
+  workspaceId: string,
+  { named, scopes }: { named: string[]; scopes: Scope[] | undefined },
+): Promise<string[]> {
+  const beyond = scopes?.find(isOfWebhooks)
+  if (beyond) throw new OperatorError(`A token that is bound to projects cannot have the scope ${beyond}.`)
+  if (named.length > MAX_PROJECTS) throw new OperatorError(`A token is bound to ${MAX_PROJECTS} projects at most.`)
+  const ids: string[] = []
+  for (const one of new Set(named)) {
+    const [id, another] = UUID.test(one)
+      ? [(await projects.find(workspaceId, one.toLowerCase()))?.id]
+      : await projects.listIdsByName(workspaceId, one)
+    if (id === undefined) throw new OperatorError(`There is no project ${one}; passes project list shows them.`)
+    if (another !== undefined) throw new OperatorError(`Several projects are called ${one}: give the id of one.`)
+    ids.push(id)
+  }
+  return [...new Set(ids)]
+}
+
 /** Makes a token in a workspace. */
 export async function createToken(
   tx: Repositories,
   workspaceId: string,
-  { name, role, scopes = [...allScopes], expiresAt }: TokenOptions,
+  { name, role, projectIds = null, scopes = defaultScopes(projectIds), expiresAt }: TokenOptions,
   at: Date,
 ): Promise<MadeToken> {
   const text = newToken()
   const ends = expiresAt === undefined ? defaultExpiry(at) : expiresAt
-  const fields = { name, role, scopes, digest: tokenDigest(text), expiresAt: ends }
+  const fields = { name, role, scopes, projectIds, digest: tokenDigest(text), expiresAt: ends }
   const token = await tx.tokens.insert(workspaceId, fields, at)
   return { text, token }
 }
@@ -64,8 +102,8 @@ export async function rotateToken(
   if (token.expiresAt && token.expiresAt <= at) {
     throw new OperatorError(`The token ended at ${token.expiresAt.toISOString()}; ${instead}.`)
   }
-  const { name, role, scopes } = token
-  const made = await createToken(tx, workspaceId, { name, role, scopes, expiresAt }, at)
+  const { name, role, scopes, projectIds } = token
+  const made = await createToken(tx, workspaceId, { name, role, scopes, projectIds, expiresAt }, at)
   const overlapEnd = new Date(at.getTime() + overlapSeconds * 1000)
   const ends = token.expiresAt && token.expiresAt < overlapEnd ? token.expiresAt : overlapEnd
   await tx.tokens.setReplaced(workspaceId, id, { by: made.token.id, expiresAt: ends })

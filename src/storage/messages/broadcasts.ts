@@ -5,6 +5,7 @@ import { CAP_WINDOW_MS, deliveryStatus } from '../../core/rules/sending/notifica
 import type { WrittenText } from '../../core/rules/template/languages.ts'
 import { constant, deleteReturningIds, forUpdate, idsMadeAt, insertSelected, toDate } from '../db/dialect.ts'
 import { type ListPage, type ListSpec, listPage, NEWEST_FIRST, type PageRequest } from '../db/list.ts'
+import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
 import { countsOf } from '../operations/counts.ts'
 import type { Emit } from '../operations/store-events.ts'
 import { whereIssuedAt } from '../passes/pass-change.ts'
@@ -63,10 +64,12 @@ const SPEC: ListSpec = { name: 'broadcasts', id: 'broadcasts.id', sorts: { creat
 export class Broadcasts {
   private readonly db: Knex
   private readonly emit: Emit
+  private readonly scope: ProjectScope
 
-  constructor(db: Knex, emit: Emit) {
+  constructor(db: Knex, emit: Emit, scope?: ProjectScope) {
     this.db = db
     this.emit = emit
+    this.scope = scope
   }
 
   /** False when the idempotency key is taken, by a row of before or of a racing request. */
@@ -195,7 +198,8 @@ export class Broadcasts {
   }
 
   private rows(workspaceId: string) {
-    return this.db('broadcasts').where('broadcasts.workspace_id', workspaceId)
+    const ofWorkspace = this.db('broadcasts').where('broadcasts.workspace_id', workspaceId)
+    return withinProjects(ofWorkspace, this.scope, 'broadcasts.project_id')
   }
 
   private scheduled(workspaceId: string, projectId: string, at: Date) {

@@ -4,6 +4,7 @@ import { CAP_WINDOW_MS } from '../../core/rules/sending/notification.ts'
 import type { WrittenText } from '../../core/rules/template/languages.ts'
 import { deleteReturningIds, forUpdate, NEVER } from '../db/dialect.ts'
 import { type ListPage, type ListSpec, listPage, NEWEST_FIRST, type PageRequest } from '../db/list.ts'
+import type { ProjectScope } from '../db/project-scope.ts'
 import type { Emit } from '../operations/store-events.ts'
 import {
   bodyColumns,
@@ -49,10 +50,12 @@ const MAX_PLACES = 1_000
 export class Notifications {
   private readonly db: Knex
   private readonly emit: Emit
+  private readonly scope: ProjectScope
 
-  constructor(db: Knex, emit: Emit) {
+  constructor(db: Knex, emit: Emit, scope?: ProjectScope) {
     this.db = db
     this.emit = emit
+    this.scope = scope
   }
 
   /** False when the idempotency key is taken, by a row of before or of a racing request. */
@@ -174,14 +177,21 @@ export class Notifications {
   }
 
   private async first(workspaceId: string, where: object): Promise<StoredNotification | undefined> {
-    const query = this.db('notifications').where('notifications.workspace_id', workspaceId).where(where)
+    const query = this.ofWorkspace(workspaceId).where(where)
     const row: NotificationRow | undefined = await selectNotification(this.db, query).first()
     return row && toNotification(row)
   }
 
   private ofPasses(workspaceId: string, passIds: string[]) {
-    const query = this.db('notifications').where('notifications.workspace_id', workspaceId)
+    const query = this.ofWorkspace(workspaceId)
     return passIds.length === 1 ? query.where('notifications.pass_id', passIds[0]) : query.whereIn('pass_id', passIds)
+  }
+
+  private ofWorkspace(workspaceId: string) {
+    const query = this.db('notifications').where('notifications.workspace_id', workspaceId)
+    if (!this.scope) return query
+    const pass = this.db('passes').whereRaw('passes.id = notifications.pass_id').whereIn('project_id', this.scope)
+    return query.whereExists(pass.select(this.db.raw('1')))
   }
 }
 

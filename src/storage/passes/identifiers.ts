@@ -3,6 +3,7 @@ import { indexedVariables } from '../../core/rules/lists/search.ts'
 import { windowDates } from '../../core/rules/redemption/redemption-windows.ts'
 import { insertRows, selectForEach } from '../db/bulk-rows.ts'
 import { bytesOfHex, listOf, parseList } from '../db/dialect.ts'
+import type { ProjectScope } from '../db/project-scope.ts'
 import type { NewPass, PassContent } from './pass-row.ts'
 
 /** The most passes of one identifier that are looked at. */
@@ -24,28 +25,32 @@ interface Match {
 /** What scanners read off passes, by SHA-256. */
 export class Identifiers {
   private readonly db: Knex
+  private readonly scope: ProjectScope
 
-  constructor(db: Knex) {
+  constructor(db: Knex, scope?: ProjectScope) {
     this.db = db
+    this.scope = scope
   }
 
   /**
    * For each code the passes that carry it now, or else those that once did. Where a project is named and has any of
-   * either, those of the project alone: what a pass of its own carried once goes before what one elsewhere carries.
+   * either, those of the project alone: what a pass of its own carried once goes before what one elsewhere carries. Who is
+   * bound to projects names one of them, and finds nothing elsewhere.
    */
   async listPassIds(workspaceId: string, codes: ScannedCode[]): Promise<string[][]> {
     const inProject = await this.match(
       workspaceId,
-      codes.filter(({ projectId }) => projectId !== undefined),
+      codes.filter(({ projectId }) => projectId !== undefined && (!this.scope || this.scope.includes(projectId))),
     )
+    const elsewhere = this.scope ? [] : codes.filter((code) => !inProject.get(code)?.length)
     const anywhere = await this.match(
       workspaceId,
-      codes.filter((code) => !inProject.get(code)?.length).map(({ digest }) => ({ digest })),
+      elsewhere.map(({ digest }) => ({ digest })),
     )
     const byDigest = new Map([...anywhere].map(([{ digest }, ids]) => [digest, ids]))
     return codes.map((code) => {
       const found = inProject.get(code) ?? []
-      return found.length > 0 ? found : byDigest.get(code.digest)!
+      return found.length > 0 ? found : (byDigest.get(code.digest) ?? [])
     })
   }
 

@@ -15,6 +15,7 @@ import {
   toDate,
 } from '../db/dialect.ts'
 import type { ListPage } from '../db/list.ts'
+import { narrowProjects, type ProjectScope } from '../db/project-scope.ts'
 import { activateIdentifier, insertIndex, replaceIndex } from './identifiers.ts'
 import { endedSpan, ISSUED_SPAN, lockPasses, movedSpan, withVersionBump, withWalletVersionBump } from './pass-change.ts'
 import { listPasses, type PassListRequest } from './pass-list.ts'
@@ -56,20 +57,22 @@ const toStored = (status: PassStatus) => (status === 'ISSUING' ? 'QUEUED' : stat
 /** Passes: made, found, changed and issued. */
 export class Passes {
   private readonly db: Knex
+  private readonly scope: ProjectScope
 
-  constructor(db: Knex) {
+  constructor(db: Knex, scope?: ProjectScope) {
     this.db = db
+    this.scope = scope
   }
 
   /** A pass by its id. */
   async find(workspaceId: string, id: string): Promise<StoredPass | undefined> {
-    const [row] = await runPrepared<PassRow>(this.db, 'find-pass', { workspaceId, id }, () => this.selectNamed())
+    const [row] = await this.read('find-pass', { workspaceId, id }, () => this.selectNamed())
     return row && toPass(row)
   }
 
   /** As find, and nobody else changes the pass until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredPass | undefined> {
-    const [row] = await runPrepared<PassRow>(this.db, 'find-pass-for-update', { workspaceId, id }, () =>
+    const [row] = await this.read('find-pass-for-update', { workspaceId, id }, () =>
       forUpdate(this.db, this.selectNamed(), 'passes'),
     )
     return row && toPass(row)
@@ -79,12 +82,9 @@ export class Passes {
   async listForUpdate(workspaceId: string, ids: string[]): Promise<StoredPass[]> {
     if (ids.length === 0) return []
     const values = { workspaceId, ids: bindIds(this.db, ids) }
-    const rows = await runPrepared<PassRow>(this.db, 'list-passes-for-update', values, () => {
-      const chosen = this.db('passes')
-        .whereRaw(`${boundColumn(this.db, 'passes.workspace_id')} = :workspaceId`)
-        .whereRaw(isAmong(this.db, 'passes.id', 'ids'))
-      return forUpdate(this.db, selectPass(this.db, chosen).orderBy('passes.id'), 'passes')
-    })
+    const rows = await this.read('list-passes-for-update', values, () =>
+      forUpdate(this.db, this.selectAmong().orderBy('passes.id'), 'passes'),
+    )
     return rows.map(toPass)
   }
 
@@ -132,19 +132,14 @@ export class Passes {
   async listByIds(workspaceId: string, ids: string[]): Promise<StoredPass[]> {
     if (ids.length === 0) return []
     const values = { workspaceId, ids: bindIds(this.db, ids) }
-    const rows = await runPrepared<PassRow>(this.db, 'list-passes-by-id', values, () => {
-      const chosen = this.db('passes')
-        .whereRaw(`${boundColumn(this.db, 'passes.workspace_id')} = :workspaceId`)
-        .whereRaw(isAmong(this.db, 'passes.id', 'ids'))
-      return selectPass(this.db, chosen)
-    })
+    const rows = await this.read('list-passes-by-id', values, () => this.selectAmong())
     return rows.map(toPass)
   }
 
   /** Passes by their external ids, in no order; unknown ones are left out. */
   async listByExternalIds(workspaceId: string, externalPassIds: string[]): Promise<StoredPass[]> {
     const values = { workspaceId, externalPassIds: bindIds(this.db, externalPassIds) }
-    const rows = await runPrepared<PassRow>(this.db, 'list-passes-by-external-id', values, () => {
+    const rows = await this.read('list-passes-by-external-id', values, () => {
       const ofWorkspace = this.db('passes').where('passes.workspace_id', named(this.db, 'workspaceId'))
       const isOne = isAmong(this.db, 'passes.external_pass_id', 'externalPassIds', 'text')
       return selectPass(this.db, ofWorkspace.whereRaw(isOne))
@@ -154,7 +149,12 @@ export class Passes {
 
   /** One page of the passes that the filters leave. */
   list(workspaceId: string, request: PassListRequest, at: Date): Promise<ListPage<StoredPass>> {
-    return listPasses(this.db, workspaceId, request, at)
+    return listPasses(
+      this.db,
+      workspaceId,
+      { ...request, projectId: narrowProjects(this.scope, request.projectId) },
+      at,
+    )
   }
 
   /**
@@ -294,6 +294,15 @@ export class Passes {
       .update(withVersionBump(this.db, { project_id: null }, at))
   }
 
+  /** Runs a statement that is kept, on the passes within reach. */
+  private read(name: string, values: Record<string, Knex.Value>, build: () => Knex.QueryBuilder): Promise<PassRow[]> {
+    if (!this.scope) return runPrepared<PassRow>(this.db, name, values, build)
+    const inScope = { ...values, projectIds: bindIds(this.db, [...this.scope]) }
+    return runPrepared<PassRow>(this.db, `${name}-in-projects`, inScope, () =>
+      build().whereRaw(isAmong(this.db, 'passes.project_id', 'projectIds')),
+    )
+  }
+
   /** What was sent to the former holder, links and messages, is none of the next one's. */
   private toHolderColumns({ serialNumber, appleToken }: NonNullable<PassChange['newHolder']>) {
     const link_generation = this.db.raw('link_generation + 1')
@@ -322,6 +331,14 @@ export class Passes {
       .update(withVersionBump(this.db, change, at))
   }
 
+  /** Passes by values that are named workspaceId and ids. */
+  private selectAmong() {
+    const chosen = this.db('passes')
+      .whereRaw(`${boundColumn(this.db, 'passes.workspace_id')} = :workspaceId`)
+      .whereRaw(isAmong(this.db, 'passes.id', 'ids'))
+    return selectPass(this.db, chosen)
+  }
+
   /** One pass, by values that are named workspaceId and id. */
   private selectNamed() {
     const one = { 'passes.workspace_id': named(this.db, 'workspaceId'), 'passes.id': named(this.db, 'id') }
@@ -329,6 +346,4 @@ export class Passes {
   }
 }
 
-function byExternalId(a: NewPass, b: NewPass): number {
-  return a.externalPassId < b.externalPassId ? -1 : 1
-}
+const byExternalId = (a: NewPass, b: NewPass) => (a.externalPassId < b.externalPassId ? -1 : 1)

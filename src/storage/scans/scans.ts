@@ -3,6 +3,7 @@ import type { LedgerReason, ScanResult } from '../../core/contract/scan-shapes.t
 import { rejections } from '../../core/rules/redemption/scan-decision.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
+import { narrowProjects, type ProjectScope, withinProjects } from '../db/project-scope.ts'
 import type { Emit } from '../operations/store-events.ts'
 import { type ScanRow, type StoredScan, toScan, toScanRow } from './scan-row.ts'
 import { countScans, type ScanFigures, type ScanStatsRequest, sumScans } from './scan-stats.ts'
@@ -11,10 +12,12 @@ import { countScans, type ScanFigures, type ScanStatsRequest, sumScans } from '.
 export class Scans {
   private readonly db: Knex
   private readonly emit: Emit
+  private readonly scope: ProjectScope
 
-  constructor(db: Knex, emit: Emit) {
+  constructor(db: Knex, emit: Emit, scope?: ProjectScope) {
     this.db = db
     this.emit = emit
+    this.scope = scope
   }
 
   /**
@@ -38,27 +41,28 @@ export class Scans {
 
   /** A scan by its id. */
   async find(workspaceId: string, id: string): Promise<StoredScan | undefined> {
-    const row: ScanRow | undefined = await this.db('scans').where({ workspace_id: workspaceId, id }).first()
+    const row: ScanRow | undefined = await this.ofWorkspace(workspaceId).where({ id }).first()
     return row && toScan(row)
   }
 
   /** Scans by the references that their clients gave; unknown ones are left out. */
   async listByExternalRefs(workspaceId: string, externalRefs: string[]): Promise<StoredScan[]> {
-    const rows: ScanRow[] = await this.db('scans')
-      .where({ workspace_id: workspaceId })
-      .whereIn('external_ref', externalRefs)
-      .select()
+    const rows: ScanRow[] = await this.ofWorkspace(workspaceId).whereIn('external_ref', externalRefs).select()
     return rows.map(toScan)
   }
 
   /** A page of the ledger, by the time that scans stand for. */
   list(workspaceId: string, request: ScanListRequest): Promise<ListPage<StoredScan>> {
-    return listScans(this.db, workspaceId, request)
+    return listScans(this.db, workspaceId, { ...request, projectId: narrowProjects(this.scope, request.projectId) })
   }
 
   /** Figures by project. */
   counts(workspaceId: string, request: ScanStatsRequest): Promise<Map<string | null, ScanFigures>> {
-    return countScans(this.db, workspaceId, request)
+    return countScans(this.db, workspaceId, { ...request, projectId: narrowProjects(this.scope, request.projectId) })
+  }
+
+  private ofWorkspace(workspaceId: string) {
+    return withinProjects(this.db('scans').where({ workspace_id: workspaceId }), this.scope, 'project_id')
   }
 }
 

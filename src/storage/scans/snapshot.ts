@@ -3,6 +3,7 @@ import type { PassStatus } from '../../core/contract/common.ts'
 import type { RedemptionPolicy } from '../../core/contract/redemption.ts'
 import { idBound } from '../../core/ids.ts'
 import { toDate } from '../db/dialect.ts'
+import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
 
 /** One page of a snapshot. */
 export interface SnapshotRequest {
@@ -61,9 +62,11 @@ const SCANS_PER_PASS = 100_000
 /** Passes as scanners take them along, in the order of their ids. */
 export class Snapshots {
   private readonly db: Knex
+  private readonly scope: ProjectScope
 
-  constructor(db: Knex) {
+  constructor(db: Knex, scope?: ProjectScope) {
     this.db = db
+    this.scope = scope
   }
 
   /** Each pass as it is at the moment of the read; three statements a page, however many passes it has. */
@@ -79,7 +82,7 @@ export class Snapshots {
   private passes(workspaceId: string, { projectId, madeUntil, after, limit }: SnapshotRequest): Promise<PassColumns[]> {
     const about = ['id', 'external_pass_id', 'label', 'template_version_id', 'group_id']
     const columns = [...about, 'status', 'expires_at', 'redemption']
-    const query = this.db('passes')
+    const query = withinProjects(this.db('passes'), this.scope, 'passes.project_id')
       .join('templates', 'templates.id', 'passes.template_id')
       .where('passes.workspace_id', workspaceId)
       .where('passes.id', '<', idBound(madeUntil.getTime() + 1))

@@ -5,6 +5,7 @@ import type { TemplateVersion } from '../../core/contract/template-versions.ts'
 import { newId } from '../../core/ids.ts'
 import { inLanguage } from '../../core/rules/template/languages.ts'
 import { forUpdate, keyOfJson, toDate } from '../db/dialect.ts'
+import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
 import { countsOf } from '../operations/counts.ts'
 
 interface Row {
@@ -54,9 +55,11 @@ const MAX_TEMPLATES = 1_000
 /** Versions of templates: one draft at most, and those that are published and never change. */
 export class TemplateVersions {
   private readonly db: Knex
+  private readonly scope: ProjectScope
 
-  constructor(db: Knex) {
+  constructor(db: Knex, scope?: ProjectScope) {
     this.db = db
+    this.scope = scope
   }
 
   /** Makes a draft. */
@@ -136,7 +139,7 @@ export class TemplateVersions {
 
   /** The versions that new passes of these templates are issued from; templates without one are left out. */
   async listNewestPublished(workspaceId: string, templateIds: string[]): Promise<PublishedVersion[]> {
-    const rows = await this.rendering(workspaceId)
+    const rows = await withinProjects(this.rendering(workspaceId), this.scope, 'templates.project_id')
       .whereRaw('template_versions.id = templates.published_version_id')
       .whereNull('templates.deleted_at')
       .whereIn('templates.id', templateIds)
@@ -190,9 +193,10 @@ export class TemplateVersions {
   }
 
   private live(workspaceId: string) {
-    return this.db('template_versions')
+    const live = this.db('template_versions')
       .join('templates', 'templates.id', 'template_versions.template_id')
       .where({ 'template_versions.workspace_id': workspaceId, deleted_at: null })
+    return withinProjects(live, this.scope, 'templates.project_id')
   }
 
   private rendering(workspaceId: string) {

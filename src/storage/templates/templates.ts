@@ -4,6 +4,7 @@ import type { Template } from '../../core/contract/templates.ts'
 import { newId } from '../../core/ids.ts'
 import { forUpdate, isTaken } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
+import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
 
 interface Row {
   id: string
@@ -52,9 +53,11 @@ const SPEC: ListSpec = {
 /** Templates that were deleted stay as rows, since issued passes go on rendering from them; no finder shows them. */
 export class Templates {
   private readonly db: Knex
+  private readonly scope: ProjectScope
 
-  constructor(db: Knex) {
+  constructor(db: Knex, scope?: ProjectScope) {
     this.db = db
+    this.scope = scope
   }
 
   /** @throws KeyTaken */
@@ -143,7 +146,8 @@ export class Templates {
   }
 
   private live(workspaceId: string) {
-    return this.db('templates').where({ 'templates.workspace_id': workspaceId, deleted_at: null })
+    const live = this.db('templates').where({ 'templates.workspace_id': workspaceId, deleted_at: null })
+    return withinProjects(live, this.scope, 'templates.project_id')
   }
 }
 

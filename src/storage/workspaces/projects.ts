@@ -3,6 +3,7 @@ import type { Project } from '../../core/contract/projects.ts'
 import { idBound, newId } from '../../core/ids.ts'
 import { forUpdate } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
+import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
 import { countsOf, HOUR_MS } from '../operations/counts.ts'
 import { issuingPasses, lapsedPasses, UNISSUED } from '../passes/pass-row.ts'
 
@@ -47,9 +48,11 @@ const SPEC: ListSpec = {
 /** Projects, and what is counted of each. */
 export class Projects {
   private readonly db: Knex
+  private readonly scope: ProjectScope
 
-  constructor(db: Knex) {
+  constructor(db: Knex, scope?: ProjectScope) {
     this.db = db
+    this.scope = scope
   }
 
   /** Makes a project. */
@@ -61,36 +64,25 @@ export class Projects {
 
   /** A project by its id. */
   async find(workspaceId: string, id: string): Promise<StoredProject | undefined> {
-    const row: Row | undefined = await this.db('projects').where({ workspace_id: workspaceId, id }).first()
+    const row: Row | undefined = await this.ofWorkspace(workspaceId).where({ id }).first()
     return row && toProject(row)
   }
 
   /** As find, and nobody else changes or deletes the project until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredProject | undefined> {
-    const row: Row | undefined = await forUpdate(
-      this.db,
-      this.db('projects').where({ workspace_id: workspaceId, id }),
-    ).first()
+    const row: Row | undefined = await forUpdate(this.db, this.ofWorkspace(workspaceId).where({ id })).first()
     return row && toProject(row)
   }
 
-  /** Of several with one name the oldest. */
-  async findIdByName(workspaceId: string, name: string): Promise<string | undefined> {
-    const row: Pick<Row, 'id'> | undefined = await this.db('projects')
-      .where({ workspace_id: workspaceId, name })
-      .orderBy('id')
-      .first('id')
-    return row?.id
+  /** Those with a name, the oldest first; two at most, which says whether there is one, and whether it is the only one. */
+  async listIdsByName(workspaceId: string, name: string): Promise<string[]> {
+    return this.ofWorkspace(workspaceId).where({ name }).orderBy('id').limit(2).pluck('id')
   }
 
   /** A page of the projects of a workspace. */
   async list(workspaceId: string, request: ListRequest): Promise<ListPage<StoredProject>> {
-    const page = await listPage<Row>(
-      this.db,
-      this.db('projects').where('projects.workspace_id', workspaceId),
-      SPEC,
-      request,
-      (query) => query.select('projects.*'),
+    const page = await listPage<Row>(this.db, this.ofWorkspace(workspaceId), SPEC, request, (query) =>
+      query.select('projects.*'),
     )
     return { ...page, rows: page.rows.map(toProject) }
   }
@@ -102,8 +94,8 @@ export class Projects {
     fields: Partial<ProjectFields>,
     at: Date,
   ): Promise<StoredProject | undefined> {
-    const [row] = await this.db('projects')
-      .where({ workspace_id: workspaceId, id })
+    const [row] = await this.ofWorkspace(workspaceId)
+      .where({ id })
       .update({ ...fields, updated_at: at.getTime() })
       .returning('*')
     return row && toProject(row)
@@ -113,7 +105,7 @@ export class Projects {
   async delete(workspaceId: string, id: string): Promise<boolean> {
     if (!(await this.findForUpdate(workspaceId, id))) return false
     await this.db('templates').where({ workspace_id: workspaceId, project_id: id }).update({ project_id: null })
-    return (await this.db('projects').where({ workspace_id: workspaceId, id }).delete()) > 0
+    return (await this.ofWorkspace(workspaceId).where({ id }).delete()) > 0
   }
 
   /** How many templates, passes and installs a project has. */
@@ -148,6 +140,10 @@ export class Projects {
       googleInstallCount: n('installs'),
       passesAddedLast7Days: n('recent') + n('first_hour'),
     }
+  }
+
+  private ofWorkspace(workspaceId: string) {
+    return withinProjects(this.db('projects').where('projects.workspace_id', workspaceId), this.scope, 'projects.id')
   }
 }
 

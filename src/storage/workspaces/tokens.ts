@@ -16,6 +16,8 @@ export interface StoredToken {
   expiresAt: Date | null
   lastUsedAt: Date | null
   revokedAt: Date | null
+  /** The only projects that it sees; null where it sees its whole workspace. */
+  projectIds: string[] | null
   /** The token that was made to follow it, whose rotation decided when this one ends. */
   replacedBy: string | null
 }
@@ -45,6 +47,7 @@ export interface NewToken {
   name: string
   role: Role
   scopes: Scope[]
+  projectIds: string[] | null
   digest: string
   expiresAt: Date | null
 }
@@ -59,6 +62,7 @@ interface Row {
   expires_at: number | null
   last_used_at: number | null
   revoked_at: number | null
+  project_ids: string | null
   replaced_by: string | null
 }
 
@@ -82,6 +86,7 @@ export class Tokens {
       expires_at: token.expiresAt?.getTime() ?? null,
       last_used_at: null,
       revoked_at: null,
+      project_ids: token.projectIds && JSON.stringify(token.projectIds),
       replaced_by: null,
     }
     await this.db('tokens').insert({ ...row, digest: token.digest })
@@ -197,6 +202,7 @@ function toToken(row: Row): StoredToken {
     expiresAt: toDate(row.expires_at),
     lastUsedAt: toDate(row.last_used_at),
     revokedAt: toDate(row.revoked_at),
+    projectIds: row.project_ids === null ? null : JSON.parse(row.project_ids),
     replacedBy: row.replaced_by,
   }
 }

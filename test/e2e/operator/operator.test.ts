@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { createClient } from '../../../src/client/client.ts'
 import { dialects, emptyDatabase } from '../../support/databases.ts'
 import { within } from '../../support/eventually.ts'
 import { inspect, publishTemplate } from '../support/passes.ts'
@@ -43,6 +44,14 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(tokens.map((token: { name: string }) => token.name)).toEqual(['first owner', 'door', 'door'])
     expect(tokens[1]).toMatchObject({ id: made.id, revokedAt: expect.stringMatching(/Z$/), replacedBy: follower.id })
     expect(JSON.stringify(tokens)).not.toContain(made.token)
+
+    const project = await server.client.projects.create({ body: { name: 'Summerfest' } })
+    const gate = await ok(['token', 'create', '--name', 'gate', '--project', 'Summerfest'], server.database)
+    expect(gate).toMatchObject({ projectIds: [project.id], scopes: expect.not.arrayContaining(['webhooks:read']) })
+    const next = await ok(['token', 'rotate', gate.id], server.database)
+    const client = createClient({ url: server.url, token: next.token })
+    expect(await client.tokens.current()).toMatchObject({ projectIds: [project.id] })
+    await client.close()
   })
 
   test('a suspended workspace is refused within two seconds, and works again when it is resumed', async () => {
@@ -143,6 +152,8 @@ test('wrong usage exits 2, what cannot be done exits 1, and with --json stdout h
     [['token', 'create', '--name', 'x', '--scope', 'everything'], 2, 'USAGE'],
     [['token', 'create', '--name', 'x', '--expires-in', 'soon'], 2, 'USAGE'],
     [['token', 'create', '--name', 'x', '--workspace', 'nobody'], 1, 'SETUP'],
+    [['token', 'create', '--name', 'x', '--project', 'Nowhere'], 1, 'SETUP'],
+    [['token', 'create', '--name', 'x', '--project', 'Nowhere', '--scope', 'webhooks:read'], 1, 'SETUP'],
     [['token', 'revoke', '0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27'], 2, 'USAGE'],
     [['token', 'rotate', 'mine'], 1, 'SETUP'],
     [['workspace', 'limits', 'default', '--webhooks', '5GiB'], 2, 'USAGE'],

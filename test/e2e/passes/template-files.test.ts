@@ -81,7 +81,7 @@ test('diff says what a file and the server differ in, sends nothing, and ends wi
   expect(exitCode).toBe(3)
   expect(stdout.split('\n').slice(1, 3)).toEqual(['- name: "Ticket"', '+ name: "New"'])
   expect(stdout).toContain('- definition.design.images.icon: ')
-  expect((await server.client.workspace.get()).usage.storedBytes).toBeLessThan(200_000)
+  expect((await server.client.workspace.get()).usage!.storedBytes).toBeLessThan(200_000)
 })
 
 test('what is pulled is pushed back unchanged', async () => {

@@ -18,7 +18,7 @@ import { png } from './templates/pictures.ts'
 
 describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
-  const usageOf = async (workspace: TestWorkspace) => (await workspace.ok(contract.workspace.get, {})).usage
+  const usageOf = async (workspace: TestWorkspace) => (await workspace.ok(contract.workspace.get, {})).usage!
   const later = () => new Date(api.now.getTime() + 3_600_000).toISOString()
 
   /** Holds from the next request on, as it does for a running server within two seconds. */

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { ErrorBody } from '../../../src/core/contract/common.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
-import { type TestWorkspace, targetOf, useApi } from '../../support/api.ts'
+import { TestWorkspace, targetOf, useApi } from '../../support/api.ts'
 import { allRoutes } from '../../support/conformance.ts'
 import { oneDialect } from '../../support/databases.ts'
 import { definition, issuedPass, makeProject, makeTemplate, passBody, publishedTemplate } from '../fixtures.ts'
@@ -55,12 +55,18 @@ describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
   let owner: TestWorkspace
   let stranger: TestWorkspace
+  /** A token of the owner's workspace that is bound to another project of it. */
+  let neighbour: TestWorkspace
   /** One id of each kind of row. */
   let ids: Record<Name, string>
 
   beforeAll(async () => {
     owner = await api.workspace()
     stranger = await api.workspace()
+    const { id: nextDoor } = await makeProject(owner, 'Next door')
+    neighbour = new TestWorkspace(api, owner.id, await api.token(owner.id, { projectIds: [nextDoor] }))
+    // The first use of a token is noted in its row.
+    await neighbour.ok(contract.tokens.current, {})
     const project = await makeProject(owner)
     const template = await publishedTemplate(owner, { projectId: project.id })
     const draft = await owner.ok(contract.templates.createVersion, { params: { id: template.id } })
@@ -91,17 +97,24 @@ describe.each(oneDialect)('on %s', (dialect) => {
   const rowsOf = async (workspace: TestWorkspace) =>
     Promise.all(tables.map((table) => api.database.writer(table).where({ workspace_id: workspace.id }).orderBy('id')))
 
-  test.each(routesWithIds)('$name answers 404 for every foreign id and changes nothing', async ({ name, route }) => {
+  test.each(
+    routesWithIds.flatMap((one) => [
+      { ...one, who: 'a stranger' as const },
+      { ...one, who: 'a token of another project' as const },
+    ]),
+  )('$name answers $who with 404 for every foreign id and changes nothing', async ({ name, route, who }) => {
     const before = await rowsOf(owner)
+    const intruder = who === 'a stranger' ? stranger : neighbour
+    const isBeyond = intruder === neighbour && route.scope?.startsWith('webhooks:')
     for (const [kind, id] of Object.entries(ids)) {
       const body = bodies[name]
       const names = Object.keys(route.params!.shape)
       // What stands below another row is asked for below the owner's, too.
       for (const parent of names.length > 1 ? [id, ids.pass, ids.project] : [id]) {
         const params = Object.fromEntries(names.map((name, n) => [name, n === names.length - 1 ? id : parent]))
-        const answer = await stranger.send(route.method, targetOf(route, { params }), body ? { body } : {})
-        expect(answer.status, `${kind}: ${answer.text}`).toBe(404)
-        expect((answer.body as ErrorBody).errorCode, kind).toMatch(/NOT_FOUND$/)
+        const answer = await intruder.send(route.method, targetOf(route, { params }), body ? { body } : {})
+        expect(answer.status, `${kind}: ${answer.text}`).toBe(isBeyond ? 403 : 404)
+        expect((answer.body as ErrorBody).errorCode, kind).toMatch(isBeyond ? /^FORBIDDEN$/ : /NOT_FOUND$/)
       }
     }
     expect(await rowsOf(owner)).toEqual(before)

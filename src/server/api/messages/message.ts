@@ -1,6 +1,6 @@
 import type { Languages } from '../../../core/contract/languages.ts'
 import type { MessageCreate, MessageOptions, Platform } from '../../../core/contract/notifications.ts'
-import { listIssues, validationError } from '../../../core/errors.ts'
+import { ApiError, listIssues, validationError } from '../../../core/errors.ts'
 import { checkMessageLanguages, isByLanguage } from '../../../core/rules/sending/message-texts.ts'
 import type { WrittenText } from '../../../core/rules/template/languages.ts'
 import type { Wallets } from '../../boot/wallets.ts'
@@ -47,6 +47,9 @@ export interface Created<T> {
   isNew: boolean
 }
 
+/** A key that is taken again and again by what cannot be found stands for a message of another project. */
+const MAX_ATTEMPTS = 5
+
 /**
  * One effect for one idempotency key, however many requests hold it at once: what is there already, or what is made now.
  * @param find what the key stands for; undefined where nobody used it, or none was given
@@ -56,10 +59,11 @@ export async function createOnce<T>(
   find: () => Promise<T | undefined>,
   insert: () => Promise<Created<T> | undefined>,
 ): Promise<Created<T>> {
-  for (;;) {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
     const known = await find()
     if (known !== undefined) return { row: known, isNew: false }
     const created = await insert()
     if (created) return created
   }
+  throw new ApiError('CONFLICT', { message: 'The idempotencyKey is taken by a message that this token does not see.' })
 }

@@ -51,7 +51,11 @@ export async function createPasses(items: unknown[], context: RequestContext): P
     const rejection = refused.get(externalPassId)
     // A racing request may have made it while this one found no room.
     if (!pass && rejection) return { externalPassId, problem: rejection }
-    if (!pass) throw new Error(`The pass ${externalPassId} was written and cannot be read`)
+    if (!pass) {
+      if (!context.token.projectIds) throw new Error(`The pass ${externalPassId} was written and cannot be read`)
+      const message = 'The externalPassId is taken by a pass of another project.'
+      return { externalPassId, problem: new ApiError('DUPLICATE_PASS', { message }) }
+    }
     if (pass.templateId !== item.templateId) {
       return { externalPassId, problem: new ApiError('DUPLICATE_PASS', { details: { passId: pass.id } }) }
     }

@@ -1,11 +1,13 @@
 import type { PassSummary, ScanResponse } from '../../../core/contract/scan-shapes.ts'
 import type { ScanCreate } from '../../../core/contract/scans.ts'
+import { ApiError } from '../../../core/errors.ts'
 import { reasonCodeOf, resultOf } from '../../../core/rules/redemption/scan-decision.ts'
 import { grouped } from '../../../storage/db/grouped.ts'
 import type { UseCounts } from '../../../storage/scans/accepted-scans.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { Store } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
+import { projectOfScan } from '../token-projects.ts'
 import { type Attempt, type EvaluatedScan, evaluateScans, findMatches, namedPass } from './evaluate-scans.ts'
 import { summarizePasses, toPassSummary, toScanRecord } from './scan-shapes.ts'
 import { type ScannedBody, toStoredScan, writeScans } from './write-scan.ts'
@@ -17,15 +19,16 @@ const MAX_CANDIDATES = 20
  * externalRef that was there already, or that a racing request brings first, changes nothing and answers as it was
  * answered then.
  */
-export async function recordScan(body: ScanCreate, context: RequestContext): Promise<ScanResponse> {
+export async function recordScan(given: ScanCreate, context: RequestContext): Promise<ScanResponse> {
   const { store, now } = context
+  const body = { ...given, projectId: projectOfScan(given.projectId, context) }
   const { known, matches } = await lookUpTogether(store, { body, context })
   if (known) return replay(known, body, context)
 
   const realTime = body.scannedAt === undefined ? now : new Date(body.scannedAt)
   const attempt = { ...body, realTime, statusAt: now, matches }
   const recorded = await recordTogether(store, { attempt, context, toScan: toStoredScan })
-  if (!recorded) return replay((await findByRef(body, context))!, body, context)
+  if (!recorded) return replay((await findByRef(body, context)) ?? takenRef(body.externalRef), body, context)
 
   const { scan, decision } = recorded
   const { result, pass } = decision
@@ -60,6 +63,14 @@ const lookUpTogether = grouped(
     }))
   },
 )
+
+/** What a token that is bound to projects does not see has it. */
+export function takenRef(externalRef: string | undefined): never {
+  throw new ApiError('CONFLICT', {
+    message: 'The externalRef belongs to a scan of another project.',
+    details: { externalRef },
+  })
+}
 
 /** The scan that was given this externalRef first. */
 async function findByRef({ externalRef }: ScanCreate, context: RequestContext): Promise<StoredScan | undefined> {

@@ -3,8 +3,9 @@ import type { OfflineScan } from '../../../core/contract/scanner.ts'
 import { ledgerReason } from '../../../core/rules/redemption/scan-decision.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { RequestContext } from '../../context.ts'
+import { projectOfReport } from '../token-projects.ts'
 import { type EvaluatedScan, findMatches } from './evaluate-scans.ts'
-import { recordTogether } from './record-scan.ts'
+import { recordTogether, takenRef } from './record-scan.ts'
 import { toScanItem } from './scan-shapes.ts'
 import { toStoredScan } from './write-scan.ts'
 
@@ -16,9 +17,12 @@ export interface ReportedScan {
   idempotentReplay: boolean
 }
 
+/** A reported scan, and the project that its device is bound to. */
+type ProjectScan = OfflineScan & { projectId: string | undefined }
+
 /** A report whose externalRef is new, and what became known of it before it is evaluated. */
 interface Received {
-  report: OfflineScan
+  report: ProjectScan
   matches: string[]
   /** When it was made: what the device said, or the nearer bound of what can be. */
   realTime: Date
@@ -31,8 +35,10 @@ interface Received {
  * evaluated as of its own time by the ledger as it stands, of one pass the earlier before the later, a set at a time: a long
  * report holds nobody up, and one that is sent again goes on where it broke off.
  */
-export async function reportScans(reported: OfflineScan[], context: RequestContext): Promise<ReportedScan[]> {
+export async function reportScans(given: OfflineScan[], context: RequestContext): Promise<ReportedScan[]> {
   const { store, workspaceId } = context
+  const projectId = projectOfReport(context)
+  const reported = given.map((scan) => ({ ...scan, projectId }))
   const refs = [...new Set(reported.map(({ externalRef }) => externalRef))]
   const known = await store.scans.listByExternalRefs(workspaceId, refs)
   const stored = new Map(known.map((scan) => [scan.externalRef!, { scan, isNew: false }]))
@@ -59,7 +65,7 @@ export async function reportScans(reported: OfflineScan[], context: RequestConte
 const MAX_AHEAD_MS = 24 * 3_600_000
 
 /** Finds the passes that are named, and brings each time between the making of its pass and a day from now. */
-async function receive(reports: OfflineScan[], context: RequestContext): Promise<Received[]> {
+async function receive(reports: ProjectScan[], context: RequestContext): Promise<Received[]> {
   const { store, workspaceId, now } = context
   const found = await findMatches(store, workspaceId, reports)
   const named = reports.map((report, n) => ({ report, matches: found[n]! }))
@@ -98,7 +104,7 @@ async function recordReport(
   })
   if (recorded) return { scan: recorded.scan, isNew: true }
   const [scan] = await store.scans.listByExternalRefs(workspaceId, [report.externalRef])
-  return { scan: scan!, isNew: false }
+  return { scan: scan ?? takenRef(report.externalRef), isNew: false }
 }
 
 /** What the device decided stands, whatever the server thinks of it. A clock that was out of reach is a conflict by itself. */

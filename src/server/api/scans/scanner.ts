@@ -10,6 +10,7 @@ import { buildScope } from '../../../core/rules/template/resolve.ts'
 import type { SnapshotEntry } from '../../../storage/scans/snapshot.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
+import { projectOfScan } from '../token-projects.ts'
 import { reportScans } from './report-scans.ts'
 
 /** A snapshot that a scanner takes with it. Its pages are read one by one, and nothing of it is kept here. */
@@ -58,7 +59,7 @@ export const scanner: Handlers<typeof contract> = {
     const { store, workspaceId, now } = context
     const snapshot: Walk =
       query.cursor === undefined
-        ? startSnapshot(query.projectId ?? null, now)
+        ? startSnapshot(projectOfScan(query.projectId, context) ?? null, now)
         : readCursor(query.cursor, query.projectId)
     if (isStale(snapshot, now)) throw new ApiError('SCANNER_SNAPSHOT_STALE', { details: { snapshotId: snapshot.id } })
     const { rows, hasMore } = await store.snapshots.list(workspaceId, {

@@ -82,7 +82,7 @@ export async function writeScanEvents(
 }
 
 /** What the ledger keeps of what was sent. */
-export type ScannedBody = Omit<ScanCreate, 'scannedAt' | 'projectId' | 'passId'>
+export type ScannedBody = Omit<ScanCreate, 'scannedAt' | 'passId'>
 
 /** An attempt as the server evaluates it. */
 export function toStoredScan(body: ScannedBody, decision: EvaluatedScan, { now, token }: RequestContext): StoredScan {
@@ -96,7 +96,8 @@ export function toStoredScan(body: ScannedBody, decision: EvaluatedScan, { now, 
     verified: 'online',
     passId: pass?.id ?? null,
     externalPassId: pass?.externalPassId ?? null,
-    projectId: pass?.projectId ?? null,
+    // What matched nothing belongs to the door that read it, where that sees one project alone.
+    projectId: pass ? pass.projectId : ((token.projectIds && body.projectId) ?? null),
     templateId: pass?.templateId ?? null,
     templateVersionId: pass?.templateVersionId ?? null,
     redemption: pass?.redemption ?? null,

@@ -4,6 +4,7 @@ import type { StoredProject } from '../../../storage/workspaces/projects.ts'
 import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
+import { requireWholeWorkspace } from '../token-projects.ts'
 
 /** Handlers of /v1/projects. */
 export const projects: Handlers<typeof contract> = {
@@ -14,10 +15,11 @@ export const projects: Handlers<typeof contract> = {
 
   create: ({ body: { unique, ...fields } }, context) => {
     const { store, workspaceId, now } = context
+    requireWholeWorkspace(context, 'The token is bound to projects and cannot make one.')
     return store.transaction(async (tx) => {
       if (unique) {
         await tx.usage.lock(workspaceId)
-        const projectId = await tx.projects.findIdByName(workspaceId, fields.name)
+        const [projectId] = await tx.projects.listIdsByName(workspaceId, fields.name)
         if (projectId) {
           const message = `There is a project ${fields.name} already.`
           throw new ApiError('CONFLICT', { message, details: { projectId } })

@@ -7,7 +7,10 @@ import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
 import { bytesOf, requireBytes, requireUnderLimit } from '../limits.ts'
+import { requireWholeWorkspace } from '../token-projects.ts'
 import { showVersionDetail } from './template-versions.ts'
+
+const NEEDS_PROJECT = 'The token is bound to projects: give the projectId of one of them.'
 
 /** Handlers of /v1/templates. */
 export const templates: Handlers<typeof contract> = {
@@ -18,6 +21,7 @@ export const templates: Handlers<typeof contract> = {
 
   create: ({ body }, context) => {
     const { store, workspaceId, now } = context
+    if (body.projectId === null) requireWholeWorkspace(context, NEEDS_PROJECT)
     return store.transaction(async (tx) => {
       await requireProject(tx, workspaceId, body.projectId)
       const template = await orTaken(body.key, () => tx.templates.insert(workspaceId, body, now))
@@ -42,6 +46,7 @@ export const templates: Handlers<typeof contract> = {
       // The project first, in the order of whoever deletes it.
       await requireProject(tx, workspaceId, body.projectId ?? null)
       const template = (await tx.templates.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
+      if (body.projectId === null) requireWholeWorkspace(context, NEEDS_PROJECT)
       if (body.passType && body.passType !== template.passType && template.latestPublishedVersion !== null) {
         throw new ApiError('TEMPLATE_PASS_TYPE_LOCKED', { details: { passType: template.passType } })
       }

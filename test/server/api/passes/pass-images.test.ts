@@ -123,7 +123,7 @@ describe.each(dialects)('on %s', (dialect) => {
       await workspace.ok(contract.passes.update, { params: { id }, body: { variables: { photo: image! } } })
     }
     const other = await makePass(workspace, templateId, { variables: { photo: shared! } })
-    const used = async () => Number((await workspace.ok(contract.workspace.get, {})).usage.storedBytes)
+    const used = async () => Number((await workspace.ok(contract.workspace.get, {})).usage!.storedBytes)
     const before = await used()
     const { erased } = await erase(workspace, id)
     expect(erased.images).toBe(4)

@@ -1,0 +1,162 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { contract } from '../../../src/core/contract/contract.ts'
+import { TestWorkspace, useApi } from '../../support/api.ts'
+import { dialects } from '../../support/databases.ts'
+import {
+  definition,
+  issuedPass,
+  makePass,
+  makeProject,
+  makeTemplate,
+  passBody,
+  publishedTemplate,
+} from '../fixtures.ts'
+
+// What every id of another project answers is held in tenancy.test.ts.
+describe.each(dialects)('a token that is bound to a project, on %s', (dialect) => {
+  const api = useApi(dialect)
+  let owner: TestWorkspace
+  let door: TestWorkspace
+  let both: TestWorkspace
+  let own: Awaited<ReturnType<typeof makeSide>>
+  let other: Awaited<ReturnType<typeof makeSide>>
+
+  async function makeSide(name: string) {
+    const project = await makeProject(owner, name)
+    const template = await publishedTemplate(owner, { projectId: project.id, name })
+    const pass = await makePass(owner, template.id, { externalPassId: `${name}-1`, label: `Guest of ${name}` })
+    return { project, template, pass }
+  }
+
+  const boundTo = async (...projectIds: string[]) =>
+    new TestWorkspace(api, owner.id, await api.token(owner.id, { projectIds }))
+
+  beforeAll(async () => {
+    owner = await api.workspace()
+    own = await makeSide('North')
+    other = await makeSide('South')
+    await issuedPass(owner, { externalPassId: 'nowhere' })
+    await api.runJobs()
+    door = await boundTo(own.project.id)
+    both = await boundTo(own.project.id, other.project.id)
+  })
+
+  const idsOf = ({ items, total }: { items: { id: string }[]; total?: number }) => [items.map(({ id }) => id), total]
+
+  test('lists and counts hold what is of its project, whatever filter is given', async () => {
+    const projectId = [own.project.id, other.project.id]
+    expect(idsOf(await door.ok(contract.projects.list, {}))).toEqual([[own.project.id], 1])
+    expect(idsOf(await door.ok(contract.templates.list, {}))).toEqual([[own.template.id], 1])
+    expect(idsOf(await door.ok(contract.templates.list, { query: { projectId } }))).toEqual([[own.template.id], 1])
+    for (const query of [
+      {},
+      { projectId },
+      { status: ['ISSUED' as const] },
+      { label: 'Guest', labelMatch: 'prefix' as const },
+    ]) {
+      expect(idsOf(await door.ok(contract.passes.list, { query }))).toEqual([[own.pass.id], 1])
+    }
+    for (const query of [{ projectId: other.project.id }, { projectId: 'null' }, { externalPassId: 'South-1' }]) {
+      expect(idsOf(await door.ok(contract.passes.list, { query }))).toEqual([[], 0])
+    }
+    expect((await both.ok(contract.passes.list, {})).total).toBe(2)
+    expect((await owner.ok(contract.passes.list, {})).total).toBe(3)
+  })
+
+  test('what it scans elsewhere matches nothing, and is recorded in its own project', async () => {
+    const named = await door.ok(contract.scans.create, { body: { passId: other.pass.id } })
+    expect(named).toMatchObject({ result: 'unknown', reasonCode: 'no_match', pass: null, candidates: [] })
+    const { scan_code: qrPayload } = await api.database.writer('passes').where({ id: other.pass.id }).first('scan_code')
+    expect(await owner.ok(contract.scans.create, { body: { qrPayload } })).toMatchObject({ result: 'accepted' })
+    const read = await door.ok(contract.scans.create, { body: { qrPayload } })
+    expect(read).toMatchObject({ result: 'unknown', reasonCode: 'no_match', scan: { projectId: own.project.id } })
+    const { scan } = await door.ok(contract.scans.create, { body: { passId: own.pass.id } })
+    const theirs = await owner.ok(contract.scans.create, { body: { passId: other.pass.id, externalRef: 'theirs' } })
+    const listed = await door.ok(contract.scans.list, {})
+    expect(new Set(listed.items.map(({ id }) => id))).toEqual(new Set([named.scan.id, read.scan.id, scan.id]))
+    expect(listed.total).toBe(3)
+    expect(await door.ok(contract.scans.stats, {})).toMatchObject({ totalPasses: 1, redeemed: 1, totalScans: 3 })
+    const grouped = await door.ok(contract.scans.stats, { query: { groupBy: 'project' } })
+    expect(grouped).toMatchObject({ items: [{ projectId: own.project.id, totalScans: 3 }] })
+
+    // A reference that another project used is neither told nor written over.
+    const taken = { body: { passId: own.pass.id, externalRef: 'theirs' } }
+    expect(await door.refused(contract.scans.create, taken)).toMatchObject({ status: 409 })
+    const kept = await owner.ok(contract.scans.get, { params: { id: theirs.scan.id } })
+    expect(kept).toMatchObject({ passId: other.pass.id, projectId: other.project.id })
+  })
+
+  test('the project of a scan is its own, or one that it names of several', async () => {
+    const body = { passId: own.pass.id, projectId: other.project.id }
+    expect(await door.refused(contract.scans.create, { body })).toMatchObject({ status: 404 })
+    const unnamed = await both.refused(contract.scans.create, { body: { passId: own.pass.id } })
+    expect(unnamed).toMatchObject({ status: 400, details: { issues: [{ path: ['projectId'] }] } })
+    const elsewhere = await both.ok(contract.scans.create, { body })
+    expect(elsewhere).toMatchObject({ reasonCode: 'wrong_scope', scan: { projectId: own.project.id } })
+  })
+
+  test('a door takes along its own project, and reports for it', async () => {
+    const { projectId, items } = await door.ok(contract.scanner.snapshot, {})
+    expect([projectId, items.map(({ passId }) => passId)]).toEqual([own.project.id, [own.pass.id]])
+    const query = { projectId: other.project.id }
+    expect(await door.refused(contract.scanner.snapshot, { query })).toMatchObject({ status: 404 })
+    const [first] = (await both.ok(contract.scanner.snapshot, { query: { ...query, limit: 1 } })).items
+    expect(first).toMatchObject({ passId: other.pass.id })
+
+    const said = { scannedAt: api.now.toISOString(), result: 'accepted' as const, reason: 'valid' as const }
+    const scans = [{ ...said, passId: other.pass.id, externalRef: 'offline-1' }]
+    const { results } = await door.ok(contract.scanner.report, { body: { scans } })
+    expect(results).toMatchObject([{ conflict: 'no_match', scan: { projectId: own.project.id } }])
+    expect(await both.refused(contract.scanner.report, { body: { scans } })).toMatchObject({ status: 403 })
+  })
+
+  test('a name that another project uses is taken, without a word of who has it', async () => {
+    const taken = await door.refused(contract.passes.create, {
+      body: passBody(own.template.id, { externalPassId: 'South-1' }),
+    })
+    expect(taken).toMatchObject({ status: 409, errorCode: 'DUPLICATE_PASS' })
+    expect(JSON.stringify(taken)).not.toContain(other.pass.id)
+    const message = { body: 'Doors open at 7', idempotencyKey: 'only-once' }
+    await owner.ok(contract.notifications.create, { params: { id: other.pass.id }, body: message })
+    const clash = await door.refused(contract.notifications.create, { params: { id: own.pass.id }, body: message })
+    expect(clash).toMatchObject({ status: 409, errorCode: 'CONFLICT' })
+    const everyone = { body: 'All', idempotencyKey: 'only-once', sendAt: '2027-01-01T00:00:00Z' }
+    await owner.ok(contract.broadcasts.create, { params: { id: other.project.id }, body: everyone })
+    const call = { params: { id: own.project.id }, body: everyone }
+    expect(await door.refused(contract.broadcasts.create, call)).toMatchObject({ status: 409, errorCode: 'CONFLICT' })
+  })
+
+  test('it makes and changes what is of its project, and nothing beside', async () => {
+    const template = { name: 'New', passType: 'generic' as const }
+    expect(await door.refused(contract.projects.create, { body: { name: 'Mine' } })).toMatchObject({ status: 403 })
+    expect(await door.refused(contract.templates.create, { body: template })).toMatchObject({ status: 403 })
+    const body = { ...template, projectId: own.project.id }
+    const { id } = await door.ok(contract.templates.create, { body })
+    const params = { id }
+    const leave = { params, body: { projectId: null } }
+    expect(await door.refused(contract.templates.update, leave)).toMatchObject({ status: 403 })
+    const move = { params, body: { projectId: other.project.id } }
+    expect(await door.refused(contract.templates.update, move)).toMatchObject({ status: 404 })
+    await door.ok(contract.templates.createVersion, { params, body: { definition: definition() } })
+    const made = await door.ok(contract.passes.create, { body: passBody(own.template.id) })
+    await door.ok(contract.passes.update, { params: { id: made.id }, body: { label: 'Grace' } })
+    expect(await door.ok(contract.passes.void, { params: { id: made.id } })).toMatchObject({ status: 'VOID' })
+    await door.ok(contract.templates.delete, { params })
+  })
+
+  test('it is told its projects, and nothing of what the workspace has', async () => {
+    expect(await door.ok(contract.tokens.current, {})).toMatchObject({ projectIds: [own.project.id] })
+    expect(Object.keys(await door.ok(contract.workspace.get, {}))).toEqual(['id', 'name'])
+    expect(await owner.ok(contract.tokens.current, {})).not.toHaveProperty('projectIds')
+  })
+
+  test('with its project goes all that it saw', async () => {
+    const project = await makeProject(owner, 'Short')
+    const template = await makeTemplate(owner, { projectId: project.id })
+    const token = await boundTo(project.id)
+    await owner.ok(contract.projects.delete, { params: { id: project.id } })
+    await api.runJobs()
+    expect(idsOf(await token.ok(contract.templates.list, {}))).toEqual([[], 0])
+    expect(await token.refused(contract.templates.get, { params: { id: template.id } })).toMatchObject({ status: 404 })
+  })
+})
