@@ -7,8 +7,8 @@ export const faults: Fault[] = [
     name: 'foreign-scan',
     breaks: 'A token reads the scans of every workspace.',
     file: 'src/storage/scans/scans.ts',
-    text: "this.db('scans').where({ workspace_id: workspaceId, id }).first()",
-    replacement: "this.db('scans').where({ id }).first()",
+    text: 'await this.ofWorkspace(workspaceId).where({ id }).first()',
+    replacement: "await this.db('scans').where({ id }).first()",
     tests: ['test/storage/tenant.test.ts'],
   },
   {
