@@ -87,7 +87,10 @@ export function fieldsOf(style: PassStyle): PassField[] {
   return fieldGroups.flatMap((group) => style[group])
 }
 
-/** A field as the phone shows it. Phones of the sandbox speak English, and their clocks run in UTC. */
+/** Phones of the sandbox speak English, and their clocks run in UTC. */
+export const LOCALE = { language: 'en' }
+
+/** A field as the phone shows it. */
 export function toField({ label = '', ...field }: PassField): CardField {
-  return readAppleField({ ...field, label }, { language: 'en' })
+  return readAppleField({ ...field, label }, LOCALE)
 }

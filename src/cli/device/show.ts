@@ -1,9 +1,10 @@
 import { type BarcodeFormat, PassType } from '../../core/contract/definition.ts'
 import { parseRgb } from '../../core/rules/display/colors.ts'
 import { readGoogleView } from '../../core/rules/display/google-view.ts'
+import { readPoster } from '../../core/rules/display/poster.ts'
 import { type CardJson, drawCard, type PictureOptions } from '../card-picture.ts'
 import { printable } from '../command/output.ts'
-import { PassJson, styleOf, toField } from './apple-pass-json.ts'
+import { LOCALE, PassJson, styleOf, toField } from './apple-pass-json.ts'
 import { type Device, type GooglePass, messagesOf, type PassChange } from './store.ts'
 
 /** What a phone shows of a pass, read off what its platform sent: in the terms of the neutral card that it came from. */
@@ -11,6 +12,8 @@ interface ShownPass {
   /** Serial number or object id. */
   id: string
   card: CardJson
+  /** What newer iPhones show of a poster ticket, which is read without a code. */
+  poster?: CardJson | undefined
   /** What stands across a pass that is over. */
   stamp: string | null
 }
@@ -45,8 +48,9 @@ export function bannerLines(device: Device, { pass, banners }: PassChange): stri
   return [titleOf(device, pass), ...texts].map((text) => `▌ ${printable(text)}`).join('\n')
 }
 
-async function drawPass({ card, stamp }: ShownPass, options: PictureOptions): Promise<string> {
-  const picture = await drawCard(card, options)
+async function drawPass({ card, poster, stamp }: ShownPass, options: PictureOptions): Promise<string> {
+  const older = await drawCard(card, options)
+  const picture = poster ? `${await drawCard(poster, options)}\n\nBefore iOS 18:\n${older}` : older
   return stamp === null ? picture : `*** ${printable(stamp)} ***\n${picture}`
 }
 
@@ -59,6 +63,7 @@ function shownPasses(device: Device): ShownPass[] {
     ? device.passes.map(({ content }) => ({
         id: content.serialNumber,
         card: appleCard(content),
+        poster: posterCard(content),
         stamp: stampOf(content, new Date()),
       }))
     : device.passes.map(shownOnGoogle)
@@ -101,6 +106,20 @@ function appleCard(pass: PassJson): CardJson {
     expiresAt: pass.expirationDate ?? null,
     voided: pass.voided ?? false,
   }
+}
+
+function posterCard(pass: PassJson): CardJson | undefined {
+  const poster = readPoster(pass, LOCALE)
+  if (!poster) return undefined
+  const { event, venue, starts, seat } = poster
+  const fields = {
+    header: starts === null ? [] : [{ key: 'starts', label: '', value: starts }],
+    primary: [{ key: 'event', label: venue, value: event }],
+    secondary: seat,
+    auxiliary: [],
+    back: [],
+  }
+  return { ...appleCard(pass), fields, barcode: { format: 'qr', message: '', altText: null }, expiresAt: null }
 }
 
 const formats: Record<PassJson['barcodes'][number]['format'], BarcodeFormat> = {

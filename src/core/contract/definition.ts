@@ -216,7 +216,7 @@ const AppleOverrides = z
     transitType: z
       .enum(['PKTransitTypeAir', 'PKTransitTypeBoat', 'PKTransitTypeBus', 'PKTransitTypeGeneric', 'PKTransitTypeTrain'])
       .optional(),
-    /** A poster ticket of iOS 26, and an event ticket as before on older phones. */
+    /** A poster ticket of iOS 18, and an event ticket as before on older phones. */
     poster: z.boolean().optional(),
   })
   .superRefine((overrides, context) => {

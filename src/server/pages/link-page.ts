@@ -158,7 +158,7 @@ const LINK_STYLE = `
 @media print {
   :root { color-scheme: light; --page: #ffffff; --raised: #ffffff; --text: #000000; --muted: #000000; --line: #000000 }
   main { display: block; width: 100%; padding: 0 }
-  .actions, .hint, .calendar a, .phone, .strip, .google-hero, .logo, .google-logo, .thumbnail { display: none }
+  .actions, .hint, .calendar a, .phone, .strip, .card > .background, .google-hero, .logo, .google-logo, .thumbnail { display: none }
   .ribbon { border: 1px solid; background: none; color: inherit }
   .sheet { max-width: 18cm; margin: 1rem auto; filter: none }
   .card, .google-card { --background: #ffffff; --foreground: #000000; --label: #000000; border: 1px solid; border-radius: 0; box-shadow: none;

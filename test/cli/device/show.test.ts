@@ -34,6 +34,21 @@ test('an Apple pass is drawn with its fields, its barcode, and what stands on it
   expect(drawn).not.toContain('***')
 })
 
+test('a poster ticket is drawn as newer iPhones show it, and as older ones do', async () => {
+  const semantics = { eventName: 'Night music', venueName: 'Hall', seats: [{ seatRow: 'F', seatNumber: '12' }] }
+  const poster = { preferredStyleSchemes: ['posterEventTicket', 'eventTicket'], semantics }
+  const device = iphone({ seat: '12A' })
+  const [pass] = device.passes
+  const { generic, ...content } = pass!.content
+  const ticket = PassJson.parse({ ...content, ...poster, eventTicket: { primaryFields: [{ key: 'k', value: 'Old' }] } })
+  const [newer, older] = (await drawDevice({ ...device, passes: [{ ...pass!, content: ticket }] }, plain)).split(
+    'Before iOS 18:',
+  )
+  for (const text of ['Night music', 'Hall', 'Row', '12']) expect(newer).toContain(text)
+  expect(newer).not.toContain('▄▄▄▄▄')
+  expect(older).toContain('▄▄▄▄▄')
+})
+
 test('a Google pass is drawn with the rows that its class names, its messages, and its links', async () => {
   const drawn = await drawDevice(android('active'), plain)
   const texts = [

@@ -44,8 +44,29 @@ const examples = {
       validUntil: '2027-05-21T22:00:00+01:00',
     },
   },
-  loyalty: { label: '歐陽秀英', variables: { points: '2044', tier: 'Silver', memberSince: '2024-12-21' } },
+  loyalty: {
+    label: '歐陽秀英',
+    variables: { points: '2044', tier: 'Silver', memberSince: '2024-12-21', stamps: '4', photo: 'photos/2.png' },
+  },
   coupon: { label: 'נועם כהן', variables: { percentage: '15', validUntil: '2027-09-30' } },
+  'boarding-pass': {
+    label: 'Núria Lefèvre',
+    variables: {
+      flight: '664',
+      from: 'LIS',
+      to: 'AMS',
+      fromCity: 'Lisboa',
+      fromZone: 'Europe/Lisbon',
+      toCity: 'Amsterdam',
+      boards: '2027-05-19T06:20:00+01:00',
+      departs: '2027-05-19T07:00:00+01:00',
+      arrives: '2027-05-19T11:05:00+02:00',
+      gate: '14',
+      seat: '7C',
+      group: '2',
+      reservation: 'QX7RT2',
+    },
+  },
 }
 
 describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped: ${skipReason})` : ''}`, () => {
@@ -60,9 +81,10 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     cleanUp(() => browser.close())
     server = await hostServer({ cleanUp })
     for (const [name, { label, variables }] of Object.entries(examples)) {
-      const path = join(import.meta.dirname, '../../../examples', name, 'template.json')
-      const { templateId } = await pushTemplate(server.client, await readTemplateFile(path), { publish: true })
-      links[name] = await issue(templateId, label, variables)
+      const folder = join(import.meta.dirname, '../../../examples', name)
+      const file = await readTemplateFile(join(folder, 'template.json'))
+      const { templateId } = await pushTemplate(server.client, file, { publish: true })
+      links[name] = await issue(templateId, label, await withPhotos(variables, folder))
     }
     links.hostile = await issue(await hostileTemplate(), `${hostile.slice(0, 4).join('')}`)
     links.arabic = await issue(await arabicTemplate(), 'أمل حداد')
@@ -70,8 +92,8 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
   })
 
   /** That pages are read in, by what they show. */
-  const languages: Record<string, string> = { loyalty: 'de', coupon: 'uk', arabic: 'ar' }
-  const pages = ['conference', 'loyalty', 'coupon', 'hostile', 'arabic']
+  const languages: Record<string, string> = { loyalty: 'de', coupon: 'uk', 'boarding-pass': 'ja', arabic: 'ar' }
+  const pages = ['conference', 'loyalty', 'boarding-pass', 'coupon', 'hostile', 'arabic']
   test.each(pages)(
     'the page of the %s pass has no accessibility issue, by day and by night, on a phone and a desktop',
     async (name) => {
@@ -88,6 +110,30 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
       }
     },
   )
+
+  const spoken = {
+    en: ['HALL', 'Add to calendar'],
+    ar: ['القاعة', 'أضف إلى التقويم'],
+    ja: ['会場', 'カレンダーに追加'],
+  }
+
+  test('the page of the conference speaks its own languages, by day and by night, from 320 to 1280 pixels', async () => {
+    for (const [index, [language, texts]] of Object.entries(spoken).entries()) {
+      const { page, incidents } = await visit(browser, { colorScheme: index === 1 ? 'dark' : 'light' })
+      await page.setExtraHTTPHeaders({ 'accept-language': language })
+      await page.goto(links.conference!)
+      for (const text of texts) expect(await page.getByText(text, { exact: true }).isVisible(), text).toBe(true)
+      expect(await page.evaluate('document.documentElement.dir')).toBe(language === 'ar' ? 'rtl' : 'ltr')
+      for (const width of [320, 768, 1280]) {
+        await page.setViewportSize({ width, height: 640 })
+        await picture(page, `conference-${language}-${width}`)
+        expect(await page.evaluate('document.documentElement.scrollWidth'), `${language} ${width}`).toBe(width)
+      }
+      const found = await accessibilityIssues(page)
+      expect(found.filter((issue) => !overPictures.test(issue))).toEqual([])
+      expect(incidents).toEqual([])
+    }
+  })
 
   test.each([
     ['malformed', 404, 'This link is not complete'],
@@ -290,6 +336,14 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     issued += 1
     const body = { templateId, externalPassId: `PASS-${issued}`, label, variables }
     return (await server.client.passes.create({ body })).hostedLinks.smart!
+  }
+
+  /** The variables with the ids of the photos that stand as files. */
+  async function withPhotos(variables: Record<string, string>, folder: string): Promise<Record<string, string>> {
+    const { photo } = variables
+    if (photo === undefined) return variables
+    const body = readFileSync(join(folder, photo))
+    return { ...variables, photo: (await server.client.images.create({ body, contentType: 'image/png' })).id }
   }
 
   let logoId: string | undefined

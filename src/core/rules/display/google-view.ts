@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { BarcodeFormat } from '../../contract/definition.ts'
 import type { Card, CardField } from './card.ts'
 import { formatValue, withoutTrailingZeros } from './format-value.ts'
+import { GoogleText, nativeRows } from './google-native.ts'
 
 /** Google shows so many texts of an object below its front, and so many links. */
 export const MAX_GOOGLE_MODULES = 10
@@ -13,7 +14,7 @@ export interface GoogleView {
   title: string | null
   subtitle: string | null
   background: string | null
-  /** The rows on the front of the card, which the class names. */
+  /** The rows on the front of the card: those that the class names, else Google's own. */
   rows: CardField[][]
   /** What stands in the details alone. */
   details: CardField[]
@@ -23,10 +24,7 @@ export interface GoogleView {
   state: string
 }
 
-const Localized = z
-  .object({ defaultValue: z.object({ value: z.string() }) })
-  .transform((text) => text.defaultValue.value)
-const text = z.union([z.string(), Localized]).optional().catch(undefined)
+const text = GoogleText
 const TextModule = z.object({
   id: z.string().default(''),
   header: z.string().default(''),
@@ -91,6 +89,7 @@ export function readGoogleView(ofClass: unknown, object: unknown): GoogleView {
   const common = Visible.parse(ofClass)
   const modules = new Map(own.textModulesData.map((module) => [module.id, toField(module)]))
   for (const [path, field] of nativeFields(own)) modules.set(path, field)
+  const native = nativeRows(ofClass, object)
   const rows = templateRows(common.classTemplateInfo)
   const onFront = new Set(rows.flat())
   return {
@@ -99,8 +98,11 @@ export function readGoogleView(ofClass: unknown, object: unknown): GoogleView {
       own.header ?? common.eventName ?? common.programName ?? common.title ?? journey(own.ticketLeg, common) ?? null,
     subtitle: own.subheader ?? flightNumber(common) ?? null,
     background: own.hexBackgroundColor ?? common.hexBackgroundColor,
-    rows: rows.map((ids) => ids.flatMap((id) => modules.get(id) ?? [])),
-    details: own.textModulesData.filter(({ id }) => !onFront.has(id)).map(toField),
+    rows: rows.length > 0 ? rows.map((ids) => ids.flatMap((id) => modules.get(id) ?? [])) : native,
+    details: [
+      ...(rows.length > 0 ? native.flat() : []),
+      ...own.textModulesData.filter(({ id }) => !onFront.has(id)).map(toField),
+    ],
     links: own.linksModuleData.uris.map(({ uri, description }) => ({ label: description, url: uri })),
     barcode: {
       format: formats.get(own.barcode?.type ?? '') ?? 'qr',

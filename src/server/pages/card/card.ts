@@ -32,12 +32,12 @@ export interface CardOptions {
 export function cardHtml(card: Card, options: CardOptions): string {
   const [header, primary, ...rows] = layOutFront(card) as [FrontRow, FrontRow, ...FrontRow[]]
   return `<div class="sheet"><article class="card ${card.passType}" dir="${card.language ? directionOfLanguage(card.language) : directionOf(nameOf(card))}" aria-label="${escapeHtml(card.description)}">
-<header>${brandHtml(card, options)}${rowHtml(header)}</header>
+${pictureHtml(card, 'background', options)}<header>${brandHtml(card, options)}${rowHtml(header)}</header>
 <div class="banner">${pictureHtml(card, 'strip', options)}
 <div class="front">${primaryHtml(card, primary)}${pictureHtml(card, 'thumbnail', options)}</div></div>
 ${rows.map(rowHtml).join('\n')}
 ${options.marksSurplus ? surplusHtml(card) : ''}
-${barcodeHtml(card.barcode)}
+${pictureHtml(card, 'footer', options)}${barcodeHtml(card.barcode)}
 </article></div>`
 }
 
@@ -82,7 +82,11 @@ function nameOf({ organizationName, description: text }: Card): string {
 }
 
 /** Pictures are ornament: what a card says stands in its fields. */
-function pictureHtml({ images }: Card, role: 'strip' | 'thumbnail', { imageUrl }: CardOptions): string {
+function pictureHtml(
+  { images }: Card,
+  role: 'strip' | 'thumbnail' | 'background' | 'footer',
+  { imageUrl }: CardOptions,
+): string {
   const address = images[role] && imageUrl(images[role])
   return address ? `<img class="${role}" src="${escapeHtml(address)}" alt="">` : ''
 }
@@ -234,6 +238,9 @@ export const CARD_STYLE = `
 .banner:has(.strip) > * { grid-area: 1 / 1 }
 .banner:has(.strip) .front { position: relative; align-self: center; padding: .75rem 0 }
 .front:empty { display: none }
+.card > .background { position: absolute; inset: 0; z-index: -1; width: 100%; height: 100%; object-fit: cover; filter: blur(.75rem) brightness(.8) }
+.card:has(> .background) { position: relative; isolation: isolate }
+.footer { display: block; align-self: center; width: auto; height: auto; max-width: min(17.875rem, 100%); max-height: .9375rem; margin: auto 0 -.375rem }
 .thumbnail { display: block; flex: none; width: ${rem(THUMBNAIL)}; height: ${rem(THUMBNAIL)}; border-radius: .375rem; object-fit: cover }
 .front > .primary, .front > .journey { flex: 1 1 0 }
 .primary dd { font-size: calc(var(--large) * var(--scale, 1)); line-height: 1.1; letter-spacing: -.01em }

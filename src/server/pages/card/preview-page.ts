@@ -1,10 +1,12 @@
 import type { Warning } from '../../../core/contract/definition.ts'
 import type { Card } from '../../../core/rules/display/card.ts'
 import type { GoogleView } from '../../../core/rules/display/google-view.ts'
+import type { Poster } from '../../../core/rules/display/poster.ts'
 import { buildPage, escapeHtml, type Page } from '../html.ts'
 import { english } from '../words.ts'
 import { CARD_STYLE, type CardOptions, cardBackHtml, cardHtml, cardStyle, detailsHtml } from './card.ts'
 import { googleCardHtml, googleCardStyle } from './google-card.ts'
+import { posterHtml, posterStyle } from './poster.ts'
 
 export interface PreviewPageFacts {
   title: string
@@ -12,6 +14,8 @@ export interface PreviewPageFacts {
   subtitle: string
   /** Null where the server does not issue for it, or it is not asked for. */
   apple: Card | null
+  /** What newer iPhones show of a poster ticket in its place. */
+  poster?: Poster | null
   google: GoogleView | null
   images: Card['images']
   at: Date
@@ -39,25 +43,34 @@ ${warningsHtml(warnings)}`
 }
 
 /** What is on the phones. */
-export interface PhoneFacts extends Pick<PreviewPageFacts, 'apple' | 'google' | 'images' | 'at'> {
+export interface PhoneFacts extends Pick<PreviewPageFacts, 'apple' | 'poster' | 'google' | 'images' | 'at'> {
   /** Tells them apart where a page shows several. */
   variant?: string
 }
 
 /** The phones alone; they go with phoneStyles, below an element of the class preview. */
-export function phonesHtml({ apple, google, images, at, variant }: PhoneFacts, options: CardOptions): string {
+export function phonesHtml({ apple, poster, google, images, at, variant }: PhoneFacts, options: CardOptions): string {
   const named = variant ? `, ${variant}` : ''
   const phones = [
-    apple && applePhone(apple, at, named, options),
+    apple && poster && applePhone(apple, at, named, { id: 'poster', card: posterHtml(poster, apple, images, options) }),
+    apple &&
+      applePhone(apple, at, poster ? `${named}, before iOS 18` : named, {
+        card: cardHtml(apple, { ...options, marksSurplus: true }),
+      }),
     google && androidPhone(google, images, named, options),
   ]
   return `<div class="phones">${phones.filter((phone) => phone !== null).join('\n')}</div>`
 }
 
 /** The style sheets of the cards that a page shows. */
-export function phoneStyles({ apple, google }: Pick<PhoneFacts, 'apple' | 'google'>): string[] {
+export function phoneStyles({ apple, poster, google }: Pick<PhoneFacts, 'apple' | 'poster' | 'google'>): string[] {
   // The fields of both cards go with the sheet of the one.
-  return [apple ? cardStyle(apple) : CARD_STYLE, google ? googleCardStyle(google) : '', PHONE_STYLE]
+  return [
+    apple ? cardStyle(apple) : CARD_STYLE,
+    apple && poster ? posterStyle(apple) : '',
+    google ? googleCardStyle(google) : '',
+    PHONE_STYLE,
+  ]
 }
 
 function warningsHtml(warnings: readonly Warning[]): string {
@@ -69,14 +82,14 @@ function warningsHtml(warnings: readonly Warning[]): string {
   return `<section class="warnings" aria-labelledby="warnings"><h2 id="warnings">Warnings</h2><ul>${items.join('')}</ul></section>`
 }
 
-function applePhone(card: Card, at: Date, named: string, options: CardOptions): string {
+function applePhone(card: Card, at: Date, named: string, front: Pick<PhoneParts, 'id' | 'card'>): string {
   const isExpired = card.expiresAt !== null && card.expiresAt <= at
   return phoneHtml({
+    ...front,
     kind: 'iphone',
     name: `Apple Wallet${named}`,
     bar: '<span>Done</span><span class="round">•••</span>',
     stamp: card.voided ? 'VOID' : isExpired ? 'EXPIRED' : null,
-    card: cardHtml(card, { ...options, marksSurplus: true }),
     back: cardBackHtml(card, english.words.more),
   })
 }
@@ -93,6 +106,8 @@ function androidPhone(view: GoogleView, images: Card['images'], named: string, o
 }
 
 interface PhoneParts {
+  /** That of its kind by default. */
+  id?: string
   kind: 'iphone' | 'android'
   name: string
   /** HTML of our own. */
@@ -102,8 +117,8 @@ interface PhoneParts {
   back: string
 }
 
-function phoneHtml({ kind, name, bar, stamp, card, back }: PhoneParts): string {
-  return `<section class="phone ${kind}" aria-labelledby="${kind}"><h2 id="${kind}">${name}</h2>
+function phoneHtml({ kind, id = kind, name, bar, stamp, card, back }: PhoneParts): string {
+  return `<section class="phone ${kind}" aria-labelledby="${id}"><h2 id="${id}">${name}</h2>
 <div class="frame"><div class="screen">
 <div class="status" aria-hidden="true"><span>9:41</span>${STATUS_ICONS}</div>
 <div class="bar" aria-hidden="true">${bar}</div>

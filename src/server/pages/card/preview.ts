@@ -5,6 +5,7 @@ import { type Card, type CardField, localeOf, renderCard } from '../../../core/r
 import { parseRgb } from '../../../core/rules/display/colors.ts'
 import type { ValueLocale } from '../../../core/rules/display/format-value.ts'
 import { readGoogleView } from '../../../core/rules/display/google-view.ts'
+import { readPoster } from '../../../core/rules/display/poster.ts'
 import { claimClass } from '../../../core/rules/template/class-key.ts'
 import { sampleScope } from '../../../core/rules/template/definition.ts'
 import { otherLanguages } from '../../../core/rules/template/languages.ts'
@@ -36,6 +37,7 @@ export function viewsOf(pass: WalletPass, wallets: PreviewWallets, at: Date, pla
   const { apple, google } = previewOf(pass, wallets, at, platform)
   return {
     apple: apple && appleCard(pass.card, apple),
+    poster: apple && readPoster(apple, localeOf(pass.card)),
     google: google && readGoogleView(google.class, google.object),
   }
 }
@@ -103,10 +105,10 @@ export function samplePass(definition: Definition, passType: PassType, scope = s
 /** The images that each style shows on its front. */
 const roles: Record<PassType, readonly ImageRole[]> = {
   generic: ['logo', 'thumbnail'],
-  eventTicket: ['logo', 'strip', 'thumbnail'],
+  eventTicket: ['logo', 'strip', 'thumbnail', 'background'],
   storeCard: ['logo', 'strip'],
   coupon: ['logo', 'strip'],
-  boardingPass: ['logo'],
+  boardingPass: ['logo', 'footer'],
 }
 
 const text = z.string().optional().catch(undefined)
@@ -161,8 +163,8 @@ export function appleCard(card: Card, passJson: Record<string, unknown>): Card {
 
 function imagesOf({ passType, images }: Card): Card['images'] {
   const shown = roles[passType].filter((role) => images[role] !== undefined)
-  // A strip leaves no place for a thumbnail.
-  const fitting = shown.includes('strip') ? shown.filter((role) => role !== 'thumbnail') : shown
+  // A strip leaves no place for a thumbnail and a background.
+  const fitting = shown.includes('strip') ? shown.filter((role) => role === 'logo' || role === 'strip') : shown
   return Object.fromEntries(fitting.map((role) => [role, images[role]]))
 }
 

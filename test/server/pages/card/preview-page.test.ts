@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { PassType } from '../../../../src/core/contract/definition.ts'
 import type { Card } from '../../../../src/core/rules/display/card.ts'
 import { readGoogleView } from '../../../../src/core/rules/display/google-view.ts'
+import { readPoster } from '../../../../src/core/rules/display/poster.ts'
 import { appleCard } from '../../../../src/server/pages/card/preview.ts'
 import { previewPage } from '../../../../src/server/pages/card/preview-page.ts'
 import { hostileTexts, imageId, sampleCard } from './samples.ts'
@@ -93,4 +94,26 @@ test('an iPhone shows what pass.json says: what overrides the design, and the fi
 
 test('without an iPhone the sheet that both cards share is there', () => {
   expect(pageOf(googleView('Harbour'))).toContain('.fields dt { color: var(--label)')
+})
+
+test('a poster ticket is drawn beside the older style, over its artwork, and its texts add no tag', () => {
+  const semantics = { eventName: hostileTexts[0]!, venueName: 'Hall', seats: [{ seatRow: hostileTexts[1]! }] }
+  const passJson = { preferredStyleSchemes: ['posterEventTicket', 'eventTicket'], eventTicket: {}, semantics }
+  const page = (json: Record<string, unknown>) => {
+    const apple = appleCard(sampleCard(), json)
+    const poster = readPoster(json, { language: 'en' })
+    const facts = { title: 'T', subtitle: 'S', apple, poster, google: null, images: { artwork: imageId }, at }
+    return previewPage(facts, { imageUrl }).html
+  }
+  const html = page(passJson)
+  expect(html).toContain('Apple Wallet, before iOS 18')
+  expect(html).toContain(`<img class="artwork" src="${imageUrl(imageId)}" alt="">`)
+  for (const hostile of hostileTexts.slice(0, 2)) expect(html).not.toContain(hostile)
+  // One that says less than a poster needs is the older style to phones.
+  for (const lacking of [
+    { ...passJson, semantics: { eventName: 'E' } },
+    { ...passJson, preferredStyleSchemes: ['eventTicket'] },
+  ]) {
+    expect(page(lacking)).not.toContain('<article class="poster"')
+  }
 })

@@ -1,0 +1,92 @@
+import { z } from 'zod'
+import { isJsonObject } from '../../json.ts'
+import type { CardField } from './card.ts'
+import { formatMoment } from './format-value.ts'
+
+const text = z.string().optional().catch(undefined)
+
+/** A text in the language of its class, or a plain one. */
+export const GoogleText = z
+  .union([
+    z.string(),
+    z.object({ defaultValue: z.object({ value: z.string() }) }).transform(({ defaultValue }) => defaultValue.value),
+  ])
+  .optional()
+  .catch(undefined)
+
+/** What an object may lack is nothing, and so is what has another shape. */
+function part<Shape extends z.ZodRawShape>(shape: Shape) {
+  return z.preprocess((value) => (isJsonObject(value) ? value : {}), z.object(shape))
+}
+
+const Airport = part({ terminal: text, gate: text })
+const OfClass = part({
+  venue: part({ name: GoogleText, address: GoogleText }),
+  dateTime: part({ doorsOpen: text, start: text, end: text }),
+  localBoardingDateTime: text,
+  localScheduledDepartureDateTime: text,
+  localScheduledArrivalDateTime: text,
+  origin: Airport,
+})
+const OfObject = part({
+  seatInfo: part({ gate: GoogleText, section: GoogleText, row: GoogleText, seat: GoogleText }),
+  passengerName: text,
+  boardingAndSeatingInfo: part({ seatNumber: text, boardingGroup: text, sequenceNumber: text }),
+  reservationInfo: part({ confirmationCode: text }),
+  passengerNames: text,
+  purchaseDetails: part({ confirmationCode: text }),
+  ticketLeg: part({
+    departureDateTime: text,
+    arrivalDateTime: text,
+    transitOperatorName: GoogleText,
+    platform: text,
+    carriage: text,
+    ticketSeat: part({ seat: text }),
+  }),
+})
+
+/** What Google Wallet shows of an event or a trip in places of its own, row by row: venue, times, seat, passenger. */
+export function nativeRows(ofClass: unknown, object: unknown): CardField[][] {
+  const { venue, dateTime, origin, ...flight } = OfClass.parse(ofClass)
+  const { seatInfo, boardingAndSeatingInfo: seating, ticketLeg: leg, ...own } = OfObject.parse(object)
+  const rows = [
+    { Venue: [venue.name, venue.address].filter(Boolean).join('\n') },
+    { Doors: timeOf(dateTime.doorsOpen), Starts: timeOf(dateTime.start), Ends: timeOf(dateTime.end) },
+    { Gate: seatInfo.gate, Section: seatInfo.section, Row: seatInfo.row, Seat: seatInfo.seat },
+    {
+      Boarding: timeOf(flight.localBoardingDateTime),
+      Departure: timeOf(flight.localScheduledDepartureDateTime ?? leg.departureDateTime),
+      Arrival: timeOf(flight.localScheduledArrivalDateTime ?? leg.arrivalDateTime),
+    },
+    {
+      Terminal: origin.terminal,
+      Gate: origin.gate,
+      Platform: leg.platform,
+      Carriage: leg.carriage,
+      Seat: seating.seatNumber ?? leg.ticketSeat.seat,
+      Group: seating.boardingGroup,
+      Sequence: seating.sequenceNumber,
+    },
+    {
+      Passenger: own.passengerName ?? own.passengerNames,
+      Confirmation: own.reservationInfo.confirmationCode ?? own.purchaseDetails.confirmationCode,
+      Operator: leg.transitOperatorName,
+    },
+  ]
+  return rows.map(fieldsOf).filter((row) => row.length > 0)
+}
+
+function fieldsOf(row: Record<string, string | undefined>): CardField[] {
+  return Object.entries(row).flatMap(([label, value]) =>
+    value ? [{ key: `native-${label.toLowerCase()}`, label, value }] : [],
+  )
+}
+
+const LOCAL = /^\d{4}-\d\d-\d\dT\d\d:\d\d/
+
+/** Google shows the time of the place: what is written, whatever its offset. */
+function timeOf(moment: string | undefined): string | undefined {
+  const local = moment && LOCAL.exec(moment)?.[0]
+  if (!local || Number.isNaN(Date.parse(`${local}Z`))) return undefined
+  return formatMoment(`${local}Z`, { dateStyle: 'medium', timeStyle: 'short' }, { language: 'en', timeZone: 'UTC' })
+}
