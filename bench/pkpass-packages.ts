@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import sharp from 'sharp'
-import type { ImageRole } from '../src/core/contract/definition.ts'
+import type { Definition, ImageRole } from '../src/core/contract/definition.ts'
 import { renderCard } from '../src/core/rules/display/card.ts'
+import { otherLanguages } from '../src/core/rules/template/languages.ts'
 import { makeFiles } from '../src/server/images/make-files.ts'
 import { parseAppleIdentity } from '../src/wallets/apple/identity.ts'
 import { createAppleWallet } from '../src/wallets/apple/wallet.ts'
@@ -53,7 +54,7 @@ export async function createBenchWallet(at: Date) {
   })
   // As an upload keeps them: decoded once, and never again.
   const photo = (await makeFiles(await noise(120, 120), thumbnailSizes)).files
-  return { wallet, chain, passOf, passOfHolder }
+  return { wallet, chain, passOf, passOfHolder, passInLanguages }
 }
 
 const PHOTO = 'photo/'
@@ -64,6 +65,25 @@ function passOfHolder(name: string, holder: number): WalletPass {
   const pass = passOf(name)
   const images = { ...pass.card.images, thumbnail: `${PHOTO}${holder}` }
   return { ...pass, card: { ...pass.card, images, ownImages: ['thumbnail'] } }
+}
+
+/** The pass of the package in five languages, of a holder of its own: its texts are rendered and written anew each time. */
+function passInLanguages(name: string, holder: number): WalletPass {
+  const pass = passOf(name)
+  const cardOf = (shown: Definition) =>
+    renderCard({
+      passType: 'generic',
+      definition: shown,
+      scope: new Map([['holder', `Guest ${holder}`]]),
+      expiresAt: null,
+      voided: false,
+    })
+  const { images } = pass.card
+  return {
+    ...pass,
+    card: { ...cardOf(inFive), images },
+    translations: otherLanguages(inFive).map((one) => ({ ...cardOf(one), images })),
+  }
 }
 
 function passOf(name: string): WalletPass {
@@ -96,6 +116,29 @@ const definition = parseDefinition({
       secondary: [field('seat', '12 A'), field('gate', 'North')],
       auxiliary: [field('date', '2026-08-01')],
       back: [field('terms', 'Bring this pass with you.')],
+    },
+    barcode: { message: 'ABCDEFGH234567' },
+  },
+})
+
+const said = (text: string) => Object.fromEntries(languages.map((language) => [language, `${text} (${language})`]))
+const languages = ['en', 'de', 'fr', 'ar', 'ja']
+
+const inFive = parseDefinition({
+  languages: { default: 'en', others: languages.slice(1) },
+  variables: [{ name: 'holder', label: 'Holder' }],
+  design: {
+    organizationName: said('Example'),
+    description: said('A pass to measure with'),
+    logoText: said('Example'),
+    fields: {
+      primary: [{ key: 'name', label: said('Name'), value: '{{holder}}' }],
+      secondary: [
+        { key: 'seat', label: said('Seat'), value: '12 A' },
+        { key: 'gate', label: said('Gate'), value: said('North') },
+      ],
+      auxiliary: [{ key: 'date', label: said('Date'), value: '2026-08-01' }],
+      back: [{ key: 'terms', label: said('Terms'), value: said('Bring this pass with you, {{holder}}.') }],
     },
     barcode: { message: 'ABCDEFGH234567' },
   },

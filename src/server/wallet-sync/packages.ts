@@ -1,7 +1,7 @@
 import { HTTPResponse } from 'h3'
 import { ApiError } from '../../core/errors.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
-import { zip, zipEntry } from '../../wallets/apple/package.ts'
+import { type ZipEntry, zip, zipEntry } from '../../wallets/apple/package.ts'
 import type { AppleWallet, UnsignedPackage } from '../../wallets/apple/wallet.ts'
 import { createFairQueue, QueueFull } from '../images/images.ts'
 import { namesTag } from '../pages/assets.ts'
@@ -21,7 +21,8 @@ export interface Packages {
    */
   build(pass: StoredPass, at: Date): Promise<Buffer>
   /**
-   * Packages of up to ten passes in one file, without those that cannot be shown.
+   * Packages of up to ten passes in one file, without those that cannot be shown and those from the one on that would make it
+   * larger than 64 MiB: each has a link of its own.
    * @throws Problem as build; PASS_ISSUING_FAILED where none of them can be shown
    */
   bundle(passes: readonly StoredPass[], at: Date): Promise<Buffer>
@@ -34,6 +35,8 @@ export interface PackagesOptions {
   /** Signatures that are made, or wait to be, of all workspaces and of one. */
   maxSigning?: number
   maxSigningOfWorkspace?: number
+  /** What the packages of a bundle come to. */
+  maxBundleBytes?: number
 }
 
 /** A few thousand. */
@@ -48,6 +51,8 @@ const SIGNING_AT_ONCE = 3
 
 /** Each holds ten packages whole. */
 const BUNDLES_AT_ONCE = 2
+/** Far below the 150 MB that iPhones take: two of them, and their parts, are in memory at once. */
+const MAX_BUNDLE_BYTES = 64 * 1024 * 1024
 const MAX_BUNDLES = 64
 const MAX_BUNDLES_OF_WORKSPACE = 16
 
@@ -58,6 +63,7 @@ export function createPackages(
   options: PackagesOptions = {},
 ): Packages {
   const { maxBytes = MAX_BYTES, maxSigning = MAX_SIGNING, maxSigningOfWorkspace = MAX_SIGNING_OF_WORKSPACE } = options
+  const { maxBundleBytes = MAX_BUNDLE_BYTES } = options
   const queue = createFairQueue({ max: maxSigning, maxOfOwner: maxSigningOfWorkspace, places: SIGNING_AT_ONCE })
   const bundles = createFairQueue({ max: MAX_BUNDLES, maxOfOwner: MAX_BUNDLES_OF_WORKSPACE, places: BUNDLES_AT_ONCE })
   const kept = createFairCache(maxBytes)
@@ -124,10 +130,21 @@ export function createPackages(
     async bundle(passes, at) {
       const owner = passes[0]?.workspaceId ?? ''
       const waiting = bundles.run(owner, async () => {
-        const built = await Promise.all(passes.map((pass) => build(pass, at).catch(asUnshown)))
-        const shown = built.flatMap((file, n) => (file instanceof ApiError ? [] : [zipEntry(fileName(n), file)]))
+        const shown: ZipEntry[] = []
+        let bytes = 0
+        let unshown: ApiError | undefined
+        for (const [n, pass] of passes.entries()) {
+          const file = await build(pass, at).catch(asUnshown)
+          if (file instanceof ApiError) {
+            unshown ??= file
+            continue
+          }
+          bytes += file.length
+          if (bytes > maxBundleBytes && shown.length > 0) break
+          shown.push(zipEntry(fileName(n), file))
+        }
         if (shown.length > 0) return zip(shown)
-        throw built[0] instanceof ApiError ? built[0] : new Error('A bundle of no passes was asked for')
+        throw unshown ?? new Error('A bundle of no passes was asked for')
       })
       return waiting.catch((error: unknown) => {
         throw error instanceof QueueFull ? busy(error) : error

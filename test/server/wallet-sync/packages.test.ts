@@ -1,7 +1,9 @@
+import { readdirSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import { erasePass } from '../../../src/server/operator/erase-pass.ts'
 import { createPackages, type PackagesOptions } from '../../../src/server/wallet-sync/packages.ts'
+import type { StoredPass } from '../../../src/storage/passes/pass-row.ts'
 import { createAppleWallet, type UnsignedPackage } from '../../../src/wallets/apple/wallet.ts'
 import { sandboxIdentities, type TestWorkspace, useApi } from '../../support/api.ts'
 import { oneDialect } from '../../support/databases.ts'
@@ -188,6 +190,20 @@ describe.each(oneDialect)('on %s', (dialect) => {
     await workspace.ok(contract.passes.void, { params: { id: pass.id }, body: {} })
     expect((await ask(targets[0]!, had[0])).status).toBe(410)
     expect((await ask(targets[1]!, had[1])).status).toBe(200)
+  })
+
+  test('a bundle ends before the package that would make it too large, and never without one', async () => {
+    const workspace = await api.workspace()
+    const passes: StoredPass[] = []
+    for (const label of ['Ada', 'Grace', 'Hedy'])
+      passes.push(await stored(workspace, (await issuedPass(workspace, { label })).id))
+    const { length } = await freshPackages().packages.build(passes[0]!, api.now)
+    const bundled = async (maxBundleBytes: number) => {
+      const folder = await unpack(await freshPackages({ maxBundleBytes }).packages.bundle(passes, api.now))
+      return readdirSync(folder).toSorted()
+    }
+    expect(await bundled(2.5 * length)).toEqual(['pass-01.pkpass', 'pass-02.pkpass'])
+    expect(await bundled(1)).toEqual(['pass-01.pkpass'])
   })
 
   test('the head of a package is no proof that a phone fetched it, and a download reads the database once', async () => {

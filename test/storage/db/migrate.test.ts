@@ -4,10 +4,12 @@ import { execa } from 'execa'
 import type { Knex } from 'knex'
 import { describe, expect, test } from 'vitest'
 import { newId } from '../../../src/core/ids.ts'
+import { groupOf } from '../../../src/core/rules/pass/groups.ts'
 import type { WrittenText } from '../../../src/core/rules/template/languages.ts'
 import type { Database } from '../../../src/storage/db/database.ts'
 import { isPostgres, PLACE_BEFORE_ALL } from '../../../src/storage/db/dialect.ts'
 import { migrate, pendingMigrations } from '../../../src/storage/db/migrate.ts'
+import type { PassListRequest } from '../../../src/storage/passes/pass-list.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import { dialects, emptyDatabase } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -253,6 +255,30 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await store.formerPasses.findBySerialNumber(id, start)).toMatchObject({ passId: id })
   })
 
+  test('passes from before belong to no group, stand behind all groups, and can be put into one', async () => {
+    const database = openTestDatabase(await emptyDatabase(dialect))
+    await migrate(database)
+    const { writer } = database
+    const store = createStore(database)
+    const workspaceId = await insertWorkspace(store)
+    const version = await insertTemplate(store, workspaceId)
+    const [first, second] = (await insertPasses(store, workspaceId, [newPass(version), newPass(version)])) as string[]
+    await undoGroups(writer)
+
+    expect(await migrate(database)).toEqual(['0042-groups'])
+    expect(await store.passes.find(workspaceId, first!)).toMatchObject({ group: null })
+    const { id, key } = groupOf(workspaceId, null, 'order-1')
+    await writer('passes').where({ id: second }).update({ group_id: id, group_key: key })
+    const list = async (request: Partial<PassListRequest>) => {
+      const sorted = { limit: 10, sortBy: 'groupKey', sortDir: 'asc' as const, ...request }
+      const { rows, total } = await store.passes.list(workspaceId, sorted, start)
+      return [rows.map((pass) => pass.id), total]
+    }
+    expect(await list({})).toEqual([[second, first], 2])
+    expect(await list({ groupKey: [key] })).toEqual([[second], 1])
+    expect(await store.groups.findLinkState(workspaceId, id)).toEqual({ generation: 0, areLinksClosed: false })
+  })
+
   test('a migration that is killed leaves nothing behind', async () => {
     const url = await emptyDatabase(dialect)
     const script = join(import.meta.dirname, 'migrate-until-killed.ts')
@@ -294,6 +320,14 @@ async function undoFormerHolders(db: Knex): Promise<void> {
   await db.raw('drop index passes_by_serial_number')
   await db.raw('alter table passes drop column serial_number')
   await db('migrations').where({ name: '0041-former-holders' }).delete()
+}
+
+async function undoGroups(db: Knex): Promise<void> {
+  await db.schema.dropTable('group_links')
+  for (const index of ['passes_by_group_key', 'passes_of_group']) await db.raw(`drop index ${index}`)
+  const columns = isPostgres(db) ? ['group_key', 'group_id'] : ['group_sort', 'group_key', 'group_id']
+  for (const column of columns) await db.raw(`alter table passes drop column ${column}`)
+  await db('migrations').where({ name: '0042-groups' }).delete()
 }
 
 async function existing({ writer }: Database): Promise<string[]> {
