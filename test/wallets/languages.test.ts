@@ -1,11 +1,13 @@
 import { unzipSync } from 'fflate'
 import { beforeAll, expect, test } from 'vitest'
-import type { DefinitionInput } from '../../src/core/contract/definition.ts'
+import { type DefinitionInput, GoogleKind } from '../../src/core/contract/definition.ts'
 import { samplePass } from '../../src/server/pages/card/preview.ts'
 import { type AppleWallet, createAppleWallet } from '../../src/wallets/apple/wallet.ts'
 import { checkFields } from '../../src/wallets/google/check-fields.ts'
 import { typeOf } from '../../src/wallets/google/fields.ts'
+import { withCleared } from '../../src/wallets/google/objects.ts'
 import { createGoogleWallet } from '../../src/wallets/google/wallet.ts'
+import { mergePatch } from '../../src/wallets/sandbox/google/google-store.ts'
 import { parseDefinition } from '../support/definitions.ts'
 import { readStrings } from '../support/phone-languages.ts'
 import { createTestIdentity, webServiceUrl } from './apple/fixtures.ts'
@@ -99,6 +101,30 @@ test('Google is given each text beside its translations, in forms that it knows'
     localizedProgramName: localized('Cartão', ['en', 'Card']),
   })
 })
+
+test.each(GoogleKind.options)(
+  'an update of a %s object takes away every translation that the new one lacks',
+  (kind) => {
+    const trip = {
+      mode: 'train' as const,
+      from: { code: 'LX', name: { 'pt-BR': 'Lisboa', en: 'Lisbon' } },
+      to: { code: 'PO', name: { 'pt-BR': 'Porto', en: 'Oporto' } },
+    }
+    const isTrip = kind === 'transit' || kind === 'flight'
+    const about = isTrip ? { trip } : kind === 'eventTicket' ? { event: { name: 'Noite', seat: { row: '7' } } } : {}
+    const definition = parseDefinition({ ...input, ...about, google: { kind } })
+    const passOf = (content: typeof definition) => {
+      const made = samplePass(content, isTrip ? 'boardingPass' : kind === 'eventTicket' ? 'eventTicket' : 'generic')
+      return { ...made, card: { ...made.card, images: { hero: 'x', icon: 'y' } } }
+    }
+    const { languages: _, ...inOne } = structuredClone(definition)
+    const [before, after] = [google.objectOf(passOf(definition), at), google.objectOf(passOf(inOne), at)]
+    expect(JSON.stringify(before)).toMatch(/translatedValues/)
+    expect(JSON.stringify(after)).not.toMatch(/translatedValues/)
+    const cleared = mergePatch(before, withCleared(kind, after))
+    expect(cleared).toEqual(after)
+  },
+)
 
 test('the event is called and found in each language', () => {
   const event = {

@@ -202,6 +202,16 @@ export function typeOf(kind: GoogleKind, role: GoogleRole): RecordType {
   return types.get(`${kind[0]!.toUpperCase()}${kind.slice(1)}${role}`)!
 }
 
+/** The field that holds what a text says in each language, where a record has one. */
+export function localizedKeyOf(key: string): string {
+  return `localized${key[0]!.toUpperCase()}${key.slice(1)}`
+}
+
+/** The fields of the records that a field holds; undefined where it holds none. */
+export function recordTypeOf(field: Field | undefined): RecordType | undefined {
+  return field && isRecordType(field.type) ? field.type : undefined
+}
+
 /** True of a field that has fields of its own. */
 export function isRecordType(type: Field['type']): type is RecordType {
   return typeof type === 'object' && 'fields' in type

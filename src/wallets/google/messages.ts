@@ -2,7 +2,7 @@ import type { Card } from '../../core/rules/display/card.ts'
 import { textIn, UNSAID_LANGUAGE, type WrittenText } from '../../core/rules/template/languages.ts'
 import type { WalletPass } from '../wallet.ts'
 import type { GoogleMessage } from './api/api.ts'
-import { type Field, isRecordType, nameOf, type RecordType, typeOf } from './fields.ts'
+import { nameOf, recordTypeOf, typeOf } from './fields.ts'
 import { kindOf } from './resource.ts'
 import { buildTranslated } from './translate.ts'
 
@@ -28,11 +28,6 @@ export function buildMessage(
     header: (header && said(header, shown)) || nameOf(shown),
     body: said(body, shown),
   })
-  const type = recordOf(typeOf(kindOf(card), 'Object').fields.get('messages'))
+  const type = recordTypeOf(typeOf(kindOf(card), 'Object').fields.get('messages'))
   return buildTranslated(card, translations, { type, build })
-}
-
-function recordOf(field: Field | undefined): RecordType {
-  if (field && isRecordType(field.type)) return field.type
-  throw new Error('The table of fields has no messages')
 }

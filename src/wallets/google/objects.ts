@@ -12,7 +12,10 @@ import {
   image,
   isEmpty,
   localized,
+  localizedKeyOf,
   nameOf,
+  type RecordType,
+  recordTypeOf,
   textModules,
   titleField,
   typeOf,
@@ -234,7 +237,20 @@ export type Overrides = Record<string, unknown>
  */
 export function withCleared(kind: GoogleKind, object: GoogleResource, retired: Overrides[] = []): Overrides {
   const keys = retired.map(keysOf).reduce(joined, joined(always, ofKind[kind]))
-  return fill(object, Object.fromEntries(Object.entries(keys).filter(([key]) => !kept.has(key))))
+  const filled = fill(object, Object.fromEntries(Object.entries(keys).filter(([key]) => !kept.has(key))))
+  return withoutTranslations(filled, typeOf(kind, 'Object'))
+}
+
+/** With null for each translation that it does not have, at any depth; lists are replaced as a whole. */
+function withoutTranslations(value: Record<string, unknown>, type: RecordType | undefined): Record<string, unknown> {
+  if (isJsonObject(value.defaultValue)) return { translatedValues: null, ...value }
+  const cleared = new Map(Object.entries(value))
+  for (const [key, inner] of Object.entries(value)) {
+    const localizedKey = localizedKeyOf(key)
+    if (isJsonObject(inner)) cleared.set(key, withoutTranslations(inner, recordTypeOf(type?.fields.get(key))))
+    else if (type?.fields.has(localizedKey) && !(localizedKey in value)) cleared.set(localizedKey, null)
+  }
+  return Object.fromEntries(cleared)
 }
 
 /** Never cleared: what names the object, what cannot be without, and what Google and notifications add to it. */

@@ -1,5 +1,5 @@
 import { isJsonObject } from '../../core/json.ts'
-import { type Field, isRecordType, type RecordType } from './fields.ts'
+import { type Field, type RecordType, recordTypeOf } from './fields.ts'
 import type { GoogleResource } from './resource.ts'
 
 /** Keys that identify a resource or say whether it is valid; no definition may forge them. */
@@ -96,8 +96,4 @@ function asTyped(value: unknown, field: Field | undefined): unknown {
   if (typeof value !== 'string') return value
   if (field?.type === 'boolean') return value === 'true' || (value === 'false' ? false : value)
   return numeric.has(field?.type) && NUMBER.test(value) ? Number(value) : value
-}
-
-function recordTypeOf(field: Field | undefined): RecordType | undefined {
-  return field && isRecordType(field.type) ? field.type : undefined
 }

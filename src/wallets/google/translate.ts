@@ -1,6 +1,6 @@
 import { isJsonObject } from '../../core/json.ts'
 import type { Card } from '../../core/rules/display/card.ts'
-import { isRecordType, type RecordType } from './fields.ts'
+import { localizedKeyOf, type RecordType, recordTypeOf } from './fields.ts'
 
 /** A resource as it is in one language. */
 interface Translated {
@@ -15,7 +15,7 @@ interface Translated {
 export function buildTranslated<Resource extends object>(
   card: Card,
   translations: readonly Card[],
-  { type, build }: { type: RecordType; build: (card: Card) => Resource },
+  { type, build }: { type: RecordType | undefined; build: (card: Card) => Resource },
 ): Resource {
   const { language } = card
   const resource = build(card)
@@ -41,7 +41,7 @@ function translate(value: Record<string, unknown>, languages: Languages): Record
   }
   const translated = new Map(Object.entries(value))
   for (const [key, inner] of Object.entries(value)) {
-    const localizedKey = `localized${key[0]!.toUpperCase()}${key.slice(1)}`
+    const localizedKey = localizedKeyOf(key)
     if (isJsonObject(inner) || Array.isArray(inner)) translated.set(key, translateInner(inner, key, languages))
     else if (typeof inner === 'string' && type?.fields.has(localizedKey)) {
       const texts = others.map((other) => [other.language, other.resource[key]] as const)
@@ -54,8 +54,7 @@ function translate(value: Record<string, unknown>, languages: Languages): Record
 }
 
 function translateInner(inner: unknown, key: string, { language, others, type }: Languages): unknown {
-  const fieldType = type?.fields.get(key)?.type
-  const innerType = fieldType !== undefined && isRecordType(fieldType) ? fieldType : undefined
+  const innerType = recordTypeOf(type?.fields.get(key))
   const within = (find: (value: unknown) => unknown): Translated[] =>
     others.map((other) => {
       const found = find(other.resource[key])

@@ -4,9 +4,9 @@ import { createGoogleSync, type GoogleSync } from '../../../src/server/wallet-sy
 import { updateGoogleObjects } from '../../../src/server/wallet-sync/update-wallets.ts'
 import type { GoogleCalls } from '../../../src/wallets/google/api/api.ts'
 import { GoogleApiError } from '../../../src/wallets/google/api/api-error.ts'
-import { useApi } from '../../support/api.ts'
+import { sandboxIdentities, useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
-import { issuedPass } from '../fixtures.ts'
+import { definition, issuedPass, publishVersion } from '../fixtures.ts'
 import { eventually, gate } from '../jobs/fixtures.ts'
 
 describe.each(dialects)('on %s', (dialect) => {
@@ -22,6 +22,36 @@ describe.each(dialects)('on %s', (dialect) => {
     await update('Grace')
     return { workspace, id, pass, update }
   }
+
+  test('a version that drops its languages takes their texts from the object at Google', async () => {
+    const workspace = await api.workspace()
+    const texts = (pt: string, en: string) => ({ pt, en })
+    const content = definition()
+    const [seat] = content.design.fields!.secondary!
+    const translated = {
+      ...content,
+      languages: { default: 'pt', others: ['en'] },
+      design: {
+        ...content.design,
+        logoText: texts('Cinema do porto', 'Harbour Cinema'),
+        fields: { primary: [{ ...seat!, label: texts('Lugar', 'Seat') }] },
+      },
+    }
+    const { id, templateId } = await issuedPass(workspace, { definition: translated })
+    const { google, store } = api.services
+    await google!.ensure((await store.passes.find(workspace.id, id))!, api.now)
+    const objectId = `${sandboxIdentities().google!.issuerId}.${id}-generic`
+    const object = async () => JSON.stringify(await google!.api.getObject('generic', objectId))
+    expect(await object()).toContain('Harbour Cinema')
+    await publishVersion(workspace, templateId!, {
+      ...content,
+      design: { ...translated.design, logoText: 'Cinema do porto', fields: { primary: [seat!] } },
+    })
+    await workspace.ok(contract.passes.update, { params: { id }, body: { templateVersion: 'latest' } })
+    await api.runJobs()
+    expect(await object()).toContain('Cinema do porto')
+    expect(await object()).not.toMatch(/translatedValues|Harbour Cinema"|localized/)
+  })
 
   const jobsOf = (subject: string): Promise<Record<string, unknown>[]> =>
     api.database.writer('jobs').where({ subject, kind: 'update-google' })

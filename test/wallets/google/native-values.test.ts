@@ -84,5 +84,6 @@ test('a gift card has its balance in millionths, and other kinds a text as peopl
 test('an update leaves nothing of points that were of another kind', () => {
   const { object } = made('loyalty', { as: 'number' })
   const { loyaltyPoints } = withCleared('loyalty', object)
-  expect(loyaltyPoints).toEqual({ label: 'Points', balance: { int: 1250, double: null, string: null, money: null } })
+  const balance = { int: 1250, double: null, string: null, money: null }
+  expect(loyaltyPoints).toEqual({ label: 'Points', localizedLabel: null, balance })
 })
