@@ -8,6 +8,7 @@ import { typeOf } from '../../src/wallets/google/fields.ts'
 import { withCleared } from '../../src/wallets/google/objects.ts'
 import { createGoogleWallet } from '../../src/wallets/google/wallet.ts'
 import { mergePatch } from '../../src/wallets/sandbox/google/google-store.ts'
+import type { ImageSize } from '../../src/wallets/wallet.ts'
 import { parseDefinition } from '../support/definitions.ts'
 import { readStrings } from '../support/phone-languages.ts'
 import { createTestIdentity, webServiceUrl } from './apple/fixtures.ts'
@@ -99,6 +100,44 @@ test('Google is given each text beside its translations, in forms that it knows'
     issuerName: 'Porto',
     localizedIssuerName: localized('Porto', ['en', 'Harbour "Club"\nLisbon'], ['ar', 'ميناء']),
     localizedProgramName: localized('Cartão', ['en', 'Card']),
+  })
+})
+
+const image = (n: number) => `0b5f2c3e-1111-8222-8333-44445555666${n}`
+
+test('images by language stand in the folder of each, and no longer at the top, where phones look first', async () => {
+  const loadImageFiles = async (id: string, sizes: readonly ImageSize[]) => [
+    { ...sizes[0]!, bytes: Buffer.from(`picture ${id}`) },
+  ]
+  const { identity: signer } = await createTestIdentity()
+  const wallet = createAppleWallet({ identity: signer, webServiceUrl, loadImageFiles })
+  const filesOf = async (images: DefinitionInput['design']['images']) => {
+    const pass = samplePass(parseDefinition({ ...input, design: { ...input.design, images } }), 'storeCard')
+    expect(JSON.stringify(google.objectOf(pass, at))).not.toMatch(new RegExp(`${image(2)}|${image(3)}`))
+    const unsigned = await wallet.preparePackage(pass, new Date())
+    const files = unzipSync(unsigned.complete(await wallet.signPackage(unsigned, new Date())))
+    const pictures = Object.entries(files).filter(([name]) => name.endsWith('.png'))
+    const manifest = Object.keys(JSON.parse(Buffer.from(files['manifest.json']!).toString()))
+    expect(manifest).toEqual(expect.arrayContaining(pictures.map(([name]) => name)))
+    return Object.fromEntries(pictures.map(([name, bytes]) => [name, Buffer.from(bytes).toString().slice(-1)]))
+  }
+  const strip = { by: '{{points}}', map: { '1250': image(2) }, else: image(1) }
+  expect(await filesOf({ icon: image(1), logo: image(1), strip: { 'pt-BR': image(1), en: strip } })).toEqual({
+    'icon.png': '1',
+    'logo.png': '1',
+    'pt-BR.lproj/strip.png': '1',
+    'en.lproj/strip.png': '2',
+    'ar.lproj/strip.png': '1',
+  })
+  expect(await filesOf({ icon: { 'pt-BR': image(1), en: image(2), ar: image(3) } })).toEqual({
+    'icon.png': '1',
+    'pt-BR.lproj/icon.png': '1',
+    'en.lproj/icon.png': '2',
+    'ar.lproj/icon.png': '3',
+  })
+  expect(await filesOf({ icon: image(1), logo: { 'pt-BR': image(1), en: image(1) } })).toEqual({
+    'icon.png': '1',
+    'logo.png': '1',
   })
 })
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { EventFacts, TripFacts } from './about.ts'
 import { text } from './common.ts'
-import { type InOneLanguage, Languages, translatable } from './languages.ts'
+import { byLanguage, type InOneLanguage, Languages, translatable } from './languages.ts'
 import { RedemptionTemplate, Timezone } from './redemption.ts'
 
 /** What a definition may do that wallets take and holders regret. Codes are stable; definitions accept them by name. */
@@ -15,7 +15,7 @@ export const warningTable = {
   'google-modules-over': 'There are more fields or links than the ten of each that Google Wallet shows.',
   'flight-data-missing':
     'A boarding pass by air does not say all that Google requires of a flight; it goes out as a transit ticket.',
-  'translation-missing': 'A text has no translation into one of the languages; there the text of the default stands.',
+  'translation-missing': 'A text or an image has none in one of the languages; there that of the default stands.',
   'google-front-empty': 'The front of the pass in Google Wallet shows none of its fields.',
 } as const satisfies Record<string, string>
 
@@ -115,6 +115,26 @@ const ImageChoice = z.union([ImageSource, choiceOf(ImageSource)], {
 })
 export type ImageChoice = z.output<typeof ImageChoice>
 
+/** By these keys a choice is told from languages. */
+const keysOfChoice = choiceOf(ImageSource).keyof().options as readonly string[]
+
+/** The same in each language, or one for each. */
+const DesignImage = z.union(
+  [
+    ImageChoice,
+    byLanguage(ImageChoice).refine(
+      (images) => !keysOfChoice.some((key) => key in images),
+      'Must have by and map, or languages alone',
+    ),
+  ],
+  {
+    error:
+      'Must be the id of an uploaded image, {{variable}}, { by, map, else } of those, or one of these for each language ' +
+      'such as { "pt": …, "en": … }',
+  },
+)
+export type DesignImage = z.output<typeof DesignImage>
+
 /** A colour that is the same for all passes, or that of the tier of the pass. */
 const ColorChoice = z.union([Color, choiceOf(Color)], {
   error: 'Must be a colour such as #1a2b3c, or { by, map, else } of those',
@@ -153,16 +173,16 @@ const Design = z.strictObject({
     .default({}),
   images: z
     .strictObject({
-      icon: ImageChoice.optional(),
-      logo: ImageChoice.optional(),
-      strip: ImageChoice.optional(),
-      thumbnail: ImageChoice.optional(),
-      hero: ImageChoice.optional(),
-      background: ImageChoice.optional(),
-      artwork: ImageChoice.optional(),
-      primaryLogo: ImageChoice.optional(),
-      secondaryLogo: ImageChoice.optional(),
-      footer: ImageChoice.optional(),
+      icon: DesignImage.optional(),
+      logo: DesignImage.optional(),
+      strip: DesignImage.optional(),
+      thumbnail: DesignImage.optional(),
+      hero: DesignImage.optional(),
+      background: DesignImage.optional(),
+      artwork: DesignImage.optional(),
+      primaryLogo: DesignImage.optional(),
+      secondaryLogo: DesignImage.optional(),
+      footer: DesignImage.optional(),
     })
     .default({}),
   fields: z

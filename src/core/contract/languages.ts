@@ -20,9 +20,14 @@ export type Languages = z.output<typeof Languages>
 /** A text by language. */
 export type Translations = Record<string, string> & z.$brand<'translations'>
 
+/** One of something for each language. */
+export function byLanguage<One extends z.ZodType>(one: One) {
+  return z.record(Language, one).brand<'translations'>()
+}
+
 /** A text that is the same in each language, or one for each. */
 export function translatable(one: z.ZodString) {
-  return z.union([one, z.record(Language, one).brand<'translations'>()], {
+  return z.union([one, byLanguage(one)], {
     error: ({ input }) => {
       const unknown = typeof input === 'object' && input !== null ? Object.keys(input).find(isNoLanguage) : undefined
       return unknown === undefined
@@ -36,11 +41,12 @@ function isNoLanguage(key: string): boolean {
   return !Language.safeParse(key).success
 }
 
-/** A value of the definition with each text in one language. */
-export type InOneLanguage<T> = T extends Translations
-  ? never
-  : T extends readonly (infer Item)[]
-    ? InOneLanguage<Item>[]
-    : T extends object
-      ? { [Key in keyof T]: InOneLanguage<T[Key]> }
-      : T
+/** A value of the definition with each text and image in one language. */
+export type InOneLanguage<T> =
+  T extends z.$brand<'translations'>
+    ? never
+    : T extends readonly (infer Item)[]
+      ? InOneLanguage<Item>[]
+      : T extends object
+        ? { [Key in keyof T]: InOneLanguage<T[Key]> }
+        : T

@@ -70,7 +70,7 @@ export function createServices(options: ServicesOptions): RunningServices {
     badges,
     issuing,
     definitions,
-    ...(wallets.apple && { packages: createPackages(wallets.apple, issuing) }),
+    ...(wallets.apple && { packages: createPackages(wallets.apple, issuing, { log: given.log }) }),
     images,
     thread,
     ...(push && { push }),

@@ -3,6 +3,7 @@ import { ApiError } from '../../core/errors.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import { type ZipEntry, zip, zipEntry } from '../../wallets/apple/package.ts'
 import type { AppleWallet, UnsignedPackage } from '../../wallets/apple/wallet.ts'
+import type { Logger } from '../boot/log.ts'
 import { createFairQueue, QueueFull } from '../images/images.ts'
 import { namesTag } from '../pages/assets.ts'
 import type { Issuing } from './issuing.ts'
@@ -37,7 +38,11 @@ export interface PackagesOptions {
   maxSigningOfWorkspace?: number
   /** What the packages of a bundle come to. */
   maxBundleBytes?: number
+  log?: Pick<Logger, 'warn'>
 }
+
+/** Versions of which it is remembered that they were told of. */
+const MAX_TOLD = 1_000
 
 /** A few thousand. */
 const MAX_BYTES = 16 * 1024 * 1024
@@ -63,13 +68,28 @@ export function createPackages(
   options: PackagesOptions = {},
 ): Packages {
   const { maxBytes = MAX_BYTES, maxSigning = MAX_SIGNING, maxSigningOfWorkspace = MAX_SIGNING_OF_WORKSPACE } = options
-  const { maxBundleBytes = MAX_BUNDLE_BYTES } = options
+  const { log, maxBundleBytes = MAX_BUNDLE_BYTES } = options
   const queue = createFairQueue({ max: maxSigning, maxOfOwner: maxSigningOfWorkspace, places: SIGNING_AT_ONCE })
   const bundles = createFairQueue({ max: MAX_BUNDLES, maxOfOwner: MAX_BUNDLES_OF_WORKSPACE, places: BUNDLES_AT_ONCE })
   const kept = createFairCache(maxBytes)
   const signing = new Map<string, Promise<Buffer>>()
 
-  const prepare = async (pass: StoredPass, at: Date) => apple.preparePackage(await issuing.renderForApple(pass), at)
+  const told = new Set<string>()
+
+  async function prepare(pass: StoredPass, at: Date): Promise<UnsignedPackage> {
+    const unsigned = await apple.preparePackage(await issuing.renderForApple(pass), at)
+    if (unsigned.ambiguous) tellOnce(pass, unsigned.ambiguous)
+    return unsigned
+  }
+
+  /** Once a version, with places and no value: its passes are opened by the thousand. */
+  function tellOnce({ templateId, templateVersionId, templateVersion }: StoredPass, ambiguous: object): void {
+    if (told.has(templateVersionId)) return
+    if (told.size >= MAX_TOLD) told.clear()
+    told.add(templateVersionId)
+    const facts = { templateId, templateVersionId, templateVersion, ...ambiguous }
+    log?.warn(facts, 'values of a pass made two texts alike whose translations differ: iPhones show the first for both')
+  }
 
   /** Whoever asks for the same while it is signed waits for that signature. */
   function signatureOf(unsigned: UnsignedPackage, workspaceId: string, at: Date): Promise<Buffer> | Buffer {

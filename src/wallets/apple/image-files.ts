@@ -11,6 +11,8 @@ export interface CardImages {
   images: Partial<Record<ImageRole, string>>
   /** As `#rrggbb`; undefined where the icon stands in another set. */
   background: string | undefined
+  /** Of images that are a matter of the language; the top of the package where it is left out. */
+  language?: string
 }
 
 /**
@@ -19,7 +21,7 @@ export interface CardImages {
  * @throws Problem PASS_ISSUING_FAILED where an image can never be decoded; whatever else loadImageFiles throws.
  */
 async function buildImageFiles(
-  { images, background }: CardImages,
+  { images, background, language }: CardImages,
   loadImageFiles: LoadImageFiles,
 ): Promise<PackageFile[]> {
   const files = await Promise.all(
@@ -29,7 +31,8 @@ async function buildImageFiles(
       const made = await loadImageFiles(id, sizesOf(role)).catch((error: unknown) => {
         throw error instanceof ImageFault ? undecodable(id, role, error) : error
       })
-      return made.map(({ scale, bytes }) => packageFile(fileName(role, scale), Buffer.from(bytes)))
+      const folder = language === undefined ? '' : `${language}.lproj/`
+      return made.map(({ scale, bytes }) => packageFile(folder + fileName(role, scale), Buffer.from(bytes)))
     }),
   )
   return files.flat()
@@ -82,15 +85,32 @@ function chunk(kind: string, data: Buffer): Buffer {
   return Buffer.concat([length, body, checksum])
 }
 
+type ShownImages = Pick<Card, 'images' | 'ownImages' | 'colors' | 'language'>
+
 /**
  * What a card shows, as sets that packages share: what is the same for all passes of a version, and each image that is a
- * matter of the pass by itself, so that a set of every combination is never made.
+ * matter of the pass by itself, so that a set of every combination is never made. An image that is another in a language
+ * stands in the folder of each: a phone that finds one at the top of the package looks nowhere else. Without an icon there it
+ * may refuse the pass.
  */
-export function toImageSets({
-  images,
-  ownImages = [],
-  colors,
-}: Pick<Card, 'images' | 'ownImages' | 'colors'>): CardImages[] {
+export function toImageSets(card: ShownImages, translations: readonly ShownImages[] = []): CardImages[] {
+  const varying: ImageRole[] = appleImageRoles.filter((role) =>
+    translations.some(({ images }) => images[role] !== card.images[role]),
+  )
+  if (varying.length === 0) return imageSetsOf(card)
+  const kept = (isKept: (role: ImageRole) => boolean, shown: ShownImages) => ({
+    ...shown,
+    images: Object.fromEntries(Object.entries(shown.images).filter(([role]) => isKept(role as ImageRole))),
+  })
+  const atTop = imageSetsOf(kept((role) => role === 'icon' || !varying.includes(role), card))
+  const inFolders = [card, ...translations].flatMap((shown) => {
+    const sets = imageSetsOf(kept((role) => varying.includes(role), shown))
+    return sets.map(({ images }) => ({ images, background: undefined, language: shown.language! }))
+  })
+  return [...atTop, ...inFolders.filter(({ images }) => Object.keys(images).length > 0)]
+}
+
+function imageSetsOf({ images, ownImages = [], colors }: ShownImages): CardImages[] {
   const background = colors.background ?? PLAIN_ICON
   if (ownImages.length === 0) return [{ images, background }]
   const own = ownImages.flatMap((role) => {
@@ -165,8 +185,8 @@ function sizeOf({ part }: ImageSet): number {
   return part.entries.length
 }
 
-function keyOf({ images, background }: CardImages): string {
-  const parts = appleImageRoles.map((role) => `${role}:${images[role] ?? ''}`)
+function keyOf({ images, background, language = '' }: CardImages): string {
+  const parts = [language, ...appleImageRoles.map((role) => `${role}:${images[role] ?? ''}`)]
   return images.icon === undefined ? [...parts, background ?? ''].join(' ') : parts.join(' ')
 }
 

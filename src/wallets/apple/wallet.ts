@@ -9,7 +9,7 @@ import { isRefusedByPhones, PassJson } from './overrides/pass-json-schema.ts'
 import { checkPoster } from './overrides/poster.ts'
 import { createSigner, type PackageFile, packageFile, zip, zipEntry } from './package.ts'
 import { type ApplePass, buildPassJson } from './pass-json.ts'
-import { stringsFile, stringsOf } from './strings.ts'
+import { type AmbiguousText, stringsFile, stringsOf } from './strings.ts'
 
 export interface AppleWallet extends Wallet {
   readonly platform: 'apple'
@@ -33,6 +33,8 @@ export interface UnsignedPackage {
   /** Names what is signed, by whom: SHA-256 of the manifest, which holds a digest of every file, and the certificate. */
   digest: string
   manifestSha256: Buffer
+  /** A text that an iPhone of another language reads in the translation of another, which values made the same. */
+  ambiguous?: AmbiguousText & { language: string }
   /** The package with the signature in it. */
   complete(signature: Buffer): Buffer
 }
@@ -48,24 +50,27 @@ export interface AppleWalletOptions {
 export function createAppleWallet({ identity, webServiceUrl, loadImageFiles }: AppleWalletOptions): AppleWallet {
   const sign = createSigner(identity)
   const imageSets = createImageSets(loadImageFiles)
-  const imagesOf = ({ card }: ApplePass) => Promise.all(toImageSets(card).map(imageSets))
+  const imagesOf = ({ card, translations }: ApplePass) => Promise.all(toImageSets(card, translations).map(imageSets))
   const passJson = (pass: ApplePass) => buildPassJson(pass, identity, webServiceUrl)
   /** pass.json, and the texts of each language where there are several. */
-  function filesOf(pass: ApplePass): PackageFile[] {
+  function filesOf(pass: ApplePass): Pick<UnsignedPackage, 'ambiguous'> & { files: PackageFile[] } {
     const json = passJson(pass)
     const file = packageFile('pass.json', Buffer.from(JSON.stringify(json)))
     const { card, translations = [] } = pass
-    if (card.language === undefined) return [file]
-    const others = translations.map(
-      (other) => [other.language!, stringsOf(json, passJson({ ...pass, card: other }))] as const,
-    )
+    if (card.language === undefined) return { files: [file] }
+    const read = translations.map((other) => ({
+      language: other.language!,
+      ...stringsOf(json, passJson({ ...pass, card: other })),
+    }))
+    const others = read.map(({ language, strings }) => [language, strings] as const)
+    const [ambiguous] = read.flatMap((one) => (one.ambiguous ? [{ ...one.ambiguous, language: one.language }] : []))
     // A phone that speaks the default language finds it among the others.
     const originals = new Map(others.flatMap(([, strings]) => [...strings.keys()].map((text) => [text, text] as const)))
     const languages = [[card.language, originals] as const, ...others]
-    return [
-      file,
-      ...languages.map(([language, strings]) => packageFile(`${language}.lproj/pass.strings`, stringsFile(strings))),
-    ]
+    const ofLanguages = languages.map(([language, strings]) =>
+      packageFile(`${language}.lproj/pass.strings`, stringsFile(strings)),
+    )
+    return { files: [file, ...ofLanguages], ...(ambiguous && { ambiguous }) }
   }
 
   const signerName = hash('sha256', identity.certificate.der).slice(0, 8)
@@ -94,7 +99,7 @@ export function createAppleWallet({ identity, webServiceUrl, loadImageFiles }: A
     async preparePackage(pass, at) {
       assertSound(identity, at)
       const sets = await imagesOf(pass)
-      const files = filesOf(pass)
+      const { files, ambiguous } = filesOf(pass)
       const digests = Object.assign({}, ...sets.map(({ digests }) => digests))
       const parts = sets.map(({ part }) => part)
       const ownDigests = Object.fromEntries(files.map(({ name, sha1Hex }) => [name, sha1Hex]))
@@ -103,6 +108,7 @@ export function createAppleWallet({ identity, webServiceUrl, loadImageFiles }: A
       return {
         digest: `${manifestSha256.toString('base64url')}-${signerName}`,
         manifestSha256,
+        ...(ambiguous && { ambiguous }),
         complete: (signature) =>
           zip([...files, zipEntry('manifest.json', manifest), zipEntry('signature', signature)], parts),
       }

@@ -8,8 +8,9 @@ import { createAppleWallet, type UnsignedPackage } from '../../../src/wallets/ap
 import { sandboxIdentities, type TestWorkspace, useApi } from '../../support/api.ts'
 import { oneDialect } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
+import { openedIn } from '../../support/phone-languages.ts'
 import { createTestIdentity, unpack, verifySignature, webServiceUrl } from '../../wallets/apple/fixtures.ts'
-import { definition, issuedPass, publishVersion } from '../fixtures.ts'
+import { definition, issuedPass, makePass, publishVersion } from '../fixtures.ts'
 
 const type = 'pass.test.api'
 
@@ -93,6 +94,30 @@ describe.each(oneDialect)('on %s', (dialect) => {
     await erasePass({ store: api.services.store, database: api.database }, workspace.id, pass.id, api.now)
     const erased = await build(workspace, pass.id)
     for (const gone of ['Grace', 'Doors at eight']) expect(erased.includes(gone), gone).toBe(false)
+  })
+
+  test('texts that values made alike are told of once a version, with their places and no value', async () => {
+    const workspace = await api.workspace()
+    const field = (key: string, en: string) => ({ key, label: { pt: `{{${key}}}`, en }, value: '1' })
+    const content = definition({
+      languages: { default: 'pt', others: ['en'] },
+      variables: ['porta', 'sala'].map((name) => ({ name, label: name, required: true })),
+      design: { ...definition().design, fields: { primary: [field('porta', 'Gate')], back: [field('sala', 'Hall')] } },
+    })
+    const variables = { porta: 'Azul', sala: 'Azul' }
+    const { id, templateId, templateVersionId } = await issuedPass(workspace, { definition: content, variables })
+    const other = await makePass(workspace, templateId!, { variables: { porta: 'Azul', sala: 'Verde' } })
+    await api.runJobs()
+    const warned: unknown[][] = []
+    const log = { warn: (...args: unknown[]) => warned.push(args) }
+    const { build } = freshPackages({ log: log as unknown as NonNullable<PackagesOptions['log']> })
+    await build(workspace, other.id)
+    expect(warned).toEqual([])
+    const archive = await build(workspace, id)
+    await build(workspace, id)
+    const places = { place: 'generic.backFields.0.label', other: 'generic.primaryFields.0.label', language: 'en' }
+    expect(warned).toEqual([[{ templateId, templateVersionId, templateVersion: 1, ...places }, expect.any(String)]])
+    expect(openedIn('en', archive)('Azul')).toBe('Gate')
   })
 
   test('a new certificate and a new address of the web service are other content', async () => {

@@ -60,11 +60,11 @@ function* findWarnings(facts: LintFacts): Generator<Warning> {
   yield* lintFields(facts)
   yield* lintImages(facts)
   yield* lintGoogle(facts)
-  for (const { path, language } of missingTranslations(writtenOf(facts.definition))) {
+  for (const { what, path, language } of missingTranslations(writtenOf(facts.definition))) {
     yield warn(
       'translation-missing',
       path,
-      `Has no text in ${language}: holders there read that of the default language`,
+      `Has no ${what} in ${language}: holders there ${what === 'text' ? 'read' : 'see'} that of the default language`,
     )
   }
 }

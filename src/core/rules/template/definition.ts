@@ -1,4 +1,10 @@
-import { type Definition, fieldGroups, type VariableFormat, type WrittenDefinition } from '../../contract/definition.ts'
+import {
+  type Definition,
+  fieldGroups,
+  type ImageRole,
+  type VariableFormat,
+  type WrittenDefinition,
+} from '../../contract/definition.ts'
 import { type Issue, listIssues } from '../../errors.ts'
 import { estimateWidth } from '../display/apple-front.ts'
 import { checkDoor } from '../display/door-view.ts'
@@ -6,7 +12,7 @@ import { checkBarcode } from './barcode.ts'
 import { checkClassTexts } from './class-key.ts'
 import { checkFacts, factSamples } from './fact-rules.ts'
 import { checkFieldTypes, typedSamples } from './field-types.ts'
-import { checkImages } from './image-choice.ts'
+import { checkImages, isByLanguage } from './image-choice.ts'
 import { checkLanguages, inLanguage, languageOf, otherLanguages, writtenOf } from './languages.ts'
 import {
   literalPart,
@@ -30,24 +36,40 @@ export function checkDefinition(definition: Definition | WrittenDefinition): Iss
 function* findIssues(written: WrittenDefinition): Generator<Issue> {
   const inItsLanguage = inLanguage(written)
   yield* checkLanguages(written)
-  yield* findIssuesIn(inItsLanguage)
+  yield* checkImages(written)
+  for (const issue of findIssuesIn(inItsLanguage)) {
+    yield { ...issue, path: imagePlace(written, issue.path, written.languages?.default) ?? issue.path }
+  }
   const found = new Set<string>()
   for (const definition of otherLanguages(inItsLanguage)) {
+    const language = languageOf(definition)!
     for (const issue of findIssuesIn(definition)) {
-      const text = textAt(written, issue.path)
+      const isText = typeof textAt(written, issue.path) === 'object' && issue.path[1] !== 'images'
+      const path = isText ? [...issue.path, language] : imagePlace(written, issue.path, language)
       // What is said in every language was found in the first.
-      if (typeof text !== 'object' || found.has(JSON.stringify(issue))) continue
+      if (!path || found.has(JSON.stringify(issue))) continue
       found.add(JSON.stringify(issue))
-      yield { ...issue, path: [...issue.path, languageOf(definition)!] }
+      yield { ...issue, path }
     }
   }
+}
+
+/** A place within an image of one language as it is in what was written; undefined where it is not of that language. */
+function imagePlace(
+  { design }: WrittenDefinition,
+  path: Issue['path'],
+  language: string | undefined,
+): Issue['path'] | undefined {
+  const [first, second, role, ...rest] = path
+  const image = first === 'design' && second === 'images' ? design.images[role as ImageRole] : undefined
+  if (!isByLanguage(image) || language === undefined || image[language] === undefined) return undefined
+  return ['design', 'images', role!, language, ...rest]
 }
 
 function* findIssuesIn(definition: Definition): Generator<Issue> {
   yield* checkDeclarations(definition)
   yield* checkFieldKeys(definition)
   yield* checkFieldTypes(definition)
-  yield* checkImages(definition)
   yield* checkFacts(definition)
   yield* checkDoor(definition)
   yield* checkPlaceholders(definition)

@@ -1,4 +1,4 @@
-import type { Definition, ImageChoice, ImageRole, WrittenDefinition } from '../../contract/definition.ts'
+import type { Definition, DesignImage, ImageChoice, ImageRole, WrittenDefinition } from '../../contract/definition.ts'
 import type { Issue } from '../../errors.ts'
 import { fill, lonePlaceholder, type Scope, stringsDeep } from './placeholder.ts'
 import { formatPatterns } from './variables.ts'
@@ -10,6 +10,25 @@ export interface Choice<Value> {
   by: string
   map: Record<string, Value>
   else?: Value | undefined
+}
+
+type ByLanguage = Exclude<DesignImage, ImageChoice>
+
+/** True of an image that is another in each language. */
+export function isByLanguage(image: DesignImage | undefined): image is ByLanguage {
+  return typeof image === 'object' && !('by' in image)
+}
+
+/** The images of a definition as they are in a language; what lacks it is as in the default. */
+export function imagesIn(
+  { design, languages }: Pick<WrittenDefinition, 'design' | 'languages'>,
+  language: string,
+): Definition['design']['images'] {
+  const images = Object.entries(design.images).map(([role, image]) => [
+    role,
+    isByLanguage(image) ? (image[language] ?? image[languages?.default ?? '']) : image,
+  ])
+  return Object.fromEntries(images.filter(([, image]) => image !== undefined))
 }
 
 /** The value that a choice comes to for a pass; undefined where it has none. */
@@ -43,7 +62,7 @@ export function ownImageRoles({ design }: Pick<Definition, 'design'>): ImageRole
 }
 
 /** The names of the variables whose values are images. */
-export function imageVariables({ variables }: Pick<Definition, 'variables'>): string[] {
+export function imageVariables({ variables }: Pick<WrittenDefinition, 'variables'>): string[] {
   return variables.filter(({ format }) => format === 'image').map(({ name }) => name)
 }
 
@@ -65,8 +84,8 @@ interface NamedImage {
 /** Each image that a definition names itself: those of its design, and of its variables' defaults and examples. */
 export function* namedImages(definition: Definition | WrittenDefinition): Generator<NamedImage> {
   const { design, variables } = definition
-  for (const [role, choice] of Object.entries(design.images) as [ImageRole, ImageChoice | undefined][]) {
-    for (const { text, path } of sourcesOf(choice)) {
+  for (const [role, image] of Object.entries(design.images) as [ImageRole, DesignImage | undefined][]) {
+    for (const { text, path } of sourcesOf(image)) {
       if (lonePlaceholder(text) === undefined) yield { path: ['design', 'images', role, ...path], id: text, role }
     }
   }
@@ -79,11 +98,21 @@ export function* namedImages(definition: Definition | WrittenDefinition): Genera
   }
 }
 
+/** Images that a design may name in all of its states and languages. */
+const MAX_IMAGES = 2_000
+
 /** What is wrong with the images of a definition itself; whether there are such images is for the server to say. */
-export function* checkImages(definition: Pick<Definition, 'design' | 'variables'>): Generator<Issue> {
+export function* checkImages(definition: Pick<WrittenDefinition, 'design' | 'variables'>): Generator<Issue> {
   const known = new Set(imageVariables(definition))
-  for (const [role, choice] of Object.entries(definition.design.images) as [ImageRole, ImageChoice | undefined][]) {
-    for (const { text, path } of sourcesOf(choice)) {
+  let count = 0
+  for (const [role, image] of Object.entries(definition.design.images) as [ImageRole, DesignImage | undefined][]) {
+    for (const { text, path } of sourcesOf(image)) {
+      count += 1
+      if (count > MAX_IMAGES) {
+        const message = `The design names more than ${MAX_IMAGES} images in its states and languages; at most ${MAX_IMAGES} are taken`
+        yield { path: ['design', 'images'], message }
+        return
+      }
       const name = lonePlaceholder(text)
       if (name === undefined || known.has(name)) continue
       const message = `{{${name}}} brings no image: declare the variable with the format image`
@@ -92,7 +121,12 @@ export function* checkImages(definition: Pick<Definition, 'design' | 'variables'
   }
 }
 
-/** Where a choice takes its images from, which are texts; the text that it goes by is none of them. */
-function* sourcesOf(choice: ImageChoice | undefined) {
-  for (const source of stringsDeep(choice)) if (source.path[0] !== 'by') yield source
+/** Where images are taken from, which are texts; the text that a choice goes by is none of them. */
+function* sourcesOf(image: DesignImage | undefined): Generator<{ text: string; path: (string | number)[] }> {
+  if (isByLanguage(image)) {
+    for (const [language, choice] of Object.entries(image))
+      for (const { text, path } of sourcesOf(choice)) yield { text, path: [language, ...path] }
+  } else {
+    for (const source of stringsDeep(image)) if (source.path[0] !== 'by') yield source
+  }
 }

@@ -1,6 +1,7 @@
 import { type Definition, fieldGroups, type WrittenDefinition } from '../../contract/definition.ts'
 import type { Languages, Translations } from '../../contract/languages.ts'
 import type { Issue } from '../../errors.ts'
+import { imagesIn, isByLanguage } from './image-choice.ts'
 import { placeholdersIn } from './placeholder.ts'
 
 /** What texts without `languages` are taken to be written in. */
@@ -32,7 +33,7 @@ export function inLanguage(definition: Definition | WrittenDefinition, language?
   const wanted = language ?? written.languages?.default ?? UNSAID_LANGUAGE
   const byLanguage = known.get(written) ?? new Map<string, Definition>()
   known.set(written, byLanguage)
-  const made = byLanguage.get(wanted) ?? mapTexts(written, (text) => textIn(text, wanted, written.languages))
+  const made = byLanguage.get(wanted) ?? makeIn(written, wanted)
   byLanguage.set(wanted, made)
   origins.set(made, { written, language: wanted })
   return made
@@ -64,8 +65,25 @@ export function textIn(text: WrittenText, language: string, languages?: Pick<Lan
   return text[language] ?? text[languages?.default ?? ''] ?? text[UNSAID_LANGUAGE] ?? Object.values(text)[0] ?? ''
 }
 
+function makeIn(written: WrittenDefinition, language: string): Definition {
+  const made = mapTexts(written, (text) => textIn(text, language, written.languages))
+  return { ...made, design: { ...made.design, images: imagesIn(written, language) } }
+}
+
 function hasTranslations(written: WrittenDefinition): boolean {
-  return listTexts(written).some(({ text }) => typeof text !== 'string')
+  return [...listTranslated(written)].length > 0
+}
+
+/** What is there by language, with its place: texts and images. */
+function* listTranslated(
+  written: WrittenDefinition,
+): Generator<{ what: 'text' | 'image'; translations: Record<string, unknown>; path: Path }> {
+  for (const { text, path } of listTexts(written)) {
+    if (typeof text !== 'string') yield { what: 'text', translations: text, path }
+  }
+  for (const [role, image] of Object.entries(written.design.images)) {
+    if (isByLanguage(image)) yield { what: 'image', translations: image, path: ['design', 'images', role] }
+  }
 }
 
 /** The definition with each of its translatable texts replaced. */
@@ -151,20 +169,19 @@ export function* checkLanguages(written: WrittenDefinition): Generator<Issue> {
     if (language === written.languages!.default || others.indexOf(language) < index)
       yield { path: ['languages', 'others', index], message: `The language ${language} stands twice` }
   }
-  for (const { text, path } of listTexts(written)) {
-    if (typeof text === 'string') continue
-    const unknown = Object.keys(text).filter((language) => !languages.includes(language))
+  for (const { what, translations, path } of listTranslated(written)) {
+    const unknown = Object.keys(translations).filter((language) => !languages.includes(language))
     for (const language of unknown) {
       const message =
         languages.length === 0
-          ? `Give languages, such as { "default": "${language}" }, where a text is there in several`
+          ? `Give languages, such as { "default": "${language}" }, where ${what === 'text' ? 'a text' : 'an image'} is there in several`
           : `The languages of the definition are ${languages.join(', ')}: add ${language} to them, or leave it out`
       yield { path: [...path, language], message }
     }
-    if (written.languages && text[written.languages.default] === undefined)
+    if (written.languages && translations[written.languages.default] === undefined)
       yield {
         path,
-        message: `Lacks ${written.languages.default}, the default, which stands where a language has no text`,
+        message: `Lacks ${written.languages.default}, the default, which stands where a language has no ${what}`,
       }
   }
   yield* checkKeysOfTexts(written)
@@ -199,11 +216,12 @@ function* checkKeysOfTexts(written: WrittenDefinition): Generator<Issue> {
   }
 }
 
-/** Each translation that a text lacks, of those that have any. */
-export function* missingTranslations(written: WrittenDefinition): Generator<{ path: Path; language: string }> {
+/** Each translation that a text or an image lacks, of those that have any. */
+export function* missingTranslations(
+  written: WrittenDefinition,
+): Generator<{ what: 'text' | 'image'; path: Path; language: string }> {
   const languages = languagesOf(written)
-  for (const { text, path } of listTexts(written)) {
-    if (typeof text === 'string') continue
-    for (const language of languages) if (text[language] === undefined) yield { path, language }
+  for (const { what, translations, path } of listTranslated(written)) {
+    for (const language of languages) if (translations[language] === undefined) yield { what, path, language }
   }
 }

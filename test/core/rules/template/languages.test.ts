@@ -1,9 +1,11 @@
 import { expect, test } from 'vitest'
 import { Definition, type DefinitionInput } from '../../../../src/core/contract/definition.ts'
 import { checkDefinition } from '../../../../src/core/rules/template/definition.ts'
+import { namedImages } from '../../../../src/core/rules/template/image-choice.ts'
 import {
   inLanguage,
   languageOf,
+  listTexts,
   missingTranslations,
   otherLanguages,
 } from '../../../../src/core/rules/template/languages.ts'
@@ -94,5 +96,73 @@ test('one text of the default with two translations is refused with both places,
     expect.stringMatching(
       /^design\.fields\.back\.2\.label: "Porta" is "Porta" in en here and "Gate" at design\.fields\.back\.0\.label/,
     ),
+  ])
+})
+
+const id = (n: number) => `0b5f2c3e-1111-8222-8333-44445555666${n}`
+const images = (strip: unknown) => ({ design: { ...design, images: { strip } } }) as Partial<DefinitionInput>
+
+test('an image may be another in each language, of every source that an image has', () => {
+  const state = { by: '{{stamps}}', map: { '1': id(2) }, else: id(3) }
+  const written = define({
+    languages,
+    variables: [{ name: 'stamps', label: 'Stamps' }],
+    ...images({ pt: id(1), en: state }),
+  })
+  expect(['pt', 'en', 'ar'].map((language) => inLanguage(written, language).design.images.strip)).toEqual([
+    id(1),
+    state,
+    id(1),
+  ])
+  expect([...namedImages(written)].map(({ path, id }) => [path.slice(2).join('.'), id])).toEqual([
+    ['strip.pt', id(1)],
+    ['strip.en.map.1', id(2)],
+    ['strip.en.else', id(3)],
+  ])
+  expect([...missingTranslations(written)].map(({ path, language }) => [...path, language])).toEqual([
+    ['design', 'images', 'strip', 'ar'],
+  ])
+  expect(checkDefinition(written)).toEqual([])
+  // Translators are given texts alone.
+  expect(listTexts(written).map(({ path }) => path[1])).not.toContain('images')
+})
+
+test('what is wrong with an image by language is told with its language', () => {
+  const state = { by: '{{stamp}}', map: { '1': '{{photo}}' } }
+  expect(issuesOf({ languages, ...images({ pt: id(1), ar: state }) })).toEqual([
+    'design.images.strip.ar.map.1: {{photo}} brings no image: declare the variable with the format image',
+    expect.stringMatching(/^design\.images\.strip\.ar\.by: Unknown placeholder \{\{stamp\}\}/),
+    expect.stringMatching(/^design\.images\.strip\.ar\.map\.1: Unknown placeholder \{\{photo\}\}/),
+  ])
+  expect(issuesOf({ languages, ...images({ pt: state }) })).toEqual([
+    'design.images.strip.pt.map.1: {{photo}} brings no image: declare the variable with the format image',
+    expect.stringMatching(/^design\.images\.strip\.pt\.by: Unknown placeholder \{\{stamp\}\}/),
+    expect.stringMatching(/^design\.images\.strip\.pt\.map\.1: Unknown placeholder \{\{photo\}\}/),
+  ])
+  expect(issuesOf({ languages, ...images({ en: id(1), de: id(2) }) })).toEqual([
+    'design.images.strip.de: The languages of the definition are pt, en, ar: add de to them, or leave it out',
+    'design.images.strip: Lacks pt, the default, which stands where a language has no image',
+  ])
+  expect(issuesOf(images({ pt: id(1) }))).toEqual([
+    'design.images.strip.pt: Give languages, such as { "default": "pt" }, where an image is there in several',
+  ])
+  for (const odd of [
+    { by: '{{x}}' },
+    { map: id(1) },
+    { by: '{{x}}', else: id(1) },
+    { pt: { en: id(1) } },
+    { Pt: id(1) },
+    7,
+  ])
+    expect(() => define({ languages, ...images(odd) })).toThrow(
+      /or one of these for each language|Must have by and map/,
+    )
+  const states = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`${n}`, id(1)]))
+  const many = { by: 'x', map: states, else: id(1) }
+  const tags = Array.from('abcdefghijklmnopqrst', (letter) => `${letter}q`)
+  const all = Object.fromEntries(tags.map((tag) => [tag, many]))
+  const [first, ...others] = tags
+  expect(issuesOf({ languages: { default: first!, others: others.slice(0, 19) }, ...images(all) })).toEqual([
+    expect.stringMatching(/^design\.images: The design names more than 2000 images/),
   ])
 })
