@@ -28,7 +28,7 @@ const pictures: Record<string, Picture> = {
   pages: {
     example: 'conference',
     rows: 'attendees.csv',
-    externalPassId: 'PG27-00011',
+    externalPassId: 'PG27-00289',
     of: { languages: ['de', 'ar', 'ja'] },
   },
   'boarding-pass': {

@@ -134,7 +134,7 @@ const PAGE_STYLE = `
 *, ::before, ::after { box-sizing: border-box }
 html { font: 100%/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; -webkit-text-size-adjust: 100% }
 body { margin: 0; min-height: 100vh; min-height: 100svh; display: grid; background: var(--page); color: var(--text);
-  overflow-wrap: anywhere; -webkit-font-smoothing: antialiased }
+  overflow-wrap: anywhere; word-break: auto-phrase; -webkit-font-smoothing: antialiased }
 main { width: min(26rem, 100%); min-width: 0; margin: auto; padding: 1rem }
 h1 { margin: 0 0 .25rem; font-size: 1.5rem; line-height: 1.2; letter-spacing: -.01em }
 p { margin: .25rem 0 }
@@ -144,7 +144,7 @@ a { color: inherit }
 .muted, .expiry { color: var(--muted); font-size: .9375rem }
 .button { display: grid; place-items: center; min-height: 3.25rem; padding: .5rem 1rem; border-radius: .875rem;
   border: 1px solid transparent; background: var(--text); color: var(--page); font-weight: 600; line-height: 1.25;
-  text-align: center; text-decoration: none; text-wrap: balance; word-break: auto-phrase }
+  text-align: center; text-decoration: none; text-wrap: balance }
 .button:hover { background: color-mix(in srgb, var(--text) 85%, var(--page)) }
 .back { margin-top: 1rem; padding: 0 1rem; border-radius: .875rem; background: var(--raised) }
 .back summary { padding: .8125rem 0; font-weight: 600; cursor: pointer }

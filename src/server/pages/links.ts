@@ -2,6 +2,7 @@ import type { H3Event, HTTPResponse } from 'h3'
 import { ApiError } from '../../core/errors.ts'
 import { appointmentOf, calendarFile } from '../../core/rules/display/calendar.ts'
 import { effectiveStatus, isInstallable } from '../../core/rules/pass/pass-status.ts'
+import { inLanguage } from '../../core/rules/template/languages.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import { type Platform, passIn } from '../../wallets/wallet.ts'
 import type { Services } from '../context.ts'
@@ -91,14 +92,15 @@ async function followLink(
   const isLookedAt = isCrawler(event.req.headers.get('user-agent'))
   const [current = pass] = isLookedAt ? [pass] : await issueQueued([pass], services, event, now)
   const status = effectiveStatus(current, now)
-  if (!isInstallable(status)) throw new LinkEnded(status, await findIssuer(pass, services))
+  if (!isInstallable(status)) throw new LinkEnded(status, await findIssuer(pass, services, event.req.headers))
   return { kind, pass: current, isLookedAt }
 }
 
-/** What is the same for every holder; read once a version. */
-async function findIssuer(pass: StoredPass, { definitions }: Services): Promise<IssuerFacts> {
-  const definition = await definitions.find(pass.workspaceId, pass.templateVersionId)
-  return issuerFacts(definition!, pass)
+/** What is the same for every holder, in the language of a visitor where one is given; read once a version. */
+async function findIssuer(pass: StoredPass, { definitions }: Services, visitor?: Headers): Promise<IssuerFacts> {
+  const definition = (await definitions.find(pass.workspaceId, pass.templateVersionId))!
+  if (!visitor) return issuerFacts(definition, pass)
+  return issuerFacts(inLanguage(definition, pageLanguage(visitor, definition.languages).ofTexts), pass)
 }
 
 async function showShared({ req }: H3Event, pass: StoredPass, services: Services): Promise<Response> {

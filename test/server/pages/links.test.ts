@@ -144,6 +144,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
         design: {
           organizationName: { pt: 'Porto', en: 'Harbour', ar: 'Club 42 ميناء' },
           description: { pt: 'Bilhete', en: 'Ticket' },
+          links: [{ label: { pt: 'Bilheteira', en: 'Box office', ar: 'شباك التذاكر' }, url: 'tel:+351210000000' }],
           fields: {
             primary: [
               { key: 'price', label: { pt: 'Preço', en: 'Price', ar: 'السعر' }, value: '{{price}}', as: 'number' },
@@ -199,6 +200,10 @@ describe.each(oneDialect)('on %s', (dialect) => {
       true,
     ])
     expect(english.headers.get('etag')).not.toBe(portuguese.headers.get('etag'))
+    await workspace.ok(contract.passes.void, { params: { id: pass.id }, body: {} })
+    const ended = [await readBy('ar'), await readBy('it')]
+    for (const text of ['Club 42 ميناء', 'شباك التذاكر']) expect(ended[0]).toContain(text)
+    for (const text of ['Porto', 'Bilheteira']) expect(ended[1]).toContain(text)
   })
 
   test('whatever label and names hold stays text on the page', async () => {
