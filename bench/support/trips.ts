@@ -1,33 +1,42 @@
-import type { Database } from '../../src/storage/db/database.ts'
+import { tracingChannel } from 'node:diagnostics_channel'
 
 /**
- * How often a request that comes alone goes to the database, by endpoint: statements that are awaited one after another, those
- * that begin and end its transaction among them. What others ask too, such as the token, is remembered already.
+ * How often a request that comes alone goes to the database and waits for its answer, by endpoint and database; what goes at once
+ * is one trip. What others ask too, such as the token, is remembered already.
  */
 export const TRIPS = {
-  'GET of a pass': 1,
-  'list of passes': 2,
-  create: 8,
-  scan: 8,
-  PATCH: 12,
-  void: 7,
+  sqlite: { 'GET of a pass': 1, 'list of passes': 2, create: 4, scan: 5, PATCH: 6, void: 5 },
+  postgres: { 'GET of a pass': 1, 'list of passes': 2, create: 3, scan: 4, PATCH: 3, void: 3 },
 }
 
-export type Endpoint = keyof typeof TRIPS
+export type Endpoint = keyof (typeof TRIPS)['sqlite']
 
-/** The statements that some work of a workspace asks of the database. */
-export async function tripsOf(
-  database: Database,
-  workspaceId: string,
-  work: () => Promise<unknown>,
-): Promise<string[]> {
-  const statements: string[] = []
-  const listen = ({ sql }: { sql: string }) => statements.push(sql)
-  const { forRequests, forJobs } = database
-  const parts = [forRequests(workspaceId), forRequests(workspaceId, true), forJobs(workspaceId), database]
-  const connections = [...new Set(parts.flatMap(({ reader, writer }) => [reader, writer]))]
-  for (const connection of connections) connection.on('query', listen)
-  await work()
-  for (const connection of connections) connection.removeListener('query', listen)
-  return statements
+/** The ways to the database that some work takes one after another, each with its statements. */
+export async function tripsOf(work: () => Promise<unknown>): Promise<string[][]> {
+  const trips: string[][] = []
+  let hasAnswered = true
+  const subscribers = {
+    start(message: unknown) {
+      const { statements } = message as { statements: string[] }
+      // A copy of SQLite's log is nobody's.
+      if (/^pragma/i.test(statements[0]!)) return
+      if (hasAnswered) trips.push([])
+      hasAnswered = false
+      trips.at(-1)!.push(...statements)
+    },
+    end: () => undefined,
+    asyncStart: () => undefined,
+    asyncEnd() {
+      hasAnswered = true
+    },
+    error: () => undefined,
+  }
+  const channel = tracingChannel('passes:database-trip')
+  channel.subscribe(subscribers)
+  try {
+    await work()
+  } finally {
+    channel.unsubscribe(subscribers)
+  }
+  return trips
 }

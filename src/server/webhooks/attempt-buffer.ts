@@ -69,7 +69,8 @@ export function createAttemptBuffer(
 
   function write(attempts: CompletedAttempt[]): Promise<StoredWebhook | undefined> {
     return store.transaction(async (tx) => {
-      if ((await tx.jobs.lockHeld([job])).length === 0) return undefined
+      // However often a crash cuts a sender off, one that gets this far is not what stops the process.
+      if (!(await tx.jobs.lockForChunk(job))) return undefined
       return recordAttempts(tx, { workspaceId, id }, attempts, { at: clock(), log })
     })
   }

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { boundColumn, bytesOfHex, isPostgres, runPrepared } from './dialect.ts'
+import { boundColumn, bytesOfHex, isPostgres, runPrepared, runSilently } from './dialect.ts'
 
 /**
  * The condition that an id is none of those of a named value, a JSON array, so that the statement is the same for any number
@@ -33,7 +33,7 @@ const insertNames = new Map<string, string>()
 /**
  * Inserts any number of rows, all with the same columns and in their order, by one statement, which is the same for any
  * number of them. They go as one value, which is JSON: a driver takes longer for many values than a database to read it.
- * @param ending what follows the values, such as what to do about a conflict
+ * @param ending what follows the values, such as what to do about a conflict; where it returns nothing, nobody waits for it
  */
 export async function insertRows<Returned = never>(
   db: Knex,
@@ -54,7 +54,7 @@ export async function insertRows<Returned = never>(
   const json = isPostgres(db)
     ? JSON.stringify(given)
     : JSON.stringify(given.map((row) => columns.map((column) => (row as Record<string, unknown>)[column])))
-  return runPrepared<Returned>(db, name, { rows: json }, () => {
+  const build = () => {
     const names = columns.map((column) => `"${column}"`).join(', ')
     if (isPostgres(db)) {
       return `insert into ${table} (${names}) select ${names} from json_populate_recordset(null::${table}, :rows::json) ${ending}`
@@ -62,7 +62,10 @@ export async function insertRows<Returned = never>(
     const values = columns.map((column, n) => (binary.includes(column) ? bytesOfHex(db, valueAt(n)) : valueAt(n)))
     // SQLite takes "on" for that of a join where no condition comes before it.
     return `${ROWS_OF_JSON} insert into ${table} (${names}) select ${values.join(', ')} from json_rows where true ${ending}`
-  })
+  }
+  if (ending.includes('returning')) return runPrepared<Returned>(db, name, { rows: json }, build)
+  await runSilently(db, name, { rows: json }, build)
+  return []
 }
 
 /** Before a statement of SQLite: its JSON in rows. Materialized, as each column that is read would write its row as text anew. */
@@ -166,6 +169,27 @@ export async function selectForEach<Found extends { n: number }>(
     name,
     values,
     () => `with given as ${isPostgres(db) ? '' : 'materialized'} (${select(db, fields)}) ${sql}`,
+  )
+}
+
+/**
+ * Inserts a row for each item that a condition holds for; nobody waits for it in a transaction.
+ * @param condition on `given`, the row
+ */
+export async function insertForEach(
+  db: Knex,
+  { name, table, given, items }: Lookup & { table: string },
+  condition: string,
+): Promise<void> {
+  if (items.length === 0) return
+  const fields = fieldsOf(given, (item: Row) => item)
+  const columns = Object.keys(given)
+  await runSilently(
+    db,
+    name,
+    bind(db, fields, items),
+    () => `insert into ${table} (${columns.join(', ')})
+      select ${columns.map((column) => `given.${column}`).join(', ')} from (${select(db, fields)}) as given where ${condition}`,
   )
 }
 

@@ -4,7 +4,7 @@ import pg from 'pg'
 import { SetupError } from '../../core/errors.ts'
 import { isQueue } from '../jobs/job-kinds.ts'
 import { FairGate, type FairGateOptions } from './fair-gate.ts'
-import { postgresClient } from './postgres-client.ts'
+import { pipeliningClient, postgresClient } from './postgres-client.ts'
 import { type Damage, noteDamage, sqliteClient } from './sqlite-client.ts'
 
 /** Which of the two databases stands behind a connection. */
@@ -124,11 +124,11 @@ function openPostgres(connectionString: string, options: DatabaseOptions): Datab
   const requests = connect(postgresClient(), poolSize, { statement_timeout: statementLimitMs })
   const entry = connect(postgresClient({ responseLimitMs: STATEMENT_LIMIT_MS }), 1)
   // Inside a transaction statements also wait for the locks of others.
-  const limited = postgresClient({ transactionLimitMs: BUSY_TIMEOUT_MS + STATEMENT_LIMIT_MS })
+  const limited = pipeliningClient(BUSY_TIMEOUT_MS + STATEMENT_LIMIT_MS)
   // Requests and jobs have connections of their own; what a workspace may hold beside others counts both.
   const gate = fairGate(poolSize, { roomOf: (party) => (isBulk(party) ? 'jobs' : 'requests'), ...workspacesAtGate })
   const sharedRequests = shareOut(requests, limited, gate)
-  const sharedBackground = shareOut(background, postgresClient(), gate)
+  const sharedBackground = shareOut(background, pipeliningClient(), gate)
   const both = (db: Knex) => ({ reader: db, writer: db })
   return {
     dialect: 'postgres',

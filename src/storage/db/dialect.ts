@@ -73,12 +73,46 @@ const statements = new Map<string, Statement>()
  * @param values by their names, which stand in the statement as `:name`
  * @param build makes the statement: its text, or a query whose values are all given by `named`
  */
-export async function runPrepared<Row>(
+export function runPrepared<Row>(
   db: Knex,
   name: string,
   values: Record<string, Knex.Value>,
   build: () => string | Knex.QueryBuilder,
 ): Promise<Row[]> {
+  return run<Row>(db, { name }, values, build)
+}
+
+/**
+ * The same for a statement that answers nothing. In a transaction nobody waits for it: it goes to the database with the next
+ * statement, or with the commit, which then tells of its failure.
+ */
+export async function runSilently(
+  db: Knex,
+  name: string,
+  values: Record<string, Knex.Value>,
+  build: () => string | Knex.QueryBuilder,
+): Promise<void> {
+  await run(db, { name, isSilent: true }, values, build)
+}
+
+/** As runSilently, for a statement of knex's, which is built each time. */
+export async function sendSilently(db: Knex, query: Knex.QueryBuilder): Promise<void> {
+  const { sql, bindings } = query.toSQL()
+  const connection = await db.client.acquireConnection()
+  try {
+    await db.client.query(connection, { method: 'raw', sql, bindings, options: { isSilent: true } })
+  } finally {
+    db.client.releaseConnection(connection)
+  }
+}
+
+async function run<Row>(
+  db: Knex,
+  options: { name: string; isSilent?: boolean },
+  values: Record<string, Knex.Value>,
+  build: () => string | Knex.QueryBuilder,
+): Promise<Row[]> {
+  const { name } = options
   const key = `${db.client.dialect} ${name}`
   let statement = statements.get(key)
   if (!statement) {
@@ -93,7 +127,7 @@ export async function runPrepared<Row>(
   const { client } = db
   const connection = await client.acquireConnection()
   try {
-    const query = { method: 'raw', sql: statement.sql, bindings, options: { name } }
+    const query = { method: 'raw', sql: statement.sql, bindings, options }
     const { response } = await client.query(connection, query)
     return rowsOf(db, response)
   } finally {

@@ -1,10 +1,9 @@
 import { createRequire } from 'node:module'
 import type { Knex } from 'knex'
+import { type PostgresConnection, type Sent, sendTogether, travel, type Waiting } from './pipeline.ts'
 
 /** Limits of time of a connection, in milliseconds; none where left out. */
 export interface PostgresLimits {
-  /** What a statement inside a transaction may take, its waiting for locks included. */
-  transactionLimitMs?: number
   /** A connection that does not answer for so long is given up; for one that everybody waits for. */
   responseLimitMs?: number
 }
@@ -13,21 +12,10 @@ export interface PostgresLimits {
  * pg reports a connection that could not be made, or ended under a statement, without any code; and one that is of no more
  * use stays in the pool until it is gone. This client names the first and throws away the second.
  */
-export function postgresClient({ transactionLimitMs, responseLimitMs }: PostgresLimits = {}): typeof Knex.Client {
+export function postgresClient({ responseLimitMs }: PostgresLimits = {}): typeof Knex.Client {
   const require = createRequire(import.meta.url)
   const Client = require('knex/lib/dialects/postgres/index.js')
-  const Transaction = require('knex/lib/dialects/postgres/execution/pg-transaction.js')
-  class LimitedTransaction extends Transaction {
-    begin(connection: unknown) {
-      return this.query(connection, `BEGIN; SET LOCAL statement_timeout = ${transactionLimitMs}; ${BY_INDEX}`)
-    }
-  }
-  const create = (...args: unknown[]) => Reflect.construct(LimitedTransaction, args)
   return class PostgresClient extends Client {
-    transaction(...args: unknown[]) {
-      return transactionLimitMs === undefined ? super.transaction(...args) : create(this, ...args)
-    }
-
     /** A pool of ours has the shape that knex wants. */
     wrapNativePool(pool: unknown) {
       return pool
@@ -41,10 +29,14 @@ export function postgresClient({ transactionLimitMs, responseLimitMs }: Postgres
       }
     }
 
-    async _query(connection: PostgresConnection, query: unknown) {
+    send(connection: PostgresConnection, query: Sent): Promise<Sent> {
+      return travel([query], () => super._query(connection, query))
+    }
+
+    async _query(connection: PostgresConnection, query: Sent) {
       const cut = responseLimitMs && setTimeout(() => connection.connection.stream.destroy(), responseLimitMs)
       try {
-        return await super._query(connection, query)
+        return await this.send(connection, query)
       } catch (error) {
         const { code } = error as { code?: string }
         if (code !== undefined && USELESS.test(code)) connection.__knex__disposed = error
@@ -56,21 +48,111 @@ export function postgresClient({ transactionLimitMs, responseLimitMs }: Postgres
   } as unknown as typeof Knex.Client
 }
 
+/** What is to be sent of a transaction. */
+interface Outbox {
+  waiting: Waiting[]
+  isSending: boolean
+  /** Why one failed that nobody waited for. */
+  failure: unknown
+}
+
+const outboxes = new WeakMap<PostgresConnection, Outbox>()
+
+/**
+ * The same for requests and jobs, whose transactions take as few trips as their answers allow: what is asked at once goes
+ * together, and what answers nothing, such as its BEGIN, goes with what follows it.
+ * @param transactionLimitMs what a statement inside a transaction may take, its waiting for locks included
+ */
+export function pipeliningClient(transactionLimitMs?: number): typeof Knex.Client {
+  const require = createRequire(import.meta.url)
+  const Transaction = require('knex/lib/dialects/postgres/execution/pg-transaction.js')
+  class PipelinedTransaction extends Transaction {
+    async begin(connection: PostgresConnection) {
+      outboxes.set(connection, { waiting: [], isSending: false, failure: undefined })
+      for (const query of [BEGIN, ...(transactionLimitMs === undefined ? [] : [limitsOf(transactionLimitMs)])])
+        await this.trxClient.query(connection, { ...query })
+    }
+
+    async commit(connection: PostgresConnection, value: unknown) {
+      try {
+        const { response } = await this.trxClient.query(connection, { ...COMMIT })
+        // So PostgreSQL answers where a statement had failed and somebody went on nevertheless.
+        if (response.command !== 'COMMIT')
+          throw new Error('A transaction with a statement that failed was to be committed')
+      } catch (error) {
+        await this.rollback(connection, error)
+        return
+      }
+      outboxes.delete(connection)
+      this._completed = true
+      this._resolver(value)
+    }
+
+    async rollback(connection: PostgresConnection, reason: unknown) {
+      const unsent = outboxes.get(connection)?.waiting ?? []
+      outboxes.delete(connection)
+      for (const { reject } of unsent) reject(reason)
+      if (unsent[0]?.query.options?.name !== BEGIN.options.name) return super.rollback(connection, reason)
+      this._completed = true
+      this._rejecter(reason)
+    }
+  }
+  const create = (...args: unknown[]) => Reflect.construct(PipelinedTransaction, args)
+  const Client = postgresClient() as never as new () => {
+    send(connection: PostgresConnection, query: Sent): Promise<Sent>
+  }
+  return class PipeliningClient extends Client {
+    transaction(...args: unknown[]) {
+      return create(this, ...args)
+    }
+
+    override send(connection: PostgresConnection, query: Sent): Promise<Sent> {
+      const outbox = outboxes.get(connection)
+      return outbox ? sendLater(connection, outbox, query) : super.send(connection, query)
+    }
+  } as never
+}
+
+/** With all that is asked in the same turn of the thread, behind what nobody waits for. */
+async function sendLater(connection: PostgresConnection, outbox: Outbox, query: Sent): Promise<Sent> {
+  if (query.options?.isSilent) {
+    const reject = (error: unknown) => {
+      outbox.failure ??= error
+    }
+    outbox.waiting.push({ query, resolve: () => undefined, reject })
+    return { ...query, response: { rows: [] } }
+  }
+  if (outbox.failure !== undefined) throw outbox.failure
+  return new Promise((resolve, reject) => {
+    outbox.waiting.push({ query, resolve, reject })
+    if (outbox.isSending) return
+    outbox.isSending = true
+    process.nextTick(() => {
+      outbox.isSending = false
+      const waiting = outbox.waiting.splice(0)
+      if (waiting.length > 0) sendTogether(connection, waiting)
+    })
+  })
+}
+
+const silently = (name: string, sql: string) => ({ sql, bindings: [], options: { name, isSilent: true } })
+
+const BEGIN = silently('begin', 'BEGIN')
+const COMMIT = { sql: 'COMMIT', bindings: [], options: { name: 'commit' } }
+
 /**
  * Transactions of requests find rows by their keys. A plan that is kept from when a table was small would read all of it for
  * each row of a table that grew since, until the database looks at it again: a minute at a door that just opened.
  */
-const BY_INDEX = 'SET LOCAL enable_seqscan = off; SET LOCAL jit = off'
+function limitsOf(transactionLimitMs: number) {
+  const settings = { statement_timeout: transactionLimitMs, enable_seqscan: 'off', jit: 'off' }
+  const set = Object.entries(settings).map(([name, value]) => `set_config('${name}', '${value}', true)`)
+  return silently(`limits-${transactionLimitMs}`, `select ${set.join(', ')}`)
+}
 
 /** The server ends the connection: it shuts down, or we hung in a transaction. Or it takes no writes since a failover. */
 const USELESS = /^(57P..|25P03|25006)$/
 
 function lostConnection(error: unknown): Error {
   return Object.assign(error as Error, { code: 'ECONNRESET' })
-}
-
-interface PostgresConnection {
-  /** Set by knex when the connection ended; the pool then makes another. */
-  __knex__disposed?: unknown
-  connection: { stream: { destroy(): void } }
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
 import { newId } from '../../core/ids.ts'
 import { MAX_JOB_LAPSES, QUARANTINE_REASON } from '../../core/rules/sending/retries.ts'
-import { insertRows } from '../db/bulk-rows.ts'
+import { insertForEach, insertRows } from '../db/bulk-rows.ts'
 import {
   bindIds,
   constant,
@@ -11,6 +11,7 @@ import {
   idIsChosen,
   insertSelected,
   isAmong,
+  isPostgres,
   runPrepared,
 } from '../db/dialect.ts'
 import type { FanOutChunk } from '../messages/broadcasts.ts'
@@ -80,8 +81,12 @@ export class Jobs {
 
   /** Queues jobs; workers of this process are woken when the transaction commits. */
   async insert(jobs: NewJob[], at: Date): Promise<void> {
+    await insertRows(this.db, 'jobs', this.toRows(jobs, at))
+  }
+
+  private toRows(jobs: NewJob[], at: Date) {
     for (const lane of new Set(jobs.map(queueOf))) this.onDue(lane)
-    const rows = jobs.map((job) => ({
+    return jobs.map((job) => ({
       id: newId(at),
       workspace_id: job.workspaceId,
       kind: job.kind,
@@ -93,7 +98,6 @@ export class Jobs {
       attempts: 0,
       created_at: at.getTime(),
     }))
-    await insertRows(this.db, 'jobs', rows)
   }
 
   /**
@@ -101,31 +105,25 @@ export class Jobs {
    * transaction ends. The caller holds the subject locked, so that two never look at once.
    */
   async insertOnce(jobs: NewJob[], at: Date): Promise<void> {
-    const hastened = (await this.insertMissing(jobs, at)).filter(({ isBulk }) => !isBulk)
+    if (jobs.length === 0) return
+    const subjects = jobs.map(({ subject }) => subject)
+    const waiting = this.db('jobs').where({ kind: jobs[0]!.kind, claim_token: null, failed_at: null })
+    const known = new Set<string>(await forShare(this.db, waiting.whereIn('subject', subjects)).pluck('subject'))
+    await this.insert(
+      jobs.filter(({ subject }) => !known.has(subject)),
+      at,
+    )
+    const hastened = jobs.filter(({ subject, isBulk }) => known.has(subject) && !isBulk)
     if (hastened.length > 0) await this.hasten(hastened)
   }
 
   /** As insertOnce, where only a row that is due already is enough: what waits for a later moment is another matter. */
   async insertUnlessDue(jobs: NewJob[], at: Date): Promise<void> {
-    await this.insertMissing(jobs, at, (waiting) => waiting.where({ lapses: 0 }).where('run_at', '<=', at.getTime()))
-  }
-
-  /** Returns those, of one kind, for which a row waits already. */
-  private async insertMissing(
-    jobs: NewJob[],
-    at: Date,
-    narrow = (waiting: Knex.QueryBuilder) => waiting,
-  ): Promise<NewJob[]> {
-    if (jobs.length === 0) return []
-    const subjects = jobs.map(({ subject }) => subject)
-    const waiting = this.db('jobs').where({ kind: jobs[0]!.kind, claim_token: null, failed_at: null })
-    const found = narrow(waiting).whereIn('subject', subjects)
-    const known = new Set<string>(await forShare(this.db, found).pluck('subject'))
-    await this.insert(
-      jobs.filter(({ subject }) => !known.has(subject)),
-      at,
-    )
-    return jobs.filter(({ subject }) => known.has(subject))
+    const lookup = { name: 'insert-jobs-unless-due', table: 'jobs', given: COLUMNS, items: this.toRows(jobs, at) }
+    const lock = isPostgres(this.db) ? 'for share' : ''
+    const due = `select 1 from jobs where kind = given.kind and subject = given.subject and claim_token is null
+      and failed_at is null and lapses = 0 and run_at <= given.created_at limit 1 ${lock}`
+    await insertForEach(this.db, lookup, `(${due}) is null`)
   }
 
   /** What waits among many goes on as what a person waits for. */
@@ -310,6 +308,19 @@ export class Jobs {
       .where({ claim_token: jobs[0]?.claimToken ?? null })
   }
 }
+
+const COLUMNS = {
+  id: 'uuid',
+  workspace_id: 'uuid',
+  kind: 'text',
+  subject: 'uuid',
+  correlation_id: 'text',
+  lane: 'text',
+  priority: 'integer',
+  run_at: 'bigint',
+  attempts: 'integer',
+  created_at: 'bigint',
+} as const
 
 const idsOf = (jobs: Job[]) => jobs.map(({ id }) => id)
 

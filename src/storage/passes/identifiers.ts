@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { indexedVariables } from '../../core/rules/lists/search.ts'
 import { windowDates } from '../../core/rules/redemption/redemption-windows.ts'
 import { insertRows, selectForEach } from '../db/bulk-rows.ts'
-import { bytesOfHex, listOf, parseList } from '../db/dialect.ts'
+import { bytesOfHex, listOf, parseList, sendSilently } from '../db/dialect.ts'
 import type { ProjectScope } from '../db/project-scope.ts'
 import type { NewPass, PassContent } from './pass-row.ts'
 
@@ -121,7 +121,7 @@ export async function insertIndex(db: Knex, workspaceId: string, passes: NewPass
 /** Makes the rows of one pass agree with its new content. */
 export async function replaceIndex(db: Knex, workspaceId: string, pass: PassContent & { id: string }): Promise<void> {
   for (const table of ['pass_variables', 'pass_windows']) {
-    await db(table).where({ workspace_id: workspaceId, pass_id: pass.id }).delete()
+    await sendSilently(db, db(table).where({ workspace_id: workspaceId, pass_id: pass.id }).delete())
   }
   await insertVariables(db, workspaceId, [pass])
   await insertWindows(db, workspaceId, [pass])

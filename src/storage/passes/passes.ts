@@ -12,6 +12,7 @@ import {
   isAmong,
   named,
   runPrepared,
+  sendSilently,
   toDate,
 } from '../db/dialect.ts'
 import type { ListPage } from '../db/list.ts'
@@ -176,18 +177,18 @@ export class Passes {
     return inserted
   }
 
-  /** Writes one new revision; wallets that hold the pass will show it. */
+  /** Writes one new revision of a pass that the caller holds; wallets that have it will show it. */
   async update(workspaceId: string, id: string, change: PassChange, at: Date): Promise<void> {
     const { identifierDigest, status, scanCode, newHolder, ...content } = change
-    const updated = await this.row(workspaceId, id).update({
+    const columns = {
       // What kept an older revision from being issued is history.
       ...withWalletVersionBump(this.db, { ...toContentColumns(content), status: toStored(status), error: null }, at),
       ...(scanCode !== undefined && { scan_code: scanCode }),
       ...(newHolder && this.toHolderColumns(newHolder)),
       revision: this.db.raw('revision + 1'),
       ...movedSpan(this.db, content.expiresAt, at),
-    })
-    if (updated === 0) return
+    }
+    await sendSilently(this.db, this.row(workspaceId, id).update(columns))
     await replaceIndex(this.db, workspaceId, { id, ...content })
     await activateIdentifier(this.db, workspaceId, id, identifierDigest)
   }
@@ -199,7 +200,10 @@ export class Passes {
       { status: 'VOID', voided_at: at.getTime(), ...endedSpan(this.db, at) },
       at,
     )
-    await this.db('passes').where({ workspace_id: workspaceId }).whereIn('id', ids).update(change)
+    await sendSilently(
+      this.db,
+      this.db('passes').where({ workspace_id: workspaceId }).whereIn('id', ids).update(change),
+    )
   }
 
   /** Kills every hosted link that was made so far. */

@@ -25,14 +25,12 @@ export class Scans {
    * is passed over.
    */
   async insert(workspaceId: string, scans: StoredScan[]): Promise<Set<string>> {
-    const rows = await insertRows<{ id: string }>(
-      this.db,
-      'scans',
-      // One order for everyone, so that two sets that hold the same externalRefs never wait for each other.
-      scans.toSorted(byExternalRef).map((scan) => toScanRow(workspaceId, scan)),
-      'on conflict (workspace_id, external_ref) do nothing returning id',
-    )
-    const inserted = new Set(rows.map((row) => row.id))
+    // One order for everyone, so that two sets that hold the same externalRefs never wait for each other.
+    const rows = scans.toSorted(byExternalRef).map((scan) => toScanRow(workspaceId, scan))
+    const isNamed = scans.some(({ externalRef }) => externalRef !== null)
+    const ending = isNamed ? 'on conflict (workspace_id, external_ref) do nothing returning id' : ''
+    const found = await insertRows<{ id: string }>(this.db, 'scans', rows, ending)
+    const inserted = new Set((isNamed ? found : rows).map(({ id }) => id))
     for (const { id, result, reason, verified } of scans) {
       if (inserted.has(id)) this.emit({ what: 'scan', result, reason, verified })
     }

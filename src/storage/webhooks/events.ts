@@ -3,15 +3,7 @@ import type { EventData, EventType } from '../../core/events.ts'
 import { idBound, newId } from '../../core/ids.ts'
 import { envelopeText } from '../../core/rules/sending/retries.ts'
 import { insertRows } from '../db/bulk-rows.ts'
-import {
-  afterPlace,
-  forUpdateSkipLocked,
-  isSettled,
-  PLACE_BEFORE_ALL,
-  type Place,
-  runPrepared,
-  textsOfJson,
-} from '../db/dialect.ts'
+import { afterPlace, forUpdateSkipLocked, isSettled, PLACE_BEFORE_ALL, type Place, runPrepared } from '../db/dialect.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import type { Emit } from '../operations/store-events.ts'
 import type { Deliveries, EventRow, Target } from './deliveries.ts'
@@ -33,8 +25,6 @@ interface WrittenEvent {
   id: string
   type: EventType
   epoch: number
-  /** Whether some endpoint wants its type. */
-  is_wanted: boolean | 0 | 1
   /** What the envelope holds, as JSON. */
   data: string
   correlationId: string | null
@@ -51,8 +41,16 @@ interface Pair<E extends EventRow = EventRow> {
   target: Subscriber
 }
 
+/** Who is subscribed to what, and the epoch of the workspace. */
+interface Subscriptions {
+  epoch: number
+  endpoints: Subscriber[]
+}
+
 interface Endpoint {
-  id: string
+  epoch: number
+  /** Null where the workspace has none. */
+  id: string | null
   generation: number
   erasures: number
   updated_at: number
@@ -74,6 +72,8 @@ export class Events {
   private readonly deliveries: Deliveries
   private readonly jobs: Jobs
   private readonly emit: Emit
+  /** By workspace, read once a transaction. */
+  private readonly subscriptions = new Map<string, Promise<Subscriptions>>()
 
   constructor(db: Knex, deliveries: Deliveries, jobs: Jobs, emit: Emit) {
     this.db = db
@@ -82,29 +82,36 @@ export class Events {
     this.emit = emit
   }
 
-  /** Writes events; those that an endpoint subscribes to wait for their fan-out. */
-  async insert(workspaceId: string, events: NewEvent[], at: Date): Promise<void> {
-    const rows = await this.write(workspaceId, events, at)
-    const wanted = rows.filter((row) => row.is_wanted)
-    if (wanted.length === 0) return
-    const { correlationId } = events[0]!
-    const isHandedOver = wanted.length > FEW || !(await this.deliverFew(workspaceId, wanted, correlationId, at))
-    if (isHandedOver) await this.handOver(workspaceId, wanted, correlationId, at)
+  /**
+   * Looks who is subscribed, in a transaction that is about to write events: whoever says so beside what else it asks saves
+   * a trip to the database.
+   */
+  async expect(workspaceId: string): Promise<void> {
+    await this.findSubscriptions(workspaceId)
   }
 
-  /** False where the deliveries are more than the rows that hand the events over. */
-  private async deliverFew(
+  /** Writes events; those that an endpoint subscribes to wait for their fan-out. */
+  async insert(workspaceId: string, events: NewEvent[], at: Date): Promise<void> {
+    const { epoch, endpoints } = await this.findSubscriptions(workspaceId)
+    const rows = await this.write(workspaceId, events, epoch, at)
+    const wanted = rows.filter(({ type }) => endpoints.some(({ subscribedAt }) => subscribedAt.has(type)))
+    if (wanted.length === 0) return
+    const { correlationId } = events[0]!
+    const pairs = wanted.length > FEW ? undefined : pairsOf(wanted, endpoints)
+    if (pairs && pairs.length <= wanted.length) await this.deliver(workspaceId, pairs, correlationId, at)
+    else await this.handOver(workspaceId, wanted, correlationId, at)
+  }
+
+  /** Where the deliveries are no more than the rows that would hand the events over. */
+  private async deliver(
     workspaceId: string,
-    events: WrittenEvent[],
+    pairs: Pair<WrittenEvent>[],
     correlationId: string | null,
     at: Date,
-  ): Promise<boolean> {
-    const pairs = pairsOf(events, await this.enabledEndpoints(workspaceId))
-    if (pairs.length > events.length) return false
+  ): Promise<void> {
     const deliveries = await this.deliveries.insert(workspaceId, pairs, at)
     const due = pairs.map(({ event, target }, index) => toDue(deliveries[index]!, event, target.seen))
     await this.queueSenders(workspaceId, deliveries, { correlationId, at, due })
-    return true
   }
 
   private async handOver(
@@ -121,7 +128,8 @@ export class Events {
 
   /** An event for one endpoint alone, whatever it subscribed to. */
   async insertFor(workspaceId: string, target: Target, event: NewEvent, at: Date): Promise<StoredDelivery> {
-    const [row] = await this.write(workspaceId, [event], at)
+    // For an endpoint alone no epoch matters.
+    const [row] = await this.write(workspaceId, [event], 0, at)
     // Whoever follows events does not see it.
     await this.db('events').where({ id: row!.id }).update({ position: null })
     const deliveries = await this.deliveries.insert(workspaceId, [{ event: row!, target }], at)
@@ -135,7 +143,7 @@ export class Events {
    * @param deliveries so many are made at most, but for a single event that has more endpoints
    */
   async fanOut(workspaceId: string, at: Date, deliveries: number): Promise<boolean> {
-    const endpoints = await this.enabledEndpoints(workspaceId)
+    const { endpoints } = await this.readSubscriptions(workspaceId)
     const limit = Math.max(1, Math.floor(deliveries / Math.max(1, endpoints.length)))
     const oldest = this.db('pending_events').where({ workspace_id: workspaceId }).orderBy('id').limit(limit)
     const taken: { id: string; epoch: number }[] = await forUpdateSkipLocked(this.db, oldest.select('id', 'epoch'))
@@ -153,7 +161,7 @@ export class Events {
     return taken.length === limit
   }
 
-  private async write(workspaceId: string, events: NewEvent[], at: Date): Promise<WrittenEvent[]> {
+  private async write(workspaceId: string, events: NewEvent[], epoch: number, at: Date): Promise<WrittenEvent[]> {
     const rows = events.map((event) => ({
       id: newId(event.at ?? at),
       workspace_id: workspaceId,
@@ -163,39 +171,33 @@ export class Events {
       correlation_id: event.correlationId,
       created_at: (event.at ?? at).getTime(),
     }))
-    const written = await insertRows<Pick<WrittenEvent, 'id' | 'type' | 'epoch' | 'is_wanted'>>(
-      this.db,
-      'events',
-      rows,
-      `returning id, type, (select webhook_epoch from workspaces where id = events.workspace_id) as epoch,
-        exists (select 1 from webhooks where webhooks.workspace_id = events.workspace_id and webhooks.status = 'ENABLED'
-          and events.type in (${textsOfJson(this.db, 'webhooks.events')})) as is_wanted`,
-    )
+    await insertRows(this.db, 'events', rows)
     for (const { type } of events) this.emit({ what: 'event', type, workspaceId })
-    const byId = new Map(rows.map((row) => [row.id, row]))
-    return written.map((row) => {
-      const { data, correlation_id: correlationId } = byId.get(row.id)!
-      return { ...row, data, correlationId }
-    })
+    return rows.map(({ id, type, data, correlation_id: correlationId }) => ({ id, type, epoch, data, correlationId }))
   }
 
-  private async enabledEndpoints(workspaceId: string): Promise<Subscriber[]> {
+  private findSubscriptions(workspaceId: string): Promise<Subscriptions> {
+    const known = this.subscriptions.get(workspaceId)
+    if (known) return known
+    const reading = this.readSubscriptions(workspaceId)
+    this.subscriptions.set(workspaceId, reading)
+    return reading
+  }
+
+  private async readSubscriptions(workspaceId: string): Promise<Subscriptions> {
     const seenAt = performance.now()
     const rows = await runPrepared<Endpoint>(
       this.db,
-      'enabled-endpoints',
+      'subscriptions',
       { workspaceId },
       () =>
-        `select id, generation, erasures, updated_at, events, subscribed_at from webhooks
-        where workspace_id = :workspaceId and status = 'ENABLED'`,
+        `select workspaces.webhook_epoch as epoch, webhooks.id, webhooks.generation, webhooks.erasures,
+          webhooks.updated_at, webhooks.events, webhooks.subscribed_at from workspaces
+        left join webhooks on webhooks.workspace_id = workspaces.id and webhooks.status = 'ENABLED'
+        where workspaces.id = :workspaceId`,
     )
-    return rows.map(({ id, generation, erasures, updated_at: updatedAt, events, subscribed_at: text }) => {
-      const since: Record<string, number> = JSON.parse(text)
-      const types: string[] = JSON.parse(events)
-      const subscribed = new Map(types.map((type) => [type, since[type] ?? 0]))
-      const seen = { generation, erasures, updatedAt: new Date(updatedAt), seenAt }
-      return { id, generation, subscribedAt: subscribed, seen }
-    })
+    const endpoints = rows.flatMap((row) => (row.id === null ? [] : [toSubscriber(row.id, row, seenAt)]))
+    return { epoch: rows[0]?.epoch ?? 0, endpoints }
   }
 
   /** A job that is due is enough for an endpoint, however many events there are. What is too many, the sender clears away. */
@@ -216,6 +218,14 @@ export class Events {
       at,
     )
   }
+}
+
+function toSubscriber(id: string, row: Endpoint, seenAt: number): Subscriber {
+  const { generation, erasures, updated_at: updatedAt, events, subscribed_at: text } = row
+  const since: Record<string, number> = JSON.parse(text)
+  const types: string[] = JSON.parse(events)
+  const subscribedAt = new Map(types.map((type) => [type, since[type] ?? 0]))
+  return { id, generation, subscribedAt, seen: { generation, erasures, updatedAt: new Date(updatedAt), seenAt } }
 }
 
 /** A delivery that was just made, as whoever reads it later would. */

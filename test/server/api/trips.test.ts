@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { tripsOf as countedTrips, type Endpoint, TRIPS } from '../../../bench/support/trips.ts'
+import { type Endpoint, TRIPS, tripsOf } from '../../../bench/support/trips.ts'
 import { passes } from '../../../src/core/contract/passes.ts'
 import { jobHandlers, queueOptions } from '../../../src/server/jobs/handlers.ts'
 import type { RegularQueue } from '../../../src/storage/jobs/job-kinds.ts'
-import { type TestWorkspace, useApi } from '../../support/api.ts'
+import { useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
 import { startReceiver } from '../../support/receiver.ts'
 import { issuedPass, makePass, publishedTemplate } from '../fixtures.ts'
@@ -13,9 +13,7 @@ import { scan, scannablePass } from './scans/scan-support.ts'
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect, { outbound: { allowInsecure: true } })
 
-  const tripsOf = ({ id }: TestWorkspace, work: () => Promise<unknown>) => countedTrips(api.database, id, work)
-
-  const commits = (statements: string[]) => statements.filter((sql) => /^begin/i.test(sql)).length
+  const commits = (trips: string[][]) => trips.flat().filter((sql) => /^begin/i.test(sql)).length
 
   test('a request goes to the database no more often than this', async () => {
     const workspace = await api.workspace()
@@ -25,6 +23,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const { code } = await scannablePass(workspace)
     await scan(workspace, { qrPayload: code, scanContextKey: 'first' })
     const { id } = await issuedPass(workspace)
+    await workspace.ok(passes.update, { params: { id }, body: { label: 'Ada Lovelace' } })
     const works: Record<Endpoint, () => Promise<unknown>> = {
       'GET of a pass': () => workspace.ok(passes.get, { params: { id } }),
       'list of passes': () => workspace.ok(passes.list, { query: {} }),
@@ -34,8 +33,8 @@ describe.each(dialects)('on %s', (dialect) => {
       void: () => workspace.ok(passes.void, { params: { id } }),
     }
     const made: Record<string, number> = {}
-    for (const [name, work] of Object.entries(works)) made[name] = (await tripsOf(workspace, work)).length
-    expect(made).toEqual(TRIPS)
+    for (const [name, work] of Object.entries(works)) made[name] = (await tripsOf(work)).length
+    expect(made).toEqual(TRIPS[dialect])
   })
 
   test('the worker goes to the database no more often than this for a pass on its way to a webhook and to phones', async () => {
@@ -61,7 +60,7 @@ describe.each(dialects)('on %s', (dialect) => {
       rounds.push(made)
       const { id } = await makePass(workspace, template.id)
       const count = async (queue: RegularQueue) => {
-        const statements = await tripsOf(workspace, () => work(queue))
+        const statements = await tripsOf(() => work(queue))
         made.push([queue, commits(statements), statements.length])
       }
       await count('issuing')
@@ -80,11 +79,13 @@ describe.each(dialects)('on %s', (dialect) => {
         .map((made) => made[queue]!)
         .reduce((one, other) => (other[2] < one[2] ? other : one)),
     )
+    console.log(JSON.stringify(least))
+    const [issuing, webhooks, wallets, google] = dialect === 'sqlite' ? [9, 9, 9, 13] : [8, 9, 8, 13]
     expect(least).toEqual([
-      ['issuing', 1, 13],
-      ['webhooks', 1, 11],
-      ['wallets', 2, 10],
-      ['google', 1, 13],
+      ['issuing', 1, issuing],
+      ['webhooks', 1, webhooks],
+      ['wallets', 2, wallets],
+      ['google', 1, google],
     ])
   })
 
@@ -101,14 +102,16 @@ describe.each(dialects)('on %s', (dialect) => {
     async function issue(): Promise<{ claimed: number; commits: number }> {
       const limits = { limit: queueOptions['bulk-issuing'].batchSize, leaseSeconds: 10, workspaceId: workspace.id }
       const jobs = await store.statement((tx) => tx.jobs.claim('bulk-issuing', api.now, limits))
-      const statements = await tripsOf(workspace, () => jobHandlers['issue-pass'](jobs, { ...api.services, store }))
+      const statements = await tripsOf(() => jobHandlers['issue-pass'](jobs, { ...api.services, store }))
       return { claimed: jobs.length, commits: commits(statements) }
     }
 
     // What is remembered of a token, a template and the queue is read with the first.
     await create()
     await issue()
-    expect(await tripsOf(workspace, create)).toHaveLength(8)
+    const ttt = await tripsOf(create)
+    console.log(ttt.map((t) => t.map((x) => x.slice(0, 70)).join(' // ')).join('\n'))
+    expect(ttt).toHaveLength(TRIPS[dialect].create)
     const { claimed, commits: made } = await issue()
     expect(claimed).toBe(100)
     // The first takes 50, and each as many more as go into 20 ms, but at least 25.
@@ -122,10 +125,10 @@ describe.each(dialects)('on %s', (dialect) => {
     const template = await publishedTemplate(workspace)
     const many = Array.from({ length: 20 }, (_, n) => n)
     let ids: string[] = []
-    const created = await tripsOf(workspace, async () => {
+    const created = await tripsOf(async () => {
       ids = (await Promise.all(many.map(() => makePass(workspace, template.id)))).map(({ id }) => id)
     })
-    const voided = await tripsOf(workspace, async () => {
+    const voided = await tripsOf(async () => {
       const answers = await Promise.all(
         many.map((n) => workspace.call(passes.void, { params: { id: ids[n]! }, body: { reason: `${n}` } })),
       )

@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
+import { MAX_JOB_LAPSES } from '../../../src/core/rules/sending/retries.ts'
+import { releaseJobs } from '../../../src/server/jobs/scheduler.ts'
 import { erasePass } from '../../../src/server/operator/erase-pass.ts'
 import { deliverWebhooks } from '../../../src/server/webhooks/deliver-webhooks.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
@@ -110,6 +112,33 @@ describe.each(dialects)('on %s', (dialect) => {
     await turn
     expect(await countOf('SUCCESS')).toBe(13)
     expect(await waiting()).toEqual([])
+  })
+
+  test('a sender that crashes cut off again and again, and that got on each time, is not quarantined', async () => {
+    const held = gate()
+    const { id } = await makeWebhook(workspace, receiver)
+    const turns: Promise<void>[] = []
+    const crashes = MAX_JOB_LAPSES + 1
+    for (let crash = 1; crash <= crashes; crash += 1) {
+      await queueTests(workspace, id, 2)
+      receiver.reply(204, (response) => held.pass().then(() => void response.writeHead(204).end()))
+      const queue = crash === 1 ? 'webhooks' : 'suspects'
+      const jobs = await api.services.store.transaction((tx) => tx.jobs.claim(queue, api.now, claimed))
+      const crashing = new AbortController()
+      turns.push(deliverWebhooks(jobs, { ...api.services, stopping: crashing.signal }))
+      await eventually(async () => expect(await countOf('SUCCESS')).toBe(crash))
+      crashing.abort()
+      api.advance(claimed.leaseSeconds)
+      await releaseJobs(api.services)
+      const lapsed = await api.database.writer('jobs').where({ id: jobs[0]!.id }).first('lapses', 'failed_at')
+      expect(lapsed).toEqual({ lapses: 1, failed_at: null })
+    }
+    held.open()
+    await Promise.all(turns)
+    // What the dead sent is not written, and is sent again.
+    receiver.reply(204)
+    await api.runJobs()
+    expect([await countOf('SUCCESS'), await waiting()]).toEqual([2 * crashes, []])
   })
 
   test('what a sender has read of a holder and not sent yet is not sent once the holder is erased', async () => {

@@ -15,6 +15,7 @@ import type { Repositories, Store } from '../../../storage/store.ts'
 import type { PublishedVersion } from '../../../storage/templates/template-versions.ts'
 import type { Wallets } from '../../boot/wallets.ts'
 import type { RequestContext } from '../../context.ts'
+import type { VersionContent } from '../../wallet-sync/definitions.ts'
 import { auditEach } from '../audit.ts'
 import { bytesOf, openRoom } from '../limits.ts'
 import { type ClaimingPass, joinClasses, type NamedPass } from './google-class.ts'
@@ -29,9 +30,10 @@ export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPass
 export async function createPasses(items: unknown[], context: RequestContext): Promise<CreateResult[]> {
   const parsed = items.map(parseItem)
   const requests = parsed.filter((item): item is PassCreate => !('problem' in item))
-  const existing = await findExisting(requests, context)
-  const plans = await planPasses(
+  const [existing, versions] = await Promise.all([findExisting(requests, context), findVersions(requests, context)])
+  const plans = planPasses(
     requests.filter((request) => !existing.has(request.externalPassId)),
+    versions,
     context,
   )
   const planned = [...plans.values()].filter((plan): plan is ClaimingPass => !(plan instanceof ApiError))
@@ -170,6 +172,14 @@ async function findExisting(passes: { externalPassId: string }[], { store, works
   return new Map(found.flatMap((pass) => (pass ? [[pass.externalPassId, pass] as const] : [])))
 }
 
+async function findVersions(
+  requests: PassCreate[],
+  { store, workspaceId }: RequestContext,
+): Promise<PublishedVersion[]> {
+  const templateIds = [...new Set(requests.map((request) => request.templateId))]
+  return templateIds.length > 0 ? store.templateVersions.listNewestPublished(workspaceId, templateIds) : []
+}
+
 /** Looks single passes up that are asked for at the same moment. */
 const findTogether = grouped(async (store: Store, take: () => { workspaceId: string; externalPassId: string }[]) => {
   const asked = take()
@@ -183,15 +193,11 @@ const findTogether = grouped(async (store: Store, take: () => { workspaceId: str
  * What to insert for each request, or why it is refused. As in single creates one after another, the first sound request
  * of an externalPassId makes the pass; later ones have no plan and answer with it.
  */
-async function planPasses(
+function planPasses(
   requests: PassCreate[],
+  versions: PublishedVersion[],
   context: RequestContext,
-): Promise<Map<PassCreate, ClaimingPass | ApiError>> {
-  const templateIds = [...new Set(requests.map((request) => request.templateId))]
-  const versions =
-    templateIds.length > 0
-      ? await context.store.templateVersions.listNewestPublished(context.workspaceId, templateIds)
-      : []
+): Map<PassCreate, ClaimingPass | ApiError> {
   const rules = new Map(
     versions.map((version) => [version.templateId, { version, checkPass: compileVersion(version, context.wallets) }]),
   )
@@ -249,7 +255,7 @@ export function newAppleToken(): string {
 }
 
 /** All that a version asks of the values of its passes, each platform's own rules among it. */
-export function compileVersion(version: PublishedVersion, wallets: Wallets): CheckPass {
+export function compileVersion(version: VersionContent, wallets: Wallets): CheckPass {
   return compilePass(
     version.definition,
     wallets.all.flatMap((wallet) => wallet.compileValues?.(version) ?? []),

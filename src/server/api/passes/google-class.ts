@@ -5,7 +5,7 @@ import { buildScope, type PassFacts } from '../../../core/rules/template/resolve
 import { keyOf, type NewClass } from '../../../storage/passes/google-classes.ts'
 import type { NewPass, StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Repositories } from '../../../storage/store.ts'
-import type { PublishedVersion } from '../../../storage/templates/template-versions.ts'
+import type { VersionContent } from '../../wallet-sync/definitions.ts'
 import type { PassImage } from './pass-images.ts'
 
 /** A pass that is to be made, and the names that it is shown with. */
@@ -63,7 +63,7 @@ function excerpt(value: string): string {
 
 /** What an update makes of a pass, before its class is known. */
 export interface ClassChange {
-  version: PublishedVersion
+  version: VersionContent
   /** The pass as it will be. */
   facts: PassFacts
   expiresAt: Date | null

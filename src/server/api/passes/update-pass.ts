@@ -18,9 +18,9 @@ import { buildScope } from '../../../core/rules/template/resolve.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { PassChange } from '../../../storage/passes/passes.ts'
 import type { Repositories } from '../../../storage/store.ts'
-import type { PublishedVersion } from '../../../storage/templates/template-versions.ts'
 import type { Wallets } from '../../boot/wallets.ts'
 import type { RequestContext } from '../../context.ts'
+import type { VersionContent } from '../../wallet-sync/definitions.ts'
 import { endFormer } from '../../wallet-sync/former-holders.ts'
 import { queueWalletUpdates } from '../../wallet-sync/wallet-updates.ts'
 import { audit } from '../audit.ts'
@@ -59,12 +59,12 @@ export async function updatePass(
   context: RequestContext,
 ): Promise<Updated> {
   const { workspaceId, now } = context
-  const pass = await tx.passes.findForUpdate(workspaceId, passId)
+  const [pass] = await Promise.all([tx.passes.findForUpdate(workspaceId, passId), tx.events.expect(workspaceId)])
   if (!pass) throw new ApiError('PASS_NOT_FOUND', { details: { passId } })
   checkPrecondition(pass, options.ifMatch)
   if (pass.status === 'VOID') throw new ApiError('PASS_ALREADY_VOIDED', { details: { passId } })
 
-  const version = await targetVersion(tx, pass, body.templateVersion, workspaceId)
+  const version = await targetVersion(tx, pass, body.templateVersion, context)
   const fields = changedFields({
     label: body.label !== undefined,
     variables: Object.keys(body.variables ?? {}).length > 0,
@@ -75,7 +75,7 @@ export async function updatePass(
   if (fields.length === 0) return { pass, rings: false }
   if (options.renewal === 'code') requireShownCode(pass, version)
   const scanCode = options.renewal ? newScanCode() : pass.scanCode
-  const before = await versionBefore(tx, pass, version)
+  const before = await versionBefore(pass, version, context)
   // Another holder is no part of what the former one ordered.
   const wanted = options.renewal === 'holder' ? { ...body, groupKey: null } : body
   const change = planChange({ ...pass, scanCode }, wanted, { version, before, wallets: context.wallets, now })
@@ -87,9 +87,9 @@ export async function updatePass(
   const group = change.group ? { generation: await generationOf(tx, pass, change.group), ...change.group } : null
   const updated: StoredPass = {
     ...pass,
-    ...change,
-    group,
-    ...((isNew || isRetried) && withVersionBump(pass, isNew, now)),
+    ...(isNew && { ...change, group }),
+    ...(newHolder && { ...newHolder, linkGeneration: pass.linkGeneration + 1, message: null }),
+    ...((isNew || isRetried) && { status: change.status, ...withVersionBump(pass, isNew, now) }),
   }
   const images = imagesOfPass(version.definition, change.variables)
   const unknown = (await openImages(tx, workspaceId, images))(images)
@@ -104,7 +104,13 @@ export async function updatePass(
     const facts = { ...pass, label: change.label, variables: change.variables, scanCode }
     const { expiresAt } = change
     const googleClassId = await followClass(tx, pass, { version, facts, expiresAt }, context)
-    await tx.passes.update(workspaceId, passId, { ...change, googleClassId, ...(newHolder && { newHolder }) }, now)
+    updated.googleClassId = googleClassId
+    const tellWallets = () =>
+      queueWalletUpdates(tx, workspaceId, [passId], { at: now, correlationId: context.correlationId })
+    await Promise.all([
+      tx.passes.update(workspaceId, passId, { ...change, googleClassId, ...(newHolder && { newHolder }) }, now),
+      newHolder ? undefined : tellWallets(),
+    ])
     if (newHolder) {
       await endFormer(tx, pass, { ...context, card: cardOf({ pass, version }) })
       await tx.images.deleteOfPass(
@@ -112,13 +118,13 @@ export async function updatePass(
         passId,
         images.map(({ id }) => id),
       )
+      await tellWallets()
     }
     if (images.length > 0) await tx.images.insertUses(workspaceId, usesOf({ id: passId, images }))
     if (pass.googleClassId && pass.googleClassId !== googleClassId) {
       await tx.googleClasses.deleteUnused(workspaceId, pass.googleClassId)
     }
     if (ring !== undefined) await queueRing(tx, passId, ring, context)
-    await queueWalletUpdates(tx, workspaceId, [passId], { at: now, correlationId: context.correlationId })
   } else if (isRetried) {
     await tx.passes.setQueuedAgain(workspaceId, [passId], now)
   }
@@ -146,7 +152,7 @@ export async function updatePass(
     now,
   )
   await audit(tx, context, actionOf(options), passId)
-  return { pass: (await tx.passes.find(workspaceId, passId)) ?? updated, rings }
+  return { pass: updated, rings }
 }
 
 function checkPrecondition(pass: StoredPass, ifMatch: UpdateOptions['ifMatch']): void {
@@ -155,7 +161,7 @@ function checkPrecondition(pass: StoredPass, ifMatch: UpdateOptions['ifMatch']):
 }
 
 /** @throws Problem CONFLICT where a new code would be seen by nobody, and what scanners read stayed as it is */
-function requireShownCode(pass: StoredPass, { definition }: PublishedVersion): void {
+function requireShownCode(pass: StoredPass, { definition }: VersionContent): void {
   if (showsScanCode(definition)) return
   const message = definition.design.barcode?.message
   throw new ApiError('CONFLICT', {
@@ -167,7 +173,7 @@ function requireShownCode(pass: StoredPass, { definition }: PublishedVersion): v
 }
 
 /** @throws Problem CONFLICT where the former holder could go on coming in with what a scanner reads */
-function requireOtherCode(pass: StoredPass, { definition }: PublishedVersion, digest: Uint8Array): void {
+function requireOtherCode(pass: StoredPass, { definition }: VersionContent, digest: Uint8Array): void {
   const before = barcodeMessage(definition, buildScope(definition.variables, pass, pass.expiresAt))
   if (!identifierDigest(before).equals(digest)) return
   throw new ApiError('CONFLICT', {
@@ -193,8 +199,8 @@ async function targetVersion(
   tx: Repositories,
   pass: StoredPass,
   wanted: PassUpdate['templateVersion'],
-  workspaceId: string,
-): Promise<PublishedVersion> {
+  { workspaceId, definitions }: RequestContext,
+): Promise<VersionContent> {
   const number = wanted === 'latest' ? pass.latestTemplateVersion : (wanted ?? pass.templateVersion)
   if (number !== null && number < pass.templateVersion) {
     throw new ApiError('TEMPLATE_VERSION_NOT_NEWER', { details: { templateVersion: pass.templateVersion } })
@@ -203,7 +209,7 @@ async function targetVersion(
   const newest = pass.latestTemplateVersion
   if (!isOwn && (number === null || newest === null || number > newest)) throw noVersion(wanted)
   const version = isOwn
-    ? (await tx.templateVersions.listByIds(workspaceId, [pass.templateVersionId]))[0]
+    ? await definitions.findVersion(workspaceId, pass.templateVersionId)
     : await tx.templateVersions.findPublished(workspaceId, pass.templateId, number)
   if (!version) throw noVersion(wanted)
   return version
@@ -211,18 +217,18 @@ async function targetVersion(
 
 /** The version that the pass renders until now. */
 async function versionBefore(
-  tx: Repositories,
   { workspaceId, templateVersionId }: StoredPass,
-  version: PublishedVersion,
-): Promise<PublishedVersion> {
+  version: VersionContent,
+  { definitions }: RequestContext,
+): Promise<VersionContent> {
   if (templateVersionId === version.id) return version
-  return (await tx.templateVersions.listByIds(workspaceId, [templateVersionId]))[0] ?? version
+  return (await definitions.findVersion(workspaceId, templateVersionId)) ?? version
 }
 
 interface Versions {
   /** That the pass will render, and that it renders until now. */
-  version: PublishedVersion
-  before: PublishedVersion
+  version: VersionContent
+  before: VersionContent
 }
 
 function noVersion(wanted: PassUpdate['templateVersion']): ApiError {
@@ -287,7 +293,11 @@ function isChange(
   )
 }
 
-/** The counters after a stored change, as a dry run shows them. */
+/** The counters after a stored change, without reading it. */
 function withVersionBump(pass: StoredPass, isNew: boolean, now: Date) {
-  return { revision: pass.revision + (isNew ? 1 : 0), version: pass.version + 1, updatedAt: now }
+  const { revision, version, walletVersion, modifiedAt } = pass
+  const bumped = { version: version + 1, updatedAt: now }
+  if (!isNew) return bumped
+  const second = Math.max(+modifiedAt + 1000, +now - (+now % 1000))
+  return { ...bumped, revision: revision + 1, walletVersion: walletVersion + 1, modifiedAt: new Date(second) }
 }

@@ -43,7 +43,8 @@ export const voidTogether = grouped(
       const asked = take()
       const { workspaceId } = asked[0]!.context
       const ids = asked.map(({ passId }) => passId)
-      const passes = new Map((await tx.passes.listForUpdate(workspaceId, ids)).map((pass) => [pass.id, pass]))
+      const [held] = await Promise.all([tx.passes.listForUpdate(workspaceId, ids), tx.events.expect(workspaceId)])
+      const passes = new Map(held.map((pass) => [pass.id, pass]))
       const possible = asked.flatMap(({ passId, reason, context }) => {
         const pass = passes.get(passId)
         return pass && pass.status !== 'VOID' ? [{ pass, reason, context, correlationId: context.correlationId }] : []

@@ -152,11 +152,8 @@ export const recordTogether = grouped(
     store.transaction(async (tx): Promise<(RecordedScan | undefined)[]> => {
       const pending = take()
       const { workspaceId } = pending[0]!.context
-      const decisions = await evaluateScans(
-        tx,
-        workspaceId,
-        pending.map(({ attempt }) => attempt),
-      )
+      const attempts = pending.map(({ attempt }) => attempt)
+      const [decisions] = await Promise.all([evaluateScans(tx, workspaceId, attempts), tx.events.expect(workspaceId)])
       const evaluated = pending.map(({ attempt, context, toScan }, n) => ({
         scan: toScan(attempt, decisions[n]!, context),
         decision: decisions[n]!,

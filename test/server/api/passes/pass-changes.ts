@@ -1,3 +1,4 @@
+import { expect } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import type { Pass, PassUpdate } from '../../../../src/core/contract/passes.ts'
 import type { TestWorkspace } from '../../../support/api.ts'
@@ -25,9 +26,11 @@ export function change(
   )
 }
 
-/** PATCH of a pass that must work. */
-export function changed(workspace: TestWorkspace, id: string, body: PassUpdate, dryRun = false): Promise<Pass> {
-  return workspace.ok(update, { params: { id }, query: { dryRun }, body }) as Promise<Pass>
+/** PATCH of a pass that must work. What it answers is what stands there. */
+export async function changed(workspace: TestWorkspace, id: string, body: PassUpdate, dryRun = false): Promise<Pass> {
+  const answer = (await workspace.ok(update, { params: { id }, query: { dryRun }, body })) as Pass
+  if (!dryRun) expect({ ...answer, notified: undefined }).toEqual(await read(workspace, id))
+  return answer
 }
 
 /** The error of a PATCH that must be refused. */

@@ -57,17 +57,15 @@ describe.each(dialects)('the group of a scanned pass, on %s', (dialect) => {
     const workspace = await api.workspace()
     const many = await group(workspace, 'club', 101)
     await scan(workspace, { passId: many[0]!.id })
-    const trips = (work: () => Promise<unknown>) => tripsOf(api.database, workspace.id, work)
     const seen = await scan(workspace, { passId: many[100]!.id })
     // Queued passes are not let in yet, and may be.
     expect(seen.pass!.group).toEqual({ size: 100, used: 0, open: named(many.slice(0, 20)), hasMore: true })
     const [lone] = await group(workspace, null, 1)
     await scan(workspace, { passId: lone!.id })
-    const alone = await trips(() => scan(workspace, { passId: lone!.id }))
-    expect(await trips(() => scan(workspace, { passId: many[1]!.id }))).toHaveLength(alone.length + 1)
-    const statements = await trips(() =>
-      Promise.all(many.slice(0, 20).map(({ id }) => scan(workspace, { passId: id }))),
-    )
+    const alone = await tripsOf(() => scan(workspace, { passId: lone!.id }))
+    expect(await tripsOf(() => scan(workspace, { passId: many[1]!.id }))).toHaveLength(alone.length + 1)
+    const trips = await tripsOf(() => Promise.all(many.slice(0, 20).map(({ id }) => scan(workspace, { passId: id }))))
+    const statements = trips.flat()
     const sets = statements.filter((sql) => /^begin/i.test(sql))
     expect(statements.filter((sql) => sql.includes('group_id = given.group_id')).length).toBeLessThanOrEqual(
       sets.length,
