@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
-import { boundColumn, bytesOfHex, isPostgres, runPrepared, runSilently } from './dialect.ts'
+import { boundColumn, bytesOfHex, isPostgres } from './dialect.ts'
+import { runPrepared, runSilently } from './prepared.ts'
 
 /**
  * The condition that an id is none of those of a named value, a JSON array, so that the statement is the same for any number

@@ -12,8 +12,8 @@ import {
   insertSelected,
   isAmong,
   isPostgres,
-  runPrepared,
 } from '../db/dialect.ts'
+import { runPrepared } from '../db/prepared.ts'
 import type { FanOutChunk } from '../messages/broadcasts.ts'
 import { isRegularQueue, type JobKind, kinds, type Queue, queues, type RegularQueue } from './job-kinds.ts'
 import { type Look, lookAround, mayRun, type TurnOptions, waitsIn } from './turns.ts'

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { LAPSES_TO_RUN_ALONE } from '../../core/rules/sending/retries.ts'
-import { rowsOf, runPrepared } from '../db/dialect.ts'
+import { rowsOf } from '../db/dialect.ts'
+import { runPrepared } from '../db/prepared.ts'
 import { isRegularQueue, type Queue } from './job-kinds.ts'
 
 /** Where a look around the workspaces begins, and which of them it passes over. */

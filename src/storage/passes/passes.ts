@@ -10,12 +10,10 @@ import {
   forUpdateSkipLocked,
   idIsChosen,
   isAmong,
-  named,
-  runPrepared,
-  sendSilently,
   toDate,
 } from '../db/dialect.ts'
 import type { ListPage } from '../db/list.ts'
+import { named, runPrepared, sendSilently } from '../db/prepared.ts'
 import { narrowProjects, type ProjectScope } from '../db/project-scope.ts'
 import { activateIdentifier, insertIndex, replaceIndex } from './identifiers.ts'
 import { endedSpan, ISSUED_SPAN, lockPasses, movedSpan, withVersionBump, withWalletVersionBump } from './pass-change.ts'

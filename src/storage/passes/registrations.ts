@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
-import { bindIds, boundColumn, isAmong, runPrepared, toDate } from '../db/dialect.ts'
+import { bindIds, boundColumn, isAmong, toDate } from '../db/dialect.ts'
+import { runPrepared } from '../db/prepared.ts'
 import { lockPasses } from './pass-change.ts'
 
 /** A device that holds a pass in Apple Wallet, and how far it has come. */

@@ -3,8 +3,9 @@ import type { Delivery, DeliveryStatus } from '../../core/contract/deliveries.ts
 import { newId } from '../../core/ids.ts'
 import { afterAttempt, type DeliveryProgress, redelivered } from '../../core/rules/sending/retries.ts'
 import { type Columns, insertRows, isNotInJson, type Row, updateRows } from '../db/bulk-rows.ts'
-import { forUpdate, forUpdateSkipLocked, idIsChosen, runPrepared } from '../db/dialect.ts'
+import { forUpdate, forUpdateSkipLocked, idIsChosen } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
+import { runPrepared } from '../db/prepared.ts'
 import type { Emit } from '../operations/store-events.ts'
 import {
   type CompletedAttempt,

@@ -1,7 +1,8 @@
 import type { Knex } from 'knex'
 import type { Webhook } from '../../core/contract/webhooks.ts'
-import { forUpdate, runPrepared, toDate } from '../db/dialect.ts'
+import { forUpdate, toDate } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
+import { runPrepared } from '../db/prepared.ts'
 
 /** An endpoint as it is kept: its secrets are encrypted. */
 export interface StoredWebhook extends Omit<Webhook, 'createdAt' | 'updatedAt'> {

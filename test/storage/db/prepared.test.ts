@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { newId } from '../../../src/core/ids.ts'
 import { insertRows } from '../../../src/storage/db/bulk-rows.ts'
-import { named, runPrepared } from '../../../src/storage/db/dialect.ts'
+import { named, runPrepared } from '../../../src/storage/db/prepared.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import { dialects, emptyDatabase, migratedDatabase } from '../../support/databases.ts'
 import { insertPasses, insertTemplate, insertWorkspace, newPass, openTestDatabase, start } from '../fixtures.ts'

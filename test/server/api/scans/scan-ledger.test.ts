@@ -185,6 +185,44 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await stats({ projectId: ids.a })).toEqual(nothing)
   })
 
+  test('figures of any window, project and contexts are what the ledger comes to', async () => {
+    const minutes = [undefined, 0, 1, 4, 8, 9]
+    const dateOf = (minute: number | undefined) =>
+      minute === undefined ? undefined : new Date(Date.UTC(2026, 2, 1, 20, minute))
+    const reversed = new Set(ledger.map(({ reversesScanId }) => reversesScanId))
+    const recount = (projectId: string | null, from?: Date, to?: Date, contexts?: string[]) => {
+      const attempts = ledger.filter((item) => {
+        const at = new Date(item.scannedAt)
+        const isAsked = item.projectId === projectId && (!contexts || contexts.includes(results.get(item.id)!.context!))
+        return item.result !== 'reversal' && isAsked && (!from || at >= from) && (!to || at <= to)
+      })
+      const counted = attempts.filter(({ id, result }) => result === 'accepted' && !reversed.has(id))
+      const last = Math.max(...attempts.map(({ scannedAt }) => Date.parse(scannedAt)))
+      return {
+        redeemed: new Set(counted.map(({ passId }) => passId)).size,
+        totalScans: attempts.length,
+        totalDenied: attempts.filter(({ result }) => result === 'denied').length,
+        lastScanAt: attempts.length === 0 ? null : new Date(last),
+      }
+    }
+    for (const contexts of [undefined, ['2026-03-01'], ['2026-03-01', '2026-03-02']]) {
+      for (const [from, to] of minutes.flatMap((one) =>
+        minutes.map((other) => [dateOf(one), dateOf(other)] as const),
+      )) {
+        const scanned = { ...(from && { from }), ...(to && { to }) }
+        const request = { scanned, scanContextKey: contexts }
+        const figures = await api.services.store.scans.counts(workspace.id, request)
+        for (const projectId of [ids.concert, ids.play, null]) {
+          const expected = recount(projectId, from, to, contexts)
+          expect(figures.get(projectId), JSON.stringify([request, projectId])).toMatchObject(expected)
+          if (projectId === null) continue
+          const alone = await api.services.store.scans.counts(workspace.id, { ...request, projectId: [projectId] })
+          expect(alone.get(projectId)).toMatchObject(expected)
+        }
+      }
+    }
+  })
+
   test('figures of each project, and of what belongs to none', async () => {
     const { items } = (await stats({ groupBy: 'project' })) as { items: { projectId: string | null }[] }
     expect(await stats({ groupBy: ['project', 'project'] })).toEqual({ items })
