@@ -15,19 +15,21 @@ export type Endpoint = keyof (typeof TRIPS)['sqlite']
 export async function tripsOf(work: () => Promise<unknown>): Promise<string[][]> {
   const trips: string[][] = []
   let hasAnswered = true
+  const statementsOf = (message: unknown) =>
+    (message as { statements: { sql: string }[] }).statements.map(({ sql }) => sql)
+  // A copy of SQLite's log is nobody's.
+  const isOurs = (message: unknown) => !/^pragma/i.test(statementsOf(message)[0]!)
   const subscribers = {
     start(message: unknown) {
-      const { statements } = message as { statements: string[] }
-      // A copy of SQLite's log is nobody's.
-      if (/^pragma/i.test(statements[0]!)) return
+      if (!isOurs(message)) return
       if (hasAnswered) trips.push([])
       hasAnswered = false
-      trips.at(-1)!.push(...statements)
+      trips.at(-1)!.push(...statementsOf(message))
     },
     end: () => undefined,
     asyncStart: () => undefined,
-    asyncEnd() {
-      hasAnswered = true
+    asyncEnd(message: unknown) {
+      if (isOurs(message)) hasAnswered = true
     },
     error: () => undefined,
   }

@@ -15,7 +15,7 @@ const trips = tracingChannel('passes:database-trip')
 
 /** Goes to the database and back. */
 export function travel<T>(statements: Sent[], run: () => Promise<T>): Promise<T> {
-  return trips.tracePromise(run, { statements: statements.map(({ sql }) => sql) })
+  return trips.tracePromise(run, { statements })
 }
 
 /** A statement that waits to be sent, and who waits for its answer. */
