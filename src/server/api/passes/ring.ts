@@ -7,13 +7,13 @@ import { inLanguage, otherLanguages, type WrittenText } from '../../../core/rule
 import { buildScope } from '../../../core/rules/template/resolve.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Repositories } from '../../../storage/store.ts'
-import type { PublishedVersion } from '../../../storage/templates/template-versions.ts'
 import type { RequestContext } from '../../context.ts'
+import type { VersionContent } from '../../wallet-sync/definitions.ts'
 
 /** A pass and the version that it renders. */
 interface Shown {
   pass: StoredPass
-  version: PublishedVersion
+  version: VersionContent
 }
 
 /** A change of a pass, which the caller holds. */
