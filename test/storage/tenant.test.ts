@@ -213,6 +213,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'webhooks.setFailingSince': (tx, intruder, { webhook }) => tx.webhooks.setFailingSince(intruder, webhook, start),
   'webhooks.setSecrets': (tx, intruder, { webhook }) =>
     tx.webhooks.setSecrets(intruder, webhook, { secret: 'x', retiredSecrets: [] }, later(1)),
+  'events.expect': (tx, intruder) => tx.events.expect(intruder),
   'events.fanOut': (tx, intruder) => tx.events.fanOut(intruder, later(1), 9),
   'deliveries.find': (tx, intruder, { delivery }) => tx.deliveries.find(intruder, delivery.id),
   'deliveries.findPayload': (tx, intruder, { delivery }) => tx.deliveries.findPayload(intruder, delivery.id),

@@ -128,7 +128,18 @@ export async function replaceIndex(db: Knex, workspaceId: string, pass: PassCont
   await insertWindows(db, workspaceId, [pass])
 }
 
-/** Makes one identifier of a pass the active one, where it is not; what was active is stale from now on. */
+/** Whether the identifier is the one that a scanner reads off the pass now. */
+export async function isActiveIdentifier(
+  db: Knex,
+  workspaceId: string,
+  passId: string,
+  digest: Uint8Array,
+): Promise<boolean> {
+  const key = { workspace_id: workspaceId, pass_id: passId, active: true, digest }
+  return (await db('pass_identifiers').where(key).first('pass_id')) !== undefined
+}
+
+/** Makes one identifier of a pass the active one; what was active is stale from now on. */
 export async function activateIdentifier(
   db: Knex,
   workspaceId: string,
@@ -136,9 +147,9 @@ export async function activateIdentifier(
   digest: Uint8Array,
 ): Promise<void> {
   const key = { workspace_id: workspaceId, pass_id: passId }
-  const active = () => db('pass_identifiers').where({ ...key, active: true })
-  if (await active().where({ digest }).first('pass_id')) return
-  await active().update({ active: false })
+  await db('pass_identifiers')
+    .where({ ...key, active: true })
+    .update({ active: false })
   await db('pass_identifiers')
     .insert({ ...key, digest, active: true })
     .onConflict(['workspace_id', 'digest', 'pass_id'])

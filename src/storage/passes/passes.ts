@@ -15,7 +15,7 @@ import {
 import type { ListPage } from '../db/list.ts'
 import { named, runPrepared, sendSilently } from '../db/prepared.ts'
 import { narrowProjects, type ProjectScope } from '../db/project-scope.ts'
-import { activateIdentifier, insertIndex, replaceIndex } from './identifiers.ts'
+import { activateIdentifier, insertIndex, isActiveIdentifier, replaceIndex } from './identifiers.ts'
 import { endedSpan, ISSUED_SPAN, lockPasses, movedSpan, withVersionBump, withWalletVersionBump } from './pass-change.ts'
 import { listPasses, type PassListRequest } from './pass-list.ts'
 import {
@@ -26,6 +26,7 @@ import {
   type StoredPass,
   selectPass,
   toContentColumns,
+  toHolderColumns,
   toNewRow,
   toPass,
   UNISSUED,
@@ -182,13 +183,17 @@ export class Passes {
       // What kept an older revision from being issued is history.
       ...withWalletVersionBump(this.db, { ...toContentColumns(content), status: toStored(status), error: null }, at),
       ...(scanCode !== undefined && { scan_code: scanCode }),
-      ...(newHolder && this.toHolderColumns(newHolder)),
+      ...(newHolder && toHolderColumns(this.db, newHolder)),
       revision: this.db.raw('revision + 1'),
       ...movedSpan(this.db, content.expiresAt, at),
     }
-    await sendSilently(this.db, this.row(workspaceId, id).update(columns))
+    const [updated, isActive] = await Promise.all([
+      this.row(workspaceId, id).update(columns),
+      isActiveIdentifier(this.db, workspaceId, id, identifierDigest),
+    ])
+    if (updated === 0) return
     await replaceIndex(this.db, workspaceId, { id, ...content })
-    await activateIdentifier(this.db, workspaceId, id, identifierDigest)
+    if (!isActive) await activateIdentifier(this.db, workspaceId, id, identifierDigest)
   }
 
   /** Voids passes, each with a wallet version of its own. */
@@ -303,12 +308,6 @@ export class Passes {
     return runPrepared<PassRow>(this.db, `${name}-in-projects`, inScope, () =>
       build().whereRaw(isAmong(this.db, 'passes.project_id', 'projectIds')),
     )
-  }
-
-  /** What was sent to the former holder, links and messages, is none of the next one's. */
-  private toHolderColumns({ serialNumber, appleToken }: NonNullable<PassChange['newHolder']>) {
-    const link_generation = this.db.raw('link_generation + 1')
-    return { serial_number: serialNumber, apple_token: appleToken, message_id: null, link_generation }
   }
 
   private row(workspaceId: string, id: string) {
