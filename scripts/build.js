@@ -34,7 +34,8 @@ function copyReference() {
 if (!process.argv.includes('--if-needed') || !isCurrent()) {
   rmSync(join(root, 'dist'), { recursive: true, force: true })
   const checked = process.argv.includes('--no-check') ? ['--noCheck'] : []
-  run('typescript-native/bin/tsc', '--project', 'tsconfig.build.json', ...checked)
+  // More threads take less time where nothing else runs, but half as much CPU again.
+  run('typescript-native/bin/tsc', '--project', 'tsconfig.build.json', '--singleThreaded', ...checked)
   copyReference()
   run('oclif/bin/run.js', 'manifest')
 }
