@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { stringify } from 'csv-stringify/sync'
 import { execa } from 'execa'
@@ -8,7 +8,7 @@ import type { Client } from '../../../src/client/client.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startHeldProxy } from './held-proxy.ts'
-import { program } from './program.ts'
+import { program, run } from './program.ts'
 import { hostServer, type ServerOptions, sharedServer, type TestServer } from './server.ts'
 
 /** A server with a template, and a folder to work in. */
@@ -88,11 +88,14 @@ export async function startRun(setup: Setup, args: string[]) {
   return { child, release: proxy.release, through }
 }
 
-/** Runs the command that a stopped run printed. */
-export function resume(setup: Setup, stderr: string) {
+/** Runs the command that a stopped run printed, of words as a shell reads them. */
+export async function resume(setup: Setup, stderr: string) {
   const command = /go on with: (.+)$/m.exec(stderr)?.[1]
   if (!command) throw new Error(`No command is printed: ${stderr}`)
-  return execa(command, { shell: true, cwd: setup.folder, env: environment(setup), reject: false })
+  const { stdout } = await execa(`printf '%s\\0' ${command}`, { shell: true })
+  const [node, called, ...args] = stdout.split('\0').slice(0, -1)
+  expect([node, resolve(setup.folder, called!)]).toEqual(['node', program])
+  return run(args, undefined, { cwd: setup.folder, env: environment(setup) })
 }
 
 export function writeRows({ folder }: Setup, name: string, rows: string[][]): void {
